@@ -1,0 +1,142 @@
+// Package manifest reads plugin.toml, in which a plugin's author says what it offers and what it asks
+// for. Load reads and checks a plugin's folder; Parse does so for bytes. It decides nothing about what
+// is granted: that is package config.
+package manifest
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// FileName is the manifest's name in a plugin's folder.
+const FileName = "plugin.toml"
+
+// Manifest is a checked plugin.toml. docs/manifest.md describes every key.
+type Manifest struct {
+	Dir  string // the plugin's folder, absolute
+	File string // the path of plugin.toml, absolute
+
+	Name        string
+	Version     string // semver
+	Description string
+	License     string
+	Validate    string // ValidateHost or ValidatePlugin
+	Write       string // WriteDefault or WriteOptIn
+
+	Module       Module
+	Build        Build
+	Server       Server
+	Capabilities Capabilities
+	Limits       Limits
+	Offers       Offers
+	Tools        []Tool // in the file's order
+}
+
+// Who checks a call's arguments against the tool's schema.
+const (
+	ValidateHost   = "host"
+	ValidatePlugin = "plugin"
+)
+
+// Whether write tools exist without the admin's word.
+const (
+	WriteDefault = "default"
+	WriteOptIn   = "opt-in"
+)
+
+// Module says where the compiled module is and how to speak to it.
+type Module struct {
+	File   string // relative to Dir
+	Kind   string // KindABI1
+	SHA256 string // lower-case hex; empty in a source tree, where the build fills it in
+}
+
+// KindABI1 is the one kind of module that this host runs.
+const KindABI1 = "abi-1"
+
+// Build says how the module is made; zero where the file has no [build].
+type Build struct {
+	Go      string   // a Go package to compile, relative to Dir
+	Command []string // or a program that writes Module.File
+}
+
+// Server is the identity of a plugin that is served alone.
+type Server struct {
+	Name             string
+	Version          string
+	ProtocolVersions []string // empty: all that the host speaks; the first answers any other
+	Instructions     string
+	Failure          string // template of a failure's text: {code} {plugin} {tool} {message}
+}
+
+// Access is how far a grant reaches.
+type Access string
+
+// The two degrees of access to a folder or repository, and of a tool.
+const (
+	Read      Access = "r"
+	ReadWrite Access = "rw"
+)
+
+// Capabilities are what the plugin asks for.
+type Capabilities struct {
+	FS   []FS
+	Git  []Git
+	HTTP []string // origins, or "*"
+	Env  []string // names
+}
+
+// FS asks for a folder. Path may begin with ${project}, ${cwd}, ${home} or ${state}.
+type FS struct {
+	Path     string
+	Access   Access
+	Optional bool
+	Why      string
+}
+
+// Git asks for a repository; Repo "*" asks for any.
+type Git struct {
+	Repo    string
+	Access  Access
+	Remotes []string
+}
+
+// Limits bound a call; 0 means that the file is silent. [limits] in a manifest is what the plugin
+// needs, in a config what the admin allows.
+type Limits struct {
+	Memory      int64 // bytes
+	Time        time.Duration
+	Output      int64 // bytes of a response
+	Fuel        int64 // instructions
+	Concurrency int   // calls at the same time
+}
+
+// Offers are what the plugin answers at call time beside its tools.
+type Offers struct {
+	Prompts     Claim
+	Resources   Claim
+	Subscribe   bool
+	Completions bool
+}
+
+// Claim is true, false, or the names (prompts) or URI prefixes (resources) that a plugin claims.
+type Claim struct {
+	Any   bool
+	Names []string
+}
+
+// Tool is one [[tools]] table.
+type Tool struct {
+	Name        string
+	Title       string
+	Description string
+	Write       bool // access = "write"
+	Destructive *bool
+	Idempotent  *bool
+	OpenWorld   *bool
+	Hidden      bool            // alone = false: not offered when the plugin is served alone
+	Input       json.RawMessage // JSON Schema, its keys in the file's order, compact
+	Output      json.RawMessage // likewise; nil if absent
+	Meta        json.RawMessage // nil if absent
+	Line        int             // of its [[tools]] heading
+}

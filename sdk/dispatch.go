@@ -1,0 +1,205 @@
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/scan"
+)
+
+// Dispatch answers one request of ABI 1 with a response of ABI 1. Modules reach it through Serve, tests
+// through package sdktest.
+func (p *Plugin) Dispatch(request []byte) []byte {
+	result, err := p.answer(request)
+	if err == nil {
+		return append(append([]byte(`{"result":`), result...), '}')
+	}
+	failure := &Error{Code: abi.CodeInternal, Message: err.Error()}
+	if own := (*Error)(nil); errors.As(err, &own) {
+		failure = own
+	}
+	response, err := encode(abi.Response{Error: failure})
+	if err != nil { // Data of the plugin's that is no JSON
+		response, _ = encode(abi.Response{Error: &Error{Code: failure.Code, Message: failure.Message}})
+	}
+	return response
+}
+
+func (p *Plugin) answer(request []byte) ([]byte, error) {
+	method, params, ctx, err := open(request)
+	if err != nil {
+		return nil, err
+	}
+	switch method {
+	case abi.MethodToolsCall:
+		return p.callTool(ctx, params)
+	case abi.MethodDescribe:
+		return encode(p.Describe())
+	case abi.MethodPromptsList, abi.MethodPromptsGet:
+		if p.prompts != nil {
+			return p.answerPrompts(ctx, method, params)
+		}
+	case abi.MethodResourcesList, abi.MethodResourcesTemplatesList, abi.MethodResourcesRead:
+		if p.resources != nil {
+			return p.answerResources(ctx, method, params)
+		}
+	case abi.MethodComplete:
+		if p.complete != nil {
+			return p.answerComplete(ctx, params)
+		}
+	}
+	return nil, &Error{Code: abi.CodeMethodNotFound, Message: fmt.Sprintf("no handler for %s", method)}
+}
+
+// open splits a request into its method and parameters, and makes its context.
+func open(request []byte) (method string, params []byte, ctx callContext, err error) {
+	ctx = callContext{Context: context.Background()}
+	err = scan.Object(request, func(key, value []byte) {
+		switch string(key) {
+		case "method":
+			method = string(bytes.Trim(value, `"`)) // a name that needs no escapes
+		case "deadline":
+			ctx.deadline, _ = strconv.ParseInt(string(value), 10, 64)
+		case "params":
+			params = value
+		}
+	})
+	if err != nil {
+		return "", nil, ctx, fmt.Errorf("request: %w", err)
+	}
+	return method, params, ctx, nil
+}
+
+func (p *Plugin) callTool(ctx callContext, params []byte) ([]byte, error) {
+	var nameText, arguments []byte
+	err := scan.Object(params, func(key, value []byte) {
+		switch string(key) {
+		case "name":
+			nameText = value
+		case "arguments":
+			arguments = value
+		case "_meta":
+			ctx.meta = value
+		}
+	})
+	if err != nil {
+		return nil, &Error{Code: abi.CodeInvalidParams, Message: "params: " + err.Error()}
+	}
+	var name string
+	if err := json.Unmarshal(nameText, &name); err != nil {
+		return nil, &Error{Code: abi.CodeInvalidParams, Message: "params.name is not a string"}
+	}
+	handle, ok := p.tools[name]
+	if !ok {
+		return nil, &Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("no handler for tool %q", name)}
+	}
+	result, err := handle(ctx, arguments)
+	if err != nil {
+		if own := (*Error)(nil); errors.As(err, &own) {
+			return nil, err
+		}
+		result = ErrorText(err.Error())
+	}
+	if result == nil {
+		return nil, fmt.Errorf("the handler of tool %q returned neither a result nor an error", name)
+	}
+	if result.Content == nil {
+		result.Content = []Content{}
+	}
+	return encode(result)
+}
+
+func (p *Plugin) answerPrompts(ctx callContext, method string, params []byte) ([]byte, error) {
+	if method == abi.MethodPromptsList {
+		prompts, err := p.prompts.List(ctx)
+		return encodeList("prompts", prompts, err)
+	}
+	var get struct {
+		Name      string            `json:"name"`
+		Arguments map[string]string `json:"arguments"`
+		Meta      json.RawMessage   `json:"_meta"`
+	}
+	if err := decodeParams(params, &get); err != nil {
+		return nil, err
+	}
+	ctx.meta = get.Meta
+	result, err := p.prompts.Get(ctx, get.Name, get.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	return encode(result)
+}
+
+func (p *Plugin) answerResources(ctx callContext, method string, params []byte) ([]byte, error) {
+	switch method {
+	case abi.MethodResourcesList:
+		resources, err := p.resources.List(ctx)
+		return encodeList("resources", resources, err)
+	case abi.MethodResourcesTemplatesList:
+		if p.resources.Templates == nil {
+			return encodeList("resourceTemplates", []ResourceTemplate{}, nil)
+		}
+		templates, err := p.resources.Templates(ctx)
+		return encodeList("resourceTemplates", templates, err)
+	}
+	var read struct {
+		URI  string          `json:"uri"`
+		Meta json.RawMessage `json:"_meta"`
+	}
+	if err := decodeParams(params, &read); err != nil {
+		return nil, err
+	}
+	ctx.meta = read.Meta
+	contents, err := p.resources.Read(ctx, read.URI)
+	return encodeList("contents", contents, err)
+}
+
+func (p *Plugin) answerComplete(ctx callContext, params []byte) ([]byte, error) {
+	var request struct {
+		CompleteRequest
+		Meta json.RawMessage `json:"_meta"`
+	}
+	if err := decodeParams(params, &request); err != nil {
+		return nil, err
+	}
+	ctx.meta = request.Meta
+	completion, err := p.complete(ctx, request.CompleteRequest)
+	if err != nil {
+		return nil, err
+	}
+	return encode(map[string]any{"completion": completion})
+}
+
+func decodeParams(params []byte, into any) error {
+	if err := json.Unmarshal(params, into); err != nil {
+		return &Error{Code: abi.CodeInvalidParams, Message: "invalid params: " + err.Error()}
+	}
+	return nil
+}
+
+// encodeList writes a list under its name; one that is nil as the empty array that MCP asks for.
+func encodeList[T any](name string, items []T, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	if items == nil {
+		items = []T{}
+	}
+	return encode(map[string][]T{name: items})
+}
+
+// encode writes v as compact JSON, with <, > and & as they are: what a handler says is what arrives.
+func encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

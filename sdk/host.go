@@ -1,0 +1,57 @@
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/border"
+)
+
+// HostError is why the host did not do an operation; its Code is one of abi.Host….
+type HostError = abi.HostError
+
+// HostCall performs an operation of the host's and decodes its answer into result, which may be nil.
+// A refusal is a *HostError. The sub-packages of sdk have typed functions for the operations there are.
+func HostCall(op string, params, result any) error {
+	raw, err := encode(params)
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	request, err := encode(abi.HostRequest{Op: op, Params: raw})
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	var response abi.HostResponse
+	if err := json.Unmarshal(border.HostCall(request), &response); err != nil {
+		return fmt.Errorf("%s: the host's answer: %w", op, err)
+	}
+	if response.Error != nil {
+		return fmt.Errorf("%s: %w", op, response.Error)
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(response.Result, result); err != nil {
+		return fmt.Errorf("%s: the host's answer: %w", op, err)
+	}
+	return nil
+}
+
+// Level is how much a log line matters.
+type Level int32
+
+// The levels of a log line.
+const (
+	LevelTrace = Level(abi.LevelTrace)
+	LevelDebug = Level(abi.LevelDebug)
+	LevelInfo  = Level(abi.LevelInfo)
+	LevelWarn  = Level(abi.LevelWarn)
+	LevelError = Level(abi.LevelError)
+)
+
+// Log writes a line, formatted as by fmt.Sprintf, to the host's log. That is for the person who runs
+// the host; Message writes to the client's.
+func Log(level Level, format string, arguments ...any) {
+	border.Log(int32(level), fmt.Sprintf(format, arguments...))
+}

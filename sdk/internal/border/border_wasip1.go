@@ -1,0 +1,54 @@
+//go:build wasip1
+
+package border
+
+import (
+	"sync"
+	"unsafe"
+)
+
+//go:wasmimport bulkhead input
+func input(dst unsafe.Pointer, n uint32)
+
+//go:wasmimport bulkhead output
+func output(src unsafe.Pointer, n uint32)
+
+//go:wasmimport bulkhead host_call
+func hostCall(src unsafe.Pointer, n uint32) uint32
+
+//go:wasmimport bulkhead host_result
+func hostResult(dst unsafe.Pointer, n uint32)
+
+//go:wasmimport bulkhead log
+func logLine(level int32, src unsafe.Pointer, n uint32)
+
+// pair is held from an operation to the end of its result's copying: the Go scheduler may switch
+// goroutines between the two imports, and a second operation there would replace the result.
+var pair sync.Mutex
+
+// Input copies the waiting request, which is n bytes long.
+func Input(n uint32) []byte {
+	buf := make([]byte, n)
+	input(unsafe.Pointer(unsafe.SliceData(buf)), n)
+	return buf
+}
+
+// Output hands over the response.
+func Output(response []byte) {
+	output(unsafe.Pointer(unsafe.SliceData(response)), uint32(len(response)))
+}
+
+// HostCall performs an operation and returns its response.
+func HostCall(request []byte) []byte {
+	pair.Lock()
+	defer pair.Unlock()
+	n := hostCall(unsafe.Pointer(unsafe.SliceData(request)), uint32(len(request)))
+	buf := make([]byte, n)
+	hostResult(unsafe.Pointer(unsafe.SliceData(buf)), n)
+	return buf
+}
+
+// Log writes a line to the host's log.
+func Log(level int32, line string) {
+	logLine(level, unsafe.Pointer(unsafe.StringData(line)), uint32(len(line)))
+}

@@ -1,0 +1,74 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Plugin holds the handlers of one plugin. Fill it before Serve; it must not change afterwards.
+type Plugin struct {
+	tools     map[string]toolHandler
+	prompts   *Prompts
+	resources *Resources
+	complete  CompleteFunc
+}
+
+type toolHandler func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error)
+
+// Error is a JSON-RPC error. A handler that returns one fails the request itself; any other error of a
+// tool's handler becomes a result that the model can read and react to.
+type Error = abi.Error
+
+// New returns a plugin without handlers.
+func New() *Plugin { return &Plugin{tools: map[string]toolHandler{}} }
+
+// HandleTool registers the handler of the tool called name. The call's arguments are decoded into In by
+// encoding/json; absent ones leave it zero. With In = json.RawMessage the handler gets them as the
+// client sent them: nil if absent. A returned error becomes a result with isError that holds its text;
+// return an *Error to fail the request instead. Registering a name twice panics.
+func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In) (*ToolResult, error)) {
+	if _, twice := p.tools[name]; twice {
+		panic(fmt.Sprintf("sdk: tool %q is registered twice", name))
+	}
+	if raw, ok := any(handle).(func(context.Context, json.RawMessage) (*ToolResult, error)); ok {
+		p.tools[name] = raw
+		return
+	}
+	p.tools[name] = func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error) {
+		var in In
+		if len(arguments) > 0 {
+			if err := json.Unmarshal(arguments, &in); err != nil {
+				return nil, fmt.Errorf("invalid arguments: %w", err)
+			}
+		}
+		return handle(ctx, in)
+	}
+}
+
+// HandlePrompts registers what answers prompts/list and prompts/get.
+func (p *Plugin) HandlePrompts(prompts Prompts) { p.prompts = &prompts }
+
+// HandleResources registers what answers resources/list, resources/templates/list and resources/read.
+func (p *Plugin) HandleResources(resources Resources) { p.resources = &resources }
+
+// HandleComplete registers what answers completion/complete.
+func (p *Plugin) HandleComplete(complete CompleteFunc) { p.complete = complete }
+
+// Describe says what the plugin has handlers for, in the order of names.
+func (p *Plugin) Describe() abi.Description {
+	names := make([]string, 0, len(p.tools))
+	for name := range p.tools {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return abi.Description{
+		Tools:       names,
+		Prompts:     p.prompts != nil,
+		Resources:   p.resources != nil,
+		Completions: p.complete != nil,
+	}
+}
