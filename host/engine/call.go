@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// call is one run of bulkhead_call, or of _initialize, which has neither request nor operations. Host
+// functions find it in their context. It belongs to the one goroutine that runs the instance.
+type call struct {
+	ctx    context.Context
+	module *Module
+
+	request     []byte
+	hasRequest  bool
+	response    []byte
+	hasResponse bool
+	result      []byte // of the last host operation
+	hasResult   bool
+
+	ended *Error // why the host ended the call; nil if it did not
+}
+
+type callKey struct{}
+
+// end stops the module. The panic unwinds it: wazero returns it from the call.
+func (c *call) end(failure *Error) {
+	c.ended = failure
+	panic(failure)
+}
+
+func (c *call) checkTime() {
+	if failure := c.module.stopped(c.ctx); failure != nil {
+		c.end(failure)
+	}
+}
+
+// view is the part of linear memory that a module pointed at. It is valid until the module runs on.
+func (c *call) view(mod api.Module, function string, offset, length uint64) []byte {
+	view, ok := mod.Memory().Read(uint32(offset), uint32(length))
+	if !ok {
+		c.end(c.module.fail(CodeMisuse, nil, "%s was given %d bytes at %d, which is not in its memory", function, uint32(length), uint32(offset)))
+	}
+	return view
+}
+
+// copyOut copies data, which must have exactly the length that the module expects, into its memory.
+func (c *call) copyOut(mod api.Module, stack []uint64, function string, data []byte, pending bool) {
+	if !pending {
+		c.end(c.module.fail(CodeMisuse, nil, "%s was called, and there is nothing to copy", function))
+	}
+	if int64(uint32(stack[1])) != int64(len(data)) {
+		c.end(c.module.fail(CodeMisuse, nil, "%s was called for %d bytes, and there are %d", function, uint32(stack[1]), len(data)))
+	}
+	copy(c.view(mod, function, stack[0], stack[1]), data)
+}
+
+func (c *call) output(response []byte) {
+	if !c.hasRequest {
+		c.end(c.module.fail(CodeMisuse, nil, "output was called without a request"))
+	}
+	if int64(len(response)) > c.module.spec.Output {
+		c.end(c.module.fail(CodeOutputSize, nil, "its answer has %d bytes, and its limit is %d", len(response), c.module.spec.Output))
+	}
+	c.response, c.hasResponse = append([]byte(nil), response...), true
+}
+
+// maxOperation bounds what a module hands to an operation, in bytes.
+const maxOperation = 32 << 20
+
+var (
+	deniedInInitialize = []byte(`{"error":{"code":"` + abi.HostDenied + `","message":"there are no host operations while a module is initialized"}}`)
+	noOperations       = []byte(`{"error":{"code":"` + abi.HostUnavailable + `","message":"this host has no operations"}}`)
+)
+
+func (c *call) operate(request []byte) int {
+	if len(request) > maxOperation {
+		c.end(c.module.fail(CodeMisuse, nil, "host_call was given %d bytes, and its limit is %d", len(request), maxOperation))
+	}
+	switch {
+	case !c.hasRequest:
+		// Nothing can take the answer of _initialize's operation away from it: it is a constant.
+		c.result = deniedInInitialize
+	case c.module.spec.Operate == nil:
+		c.result = noOperations
+	default:
+		c.result = c.performed(append([]byte(nil), request...))
+	}
+	c.hasResult = true
+	c.checkTime()
+	return len(c.result)
+}
+
+// performed keeps a fault of an operation's own from passing for the module's.
+func (c *call) performed(request []byte) []byte {
+	defer func() {
+		if fault := recover(); fault != nil {
+			c.module.engine.log.Error("a host operation panicked", "plugin", c.module.spec.Name, "panic", fault, "stack", string(debug.Stack()))
+			c.end(c.module.fail(CodeMisuse, errors.New("host operation panicked"), "a host operation failed: this is a fault of the host's"))
+		}
+	}()
+	return c.module.spec.Operate(c.ctx, request)
+}
+
+// maxLogLine bounds a line of a module's log, in bytes.
+const maxLogLine = 4 << 10
+
+func (c *call) log(level int32, line []byte) {
+	at := hclog.Level(level)
+	if at < hclog.Trace || at > hclog.Error {
+		at = hclog.Info
+	}
+	c.module.spec.Log.Log(at, bounded(string(line[:min(len(line), maxLogLine+1)]), maxLogLine))
+}

@@ -1,0 +1,385 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// guest is the module compiled from testdata/guest, and shared the cache with its code.
+var guest, shared string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "engine-test-")
+	if err != nil {
+		panic(err)
+	}
+	guest, shared = filepath.Join(dir, "guest.wasm"), filepath.Join(dir, "cache")
+	build := exec.Command("go", "build", "-buildmode=c-shared", "-o", guest, "./testdata/guest")
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if out, err := build.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build testdata/guest: %v\n%s", err, out))
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func newEngine(t testing.TB, cache string) *Engine {
+	t.Helper()
+	e, err := New(Config{CacheDir: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func newModule(t testing.TB, e *Engine, spec Spec) *Module {
+	t.Helper()
+	if spec.File == "" {
+		spec.File = guest
+	}
+	spec.Name = "guest"
+	m := e.Module(spec)
+	t.Cleanup(func() {
+		if err := m.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func request(tool, arguments string) []byte {
+	return fmt.Appendf(nil, `{"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
+}
+
+func text(s string) string {
+	quoted, _ := json.Marshal(s)
+	return `{"result":{"content":[{"type":"text","text":` + string(quoted) + `}]}}`
+}
+
+func wantCode(t *testing.T, err error, code Code) *Error {
+	t.Helper()
+	failure := (*Error)(nil)
+	if !errors.As(err, &failure) {
+		t.Fatalf("got error %v, want one with code %q", err, code)
+	}
+	if failure.Code != code {
+		t.Fatalf("got code %q (%s), want %q", failure.Code, failure.Message, code)
+	}
+	return failure
+}
+
+func TestCallAnswersWithTheModulesBytes(t *testing.T) {
+	m := newModule(t, newEngine(t, shared), Spec{})
+	for range 2 { // the second time on the instance of the first
+		got, err := m.Call(t.Context(), request("echo", `{"a":"<ü>"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := text(`{"a":"<ü>"}`); !bytes.Equal(got, []byte(strings.ReplaceAll(strings.ReplaceAll(want, `\u003c`, "<"), `\u003e`, ">"))) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
+	m := newModule(t, newEngine(t, shared), Spec{Output: 1 << 19, Memory: 32 << 20})
+	tests := []struct {
+		name, tool string
+		code       Code
+		detail     string
+	}{
+		{"a panic", "panic", CodeTrap, "out of tea"},
+		{"an exit", "exit", CodeExit, ""},
+		{"an answer over the limit", "big", CodeOutputSize, ""},
+		{"memory over the limit", "grow", CodeTrap, "out of memory"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := m.Call(t.Context(), request(test.tool, `{}`))
+			failure := wantCode(t, err, test.code)
+			if !strings.Contains(failure.Detail, test.detail) {
+				t.Errorf("detail %q lacks %q", failure.Detail, test.detail)
+			}
+			if _, err := m.Call(t.Context(), request("echo", `{}`)); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+		})
+	}
+}
+
+func TestASleepingCallEndsWithItsContext(t *testing.T) {
+	m := newModule(t, newEngine(t, shared), Spec{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := m.Call(ctx, request("sleep", `{}`))
+	wantCode(t, err, CodeTimeout)
+
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	_, err = m.Call(ctx, request("sleep", `{}`))
+	wantCode(t, err, CodeCanceled)
+}
+
+func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
+	t.Setenv("SECRET", "of the host")
+	m := newModule(t, newEngine(t, shared), Spec{Env: map[string]string{"GIVEN": "yes"}})
+	seen := map[string]bool{}
+	for range 2 {
+		before := time.Now().UnixMilli()
+		raw, err := m.Call(t.Context(), []byte(`{"method":"tools/call","deadline":1234567,"params":{"name":"facts"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var response struct {
+			Result struct {
+				StructuredContent struct {
+					Now      int64
+					Random   string
+					Env      []string
+					Deadline int64
+					Limited  bool
+				}
+			}
+		}
+		if err := json.Unmarshal(raw, &response); err != nil {
+			t.Fatal(err)
+		}
+		got := response.Result.StructuredContent
+		if got.Now < before || got.Now > time.Now().UnixMilli() {
+			t.Errorf("the clock says %d, and it is %d", got.Now, before)
+		}
+		if seen[got.Random] || len(got.Random) != 16 {
+			t.Errorf("random numbers repeat: %s", got.Random)
+		}
+		seen[got.Random] = true
+		if len(got.Env) != 1 || got.Env[0] != "GIVEN=yes" {
+			t.Errorf("environment: got %q", got.Env)
+		}
+		if !got.Limited || got.Deadline != 1234567 {
+			t.Errorf("deadline: got %d, %t", got.Deadline, got.Limited)
+		}
+	}
+}
+
+func TestOperations(t *testing.T) {
+	m := newModule(t, newEngine(t, shared), Spec{
+		Operate: func(_ context.Context, raw []byte) []byte {
+			var r abi.HostRequest
+			if err := json.Unmarshal(raw, &r); err != nil {
+				t.Error(err)
+			}
+			return append(append([]byte(`{"result":`), r.Params...), '}')
+		},
+	})
+	got, err := m.Call(t.Context(), request("parallel", `{}`))
+	if err != nil || string(got) != text("ok") {
+		t.Errorf("operations of many goroutines get their own results: got %s, %v", got, err)
+	}
+	got, err = m.Call(t.Context(), request("initialize", `{}`))
+	if err != nil || !strings.Contains(string(got), abi.HostDenied) {
+		t.Errorf("an operation in _initialize is denied: got %s, %v", got, err)
+	}
+
+	m = newModule(t, newEngine(t, shared), Spec{Operate: func(context.Context, []byte) []byte { panic("a bug") }})
+	_, err = m.Call(t.Context(), request("parallel", `{}`))
+	wantCode(t, err, CodeMisuse)
+	if _, err = m.Call(t.Context(), request("echo", `{}`)); err != nil {
+		t.Errorf("after an operation panicked: %v", err)
+	}
+}
+
+func TestWhatAModulePrintsBecomesLogLines(t *testing.T) {
+	var out bytes.Buffer
+	log := hclog.New(&hclog.LoggerOptions{Output: &out, Level: hclog.Trace, DisableTime: true})
+	m := newModule(t, newEngine(t, shared), Spec{Log: log})
+	if _, err := m.Call(t.Context(), request("say", `{}`)); err != nil {
+		t.Fatal(err)
+	}
+	want := "[DEBUG] logged·[31m\n[INFO]  printed\n[WARN]  said without end\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestCallsRunAtTheSameTime(t *testing.T) {
+	arrived := make(chan struct{})
+	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 4, Operate: func(_ context.Context, raw []byte) []byte {
+		arrived <- struct{}{} // none returns before all have come
+		var r abi.HostRequest
+		_ = json.Unmarshal(raw, &r)
+		return append(append([]byte(`{"result":`), r.Params...), '}')
+	}})
+	var calls sync.WaitGroup
+	for range 4 {
+		calls.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := m.Call(ctx, request("parallel", `{}`)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 4 {
+		select {
+		case <-arrived:
+		case <-time.After(time.Minute):
+			t.Fatal("calls wait for one another")
+		}
+	}
+	go func() {
+		for range arrived {
+		}
+	}()
+	calls.Wait()
+	close(arrived)
+}
+
+func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	sum := func(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
+	tests := []struct {
+		name   string
+		file   string
+		sha256 string
+		code   Code
+		says   string
+	}{
+		{"a missing file names the command to run", filepath.Join(dir, "none.wasm"), "", CodeModuleMissing, "bulkhead plugin build"},
+		{"another digest", write("a.wasm", []byte("a")), sum([]byte("b")), CodeDigest, sum([]byte("a"))},
+		{"no WASM", write("b.wasm", []byte("hello")), sum([]byte("hello")), CodeInvalidModule, "invalid magic"},
+		{"a module of no ABI names all that it lacks", write("c.wasm", handmade{noMark: true, noCall: true}.bytes()), "", CodeInvalidModule, "bulkhead_abi_1; it does not export the function bulkhead_call"},
+		{"an import that there is not", write("d.wasm", handmade{imports: []handmadeImport{{"env", "abort", 4, 0}}}.bytes()), "", CodeInvalidModule, `"env"."abort"`},
+		{"an import of another form", write("e.wasm", handmade{imports: []handmadeImport{{"bulkhead", "input", 1, 0}}}.bytes()), "", CodeInvalidModule, "(i32, i32)"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m := newModule(t, newEngine(t, ""), Spec{File: test.file, SHA256: test.sha256})
+			_, err := m.Call(t.Context(), nil)
+			if failure := wantCode(t, err, test.code); !strings.Contains(failure.Message, test.says) {
+				t.Errorf("%q does not say %q", failure.Message, test.says)
+			}
+		})
+	}
+}
+
+func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
+	input := handmadeImport{"bulkhead", "input", 2, 0}
+	output := handmadeImport{"bulkhead", "output", 2, 0}
+	hostCall := handmadeImport{"bulkhead", "host_call", 2, 1}
+	hostResult := handmadeImport{"bulkhead", "host_result", 2, 0}
+	log := handmadeImport{"bulkhead", "log", 3, 0}
+	drop := []byte{0x1a}
+	tests := []struct {
+		name   string
+		module handmade
+		code   Code // "": the call answers
+	}{
+		{"input and output within memory", handmade{imports: []handmadeImport{input, output}, data: "{}", code: join(callImport(0, 0, 7), callImport(0, 100, 7), callImport(1, 16, 1), callImport(1, 16, 2))}, ""},
+		{"no output", handmade{}, CodeNoResponse},
+		{"unreachable", handmade{code: []byte{0x00}}, CodeTrap},
+		{"input of another length", handmade{imports: []handmadeImport{input}, code: callImport(0, 0, 8)}, CodeMisuse},
+		{"input past memory's end", handmade{imports: []handmadeImport{input}, code: callImport(0, 65530, 7)}, CodeMisuse},
+		{"output past memory's end", handmade{imports: []handmadeImport{output}, code: callImport(0, 65535, 2)}, CodeMisuse},
+		{"output whose end overflows", handmade{imports: []handmadeImport{output}, code: callImport(0, -1, -1)}, CodeMisuse},
+		{"a result before any operation", handmade{imports: []handmadeImport{hostResult}, code: callImport(0, 0, 0)}, CodeMisuse},
+		{"a result of another length", handmade{imports: []handmadeImport{hostCall, hostResult}, code: join(callImport(0, 0, 0), drop, callImport(1, 0, 1))}, CodeMisuse},
+		{"an operation past memory's end", handmade{imports: []handmadeImport{hostCall}, code: join(callImport(0, 65536, 1), drop)}, CodeMisuse},
+		{"a log line past memory's end", handmade{imports: []handmadeImport{log}, code: callImport(0, 3, 0, 65537)}, CodeMisuse},
+		{"a log line of no level is logged", handmade{imports: []handmadeImport{log, output}, code: join(callImport(0, 99, 0, 3), callImport(1, 0, 0))}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "m.wasm")
+			if err := os.WriteFile(file, test.module.bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			m := newModule(t, newEngine(t, ""), Spec{File: file})
+			got, err := m.Call(t.Context(), []byte("request"))
+			if test.code == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := test.module.data; string(got) != want {
+					t.Errorf("the last output counts: got %q, want %q", got, want)
+				}
+				return
+			}
+			wantCode(t, err, test.code)
+		})
+	}
+}
+
+func TestWarmFillsTheCacheAndLeavesNothingInMemory(t *testing.T) {
+	cache := t.TempDir()
+	m := newModule(t, newEngine(t, cache), Spec{})
+	for range 2 {
+		if err := m.Warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if m.Loaded() {
+			t.Error("the module is in memory")
+		}
+	}
+	if files, err := os.ReadDir(cache); err != nil || len(files) < 2 {
+		t.Errorf("the cache holds %v, %v", files, err)
+	}
+	if _, err := m.Call(t.Context(), request("echo", `{}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	m := newModule(b, newEngine(b, shared), Spec{})
+	r := request("echo", `{"text":"hello there"}`)
+	if _, err := m.Call(b.Context(), r); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := m.Call(b.Context(), r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFreshInstance(b *testing.B) {
+	m := newModule(b, newEngine(b, shared), Spec{})
+	l, err := m.load(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		inst, err := m.instantiate(b.Context(), l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = inst.module.Close(b.Context())
+	}
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tetratelabs/wazero/sys"
+)
+
+// Code names why a call failed.
+type Code string
+
+// The codes of an Error.
+const (
+	CodeModuleMissing Code = "module_missing"   // there is no such file, or it cannot be read
+	CodeDigest        Code = "digest_mismatch"  // it is not the file that the manifest was built for
+	CodeInvalidModule Code = "invalid_module"   // not a module that this host can run
+	CodeTrap          Code = "trap"             // the module crashed
+	CodeExit          Code = "exit"             // the module ended itself
+	CodeTimeout       Code = "timeout"          // past its time limit
+	CodeCanceled      Code = "canceled"         // nobody waits for the answer any more
+	CodeNoResponse    Code = "no_response"      // it returned without an answer
+	CodeBadResponse   Code = "invalid_response" // its answer is not of ABI 1
+	CodeOutputSize    Code = "output_too_large" // its answer is larger than allowed
+	CodeMisuse        Code = "abi_misuse"       // it called the host in a way that the ABI forbids
+)
+
+// Error is a failure of a module, not an answer of its plugin's. The next call may well work.
+type Error struct {
+	Code   Code
+	Plugin string
+	// Message says what happened in one line, for whoever called. It holds no text of the module's.
+	Message string
+	// Detail is for the log: a stack trace, or what the module itself said.
+	Detail string
+	Err    error // cause; nil if there is none beyond Message
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("plugin %q: %s", e.Plugin, e.Message)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func (m *Module) fail(code Code, err error, format string, args ...any) *Error {
+	return &Error{Code: code, Plugin: m.spec.Name, Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+// explain turns what wazero returned from a call into an Error. ended is what the host itself ended the
+// call with; it may be nil.
+func (m *Module) explain(ctx context.Context, err error, ended *Error) *Error {
+	if ended != nil {
+		return ended
+	}
+	if stopped := m.stopped(ctx); stopped != nil {
+		return stopped
+	}
+	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) {
+		return m.fail(CodeExit, err, "the module ended itself with exit code %d", exit.ExitCode())
+	}
+	// wazero's text is the reason in its first line and then the stack, whose names are the module's.
+	reason, stack, _ := strings.Cut(err.Error(), "\n")
+	failure := m.fail(CodeTrap, err, "the module crashed: %s", strings.TrimSuffix(bounded(reason, 200), " (recovered by wazero)"))
+	failure.Detail = bounded(stack, 4<<10)
+	return failure
+}
+
+// stopped says why ctx ended; nil if it did not.
+func (m *Module) stopped(ctx context.Context) *Error {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return m.fail(CodeTimeout, err, "the call ran past its time limit")
+	default:
+		return m.fail(CodeCanceled, err, "the call was cancelled")
+	}
+}
+
+// bounded cuts text that comes from a module and takes out what could mislead whoever reads a log.
+func bounded(text string, limit int) string {
+	if len(text) > limit {
+		text = text[:limit] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || (r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0)) {
+			return r
+		}
+		return '·'
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}

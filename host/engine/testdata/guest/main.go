@@ -1,0 +1,102 @@
+// Guest is the module of the engine's tests: each tool does one thing that a module may do.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+var inInit error
+
+var held [][]byte
+
+func init() {
+	inInit = sdk.HostCall("test/echo", "early", nil)
+	p := sdk.New()
+	sdk.HandleTool(p, "echo", func(_ context.Context, arguments json.RawMessage) (*sdk.ToolResult, error) {
+		return sdk.Text(string(arguments)), nil
+	})
+	sdk.HandleTool(p, "panic", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		panic("out of tea")
+	})
+	sdk.HandleTool(p, "exit", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		os.Exit(3)
+		return nil, nil
+	})
+	sdk.HandleTool(p, "sleep", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		time.Sleep(time.Hour)
+		return sdk.Text("slept"), nil
+	})
+	sdk.HandleTool(p, "big", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		return sdk.Text(strings.Repeat("x", 1<<20)), nil
+	})
+	sdk.HandleTool(p, "grow", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		for {
+			held = append(held, make([]byte, 1<<20))
+		}
+	})
+	sdk.HandleTool(p, "say", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		sdk.Log(sdk.LevelDebug, "logged\x1b[31m")
+		fmt.Println("printed")
+		fmt.Fprint(os.Stderr, "said without end")
+		return sdk.Text("ok"), nil
+	})
+	sdk.HandleTool(p, "facts", facts)
+	sdk.HandleTool(p, "initialize", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		return nil, inInit
+	})
+	sdk.HandleTool(p, "parallel", parallel)
+	sdk.Serve(p)
+}
+
+func main() {}
+
+// facts says what the host gave: time, randomness, environment, zone, deadline.
+func facts(ctx context.Context, _ struct{}) (*sdk.ToolResult, error) {
+	random := make([]byte, 8)
+	if _, err := rand.Read(random); err != nil {
+		return nil, err
+	}
+	_, offset := time.Date(2026, 7, 1, 12, 0, 0, 0, time.Local).Zone()
+	deadline, limited := ctx.Deadline()
+	return &sdk.ToolResult{StructuredContent: map[string]any{
+		"now":      time.Now().UnixMilli(),
+		"random":   hex.EncodeToString(random),
+		"env":      os.Environ(),
+		"offset":   offset,
+		"deadline": deadline.UnixMilli(),
+		"limited":  limited,
+	}}, nil
+}
+
+// parallel performs operations from many goroutines: each must get its own result.
+func parallel(context.Context, struct{}) (*sdk.ToolResult, error) {
+	var wait sync.WaitGroup
+	faults := make(chan string, 1000)
+	for g := range 50 {
+		wait.Go(func() {
+			for i := range 20 {
+				want := strings.Repeat(fmt.Sprintf("%d-%d ", g, i), g+1)
+				var got string
+				if err := sdk.HostCall("test/echo", want, &got); err != nil || got != want {
+					faults <- fmt.Sprintf("got %q, %v, want %q", got, err, want)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if len(faults) > 0 {
+		return nil, &sdk.Error{Code: abi.CodeInternal, Message: <-faults}
+	}
+	return sdk.Text("ok"), nil
+}
