@@ -7,7 +7,7 @@ require github.com/bulkhead-mcp/bulkhead v0.0.0
 require (
 	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
 )
 
 // A plugin of your own requires a released version instead.

@@ -24,7 +24,8 @@ type call struct {
 	result      []byte // of the last host operation
 	hasResult   bool
 
-	ended *Error // why the host ended the call; nil if it did not
+	faults []error // of the file system, that WASI cannot tell
+	ended  *Error  // why the host ended the call; nil if it did not
 }
 
 type callKey struct{}
@@ -45,7 +46,7 @@ func (c *call) checkTime() {
 func (c *call) view(mod api.Module, function string, offset, length uint64) []byte {
 	view, ok := mod.Memory().Read(uint32(offset), uint32(length))
 	if !ok {
-		c.end(c.module.fail(CodeMisuse, nil, "%s was given %d bytes at %d, which is not in its memory", function, uint32(length), uint32(offset)))
+		c.end(c.module.fail(CodeMisuse, nil, "misused the border: %s was given %d bytes at %d, which is not in its memory", function, uint32(length), uint32(offset)))
 	}
 	return view
 }
@@ -53,22 +54,31 @@ func (c *call) view(mod api.Module, function string, offset, length uint64) []by
 // copyOut copies data, which must have exactly the length that the module expects, into its memory.
 func (c *call) copyOut(mod api.Module, stack []uint64, function string, data []byte, pending bool) {
 	if !pending {
-		c.end(c.module.fail(CodeMisuse, nil, "%s was called, and there is nothing to copy", function))
+		c.end(c.module.fail(CodeMisuse, nil, "misused the border: %s was called, and there is nothing to copy", function))
 	}
 	if int64(uint32(stack[1])) != int64(len(data)) {
-		c.end(c.module.fail(CodeMisuse, nil, "%s was called for %d bytes, and there are %d", function, uint32(stack[1]), len(data)))
+		c.end(c.module.fail(CodeMisuse, nil, "misused the border: %s was called for %d bytes, and there are %d", function, uint32(stack[1]), len(data)))
 	}
 	copy(c.view(mod, function, stack[0], stack[1]), data)
 }
 
 func (c *call) output(response []byte) {
 	if !c.hasRequest {
-		c.end(c.module.fail(CodeMisuse, nil, "output was called without a request"))
+		c.end(c.module.fail(CodeMisuse, nil, "misused the border: output was called without a request"))
 	}
 	if int64(len(response)) > c.module.spec.Output {
-		c.end(c.module.fail(CodeOutputSize, nil, "its answer has %d bytes, and its limit is %d", len(response), c.module.spec.Output))
+		c.end(c.module.fail(CodeOutputSize, nil, "gave an answer of %d bytes, and its limit is %d", len(response), c.module.spec.Output))
 	}
 	c.response, c.hasResponse = append([]byte(nil), response...), true
+}
+
+// maxFaults bounds how many faults a call keeps: the first are the telling ones.
+const maxFaults = 5
+
+func (c *call) fault(err error) {
+	if len(c.faults) < maxFaults {
+		c.faults = append(c.faults, err)
+	}
 }
 
 // maxOperation bounds what a module hands to an operation, in bytes.
@@ -81,7 +91,7 @@ var (
 
 func (c *call) operate(request []byte) int {
 	if len(request) > maxOperation {
-		c.end(c.module.fail(CodeMisuse, nil, "host_call was given %d bytes, and its limit is %d", len(request), maxOperation))
+		c.end(c.module.fail(CodeMisuse, nil, "misused the border: host_call was given %d bytes, and its limit is %d", len(request), maxOperation))
 	}
 	switch {
 	case !c.hasRequest:
@@ -102,7 +112,7 @@ func (c *call) performed(request []byte) []byte {
 	defer func() {
 		if fault := recover(); fault != nil {
 			c.module.engine.log.Error("a host operation panicked", "plugin", c.module.spec.Name, "panic", fault, "stack", string(debug.Stack()))
-			c.end(c.module.fail(CodeMisuse, errors.New("host operation panicked"), "a host operation failed: this is a fault of the host's"))
+			c.end(c.module.fail(CodeInternal, errors.New("host operation panicked"), "met a fault of the host's own in an operation: please report it"))
 		}
 	}()
 	return c.module.spec.Operate(c.ctx, request)

@@ -6,14 +6,16 @@
 // compilation cache on disk. Each call has an instance of its own; instances are used again, one call at
 // a time, and thrown away when a call traps, exits or is stopped.
 //
-// The time limit is the context's deadline. It ends a call in a host operation, in a log line and in a
-// sleep; code that computes without any of these runs on until it returns.
+// A call's time begins when its instance is there: waiting for a place and compiling are not the
+// module's doing. The limit ends a call in a host operation, in a log line and in a sleep; code that
+// computes without any of these runs on until it returns.
 package engine
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/tetratelabs/wazero"
@@ -63,16 +65,19 @@ func (e *Engine) Close(ctx context.Context) error { return e.cache.Close(ctx) }
 
 // Spec describes a module and what it may touch.
 type Spec struct {
-	Name   string // of the plugin, for errors and logs
-	File   string // path of the module
-	SHA256 string // lower-case hex; the file must have it. Empty: any
-	Memory int64  // bytes of linear memory an instance may have, in whole pages of 64 KiB; 0: 64 MiB
-	Output int64  // bytes that a response may have; 0: 8 MiB
+	Name   string        // of the plugin, for errors and logs
+	File   string        // path of the module
+	SHA256 string        // lower-case hex; the file must have it. Empty: any
+	Memory int64         // bytes of linear memory an instance may have, in whole pages of 64 KiB; 0: 64 MiB
+	Output int64         // bytes that a response may have; 0: 8 MiB
+	Time   time.Duration // that a call may take; 0: 30 s
 	// Concurrency is how many calls may run at the same time; further ones wait. 0: 8.
 	Concurrency int
 	Env         map[string]string
-	// FS makes an instance's file system, which stands at "/"; nil: it has none.
-	FS func() experimentalsys.FS
+	// FS makes an instance's file system, which stands at "/"; nil: it has none. WASI has no number for
+	// some errors, a full disk among them: the file system reports those by fault, and they come back
+	// with the call's response.
+	FS func(fault func(error)) experimentalsys.FS
 	// Operate answers a host operation (an abi.HostRequest, an abi.HostResponse); nil: there is none.
 	// ctx is the one that Call was given.
 	Operate func(ctx context.Context, request []byte) []byte
@@ -83,6 +88,7 @@ const (
 	pageSize           = 64 << 10
 	defaultMemory      = 64 << 20
 	defaultOutput      = 8 << 20
+	defaultTime        = 30 * time.Second
 	defaultConcurrency = 8
 )
 
@@ -93,6 +99,9 @@ func (e *Engine) Module(spec Spec) *Module {
 	}
 	if spec.Output <= 0 {
 		spec.Output = defaultOutput
+	}
+	if spec.Time <= 0 {
+		spec.Time = defaultTime
 	}
 	if spec.Concurrency <= 0 {
 		spec.Concurrency = defaultConcurrency

@@ -68,8 +68,10 @@ func newModule(t testing.TB, e *Engine, spec Spec) *Module {
 	return m
 }
 
-func request(tool, arguments string) []byte {
-	return fmt.Appendf(nil, `{"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
+// callTool calls one of the guest's tools.
+func callTool(ctx context.Context, m *Module, tool, arguments string) (string, error) {
+	response, err := m.Call(ctx, abi.MethodToolsCall, fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments))
+	return string(response.Body), err
 }
 
 func text(s string) string {
@@ -92,11 +94,11 @@ func wantCode(t *testing.T, err error, code Code) *Error {
 func TestCallAnswersWithTheModulesBytes(t *testing.T) {
 	m := newModule(t, newEngine(t, shared), Spec{})
 	for range 2 { // the second time on the instance of the first
-		got, err := m.Call(t.Context(), request("echo", `{"a":"<ü>"}`))
+		got, err := callTool(t.Context(), m, "echo", `{"a":"<ü>"}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := text(`{"a":"<ü>"}`); !bytes.Equal(got, []byte(strings.ReplaceAll(strings.ReplaceAll(want, `\u003c`, "<"), `\u003e`, ">"))) {
+		if want := text(`{"a":"<ü>"}`); got != strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(want) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -116,12 +118,12 @@ func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := m.Call(t.Context(), request(test.tool, `{}`))
+			_, err := callTool(t.Context(), m, test.tool, `{}`)
 			failure := wantCode(t, err, test.code)
 			if !strings.Contains(failure.Detail, test.detail) {
 				t.Errorf("detail %q lacks %q", failure.Detail, test.detail)
 			}
-			if _, err := m.Call(t.Context(), request("echo", `{}`)); err != nil {
+			if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 				t.Errorf("the next call: %v", err)
 			}
 		})
@@ -129,25 +131,26 @@ func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
 }
 
 func TestASleepingCallEndsWithItsContext(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := m.Call(ctx, request("sleep", `{}`))
-	wantCode(t, err, CodeTimeout)
+	m := newModule(t, newEngine(t, shared), Spec{Time: 50 * time.Millisecond})
+	_, err := callTool(t.Context(), m, "sleep", `{}`)
+	if failure := wantCode(t, err, CodeTimeout); failure.Message != "ran past its time limit of 50ms" {
+		t.Errorf("got %q", failure.Message)
+	}
 
-	ctx, cancel = context.WithCancel(t.Context())
+	m = newModule(t, newEngine(t, shared), Spec{})
+	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	_, err = m.Call(ctx, request("sleep", `{}`))
+	_, err = callTool(ctx, m, "sleep", `{}`)
 	wantCode(t, err, CodeCanceled)
 }
 
 func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "of the host")
-	m := newModule(t, newEngine(t, shared), Spec{Env: map[string]string{"GIVEN": "yes"}})
+	m := newModule(t, newEngine(t, shared), Spec{Time: time.Minute + time.Second, Env: map[string]string{"GIVEN": "yes"}})
 	seen := map[string]bool{}
 	for range 2 {
 		before := time.Now().UnixMilli()
-		raw, err := m.Call(t.Context(), []byte(`{"method":"tools/call","deadline":1234567,"params":{"name":"facts"}}`))
+		raw, err := callTool(t.Context(), m, "facts", `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +165,7 @@ func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
 				}
 			}
 		}
-		if err := json.Unmarshal(raw, &response); err != nil {
+		if err := json.Unmarshal([]byte(raw), &response); err != nil {
 			t.Fatal(err)
 		}
 		got := response.Result.StructuredContent
@@ -176,8 +179,8 @@ func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
 		if len(got.Env) != 1 || got.Env[0] != "GIVEN=yes" {
 			t.Errorf("environment: got %q", got.Env)
 		}
-		if !got.Limited || got.Deadline != 1234567 {
-			t.Errorf("deadline: got %d, %t", got.Deadline, got.Limited)
+		if in := got.Deadline - before; !got.Limited || in < time.Minute.Milliseconds() || in > 2*time.Minute.Milliseconds() {
+			t.Errorf("the deadline is in %d ms, %t", in, got.Limited)
 		}
 	}
 }
@@ -192,19 +195,19 @@ func TestOperations(t *testing.T) {
 			return append(append([]byte(`{"result":`), r.Params...), '}')
 		},
 	})
-	got, err := m.Call(t.Context(), request("parallel", `{}`))
-	if err != nil || string(got) != text("ok") {
+	got, err := callTool(t.Context(), m, "parallel", `{}`)
+	if err != nil || got != text("ok") {
 		t.Errorf("operations of many goroutines get their own results: got %s, %v", got, err)
 	}
-	got, err = m.Call(t.Context(), request("initialize", `{}`))
-	if err != nil || !strings.Contains(string(got), abi.HostDenied) {
+	got, err = callTool(t.Context(), m, "initialize", `{}`)
+	if err != nil || !strings.Contains(got, abi.HostDenied) {
 		t.Errorf("an operation in _initialize is denied: got %s, %v", got, err)
 	}
 
 	m = newModule(t, newEngine(t, shared), Spec{Operate: func(context.Context, []byte) []byte { panic("a bug") }})
-	_, err = m.Call(t.Context(), request("parallel", `{}`))
-	wantCode(t, err, CodeMisuse)
-	if _, err = m.Call(t.Context(), request("echo", `{}`)); err != nil {
+	_, err = callTool(t.Context(), m, "parallel", `{}`)
+	wantCode(t, err, CodeInternal)
+	if _, err = callTool(t.Context(), m, "echo", `{}`); err != nil {
 		t.Errorf("after an operation panicked: %v", err)
 	}
 }
@@ -213,7 +216,7 @@ func TestWhatAModulePrintsBecomesLogLines(t *testing.T) {
 	var out bytes.Buffer
 	log := hclog.New(&hclog.LoggerOptions{Output: &out, Level: hclog.Trace, DisableTime: true})
 	m := newModule(t, newEngine(t, shared), Spec{Log: log})
-	if _, err := m.Call(t.Context(), request("say", `{}`)); err != nil {
+	if _, err := callTool(t.Context(), m, "say", `{}`); err != nil {
 		t.Fatal(err)
 	}
 	want := "[DEBUG] logged·[31m\n[INFO]  printed\n[WARN]  said without end\n"
@@ -235,7 +238,7 @@ func TestCallsRunAtTheSameTime(t *testing.T) {
 		calls.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if _, err := m.Call(ctx, request("parallel", `{}`)); err != nil {
+			if _, err := callTool(ctx, m, "parallel", `{}`); err != nil {
 				t.Error(err)
 			}
 		})
@@ -282,7 +285,7 @@ func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := newModule(t, newEngine(t, ""), Spec{File: test.file, SHA256: test.sha256})
-			_, err := m.Call(t.Context(), nil)
+			_, err := m.Call(t.Context(), "m", nil)
 			if failure := wantCode(t, err, test.code); !strings.Contains(failure.Message, test.says) {
 				t.Errorf("%q does not say %q", failure.Message, test.says)
 			}
@@ -297,16 +300,17 @@ func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
 	hostResult := handmadeImport{"bulkhead", "host_result", 2, 0}
 	log := handmadeImport{"bulkhead", "log", 3, 0}
 	drop := []byte{0x1a}
+	const requestLen = int32(len(`{"method":"m","deadline":1234567890123}`))
 	tests := []struct {
 		name   string
 		module handmade
 		code   Code // "": the call answers
 	}{
-		{"input and output within memory", handmade{imports: []handmadeImport{input, output}, data: "{}", code: join(callImport(0, 0, 7), callImport(0, 100, 7), callImport(1, 16, 1), callImport(1, 16, 2))}, ""},
+		{"input and output within memory", handmade{imports: []handmadeImport{input, output}, data: "{}", code: join(callImport(0, 200, requestLen), callImport(0, 100, requestLen), callImport(1, 16, 1), callImport(1, 16, 2))}, ""},
 		{"no output", handmade{}, CodeNoResponse},
 		{"unreachable", handmade{code: []byte{0x00}}, CodeTrap},
-		{"input of another length", handmade{imports: []handmadeImport{input}, code: callImport(0, 0, 8)}, CodeMisuse},
-		{"input past memory's end", handmade{imports: []handmadeImport{input}, code: callImport(0, 65530, 7)}, CodeMisuse},
+		{"input of another length", handmade{imports: []handmadeImport{input}, code: callImport(0, 0, requestLen+1)}, CodeMisuse},
+		{"input past memory's end", handmade{imports: []handmadeImport{input}, code: callImport(0, 65530, requestLen)}, CodeMisuse},
 		{"output past memory's end", handmade{imports: []handmadeImport{output}, code: callImport(0, 65535, 2)}, CodeMisuse},
 		{"output whose end overflows", handmade{imports: []handmadeImport{output}, code: callImport(0, -1, -1)}, CodeMisuse},
 		{"a result before any operation", handmade{imports: []handmadeImport{hostResult}, code: callImport(0, 0, 0)}, CodeMisuse},
@@ -322,12 +326,12 @@ func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := newModule(t, newEngine(t, ""), Spec{File: file})
-			got, err := m.Call(t.Context(), []byte("request"))
+			got, err := m.Call(t.Context(), "m", nil)
 			if test.code == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want := test.module.data; string(got) != want {
+				if want := test.module.data; string(got.Body) != want {
 					t.Errorf("the last output counts: got %q, want %q", got, want)
 				}
 				return
@@ -351,19 +355,18 @@ func TestWarmFillsTheCacheAndLeavesNothingInMemory(t *testing.T) {
 	if files, err := os.ReadDir(cache); err != nil || len(files) < 2 {
 		t.Errorf("the cache holds %v, %v", files, err)
 	}
-	if _, err := m.Call(t.Context(), request("echo", `{}`)); err != nil {
+	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 		t.Error(err)
 	}
 }
 
 func BenchmarkCall(b *testing.B) {
 	m := newModule(b, newEngine(b, shared), Spec{})
-	r := request("echo", `{"text":"hello there"}`)
-	if _, err := m.Call(b.Context(), r); err != nil {
+	if _, err := callTool(b.Context(), m, "echo", `{"text":"hello there"}`); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := m.Call(b.Context(), r); err != nil {
+		if _, err := callTool(b.Context(), m, "echo", `{"text":"hello there"}`); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -22,16 +22,17 @@ const (
 	CodeTimeout       Code = "timeout"          // past its time limit
 	CodeCanceled      Code = "canceled"         // nobody waits for the answer any more
 	CodeNoResponse    Code = "no_response"      // it returned without an answer
-	CodeBadResponse   Code = "invalid_response" // its answer is not of ABI 1
 	CodeOutputSize    Code = "output_too_large" // its answer is larger than allowed
 	CodeMisuse        Code = "abi_misuse"       // it called the host in a way that the ABI forbids
+	CodeInternal      Code = "internal"         // a fault of the host's own
 )
 
 // Error is a failure of a module, not an answer of its plugin's. The next call may well work.
 type Error struct {
 	Code   Code
 	Plugin string
-	// Message says what happened in one line, for whoever called. It holds no text of the module's.
+	// Message says what happened in one line, for whoever called: a predicate, such as "ran past its time
+	// limit of 30s", whose subject is the tool. It holds no text of the module's.
 	Message string
 	// Detail is for the log: a stack trace, or what the module itself said.
 	Detail string
@@ -39,7 +40,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("plugin %q: %s", e.Plugin, e.Message)
+	return fmt.Sprintf("plugin %q %s", e.Plugin, e.Message)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -58,11 +59,11 @@ func (m *Module) explain(ctx context.Context, err error, ended *Error) *Error {
 		return stopped
 	}
 	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) {
-		return m.fail(CodeExit, err, "the module ended itself with exit code %d", exit.ExitCode())
+		return m.fail(CodeExit, err, "ended itself with exit code %d", exit.ExitCode())
 	}
 	// wazero's text is the reason in its first line and then the stack, whose names are the module's.
 	reason, stack, _ := strings.Cut(err.Error(), "\n")
-	failure := m.fail(CodeTrap, err, "the module crashed: %s", strings.TrimSuffix(bounded(reason, 200), " (recovered by wazero)"))
+	failure := m.fail(CodeTrap, err, "crashed: %s", strings.TrimSuffix(bounded(reason, 200), " (recovered by wazero)"))
 	failure.Detail = bounded(stack, 4<<10)
 	return failure
 }
@@ -73,9 +74,9 @@ func (m *Module) stopped(ctx context.Context) *Error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return m.fail(CodeTimeout, err, "the call ran past its time limit")
+		return m.fail(CodeTimeout, err, "ran past its time limit of %s", m.spec.Time)
 	default:
-		return m.fail(CodeCanceled, err, "the call was cancelled")
+		return m.fail(CodeCanceled, err, "was cancelled")
 	}
 }
 

@@ -64,10 +64,17 @@ func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 		config = config.WithEnv(name, value)
 	}
 	if m.spec.FS != nil {
-		mounts := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(m.spec.FS(), "/")
+		mounts := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(m.spec.FS(inst.fault), "/")
 		config = config.WithFSConfig(mounts)
 	}
 	return config
+}
+
+// fault keeps an error of the file system's for the call that met it.
+func (i *instance) fault(err error) {
+	if i.current != nil {
+		i.current.fault(err)
+	}
 }
 
 // sleep heeds the end of the call, which wazero's own sleep does not.
@@ -82,7 +89,7 @@ func (i *instance) sleep(ns int64) {
 }
 
 // call runs one request. After an error the instance must not be used again.
-func (i *instance) call(ctx context.Context, request []byte) ([]byte, *Error) {
+func (i *instance) call(ctx context.Context, request []byte) (Response, *Error) {
 	c := &call{ctx: ctx, module: i.owner, request: request, hasRequest: true}
 	i.current, i.said.kept = c, nil
 	defer func() { i.current = nil }()
@@ -92,12 +99,12 @@ func (i *instance) call(ctx context.Context, request []byte) ([]byte, *Error) {
 	if err != nil {
 		failure := i.owner.explain(ctx, err, c.ended)
 		failure.Detail = strings.TrimSpace(strings.Join(i.said.kept, "\n") + "\n" + failure.Detail)
-		return nil, failure
+		return Response{}, failure
 	}
 	if !c.hasResponse {
-		return nil, i.owner.fail(CodeNoResponse, nil, "the module returned without an answer")
+		return Response{}, i.owner.fail(CodeNoResponse, nil, "returned without an answer")
 	}
-	return c.response, nil
+	return Response{Body: c.response, Faults: c.faults}, nil
 }
 
 // flush logs lines that have no end yet.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -115,20 +116,20 @@ func (m *Module) read() ([]byte, error) {
 	file, err := os.Open(m.spec.File)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, m.fail(CodeModuleMissing, err, "there is no module at %s: build the plugin with `bulkhead plugin build`", m.spec.File)
+			return nil, m.fail(CodeModuleMissing, err, "cannot run: there is no module at %s: build the plugin with `bulkhead plugin build`", m.spec.File)
 		}
-		return nil, m.fail(CodeModuleMissing, err, "the module cannot be read: %v", err)
+		return nil, m.fail(CodeModuleMissing, err, "cannot run: its module cannot be read: %v", err)
 	}
 	defer file.Close()
 	binary, err := io.ReadAll(io.LimitReader(file, maxModule+1))
 	if err != nil {
-		return nil, m.fail(CodeModuleMissing, err, "the module cannot be read: %v", err)
+		return nil, m.fail(CodeModuleMissing, err, "cannot run: its module cannot be read: %v", err)
 	}
 	if len(binary) > maxModule {
-		return nil, m.fail(CodeInvalidModule, nil, "%s is larger than %d MiB", m.spec.File, maxModule>>20)
+		return nil, m.fail(CodeInvalidModule, nil, "cannot run: %s is larger than %d MiB", m.spec.File, maxModule>>20)
 	}
 	if sum := sha256.Sum256(binary); m.spec.SHA256 != "" && hex.EncodeToString(sum[:]) != m.spec.SHA256 {
-		return nil, m.fail(CodeDigest, nil, "%s has the SHA-256 %x, and its manifest was built for %s: build the plugin again, or find out who changed the file", m.spec.File, sum, m.spec.SHA256)
+		return nil, m.fail(CodeDigest, nil, "cannot run: %s has the SHA-256 %x, and its manifest was built for %s: build the plugin again, or find out who changed the file", m.spec.File, sum, m.spec.SHA256)
 	}
 	return binary, nil
 }
@@ -146,7 +147,7 @@ func (m *Module) compileBinary(ctx context.Context, binary []byte) (*loaded, err
 		err = provide(ctx, runtime)
 	}
 	if err != nil {
-		return nil, errors.Join(m.fail(CodeInvalidModule, err, "%s cannot be run: %s", m.spec.File, bounded(err.Error(), 500)), runtime.Close(ctx))
+		return nil, errors.Join(m.fail(CodeInvalidModule, err, "cannot run %s: %s", m.spec.File, bounded(err.Error(), 500)), runtime.Close(ctx))
 	}
 	if m.engine.cacheDir != "" {
 		if err := os.WriteFile(m.marker(binary), nil, 0o600); err != nil {
@@ -175,33 +176,60 @@ func (l *loaded) release(inst *instance) {
 	l.idle = append(l.idle, inst)
 }
 
-// Call sends a request and returns the response's bytes: text of at most Spec.Output bytes, of which
-// nothing more is known. An error is an *Error.
-func (m *Module) Call(ctx context.Context, request []byte) ([]byte, error) {
+// Response is what a call gave.
+type Response struct {
+	// Body is the module's answer: text of at most Spec.Output bytes, of which nothing more is known.
+	Body []byte
+	// Faults are the errors of the file system that WASI could not tell the module, at most a few.
+	Faults []error
+}
+
+// Call sends a request: a method of ABI 1 and its parameters, which are valid JSON or empty. An error is
+// an *Error.
+func (m *Module) Call(ctx context.Context, method string, params []byte) (Response, error) {
 	select {
 	case m.running <- struct{}{}:
 		defer func() { <-m.running }()
 	case <-ctx.Done():
-		return nil, m.stopped(ctx)
+		return Response{}, m.stopped(ctx)
 	}
 	l, err := m.load(ctx)
 	if err != nil {
-		return nil, err
+		return Response{}, err
 	}
-	inst, err := m.acquire(ctx, l)
+	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
+	defer cancel()
+	inst, err := m.acquire(limited, l)
 	if err != nil {
-		return nil, err
+		return Response{}, err
 	}
-	response, failure := inst.call(ctx, request)
+	response, failure := inst.call(limited, envelope(limited, method, params))
 	if failure != nil {
 		// What state a stopped module is in nobody knows.
 		if err := inst.module.Close(context.WithoutCancel(ctx)); err != nil {
 			m.engine.log.Warn("close a failed instance", "plugin", m.spec.Name, "error", err)
 		}
-		return nil, failure
+		return Response{}, failure
 	}
 	l.release(inst)
 	return response, nil
+}
+
+// envelope is an abi.Request around parameters that are copied, not decoded.
+func envelope(ctx context.Context, method string, params []byte) []byte {
+	out := make([]byte, 0, len(method)+len(params)+64)
+	out = append(out, `{"method":"`...)
+	out = append(out, method...)
+	out = append(out, '"')
+	if deadline, ok := ctx.Deadline(); ok {
+		out = append(out, `,"deadline":`...)
+		out = strconv.AppendInt(out, deadline.UnixMilli(), 10)
+	}
+	if len(params) > 0 {
+		out = append(out, `,"params":`...)
+		out = append(out, params...)
+	}
+	return append(out, '}')
 }
 
 // Loaded tells whether the module is in memory.
