@@ -1,0 +1,44 @@
+package tomlfile
+
+import "strings"
+
+// nearest is the known key that name most likely stands for, or "".
+func nearest(name string, known []string) string {
+	name = strings.ToLower(name)
+	best, bestDist := "", 3
+	for _, k := range known {
+		// A short word is near to everything.
+		if d := distance(name, k); d < bestDist && 2*d < len(k)+1 {
+			best, bestDist = k, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be put in, left out, exchanged or swapped with their neighbour to
+// make b from a; 3 stands for all that are further apart.
+func distance(a, b string) int {
+	const far = 3
+	if d := len(a) - len(b); d >= far || d <= -far {
+		return far
+	}
+	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return min(prev[len(b)], far)
+}

@@ -1,0 +1,275 @@
+package tomlfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Table reads one table. Each method that takes a key marks it as known; a value of the wrong type is
+// reported and read as absent. A table that is absent reads as an empty one.
+type Table struct {
+	doc   *Doc
+	node  *node // nil: absent
+	path  string
+	asked []string
+}
+
+// Present tells whether the file has this table.
+func (t *Table) Present() bool { return t.node != nil }
+
+// Line is the table's own line, 0 if it is absent.
+func (t *Table) Line() int {
+	if t.node == nil {
+		return 0
+	}
+	return t.node.line
+}
+
+// Path is the dotted key of key in this table: tools[2].input.
+func (t *Table) Path(key string) string { return join(t.path, key) }
+
+// Has tells whether the table has key.
+func (t *Table) Has(key string) bool { return t.find(key) != nil }
+
+// LineOf is the line of key, or the table's own where key is absent.
+func (t *Table) LineOf(key string) int {
+	if t.node != nil {
+		for i := range t.node.entries {
+			if e := &t.node.entries[i]; e.key == key {
+				return e.line
+			}
+		}
+	}
+	return t.Line()
+}
+
+// Keys are the table's keys in the file's order; all count as known.
+func (t *Table) Keys() []string {
+	if t.node == nil {
+		return nil
+	}
+	keys := make([]string, len(t.node.entries))
+	for i, e := range t.node.entries {
+		keys[i] = e.key
+	}
+	t.asked = keys
+	return keys
+}
+
+// Fault reports that key's value cannot be used.
+func (t *Table) Fault(key, what, remedy string) { t.report(key, what, remedy, false) }
+
+// Warn reports something about key that does not keep the file from being used.
+func (t *Table) Warn(key, what, remedy string) { t.report(key, what, remedy, true) }
+
+// FaultItem is Fault for the item of the array key with that index.
+func (t *Table) FaultItem(key string, index int, what, remedy string) {
+	line := t.LineOf(key)
+	if n := t.find(key); n != nil && index < len(n.items) {
+		line = n.items[index].line
+	}
+	t.doc.Add(Problem{Line: line, Key: fmt.Sprintf("%s[%d]", t.Path(key), index), What: what, Remedy: remedy})
+}
+
+func (t *Table) report(key, what, remedy string, warning bool) {
+	t.doc.Add(Problem{Line: t.LineOf(key), Key: t.Path(key), What: what, Remedy: remedy, Warning: warning})
+}
+
+// String is the string at key, "" if absent.
+func (t *Table) String(key string) string {
+	s, _ := scalarOf[string](t, key, `a string in quotes`)
+	return s
+}
+
+// Required is the string at key, which has to be there and not be empty; remedy says what to write.
+func (t *Table) Required(key, remedy string) string {
+	if !t.Has(key) {
+		t.Fault(key, "is missing", remedy)
+		return ""
+	}
+	s, ok := scalarOf[string](t, key, `a string in quotes`)
+	if ok && s == "" {
+		t.Fault(key, "is empty", remedy)
+	}
+	return s
+}
+
+// OneOf is the string at key, which has to be one of allowed; the first of them if absent.
+func (t *Table) OneOf(key string, allowed ...string) string {
+	s, ok := scalarOf[string](t, key, `a string in quotes`)
+	if !ok {
+		return allowed[0]
+	}
+	if !slices.Contains(allowed, s) {
+		t.Fault(key, fmt.Sprintf("is %s", Quote(s)), fmt.Sprintf(`write "%s"`, strings.Join(allowed, `" or "`)))
+		return allowed[0]
+	}
+	return s
+}
+
+// Bool is the boolean at key, or absent where there is none.
+func (t *Table) Bool(key string, absent bool) bool {
+	if b := t.BoolPtr(key); b != nil {
+		return *b
+	}
+	return absent
+}
+
+// BoolPtr is the boolean at key, nil if absent.
+func (t *Table) BoolPtr(key string) *bool {
+	if b, ok := scalarOf[bool](t, key, "true or false"); ok {
+		return &b
+	}
+	return nil
+}
+
+// Int is the integer at key and whether there is one.
+func (t *Table) Int(key string) (int64, bool) {
+	return scalarOf[int64](t, key, "an integer")
+}
+
+// Strings are the strings of the array at key: nil if absent, not nil if empty. Items of another type are
+// reported and read as "", so that the indices stay the file's.
+func (t *Table) Strings(key string) []string {
+	n := t.find(key)
+	if n == nil {
+		return nil
+	}
+	if n.kind != array {
+		t.wrong(key, n, "an array of strings")
+		return nil
+	}
+	if len(n.items) > MaxItems {
+		t.Fault(key, fmt.Sprintf("has more than %d items", MaxItems), "")
+		return []string{}
+	}
+	out := make([]string, len(n.items))
+	for i, item := range n.items {
+		s, ok := item.value.(string)
+		if !ok {
+			t.FaultItem(key, i, fmt.Sprintf("is %s, not a string in quotes", item.typeName()), "")
+		}
+		out[i] = s
+	}
+	return out
+}
+
+// StringAt is the string at key in the table at inner, "" if there is none. It reports nothing: it is for
+// tables that are read as a whole, by JSON.
+func (t *Table) StringAt(inner, key string) string {
+	if n := t.find(inner); n != nil {
+		if v := n.get(key); v != nil {
+			s, _ := v.value.(string)
+			return s
+		}
+	}
+	return ""
+}
+
+// IsArray tells whether the value at key is an array.
+func (t *Table) IsArray(key string) bool {
+	n := t.find(key)
+	return n != nil && n.kind == array
+}
+
+// Table is the table at key.
+func (t *Table) Table(key string) *Table {
+	n := t.find(key)
+	if n != nil && n.kind != table {
+		t.wrong(key, n, "a table")
+		n = nil
+	}
+	return t.doc.table(n, t.Path(key))
+}
+
+// Tables are the tables of the array at key, whether it is written with [[…]] or inline.
+func (t *Table) Tables(key string) []*Table {
+	n := t.find(key)
+	if n == nil {
+		return nil
+	}
+	if n.kind != array {
+		t.wrong(key, n, "an array of tables")
+		return nil
+	}
+	var out []*Table
+	for i, item := range n.items {
+		if item.kind != table {
+			t.FaultItem(key, i, fmt.Sprintf("is %s, not a table", item.typeName()), "")
+			continue
+		}
+		out = append(out, t.doc.table(item, fmt.Sprintf("%s[%d]", t.Path(key), i)))
+	}
+	return out
+}
+
+func (t *Table) find(key string) *node {
+	if !slices.Contains(t.asked, key) {
+		t.asked = append(t.asked, key)
+	}
+	if t.node == nil {
+		return nil
+	}
+	return t.node.get(key)
+}
+
+func (t *Table) wrong(key string, n *node, want string) {
+	t.Fault(key, fmt.Sprintf("is %s, not %s", n.typeName(), want), "write "+want)
+}
+
+// unknown appends the keys that nobody asked for.
+func (t *Table) unknown(ps Problems) Problems {
+	if t.node == nil {
+		return ps
+	}
+	for _, e := range t.node.entries {
+		if slices.Contains(t.asked, e.key) {
+			continue
+		}
+		p := Problem{File: t.doc.file, Line: e.line, Key: t.Path(e.key), What: "is not a known key"}
+		if k := nearest(e.key, t.asked); k != "" {
+			p.Remedy = fmt.Sprintf("did you mean %q?", k)
+		} else {
+			p.Remedy = "remove it; the keys here are " + strings.Join(t.asked, ", ")
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+func scalarOf[T any](t *Table, key, want string) (T, bool) {
+	var zero T
+	n := t.find(key)
+	if n == nil {
+		return zero, false
+	}
+	v, ok := n.value.(T)
+	if !ok {
+		t.wrong(key, n, want)
+	}
+	return v, ok
+}
+
+func (n *node) typeName() string {
+	switch n.kind {
+	case table:
+		return "a table"
+	case array:
+		return "an array"
+	}
+	switch n.value.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	case int64:
+		return "an integer"
+	case float64:
+		return "a float"
+	case time.Time:
+		return "a date or time"
+	}
+	return "a value of another type"
+}
