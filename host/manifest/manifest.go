@@ -1,6 +1,7 @@
 // Package manifest reads plugin.toml, in which a plugin's author says what it offers and what it asks
-// for. Load reads and checks a plugin's folder; Parse does so for bytes. It decides nothing about what
-// is granted: that is package config.
+// for. Load reads and checks a plugin's folder; Parse does so for bytes; Manifest.Check adds what is too
+// slow for a start: whether the schemas are schemas. It decides nothing about what is granted: that is
+// package config.
 package manifest
 
 import (
@@ -15,6 +16,8 @@ const FileName = "plugin.toml"
 type Manifest struct {
 	Dir  string // the plugin's folder, absolute
 	File string // the path of plugin.toml, absolute
+	// Digest is the SHA-256 of plugin.toml in lower-case hex, which a config pins.
+	Digest string
 
 	Name        string
 	Version     string // semver
@@ -92,13 +95,15 @@ type FS struct {
 	Access   Access
 	Optional bool
 	Why      string
+	Line     int // in the file that has it
 }
 
 // Git asks for a repository; Repo "*" asks for any.
 type Git struct {
 	Repo    string
 	Access  Access
-	Remotes []string
+	Remotes []string // https URLs, or "*"
+	Line    int
 }
 
 // Limits bound a call; 0 means that the file is silent. [limits] in a manifest is what the plugin
@@ -139,4 +144,14 @@ type Tool struct {
 	Output      json.RawMessage // likewise; nil if absent
 	Meta        json.RawMessage // nil if absent
 	Line        int             // of its [[tools]] heading
+}
+
+// Tool is the tool with that name and whether there is one.
+func (m *Manifest) Tool(name string) (Tool, bool) {
+	for _, t := range m.Tools {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Tool{}, false
 }

@@ -1,0 +1,113 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+)
+
+// The bounds of what a limit may be. A module addresses 4 GiB at most and has pages of 64 KiB.
+const (
+	MinMemory, MaxMemory           = 64 << 10, 4 << 30
+	MinTime, MaxTime               = time.Millisecond, 24 * time.Hour
+	MinOutput, MaxOutput           = 1 << 10, 1 << 30
+	MinFuel, MaxFuel               = 1, math.MaxInt64
+	MinConcurrency, MaxConcurrency = 1, 1024
+)
+
+// ReadLimits reads a table of limits, which manifests and configs have alike; a field is 0 where the
+// table is silent.
+func ReadLimits(t *tomlfile.Table) Limits {
+	l := Limits{
+		Memory:      readSize(t, "memory", MinMemory, MaxMemory),
+		Time:        readDuration(t, "time"),
+		Output:      readSize(t, "output", MinOutput, MaxOutput),
+		Fuel:        readCount(t, "fuel", MinFuel, MaxFuel),
+		Concurrency: int(readCount(t, "concurrency", MinConcurrency, MaxConcurrency)),
+	}
+	pendingAs(t, "limits.fuel", "fuel", l.Fuel > 0)
+	return l
+}
+
+func readSize(t *tomlfile.Table, key string, least, most int64) int64 {
+	s := t.String(key)
+	if s == "" && !t.Has(key) {
+		return 0
+	}
+	n, err := ParseSize(s)
+	switch {
+	case err != nil:
+		if s != "" {
+			t.Fault(key, fmt.Sprintf("%s %v", tomlfile.Quote(s), err), `write a whole number and B, KiB, MiB or GiB: "64MiB"`)
+		}
+		return 0
+	case n < least || n > most:
+		t.Fault(key, fmt.Sprintf("is %s", s), fmt.Sprintf("write from %s to %s", FormatSize(least), FormatSize(most)))
+		return 0
+	}
+	return n
+}
+
+var units = []struct {
+	name  string
+	bytes int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// ParseSize reads a size such as "64MiB": a whole number and one of B, KiB, MiB and GiB.
+func ParseSize(s string) (int64, error) {
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(digits, 10, 63)
+		if err != nil || n > math.MaxInt64/uint64(u.bytes) {
+			return 0, errors.New("is not a size")
+		}
+		return int64(n) * u.bytes, nil
+	}
+	return 0, errors.New("is not a size")
+}
+
+// FormatSize writes n bytes as ParseSize reads them, in the largest unit that fits without rest.
+func FormatSize(n int64) string {
+	for _, u := range units {
+		if n >= u.bytes && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+func readDuration(t *tomlfile.Table, key string) time.Duration {
+	s := t.String(key)
+	if s == "" && !t.Has(key) {
+		return 0
+	}
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		if s != "" {
+			t.Fault(key, fmt.Sprintf("%s is not a duration", tomlfile.Quote(s)), `write a number and ms, s, m or h: "30s"`)
+		}
+		return 0
+	case d < MinTime || d > MaxTime:
+		t.Fault(key, fmt.Sprintf("is %v", d), fmt.Sprintf("write from %v to %v", MinTime, MaxTime))
+		return 0
+	}
+	return d
+}
+
+func readCount(t *tomlfile.Table, key string, least, most int64) int64 {
+	n, ok := t.Int(key)
+	if ok && (n < least || n > most) {
+		t.Fault(key, fmt.Sprintf("is %d", n), fmt.Sprintf("write from %d to %d", least, most))
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,150 @@
+package manifest
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+)
+
+const maxName = 64 // bytes of a plugin's name, which is also a folder's
+
+var (
+	namePattern        = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	digestPattern      = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	placeholderPattern = regexp.MustCompile(`\{[a-z_]+\}`)
+	placeholders       = []string{"{code}", "{plugin}", "{tool}", "{message}"}
+)
+
+func (m *Manifest) readPlugin(t *tomlfile.Table) {
+	m.Name = t.Required("name", `write name = "…" in [plugin]: a to z, 0 to 9 and -, beginning with a letter`)
+	if m.Name != "" && (len(m.Name) > maxName || !namePattern.MatchString(m.Name)) {
+		t.Fault("name", fmt.Sprintf("%s is not a name", tomlfile.Quote(m.Name)),
+			fmt.Sprintf("use a to z, 0 to 9 and -, beginning with a letter, at most %d", maxName))
+	}
+	m.Version = t.Required("version", `write version = "0.1.0" in [plugin]`)
+	if m.Version != "" && !isSemver(m.Version) {
+		t.Fault("version", fmt.Sprintf("%s is not a semantic version", tomlfile.Quote(m.Version)),
+			`write three numbers, such as "0.1.0" or "1.0.0-rc.1"`)
+	}
+	m.Description = t.Required("description", `write description = "…" in [plugin]: what the plugin is for, in a sentence`)
+	m.License = t.String("license")
+	m.Validate = t.OneOf("validate", ValidateHost, ValidatePlugin)
+	m.Write = t.OneOf("write", WriteDefault, WriteOptIn)
+}
+
+// isSemver is stricter than the semver package, to which v1 and v1.2 are versions.
+func isSemver(v string) bool {
+	v = "v" + v
+	return semver.IsValid(v) && semver.Canonical(v)+semver.Build(v) == v
+}
+
+func (m *Manifest) readModule(t *tomlfile.Table) {
+	m.Module = Module{
+		File:   t.Required("file", `write file = "plugin.wasm" in [module]: the compiled module's place in this folder`),
+		Kind:   t.OneOf("kind", KindABI1),
+		SHA256: ReadDigest(t, "sha256"),
+	}
+	if f := m.Module.File; f != "" && (!filepath.IsLocal(f) || filepath.Clean(f) != f || f == "." || strings.ContainsAny(f, "\\\x00")) {
+		t.Fault("file", fmt.Sprintf("%s is not a plain path inside the plugin's folder", tomlfile.Quote(f)),
+			`write a relative path without "." and "..", such as "plugin.wasm"`)
+	}
+}
+
+// ReadDigest is the SHA-256 at key in lower-case hex, "" if absent or wrong.
+func ReadDigest(t *tomlfile.Table, key string) string {
+	s := strings.ToLower(t.String(key))
+	if t.Has(key) && !digestPattern.MatchString(s) {
+		t.Fault(key, "is not a SHA-256 in hex", "write 64 hexadecimal digits, or leave it out")
+		return ""
+	}
+	return s
+}
+
+func (m *Manifest) readBuild(t *tomlfile.Table) {
+	m.Build = Build{Go: t.String("go"), Command: t.Strings("command")}
+	if !t.Present() {
+		return
+	}
+	if t.Has("go") == t.Has("command") {
+		t.Fault("go", "needs to be given, or command, and not both", `write go = "." or command = ["make", "plugin.wasm"]`)
+	}
+	if g := m.Build.Go; t.Has("go") && !filepath.IsLocal(filepath.FromSlash(g)) {
+		t.Fault("go", fmt.Sprintf("%s is not a package in the plugin's folder", tomlfile.Quote(g)), `write "." or "./cmd/plugin"`)
+	}
+	if c := m.Build.Command; t.Has("command") && (len(c) == 0 || c[0] == "") {
+		t.Fault("command", "names no program", `write the program and its arguments: ["make", "plugin.wasm"]`)
+	}
+}
+
+func (m *Manifest) readServer(t *tomlfile.Table) {
+	m.Server = Server{Name: m.Name, Version: m.Version, Instructions: t.String("instructions"), Failure: t.String("failure")}
+	if t.Has("name") {
+		m.Server.Name = t.Required("name", "")
+	}
+	if t.Has("version") {
+		m.Server.Version = t.Required("version", "")
+	}
+	m.Server.ProtocolVersions = t.Strings("protocol_versions")
+	for i, v := range m.Server.ProtocolVersions {
+		if _, err := time.Parse(time.DateOnly, v); err != nil {
+			t.FaultItem("protocol_versions", i, fmt.Sprintf("%s is not a protocol version", tomlfile.Quote(v)),
+				`write its date, such as "2025-06-18"`)
+		}
+		if slices.Index(m.Server.ProtocolVersions, v) < i {
+			t.FaultItem("protocol_versions", i, "is there twice", "remove one")
+		}
+	}
+	for _, p := range placeholderPattern.FindAllString(m.Server.Failure, -1) {
+		if !slices.Contains(placeholders, p) {
+			t.Fault("failure", fmt.Sprintf("has the unknown placeholder %s", tomlfile.Quote(p)),
+				"the placeholders are "+strings.Join(placeholders, " "))
+			break
+		}
+	}
+}
+
+func (m *Manifest) readOffers(t *tomlfile.Table) {
+	m.Offers = Offers{
+		Prompts:     readClaim(t, "prompts", "names"),
+		Resources:   readClaim(t, "resources", "URI prefixes"),
+		Subscribe:   t.Bool("subscribe", false),
+		Completions: t.Bool("completions", false),
+	}
+	for i, prefix := range m.Offers.Resources.Names {
+		if scheme, _, ok := strings.Cut(prefix, ":"); prefix != "" && (!ok || !schemePattern.MatchString(scheme)) {
+			t.FaultItem("resources", i, fmt.Sprintf("%s is not the beginning of a URI", tomlfile.Quote(prefix)),
+				`write its scheme at least: "notes://"`)
+		}
+	}
+	pending(t, "prompts", m.Offers.Prompts.claims())
+	pending(t, "resources", m.Offers.Resources.claims())
+	pending(t, "subscribe", m.Offers.Subscribe)
+	pending(t, "completions", m.Offers.Completions)
+}
+
+var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+
+func (c Claim) claims() bool { return c.Any || len(c.Names) > 0 }
+
+func readClaim(t *tomlfile.Table, key, what string) Claim {
+	if !t.IsArray(key) {
+		return Claim{Any: t.Bool(key, false)}
+	}
+	c := Claim{Names: t.Strings(key)}
+	for i, name := range c.Names {
+		switch {
+		case name == "":
+			t.FaultItem(key, i, "is empty", "write true to claim all, or the "+what)
+		case slices.Index(c.Names, name) < i:
+			t.FaultItem(key, i, "is there twice", "remove one")
+		}
+	}
+	return c
+}
