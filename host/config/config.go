@@ -1,6 +1,7 @@
 // Package config reads bulkhead.toml, in which an admin says which plugins there are and what each may
 // do, and decides what is granted: the meeting of what a manifest asks for and what the config gives.
-// Deciding is pure: it touches no file and starts nothing.
+// Load reads the config, Decide takes one plugin's decision. Deciding is pure: it touches no file and
+// starts nothing.
 package config
 
 import (
@@ -41,6 +42,10 @@ type Plugin struct {
 	Limits     manifest.Limits
 	Isolation  string // IsolationPristine or IsolationReused
 	Line       int    // of its [[plugins]] heading; 0 without a config file
+
+	File  string         // the config's, as problems name it; empty without one
+	Key   string         // the table's own: plugins[2]
+	Lines map[string]int // of the table's keys
 }
 
 // Isolation of one call's module state from the next's.
@@ -48,6 +53,13 @@ const (
 	IsolationPristine = "pristine"
 	IsolationReused   = "reused"
 )
+
+// Flags are what the command line grants, to all plugins alike.
+type Flags struct {
+	AllowWrite bool              // the word that write = "opt-in" waits for
+	Env        map[string]string // for the plugins that ask for them
+	Alone      bool              // one plugin is served alone, so hidden tools stay hidden
+}
 
 // Places are what the variables in paths stand for; all absolute, links resolved.
 type Places struct {
@@ -66,7 +78,7 @@ type Grant struct {
 	FS       []Mount
 	Git      []Git
 	Env      map[string]string
-	Limits   manifest.Limits // with every field set
+	Limits   manifest.Limits // with every field set but Fuel, which is 0 where nobody bounds it
 	// LeftOut says why the plugin cannot be offered at all (it needs a project and there is none);
 	// empty if it can.
 	LeftOut string

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+)
+
+// Decide says what the plugin of m may do: what m asks for, as far as the config's table p, its defaults
+// and the command line give it. p.Line is 0 where there is no config file. The grant is to be used only
+// where the problems' Err is nil; warnings tell what a plugin asks for and does not get.
+func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Flags) (Grant, tomlfile.Problems) {
+	c := decision{m: m, p: p, places: places, flags: flags}
+	if p.SHA256 != "" && p.SHA256 != m.Digest {
+		c.fault("sha256", fmt.Sprintf("%s is not the one that was reviewed: its SHA-256 is %s", m.File, m.Digest),
+			"review it again and write the new digest")
+	}
+	c.tools()
+	c.folders()
+	c.repositories()
+	c.env()
+	c.grant.Limits = c.limits(d)
+	return c.grant, c.problems
+}
+
+// decision is the state of one Decide.
+type decision struct {
+	m        *manifest.Manifest
+	p        Plugin
+	places   Places
+	flags    Flags
+	grant    Grant
+	problems tomlfile.Problems
+}
+
+// configured tells whether a config file names the plugin. Without one nobody has looked at what it asks
+// for.
+func (c *decision) configured() bool { return c.p.Line > 0 }
+
+// fault reports that key of the plugin's table cannot be used.
+func (c *decision) fault(key, what, remedy string) { c.report(key, what, remedy, false) }
+
+func (c *decision) warn(key, what, remedy string) { c.report(key, what, remedy, true) }
+
+func (c *decision) report(key, what, remedy string, warning bool) {
+	c.problems = append(c.problems, tomlfile.Problem{File: c.p.File, Line: c.line(key), Key: strings.TrimPrefix(c.p.Key+"."+key, "."),
+		What: what, Remedy: remedy, Warning: warning})
+}
+
+// dropped reports that something the manifest asks for is not granted.
+func (c *decision) dropped(line int, key, what, remedy string) {
+	c.problems = append(c.problems, tomlfile.Problem{File: c.m.File, Line: line, Key: key, What: what, Remedy: remedy, Warning: true})
+}
+
+// line is that of a key in the plugin's table, which may have an index: allow_tools[1].
+func (c *decision) line(key string) int {
+	key, _, _ = strings.Cut(key, "[")
+	key, _, _ = strings.Cut(key, ".")
+	if line, ok := c.p.Lines[key]; ok {
+		return line
+	}
+	return c.p.Line
+}
+
+// at names the place of key for a person: (bulkhead.toml:12).
+func (c *decision) at(key string) string {
+	if c.p.File == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s:%d)", path.Base(c.p.File), c.line(key))
+}
+
+func (c *decision) tools() {
+	c.checkGlobs("allow_tools", c.p.AllowTools)
+	c.checkGlobs("deny_tools", c.p.DenyTools)
+	for _, t := range c.m.Tools {
+		if why := c.withhold(t); why != "" {
+			c.grant.Withheld = append(c.grant.Withheld, Withheld{Tool: t, Why: why})
+			continue
+		}
+		c.grant.Tools = append(c.grant.Tools, t)
+	}
+}
+
+// withhold is why t is not offered, "" if it is.
+func (c *decision) withhold(t manifest.Tool) string {
+	if glob, ok := matching(c.p.DenyTools, t.Name); ok {
+		return fmt.Sprintf("denied by deny_tools %s%s", tomlfile.Quote(glob), c.at("deny_tools"))
+	}
+	if c.p.AllowTools != nil {
+		if _, ok := matching(c.p.AllowTools, t.Name); !ok {
+			return fmt.Sprintf("not in allow_tools%s: add %s there", c.at("allow_tools"), tomlfile.Quote(t.Name))
+		}
+	}
+	switch {
+	case t.Write && c.p.ReadOnly:
+		return fmt.Sprintf("writes, and the config says read_only%s", c.at("read_only"))
+	case t.Write && c.m.Write == manifest.WriteOptIn && !c.p.AllowWrite && !c.flags.AllowWrite:
+		return "writes: pass --allow-write or set allow_write = true"
+	case t.Hidden && c.flags.Alone:
+		return "is not offered when its plugin is served alone: serve another plugin with it"
+	}
+	return ""
+}
+
+func matching(globs []string, name string) (string, bool) {
+	for _, glob := range globs {
+		if ok, err := path.Match(glob, name); ok && err == nil {
+			return glob, true
+		}
+	}
+	return "", false
+}
+
+func (c *decision) checkGlobs(key string, globs []string) {
+	for i, glob := range globs {
+		item := fmt.Sprintf("%s[%d]", key, i)
+		if _, err := path.Match(glob, ""); err != nil {
+			c.fault(item, fmt.Sprintf("%s is not a pattern", tomlfile.Quote(glob)), globRemedy)
+			continue
+		}
+		matches := func(t manifest.Tool) bool { _, ok := matching(globs[i:i+1], t.Name); return ok }
+		if !slices.ContainsFunc(c.m.Tools, matches) {
+			c.warn(item, fmt.Sprintf("%s matches no tool of %s; its tools are %s", tomlfile.Quote(glob), c.m.Name, toolNames(c.m)),
+				"correct or remove it")
+		}
+	}
+}
+
+func toolNames(m *manifest.Manifest) string {
+	const most = 30
+	var names []string
+	for _, t := range m.Tools[:min(len(m.Tools), most)] {
+		names = append(names, t.Name)
+	}
+	if more := len(m.Tools) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// env grants what the manifest asks for of what the config and the command line give. No value is ever
+// in a problem.
+func (c *decision) env() {
+	asked := c.m.Capabilities.Env
+	asks := func(name string) bool { return slices.Contains(asked, name) || slices.Contains(asked, manifest.Any) }
+	c.grant.Env = map[string]string{}
+	names := make([]string, 0, len(c.p.Env))
+	for name := range c.p.Env {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		if !asks(name) {
+			what := fmt.Sprintf("%s does not ask for it", c.m.Name)
+			if len(asked) > 0 {
+				what += "; it asks for " + strings.Join(asked, ", ")
+			}
+			c.fault("env."+name, what, "remove it")
+			continue
+		}
+		c.grant.Env[name] = c.p.Env[name]
+	}
+	for name, value := range c.flags.Env {
+		if asks(name) {
+			c.grant.Env[name] = value
+		}
+	}
+}

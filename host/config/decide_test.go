@@ -1,0 +1,333 @@
+package config_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+)
+
+var places = config.Places{Project: "/home/me/work", Cwd: "/home/me/work/sub", Home: "/home/me", State: "/home/me/.state",
+	NoProject: "pass --project"}
+
+// decide decides for a manifest "notes" with these capabilities and a config's plugin table; an empty
+// table means that there is no config file.
+type decide struct {
+	plugin string // more of the manifest's [plugin]
+	caps   string // its [capabilities] and other tables
+	tools  string // names; a capital marks a write tool, a trailing - one that is hidden alone
+	config string
+	flags  config.Flags
+	places *config.Places
+}
+
+func (d decide) run(t *testing.T) (config.Grant, []string) {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "manifest = 1\n[plugin]\nname = \"notes\"\nversion = \"1.0.0\"\ndescription = \"x\"\n%s\n[module]\nfile = \"m.wasm\"\n%s\n",
+		d.plugin, d.caps)
+	for _, name := range strings.Fields(d.tools) {
+		access := "read"
+		if strings.ToLower(name) != name {
+			access = "write"
+		}
+		bare := strings.TrimSuffix(name, "-")
+		fmt.Fprintf(&text, "[[tools]]\nname = %q\ndescription = \"x\"\naccess = %q\nalone = %v\n", bare, access, bare == name)
+	}
+	m, ps := manifest.Parse("/p/plugin.toml", []byte(text.String()))
+	if ps.Err() != nil {
+		t.Fatalf("manifest: %v", ps)
+	}
+	var plugin config.Plugin
+	var defaults config.Defaults
+	if d.config != "" {
+		c, ps := config.Parse("/etc/bulkhead.toml", []byte(d.config))
+		if ps.Err() != nil {
+			t.Fatalf("config: %v", ps)
+		}
+		plugin, defaults = c.Plugins[0], c.Defaults
+	}
+	at := places
+	if d.places != nil {
+		at = *d.places
+	}
+	g, ps := config.Decide(m, plugin, defaults, at, d.flags)
+	var out []string
+	for _, p := range ps {
+		kind := "error"
+		if p.Warning {
+			kind = "warning"
+		}
+		out = append(out, fmt.Sprintf("%s %s:%d %s: %s", kind, p.File, p.Line, p.Key, p.What))
+	}
+	return g, out
+}
+
+// conf is a config with one plugin, whose keys start in line 3.
+func conf(keys string) string { return "[[plugins]]\npath = \"p\"\n" + keys }
+
+func check(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: %s", what, diff)
+	}
+}
+
+func TestTools(t *testing.T) {
+	for name, c := range map[string]struct {
+		decide
+		granted  string
+		withheld string // name: why, joined by |
+		problems string
+	}{
+		"without a config all tools are granted": {decide{tools: "list Add"}, "list Add", "", ""},
+		"a glob allows what it matches": {decide{tools: "a_x a_y b_x", config: conf(`allow_tools = ["a_*"]`)}, "a_x a_y",
+			`b_x: not in allow_tools (bulkhead.toml:3): add "b_x" there`, ""},
+		"a question mark is one character": {decide{tools: "a ab", config: conf(`allow_tools = ["a?"]`)}, "ab",
+			`a: not in allow_tools (bulkhead.toml:3): add "a" there`, ""},
+		"an empty list allows nothing": {decide{tools: "a", config: conf(`allow_tools = []`)}, "",
+			`a: not in allow_tools (bulkhead.toml:3): add "a" there`, ""},
+		"deny wins": {decide{tools: "a b", config: conf("allow_tools = ['*']\ndeny_tools = ['b']")}, "a",
+			`b: denied by deny_tools "b" (bulkhead.toml:4)`, ""},
+		"a name that matches nothing is a warning": {decide{tools: "a b", config: conf("deny_tools = ['c*']")}, "a b", "",
+			`warning /etc/bulkhead.toml:3 plugins[0].deny_tools[0]: "c*" matches no tool of notes; its tools are a, b`},
+		"read_only withholds write tools": {decide{tools: "a B", config: conf("read_only = true")}, "a",
+			"B: writes, and the config says read_only (bulkhead.toml:3)", ""},
+		"read_only wins over --allow-write": {decide{tools: "a B", config: conf("read_only = true"), flags: config.Flags{AllowWrite: true}}, "a",
+			"B: writes, and the config says read_only (bulkhead.toml:3)", ""},
+		"opt-in withholds write tools": {decide{plugin: "write = 'opt-in'", tools: "a B"}, "a",
+			"B: writes: pass --allow-write or set allow_write = true", ""},
+		"--allow-write is the word that opt-in waits for": {decide{plugin: "write = 'opt-in'", tools: "a B", flags: config.Flags{AllowWrite: true}}, "a B", "", ""},
+		"allow_write is that word too":                    {decide{plugin: "write = 'opt-in'", tools: "a B", config: conf("allow_write = true")}, "a B", "", ""},
+		"a hidden tool is withheld alone": {decide{tools: "a b-", flags: config.Flags{Alone: true}}, "a",
+			"b: is not offered when its plugin is served alone: serve another plugin with it", ""},
+		"a hidden tool is granted among others": {decide{tools: "a b-"}, "a b", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, problems := c.run(t)
+			var granted, withheld []string
+			for _, tool := range g.Tools {
+				granted = append(granted, tool.Name)
+			}
+			for _, w := range g.Withheld {
+				withheld = append(withheld, w.Tool.Name+": "+w.Why)
+			}
+			check(t, "granted", c.granted, strings.Join(granted, " "))
+			check(t, "withheld", c.withheld, strings.Join(withheld, "|"))
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
+func fs(entries ...string) string {
+	var b strings.Builder
+	for _, e := range entries {
+		f := strings.Fields(e)
+		fmt.Fprintf(&b, "[[capabilities.fs]]\npath = %q\naccess = %q\noptional = %v\n", f[0], f[1], len(f) > 2)
+	}
+	return b.String()
+}
+
+func TestFolders(t *testing.T) {
+	const state = "rw! /home/me/.state/notes"
+	noProject := places
+	noProject.Project = ""
+	noHome := places
+	noHome.Home = ""
+	for name, c := range map[string]struct {
+		decide
+		mounts   string
+		leftOut  string
+		problems string
+	}{
+		"a plugin that asks for nothing has its state folder":         {decide{}, state, "", ""},
+		"without a config the project is granted as asked":            {decide{caps: fs("${project} rw")}, "rw /home/me/work," + state, "", ""},
+		"without a config a folder in the project is granted":         {decide{caps: fs("${project}/.notes r")}, "r /home/me/work/.notes," + state, "", ""},
+		"without a config the working directory counts by its place":  {decide{caps: fs("${cwd} r")}, "r /home/me/work/sub," + state, "", ""},
+		"without a config an absolute path in the project is granted": {decide{caps: fs("/home/me/work/x r")}, "r /home/me/work/x," + state, "", ""},
+		"without a config a folder elsewhere is dropped with a warning": {decide{caps: fs("${home}/.codex r")}, state, "",
+			"warning /p/plugin.toml:9 capabilities.fs[0].path: asks for ${home}/.codex, which only a config file can grant"},
+		"a neighbour with the project's name as prefix is elsewhere": {decide{caps: fs("/home/me/workshop r")}, state, "",
+			"warning /p/plugin.toml:9 capabilities.fs[0].path: asks for /home/me/workshop, which only a config file can grant"},
+		"an optional folder elsewhere is dropped in silence": {decide{caps: fs("${home}/.codex r optional")}, state, "", ""},
+		"with a config the manifest's folders are granted":   {decide{caps: fs("${home}/.codex r"), config: conf("")}, "r /home/me/.codex," + state, "", ""},
+		"the home folder is not granted by a config that does not name it": {decide{caps: fs("${home} r"), config: conf("")}, state, "",
+			"warning /p/plugin.toml:9 capabilities.fs[0].path: asks for ${home}, which only a config file that names it can grant"},
+		"the root is not granted by a config that does not name it": {decide{caps: fs("/ r"), config: conf("")}, state, "",
+			"warning /p/plugin.toml:9 capabilities.fs[0].path: asks for /, which only a config file that names it can grant"},
+		"an ancestor of the home folder is not granted by a config that does not name it": {decide{caps: fs("/home r"), config: conf("")}, state, "",
+			"warning /p/plugin.toml:9 capabilities.fs[0].path: asks for /home, which only a config file that names it can grant"},
+		"a config that names the home folder grants it with a warning": {decide{caps: fs("${project} r"), config: conf(`fs = [{ path = "${home}", access = "r" }]`)},
+			"r /home/me," + state, "", "warning /etc/bulkhead.toml:3 plugins[0].fs[0].path: grants /home/me, with everything in it"},
+		"the config's folders replace the manifest's": {decide{caps: fs("${project} rw"), config: conf(`fs = [{ path = "/data", access = "r" }]`)},
+			"r /data," + state, "", ""},
+		"an empty list grants none": {decide{caps: fs("${project} rw"), config: conf(`fs = []`)}, state, "", ""},
+		"more access than asked for is refused": {decide{caps: fs("${project} r"), config: conf(`fs = [{ path = "/data", access = "rw" }]`)}, state, "",
+			`error /etc/bulkhead.toml:3 plugins[0].fs[0].access: notes asks for no more than access = "r"`},
+		"the highest access asked for is the bound": {decide{caps: fs("${project} r", "${home}/x rw"), config: conf(`fs = [{ path = "/data", access = "rw" }]`)},
+			"rw /data," + state, "", ""},
+		"a folder for a plugin that asks for none is refused": {decide{config: conf(`fs = [{ path = "/data", access = "r" }]`)}, state, "",
+			"error /etc/bulkhead.toml:3 plugins[0].fs: notes asks for no folder"},
+		"read_only leaves only the state folder writable": {decide{caps: fs("${project} rw"), config: conf("read_only = true")},
+			"r /home/me/work," + state, "", ""},
+		"of two grants of a folder the higher counts": {decide{caps: fs("${project} r", "/home/me/work/ rw")}, "rw /home/me/work," + state, "", ""},
+		"folders inside each other stay":              {decide{caps: fs("${project} r", "${project}/a rw")}, "r /home/me/work,rw /home/me/work/a," + state, "", ""},
+		"the state folder is the plugin's own":        {decide{caps: fs("${state} r", "${state}/x r")}, state, "", ""},
+		"without a project a plugin that needs it is left out": {decide{caps: fs("${project} r"), places: &noProject}, state,
+			"it needs ${project}: pass --project", ""},
+		"without a project a plugin that can do without is offered": {decide{caps: fs("${project} r optional"), places: &noProject}, state, "", ""},
+		"without a project a config's ${project} leaves the plugin out": {decide{caps: fs("/x r"), places: &noProject,
+			config: conf(`fs = [{ path = "${project}", access = "r" }]`)}, state, "its config grants ${project}: pass --project", ""},
+		"without a project a config with folders of its own offers the plugin": {decide{caps: fs("${project} r"), places: &noProject,
+			config: conf(`fs = [{ path = "/data", access = "r" }]`)}, "r /data," + state, "", ""},
+		"without a home folder what lies there is dropped": {decide{caps: fs("${home}/x r"), places: &noHome, config: conf("")}, state, "",
+			"warning /p/plugin.toml:9 capabilities.fs[0].path: asks for ${home}/x, which has no value here"},
+		"without a home folder a config that names it is refused": {decide{caps: fs("${home}/x r"), places: &noHome,
+			config: conf(`fs = [{ path = "${home}/x", access = "r" }]`)}, state, "",
+			`error /etc/bulkhead.toml:3 plugins[0].fs[0].path: "${home}/x" has no value here`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, problems := c.run(t)
+			var mounts []string
+			for _, m := range g.FS {
+				mark := ""
+				if m.State {
+					mark = "!"
+				}
+				mounts = append(mounts, string(m.Access)+mark+" "+m.Path)
+			}
+			check(t, "mounts", c.mounts, strings.Join(mounts, ","))
+			check(t, "left out", c.leftOut, g.LeftOut)
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
+func TestRepositories(t *testing.T) {
+	noProject := places
+	noProject.Project = ""
+	for name, c := range map[string]struct {
+		decide
+		repos, leftOut, problems string
+	}{
+		"the project's repository is granted to read": {decide{caps: "[capabilities]\ngit = [{ repo = '${project}', access = 'rw' }]"}, "r /home/me/work", "", ""},
+		"one repository asked for twice is one grant": {decide{caps: "[capabilities]\ngit = [{ repo = '${project}', access = 'r' }, { repo = '/home/me/work', access = 'r' }]"},
+			"r /home/me/work", "", ""},
+		"without a config a repository elsewhere is dropped": {decide{caps: "[capabilities]\ngit = [{ repo = '/srv/r', access = 'r' }]"}, "", "",
+			"warning /p/plugin.toml:10 capabilities.git[0].repo: asks for the repository /srv/r, which only a config file can grant"},
+		"with a config it is granted": {decide{caps: "[capabilities]\ngit = [{ repo = '/srv/r', access = 'r' }]", config: conf("")}, "r /srv/r", "", ""},
+		"any repository is none":      {decide{caps: "[capabilities]\ngit = [{ repo = '*', access = 'r' }]", config: conf("")}, "", "", "warning /p/plugin.toml:10 capabilities.git[0].repo: asks for any repository and gets none"},
+		"a repository outside the config's folders is dropped": {decide{caps: "[capabilities]\ngit = [{ repo = '${project}', access = 'r' }]\n" + fs("${project} r"),
+			config: conf("fs = []")}, "", "",
+			"warning /p/plugin.toml:10 capabilities.git[0].repo: asks for the repository ${project}, which lies in none of the granted folders"},
+		"a repository inside the config's folders is granted": {decide{caps: "[capabilities]\ngit = [{ repo = '${project}', access = 'r' }]\n" + fs("${project} r"),
+			config: conf("fs = [{ path = '/home/me/work', access = 'r' }]")}, "r /home/me/work", "", ""},
+		"without a project a plugin that needs its repository is left out": {decide{caps: "[capabilities]\ngit = [{ repo = '${project}', access = 'r' }]",
+			places: &noProject}, "", "it needs the repository ${project}: pass --project", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, problems := c.run(t)
+			var repos []string
+			for _, r := range g.Git {
+				repos = append(repos, string(r.Access)+" "+r.Repo)
+			}
+			check(t, "repositories", c.repos, strings.Join(repos, ","))
+			check(t, "left out", c.leftOut, g.LeftOut)
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
+func TestEnv(t *testing.T) {
+	type env = map[string]string
+	for name, c := range map[string]struct {
+		decide
+		want     env
+		problems string
+	}{
+		"nothing is granted that nobody gives":           {decide{caps: "[capabilities]\nenv = ['USER']"}, env{}, ""},
+		"a variable asked for is granted":                {decide{caps: "[capabilities]\nenv = ['USER']", config: conf("env = { USER = 'me' }")}, env{"USER": "me"}, ""},
+		"the command line wins":                          {decide{caps: "[capabilities]\nenv = ['USER']", config: conf("env = { USER = 'me' }"), flags: config.Flags{Env: env{"USER": "you"}}}, env{"USER": "you"}, ""},
+		"any variable is granted where any is asked for": {decide{caps: "[capabilities]\nenv = ['*']", config: conf("env = { X = '1' }"), flags: config.Flags{Env: env{"Y": "2"}}}, env{"X": "1", "Y": "2"}, ""},
+		"the config's variable not asked for is refused, its value unsaid": {decide{caps: "[capabilities]\nenv = ['USER']", config: conf("env = { TOKEN = 'hush' }")}, env{},
+			"error /etc/bulkhead.toml:3 plugins[0].env.TOKEN: notes does not ask for it; it asks for USER"},
+		"the command line's variable not asked for is passed over": {decide{flags: config.Flags{Env: env{"TOKEN": "hush"}}}, env{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, problems := c.run(t)
+			check(t, "env", c.want, g.Env)
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	defaults := manifest.Limits{Memory: 64 << 20, Time: 30 * time.Second, Output: 8 << 20, Concurrency: 8}
+	with := func(change func(*manifest.Limits)) manifest.Limits {
+		l := defaults
+		change(&l)
+		return l
+	}
+	for name, c := range map[string]struct {
+		decide
+		want     manifest.Limits
+		problems string
+	}{
+		"without a word the built-in limits hold": {decide{}, defaults, ""},
+		"the manifest's need is met": {decide{caps: "[limits]\nmemory='128MiB'\ntime='1s'\noutput='1MiB'\nconcurrency=2\nfuel=7"},
+			manifest.Limits{Memory: 128 << 20, Time: time.Second, Output: 1 << 20, Concurrency: 2, Fuel: 7}, ""},
+		"the plugin's table bounds it": {decide{caps: "[limits]\nmemory='128MiB'", config: conf("limits = { memory = '32MiB' }")},
+			with(func(l *manifest.Limits) { l.Memory = 32 << 20 }), ""},
+		"a bound above the need changes nothing": {decide{caps: "[limits]\nmemory='128MiB'", config: conf("limits = { memory = '1GiB' }")},
+			with(func(l *manifest.Limits) { l.Memory = 128 << 20 }), ""},
+		"the defaults bound where the table is silent": {decide{caps: "[limits]\ntime='20s'", config: "[defaults.limits]\ntime='5s'\n" + conf("")},
+			with(func(l *manifest.Limits) { l.Time = 5 * time.Second }), ""},
+		"the table goes before the defaults": {decide{caps: "[limits]\ntime='20s'", config: "[defaults.limits]\ntime='5s'\n" + conf("limits = { time = '10s' }")},
+			with(func(l *manifest.Limits) { l.Time = 10 * time.Second }), ""},
+		"where the manifest is silent the config stands": {decide{config: conf("limits = { time = '2m', fuel = 9 }")},
+			with(func(l *manifest.Limits) { l.Time, l.Fuel = 2*time.Minute, 9 }), ""},
+		"a need beyond what a manifest gets by itself is cut with a warning": {decide{caps: "[limits]\nmemory='1GiB'"},
+			with(func(l *manifest.Limits) { l.Memory = 256 << 20 }),
+			"warning /p/plugin.toml:0 limits.memory: asks for 1GiB and gets 256MiB, the most without a config's word"},
+		"the config's word lifts that": {decide{caps: "[limits]\nmemory='1GiB'", config: conf("limits = { memory = '2GiB' }")},
+			with(func(l *manifest.Limits) { l.Memory = 1 << 30 }), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, problems := c.run(t)
+			check(t, "limits", c.want, g.Limits)
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
+func TestPin(t *testing.T) {
+	m := &manifest.Manifest{Name: "notes", File: "/p/plugin.toml", Digest: strings.Repeat("a", 64)}
+	for name, c := range map[string]struct {
+		pin string
+		ok  bool
+	}{
+		"no pin takes any manifest":           {"", true},
+		"the pin of this manifest takes it":   {m.Digest, true},
+		"the pin of another manifest refuses": {strings.Repeat("b", 64), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, ps := config.Decide(m, config.Plugin{SHA256: c.pin, Line: 1}, config.Defaults{}, places, config.Flags{})
+			if (ps.Err() == nil) != c.ok {
+				t.Errorf("got %v", ps)
+			}
+		})
+	}
+}
+
+func TestInvalidGlobFromCodeIsRefused(t *testing.T) {
+	m := &manifest.Manifest{Name: "notes", Tools: []manifest.Tool{{Name: "a"}}}
+	_, ps := config.Decide(m, config.Plugin{DenyTools: []string{"[a"}}, config.Defaults{}, places, config.Flags{})
+	if ps.Err() == nil {
+		t.Error("a deny glob that cannot be read was passed over")
+	}
+}
