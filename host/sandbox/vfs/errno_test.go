@@ -1,0 +1,119 @@
+//go:build linux || darwin
+
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+)
+
+func TestErrnoMapping(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		want     sys.Errno
+		reported bool
+	}{
+		"none":                                {nil, 0, false},
+		"the end of a file":                   {io.EOF, 0, false},
+		"one that wazero has":                 {syscall.ENOTEMPTY, sys.ENOTEMPTY, false},
+		"within a path error":                 {&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, sys.ENOENT, false},
+		"within a link error":                 {&os.LinkError{Op: "rename", Old: "x", New: "y", Err: syscall.EISDIR}, sys.EISDIR, false},
+		"wrapped":                             {fmt.Errorf("x: %w", syscall.EACCES), sys.EACCES, false},
+		"joined":                              {errors.Join(syscall.EPERM, nil), sys.EPERM, false},
+		"wazero's own":                        {sys.ELOOP, sys.ELOOP, false},
+		"a closed file":                       {&fs.PathError{Err: os.ErrClosed}, sys.EBADF, false},
+		"a read-only file system":             {syscall.EROFS, sys.EROFS, false},
+		"a full disk":                         {syscall.ENOSPC, sys.EIO, true},
+		"a spent quota":                       {syscall.EDQUOT, sys.EIO, true},
+		"a file too large":                    {syscall.EFBIG, sys.EIO, true},
+		"a disk error":                        {syscall.EIO, sys.EIO, true},
+		"another file system":                 {syscall.EXDEV, sys.ENOTSUP, true},
+		"not supported":                       {syscall.EOPNOTSUPP, sys.ENOTSUP, false},
+		"too many open files":                 {syscall.EMFILE, sys.EAGAIN, true},
+		"too many open files of the system":   {syscall.ENFILE, sys.EAGAIN, true},
+		"a program that runs":                 {syscall.ETXTBSY, sys.EAGAIN, true},
+		"a socket opened as a file":           {syscall.ENXIO, sys.EPERM, true},
+		"a number too large":                  {syscall.EOVERFLOW, sys.ERANGE, true},
+		"one that nobody knows":               {syscall.Errno(4000), sys.EIO, true},
+		"one that is no number":               {errors.New("path escapes from parent"), sys.EIO, true},
+		"a file that does not stop to change": {errChanged, sys.EIO, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got error
+			f, err := New(Config{OnError: func(op, path string, err error) {
+				if op != "op" || path != "/a/b" {
+					t.Errorf("reported for %s %s", op, path)
+				}
+				got = err
+			}, Denied: func(string, string) { t.Error("reported as denied") }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if errno := f.fail("op", "a/b", c.err); errno != c.want {
+				t.Errorf("got %v, want %v", errno, c.want)
+			}
+			if want := map[bool]error{true: c.err}[c.reported]; got != want {
+				t.Errorf("reported %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestFailWithoutListeners(t *testing.T) {
+	f, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errno := f.fail("op", "/", refusal{sys.EPERM}); errno != sys.EPERM {
+		t.Errorf("a refusal: %v", errno)
+	}
+	if errno := f.fail("op", "/", syscall.ENOSPC); errno != sys.EIO {
+		t.Errorf("a full disk: %v", errno)
+	}
+}
+
+// A limit on the size of files stands in for a full disk: both end a write part of the way.
+func TestWriteThatTheSystemEnds(t *testing.T) {
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	dir := t.TempDir()
+	var reported error
+	f, err := New(Config{
+		Mounts:  []Mount{{Path: dir, Write: true}},
+		OnError: func(_, _ string, err error) { reported = err },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, errno := f.OpenFile(filepath.Join(dir, "big"), sys.O_WRONLY|sys.O_CREAT, 0)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	defer file.Close()
+	const limit = 1 << 16
+	low := old
+	low.Cur = limit
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &low); err != nil {
+		t.Fatal(err)
+	}
+	n, errno := file.Write(make([]byte, 2*limit))
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if n != limit || errno != sys.EIO || !errors.Is(reported, syscall.EFBIG) {
+		t.Errorf("wrote %d, got %v, reported %v", n, errno, reported)
+	}
+}

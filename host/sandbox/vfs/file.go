@@ -1,0 +1,297 @@
+//go:build linux || darwin
+
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
+)
+
+// maxOpenTries bounds how often an open starts anew because the name came to stand for another file
+// meanwhile, as it does when a program saves by renaming.
+const maxOpenTries = 16
+
+// OpenFile implements sys.FS. New files have the mode 0644, whatever perm says.
+func (f *FS) OpenFile(name string, flag sys.Oflag, _ fs.FileMode) (sys.File, sys.Errno) {
+	file, err := f.openFile(name, flag)
+	if err != nil {
+		return nil, f.fail("open", name, err)
+	}
+	return file, 0
+}
+
+func (f *FS) openFile(name string, flag sys.Oflag) (file sys.File, err error) {
+	if f.open.Add(1) > f.maxOpen {
+		err = syscall.EMFILE
+	} else {
+		err = errChanged
+		for try := 0; try < maxOpenTries && errors.Is(err, errChanged); try++ {
+			file, err = f.tryOpen(name, flag)
+		}
+	}
+	if err != nil {
+		f.open.Add(-1)
+		return nil, err
+	}
+	return file, nil
+}
+
+func (f *FS) tryOpen(name string, flag sys.Oflag) (sys.File, error) {
+	exclusive := flag&sys.O_CREAT != 0 && flag&sys.O_EXCL != 0
+	write := flag&(sys.O_RDWR|sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC) != 0
+	p, err := f.resolve(name, walkMode{follow: flag&sys.O_NOFOLLOW == 0 && !exclusive, write: write})
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if !p.bare() && p.info == nil {
+		if flag&sys.O_CREAT == 0 {
+			return nil, sys.ENOENT
+		}
+		return f.create(p, flag)
+	}
+	switch {
+	case exclusive:
+		return nil, sys.EEXIST
+	case p.bare() || p.info.IsDir():
+		if write {
+			return nil, sys.EISDIR
+		}
+		return f.openDir(p)
+	case p.info.Mode()&fs.ModeSymlink != 0:
+		return nil, sys.ELOOP
+	case p.dirOnly || flag&sys.O_DIRECTORY != 0:
+		return nil, sys.ENOTDIR
+	case !p.info.Mode().IsRegular():
+		return nil, refusal{sys.EPERM}
+	}
+	return f.openRegular(p, flag)
+}
+
+// create makes a file where there was none. Exclusively, so that it is neither another's nor behind a
+// link; if there is one now after all, the next try opens it.
+func (f *FS) create(p *place, flag sys.Oflag) (sys.File, error) {
+	if err := f.mayReplace(p); err != nil {
+		return nil, err
+	}
+	if p.dirOnly {
+		return nil, sys.EISDIR
+	}
+	osFile, err := p.dir.OpenFile(p.name, osFlag(flag)|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		if errors.Is(err, fs.ErrExist) && flag&sys.O_EXCL == 0 {
+			err = errChanged
+		}
+		return nil, err
+	}
+	info, err := osFile.Stat()
+	if err != nil {
+		_ = osFile.Close()
+		return nil, err
+	}
+	return f.newFile(osFile, p, info, flag)
+}
+
+func (f *FS) openRegular(p *place, flag sys.Oflag) (sys.File, error) {
+	if flag&(sys.O_RDWR|sys.O_WRONLY|sys.O_TRUNC) != 0 {
+		if err := f.mayChange(p); err != nil {
+			return nil, err
+		}
+	}
+	osFile, err := p.openSame(osFlag(flag))
+	if err != nil {
+		return nil, err
+	}
+	// Emptied only now that it is known to be the file that was judged.
+	if flag&sys.O_TRUNC != 0 {
+		if err := osFile.Truncate(0); err != nil {
+			_ = osFile.Close()
+			return nil, err
+		}
+	}
+	return f.newFile(osFile, p, p.info, flag)
+}
+
+// openSame opens the file or folder that p.info was seen of, or none: os.Root follows a link that took
+// its place in between. A FIFO that did so does not block, and is no longer the same.
+func (p *place) openSame(flag int) (*os.File, error) {
+	file, err := p.dir.OpenFile(p.name, flag|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular() && !info.IsDir():
+		err = refusal{sys.EPERM}
+	case !os.SameFile(info, p.info):
+		err = errChanged
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// osFlag translates the flags that are left to the system. Creating, emptying and appending are done
+// here, after the look at what was opened.
+func osFlag(flag sys.Oflag) int {
+	out := os.O_RDONLY
+	switch {
+	case flag&(sys.O_RDWR|sys.O_WRONLY) == sys.O_WRONLY:
+		out = os.O_WRONLY
+	case flag&(sys.O_RDWR|sys.O_TRUNC) != 0:
+		out = os.O_RDWR
+	}
+	if flag&(sys.O_SYNC|sys.O_DSYNC|sys.O_RSYNC) != 0 {
+		out |= os.O_SYNC
+	}
+	return out
+}
+
+// file is an open regular file.
+type file struct {
+	handle
+	changeable bool // its times may be set
+	appends    bool
+}
+
+var _ sys.File = (*file)(nil)
+
+func (f *FS) newFile(osFile *os.File, p *place, info fs.FileInfo, flag sys.Oflag) (sys.File, error) {
+	out := &file{handle: newHandle(f, osFile, p.path, info), changeable: f.mayChange(p) == nil}
+	if flag&sys.O_APPEND != 0 {
+		if err := setAppend(osFile, true); err != nil {
+			_ = osFile.Close()
+			return nil, err
+		}
+		out.appends = true
+	}
+	return out, nil
+}
+
+func (*file) IsDir() (bool, sys.Errno) { return false, 0 }
+
+func (h *file) IsAppend() bool { return h.appends }
+
+func (h *file) SetAppend(enable bool) sys.Errno {
+	err := setAppend(h.os, enable)
+	if err == nil {
+		h.appends = enable
+	}
+	return h.fail("set append", err)
+}
+
+func (h *file) Read(buf []byte) (int, sys.Errno) {
+	n, err := h.os.Read(buf)
+	return n, h.fail("read", err)
+}
+
+func (h *file) Pread(buf []byte, off int64) (int, sys.Errno) {
+	if off < 0 {
+		return 0, sys.EINVAL
+	}
+	n, err := h.os.ReadAt(buf, off)
+	return n, h.fail("read", err)
+}
+
+func (h *file) Write(buf []byte) (int, sys.Errno) {
+	n, err := h.os.Write(buf)
+	return n, h.fail("write", err)
+}
+
+func (h *file) Pwrite(buf []byte, off int64) (int, sys.Errno) {
+	if off < 0 {
+		return 0, sys.EINVAL
+	}
+	n, err := h.os.WriteAt(buf, off)
+	return n, h.fail("write", err)
+}
+
+// position is a place in a file, in bytes. The name keeps go vet from taking the Seek that wazero
+// wants for a wrong io.Seeker.
+type position = int64
+
+func (h *file) Seek(offset position, whence int) (int64, sys.Errno) {
+	if whence < io.SeekStart || whence > io.SeekEnd {
+		return 0, sys.EINVAL
+	}
+	n, err := h.os.Seek(offset, whence)
+	return n, h.fail("seek", err)
+}
+
+func (h *file) Truncate(size int64) sys.Errno {
+	if size < 0 {
+		return sys.EINVAL
+	}
+	return h.fail("truncate", h.os.Truncate(size))
+}
+
+// Utimens answers EACCES where it is refused: on EPERM wazero would try again by path.
+func (h *file) Utimens(atim, mtim int64) sys.Errno {
+	if !h.changeable {
+		return h.fail("utimens", refusal{sys.EACCES})
+	}
+	return h.fail("utimens", setTimes(h.os, atim, mtim))
+}
+
+// handle is what open files and open real folders have in common.
+type handle struct {
+	sys.UnimplementedFile
+
+	fs     *FS
+	os     *os.File
+	path   string // where it was opened, for reports
+	st     wsys.Stat_t
+	closed atomic.Bool
+}
+
+func newHandle(f *FS, osFile *os.File, path string, info fs.FileInfo) handle {
+	return handle{fs: f, os: osFile, path: path, st: realStat(info)}
+}
+
+// fail does what FS.fail does. Not all of os's errors of a closed file are os.ErrClosed.
+func (h *handle) fail(op string, err error) sys.Errno {
+	if err != nil && h.closed.Load() {
+		return sys.EBADF
+	}
+	return h.fs.fail(op, h.path, err)
+}
+
+func (h *handle) Dev() (uint64, sys.Errno)     { return h.st.Dev, 0 }
+func (h *handle) Ino() (wsys.Inode, sys.Errno) { return h.st.Ino, 0 }
+
+func (h *handle) Stat() (wsys.Stat_t, sys.Errno) {
+	info, err := h.os.Stat()
+	if err != nil {
+		return wsys.Stat_t{}, h.fail("stat", err)
+	}
+	return realStat(info), 0
+}
+
+func (h *handle) Sync() sys.Errno     { return h.fail("sync", h.os.Sync()) }
+func (h *handle) Datasync() sys.Errno { return h.fail("sync", datasync(h.os)) }
+
+// Close can be called again; only the first call counts.
+func (h *handle) Close() sys.Errno {
+	if h.closed.Swap(true) {
+		return 0
+	}
+	h.fs.open.Add(-1)
+	return h.fs.fail("close", h.path, h.os.Close())
+}
+
+// realStat is what a module learns of a file: all but the mode bits beyond read, write and execute.
+func realStat(info fs.FileInfo) wsys.Stat_t {
+	st := wsys.NewStat_t(info)
+	st.Mode &= fs.ModeType | fs.ModePerm
+	return st
+}

@@ -1,0 +1,272 @@
+//go:build linux || darwin
+
+package vfs_test
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+	"github.com/google/go-cmp/cmp"
+	"github.com/tetratelabs/wazero/experimental/sys"
+)
+
+func TestFileHandle(t *testing.T) {
+	w := newWorld(t)
+	f := w.mustOpen("w/new", sys.O_RDWR|sys.O_CREAT)
+	steps := []struct {
+		rule string
+		do   func() (int64, sys.Errno)
+		want int64
+		err  sys.Errno
+	}{
+		{"write counts its bytes", func() (int64, sys.Errno) { n, e := f.Write([]byte("hello")); return int64(n), e }, 5, 0},
+		{"write goes on where it was", func() (int64, sys.Errno) { n, e := f.Write([]byte(" you")); return int64(n), e }, 4, 0},
+		{"pwrite writes elsewhere", func() (int64, sys.Errno) { n, e := f.Pwrite([]byte("J"), 0); return int64(n), e }, 1, 0},
+		{"and leaves the position", func() (int64, sys.Errno) { return f.Seek(0, io.SeekCurrent) }, 9, 0},
+		{"a read at the end is empty, no error", func() (int64, sys.Errno) { n, e := f.Read(make([]byte, 8)); return int64(n), e }, 0, 0},
+		{"pread may come up short", func() (int64, sys.Errno) { n, e := f.Pread(make([]byte, 8), 6); return int64(n), e }, 3, 0},
+		{"seek from the end", func() (int64, sys.Errno) { return f.Seek(-3, io.SeekEnd) }, 6, 0},
+		{"seek to before the start", func() (int64, sys.Errno) { _, e := f.Seek(-1, io.SeekStart); return 0, e }, 0, sys.EINVAL},
+		{"seek from nowhere", func() (int64, sys.Errno) { return f.Seek(0, 3) }, 0, sys.EINVAL},
+		{"pread before the start", func() (int64, sys.Errno) { n, e := f.Pread(nil, -1); return int64(n), e }, 0, sys.EINVAL},
+		{"pwrite before the start", func() (int64, sys.Errno) { n, e := f.Pwrite(nil, -1); return int64(n), e }, 0, sys.EINVAL},
+		{"truncate", func() (int64, sys.Errno) { return 0, f.Truncate(5) }, 0, 0},
+		{"truncate to less than nothing", func() (int64, sys.Errno) { return 0, f.Truncate(-1) }, 0, sys.EINVAL},
+		{"sync", func() (int64, sys.Errno) { return 0, f.Sync() }, 0, 0},
+		{"datasync", func() (int64, sys.Errno) { return 0, f.Datasync() }, 0, 0},
+		{"stat tells the size", func() (int64, sys.Errno) { st, e := f.Stat(); return st.Size, e }, 5, 0},
+		{"appending can be switched on", func() (int64, sys.Errno) { return 0, f.SetAppend(true) }, 0, 0},
+		{"then writes go to the end", func() (int64, sys.Errno) { n, e := f.Write([]byte("!")); return int64(n), e }, 1, 0},
+		{"and off", func() (int64, sys.Errno) { return 0, f.SetAppend(false) }, 0, 0},
+		{"readdir is for folders", func() (int64, sys.Errno) { _, e := f.Readdir(1); return 0, e }, 0, sys.ENOSYS},
+		{"close", func() (int64, sys.Errno) { return 0, f.Close() }, 0, 0},
+		{"close again", func() (int64, sys.Errno) { return 0, f.Close() }, 0, 0},
+		{"a closed file cannot be read", func() (int64, sys.Errno) { n, e := f.Read(make([]byte, 1)); return int64(n), e }, 0, sys.EBADF},
+		{"nor written", func() (int64, sys.Errno) { n, e := f.Write([]byte("x")); return int64(n), e }, 0, sys.EBADF},
+		{"nor switched", func() (int64, sys.Errno) { return 0, f.SetAppend(true) }, 0, sys.EBADF},
+		{"nor synced", func() (int64, sys.Errno) { return 0, f.Datasync() }, 0, sys.EBADF},
+		{"nor its times set", func() (int64, sys.Errno) { return 0, f.Utimens(0, 0) }, 0, sys.EBADF},
+	}
+	for _, s := range steps {
+		if got, err := s.do(); got != s.want || err != s.err {
+			t.Errorf("%s: got %d, %v; want %d, %v", s.rule, got, err, s.want, s.err)
+		}
+	}
+	if got := w.host("w/new"); got != "Jello!" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+func TestOpenFlagsHoldForTheHandle(t *testing.T) {
+	w := newWorld(t)
+	r := w.mustOpen("w/a.txt", sys.O_RDONLY)
+	if _, errno := r.Write([]byte("x")); errno != sys.EBADF {
+		t.Errorf("write to a file opened for reading: %v", errno)
+	}
+	if errno := r.Truncate(0); errno == 0 {
+		t.Error("a file opened for reading was emptied")
+	}
+	wr := w.mustOpen("w/a.txt", sys.O_WRONLY)
+	if _, errno := wr.Read(make([]byte, 1)); errno != sys.EBADF {
+		t.Errorf("read from a file opened for writing: %v", errno)
+	}
+	a := w.mustOpen("w/a.txt", sys.O_WRONLY|sys.O_APPEND)
+	if !a.IsAppend() {
+		t.Error("a file opened for appending does not say so")
+	}
+	if _, errno := a.Write([]byte("+")); errno != 0 || w.host("w/a.txt") != "a+" {
+		t.Errorf("append: %v, the file holds %q", errno, w.host("w/a.txt"))
+	}
+}
+
+func TestRealFolderHandle(t *testing.T) {
+	w := newWorld(t)
+	var want []string
+	for i := range 1000 {
+		name := fmt.Sprintf("f%04d", i)
+		want = append(want, name)
+		w.put("w/many/"+name, "")
+	}
+	d := w.mustOpen("w/many", sys.O_RDONLY|sys.O_DIRECTORY)
+	for _, n := range []int{-1, 0, 1, 7, 999, 1000, 1001, 1 << 30} {
+		if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
+			t.Fatalf("rewind: %v", errno)
+		}
+		got := w.names(d, n)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in portions of %d (-want +got):\n%s", n, diff)
+		}
+	}
+	w.put("w/many/late", "")
+	if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
+		t.Fatal(errno)
+	}
+	if !slices.Contains(w.names(d, 100), "late") {
+		t.Error("a rewound folder does not list what was added")
+	}
+	st, _ := w.fs.Stat(w.in("w/many"))
+	if ino, errno := d.Ino(); errno != 0 || ino == 0 || ino != st.Ino {
+		t.Errorf("inode %d, %v; stat says %d", ino, errno, st.Ino)
+	}
+	if isDir, errno := d.IsDir(); !isDir || errno != 0 {
+		t.Errorf("IsDir: %v, %v", isDir, errno)
+	}
+	if _, errno := d.Read(make([]byte, 1)); errno != sys.EISDIR {
+		t.Errorf("read: %v", errno)
+	}
+	if _, errno := d.Seek(1, io.SeekStart); errno != sys.EINVAL {
+		t.Errorf("seek elsewhere: %v", errno)
+	}
+	if errno := d.Sync(); errno != 0 {
+		t.Errorf("sync: %v", errno)
+	}
+	if errno := d.Utimens(1, 1); errno != 0 {
+		t.Errorf("utimens: %v", errno)
+	}
+	d.Close()
+	if _, errno := d.Readdir(1); errno != sys.EBADF {
+		t.Errorf("list a closed folder: %v", errno)
+	}
+}
+
+func TestBareFoldersLeadToTheMountsOnly(t *testing.T) {
+	w := newWorld(t)
+	// p holds mounts of its own, which a real folder shows as it is; absent ones are not shown.
+	for p, want := range map[string][]string{
+		"":            {"p", "ro", "w"},
+		"p/deep/er":   {"grant"},
+		"p/deep/er/.": {"grant"},
+	} {
+		d := w.mustOpen(p, sys.O_RDONLY)
+		if got := w.names(d, 1); !slices.Equal(got, want) {
+			t.Errorf("%q lists %q, want %q", p, got, want)
+		}
+		if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
+			t.Errorf("rewind: %v", errno)
+		}
+		if got := w.names(d, -1); !slices.Equal(got, want) {
+			t.Errorf("%q lists again %q, want %q", p, got, want)
+		}
+	}
+	w.put("absent/", "")
+	if got := w.names(w.mustOpen("", sys.O_RDONLY), 10); !slices.Contains(got, "absent") {
+		t.Errorf("a mount that has come is not listed: %q", got)
+	}
+	for p := w.root; p != "/"; p = path.Dir(p) {
+		d, errno := w.fs.OpenFile(path.Dir(p), sys.O_RDONLY, 0)
+		if errno != 0 {
+			t.Fatalf("open %s: %v", path.Dir(p), errno)
+		}
+		if got := w.names(d, 10); !slices.Equal(got, []string{path.Base(p)}) {
+			t.Errorf("%s lists %q", path.Dir(p), got)
+		}
+		d.Close()
+		if _, errno := d.Readdir(1); errno != sys.EBADF {
+			t.Errorf("list a closed folder: %v", errno)
+		}
+	}
+	a, _ := w.fs.Stat("/")
+	b, _ := w.fs.Stat(".")
+	c, _ := w.fs.Stat(w.root)
+	if a.Mode != fs.ModeDir|0o555 || a.Ino != b.Ino || a.Ino == c.Ino || a.Ino == 0 {
+		t.Errorf("bare folders: %+v, %+v, %+v", a, b, c)
+	}
+}
+
+func TestMaxOpenIsABound(t *testing.T) {
+	w := newWorld(t, func(c *vfs.Config) { c.MaxOpen = 2 })
+	a := w.mustOpen("w/a.txt", sys.O_RDONLY)
+	w.mustOpen("", sys.O_RDONLY)
+	for range 3 {
+		if _, errno := w.open("w/a.txt", sys.O_RDONLY); errno != sys.EAGAIN {
+			t.Errorf("one more: %v, want EAGAIN", errno)
+		}
+	}
+	if len(w.errors) != 3 || w.errors[0] != syscall.EMFILE {
+		t.Errorf("errors: %v, want EMFILE", w.errors)
+	}
+	a.Close()
+	a.Close()
+	w.mustOpen("w/a.txt", sys.O_RDONLY)
+	if _, errno := w.open("w/a.txt", sys.O_RDONLY); errno != sys.EAGAIN {
+		t.Errorf("closing twice freed two: %v", errno)
+	}
+}
+
+// Another instance of the same module may swap a folder for a link, and a file for a link, while this
+// one writes. Whatever the moment, the write must not land behind the link.
+func TestSwappedLinksAreNotFollowed(t *testing.T) {
+	w := newWorld(t)
+	w.put("w/.git/hooks/t", "hook")
+	w.put("w/swap/t", "plain")
+	w.put("w/t", "plain")
+	// The swaps themselves go through a tree, so they are what a module can do.
+	swaps := []func(){
+		func() {
+			w.fs.Rename(w.in("w/swap"), w.in("w/swap.real"))
+			w.fs.Symlink(".git/hooks", w.in("w/swap"))
+			w.fs.Unlink(w.in("w/swap"))
+			w.fs.Rename(w.in("w/swap.real"), w.in("w/swap"))
+		},
+		func() {
+			w.fs.Rename(w.in("w/t"), w.in("w/t.real"))
+			w.fs.Symlink(".git/hooks/t", w.in("w/t"))
+			w.fs.Unlink(w.in("w/t"))
+			w.fs.Rename(w.in("w/t.real"), w.in("w/t"))
+		},
+	}
+	other, err := vfs.New(vfs.Config{Mounts: []vfs.Mount{{Path: w.at("w"), Write: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var done sync.WaitGroup
+	for _, swap := range swaps {
+		done.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					swap()
+				}
+			}
+		})
+	}
+	wrote := 0
+	for range 500 {
+		for _, name := range []string{"w/swap/t", "w/t"} {
+			f, errno := other.OpenFile(w.in(name), sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC, 0)
+			if errno != 0 {
+				continue
+			}
+			f.Write([]byte("changed"))
+			f.Close()
+			wrote++
+		}
+		other.Mkdir(w.in("w/swap/new"), 0)
+		other.Rename(w.in("w/a.txt"), w.in("w/swap/a"))
+		other.Rename(w.in("w/swap/a"), w.in("w/a.txt"))
+	}
+	close(stop)
+	done.Wait()
+	if wrote == 0 {
+		t.Error("no write came through, so nothing was shown")
+	}
+	if got := w.host("w/.git/hooks/t"); got != "hook" {
+		t.Errorf("the hook holds %q", got)
+	}
+	entries := w.names(w.mustOpen("w/.git/hooks", sys.O_RDONLY), -1)
+	if !slices.Equal(entries, []string{"t"}) {
+		t.Errorf("hooks: %s", strings.Join(entries, " "))
+	}
+}

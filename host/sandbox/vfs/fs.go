@@ -1,0 +1,229 @@
+//go:build linux || darwin
+
+// Package vfs is the one file tree that a WebAssembly module sees, mounted at "/" by wazero.
+//
+// It shows the granted folders at the paths they have on the host, and the folders above them as bare
+// ones that hold nothing else. New makes a tree, sysfs.FSConfig.WithSysFSMount mounts it. Every
+// path is first led to a place without links, by a walk through os.Root folders that are opened for
+// this one operation; mounts and policy judge that place, and the operation then names a single
+// component in its open folder. What a module may not do, and why a mount point cannot be swapped, is
+// in policy.go.
+//
+// It does not limit how much is written, and gives out no devices, FIFOs or sockets. It runs on Linux
+// and macOS.
+package vfs
+
+import (
+	"io/fs"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
+)
+
+// Modes of what is made here, under the process's umask: WASI passes none.
+const (
+	fileMode = 0o644
+	dirMode  = 0o755
+)
+
+// defaultMaxOpen is what Config.MaxOpen means when it is 0.
+const defaultMaxOpen = 256
+
+// Config says what a tree shows and whom it tells. Its functions may be called from several goroutines.
+// Paths that OnError and Denied get are absolute and of at most 4096 bytes, else the module's own words:
+// quote them, and bound how many are logged.
+type Config struct {
+	// Mounts are the granted folders. They may lie in each other: the longest path decides. One that
+	// is not there is absent from the tree; if it may be written, Mkdir makes it.
+	Mounts []Mount
+	// MaxOpen bounds the files and folders open at one time; 0 or less means 256. One more is refused with
+	// EAGAIN, the nearest that wazero has to EMFILE.
+	MaxOpen int
+	// OnError learns of errors that the module gets a vaguer number for, such as a full disk (EIO);
+	// nil: nobody does.
+	OnError func(op, path string, err error)
+	// Denied learns of what was refused because it is not granted; nil: nobody does.
+	Denied func(op, path string)
+	// Hidden reports whether the module is to see nothing at a path, which is absolute and free of
+	// links; nil hides nothing. With below set it is asked of a folder about to be moved, and answers
+	// true also if it hides something further down in it, there now or not.
+	Hidden func(path string, below bool) bool
+}
+
+// FS is one module instance's tree. It is safe for concurrent use.
+type FS struct {
+	sys.UnimplementedFS
+
+	mounts  mounts
+	policy  policy
+	onError func(op, path string, err error)
+	denied  func(op, path string)
+	maxOpen int64
+	open    atomic.Int64 // handles given out and not closed
+}
+
+var _ sys.FS = (*FS)(nil)
+
+// New makes a tree. It touches no file. A mount whose path is not absolute and clean, or is given
+// twice, is an error.
+func New(c Config) (*FS, error) {
+	ms, err := newMounts(c.Mounts)
+	if err != nil {
+		return nil, err
+	}
+	if c.MaxOpen <= 0 {
+		c.MaxOpen = defaultMaxOpen
+	}
+	return &FS{
+		mounts: ms, policy: policy{hidden: c.Hidden}, onError: c.OnError, denied: c.Denied,
+		maxOpen: int64(c.MaxOpen),
+	}, nil
+}
+
+// Stat implements sys.FS.
+func (f *FS) Stat(name string) (wsys.Stat_t, sys.Errno) {
+	st, err := f.stat(name, true)
+	return st, f.fail("stat", name, err)
+}
+
+// Lstat implements sys.FS.
+func (f *FS) Lstat(name string) (wsys.Stat_t, sys.Errno) {
+	st, err := f.stat(name, strings.HasSuffix(name, "/"))
+	return st, f.fail("lstat", name, err)
+}
+
+func (f *FS) stat(name string, follow bool) (wsys.Stat_t, error) {
+	p, err := f.resolve(name, walkMode{follow: follow})
+	if err != nil {
+		return wsys.Stat_t{}, err
+	}
+	defer p.close()
+	if err := p.exists(); err != nil {
+		return wsys.Stat_t{}, err
+	}
+	if p.bare() {
+		return bareStat(p.path), nil
+	}
+	return realStat(p.info), nil
+}
+
+// change resolves a path that is about to be changed and asks may whether it can be.
+func (f *FS) change(name string, follow bool, may func(*place) error) (*place, error) {
+	p, err := f.resolve(name, walkMode{follow: follow, write: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := may(p); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// present puts the question whether there is anything before the one whether it may change: what is
+// not there is ENOENT in a read-only folder too.
+func present(may func(*place) error) func(*place) error {
+	return func(p *place) error {
+		if err := p.exists(); err != nil {
+			return err
+		}
+		return may(p)
+	}
+}
+
+// Mkdir implements sys.FS. The mode is 0755, whatever perm says. It also makes a mount's own folder.
+func (f *FS) Mkdir(name string, _ fs.FileMode) sys.Errno {
+	return f.fail("mkdir", name, f.mkdir(name))
+}
+
+func (f *FS) mkdir(name string) error {
+	// What is there already is said before what is allowed: making a whole path counts on that.
+	p, err := f.change(name, false, func(p *place) error {
+		if p.bare() || p.info != nil {
+			return sys.EEXIST
+		}
+		return f.mayChange(p)
+	})
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.dir.Mkdir(p.name, dirMode)
+}
+
+// Chmod implements sys.FS. Only the permission bits are set. It follows links.
+func (f *FS) Chmod(name string, perm fs.FileMode) sys.Errno {
+	return f.fail("chmod", name, f.chmod(name, perm.Perm()))
+}
+
+func (f *FS) chmod(name string, perm fs.FileMode) error {
+	p, err := f.change(name, true, present(f.mayChange))
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.chmod(perm)
+}
+
+// chmod sets the mode through an open file: os.Root would follow a link that just took p's place.
+func (p *place) chmod(perm fs.FileMode) error {
+	file, err := p.openSame(os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // nothing was written to it
+	return file.Chmod(perm)
+}
+
+// Utimens implements sys.FS.
+func (f *FS) Utimens(name string, atim, mtim int64) sys.Errno {
+	return f.fail("utimens", name, f.utimens(name, atim, mtim))
+}
+
+func (f *FS) utimens(name string, atim, mtim int64) error {
+	p, err := f.change(name, true, present(f.mayChange))
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	// A link that takes the name's place just now would be followed, but not out of the open folder:
+	// at worst another file there gets the times.
+	return p.dir.Chtimes(p.name, toTime(atim), toTime(mtim))
+}
+
+// toTime is the time for nanoseconds since 1970; os takes the zero Time for "leave it".
+func toTime(ns int64) time.Time {
+	if ns == sys.UTIME_OMIT {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+// Unlink implements sys.FS.
+func (f *FS) Unlink(name string) sys.Errno {
+	return f.fail("unlink", name, f.remove(name, false))
+}
+
+// Rmdir implements sys.FS.
+func (f *FS) Rmdir(name string) sys.Errno {
+	return f.fail("rmdir", name, f.remove(name, true))
+}
+
+func (f *FS) remove(name string, dir bool) error {
+	p, err := f.change(name, false, present(f.mayReplace))
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	switch {
+	case dir && !p.info.IsDir():
+		return sys.ENOTDIR
+	case !dir && p.info.IsDir():
+		return sys.EISDIR
+	}
+	return p.dir.Remove(p.name)
+}

@@ -1,0 +1,62 @@
+//go:build linux || darwin
+
+package vfs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWhatIsGit(t *testing.T) {
+	for name, want := range map[string]bool{
+		".git": true, ".GIT": true, ".Git": true, "git~1": true, "GIT~1": true,
+		".g\u200cit": true, "\ufeff.git": true, ".gi\u206ft": true,
+		"git": false, ".gi": false, ".gitignore": false, ".github": false, ".git2": false, "a.git": false,
+		"": false, ".": false, "git~2": false, ".g it": false,
+	} {
+		if got := isGit(name); got != want {
+			t.Errorf("isGit(%q) = %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestMoveThatFailsPutsTheModeBack(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"new": 0o640, "old": 0o600} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := New(Config{Mounts: []Mount{{Path: dir, Write: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, dst, err := f.ends(dir+"/new", dir+"/old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.close()
+	defer dst.close()
+	mode := func() os.FileMode {
+		info, err := os.Stat(filepath.Join(dir, "new"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	broken := errors.New("the move broke")
+	err = src.moveWithMode(dst, func() error {
+		if mode() != 0o600 {
+			t.Errorf("moved with the mode %v", mode())
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) || mode() != 0o640 {
+		t.Errorf("got %v, mode %v", err, mode())
+	}
+}

@@ -1,0 +1,128 @@
+//go:build linux || darwin
+
+package vfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+)
+
+func TestInsideIsByWholeComponents(t *testing.T) {
+	for _, c := range []struct {
+		dir, p string
+		want   bool
+	}{
+		{"/", "/", true}, {"/", "/x", true}, {"/x", "/x", true}, {"/x", "/x/y/z", true},
+		{"/x/work", "/x/workshop", false}, {"/x/work", "/x/workshop/f", false}, {"/x/work", "/x/wor", false},
+		{"/x/work", "/x", false}, {"/x", "/", false},
+	} {
+		if got := inside(c.dir, c.p); got != c.want {
+			t.Errorf("inside(%q, %q) = %v, want %v", c.dir, c.p, got, c.want)
+		}
+	}
+}
+
+func TestMountAtTheRoot(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "f"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(Config{Mounts: []Mount{{Path: "/"}, {Path: dir, Write: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, errno := f.Stat("/etc"); errno != 0 {
+		t.Errorf("stat /etc: %v", errno)
+	}
+	if errno := f.Mkdir("/no-such-folder", 0); errno != sys.EACCES {
+		t.Errorf("make a folder in the read-only root: %v", errno)
+	}
+	if errno := f.Unlink(filepath.Join(dir, "f")); errno != 0 {
+		t.Errorf("remove in the writable mount: %v", errno)
+	}
+}
+
+// Between the look at a name and the open, something else takes the name. A link would be followed by
+// os.Root, and a FIFO would block.
+func TestWhatIsOpenedIsWhatWasLookedAt(t *testing.T) {
+	for name, c := range map[string]struct {
+		place func(name string) error // puts something in place of the file or folder
+		want  func(error) bool
+	}{
+		"a link to another": {func(p string) error { return os.Symlink("other", p) },
+			func(err error) bool { return errors.Is(err, errChanged) || errors.Is(err, sys.ENOENT) }},
+		"a FIFO": {func(p string) error { return syscall.Mkfifo(p, 0o644) },
+			func(err error) bool { return err != nil }},
+		"nothing": {func(string) error { return nil },
+			func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
+	} {
+		for _, kind := range []string{"file", "folder"} {
+			t.Run(kind+" swapped for "+name, func(t *testing.T) {
+				dir := t.TempDir()
+				f, err := New(Config{Mounts: []Mount{{Path: dir, Write: true}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, n := range []string{"thing", "other"} {
+					n = filepath.Join(dir, n)
+					if kind == "file" {
+						err = os.WriteFile(n, nil, 0o644)
+					} else {
+						err = os.Mkdir(n, 0o755)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				p, err := f.resolve(dir+"/thing", walkMode{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer p.close()
+				err = errors.Join(os.Rename(dir+"/thing", dir+"/away"), c.place(dir+"/thing"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				within(t, func() { err = opens(f, p, kind) })
+				if !c.want(err) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	}
+}
+
+// opens opens a place as the last step of an open, or as a step on the way.
+func opens(f *FS, p *place, kind string) error {
+	if kind == "file" {
+		file, err := p.openSame(os.O_RDONLY)
+		if err == nil {
+			_ = file.Close()
+		}
+		return err
+	}
+	w := &walk{fs: f, place: *p}
+	return w.enter(p.name, p.path, p.info, nil)
+}
+
+// within fails the test if do blocks.
+func within(t *testing.T, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("blocked")
+	}
+}

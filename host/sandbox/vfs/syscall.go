@@ -1,0 +1,57 @@
+//go:build linux || darwin
+
+package vfs
+
+import (
+	"os"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
+	"golang.org/x/sys/unix"
+)
+
+// control runs do on the descriptor of an open file; on a closed one it is os.ErrClosed.
+func control(f *os.File, do func(fd int) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var doErr error
+	if err := conn.Control(func(fd uintptr) { doErr = do(int(fd)) }); err != nil {
+		return err
+	}
+	return doErr
+}
+
+// setAppend switches appending on the open file. os.O_APPEND would do at opening, but os then
+// refuses WriteAt, and WASI can switch at any time.
+func setAppend(f *os.File, enable bool) error {
+	return control(f, func(fd int) error {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+		if err != nil {
+			return err
+		}
+		flags &^= unix.O_APPEND
+		if enable {
+			flags |= unix.O_APPEND
+		}
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags)
+		return err
+	})
+}
+
+// setTimes sets the times of an open file, in nanoseconds since 1970 or UTIME_OMIT.
+func setTimes(f *os.File, atim, mtim int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	now := wsys.NewStat_t(info)
+	if atim == sys.UTIME_OMIT {
+		atim = now.Atim
+	}
+	if mtim == sys.UTIME_OMIT {
+		mtim = now.Mtim
+	}
+	return control(f, func(fd int) error { return futimens(fd, atim, mtim) })
+}

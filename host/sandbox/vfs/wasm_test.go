@@ -1,0 +1,58 @@
+//go:build linux || darwin
+
+package vfs_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+)
+
+// A Go program, as plugins are, works on the tree through wazero as it would on the host's files.
+func TestGoProgramInTheTree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and compiles a WebAssembly module")
+	}
+	file := filepath.Join(t.TempDir(), "guest.wasm")
+	build := exec.Command("go", "build", "-o", file, "./testdata/guest")
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	module, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	if err := os.RemoveAll(w.at("w")); err != nil {
+		t.Fatal(err)
+	}
+	w.put("w/", "")
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	defer runtime.Close(ctx)
+	wasi_snapshot_preview1.MustInstantiate(ctx, runtime)
+	mount := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(w.fs, "/")
+	var out bytes.Buffer
+	_, err = runtime.InstantiateWithConfig(ctx, module, wazero.NewModuleConfig().
+		WithFSConfig(mount).WithArgs("guest", w.at("w"), w.at("ro"), w.at("out/canary.txt")).
+		WithEnv("PWD", w.at("w")).WithRandSource(rand.Reader).
+		WithSysWalltime().WithSysNanotime().WithStdout(&out).WithStderr(&out))
+	if err != nil || out.String() != "all well\n" {
+		t.Errorf("the program said %q, and ended with %v", out.String(), err)
+	}
+	if len(w.errors) > 0 {
+		t.Errorf("errors: %v", w.errors)
+	}
+	if w.host("ro/r.txt") != "r" || w.host("out/canary.txt") != canary {
+		t.Error("a file that cannot be written was changed")
+	}
+}
