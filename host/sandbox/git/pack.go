@@ -1,0 +1,142 @@
+package git
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// maxChain is how many deltas may stand on one another: git packs no more than 4,095.
+const maxChain = 4096
+
+// pack is one pack file and its index. The file is opened with the first object that is read.
+type pack struct {
+	name    string // in root, without its ending
+	index   *index
+	file    *os.File
+	scanner *packfile.Scanner
+}
+
+func (p *pack) close() {
+	_ = p.index.file.Close()
+	if p.file != nil {
+		_ = p.file.Close()
+	}
+}
+
+// object reads the object at an offset. Deltas are followed in a loop, downwards by their headers alone
+// and upwards by what they hold, so that neither a long chain nor one that bites its tail does harm.
+func (p *pack) object(s *store, offset, limit int64) (object, error) {
+	var deltas []int64
+	for {
+		if o, ok := s.bases[base{p, offset}]; ok {
+			return p.apply(s, o, deltas, limit)
+		}
+		header, err := p.scanner.SeekObjectHeader(offset)
+		if err != nil {
+			return object{}, damage(err)
+		}
+		switch header.Type {
+		case plumbing.OFSDeltaObject, plumbing.REFDeltaObject:
+			if len(deltas) == maxChain {
+				return object{}, fmt.Errorf("damaged: over %d deltas on one another, or a circle of them", maxChain)
+			}
+			deltas = append(deltas, offset)
+			if offset, err = p.base(header); err != nil {
+				return object{}, err
+			}
+			if err := s.spend(0); err != nil {
+				return object{}, err
+			}
+		case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
+			most := int64(maxObject)
+			if len(deltas) == 0 {
+				most = limit
+			}
+			data, err := p.inflate(s, header, most)
+			if err != nil {
+				return object{}, err
+			}
+			o := object{header.Type, data}
+			s.keep(base{p, offset}, o)
+			return p.apply(s, o, deltas, limit)
+		default:
+			return object{}, fmt.Errorf("damaged: an object of type %d", header.Type)
+		}
+	}
+}
+
+// base gives the offset of the object that a delta changes.
+func (p *pack) base(delta *packfile.ObjectHeader) (int64, error) {
+	if delta.Type == plumbing.OFSDeltaObject {
+		return delta.OffsetReference, nil
+	}
+	offset, ok, err := p.index.offset(delta.Reference)
+	if err == nil && !ok {
+		err = fmt.Errorf("damaged: the base %s of a delta is not in the pack", delta.Reference)
+	}
+	return offset, err
+}
+
+// apply applies deltas to an object, the last one first; the result of the first has the caller's limit.
+func (p *pack) apply(s *store, o object, deltas []int64, limit int64) (object, error) {
+	for i := len(deltas) - 1; i >= 0; i-- {
+		header, err := p.scanner.SeekObjectHeader(deltas[i])
+		if err != nil {
+			return object{}, damage(err)
+		}
+		delta, err := p.inflate(s, header, maxObject)
+		if err != nil {
+			return object{}, err
+		}
+		most := int64(maxObject)
+		if i == 0 {
+			most = limit
+		}
+		size, err := resultSize(delta)
+		if err != nil {
+			return object{}, err
+		}
+		if size > uint64(most) {
+			return object{}, tooLarge(size, most)
+		}
+		if err := s.spend(int64(size)); err != nil {
+			return object{}, err
+		}
+		if o.data, err = packfile.PatchDelta(o.data, delta); err != nil {
+			return object{}, err
+		}
+		s.keep(base{p, deltas[i]}, o)
+	}
+	return o, nil
+}
+
+// resultSize reads how large the object is that a delta makes.
+func resultSize(delta []byte) (uint64, error) {
+	_, n := binary.Uvarint(delta)
+	if n <= 0 {
+		return 0, errors.New("damaged: a delta without sizes")
+	}
+	size, n := binary.Uvarint(delta[n:])
+	if n <= 0 {
+		return 0, errors.New("damaged: a delta without sizes")
+	}
+	return size, nil
+}
+
+// inflate reads what follows the header that the scanner has just read.
+func (p *pack) inflate(s *store, header *packfile.ObjectHeader, limit int64) ([]byte, error) {
+	if header.Length > limit {
+		return nil, tooLarge(uint64(header.Length), limit)
+	}
+	r, err := p.scanner.ReadObject()
+	if err != nil {
+		return nil, damage(err)
+	}
+	defer r.Close()
+	return s.inflate(r, header.Length)
+}

@@ -1,0 +1,172 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxLinks is how many links are followed to find the one that leads out, as many as Linux follows.
+const maxLinks = 40
+
+// root is a granted folder. Names are relative to it and slash-separated; "." is the folder itself.
+// Nothing outside of it can be opened, whatever links it holds.
+type root struct {
+	dir   *os.Root
+	grant string // as granted
+	real  string // with links resolved: git writes absolute paths so
+}
+
+func openRoot(grant string) (*root, error) {
+	dir, err := os.OpenRoot(grant)
+	if err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(grant)
+	if err != nil {
+		real = grant
+	}
+	return &root{dir: dir, grant: grant, real: real}, nil
+}
+
+func (r *root) close() { _ = r.dir.Close() }
+
+// abs is how a name reads in an error.
+func (r *root) abs(name string) string { return filepath.Join(r.grant, filepath.FromSlash(name)) }
+
+// open opens a regular file, and nothing else: without O_NONBLOCK opening a named pipe would wait.
+func (r *root) open(name string) (*os.File, error) {
+	f, err := r.dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, r.explain(name, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", r.abs(name))
+		if info.IsDir() {
+			err = fmt.Errorf("%s: %w", r.abs(name), syscall.EISDIR)
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// read gives a small file's content, at most limit bytes.
+func (r *root) read(name string, limit int64) ([]byte, error) {
+	f, err := r.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.abs(name), err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: over %d bytes", r.abs(name), limit)
+	}
+	return data, nil
+}
+
+// isDir reports whether there is a folder, or a link to one.
+func (r *root) isDir(name string) (bool, error) {
+	info, err := r.stat(name)
+	if absent(err) {
+		return false, nil
+	}
+	return err == nil && info.IsDir(), err
+}
+
+func (r *root) stat(name string) (fs.FileInfo, error) {
+	info, err := r.dir.Stat(name)
+	if err != nil {
+		return nil, r.explain(name, err)
+	}
+	return info, nil
+}
+
+// list gives the names in a folder, at most limit; an absent folder is empty.
+func (r *root) list(name string, limit int) ([]string, error) {
+	if ok, err := r.isDir(name); !ok {
+		return nil, err
+	}
+	f, err := r.dir.Open(name)
+	if err != nil {
+		return nil, r.explain(name, err)
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(limit + 1)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", r.abs(name), err)
+	}
+	if len(names) > limit {
+		return nil, fmt.Errorf("%s: over %d files", r.abs(name), limit)
+	}
+	return names, nil
+}
+
+// follow resolves a pointer that the named file holds, relative to the folder base: to a name inside of
+// the grant, or to a refusal.
+func (r *root) follow(file, base, pointer string) (string, error) {
+	name := path.Join(base, filepath.ToSlash(pointer))
+	if filepath.IsAbs(pointer) {
+		name = ".."
+		for _, dir := range []string{r.grant, r.real} {
+			if rel, err := filepath.Rel(dir, pointer); err == nil && filepath.IsLocal(rel) {
+				name = filepath.ToSlash(rel)
+			}
+		}
+	}
+	if !filepath.IsLocal(name) {
+		return "", denied("%s points to %q, which is outside of the granted folder %s; grant a folder that holds both "+
+			"(--project names one)", r.abs(file), pointer, r.grant)
+	}
+	return name, nil
+}
+
+// explain turns what os.Root says about a link that leads out into a refusal that names the link. The
+// standard library does not export that error, hence the look at its text.
+func (r *root) explain(name string, err error) error {
+	if !strings.Contains(err.Error(), "escapes from parent") {
+		return err
+	}
+	link, target := r.leadingOut(name)
+	return denied("%s is a link to %q; a link that is absolute or leads out of the granted folder %s is not followed; "+
+		"make it a relative link or grant a folder that holds both (--project names one)", r.abs(link), target, r.grant)
+}
+
+// leadingOut finds the link because of which a name cannot be opened.
+func (r *root) leadingOut(name string) (link, target string) {
+	for range maxLinks {
+		parts := strings.Split(path.Clean(name), "/")
+		for i := range parts {
+			link = path.Join(parts[:i+1]...)
+			var err error
+			if target, err = r.dir.Readlink(link); err != nil {
+				continue
+			}
+			to := path.Join(path.Dir(link), filepath.ToSlash(target))
+			if filepath.IsAbs(target) || !filepath.IsLocal(to) {
+				return link, target
+			}
+			name = path.Join(append([]string{to}, parts[i+1:]...)...)
+			break
+		}
+	}
+	return name, target
+}
+
+// absent reports whether an error says that there is no such file. A name that no file can have is
+// that of none.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
+}
