@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// requestMeta is what the gateway reads of a request's _meta.
+type requestMeta struct {
+	modern bool   // the request speaks 2026-07-28, which has no handshake
+	token  []byte // progressToken as it stands; nil: no progress is wanted
+	level  string // least level of log messages wanted, of a modern request; empty: none
+}
+
+// meta reads a request's _meta and refuses a version that is not spoken. A request without a version,
+// or with one before 2026-07-28, belongs to the era of initialize, also when others on the same stream
+// do not.
+func (g *Gateway) meta(m message) (requestMeta, *abi.Error) {
+	var meta requestMeta
+	var version, capabilities []byte
+	for key, value := range members(member(m.params, "_meta")) {
+		switch key {
+		case "progressToken":
+			if kind(value) == '"' || kind(value) == '0' {
+				meta.token = value
+			}
+		case mcp.MetaKeyProtocolVersion:
+			version = value
+		case mcp.MetaKeyClientCapabilities:
+			capabilities = value
+		case mcp.MetaKeyLogLevel:
+			meta.level, _ = unquote(value)
+		}
+	}
+	asked, _ := unquote(version)
+	if !mcp.IsModernProtocol(asked) {
+		return meta, nil
+	}
+	meta.modern = true
+	switch {
+	case m.method == string(mcp.MethodServerDiscover) && !g.speaksModern():
+		// Clients go back to initialize on this answer only; told of other versions, some go on.
+		return meta, methodNotFound(m.method)
+	case kind(capabilities) != '{':
+		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
+	case !slices.Contains(g.versions, asked):
+		return meta, g.unsupported(asked)
+	}
+	return meta, nil
+}
+
+func (g *Gateway) speaksModern() bool { return slices.ContainsFunc(g.versions, mcp.IsModernProtocol) }
+
+func (g *Gateway) unsupported(version string) *abi.Error {
+	if len(version) > maxName {
+		version = bounded(version)
+	}
+	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: g.versions}.JSONRPCError().Error
+	data, _ := json.Marshal(e.Data) // strings always encode
+	return &abi.Error{Code: e.Code, Message: e.Message, Data: data}
+}
+
+// negotiate is the version that an initialize which asks for asked is answered with; given is what the
+// library would answer.
+func (g *Gateway) negotiate(asked, given string) string {
+	switch {
+	case len(g.config.ProtocolVersions) == 0:
+		return given
+	case slices.Contains(g.legacy, asked):
+		return asked
+	}
+	return g.legacy[0]
+}
+
+// member is the value that the last of an object's members of that name has; nil if there is none.
+func member(object []byte, name string) (value []byte) {
+	for key, v := range members(object) {
+		if key == name {
+			value = v
+		}
+	}
+	return value
+}

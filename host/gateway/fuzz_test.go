@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// FuzzServe: whatever comes in, Serve returns, every line that goes out is one JSON-RPC message in
+// UTF-8, and every request with an id of its own is answered exactly once.
+func FuzzServe(f *testing.F) {
+	seeds := 0
+	for _, file := range []string{"jsonrpc", "legacy", "modern", "results"} {
+		archive, err := txtar.ParseFile("testdata/" + file + ".txtar")
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, section := range archive.Files {
+			var input []byte
+			for line := range bytes.Lines(section.Data) {
+				if said, ok := bytes.CutPrefix(line, []byte("> ")); ok {
+					input = append(input, said...)
+				}
+			}
+			f.Add(input)
+			seeds++
+		}
+	}
+	if seeds == 0 {
+		f.Fatal("no seeds")
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		g := newGateway(t, Config{Logging: true, MaxLine: 4096}, newFake())
+		var out outBuffer
+		if err := g.Serve(t.Context(), bytes.NewReader(input), &out); err != nil {
+			t.Fatalf("Serve: %v", err)
+		}
+		answers := map[string]int{}
+		for _, line := range out.lines() {
+			countAnswers(t, line, answers)
+		}
+		for id, n := range requests(input) {
+			if answers[id] != n {
+				t.Errorf("id %s has %d answers, want %d", id, answers[id], n)
+			}
+		}
+	})
+}
+
+// countAnswers checks one line that was sent and counts the responses on it by id.
+func countAnswers(t *testing.T, line string, answers map[string]int) {
+	t.Helper()
+	if !utf8.ValidString(line) {
+		t.Fatalf("not UTF-8: %q", line)
+	}
+	if strings.HasPrefix(line, "[") {
+		var batch []json.RawMessage
+		if err := json.Unmarshal([]byte(line), &batch); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		for _, item := range batch {
+			countAnswers(t, string(item), answers)
+		}
+		return
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(line), &m); err != nil || string(m["jsonrpc"]) != `"2.0"` {
+		t.Fatalf("not a message (%v): %s", err, line)
+	}
+	if m["method"] != nil {
+		if m["id"] != nil || m["result"] != nil || m["error"] != nil {
+			t.Errorf("neither a notification nor a response: %s", line)
+		}
+		return
+	}
+	if m["id"] == nil || (m["result"] == nil) == (m["error"] == nil) || len(m) != 3 {
+		t.Errorf("not a response: %s", line)
+	}
+	answers[string(m["id"])]++
+}
+
+// requests finds, by way of encoding/json, the ids that must be answered and how often; nil where it
+// cannot know: keys that repeat, ids that are cancelled, batches, lines that are too long or not UTF-8.
+func requests(input []byte) map[string]int {
+	want := map[string]int{}
+	if !utf8.Valid(input) || bytes.Contains(input, []byte("cancelled")) || bytes.Contains(input, []byte(`\u`)) {
+		return nil
+	}
+	for line := range bytes.Lines(input) {
+		line = bytes.Trim(line, " \t\r\n")
+		if len(line) > 4096 || bytes.HasPrefix(line, []byte("[")) || bytes.Count(line, []byte(`"id"`)) > 1 {
+			return nil
+		}
+		var m map[string]json.RawMessage
+		if json.Unmarshal(line, &m) != nil {
+			continue
+		}
+		id := m["id"]
+		if len(id) == 0 || len(id) > maxID || !strings.ContainsRune(`"-0123456789`, rune(id[0])) {
+			continue
+		}
+		if m["method"] == nil && (m["result"] != nil || m["error"] != nil) {
+			continue
+		}
+		want[string(id)]++
+	}
+	return want
+}
+
+// FuzzParse: parse accepts what encoding/json would, with exact keys, and never without a method.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":null,"method":"x","params":[]}`,
+		`{"jsonrpc":"2.0","id":"a","result":{}}`, `{"jsonrpc":"1.0","id":{},"method":1}`, `{"id":1,"id":2,"method":"a","params":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if !json.Valid(line) || !utf8.Valid(line) || line[0] != '{' {
+			return
+		}
+		var want map[string]json.RawMessage
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		got, rpcErr := parse(line)
+		if rpcErr != nil || got.method == "" {
+			if rpcErr == nil && (want["method"] != nil || want["result"] == nil && want["error"] == nil) {
+				t.Errorf("%s passes for a response", line)
+			}
+			return
+		}
+		var method string
+		if err := json.Unmarshal(want["method"], &method); err != nil || method != got.method {
+			t.Errorf("method %q of %s, want %q", got.method, line, method)
+		}
+		if id := string(want["id"]); id != "null" {
+			if diff := cmp.Diff(id, string(got.id)); diff != "" {
+				t.Errorf("id of %s (-want +got):\n%s", line, diff)
+			}
+		}
+		if params := string(want["params"]); params != "null" && params != string(got.params) {
+			t.Errorf("params %s of %s, want %s", got.params, line, params)
+		}
+	})
+}

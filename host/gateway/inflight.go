@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// inflight holds the calls that run. Calls are found by their id's bytes, so that 1 and "1" differ and
+// digits are not rounded.
+type inflight struct {
+	max int
+
+	mu      sync.Mutex
+	owed    map[string]*entry // calls that are to be answered
+	running int               // calls that have not ended, those cancelled included
+	closed  bool
+	ended   sync.WaitGroup
+}
+
+// entry is one call.
+type entry struct {
+	id     string
+	cancel context.CancelFunc
+}
+
+func newInflight(max int) *inflight {
+	return &inflight{max: max, owed: make(map[string]*entry)}
+}
+
+// add takes a call in before it starts, so that a cancellation right behind it finds it. The caller
+// must call done in the end. Nil without an error means that no call starts any more.
+func (f *inflight) add(id []byte, cancel context.CancelFunc) (*entry, *abi.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return nil, nil
+	case f.owed[string(id)] != nil:
+		return nil, invalidRequest("a call with this id is still running")
+	case f.running >= f.max:
+		return nil, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many calls in flight (%d): wait for one to be answered", f.max)}
+	}
+	e := &entry{id: string(id), cancel: cancel}
+	f.owed[e.id] = e
+	f.running++
+	f.ended.Add(1)
+	return e, nil
+}
+
+// take says whether a call's answer is to be sent, which is once and not after a cancellation.
+func (f *inflight) take(e *entry) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.owed[e.id] != e {
+		return false
+	}
+	delete(f.owed, e.id)
+	return true
+}
+
+// cancel stops the call with that id, if there is one; it will not be answered.
+func (f *inflight) cancel(id []byte) {
+	f.mu.Lock()
+	e := f.owed[string(id)]
+	delete(f.owed, string(id))
+	f.mu.Unlock()
+	if e != nil {
+		e.cancel()
+	}
+}
+
+// done ends a call; its answer, if any, has been sent.
+func (f *inflight) done(e *entry) {
+	e.cancel()
+	f.mu.Lock()
+	f.running--
+	f.mu.Unlock()
+	f.ended.Done()
+}
+
+// close lets no more calls in; the channel is closed when all have ended.
+func (f *inflight) close() <-chan struct{} {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		f.ended.Wait()
+		close(ended)
+	}()
+	return ended
+}

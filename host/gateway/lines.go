@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+const (
+	readBuffer = 64 << 10 // bytes
+	keptHead   = 4 << 10  // bytes kept of a line that is too long, to find its id in
+)
+
+// lineReader cuts a stream into lines of bounded length.
+type lineReader struct {
+	in  *bufio.Reader
+	max int64 // bytes of a line without its line break
+}
+
+func newLineReader(in io.Reader, max int64) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(in, readBuffer), max: max}
+}
+
+// next returns the next line without the white space around it; the slice is the caller's. A line over
+// the bound is read to its end, not kept, and comes back cut, with long set. The error is the stream's,
+// io.EOF at its end; a last line that no line break ends comes with io.EOF, and one that another error
+// cut off not at all.
+func (r *lineReader) next() (line []byte, long bool, err error) {
+	for {
+		var chunk []byte
+		chunk, err = r.in.ReadSlice('\n')
+		switch size := int64(len(line)) + int64(len(bytes.TrimRight(chunk, "\r\n"))); {
+		case long:
+		case size > r.max:
+			long = true
+			line = append(line, chunk...)
+			line = bytes.Clone(line[:min(len(line), keptHead)])
+		default:
+			line = append(line, chunk...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	return bytes.Trim(line, " \t\r\n"), long, err
+}

@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// JSON-RPC's codes for messages that are not requests; the others are in package abi.
+const (
+	codeParseError     = -32700
+	codeInvalidRequest = -32600
+)
+
+const (
+	maxID   = 1024 // bytes of an id: it is kept while its call runs, and echoed
+	maxName = 128  // bytes of a client's own words that an error repeats
+)
+
+// message is a JSON-RPC request or notification. Its slices are parts of the line it came on.
+type message struct {
+	id     []byte // a string or number as it stands; nil for a notification
+	method string // empty for a response
+	params []byte // as it stands; nil if absent or null
+}
+
+// parse reads one valid JSON object. The message of an error has an id where there is one to answer.
+func parse(object []byte) (message, *abi.Error) {
+	var version, id, method, params []byte
+	response := false
+	for key, value := range members(object) {
+		switch key {
+		case "jsonrpc":
+			version = value
+		case "id":
+			id = value
+		case "method":
+			method = value
+		case "params":
+			params = value
+		case "result", "error":
+			response = true
+		}
+	}
+	if response && method == nil {
+		return message{}, nil
+	}
+	var m message
+	var err *abi.Error
+	if m.id, err = checkID(id); err != nil {
+		return m, err
+	}
+	if v, _ := unquote(version); v != "2.0" {
+		return m, &abi.Error{Code: codeInvalidRequest, Message: "Invalid JSON-RPC version"}
+	}
+	if m.method, _ = unquote(method); m.method == "" {
+		return m, invalidRequest("method must be a string that is not empty")
+	}
+	if response {
+		return m, invalidRequest("a message has either a method or a result or error")
+	}
+	if kind(params) != 'n' {
+		m.params = params
+	}
+	return m, nil
+}
+
+// checkID takes strings and numbers. An id of null makes a notification, like none at all.
+func checkID(id []byte) ([]byte, *abi.Error) {
+	switch kind(id) {
+	case 0, 'n':
+		return nil, nil
+	case '"', '0':
+		if len(id) > maxID {
+			return nil, invalidRequest(fmt.Sprintf("id is longer than %d bytes", maxID))
+		}
+		return id, nil
+	}
+	return nil, invalidRequest("id must be a string or a number")
+}
+
+func invalidRequest(why string) *abi.Error {
+	return &abi.Error{Code: codeInvalidRequest, Message: "Invalid request: " + why}
+}
+
+func invalidParams(why string) *abi.Error {
+	return &abi.Error{Code: abi.CodeInvalidParams, Message: "Invalid params: " + why}
+}
+
+func methodNotFound(method string) *abi.Error {
+	return &abi.Error{Code: abi.CodeMethodNotFound, Message: "Method not found: " + bounded(method)}
+}
+
+// parseError says what is wrong with a line that is not JSON.
+func parseError(line []byte) *abi.Error {
+	var value json.RawMessage
+	err := json.Unmarshal(line, &value)
+	why := "a message is a JSON object"
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		why = fmt.Sprintf("%v at byte %d", syntax, syntax.Offset)
+	}
+	return &abi.Error{Code: codeParseError, Message: "Parse error: " + why}
+}
+
+// bounded is a client's word as an error may repeat it: in quotes unless it is a plain one, and not long.
+func bounded(word string) string {
+	if len(word) > maxName {
+		return strconv.Quote(strings.ToValidUTF8(word[:maxName], "")) + "…"
+	}
+	plain := func(r rune) bool {
+		return r == '_' || r == '-' || r == '/' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return strconv.Quote(word)
+}
+
+// leadingID finds the id near the start of a message that is cut off, so that who waits for its answer
+// gets one; nil if it is not there.
+func leadingID(head []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(head))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	for {
+		key, err := d.Token()
+		if err != nil {
+			return nil
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil
+		}
+		if key == "id" {
+			id, _ := checkID(value)
+			return id
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	methodProgress = "notifications/progress"
+	methodMessage  = "notifications/message"
+)
+
+// notifier sends what a running call has to say, before its response: both go through one writer, and
+// nothing is sent once close has returned.
+type notifier struct {
+	s       *session
+	meta    requestMeta
+	stopped atomic.Bool
+	sending sync.Mutex
+}
+
+func newNotifier(s *session, meta requestMeta) *notifier { return &notifier{s: s, meta: meta} }
+
+// Notify implements Notifier.
+func (n *notifier) Notify(method string, params json.RawMessage) error {
+	if !json.Valid(params) || !utf8.Valid(params) || kind(params[skipSpace(params, 0):]) != '{' {
+		return fmt.Errorf("%s: params must be a JSON object", bounded(method))
+	}
+	var wanted bool
+	var err error
+	switch method {
+	case methodProgress:
+		wanted, err = n.meta.token != nil, checkProgress(params)
+		if wanted && err == nil {
+			params = n.withToken(params)
+		}
+	case methodMessage:
+		wanted, err = n.wantsMessage(params)
+	default:
+		err = errors.New("a call sends only " + methodProgress + " and " + methodMessage)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", bounded(method), err)
+	}
+	n.sending.Lock()
+	defer n.sending.Unlock()
+	if wanted && !n.stopped.Load() {
+		n.s.out.put([]byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`), oneLine(params), []byte(`}`))
+	}
+	return nil
+}
+
+// stop lets no more notifications out, without waiting for one that is on its way.
+func (n *notifier) stop() { n.stopped.Store(true) }
+
+// close does the same and waits.
+func (n *notifier) close() {
+	n.sending.Lock()
+	n.stopped.Store(true)
+	n.sending.Unlock()
+}
+
+func checkProgress(params []byte) error {
+	if kind(member(params, "progress")) != '0' {
+		return errors.New("progress must be a number")
+	}
+	if total := member(params, "total"); total != nil && kind(total) != '0' {
+		return errors.New("total must be a number")
+	}
+	if text := member(params, "message"); text != nil && kind(text) != '"' {
+		return errors.New("message must be a string")
+	}
+	return nil
+}
+
+// withToken puts the client's own progress token in: a module may have rounded its digits or written
+// its characters another way.
+func (n *notifier) withToken(params []byte) []byte {
+	out := append([]byte(`{"progressToken":`), n.meta.token...)
+	for key, value := range members(params) {
+		if key == "progressToken" {
+			continue
+		}
+		out = append(append(append(append(out, ','), quote(key)...), ':'), value...)
+	}
+	return append(out, '}')
+}
+
+// wantsMessage says whether the client wants a log message. In the modern era the request names the
+// least level, and none means no messages; before, the session has one.
+func (n *notifier) wantsMessage(params []byte) (bool, error) {
+	text, _ := unquote(member(params, "level"))
+	level := mcp.LoggingLevel(text)
+	if !level.ShouldSendTo(mcp.LoggingLevelDebug) {
+		return false, fmt.Errorf("level %s is not one of debug, info, notice, warning, error, critical, alert, emergency", bounded(text))
+	}
+	if member(params, "data") == nil {
+		return false, errors.New("data is missing")
+	}
+	if name := member(params, "logger"); name != nil && kind(name) != '"' {
+		return false, errors.New("logger must be a string")
+	}
+	least := n.s.GetLogLevel()
+	if n.meta.modern {
+		least = mcp.LoggingLevel(n.meta.level)
+	}
+	return n.s.g.config.Logging && level.ShouldSendTo(least), nil
+}
+
+var _ Notifier = (*notifier)(nil)

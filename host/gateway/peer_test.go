@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// outBuffer keeps what is written; it may be used by several goroutines.
+type outBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *outBuffer) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+// lines takes what was written since the last time.
+func (o *outBuffer) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := o.b.String()
+	o.b.Reset()
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// peer is the client's end of a session, inside a synctest bubble.
+type peer struct {
+	t      *testing.T
+	in     *io.PipeWriter
+	out    *outBuffer
+	cancel context.CancelFunc
+	served chan error
+}
+
+func connect(t *testing.T, g *Gateway) *peer {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	p := &peer{t: t, in: w, out: &outBuffer{}, cancel: cancel, served: make(chan error, 1)}
+	go func() { p.served <- g.Serve(ctx, r, p.out) }()
+	t.Cleanup(func() { cancel(); w.Close() })
+	return p
+}
+
+// say sends lines and returns what has been written once nothing moves any more.
+func (p *peer) say(lines ...string) []string {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, strings.Join(lines, "\n")+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+	synctest.Wait()
+	return p.out.lines()
+}
+
+// hangUp ends the client's stream and returns what Serve returned.
+func (p *peer) hangUp() error {
+	p.in.Close()
+	return <-p.served
+}
+
+func newGateway(t testing.TB, config Config, backend Backend) *Gateway {
+	t.Helper()
+	if config.Name == "" {
+		config.Name, config.Version = "fake", "1.2.3"
+	}
+	g, err := New(config, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}

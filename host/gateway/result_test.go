@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestCheckResult(t *testing.T) {
+	content := func(item string) string { return `{"content":[{"type":"text","text":""},` + item + `]}` }
+	cases := map[string]struct{ result, want string }{
+		"content may be empty":                    {`{"content":[]}`, ""},
+		"each kind of content is known":           {`{"content":[{"type":"text","text":"a"},{"type":"image","data":"","mimeType":"image/png"},{"type":"audio","data":"","mimeType":"audio/wav"},{"type":"resource","resource":{"uri":"x:y","text":""}},{"type":"resource","resource":{"uri":"x:y","blob":""}},{"type":"resource_link","uri":"x:y","name":"n"}]}`, ""},
+		"the optional members are known":          {`{"content":[],"structuredContent":{},"isError":true,"_meta":{},"resultType":"complete"}`, ""},
+		"members of content may be more":          {content(`{"type":"text","text":"","resource":5,"annotations":{},"_meta":{},"else":[]}`), ""},
+		"white space is allowed":                  {" {\n\"content\" : [ ] } ", ""},
+		"escapes are read":                        {`{"\u0063ontent":[{"type":"te\u0078t","text":""}]}`, ""},
+		"a result is JSON":                        {`{"content":[]`, "it is not JSON"},
+		"a result is one value":                   {`{"content":[]}{}`, "it is not JSON"},
+		"a result is not empty":                   {"", "it is not JSON"},
+		"a result is UTF-8":                       {"{\"content\":[],\"x\":\"\xff\"}", "it is not UTF-8"},
+		"a result is an object":                   {`[]`, "it is not an object"},
+		"content is required":                     {`{"isError":false}`, "content is missing"},
+		"content is an array":                     {`{"content":{}}`, "content is not an array"},
+		"content cannot be null":                  {`{"content":null}`, "content is not an array"},
+		"isError is a truth value":                {`{"content":[],"isError":"false"}`, "isError is not true or false"},
+		"structuredContent is an object":          {`{"content":[],"structuredContent":[1]}`, "structuredContent is not an object"},
+		"_meta is an object":                      {`{"content":[],"_meta":null}`, "_meta is not an object"},
+		"resultType asks for no more":             {`{"content":[],"resultType":"input_required"}`, `resultType is not "complete"`},
+		"an item is an object":                    {content(`"text"`), "content[1] is not an object"},
+		"an item has a type":                      {content(`{"text":"x"}`), "content[1].type is not text, image, audio, resource or resource_link"},
+		"an item's type is a string":              {content(`{"type":1}`), "content[1].type is not text, image, audio, resource or resource_link"},
+		"an item's type is known":                 {content(`{"type":"video"}`), "content[1].type is not text, image, audio, resource or resource_link"},
+		"a text has a text":                       {content(`{"type":"text"}`), "content[1].text is missing"},
+		"a text's text is a string":               {content(`{"type":"text","text":null}`), "content[1].text is not a string"},
+		"an image has data":                       {content(`{"type":"image","mimeType":"a/b"}`), "content[1].data is missing"},
+		"an image has a type of media":            {content(`{"type":"image","data":""}`), "content[1].mimeType is missing"},
+		"audio's data is a string":                {content(`{"type":"audio","data":1,"mimeType":"a/b"}`), "content[1].data is not a string"},
+		"an embedded resource has one":            {content(`{"type":"resource"}`), "content[1].resource is missing"},
+		"an embedded resource is an object":       {content(`{"type":"resource","resource":"x:y"}`), "content[1].resource is not an object"},
+		"an embedded resource has a URI":          {content(`{"type":"resource","resource":{"text":""}}`), "content[1].resource.uri is not a string"},
+		"an embedded resource has text or a blob": {content(`{"type":"resource","resource":{"uri":"x:y","text":1}}`), "content[1].resource has neither text nor blob"},
+		"a link has a URI":                        {content(`{"type":"resource_link","name":"n"}`), "content[1].uri is missing"},
+		"a link has a name":                       {content(`{"type":"resource_link","uri":"x:y"}`), "content[1].name is missing"},
+		"an item's annotations are an object":     {content(`{"type":"text","text":"","annotations":[]}`), "content[1].annotations is not an object"},
+		"an item's _meta is an object":            {content(`{"type":"text","text":"","_meta":1}`), "content[1]._meta is not an object"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := checkResult([]byte(test.result)); got != test.want {
+				t.Errorf("checkResult(%s) = %q, want %q", test.result, got, test.want)
+			}
+		})
+	}
+}
+
+// FuzzCheckResult: a result that passes can be decorated for the modern era and is still valid, still
+// passes, and has lost no member.
+func FuzzCheckResult(f *testing.F) {
+	f.Add([]byte(`{"content":[]}`))
+	f.Add([]byte(` { "_meta" : { } , "content":[{"type":"text","text":"a\"b"}] } `))
+	f.Add([]byte(`{"_meta":{"io.modelcontextprotocol/serverInfo":1},"content":[],"resultType":"complete","_meta":{"a":1}}`))
+	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"\\","blob":""}}],"\"":[{}]}`))
+	info := serverInfo("n\n", "v")
+	f.Fuzz(func(t *testing.T, result []byte) {
+		if checkResult(result) != "" {
+			return
+		}
+		decorated := modern(result, info)
+		if why := checkResult(decorated); why != "" {
+			t.Fatalf("%s\nbecame\n%s\nwhich cannot be read: %s", result, decorated, why)
+		}
+		var before, after map[string]json.RawMessage
+		if err := json.Unmarshal(result, &before); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(decorated, &after); err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range before {
+			if key != "_meta" && string(after[key]) != string(value) {
+				t.Errorf("member %q was %s and became %s", key, value, after[key])
+			}
+		}
+		if after["_meta"] == nil || string(after["resultType"]) != `"complete"` && before["resultType"] == nil {
+			t.Errorf("%s has no _meta or no resultType", decorated)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// session is one client. Messages are read and answered in order by one goroutine; only calls of tools
+// run beside it.
+type session struct {
+	g     *Gateway
+	name  string
+	out   *writer
+	calls *inflight
+	level atomic.Value // mcp.LoggingLevel, of log messages in the era of initialize
+
+	// Of the reader only.
+	version string // what initialize agreed on; empty before
+	streams []stream
+}
+
+func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
+	s := &session{
+		g:     g,
+		name:  fmt.Sprintf("stdio-%d", g.sessions.Add(1)),
+		out:   &writer{out: out, broken: broken},
+		calls: newInflight(g.config.MaxInFlight),
+	}
+	s.level.Store(mcp.LoggingLevelInfo)
+	return s
+}
+
+// read answers messages until in or ctx ends. An error is one of reading.
+func (s *session) read(ctx context.Context, in io.Reader) error {
+	ctx = s.g.library.WithContext(server.WithSupportedProtocolVersions(ctx, s.g.versions), s)
+	for lines := newLineReader(in, s.g.config.MaxLine); ; {
+		line, long, err := lines.next()
+		if ctx.Err() != nil {
+			return nil
+		}
+		switch {
+		case long:
+			putError(s.out, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.config.MaxLine)))
+		case len(line) > 0:
+			s.line(ctx, bytes.ToValidUTF8(line, []byte("\uFFFD")))
+		}
+		if err != nil {
+			s.closeStreams()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return fmt.Errorf("read from the client: %w", err)
+		}
+	}
+}
+
+// line answers one line that is not blank: a message or a batch of them.
+func (s *session) line(ctx context.Context, line []byte) {
+	switch {
+	case !json.Valid(line):
+		putError(s.out, nil, parseError(line))
+	case kind(line) == '{':
+		s.message(ctx, line, s.out)
+	case isBatch(line):
+		s.batch(ctx, line)
+	case kind(line) == 'n':
+		putError(s.out, nil, invalidRequest("a message is a JSON object"))
+	default:
+		putError(s.out, nil, parseError(line))
+	}
+}
+
+func (s *session) message(ctx context.Context, object []byte, to answers) {
+	m, err := parse(object)
+	switch {
+	case err != nil:
+		putError(to, m.id, err)
+	case m.id != nil:
+		s.request(ctx, m, to)
+	default: // a notification, or an answer to something never asked
+		if m.method == string(mcp.MethodNotificationCancelled) {
+			s.cancelled(m)
+		}
+		to.none()
+	}
+}
+
+func (s *session) cancelled(m message) {
+	id := member(m.params, "requestId")
+	s.calls.cancel(id)
+	s.cancelStream(id)
+}
+
+// request answers a request, or starts the call that will. A fault of ours is answered like any other
+// failure and does not end the session.
+func (s *session) request(ctx context.Context, m message, to answers) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.g.log.Error("answering a request panicked", "method", m.method, "panic", fault, "stack", string(debug.Stack()))
+			putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error"})
+		}
+	}()
+	if m.params != nil && kind(m.params) != '{' {
+		putError(to, m.id, invalidParams("params must be an object"))
+		return
+	}
+	meta, err := s.g.meta(m)
+	_, batched := to.(*batch)
+	switch {
+	case err != nil:
+		putError(to, m.id, err)
+	case meta.modern && batched:
+		putError(to, m.id, invalidRequest("this protocol version has no batches"))
+	case m.method == string(mcp.MethodToolsCall):
+		s.call(ctx, m, meta, to)
+	case m.method == string(mcp.MethodToolsList):
+		s.list(m, meta, to)
+	case m.method == string(mcp.MethodSubscriptionsListen) && meta.modern:
+		s.listen(m)
+	default:
+		s.delegate(ctx, m, to)
+	}
+}
+
+// list answers tools/list. There is one page, so no cursor is one of ours.
+func (s *session) list(m message, meta requestMeta, to answers) {
+	switch cursor, _ := unquote(member(m.params, "cursor")); {
+	case cursor != "":
+		putError(to, m.id, invalidParams("unknown cursor"))
+	case meta.modern:
+		putResult(to, m.id, s.g.lists.modern)
+	default:
+		putResult(to, m.id, s.g.lists.legacy)
+	}
+}
+
+// delegate has the MCP library answer. It gets the request written anew, since it matches keys without
+// regard to case and could read another method or id than was read here; the answer's id is the
+// client's own.
+func (s *session) delegate(ctx context.Context, m message, to answers) {
+	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":%s`, quote(m.method))
+	if m.params != nil {
+		request = fmt.Appendf(request, `,"params":%s`, m.params)
+	}
+	switch answer := s.g.library.HandleMessage(ctx, append(request, '}')).(type) {
+	case mcp.JSONRPCResponse:
+		s.delegated(m, answer.Result, to)
+	case mcp.JSONRPCError:
+		err := &abi.Error{Code: answer.Error.Code, Message: answer.Error.Message}
+		if err.Code == abi.CodeMethodNotFound {
+			err = methodNotFound(m.method)
+		} else if answer.Error.Data != nil {
+			err.Data, _ = json.Marshal(answer.Error.Data) // what does not encode is left out
+		}
+		putError(to, m.id, err)
+	default:
+		putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error: no answer"})
+	}
+}
+
+func (s *session) delegated(m message, result any, to answers) {
+	if r, ok := result.(mcp.InitializeResult); ok {
+		asked, _ := unquote(member(m.params, "protocolVersion"))
+		if len(s.g.legacy) == 0 {
+			putError(to, m.id, s.g.unsupported(asked))
+			return
+		}
+		r.ProtocolVersion = s.g.negotiate(asked, r.ProtocolVersion)
+		s.version = r.ProtocolVersion
+		result = r
+	}
+	encoded, err := json.Marshal(result)
+	if err != nil {
+		putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error: " + err.Error()})
+		return
+	}
+	putResult(to, m.id, encoded)
+}
+
+// The methods below make session what the MCP library calls one. It counts as initialized from the
+// start; notifications do not go through the library, which would send them after the response that
+// they belong before.
+
+func (s *session) SessionID() string                                   { return s.name }
+func (s *session) Initialize()                                         {}
+func (s *session) Initialized() bool                                   { return true }
+func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return nil }
+func (s *session) SetLogLevel(level mcp.LoggingLevel)                  { s.level.Store(level) }
+func (s *session) GetLogLevel() mcp.LoggingLevel                       { return s.level.Load().(mcp.LoggingLevel) }
+
+var _ server.SessionWithLogging = (*session)(nil)

@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Tool is what a client is told of a tool. Schemas and meta are JSON objects; their keys keep their
+// order. Nil hints are not sent.
+type Tool struct {
+	Name        string
+	Title       string // empty: left out
+	Description string // empty: left out
+	Input       json.RawMessage
+	Output      json.RawMessage // nil: left out
+	Meta        json.RawMessage // nil: left out
+	ReadOnly    bool
+	Destructive *bool
+	Idempotent  *bool
+	OpenWorld   *bool
+}
+
+// lists are the results of tools/list, in the form of either era.
+type lists struct {
+	legacy []byte
+	modern []byte
+}
+
+// listHints say that a list may change at any time and is its client's own, as the MCP library says.
+const listHints = `"ttlMs":0,"cacheScope":"private"`
+
+// newLists renders tools in their order. The error names every tool that cannot be.
+func newLists(tools []Tool, info []byte) (lists, error) {
+	var errs []error
+	var out bytes.Buffer
+	seen := make(map[string]bool, len(tools))
+	out.WriteString(`"tools":[`)
+	for i, tool := range tools {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if tool.Name == "" || seen[tool.Name] {
+			errs = append(errs, fmt.Errorf("tool %d: the name %q is empty or taken", i+1, tool.Name))
+		}
+		seen[tool.Name] = true
+		if err := tool.write(&out); err != nil {
+			errs = append(errs, fmt.Errorf("tool %q: %w", tool.Name, err))
+		}
+	}
+	out.WriteString(`]}`)
+	if err := errors.Join(errs...); err != nil {
+		return lists{}, err
+	}
+	return lists{
+		legacy: append([]byte(`{`), out.Bytes()...),
+		modern: append([]byte(`{`+resultComplete+`,"_meta":{`+string(info)+`},`+listHints+`,`), out.Bytes()...),
+	}, nil
+}
+
+func (t Tool) write(out *bytes.Buffer) error {
+	fmt.Fprintf(out, `{"name":%s`, quote(t.Name))
+	if t.Title != "" {
+		fmt.Fprintf(out, `,"title":%s`, quote(t.Title))
+	}
+	if t.Description != "" {
+		fmt.Fprintf(out, `,"description":%s`, quote(t.Description))
+	}
+	err := writeObject(out, "inputSchema", t.Input)
+	if t.Output != nil {
+		err = errors.Join(err, writeObject(out, "outputSchema", t.Output))
+	}
+	out.WriteString(`,"annotations":{"readOnlyHint":` + strconv.FormatBool(t.ReadOnly))
+	for _, hint := range []struct {
+		name  string
+		value *bool
+	}{{"destructiveHint", t.Destructive}, {"idempotentHint", t.Idempotent}, {"openWorldHint", t.OpenWorld}} {
+		if hint.value != nil {
+			fmt.Fprintf(out, `,"%s":%t`, hint.name, *hint.value)
+		}
+	}
+	out.WriteByte('}')
+	if t.Meta != nil {
+		err = errors.Join(err, writeObject(out, "_meta", t.Meta))
+	}
+	out.WriteByte('}')
+	return err
+}
+
+// writeObject appends a member whose value must be a JSON object, without white space.
+func writeObject(out *bytes.Buffer, name string, value json.RawMessage) error {
+	fmt.Fprintf(out, `,"%s":`, name)
+	if !json.Valid(value) || kind(value[skipSpace(value, 0):]) != '{' {
+		return fmt.Errorf("%s is not a JSON object", name)
+	}
+	return json.Compact(out, value)
+}
