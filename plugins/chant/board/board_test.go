@@ -1,0 +1,245 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
+)
+
+const today = "2026-03-01"
+
+// files are a .chant folder's: paths without .md, relative to specs unless they begin with archive/.
+type files map[string]string
+
+// file returns a spec file with a status and more lines of YAML.
+func file(status string, lines ...string) string {
+	return "---\nstatus: " + status + "\n" + strings.Join(append(lines, "---", "# T", ""), "\n")
+}
+
+// withBody returns a spec file with a status and a body.
+func withBody(status, body string) string { return "---\nstatus: " + status + "\n---\n" + body }
+
+func after(ids ...string) string { return "depends_on: [" + strings.Join(ids, ", ") + "]" }
+
+func write(t *testing.T, root string, content files) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(root, ".chant", "specs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range content {
+		path := filepath.Join(root, ".chant", "specs", name+".md")
+		if strings.HasPrefix(name, "archive/") {
+			path = filepath.Join(root, ".chant", name+".md")
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustLoad(t *testing.T, root string, git Git) *Board {
+	t.Helper()
+	board, err := Load(store.Dir{Root: root}, git)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return board
+}
+
+func TestFaults(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, files{
+		"good": file("pending"), "21-status": file("done"), "22-twice": file("pending", "labels: a", "labels: b"),
+		"bytes": "\xff", "broken": "---\na: [\n---\n", "sub/good": file("failed"),
+	})
+	huge := filepath.Join(root, ".chant", "specs", "huge.md")
+	if err := os.WriteFile(huge, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(huge, 50<<20); err != nil {
+		t.Fatal(err)
+	}
+	board := mustLoad(t, root, nil)
+	t.Run("21 and 22 files that cannot be loaded are invisible", func(t *testing.T) {
+		if diff := cmp.Diff([]string{"good pending*"}, statuses(board)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+	t.Run("each has its file, line and fault", func(t *testing.T) {
+		var got []string
+		for _, fault := range board.Faults {
+			got = append(got, strings.ReplaceAll(fault.Error(), root, "ROOT"))
+		}
+		want := []string{
+			`.chant/specs/21-status.md:2: status: unknown word "done"`,
+			`.chant/specs/22-twice.md:4: key "labels" is there twice`,
+			`.chant/specs/broken.md:3: invalid YAML: did not find expected node content`,
+			`.chant/specs/bytes.md:1: not UTF-8 text`,
+			`.chant/specs/huge.md: larger than 4 MiB`,
+			`.chant/specs/sub/good.md: its id is taken by ROOT/.chant/specs/good.md`,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+	t.Run("asking for one by its exact id answers why", func(t *testing.T) {
+		var fault *spec.Fault
+		if _, err := board.Find("huge", today); !errors.As(err, &fault) || fault.Reason != "larger than 4 MiB" {
+			t.Errorf("got %v", err)
+		}
+		if _, err := board.Find("hug", today); err == nil || err.Error() != "Spec not found: hug" {
+			t.Errorf("a part of its id: got %v", err)
+		}
+		if entry, err := board.Find("good", today); err != nil || entry.ID != "good" {
+			t.Errorf("an id that two files have: got %v, %v", entry, err)
+		}
+	})
+}
+
+func TestLinkOutOfTheFolderIsAFault(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, files{"good": file("pending")})
+	secret := filepath.Join(root, "secret.md")
+	if err := os.WriteFile(secret, []byte("# Secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(root, ".chant", "specs", "out.md")); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	board := mustLoad(t, root, nil)
+	if diff := cmp.Diff([]string{"good pending*"}, statuses(board)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if _, err := board.Find("out", today); err == nil || !strings.Contains(err.Error(), "leads out of") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestArchiveThatCannotBeReadIsAFault(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, files{"a": file("pending", after("old")), "b": file("pending")})
+	if err := os.Symlink(root, filepath.Join(root, ".chant", "archive")); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	board := mustLoad(t, root, nil)
+	if diff := cmp.Diff([]string{"a blocked", "b pending*"}, statuses(board)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if len(board.Faults) != 1 || board.Faults[0].Path != ".chant/archive" {
+		t.Errorf("got faults %v, want one of the archive", board.Faults)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, files{"a": file("pending"), "b": file("pending"), "c": file("pending")})
+	for name, test := range map[string]struct {
+		room limits
+		want string
+	}{
+		"too many specs": {limits{2, 1 << 20}, "more than 2 specs"},
+		"too much text":  {limits{10, 2 * len(file("pending"))}, "too large to load"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			board, err := load(store.Dir{Root: root}, nil, test.room)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(board.Entries) != 2 || len(board.Faults) != 1 || !strings.Contains(board.Faults[0].Reason, test.want) {
+				t.Errorf("%d entries, faults %v", len(board.Entries), board.Faults)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Run("40 an archived spec is not found", func(t *testing.T) {
+		root := t.TempDir()
+		write(t, root, files{"archive/2026-02-03/2026-02-03-001-2mk": file("completed")})
+		for _, text := range []string{"2026-02-03-001-2mk", "2mk"} {
+			if _, err := mustLoad(t, root, nil).Find(text, today); err == nil || err.Error() != "Spec not found: "+text {
+				t.Errorf("%s: got %v", text, err)
+			}
+		}
+	})
+	t.Run("41 an active spec is found beside an archived one", func(t *testing.T) {
+		root := t.TempDir()
+		write(t, root, files{"archive/2026-02-03/2026-02-03-001-2mk": file("completed"), "2026-02-09-004-2mk": file("pending")})
+		entry, err := mustLoad(t, root, nil).Find("2mk", today)
+		if err != nil || entry.ID != "2026-02-09-004-2mk" {
+			t.Errorf("got %v, %v", entry, err)
+		}
+	})
+}
+
+// branches is a repository: file contents by branch and path.
+type branches map[string]map[string]string
+
+func (b branches) BranchExists(branch string) (bool, error) {
+	if branch == "broken" {
+		return false, errors.New("no such object")
+	}
+	return b[branch] != nil, nil
+}
+
+func (b branches) ReadFile(branch, path string) ([]byte, bool, error) {
+	content, found := b[branch][path]
+	return []byte(content), found, nil
+}
+
+func TestBranchView(t *testing.T) {
+	onBranch := func(status string) string { return withBody(status, "# On the branch") }
+	tests := []struct {
+		name string
+		file string
+		git  branches
+		want string // status and title
+	}{
+		{"61 a pending spec is shown as its file is", file("pending"), branches{"chant/a": {".chant/specs/a.md": onBranch("failed")}}, "pending T"},
+		{"62 one in progress as its branch has it", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": onBranch("completed")}}, "completed On the branch"},
+		{"63 its own branch", file("in_progress", "branch: feature/x"), branches{"feature/x": {".chant/specs/a.md": onBranch("in_progress")}, "chant/a": {}}, "in_progress On the branch"},
+		{"64 without that branch its file", file("in_progress"), branches{"main": {".chant/specs/a.md": onBranch("failed")}}, "in_progress T"},
+		{"64 not on the branch: its file", file("in_progress"), branches{"chant/a": {}}, "in_progress T"},
+		{"a version that cannot be loaded: its file", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": file("done")}}, "in_progress T"},
+		{"git that fails: its file", file("in_progress", "branch: broken"), branches{}, "in_progress T"},
+		{"the branch's version is blocked by its own dependencies", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": file("pending", after("nowhere"))}}, "blocked T"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, root, files{"a": test.file})
+			entry := mustLoad(t, root, test.git).Entries[0]
+			if got := fmt.Sprintf("%s %s", entry.Status, *entry.Spec.Title()); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func ExampleLoad() {
+	root, _ := os.MkdirTemp("", "chant")
+	defer os.RemoveAll(root)
+	specs := filepath.Join(root, ".chant", "specs")
+	os.MkdirAll(specs, 0o755)
+	os.WriteFile(filepath.Join(specs, "2026-03-01-001-a1b.md"), []byte("# Store keys"), 0o600)
+	os.WriteFile(filepath.Join(specs, "2026-03-01-002-k4z.md"), []byte("---\ndepends_on: [2026-03-01-001-a1b]\n---\n# Rotate keys"), 0o600)
+
+	board, _ := Load(store.Dir{Root: root}, nil)
+	for _, entry := range board.Entries {
+		fmt.Println(entry.ID, entry.Status, board.Ready(entry))
+	}
+	// Output:
+	// 2026-03-01-001-a1b pending true
+	// 2026-03-01-002-k4z blocked false
+}

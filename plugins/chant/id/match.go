@@ -1,0 +1,59 @@
+package id
+
+import (
+	"slices"
+	"strings"
+)
+
+// NotFoundError says that no id matches a text.
+type NotFoundError struct{ Text string }
+
+func (e *NotFoundError) Error() string { return "Spec not found: " + e.Text }
+
+// AmbiguousError says that several ids match a text.
+type AmbiguousError struct {
+	Text    string
+	Matches []string // in the order of Compare
+}
+
+func (e *AmbiguousError) Error() string {
+	return "Ambiguous spec ID '" + e.Text + "'. Matches: " + strings.Join(e.Matches, ", ")
+}
+
+// Resolve finds the one id that a text, perhaps a part of it, stands for. In this order: the id itself;
+// the only one that ends with the text; for three bytes, the only one of today (YYYY-MM-DD) with that
+// sequence; the only one that contains it. Case matters. Errors are *NotFoundError and *AmbiguousError.
+func Resolve(ids []string, text, today string) (string, error) {
+	if slices.Contains(ids, text) {
+		return text, nil
+	}
+	if found := filter(ids, func(id string) bool { return strings.HasSuffix(id, text) }); len(found) == 1 {
+		return found[0], nil
+	}
+	if len(text) == 3 {
+		prefix := today + "-" + text + "-"
+		found := filter(ids, func(id string) bool { return strings.HasPrefix(id, prefix) })
+		if len(found) == 1 {
+			return found[0], nil
+		}
+	}
+	found := filter(ids, func(id string) bool { return strings.Contains(id, text) })
+	switch len(found) {
+	case 0:
+		return "", &NotFoundError{text}
+	case 1:
+		return found[0], nil
+	}
+	slices.SortFunc(found, Compare)
+	return "", &AmbiguousError{text, found}
+}
+
+func filter(ids []string, keep func(string) bool) []string {
+	var kept []string
+	for _, id := range ids {
+		if keep(id) {
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}

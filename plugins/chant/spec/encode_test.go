@@ -1,0 +1,196 @@
+package spec_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
+)
+
+func TestEncode(t *testing.T) {
+	complete := func(s *spec.Spec) { s.Status, s.CompletedAt = spec.Completed, ptr("2026-03-01T09:15:00Z") }
+	tests := []struct {
+		name   string
+		file   string
+		change func(*spec.Spec)
+		want   string
+	}{
+		{
+			"17 absent keys stay absent, empty ones stay",
+			"---\ntype: code\nstatus: pending\nreplay_count: 0\nverification_failures: []\n---\nx",
+			func(*spec.Spec) {},
+			"---\ntype: code\nstatus: pending\nverification_failures: []\nreplay_count: 0\n---\nx",
+		},
+		{
+			"18 unknown keys follow the known ones in their order",
+			"---\nteam: core\nstatus: pending\njira_key: 'A-1'\npr: 42\namendments:\n  - by: ann\n    note: |\n      two\n      lines\ntype: task\n---\nx",
+			complete,
+			"---\ntype: task\nstatus: completed\ncompleted_at: 2026-03-01T09:15:00Z\nteam: core\njira_key: 'A-1'\npr: 42\namendments:\n- by: ann\n  note: |\n    two\n    lines\n---\nx",
+		},
+		{
+			"20 a single text becomes a list of one",
+			"---\ndepends_on: some-id\norigin: a\n---\nx",
+			func(*spec.Spec) {},
+			"---\ntype: code\nstatus: pending\ndepends_on:\n- some-id\norigin:\n- a\n---\nx",
+		},
+		{
+			"23 what looks like a number is quoted, a time is not",
+			"---\ncommits:\n  - '2149135'\n  - 12e4567\n  - 0012345\n  - abc1234\ncompleted_at: 2026-01-24T15:30:00Z\nlast_verified: '2026-01-24T15:30:00Z'\nprompt: yes\nbranch: \"on\"\n---\nx",
+			func(*spec.Spec) {},
+			"---\ntype: code\nstatus: pending\nprompt: yes\nbranch: \"on\"\ncommits:\n- '2149135'\n- '12e4567'\n- '0012345'\n- abc1234\ncompleted_at: 2026-01-24T15:30:00Z\nlast_verified: '2026-01-24T15:30:00Z'\n---\nx",
+		},
+		{
+			"25 blank lines around the body are gone",
+			"---\nstatus: pending\n---\n\n# T\n\nText\n",
+			func(*spec.Spec) {},
+			"---\ntype: code\nstatus: pending\n---\n# T\n\nText",
+		},
+		{
+			"the model is written short, nulls and comments are not written",
+			"---\nmodel: claude-opus-4-5-20251101 # big\nprompt: ~\n# note\n---\nx",
+			func(*spec.Spec) {},
+			"---\ntype: code\nstatus: pending\nmodel: opus\n---\nx",
+		},
+		{
+			"a file without frontmatter gets one",
+			"# T\n",
+			complete,
+			"---\ntype: code\nstatus: completed\ncompleted_at: 2026-03-01T09:15:00Z\n---\n# T",
+		},
+		{
+			"maps stay as they are",
+			"---\napproval: {required: true, status: pending, extra: 1}\nretry_state:\n    attempts: 1\n    last_retry_time: 2\n    next_retry_time: 3\npublic: true\n---\nx",
+			func(*spec.Spec) {},
+			"---\ntype: code\nstatus: pending\napproval: {required: true, status: pending, extra: 1}\npublic: true\nretry_state:\n  attempts: 1\n  last_retry_time: 2\n  next_retry_time: 3\n---\nx",
+		},
+		{
+			"74 output is a section of its own each time",
+			"# T\n\nText\n",
+			func(s *spec.Spec) { s.AppendOutput("Done."); s.AppendOutput("Again.\n") },
+			"---\ntype: code\nstatus: pending\n---\n# T\n\nText\n\n## Output\n\nDone.\n\n## Output\n\nAgain.\n\n",
+		},
+		{
+			"output on an empty body",
+			"---\ntype: code\n---\n",
+			func(s *spec.Spec) { s.AppendOutput("Done.") },
+			"---\ntype: code\nstatus: pending\n---\n\n## Output\n\nDone.\n",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			document, err := spec.Open(test.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.change(&document.Spec)
+			got, err := document.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEncodeRefusesWhatWouldNotReadBack(t *testing.T) {
+	document, err := spec.Open("# T")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document.AppendOutput(strings.Repeat("x", spec.MaxSize))
+	if _, err := document.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 4 MiB") {
+		t.Errorf("a file that is too large to load: got %v", err)
+	}
+	document.Body = "\xff"
+	if _, err := document.Encode(); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+		t.Errorf("a body that is no text: got %v", err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	tests := []struct {
+		name        string
+		description string
+		prompt      *string
+		want        string // a file, or what its error contains
+	}{
+		{"a description", "Add a cache", nil, "---\ntype: code\nstatus: pending\n---\n\n# Add a cache\n"},
+		{"79 a second line goes to the body", "A\nB", nil, "---\ntype: code\nstatus: pending\n---\n\n# A\nB\n"},
+		{"79 a prompt that YAML could misread is quoted", "A", ptr("x: y"), "---\ntype: code\nstatus: pending\nprompt: 'x: y'\n---\n\n# A\n"},
+		{"an empty prompt is none", "A", ptr(""), "---\ntype: code\nstatus: pending\n---\n\n# A\n"},
+		{"a prompt of two lines is refused", "A", ptr("x\nstatus: completed"), "in one line"},
+		{"a description beyond all bounds is refused", strings.Repeat("x", spec.MaxSize), nil, "larger than 4 MiB"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := spec.New(test.description, test.prompt)
+			if err != nil {
+				if !strings.Contains(err.Error(), test.want) {
+					t.Errorf("got error %v, want %q", err, test.want)
+				}
+				return
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func ExampleDocument_Encode() {
+	document, _ := spec.Open("---\nstatus: in_progress\nteam: core\n---\n# Rotate keys\n")
+	document.Status = spec.Completed
+	file, _ := document.Encode()
+	fmt.Println(file)
+	// Output:
+	// ---
+	// type: code
+	// status: completed
+	// team: core
+	// ---
+	// # Rotate keys
+}
+
+func FuzzOpen(f *testing.F) {
+	for _, seed := range []string{
+		"---\ntype: code\nstatus: pending\ncommits:\n- '2149135'\n---\n\n# T\n",
+		"---\nlabels: [a, 'b', \"c\\n\"]\nteam: {a: [1, ~]}\n? x\n: |\n  y\n---\n---\nz",
+		"---\napproval: {required: true, status: approved}\n2: !!str 3\n<<: {a: b}\n---\r\n",
+		"---\nprompt: >-\n  a\n  b\n\n  c\nmodel: Claude-OPUS\n---",
+		"---\nlabels:\n- |+\n  x\n\n- ''\n-\n- ~\n---\nx",
+		"\n ---\n...\n---\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		document, err := spec.Open(content)
+		if err != nil {
+			var fault *spec.Fault
+			if !errors.As(err, &fault) {
+				t.Fatalf("%v is no fault", err)
+			}
+			return
+		}
+		first, err := document.Encode()
+		if err != nil {
+			t.Skip("cannot be written, and says so")
+		}
+		again, err := spec.Open(first)
+		if err != nil {
+			t.Fatalf("written but not readable: %v\n%s", err, first)
+		}
+		if diff := cmp.Diff(document.Spec, again.Spec); diff != "" {
+			t.Fatalf("saving changed it (-before +after)\n%s", diff)
+		}
+		second, err := again.Encode()
+		if err != nil || first != second {
+			t.Fatalf("a second save changes the file: %v\n%s\n%s", err, first, second)
+		}
+	})
+}

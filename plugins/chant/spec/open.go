@@ -1,0 +1,61 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Document is a spec with all that its file held, for changing it. Of its fields only Type, Status,
+// CompletedAt, Model and Body may be changed; the other keys are written as they were read.
+type Document struct {
+	Spec
+	front front
+}
+
+// Open reads a file's content. Errors are *Fault, without a path.
+func Open(content string) (*Document, error) {
+	if len(content) > MaxSize {
+		return nil, &Fault{Reason: fmt.Sprintf("larger than %d MiB", MaxSize>>20)}
+	}
+	if !utf8.ValidString(content) {
+		return nil, &Fault{Line: invalidLine(content), Reason: "not UTF-8 text"}
+	}
+	head, body, line := split(content)
+	front, err := parseFront(head, line)
+	if err != nil {
+		return nil, err
+	}
+	document := &Document{front: front}
+	document.Body = body
+	if err := front.fill(&document.Spec); err != nil {
+		return nil, err
+	}
+	return document, nil
+}
+
+// invalidLine returns the line of the first byte that is not UTF-8.
+func invalidLine(content string) int {
+	for at, r := range content {
+		if _, size := utf8.DecodeRuneInString(content[at:]); r == utf8.RuneError && size == 1 {
+			return 1 + strings.Count(content[:at], "\n")
+		}
+	}
+	return 0
+}
+
+// split separates the YAML from the Markdown. Line is the number of the YAML's first line. Without both
+// lines of dashes all is Markdown.
+func split(text string) (head, body string, line int) {
+	trimmed := strings.TrimSpace(text)
+	rest, ok := strings.CutPrefix(trimmed, "---")
+	if !ok {
+		return "", trimmed, 0
+	}
+	head, body, ok = strings.Cut(rest, "\n---")
+	if !ok {
+		return "", trimmed, 0
+	}
+	line = 1 + strings.Count(text[:strings.Index(text, "---")], "\n")
+	return head + "\n", strings.TrimSpace(body), line
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSpecs(t *testing.T) {
+	root := tree(t, map[string]string{
+		".chant/specs/b.md": "", ".chant/specs/a.md": "", ".chant/specs/sub/c.md": "", ".chant/specs/notes.txt": "",
+		".chant/specs/a.md.tmp": "", ".chant/specs/.md": "", ".chant/specs/...md": "", ".chant/kept.md": "",
+		"outside.md": "", "folder/d.md": "",
+	})
+	specs := filepath.Join(root, ".chant", "specs")
+	symlink(t, filepath.Join(root, "outside.md"), filepath.Join(specs, "out.md"))
+	symlink(t, filepath.Join("..", "kept.md"), filepath.Join(specs, "in.md"))
+	symlink(t, "nowhere", filepath.Join(specs, "dangling.md"))
+	symlink(t, filepath.Join(root, "folder"), filepath.Join(specs, "linked"))
+	if err := syscall.Mkfifo(filepath.Join(specs, "pipe.md"), 0o600); err != nil {
+		t.Logf("no pipe: %v", err)
+	}
+	files, err := Dir{Root: root}.Specs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, file := range files {
+		state := filepath.Base(file.Path)
+		if file.Err != nil {
+			state = "unreadable"
+		}
+		got[file.ID] = state
+	}
+	want := map[string]string{
+		"a": "a.md", "b": "b.md", "c": "c.md", "in": "kept.md",
+		"..": "unreadable", "out": "unreadable", "dangling": "unreadable", "pipe": "unreadable",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestRead(t *testing.T) {
+	root := tree(t, map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100), "folder/": ""})
+	for name, want := range map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100)} {
+		if got, sum, err := Read(filepath.Join(root, name), 100); err != nil || got != want || sum != sumOf(want) {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+	var large *TooLargeError
+	if _, _, err := Read(filepath.Join(root, "full"), 99); !errors.As(err, &large) {
+		t.Errorf("too large: got %v", err)
+	}
+	if _, _, err := Read(filepath.Join(root, "folder"), 99); err == nil {
+		t.Error("a folder was read")
+	}
+}
+
+func TestReadOfAHugeFileReadsNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<40); err != nil {
+		t.Skipf("no sparse files here: %v", err)
+	}
+	var large *TooLargeError
+	if _, _, err := Read(path, 8<<20); !errors.As(err, &large) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestArchived(t *testing.T) {
+	root := tree(t, map[string]string{
+		".chant/archive/flat.md": "", ".chant/archive/2026-01-27/grouped.md": "",
+		".chant/archive/a/b/too-deep.md": "", ".chant/archive/notes.txt": "",
+	})
+	got, err := Dir{Root: root}.Archived()
+	if diff := cmp.Diff(map[string]bool{"flat": true, "grouped": true}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	if got, err := (Dir{Root: t.TempDir()}).Archived(); err != nil || len(got) != 0 {
+		t.Errorf("without an archive: got %v, %v", got, err)
+	}
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// listing returns the names below a folder.
+func listing(t *testing.T, root string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			name, _ := filepath.Rel(root, path)
+			names = append(names, filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// full stands for a disk that has no more room after a few bytes.
+func full(file *os.File, content string) error {
+	if _, err := file.WriteString(content[:len(content)/2]); err != nil {
+		return err
+	}
+	return syscall.ENOSPC
+}
+
+func sumOf(content string) Sum { return sha256.Sum256([]byte(content)) }
+
+func TestReplace(t *testing.T) {
+	t.Run("the content is new, the mode is not", func(t *testing.T) {
+		root := tree(t, map[string]string{"a.md": "old"})
+		path := filepath.Join(root, "a.md")
+		if err := Replace(path, sumOf("old"), "new"); err != nil {
+			t.Fatal(err)
+		}
+		checkFile(t, path, "new")
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("mode %v, %v", info.Mode(), err)
+		}
+		if diff := cmp.Diff([]string{"a.md"}, listing(t, root)); diff != "" {
+			t.Errorf("left behind (-want +got)\n%s", diff)
+		}
+	})
+	t.Run("a full disk leaves the old file whole", func(t *testing.T) {
+		root := tree(t, map[string]string{"a.md": "old"})
+		path := filepath.Join(root, "a.md")
+		if err := replace(path, sumOf("old"), "much longer than before", full); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v", err)
+		}
+		checkFile(t, path, "old")
+		if diff := cmp.Diff([]string{"a.md"}, listing(t, root)); diff != "" {
+			t.Errorf("left behind (-want +got)\n%s", diff)
+		}
+	})
+	for name, now := range map[string]string{"longer": "old and more", "shorter": "o", "as long": "odd"} {
+		t.Run("a file that somebody made "+name+" is not overwritten", func(t *testing.T) {
+			root := tree(t, map[string]string{"a.md": "old"})
+			path := filepath.Join(root, "a.md")
+			meanwhile := func(file *os.File, content string) error {
+				return errors.Join(os.WriteFile(path, []byte(now), 0o600), writeSynced(file, content))
+			}
+			if err := replace(path, sumOf("old"), "new", meanwhile); !errors.Is(err, ErrChanged) {
+				t.Errorf("got %v, want ErrChanged", err)
+			}
+			checkFile(t, path, now)
+			if diff := cmp.Diff([]string{"a.md"}, listing(t, root)); diff != "" {
+				t.Errorf("left behind (-want +got)\n%s", diff)
+			}
+		})
+	}
+	t.Run("a file that is gone is not made again", func(t *testing.T) {
+		root := tree(t, map[string]string{"b.md": ""})
+		if err := Replace(filepath.Join(root, "a.md"), Sum{}, "new"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestCreate(t *testing.T) {
+	noLinks := func(string, string) error { return syscall.ENOTSUP }
+	for name, link := range map[string]func(string, string) error{"with hard links": os.Link, "without hard links": noLinks} {
+		t.Run(name, func(t *testing.T) {
+			root := tree(t, map[string]string{"taken.md": "old"})
+			if err := create(filepath.Join(root, "new.md"), "text", writeSynced, link); err != nil {
+				t.Fatal(err)
+			}
+			checkFile(t, filepath.Join(root, "new.md"), "text")
+			taken := filepath.Join(root, "taken.md")
+			if err := create(taken, "text", writeSynced, link); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("an existing file: got %v", err)
+			}
+			checkFile(t, taken, "old")
+			if err := create(filepath.Join(root, "full.md"), "text", full, link); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("a full disk: got %v", err)
+			}
+			if diff := cmp.Diff([]string{"new.md", "taken.md"}, listing(t, root)); diff != "" {
+				t.Errorf("left behind (-want +got)\n%s", diff)
+			}
+		})
+	}
+	t.Run("a disk that fills up between the two ways leaves nothing", func(t *testing.T) {
+		root := t.TempDir()
+		calls := 0
+		later := func(file *os.File, content string) error {
+			if calls++; calls > 1 {
+				return full(file, content)
+			}
+			return writeSynced(file, content)
+		}
+		if err := create(filepath.Join(root, "a.md"), "text", later, noLinks); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v", err)
+		}
+		if names := listing(t, root); len(names) != 0 {
+			t.Errorf("left behind: %v", names)
+		}
+	})
+}
+
+func TestMove(t *testing.T) {
+	tests := []struct {
+		name   string
+		files  map[string]string
+		before string
+		want   error
+		left   []string
+	}{
+		{"into a new folder", map[string]string{"a.md": "x"}, "x", nil, []string{"archive/day/a.md"}},
+		{"never over another file", map[string]string{"a.md": "x", "archive/day/a.md": "y"}, "x", fs.ErrExist, []string{"a.md", "archive/day/a.md"}},
+		{"not if it was changed", map[string]string{"a.md": "z"}, "x", ErrChanged, []string{"a.md"}},
+		{"not if it is gone", map[string]string{"b.md": ""}, "x", ErrChanged, []string{"b.md"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := tree(t, test.files)
+			target := filepath.Join(root, "archive", "day", "a.md")
+			if err := Move(filepath.Join(root, "a.md"), target, sumOf(test.before)); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if diff := cmp.Diff(test.left, listing(t, root)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if want, ok := test.files["archive/day/a.md"]; ok {
+				checkFile(t, target, want)
+			}
+		})
+	}
+}
+
+func checkFile(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, []byte(want)) {
+		t.Errorf("%s holds %q, %v, want %q", filepath.Base(path), got, err, want)
+	}
+}

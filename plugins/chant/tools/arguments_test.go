@@ -1,0 +1,152 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/tools"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+func TestChecksBeforeACall(t *testing.T) {
+	t.Run("12 without specs no tool does anything, whatever its arguments", func(t *testing.T) {
+		host, _ := newHost(t, nil)
+		for name, files := range map[string]map[string]string{
+			"no .chant": {}, "no specs": {"config.md": "x"},
+		} {
+			layOut(t, files)
+			for _, tool := range everyTool() {
+				for _, arguments := range []string{"", "{}", "null", `{"id": "x", "query": "x", "description": "x"}`} {
+					if got := call(t, host, tool, arguments); got != notInitialized {
+						t.Errorf("%s, %s %s: %s", name, tool, arguments, got)
+					}
+				}
+			}
+		}
+	})
+	host, _ := newHost(t, three())
+	t.Run("11 the required argument is missing", func(t *testing.T) {
+		for tool, required := range map[string]string{
+			"chant_spec_get": "id", "chant_log": "id", "chant_search": "query", "chant_diagnose": "id",
+			"chant_spec_update": "id", "chant_add": "description", "chant_finalize": "id", "chant_resume": "id",
+			"chant_cancel": "id", "chant_archive": "id", "chant_verify": "id",
+		} {
+			for _, arguments := range []string{"{}", "null", `{"` + required + `": 5}`, `{"` + required + `": null}`, `[]`, `"id"`, `{"ID": "a"}`} {
+				if got := call(t, host, tool, arguments); got != "! Missing required parameter: "+required {
+					t.Errorf("%s %s: %s", tool, arguments, got)
+				}
+			}
+		}
+	})
+	t.Run("11 no arguments at all", func(t *testing.T) {
+		for _, tool := range everyTool() {
+			got := call(t, host, tool, "")
+			switch tool {
+			case "chant_spec_list", "chant_ready", "chant_status":
+				if strings.HasPrefix(got, "! ") {
+					t.Errorf("%s: %s", tool, got)
+				}
+			case "chant_spec_get":
+				if got != "! Missing required parameter: id" {
+					t.Errorf("%s: %s", tool, got)
+				}
+			default:
+				if got != "! Missing arguments" {
+					t.Errorf("%s: %s", tool, got)
+				}
+			}
+		}
+	})
+	t.Run("the project is found from a folder in it, and from one elsewhere", func(t *testing.T) {
+		root := layOut(t, three())
+		below := filepath.Join(root, "src", "deep")
+		if err := os.MkdirAll(below, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, cwd := range []string{below, t.TempDir()} {
+			t.Chdir(cwd)
+			if got := call(t, host, "chant_status", `{"brief": true}`); got != "1 in_progress | 1 completed | 1 blocked" {
+				t.Errorf("in %s: %s", cwd, got)
+			}
+		}
+	})
+}
+
+func everyTool() []string {
+	p := sdk.New()
+	tools.Register(p)
+	return p.Describe().Tools
+}
+
+func TestOptionalArgumentsOfTheWrongTypeAreIgnored(t *testing.T) {
+	host, _ := newHost(t, three())
+	for _, test := range []struct {
+		name, arguments string
+		limit           string
+	}{
+		{"69 a limit of 0 returns no rows", `{"limit": 0}`, "0"},
+		{"69 a negative limit is 50", `{"limit": -1}`, "50"},
+		{"69 a text is 50", `{"limit": "5"}`, "50"},
+		{"a fraction is 50", `{"limit": 5.0}`, "50"},
+		{"an exponent is 50", `{"limit": 1e1}`, "50"},
+		{"null is 50", `{"limit": null, "status": null}`, "50"},
+		{"a status that is no text filters nothing", `{"limit": 7, "status": 7}`, "7"},
+		{"unknown arguments do no harm", `{"limit": 7, "verbose": {}}`, "7"},
+		{"the largest limit", `{"limit": 18446744073709551615}`, "18446744073709551615"},
+		{"beyond the largest limit is 50", `{"limit": 18446744073709551616}`, "50"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var page struct {
+				Specs    []json.RawMessage
+				Total    int
+				Limit    json.Number
+				Returned int
+			}
+			if err := json.Unmarshal([]byte(call(t, host, "chant_spec_list", test.arguments)), &page); err != nil {
+				t.Fatal(err)
+			}
+			want := 3
+			if test.limit == "0" {
+				want = 0
+			}
+			if page.Total != 3 || string(page.Limit) != test.limit || page.Returned != want || page.Specs == nil || len(page.Specs) != want {
+				t.Errorf("got %+v", page)
+			}
+		})
+	}
+	t.Run("a flag must be a boolean", func(t *testing.T) {
+		if got := call(t, host, "chant_status", `{"brief": "true", "include_activity": 1}`); !strings.HasPrefix(got, "{") || strings.Contains(got, "activity") {
+			t.Error(got)
+		}
+	})
+	t.Run("an update whose arguments are all of the wrong type updates nothing", func(t *testing.T) {
+		if got := call(t, host, "chant_spec_update", `{"id": "q7w", "status": 1, "output": []}`); got != "! No updates specified. Provide 'status' or 'output' parameter." {
+			t.Error(got)
+		}
+	})
+}
+
+// FuzzArguments sends any arguments to any tool: none may crash, and each is answered with one text.
+func FuzzArguments(f *testing.F) {
+	f.Add(uint8(0), `{"limit": 1e400, "status": "\ud800"}`)
+	f.Add(uint8(1), `{"id": ""}`)
+	f.Add(uint8(7), `{"id": "q7w", "status": "failed", "output": "---\n\u0000"}`)
+	f.Add(uint8(8), `{"description": "---\nstatus: x", "prompt": "\u0085"}`)
+	p := sdk.New()
+	tools.Register(p)
+	names := p.Describe().Tools
+	f.Fuzz(func(t *testing.T, which uint8, arguments string) {
+		if !json.Valid([]byte(arguments)) {
+			t.Skip("the host passes on valid JSON only")
+		}
+		host, root := newHost(t, three())
+		call(t, host, names[int(which)%len(names)], arguments)
+		// Whatever was written can be read.
+		if got := call(t, host, "chant_status", `{}`); !strings.Contains(got, `"total"`) || len(host.Log()) > 0 {
+			t.Errorf("%s: %q in %s", got, host.Log(), root)
+		}
+	})
+}

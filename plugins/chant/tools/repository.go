@@ -1,0 +1,32 @@
+package tools
+
+import (
+	"errors"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/git"
+)
+
+// repository is the path of a repository's top level, read through the host.
+type repository string
+
+// BranchExists implements workflow.Git.
+func (r repository) BranchExists(branch string) (bool, error) {
+	return git.BranchExists(string(r), branch)
+}
+
+// ReadFile implements workflow.Git.
+func (r repository) ReadFile(branch, path string) ([]byte, bool, error) {
+	return git.ReadFile(string(r), branch, path)
+}
+
+// FindCommit implements workflow.Git. A repository that was not granted holds no commits for us.
+func (r repository) FindCommit(text string) (string, error) {
+	hash, err := git.FindCommit(string(r), text)
+	var refused *sdk.HostError
+	if errors.As(err, &refused) && refused.Code == abi.HostDenied {
+		return "", nil
+	}
+	return hash, err
+}

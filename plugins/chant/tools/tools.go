@@ -1,0 +1,159 @@
+// Package tools offers the methods of package workflow as MCP tools: it reads arguments, finds the
+// project, and writes results. Register adds all fourteen to a plugin.
+package tools
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+// defaultLimit is how many specs a list returns, and defaultLines how many lines of a log, unless the
+// call says otherwise.
+const (
+	defaultLimit = 50
+	defaultLines = 100
+)
+
+// tool is one tool: the arguments it cannot do without, and what it does.
+type tool struct {
+	name     string
+	required string // the one required argument, a text; "" for none
+	call     func(p *workflow.Project, a arguments) (any, error)
+}
+
+// Register adds the tools to p.
+func Register(p *sdk.Plugin) {
+	for _, tool := range all() {
+		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
+			return tool.run(raw)
+		})
+	}
+}
+
+func all() []tool {
+	return []tool{
+		{"chant_spec_list", "", func(p *workflow.Project, a arguments) (any, error) {
+			return p.List(a.text("status"), a.number("limit", defaultLimit))
+		}},
+		{"chant_spec_get", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Get(*a.text("id"))
+		}},
+		{"chant_ready", "", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Ready(a.number("limit", defaultLimit))
+		}},
+		{"chant_status", "", status},
+		{"chant_log", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Log(*a.text("id"), a.number("lines", defaultLines))
+		}},
+		{"chant_search", "query", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Search(*a.text("query"), a.text("status"))
+		}},
+		{"chant_diagnose", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Diagnose(*a.text("id"))
+		}},
+		{"chant_spec_update", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Update(*a.text("id"), a.text("status"), a.text("output"))
+		}},
+		{"chant_add", "description", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Add(*a.text("description"), a.text("prompt"))
+		}},
+		{"chant_finalize", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Finalize(*a.text("id"))
+		}},
+		{"chant_resume", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Resume(*a.text("id"))
+		}},
+		{"chant_cancel", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Cancel(*a.text("id"))
+		}},
+		{"chant_archive", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Archive(*a.text("id"))
+		}},
+		{"chant_verify", "id", func(p *workflow.Project, a arguments) (any, error) {
+			return p.Verify(*a.text("id"))
+		}},
+	}
+}
+
+func status(p *workflow.Project, a arguments) (any, error) {
+	brief := a.flag("brief")
+	summary, err := p.Status(a.flag("include_activity") && !brief)
+	if err != nil || !brief {
+		return summary, err
+	}
+	return summary.Brief(), nil
+}
+
+// run answers a call: with a text as it is, with anything else as JSON. The project comes before the
+// arguments, so that a missing one is what a caller hears of first.
+func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
+	project, err := open()
+	if err != nil {
+		return nil, err
+	}
+	given, err := t.check(raw)
+	if err != nil {
+		return nil, err
+	}
+	result, err := t.call(project, given)
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := result.(string); ok {
+		return sdk.Text(text), nil
+	}
+	text, err := encode(result)
+	if err != nil {
+		return nil, err
+	}
+	return sdk.Text(text), nil
+}
+
+// open finds the project of this call.
+func open() (*workflow.Project, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("working directory: %w", err)
+	}
+	top := cwd
+	if project := os.Getenv("BULKHEAD_PROJECT"); project != "" {
+		top = filepath.Clean(project)
+	}
+	dir, err := store.Find(cwd, top)
+	if err != nil {
+		return nil, err
+	}
+	project := &workflow.Project{
+		Dir:    dir,
+		Now:    time.Now(),
+		Random: rand.Reader,
+		Warn:   func(text string) { sdk.Log(sdk.LevelWarn, "%s", text) },
+	}
+	// Branches hold .chant at the repository's top level. A .chant further down has no place there.
+	if dir.Root == top {
+		project.Git = repository(top)
+	}
+	return project, nil
+}
+
+func encode(value any) (string, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}

@@ -1,0 +1,283 @@
+package tools_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/tools"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
+)
+
+const notInitialized = "! Chant not initialized. Run `chant init` first."
+
+// newHost returns a host in whose project the files are, by path below .chant, and the project's path.
+func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
+	t.Helper()
+	manifest, err := filepath.Abs(filepath.Join("..", "plugin.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := sdk.New()
+	tools.Register(p)
+	host := sdktest.New(t, p, manifest)
+	return host, layOut(t, files)
+}
+
+// layOut writes the files of a project, goes there and returns its path.
+func layOut(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		path := filepath.Join(root, ".chant", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(root)
+	t.Setenv("BULKHEAD_PROJECT", root)
+	return root
+}
+
+// call returns a result's one text, behind an exclamation mark if it is an error.
+func call(t *testing.T, host *sdktest.Host, tool, arguments string) string {
+	t.Helper()
+	result, err := host.CallTool(tool, arguments)
+	if err != nil {
+		t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+	if len(result.Texts) != 1 {
+		t.Fatalf("%s %s: %d texts", tool, arguments, len(result.Texts))
+	}
+	if result.IsError {
+		return "! " + result.Texts[0]
+	}
+	if strings.Contains(string(result.Raw), `"isError"`) {
+		t.Errorf("%s: a success has an isError key: %s", tool, result.Raw)
+	}
+	return result.Texts[0]
+}
+
+// three specs: completed, blocked by the third, in progress.
+func three() map[string]string {
+	return map[string]string{
+		"specs/2026-03-01-001-a1b.md": "---\ntype: code\nstatus: completed\ncommits: [9f3c2ab]\ncompleted_at: 2026-03-01T09:15:00Z\nmodel: claude-sonnet-4\n---\n# Añadir <b> & \"audit\"\n\nWrite one record per change.\n",
+		"specs/2026-03-01-002-k4z.md": "---\nstatus: pending\ndepends_on: [2026-03-01-003-q7w]\nlabels: []\n---\n# Rotate keys\n\n## Acceptance Criteria\n- [x] Old keys expire\n- [ ] Docs updated\n",
+		"specs/2026-03-01-003-q7w.md": "---\nstatus: in_progress\n---\nno heading",
+	}
+}
+
+// TestTexts holds the exact form of every result.
+func TestTexts(t *testing.T) {
+	tests := []struct {
+		name, tool, arguments, want string
+	}{
+		{"list", "chant_spec_list", `{"limit": 2}`, `{
+  "specs": [
+    {
+      "id": "2026-03-01-001-a1b",
+      "title": "Añadir <b> & \"audit\"",
+      "status": "completed",
+      "type": "code",
+      "depends_on": null,
+      "labels": null
+    },
+    {
+      "id": "2026-03-01-002-k4z",
+      "title": "Rotate keys",
+      "status": "blocked",
+      "type": "code",
+      "depends_on": [
+        "2026-03-01-003-q7w"
+      ],
+      "labels": []
+    }
+  ],
+  "total": 3,
+  "limit": 2,
+  "returned": 2
+}`},
+		{"get", "chant_spec_get", `{"id": "a1b"}`, `{
+  "id": "2026-03-01-001-a1b",
+  "title": "Añadir <b> & \"audit\"",
+  "status": "completed",
+  "type": "code",
+  "depends_on": null,
+  "labels": null,
+  "target_files": null,
+  "context": null,
+  "prompt": null,
+  "branch": null,
+  "commits": [
+    "9f3c2ab"
+  ],
+  "completed_at": "2026-03-01T09:15:00Z",
+  "model": "sonnet",
+  "body": "# Añadir <b> & \"audit\"\n\nWrite one record per change."
+}`},
+		{"ready", "chant_ready", ``, `{
+  "specs": [],
+  "total": 0,
+  "limit": 50,
+  "returned": 0
+}`},
+		{"status", "chant_status", `{}`, `{
+  "total": 3,
+  "pending": 0,
+  "in_progress": 1,
+  "completed": 1,
+  "failed": 0,
+  "blocked": 1,
+  "cancelled": 0,
+  "needs_attention": 0
+}`},
+		{"70 status in brief, whatever else is asked for", "chant_status", `{"brief": true, "include_activity": true}`, "1 in_progress | 1 completed | 1 blocked"},
+		{"search", "chant_search", `{"query": "EXPIRE"}`, `[
+  {
+    "id": "2026-03-01-002-k4z",
+    "title": "Rotate keys",
+    "status": "blocked",
+    "type": "code"
+  }
+]`},
+		{"73 search that finds nothing", "chant_search", `{"query": "2026-03-01-002"}`, "[]"},
+		{"diagnose", "chant_diagnose", `{"id": "k4z"}`, `{
+  "spec_id": "2026-03-01-002-k4z",
+  "status": "pending",
+  "location": "main repository",
+  "checks": [
+    {
+      "name": "Spec file",
+      "passed": true,
+      "details": "Valid YAML"
+    },
+    {
+      "name": "Log file",
+      "passed": false,
+      "details": "Does not exist (checked in main)"
+    },
+    {
+      "name": "Lock file",
+      "passed": true,
+      "details": "Not present (checked in main)"
+    },
+    {
+      "name": "Git commit",
+      "passed": false,
+      "details": "No matching commit found"
+    },
+    {
+      "name": "Acceptance criteria",
+      "passed": false,
+      "details": "1 unchecked items remaining"
+    },
+    {
+      "name": "Status consistency",
+      "passed": true,
+      "details": null
+    }
+  ],
+  "diagnosis": "Spec has issues: Log file, Git commit, Acceptance criteria",
+  "suggestion": "Run ` + "`just chant log 2026-03-01-002-k4z`" + ` for details"
+}`},
+		{"verify", "chant_verify", `{"id": "k4z"}`, `{
+  "spec_id": "2026-03-01-002-k4z",
+  "verified": false,
+  "criteria": {
+    "total": 2,
+    "checked": 1,
+    "unchecked": 1
+  },
+  "unchecked_items": [
+    "- [ ] Docs updated"
+  ],
+  "verification_notes": "1 criteria not yet checked"
+}`},
+		{"43 several specs match", "chant_spec_get", `{"id": "03-01"}`, "! Ambiguous spec ID '03-01'. Matches: 2026-03-01-001-a1b, 2026-03-01-002-k4z, 2026-03-01-003-q7w"},
+		{"none matches", "chant_verify", `{"id": "nope"}`, "! Spec not found: nope"},
+		{"72 no log", "chant_log", `{"id": "q7w"}`, "! No log file found for spec '2026-03-01-003-q7w'. Logs are created when a spec is executed with `chant work`."},
+		{"75 a status that cannot be given", "chant_spec_update", `{"id": "q7w", "status": "blocked"}`, "! Invalid status: blocked. Must be one of: pending, in_progress, completed, failed"},
+		{"update", "chant_spec_update", `{"id": "q7w", "status": "failed", "output": "Ran dry."}`, "Updated spec: 2026-03-01-003-q7w"},
+		{"finalize", "chant_finalize", `{"id": "q7w"}`, "Finalized spec: 2026-03-01-003-q7w"},
+		{"resume", "chant_resume", `{"id": "q7w"}`, "Resumed spec '2026-03-01-003-q7w' - reset to pending"},
+		{"cancel", "chant_cancel", `{"id": "q7w"}`, "Cancelled spec: 2026-03-01-003-q7w"},
+		{"archive", "chant_archive", `{"id": "a1b"}`, "Archived spec: 2026-03-01-001-a1b -> .chant/archive/2026-03-01/2026-03-01-001-a1b.md"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			files := three()
+			if test.name == "resume" {
+				files["specs/2026-03-01-003-q7w.md"] = "---\nstatus: failed\n---\n"
+			}
+			host, _ := newHost(t, files)
+			if diff := cmp.Diff(test.want, call(t, host, test.tool, test.arguments)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	t.Run("71 activity of a spec without a log", func(t *testing.T) {
+		host, _ := newHost(t, three())
+		got := call(t, host, "chant_status", `{"include_activity": true}`)
+		want := regexp.MustCompile(`(?s)"needs_attention": 0,
+  "in_progress_activity": \[
+    \{
+      "id": "2026-03-01-003-q7w",
+      "title": null,
+      "spec_modified": "\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
+      "log_modified": null,
+      "has_log": false
+    \}
+  \]
+\}$`)
+		if !want.MatchString(got) {
+			t.Error(got)
+		}
+	})
+	t.Run("71 no spec in progress is an empty list", func(t *testing.T) {
+		host, _ := newHost(t, map[string]string{"specs/a.md": ""})
+		if got := call(t, host, "chant_status", `{"include_activity": true}`); !strings.Contains(got, `"in_progress_activity": []`) {
+			t.Error(got)
+		}
+	})
+	t.Run("79 add", func(t *testing.T) {
+		host, _ := newHost(t, three())
+		added := call(t, host, "chant_add", `{"description": "A\nB", "prompt": "x: y"}`)
+		id, ok := strings.CutPrefix(added, "Created spec: ")
+		if !ok {
+			t.Fatal(added)
+		}
+		got := call(t, host, "chant_spec_get", `{"id": "`+id+`"}`)
+		for _, want := range []string{`"title": "A"`, `"body": "# A\nB"`, `"prompt": "x: y"`, `"status": "pending"`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s is not in %s", want, got)
+			}
+		}
+	})
+}
+
+func TestAFileThatCannotBeLoaded(t *testing.T) {
+	files := three()
+	files["specs/2026-03-01-004-bad.md"] = "---\nstatus: done\n---\n# Bad"
+	host, _ := newHost(t, files)
+	if got := call(t, host, "chant_status", `{"brief": true}`); got != "1 in_progress | 1 completed | 1 blocked" {
+		t.Errorf("21 others are not affected: %s", got)
+	}
+	want := `.chant/specs/2026-03-01-004-bad.md:2: status: unknown word "done"`
+	if got := call(t, host, "chant_cancel", `{"id": "2026-03-01-004-bad"}`); got != "! "+want {
+		t.Errorf("asking for it says why: %s", got)
+	}
+	if log := host.Log(); len(log) == 0 || log[0] != "not loaded: "+want {
+		t.Errorf("the log says so too: %q", log)
+	}
+}

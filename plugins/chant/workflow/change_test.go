@@ -1,0 +1,225 @@
+package workflow_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
+)
+
+func ptr(text string) *string { return &text }
+
+func TestChange(t *testing.T) {
+	update := func(status, output *string) func(*workflow.Project) (string, error) {
+		return func(p *workflow.Project) (string, error) { return p.Update("a", status, output) }
+	}
+	finalize := func(p *workflow.Project) (string, error) { return p.Finalize("a") }
+	resume := func(p *workflow.Project) (string, error) { return p.Resume("a") }
+	cancel := func(p *workflow.Project) (string, error) { return p.Cancel("a") }
+	tests := []struct {
+		name string
+		file string
+		do   func(*workflow.Project) (string, error)
+		want string
+		left string // "": as it was
+	}{
+		{
+			"18 unknown keys are still there after an update",
+			spec("pending", "# T", "team: core", "jira_key: A-1", "pr: 42"), update(ptr("failed"), nil),
+			"Updated spec: a", spec("failed", "# T", "team: core", "jira_key: A-1", "pr: 42"),
+		},
+		{
+			"25 white space around the body goes with an update",
+			"---\ntype: code\nstatus: pending\n---\n\n# T\n", update(ptr("in_progress"), nil),
+			"Updated spec: a", spec("in_progress", "# T"),
+		},
+		{
+			"74 status and output",
+			spec("in_progress", "# T"), update(ptr("completed"), ptr("All tests pass.")),
+			"Updated spec: a", spec("completed", "# T\n\n## Output\n\nAll tests pass.\n"),
+		},
+		{
+			"74 a second output is a second section",
+			spec("completed", "# T\n\n## Output\n\nOne."), update(nil, ptr("Two.")),
+			"Updated spec: a", spec("completed", "# T\n\n## Output\n\nOne.\n\n## Output\n\nTwo.\n"),
+		},
+		{
+			"output alone keeps the status of the file, not the computed one",
+			spec("pending", "# T", "depends_on:", "- nowhere"), update(nil, ptr("Note.")),
+			"Updated spec: a", spec("pending", "# T\n\n## Output\n\nNote.\n", "depends_on:", "- nowhere"),
+		},
+		{
+			"a status with an empty output is an update",
+			spec("pending", "# T"), update(ptr("failed"), ptr("")), "Updated spec: a", spec("failed", "# T"),
+		},
+		{
+			"an update to completed does not say when",
+			spec("pending", "# T"), update(ptr("completed"), nil), "Updated spec: a", spec("completed", "# T"),
+		},
+		{
+			"75 a status that is not assigned by hand",
+			spec("pending", "# T"), update(ptr("blocked"), ptr("x")),
+			"! Invalid status: blocked. Must be one of: pending, in_progress, completed, failed", "",
+		},
+		{
+			"75 an empty output is no update",
+			spec("pending", "# T"), update(nil, ptr("")),
+			"! No updates specified. Provide 'status' or 'output' parameter.", "",
+		},
+		{
+			"76 a pending spec is not finalized",
+			spec("pending", "# T"), finalize,
+			"! Spec 'a' must be in_progress, completed, or failed to finalize. Current status: Pending", "",
+		},
+		{
+			"76 nor is a blocked one, though its file says pending",
+			spec("pending", "# T", "depends_on: nowhere"), finalize,
+			"! Spec 'a' must be in_progress, completed, or failed to finalize. Current status: Blocked", "",
+		},
+		{
+			"76 an open box",
+			spec("in_progress", openBox), finalize,
+			"! Spec 'a' has 1 unchecked acceptance criteria. All criteria must be checked before finalization.", "",
+		},
+		{
+			"76 a failed spec without open boxes",
+			spec("failed", "# T"), finalize,
+			"Finalized spec: a", spec("completed", "# T", "completed_at: 2026-03-01T20:30:00Z"),
+		},
+		{
+			"a completed spec is finalized again, with a new time",
+			spec("completed", "# T", "completed_at: 2026-01-01T00:00:00+02:00"), finalize,
+			"Finalized spec: a", spec("completed", "# T", "completed_at: 2026-03-01T20:30:00Z"),
+		},
+		{
+			"33 capital boxes do not stand against it",
+			spec("in_progress", "# T\n\n## Acceptance Criteria\n- [X] a"), finalize,
+			"Finalized spec: a", spec("completed", "# T\n\n## Acceptance Criteria\n- [X] a", "completed_at: 2026-03-01T20:30:00Z"),
+		},
+		{
+			"34 nor does a section behind an unclosed fence",
+			spec("in_progress", "```\n## Acceptance Criteria\n- [ ] a"), finalize,
+			"Finalized spec: a", spec("completed", "```\n## Acceptance Criteria\n- [ ] a", "completed_at: 2026-03-01T20:30:00Z"),
+		},
+		{
+			"77 a completed spec is not resumed",
+			spec("completed", "# T"), resume,
+			"! Spec 'a' is not in failed or in_progress state (current: Completed). Only failed or in_progress specs can be resumed.", "",
+		},
+		{
+			"77 a failed one is pending again, and keeps the rest",
+			spec("failed", "# T", "branch: x", "completed_at: never"), resume,
+			"Resumed spec 'a' - reset to pending", spec("pending", "# T", "branch: x", "completed_at: never"),
+		},
+		{"78 a completed spec is cancelled", spec("completed", "# T"), cancel, "Cancelled spec: a", spec("cancelled", "# T")},
+		{"78 a cancelled one is not", spec("cancelled", "# T"), cancel, "! Spec 'a' is already cancelled", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := newProject(t, files{"specs/a.md": test.file, "specs/other.md": spec("pending", "# Other")})
+			if got := answer(test.do(p)); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			want := files{"specs/a.md": test.file, "specs/other.md": spec("pending", "# Other")}
+			if test.left != "" {
+				want["specs/a.md"] = test.left
+			}
+			if diff := cmp.Diff(want, contents(t, p)); diff != "" {
+				t.Errorf("files (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// onBranch is a repository whose every branch has one version of every spec.
+type onBranch struct {
+	history
+	content string
+}
+
+func (onBranch) BranchExists(string) (bool, error) { return true, nil }
+
+func (b onBranch) ReadFile(string, string) ([]byte, bool, error) {
+	return []byte(b.content), true, nil
+}
+
+func TestChangesAreMadeToTheFileNotToTheBranch(t *testing.T) {
+	p := newProject(t, files{"specs/a.md": spec("in_progress", "# File")})
+	p.Git = onBranch{content: spec("completed", "# Branch")}
+	if details, err := p.Get("a"); err != nil || details.Body != "# Branch" || details.Status != "completed" {
+		t.Errorf("shown: %+v, %v", details, err)
+	}
+	if got := answer(p.Archive("a")); got != "! Spec 'a' must be completed to archive (current: InProgress)" {
+		t.Errorf("archive: %s", got)
+	}
+	if got := answer(p.Resume("a")); got != "Resumed spec 'a' - reset to pending" {
+		t.Errorf("resume: %s", got)
+	}
+	if got, want := get(t, p, "specs/a.md"), spec("pending", "# File"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAChangeMadeMeanwhileIsNotOverwritten(t *testing.T) {
+	const theirs = "---\nstatus: completed\n---\n# Theirs"
+	for name, do := range map[string]func(*workflow.Project) (string, error){
+		"resume":  func(p *workflow.Project) (string, error) { return p.Resume("a") },
+		"archive": func(p *workflow.Project) (string, error) { return p.Archive("b") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t, files{
+				"specs/a.md": spec("failed", "# T"), "specs/b.md": spec("completed", "# T"), "specs/broken.md": "\xff",
+			})
+			// The warning about the broken file falls between loading and saving.
+			p.Warn = func(string) {
+				put(t, p, "specs/a.md", theirs)
+				put(t, p, "specs/b.md", theirs)
+			}
+			if got := answer(do(p)); !strings.Contains(got, "was changed by another program") {
+				t.Error(got)
+			}
+			want := files{"specs/a.md": theirs, "specs/b.md": theirs, "specs/broken.md": "\xff"}
+			if diff := cmp.Diff(want, contents(t, p)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestASpecInAFolderIsSavedThere(t *testing.T) {
+	p := newProject(t, files{"specs/sub/a.md": spec("failed", "# T")})
+	if got := answer(p.Resume("a")); got != "Resumed spec 'a' - reset to pending" {
+		t.Error(got)
+	}
+	if diff := cmp.Diff(files{"specs/sub/a.md": spec("pending", "# T")}, contents(t, p)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAFolderThatCannotBeWritten(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("the superuser writes everywhere")
+	}
+	p := newProject(t, files{"specs/a.md": spec("failed", "# T")})
+	folder := filepath.Join(p.Dir.Root, ".chant", "specs")
+	if err := os.Chmod(folder, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(folder, 0o755)
+	for name, do := range map[string]func() (string, error){
+		"resume":  func() (string, error) { return p.Resume("a") },
+		"add":     func() (string, error) { return p.Add("New", nil) },
+		"archive": func() (string, error) { return p.Archive("a") },
+	} {
+		if got := answer(do()); !strings.HasPrefix(got, "! ") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if diff := cmp.Diff(files{"specs/a.md": spec("failed", "# T")}, contents(t, p)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,171 @@
+package workflow
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/board"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
+)
+
+// Diagnosis says what is wrong with a spec.
+type Diagnosis struct {
+	ID         string      `json:"spec_id"`
+	Status     spec.Status `json:"status"` // as it is in the file
+	Location   string      `json:"location"`
+	Checks     []Check     `json:"checks"`
+	Diagnosis  string      `json:"diagnosis"`
+	Suggestion *string     `json:"suggestion"`
+}
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name    string  `json:"name"`
+	Passed  bool    `json:"passed"`
+	Details *string `json:"details"`
+}
+
+// Diagnose looks at a spec's file, log, lock, commit and criteria, and whether its status fits them. It
+// takes the file as it is, whatever its branch or its dependencies would make of it.
+func (p *Project) Diagnose(id string) (Diagnosis, error) {
+	entry, err := p.find(id, false)
+	if err != nil {
+		return Diagnosis{}, err
+	}
+	commit, committed := p.checkCommit(entry)
+	unchecked := criteria.Unchecked(entry.Spec.Body)
+	result := Diagnosis{
+		ID:       entry.ID,
+		Status:   entry.Spec.Status,
+		Location: "main repository",
+		Checks: []Check{
+			passed("Spec file", "Valid YAML"),
+			p.checkLog(entry),
+			p.checkLock(entry),
+			commit,
+			checkCriteria(unchecked),
+			checkConsistency(entry.Spec.Status, committed, unchecked),
+		},
+	}
+	result.conclude(committed, unchecked)
+	return result, nil
+}
+
+func passed(name, details string) Check { return Check{name, true, &details} }
+func failed(name, details string) Check { return Check{name, false, &details} }
+
+func (p *Project) checkLog(entry *board.Entry) Check {
+	const name = "Log file"
+	info, err := os.Stat(p.Dir.Log(entry.ID))
+	if err != nil {
+		return failed(name, "Does not exist (checked in main)")
+	}
+	return passed(name, fmt.Sprintf("Exists (%d bytes), last modified: %s (checked in main)",
+		info.Size(), age(p.Now.Sub(info.ModTime()))))
+}
+
+func (p *Project) checkLock(entry *board.Entry) Check {
+	const name = "Lock file"
+	if _, err := os.Stat(p.Dir.Lock(entry.ID)); err != nil {
+		return passed(name, "Not present (checked in main)")
+	}
+	return passed(name, "Present (spec may be running) (checked in main)")
+}
+
+func (p *Project) checkCommit(entry *board.Entry) (check Check, committed bool) {
+	const name = "Git commit"
+	if p.Git == nil {
+		return failed(name, "No matching commit found"), false
+	}
+	hash, err := p.Git.FindCommit("chant(" + entry.ID + ")")
+	switch {
+	case err != nil:
+		p.Warn("look for a commit: " + err.Error())
+		return failed(name, "Cannot run git log"), false
+	case hash == "":
+		return failed(name, "No matching commit found"), false
+	}
+	return passed(name, "Found: "+hash), true
+}
+
+func checkCriteria(unchecked int) Check {
+	const name = "Acceptance criteria"
+	if unchecked > 0 {
+		return failed(name, fmt.Sprintf("%d unchecked items remaining", unchecked))
+	}
+	return passed(name, "All satisfied")
+}
+
+func checkConsistency(status spec.Status, committed bool, unchecked int) Check {
+	const name = "Status consistency"
+	switch {
+	case status == spec.InProgress && committed:
+		return failed(name, "Status is in_progress but commit exists (should be completed?)")
+	case status == spec.Completed && !committed:
+		return failed(name, "Status is completed but no commit found")
+	case status == spec.Completed && unchecked > 0:
+		return failed(name, "Status is completed but acceptance criteria unchecked")
+	case status == spec.Pending && committed:
+		return failed(name, "Status is pending but commit exists")
+	case status == spec.Ready && committed:
+		return failed(name, "Status is ready but commit exists")
+	case status == spec.Failed:
+		return passed(name, "Marked as failed")
+	case status == spec.NeedsAttention:
+		return passed(name, "Marked as needs attention")
+	case status == spec.Blocked:
+		return passed(name, "Blocked by unmet dependencies")
+	case status == spec.Cancelled:
+		return passed(name, "Marked as cancelled (preserved but excluded from list and work)")
+	case status == spec.Paused:
+		return passed(name, "Paused (work stopped mid-execution)")
+	}
+	return Check{Name: name, Passed: true}
+}
+
+// conclude sums up the checks.
+func (d *Diagnosis) conclude(committed bool, unchecked int) {
+	var names []string
+	for _, check := range d.Checks {
+		if !check.Passed {
+			names = append(names, check.Name)
+		}
+	}
+	var suggestion string
+	switch {
+	case len(names) == 0:
+		d.Diagnosis = "All checks passed. Spec appears healthy."
+		return
+	case d.Status == spec.InProgress && committed && unchecked == 0:
+		d.Diagnosis = "Spec appears complete but wasn't finalized."
+		suggestion = fmt.Sprintf("Run `just chant work %s --finalize` to fix.", d.ID)
+	case d.Status == spec.InProgress && committed:
+		d.Diagnosis = "Spec has a commit but acceptance criteria not all satisfied."
+		suggestion = "Complete the unchecked acceptance criteria and re-run the spec."
+	case d.Status == spec.InProgress:
+		d.Diagnosis = "Spec is in progress but has issues."
+		suggestion = fmt.Sprintf("Check the log: `just chant log %s`", d.ID)
+	default:
+		d.Diagnosis = "Spec has issues: " + strings.Join(names, ", ")
+		suggestion = fmt.Sprintf("Run `just chant log %s` for details", d.ID)
+	}
+	d.Suggestion = &suggestion
+}
+
+// age says in words how long ago something was.
+func age(since time.Duration) string {
+	switch {
+	case since < 0:
+		return "unknown age"
+	case since < time.Minute:
+		return "just now"
+	case since < time.Hour:
+		return fmt.Sprintf("%d minutes ago", since/time.Minute)
+	case since < 24*time.Hour:
+		return fmt.Sprintf("%d hours ago", since/time.Hour)
+	}
+	return fmt.Sprintf("%d days ago", since/(24*time.Hour))
+}

@@ -1,0 +1,116 @@
+package workflow_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
+)
+
+// east is a zone in which it is already tomorrow at the tests' time.
+var east = time.FixedZone("east", 10*3600)
+
+// now is 2026-03-01 20:30 UTC, and 2026-03-02 06:30 in the east.
+var now = time.Date(2026, 3, 2, 6, 30, 0, 0, east)
+
+// files are a .chant folder's: contents by path.
+type files map[string]string
+
+// newProject writes files into a new project.
+func newProject(t *testing.T, content files) *workflow.Project {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &workflow.Project{Dir: store.Dir{Root: root}, Now: now, Random: rand.Reader, Warn: func(string) {}}
+	if err := os.MkdirAll(filepath.Join(root, ".chant", "specs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range content {
+		put(t, p, name, text)
+	}
+	return p
+}
+
+func put(t *testing.T, p *workflow.Project, name, text string) {
+	t.Helper()
+	path := filepath.Join(p.Dir.Root, ".chant", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get returns a file's content; "" if it is not there.
+func get(t *testing.T, p *workflow.Project, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.Dir.Root, ".chant", name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// contents returns all files of the .chant folder.
+func contents(t *testing.T, p *workflow.Project) files {
+	t.Helper()
+	all := files{}
+	root := filepath.Join(p.Dir.Root, ".chant")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		all[filepath.ToSlash(name)] = get(t, p, name)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// spec returns a spec file with a status, more lines of YAML, and a body.
+func spec(status, body string, lines ...string) string {
+	yaml := strings.Join(append([]string{"type: code", "status: " + status}, lines...), "\n")
+	return "---\n" + yaml + "\n---\n" + body
+}
+
+const openBox = "# T\n\n## Acceptance Criteria\n- [ ] a\n"
+
+// answer returns a result, or an error's text behind an exclamation mark.
+func answer(text string, err error) string {
+	if err != nil {
+		return "! " + err.Error()
+	}
+	return text
+}
+
+// history is a repository without branches, whose commits have these messages; the newest comes first.
+type history []string
+
+func (history) BranchExists(string) (bool, error)             { return false, nil }
+func (history) ReadFile(string, string) ([]byte, bool, error) { return nil, false, nil }
+func (h history) FindCommit(text string) (hash string, err error) {
+	for _, message := range h {
+		if strings.Contains(message, text) {
+			return "9f3c2ab", nil
+		}
+	}
+	return "", nil
+}
+
+// broken is a repository that cannot be read.
+type broken struct{ history }
+
+func (broken) FindCommit(string) (string, error) { return "", errors.New("object not found") }

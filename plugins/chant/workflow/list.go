@@ -1,0 +1,123 @@
+package workflow
+
+import (
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/board"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
+)
+
+// Row is a spec in a list.
+type Row struct {
+	ID        string      `json:"id"`
+	Title     *string     `json:"title"`
+	Status    spec.Status `json:"status"`
+	Type      string      `json:"type"`
+	DependsOn []string    `json:"depends_on"`
+	Labels    []string    `json:"labels"`
+}
+
+// Page is the beginning of a list.
+type Page struct {
+	Specs    []Row  `json:"specs"`
+	Total    int    `json:"total"` // before the limit
+	Limit    uint64 `json:"limit"`
+	Returned int    `json:"returned"`
+}
+
+// List returns the specs with a status; nil stands for all, as does a word that names no status.
+func (p *Project) List(status *string, limit uint64) (Page, error) {
+	loaded, err := p.load(true)
+	if err != nil {
+		return Page{}, err
+	}
+	return page(loaded, chosen(loaded, status), limit), nil
+}
+
+// Ready returns the specs on which work can begin.
+func (p *Project) Ready(limit uint64) (Page, error) {
+	loaded, err := p.load(true)
+	if err != nil {
+		return Page{}, err
+	}
+	return page(loaded, loaded.Ready, limit), nil
+}
+
+func page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page {
+	result := Page{Specs: []Row{}, Limit: limit}
+	for _, entry := range loaded.Entries {
+		if !keep(entry) {
+			continue
+		}
+		result.Total++
+		if uint64(len(result.Specs)) < limit {
+			result.Specs = append(result.Specs, Row{
+				ID: entry.ID, Title: entry.Spec.Title(), Status: entry.Status, Type: entry.Spec.Type,
+				DependsOn: entry.Spec.DependsOn, Labels: entry.Spec.Labels,
+			})
+		}
+	}
+	result.Returned = len(result.Specs)
+	return result
+}
+
+// Hit is a spec that a search found.
+type Hit struct {
+	ID     string      `json:"id"`
+	Title  *string     `json:"title"`
+	Status spec.Status `json:"status"`
+	Type   string      `json:"type"`
+}
+
+// Search returns the specs whose title or body contains query, whatever the case of letters. Status
+// filters as in List.
+func (p *Project) Search(query string, status *string) ([]Hit, error) {
+	loaded, err := p.load(true)
+	if err != nil {
+		return nil, err
+	}
+	query = strings.ToLower(query)
+	keep := chosen(loaded, status)
+	hits := []Hit{}
+	for _, entry := range loaded.Entries {
+		// A title is a line of the body, so the body is all there is to search.
+		if !keep(entry) || !strings.Contains(strings.ToLower(entry.Spec.Body), query) {
+			continue
+		}
+		hits = append(hits, Hit{entry.ID, entry.Spec.Title(), entry.Status, entry.Spec.Type})
+	}
+	return hits, nil
+}
+
+// Details is all of a spec that clients see.
+type Details struct {
+	ID          string      `json:"id"`
+	Title       *string     `json:"title"`
+	Status      spec.Status `json:"status"`
+	Type        string      `json:"type"`
+	DependsOn   []string    `json:"depends_on"`
+	Labels      []string    `json:"labels"`
+	TargetFiles []string    `json:"target_files"`
+	Context     []string    `json:"context"`
+	Prompt      *string     `json:"prompt"`
+	Branch      *string     `json:"branch"`
+	Commits     []string    `json:"commits"`
+	CompletedAt *string     `json:"completed_at"`
+	Model       *string     `json:"model"`
+	Body        string      `json:"body"`
+}
+
+// Get returns one spec.
+func (p *Project) Get(id string) (Details, error) {
+	entry, err := p.find(id, true)
+	if err != nil {
+		return Details{}, err
+	}
+	s := entry.Spec
+	return Details{
+		ID: entry.ID, Title: s.Title(), Status: entry.Status, Type: s.Type,
+		DependsOn: s.DependsOn, Labels: s.Labels, TargetFiles: s.TargetFiles, Context: s.Context,
+		Prompt: s.Prompt, Branch: s.Branch, Commits: s.Commits,
+		CompletedAt: s.CompletedAt, Model: s.Model, Body: s.Body,
+	}, nil
+}

@@ -1,0 +1,104 @@
+package workflow_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
+)
+
+// mixed has a spec of every status that lists show, and more.
+func mixed() files {
+	return files{
+		"specs/2026-03-01-001-aaa.md": spec("completed", "# Store keys\n\nIn the vault."),
+		"specs/2026-03-01-002-bbb.md": spec("pending", "# Rotate keys\n\nUse JWT tokens.", "depends_on:", "- 2026-03-01-001-aaa", "labels: [sec]"),
+		"specs/2026-03-01-003-ccc.md": spec("pending", "# Audit", "depends_on:", "- 2026-03-01-004-ddd"),
+		"specs/2026-03-01-004-ddd.md": spec("in_progress", "# Trim logs"),
+		"specs/2026-03-01-005-eee.md": spec("cancelled", "# Drop it"),
+		"specs/2026-03-01-006-fff.md": spec("paused", "# Wait"),
+		"specs/2026-03-01-007-ggg.md": spec("ready", "no heading"),
+		"specs/2026-03-01-008-hhh.md": spec("failed", "# Break"),
+		"specs/2026-03-01-009-iii.md": spec("needs_attention", "# Look"),
+		"archive/2026-02-01/x.md":     spec("completed", "# Old"),
+	}
+}
+
+func suffixes(rows []workflow.Row) string {
+	var all []string
+	for _, row := range rows {
+		all = append(all, row.ID[strings.LastIndex(row.ID, "-")+1:])
+	}
+	return strings.Join(all, " ")
+}
+
+func TestList(t *testing.T) {
+	p := newProject(t, mixed())
+	tests := []struct {
+		name   string
+		status *string
+		limit  uint64
+		want   string
+		total  int
+	}{
+		{"65 all that is active, cancelled too", nil, 50, "aaa bbb ccc ddd eee fff ggg hhh iii", 9},
+		{"69 no rows, but the total", nil, 0, "", 9},
+		{"the first ones", nil, 2, "aaa bbb", 9},
+		{"the largest limit", nil, 1<<64 - 1, "aaa bbb ccc ddd eee fff ggg hhh iii", 9},
+		{"pending leaves out what is blocked", ptr("pending"), 50, "bbb", 1},
+		{"blocked is computed", ptr("blocked"), 50, "ccc", 1},
+		{"ready is computed, not stored", ptr("ready"), 50, "bbb", 1},
+		{"in progress is not paused", ptr("in_progress"), 50, "ddd", 1},
+		{"any other status", ptr("paused"), 50, "fff", 1},
+		{"a word that names no status filters nothing", ptr("bogus"), 3, "aaa bbb ccc", 9},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			page, err := p.List(test.status, test.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := suffixes(page.Specs); got != test.want || page.Total != test.total || page.Limit != test.limit || page.Returned != len(page.Specs) {
+				t.Errorf("got %s, %+v\nwant %s, total %d", got, page, test.want, test.total)
+			}
+		})
+	}
+	t.Run("what can be worked on", func(t *testing.T) {
+		page, err := p.Ready(50)
+		want := workflow.Page{Specs: []workflow.Row{{
+			ID: "2026-03-01-002-bbb", Title: ptr("Rotate keys"), Status: "pending", Type: "code",
+			DependsOn: []string{"2026-03-01-001-aaa"}, Labels: []string{"sec"},
+		}}, Total: 1, Limit: 50, Returned: 1}
+		if diff := cmp.Diff(want, page); diff != "" || err != nil {
+			t.Errorf("%v (-want +got)\n%s", err, diff)
+		}
+	})
+}
+
+func TestSearch(t *testing.T) {
+	p := newProject(t, mixed())
+	for _, test := range []struct {
+		name   string
+		query  string
+		status *string
+		want   int
+	}{
+		{"73 whatever the case", "jwt TOKENS", nil, 1},
+		{"73 ids are not searched", "2026-03-01-002-bbb", nil, 0},
+		{"73 a word that names no status filters nothing", "", ptr("bogus"), 9},
+		{"titles are searched", "keys", nil, 2},
+		{"with a status", "keys", ptr("completed"), 1},
+		{"with ready", "keys", ptr("ready"), 1},
+		{"an expression is a text", "k.ys", nil, 0},
+		{"an empty query finds all", "", nil, 9},
+		{"labels are not searched", "sec", nil, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			hits, err := p.Search(test.query, test.status)
+			if err != nil || len(hits) != test.want || hits == nil {
+				t.Errorf("got %v, %v, want %d", hits, err, test.want)
+			}
+		})
+	}
+}

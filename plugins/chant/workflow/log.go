@@ -1,0 +1,32 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
+)
+
+// maxLog is how much of a log is returned at most, in bytes.
+const maxLog = 4 << 20
+
+// Log returns the last lines of a spec's execution log.
+func (p *Project) Log(id string, lines uint64) (string, error) {
+	entry, err := p.find(id, false)
+	if err != nil {
+		return "", err
+	}
+	path := p.Dir.Log(entry.ID)
+	if err := p.Dir.Contains(path); err != nil {
+		return "", err
+	}
+	text, cut, err := store.Tail(path, lines, maxLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", refuse("No log file found for spec '%s'. Logs are created when a spec is executed with `chant work`.", entry.ID)
+	}
+	if cut {
+		p.Warn(fmt.Sprintf("%s: only the last %d MiB of it are returned", p.Dir.Relative(path), maxLog>>20))
+	}
+	return text, err
+}

@@ -1,0 +1,116 @@
+package workflow
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/board"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
+)
+
+// Summary counts the active specs by the status that lists show. Ready counts as pending, paused as in
+// progress.
+type Summary struct {
+	Total          int `json:"total"`
+	Pending        int `json:"pending"`
+	InProgress     int `json:"in_progress"`
+	Completed      int `json:"completed"`
+	Failed         int `json:"failed"`
+	Blocked        int `json:"blocked"`
+	Cancelled      int `json:"cancelled"`
+	NeedsAttention int `json:"needs_attention"`
+
+	Activity []Activity `json:"in_progress_activity,omitzero"` // nil: not asked for
+}
+
+// Activity says when a spec in progress and its log were last written; nil where there is no file.
+type Activity struct {
+	ID           string  `json:"id"`
+	Title        *string `json:"title"`
+	SpecModified *string `json:"spec_modified"`
+	LogModified  *string `json:"log_modified"`
+	HasLog       bool    `json:"has_log"`
+}
+
+// Status counts the specs; activity asks for the times of those in progress too.
+func (p *Project) Status(activity bool) (Summary, error) {
+	loaded, err := p.load(true)
+	if err != nil {
+		return Summary{}, err
+	}
+	var summary Summary
+	if activity {
+		summary.Activity = []Activity{}
+	}
+	for _, entry := range loaded.Entries {
+		summary.count(entry.Status)
+		if activity && entry.Status == spec.InProgress {
+			summary.Activity = append(summary.Activity, p.activity(entry))
+		}
+	}
+	return summary, nil
+}
+
+func (s *Summary) count(status spec.Status) {
+	s.Total++
+	switch status {
+	case spec.Pending, spec.Ready:
+		s.Pending++
+	case spec.InProgress, spec.Paused:
+		s.InProgress++
+	case spec.Completed:
+		s.Completed++
+	case spec.Failed:
+		s.Failed++
+	case spec.Blocked:
+		s.Blocked++
+	case spec.Cancelled:
+		s.Cancelled++
+	case spec.NeedsAttention:
+		s.NeedsAttention++
+	}
+}
+
+// Brief returns the counts that are not zero in one line.
+func (s Summary) Brief() string {
+	var parts []string
+	for _, count := range []struct {
+		number int
+		status spec.Status
+	}{
+		{s.Pending, spec.Pending}, {s.InProgress, spec.InProgress}, {s.Completed, spec.Completed},
+		{s.Failed, spec.Failed}, {s.Blocked, spec.Blocked}, {s.Cancelled, spec.Cancelled},
+		{s.NeedsAttention, spec.NeedsAttention},
+	} {
+		if count.number > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count.number, count.status))
+		}
+	}
+	if len(parts) == 0 {
+		return "No specs"
+	}
+	return strings.Join(parts, " | ")
+}
+
+func (p *Project) activity(entry *board.Entry) Activity {
+	logged := p.modified(p.Dir.Log(entry.ID))
+	return Activity{
+		ID:           entry.ID,
+		Title:        entry.Spec.Title(),
+		SpecModified: p.modified(entry.File.Path),
+		LogModified:  logged,
+		HasLog:       logged != nil,
+	}
+}
+
+// modified returns when a file was last written, in the project's local time; nil if it is not there.
+func (p *Project) modified(path string) *string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	local := info.ModTime().In(p.Now.Location()).Format(time.DateTime)
+	return &local
+}
