@@ -6,6 +6,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"time"
 )
 
@@ -122,6 +123,7 @@ type Offers struct {
 	Resources   Claim
 	Subscribe   bool
 	Completions bool
+	Logging     bool // its calls send log messages to the client
 }
 
 // Claim is true, false, or the names (prompts) or URI prefixes (resources) that a plugin claims.
@@ -145,6 +147,9 @@ type Tool struct {
 	Meta        json.RawMessage // nil if absent
 	Line        int             // of its [[tools]] heading
 }
+
+// ModuleFile is the absolute path of the compiled module.
+func (m *Manifest) ModuleFile() string { return filepath.Join(m.Dir, m.Module.File) }
 
 // Tool is the tool with that name and whether there is one.
 func (m *Manifest) Tool(name string) (Tool, bool) {

@@ -116,6 +116,7 @@ func (m *Manifest) readOffers(t *tomlfile.Table) {
 		Resources:   readClaim(t, "resources", "URI prefixes"),
 		Subscribe:   t.Bool("subscribe", false),
 		Completions: t.Bool("completions", false),
+		Logging:     t.Bool("logging", false),
 	}
 	for i, prefix := range m.Offers.Resources.Names {
 		if scheme, _, ok := strings.Cut(prefix, ":"); prefix != "" && (!ok || !schemePattern.MatchString(scheme)) {

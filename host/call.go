@@ -1,0 +1,163 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Codes of failures that are found here, beside the engine's and the gateway's.
+const (
+	failureArguments = "invalid_arguments" // they do not fit the tool's schema
+	failureResponse  = "invalid_response"  // the module's answer is none of ABI 1
+	failureSandbox   = "sandbox"           // what the plugin is granted cannot be set up
+)
+
+// backend answers the gateway.
+type backend struct{ host *Host }
+
+var _ gateway.Backend = backend{}
+
+// Tool implements gateway.Backend: it queues a call.
+func (b backend) Tool(name string) (gateway.Call, bool) {
+	o, ok := b.host.tools[name]
+	if !ok || o.plugin.problem != "" {
+		return nil, false
+	}
+	return &call{offer: o, ticket: o.plugin.queue.enter(o.tool.Write)}, true
+}
+
+// Refusal implements gateway.Backend.
+func (b backend) Refusal(name string) string {
+	for _, p := range b.host.plugins {
+		if p.manifest == nil {
+			continue
+		}
+		if _, ok := p.manifest.Tool(name); ok && p.problem != "" {
+			return fmt.Sprintf("plugin %q is left out: %s", p.name, p.problem)
+		}
+	}
+	return ""
+}
+
+// call is one call that waits or runs.
+type call struct {
+	offer
+	ticket ticket
+}
+
+// Run implements gateway.Call.
+func (c *call) Run(ctx context.Context, params json.RawMessage, n gateway.Notifier) (json.RawMessage, error) {
+	defer c.ticket.leave()
+	if c.plugin.manifest.Validate == manifest.ValidateHost {
+		if err := c.checkArguments(params); err != nil {
+			return nil, c.Failure(failureArguments, err.Error())
+		}
+	}
+	if err := c.ticket.wait(ctx); err != nil {
+		return nil, err
+	}
+	module, err := c.plugin.loaded()
+	if err != nil {
+		c.plugin.log.Error("the sandbox cannot be set up", "error", err)
+		return nil, c.Failure(failureSandbox, "cannot run: "+err.Error())
+	}
+	response, err := module.Call(sandbox.WithNotifier(ctx, n), abi.MethodToolsCall, params)
+	if err != nil {
+		return nil, c.failed(err)
+	}
+	return c.result(response)
+}
+
+func (c *call) checkArguments(params json.RawMessage) error {
+	var p struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return fmt.Errorf("was called with params that are no object: %w", err)
+	}
+	return c.tool.check(p.Arguments)
+}
+
+// failed words a failure of the engine's.
+func (c *call) failed(err error) error {
+	failure := (*engine.Error)(nil)
+	if !errors.As(err, &failure) {
+		return err
+	}
+	if failure.Code != engine.CodeCanceled {
+		c.plugin.log.Error("a call failed", "tool", c.tool.Name, "code", failure.Code, "reason", failure.Message, "detail", failure.Detail)
+	}
+	return c.Failure(string(failure.Code), failure.Message)
+}
+
+// result takes the module's answer apart. Errors of the file system that WASI has no number for are added
+// to an answer that reports an error: the module could only say that something went wrong.
+func (c *call) result(response engine.Response) (json.RawMessage, error) {
+	for _, fault := range response.Faults {
+		c.plugin.log.Error("the file system failed", "tool", c.tool.Name, "error", fault)
+	}
+	var answer abi.Response
+	if err := json.Unmarshal(response.Body, &answer); err != nil {
+		return nil, c.Failure(failureResponse, "gave an answer that is not of the ABI: "+err.Error())
+	}
+	switch {
+	case answer.Error != nil:
+		if len(response.Faults) > 0 {
+			answer.Error.Message += "\n" + faultText(response.Faults)
+		}
+		return nil, answer.Error
+	case answer.Result == nil:
+		return nil, c.Failure(failureResponse, "gave an answer that holds neither a result nor an error")
+	case len(response.Faults) > 0:
+		return withFaults(answer.Result, response.Faults), nil
+	}
+	return answer.Result, nil
+}
+
+// withFaults appends the faults to the content of a result that reports an error.
+func withFaults(result json.RawMessage, faults []error) json.RawMessage {
+	var members map[string]json.RawMessage
+	var content []json.RawMessage
+	if json.Unmarshal(result, &members) != nil || string(members["isError"]) != "true" || json.Unmarshal(members["content"], &content) != nil {
+		return result // not an error, or no result at all, which the gateway says
+	}
+	item, err := json.Marshal(map[string]string{"type": "text", "text": faultText(faults)})
+	if err != nil {
+		return result
+	}
+	if members["content"], err = json.Marshal(append(content, item)); err != nil {
+		return result
+	}
+	longer, err := json.Marshal(members)
+	if err != nil {
+		return result
+	}
+	return longer
+}
+
+func faultText(faults []error) string {
+	lines := make([]string, len(faults))
+	for i, fault := range faults {
+		lines[i] = "bulkhead: " + fault.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Failure implements gateway.Call. The message is a predicate, whose subject is the tool.
+func (c *call) Failure(code, message string) *gateway.Failure {
+	template := c.plugin.manifest.Server.Failure
+	if template == "" {
+		template = "bulkhead: {tool} {message}"
+	}
+	text := strings.NewReplacer("{code}", code, "{plugin}", c.plugin.name, "{tool}", c.tool.Name, "{message}", message).Replace(template)
+	return &gateway.Failure{Code: code, Plugin: c.plugin.name, Tool: c.tool.Name, Message: message, Text: text}
+}

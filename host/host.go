@@ -1,0 +1,213 @@
+// Package host is Bulkhead as a library: it finds plugins, decides what each is granted, and offers their
+// tools as one MCP server. Open reads manifests and takes the decisions; Host.Serve speaks MCP over a pair
+// of streams, and Host.Call makes one call the same way; Close releases the rest.
+//
+// Opening loads no module: a plugin's module is compiled when it is first called, or in the background
+// while serving. One plugin that is broken does not keep the others from being offered; Host.Plugins says
+// what is wrong with it.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
+)
+
+// Options say what to open. The zero value does what `bulkhead serve` does without flags.
+type Options struct {
+	ConfigFile string            // bulkhead.toml; empty: the one in the working directory, if there is one
+	PluginsDir string            // holds a folder for each plugin, or is one; not used where a config is
+	Plugins    []string          // names of the plugins to open; empty: all that are found
+	Project    string            // what ${project} stands for; empty: see docs/config.md
+	AllowWrite bool              // the word that plugins with write = "opt-in" wait for
+	Env        map[string]string // granted to the plugins that ask for a variable of that name
+
+	Version string       // of the host, for clients; empty: "0.0.0"
+	Log     hclog.Logger // nil: no log
+
+	// System is where the process stands; its zero value is the process's own surroundings.
+	System System
+}
+
+// System is what the host takes from its surroundings.
+type System struct {
+	Dir        string                           // working directory
+	Executable string                           // path of the program that is running
+	LookupEnv  func(name string) (string, bool) // environment
+}
+
+// complete fills in what is not set.
+func (s System) complete() (System, error) {
+	if s.LookupEnv == nil {
+		s.LookupEnv = os.LookupEnv
+	}
+	if s.Executable == "" {
+		s.Executable, _ = os.Executable() // without it one place to look for plugins is missing
+	}
+	if s.Dir == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return s, fmt.Errorf("working directory: %w", err)
+		}
+		s.Dir = dir
+	}
+	dir, err := filepath.EvalSymlinks(s.Dir)
+	if err != nil {
+		return s, fmt.Errorf("working directory: %w", err)
+	}
+	s.Dir = dir
+	return s, nil
+}
+
+// getenv is the value of a variable, "" where it is not set.
+func (s System) getenv(name string) string {
+	value, _ := s.LookupEnv(name)
+	return value
+}
+
+// absolute makes a path of the user's absolute.
+func (s System) absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(s.Dir, path)
+}
+
+// UsageError is a fault of whoever opened the host: an option that cannot be, a config with faults, no
+// plugin where one was named.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// Host is a set of plugins and what each is granted. It is safe for concurrent use.
+type Host struct {
+	plugins []*plugin // in the order of the config, else of their names
+	tools   map[string]offer
+	places  config.Places
+	alone   bool
+	log     hclog.Logger
+
+	engine  *engine.Engine
+	gateway *gateway.Gateway
+	zone    func() []byte // the local time zone, read once
+
+	background sync.WaitGroup
+	stop       context.CancelFunc // of what runs in the background
+	stopped    context.Context
+}
+
+// offer is a granted tool and who has it.
+type offer struct {
+	plugin *plugin
+	tool   *tool
+}
+
+// Open finds plugins and decides what each is granted. The error is a *UsageError where the caller can
+// put it right.
+func Open(o Options) (*Host, error) {
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	if o.Version == "" {
+		o.Version = "0.0.0"
+	}
+	system, err := o.System.complete()
+	if err != nil {
+		return nil, err
+	}
+	o.System = system
+	found, err := discover(o)
+	if err != nil {
+		return nil, err
+	}
+	places, err := findPlaces(o)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{
+		places: places,
+		log:    o.Log,
+		alone:  len(found.plugins) == 1 && found.server == nil,
+		zone:   sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
+	}
+	h.stopped, h.stop = context.WithCancel(context.Background())
+	if h.engine, err = newEngine(system, o.Log); err != nil {
+		return nil, err
+	}
+	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone}
+	for _, f := range found.plugins {
+		h.plugins = append(h.plugins, h.newPlugin(f, found.defaults, flags))
+	}
+	if err := h.offerTools(); err != nil {
+		return nil, errors.Join(err, h.engine.Close(context.Background()))
+	}
+	if h.gateway, err = gateway.New(h.gatewayConfig(found, o), backend{h}); err != nil {
+		return nil, errors.Join(err, h.engine.Close(context.Background()))
+	}
+	return h, nil
+}
+
+// offerTools indexes the granted tools by name.
+func (h *Host) offerTools() error {
+	h.tools = map[string]offer{}
+	var errs []error
+	for _, p := range h.plugins {
+		for _, t := range p.tools {
+			if other, taken := h.tools[t.Name]; taken {
+				errs = append(errs, usage("plugins %q (%s) and %q (%s) both offer the tool %s: take one of them out, or deny the tool to one with deny_tools in %s",
+					other.plugin.name, other.plugin.dir, p.name, p.dir, t.Name, config.FileName))
+				continue
+			}
+			h.tools[t.Name] = offer{p, t}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// gatewayConfig is what the server says of itself: a plugin that is served alone speaks for itself.
+func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
+	c := gateway.Config{Name: "bulkhead", Version: o.Version, Log: o.Log.Named("gateway")}
+	if found.server != nil {
+		c.Name = found.server.Name
+	}
+	if m := h.plugins[0].manifest; h.alone && m != nil {
+		c.Name, c.Version = m.Server.Name, m.Server.Version
+		c.Instructions, c.ProtocolVersions = m.Server.Instructions, m.Server.ProtocolVersions
+	}
+	for _, p := range h.plugins {
+		if p.problem != "" {
+			continue
+		}
+		c.Logging = c.Logging || p.manifest.Offers.Logging
+		for _, t := range p.tools {
+			c.Tools = append(c.Tools, t.listing())
+		}
+	}
+	return c
+}
+
+// Close ends what runs in the background and releases the modules. Calls must have ended.
+func (h *Host) Close(ctx context.Context) error {
+	h.stop()
+	h.background.Wait()
+	var errs []error
+	for _, p := range h.plugins {
+		errs = append(errs, p.close(ctx))
+	}
+	errs = append(errs, h.engine.Close(ctx))
+	return errors.Join(errs...)
+}

@@ -1,0 +1,146 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
+)
+
+// envProject names the project where no option does.
+const envProject = "BULKHEAD_PROJECT"
+
+// findPlaces says what the variables in paths stand for.
+func findPlaces(o Options) (config.Places, error) {
+	s := o.System
+	p := config.Places{Cwd: s.Dir, Home: home(s)}
+	if dir := baseDir(s, "XDG_STATE_HOME", p.Home, ".local/state"); dir != "" {
+		p.State = filepath.Join(dir, "bulkhead")
+	}
+	named, by := o.Project, "--project"
+	if named == "" {
+		named, by = s.getenv(envProject), "$"+envProject
+	}
+	if named == "" {
+		p.Project, p.NoProject = nearestProject(p)
+		return p, nil
+	}
+	dir, err := folder(s.absolute(named))
+	if err != nil {
+		return p, usage("%s: %w", by, err)
+	}
+	if broad(dir, p.Home) {
+		return p, usage("%s: %s is no project: everything in it would be granted; name a folder in it, or grant it to a plugin in %s", by, dir, config.FileName)
+	}
+	p.Project = dir
+	return p, nil
+}
+
+// nearestProject is the repository around the working directory, else the working directory. Desktop
+// clients start their servers in the root or the home folder: neither is ever a project.
+func nearestProject(p config.Places) (dir, whyNone string) {
+	if top, ok := git.TopLevel(p.Cwd); ok && !broad(top, p.Home) {
+		return top, ""
+	}
+	if !broad(p.Cwd, p.Home) {
+		return p.Cwd, ""
+	}
+	return "", fmt.Sprintf("the working directory, %s, is no project: pass --project DIR or set %s", p.Cwd, envProject)
+}
+
+// broad tells whether dir is the root, the home folder or one that holds it.
+func broad(dir, home string) bool {
+	return dir == "/" || home != "" && (dir == home || strings.HasPrefix(home, dir+"/"))
+}
+
+// folder resolves the links in the path of a folder that must be there.
+func folder(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		if os.IsNotExist(err) {
+			return "", fmt.Errorf("%s: there is no such folder", path)
+		}
+		return "", err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", path)
+	}
+	return real, nil
+}
+
+// home is the user's home folder, "" if there is none that can be found.
+func home(s System) string {
+	dir := s.getenv("HOME")
+	if dir == "" {
+		if u, err := user.Current(); err == nil {
+			dir = u.HomeDir
+		}
+	}
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return filepath.Clean(dir)
+}
+
+// baseDir is a folder of the XDG base directory specification: the variable's value if it is absolute,
+// else the default below the home folder.
+func baseDir(s System, variable, home, otherwise string) string {
+	if dir := s.getenv(variable); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, otherwise)
+}
+
+// CacheDir is where the host of a process keeps compiled modules; "" where there is no place for it.
+func CacheDir(s System) string {
+	s, err := s.complete()
+	if err != nil {
+		return ""
+	}
+	return cacheDir(s)
+}
+
+func cacheDir(s System) string {
+	otherwise := ".cache"
+	if runtime.GOOS == "darwin" {
+		otherwise = "Library/Caches"
+	}
+	dir := baseDir(s, "XDG_CACHE_HOME", home(s), otherwise)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "bulkhead")
+}
+
+// newEngine makes the engine. Without a place for compiled modules it works all the same.
+func newEngine(s System, log hclog.Logger) (*engine.Engine, error) {
+	dir := cacheDir(s)
+	if dir == "" {
+		log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
+		return engine.New(engine.Config{Log: log})
+	}
+	e, err := engine.New(engine.Config{CacheDir: dir, Log: log})
+	if err != nil {
+		log.Warn("compiled modules are not kept", "reason", err)
+		return engine.New(engine.Config{Log: log})
+	}
+	return e, nil
+}

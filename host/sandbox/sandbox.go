@@ -1,0 +1,191 @@
+// Package sandbox is what one plugin's module may touch: its files, its environment and the host
+// operations. New makes a Box from a grant; the Box's FS, Env and Operate are what the engine wants.
+//
+// Whatever a module asks for that was not granted is refused here or in the packages below (vfs for
+// files, git for repositories), at the effect and not before it, and is logged.
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+)
+
+// Variables that every module finds in its environment, beside PWD.
+const (
+	envProject  = "BULKHEAD_PROJECT"
+	envState    = "BULKHEAD_STATE"
+	envZoneInfo = "BULKHEAD_ZONEINFO"
+)
+
+// Config says what a Box holds.
+type Config struct {
+	Plugin string
+	Grant  config.Grant
+	Places config.Places
+	// Zone is the local time zone as TZif data; empty means UTC.
+	Zone []byte
+	Log  hclog.Logger // nil: no log
+}
+
+// Box is what one plugin's module may touch. It is safe for concurrent use.
+type Box struct {
+	config Config
+	mounts []vfs.Mount
+	git    *git.Ops
+	env    map[string]string
+}
+
+// New resolves the granted folders and makes the plugin's state folder. Later changes of the links that
+// lead to a granted folder do not move the grant.
+func New(c Config) (*Box, error) {
+	if c.Log == nil {
+		c.Log = hclog.NewNullLogger()
+	}
+	b := &Box{config: c}
+	state := ""
+	for _, granted := range c.Grant.FS {
+		if granted.State {
+			// Nobody but the user has any business in what a plugin keeps.
+			if err := os.MkdirAll(granted.Path, 0o700); err != nil {
+				return nil, fmt.Errorf("state folder: %w", err)
+			}
+		}
+		real, err := realPath(granted.Path)
+		if err != nil {
+			return nil, fmt.Errorf("granted folder %s: %w", granted.Path, err)
+		}
+		if granted.State {
+			state = real
+		}
+		b.mount(vfs.Mount{Path: real, Write: granted.Access == manifest.ReadWrite})
+	}
+	repositories := make([]config.Git, len(c.Grant.Git))
+	for i, granted := range c.Grant.Git {
+		real, err := realPath(granted.Repo)
+		if err != nil {
+			return nil, fmt.Errorf("granted repository %s: %w", granted.Repo, err)
+		}
+		repositories[i] = config.Git{Repo: real, Access: granted.Access}
+	}
+	b.git = git.New(git.Config{Grants: repositories, Log: c.Log})
+	b.env = b.environment(state)
+	return b, nil
+}
+
+// mount adds a folder; of two names for one folder the wider access counts.
+func (b *Box) mount(m vfs.Mount) {
+	for i := range b.mounts {
+		if b.mounts[i].Path == m.Path {
+			b.mounts[i].Write = b.mounts[i].Write || m.Write
+			return
+		}
+	}
+	b.mounts = append(b.mounts, m)
+}
+
+// environment is what was granted, and what tells a module where it is. The latter cannot be overridden.
+func (b *Box) environment(state string) map[string]string {
+	env := maps.Clone(b.config.Grant.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	env["PWD"] = b.workingDirectory()
+	env[envProject] = b.config.Places.Project
+	env[envState] = state
+	env[envZoneInfo] = encodeZone(b.config.Zone)
+	return env
+}
+
+// workingDirectory is the host's own if the module can see it, else the project; a module that sees
+// neither begins at the root, where there is nothing but the way to its folders.
+func (b *Box) workingDirectory() string {
+	for _, dir := range []string{b.config.Places.Cwd, b.config.Places.Project} {
+		for _, m := range b.mounts {
+			if dir != "" && (dir == m.Path || m.Path == "/" || strings.HasPrefix(dir, m.Path+"/")) {
+				return dir
+			}
+		}
+	}
+	return "/"
+}
+
+// Env is the module's environment.
+func (b *Box) Env() map[string]string { return b.env }
+
+// FS makes the file tree of one instance. Errors that WASI has no number for go to fault.
+func (b *Box) FS(fault func(error)) experimentalsys.FS {
+	var denials denials
+	tree, err := vfs.New(vfs.Config{
+		Mounts: b.mounts,
+		OnError: func(op, path string, err error) {
+			fault(fmt.Errorf("%s %s: %w", op, shown(path), err))
+		},
+		Denied: func(op, path string) {
+			if denials.next() {
+				b.config.Log.Warn("denied", "op", op, "path", shown(path))
+			}
+		},
+	})
+	if err != nil {
+		// Mounts are absolute, clean and unique by construction.
+		panic(fmt.Errorf("file tree of plugin %q: %w", b.config.Plugin, err))
+	}
+	return tree
+}
+
+// maxDenials bounds how many refusals of one instance are logged: a module may try as often as it likes.
+const maxDenials = 20
+
+type denials struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (d *denials) next() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.n++
+	return d.n <= maxDenials
+}
+
+// shown is a path that may be a module's own words.
+func shown(path string) string {
+	const most = 300
+	path = strings.ToValidUTF8(path, "\uFFFD")
+	if len(path) > most {
+		path = path[:most] + "…"
+	}
+	return fmt.Sprintf("%q", path)
+}
+
+// realPath resolves the links in a path of which the end need not exist.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || !os.IsNotExist(err) {
+		return real, err
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path, nil
+	}
+	if _, lerr := os.Lstat(path); lerr == nil {
+		return "", err // a link to nothing: what it will point to nobody knows
+	}
+	real, err = realPath(parent)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, filepath.Base(path)), nil
+}

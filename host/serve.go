@@ -1,0 +1,125 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// warmDelay is how long compiling in the background waits, so that the first answers are not slowed by it,
+// and a client that only lists tools costs nothing more.
+const warmDelay = 250 * time.Millisecond
+
+// Serve answers one client as gateway.Gateway.Serve does, and meanwhile compiles modules in the background.
+func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	warming, stop := context.WithCancel(ctx)
+	defer stop()
+	h.background.Go(func() {
+		select {
+		case <-time.After(warmDelay):
+		case <-warming.Done():
+			return
+		case <-h.stopped.Done():
+			return
+		}
+		for _, p := range h.plugins {
+			if warming.Err() != nil || h.stopped.Err() != nil {
+				return
+			}
+			p.warm(warming)
+		}
+	})
+	return h.gateway.Serve(ctx, in, out)
+}
+
+// Answer is what a call gave: exactly one of Result and Error.
+type Answer struct {
+	Result json.RawMessage // an MCP CallToolResult
+	Error  *abi.Error      // a JSON-RPC error
+	// IsError is set where Result reports an error.
+	IsError bool
+	// Failure is the code of a failure of the host's own, which Result then reports; empty otherwise.
+	Failure string
+}
+
+// Call makes one call in the way of Serve: as the only request of a client of its own. arguments is a JSON
+// object or empty; notify gets the parameters of the call's notifications, and may be nil.
+func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage, notify func(method string, params json.RawMessage)) (Answer, error) {
+	request, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": abi.MethodToolsCall,
+		"params": callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}},
+	})
+	if err != nil {
+		return Answer{}, &UsageError{fmt.Errorf("arguments: %w", err)}
+	}
+	if int64(len(request)) > gateway.DefaultMaxLine {
+		return Answer{}, usage("arguments: %d bytes are more than the %d MiB of a message", len(arguments), gateway.DefaultMaxLine>>20)
+	}
+	out := &answerReader{notify: notify}
+	if err := h.gateway.Serve(ctx, bytes.NewReader(append(request, '\n')), out); err != nil {
+		return Answer{}, err
+	}
+	if out.answer == nil {
+		return Answer{}, errors.New("the call was not answered")
+	}
+	return *out.answer, nil
+}
+
+type callParams struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Meta      callMeta        `json:"_meta"`
+}
+
+type callMeta struct {
+	ProgressToken int `json:"progressToken"`
+}
+
+// answerReader reads the messages of a session of one call; each is one Write.
+type answerReader struct {
+	notify func(method string, params json.RawMessage) // may be nil
+	answer *Answer
+}
+
+// Write implements io.Writer.
+func (r *answerReader) Write(line []byte) (int, error) {
+	var m struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+		Result json.RawMessage `json:"result"`
+		Error  *abi.Error      `json:"error"`
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return 0, fmt.Errorf("read the answer: %w", err)
+	}
+	switch {
+	case m.Method == "":
+		r.answer = &Answer{Result: m.Result, Error: m.Error}
+		r.answer.judge()
+	case r.notify != nil:
+		r.notify(m.Method, m.Params)
+	}
+	return len(line), nil
+}
+
+// judge says what kind of answer it is.
+func (a *Answer) judge() {
+	var r struct {
+		IsError bool `json:"isError"`
+		Meta    struct {
+			Failure struct {
+				Code string `json:"code"`
+			} `json:"bulkhead/error"`
+		} `json:"_meta"`
+	}
+	if a.Result != nil && json.Unmarshal(a.Result, &r) == nil {
+		a.IsError, a.Failure = r.IsError, r.Meta.Failure.Code
+	}
+}
