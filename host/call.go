@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -58,7 +59,7 @@ type call struct {
 func (c *call) Run(ctx context.Context, params json.RawMessage, n gateway.Notifier) (json.RawMessage, error) {
 	defer c.ticket.leave()
 	if c.plugin.manifest.Validate == manifest.ValidateHost {
-		if err := c.checkArguments(params); err != nil {
+		if err := c.tool.check(rawjson.Member(params, "arguments")); err != nil {
 			return nil, c.Failure(failureArguments, err.Error())
 		}
 	}
@@ -75,16 +76,6 @@ func (c *call) Run(ctx context.Context, params json.RawMessage, n gateway.Notifi
 		return nil, c.failed(err)
 	}
 	return c.result(response)
-}
-
-func (c *call) checkArguments(params json.RawMessage) error {
-	var p struct {
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	if err := json.Unmarshal(params, &p); err != nil {
-		return fmt.Errorf("was called with params that are no object: %w", err)
-	}
-	return c.tool.check(p.Arguments)
 }
 
 // failed words a failure of the engine's.
@@ -105,22 +96,27 @@ func (c *call) result(response engine.Response) (json.RawMessage, error) {
 	for _, fault := range response.Faults {
 		c.plugin.log.Error("the file system failed", "tool", c.tool.Name, "error", fault)
 	}
-	var answer abi.Response
-	if err := json.Unmarshal(response.Body, &answer); err != nil {
-		return nil, c.Failure(failureResponse, "gave an answer that is not of the ABI: "+err.Error())
+	if !json.Valid(response.Body) {
+		return nil, c.Failure(failureResponse, "gave an answer that is not JSON")
+	}
+	result := rawjson.Member(response.Body, "result")
+	if answered := rawjson.Member(response.Body, "error"); answered != nil {
+		var own *abi.Error
+		if err := json.Unmarshal(answered, &own); err != nil || own == nil {
+			return nil, c.Failure(failureResponse, "gave an error that is not of the ABI")
+		}
+		if len(response.Faults) > 0 {
+			own.Message += "\n" + faultText(response.Faults)
+		}
+		return nil, own
 	}
 	switch {
-	case answer.Error != nil:
-		if len(response.Faults) > 0 {
-			answer.Error.Message += "\n" + faultText(response.Faults)
-		}
-		return nil, answer.Error
-	case answer.Result == nil:
+	case result == nil:
 		return nil, c.Failure(failureResponse, "gave an answer that holds neither a result nor an error")
 	case len(response.Faults) > 0:
-		return withFaults(answer.Result, response.Faults), nil
+		return withFaults(result, response.Faults), nil
 	}
-	return answer.Result, nil
+	return result, nil
 }
 
 // withFaults appends the faults to the content of a result that reports an error.

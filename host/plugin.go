@@ -111,7 +111,10 @@ func (p *plugin) loaded() (*engine.Module, error) {
 	if p.module != nil {
 		return p.module, nil
 	}
-	box, err := sandbox.New(sandbox.Config{Plugin: p.name, Grant: p.grant, Places: p.host.places, Zone: p.host.zone(), Log: p.log})
+	box, err := sandbox.New(sandbox.Config{
+		Plugin: p.name, Grant: p.grant, Places: p.host.places, Zone: p.host.zone(),
+		Messages: p.manifest.Offers.Logging, Log: p.log,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -10,26 +10,31 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/scan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
 )
 
 // Dispatch answers one request of ABI 1 with a response of ABI 1. Modules reach it through Serve, tests
 // through package sdktest.
 func (p *Plugin) Dispatch(request []byte) []byte {
-	result, err := p.answer(request)
+	response, err := p.answer(request)
 	if err == nil {
-		return append(append([]byte(`{"result":`), result...), '}')
+		return append(response, '}')
 	}
 	failure := &Error{Code: abi.CodeInternal, Message: err.Error()}
 	if own := (*Error)(nil); errors.As(err, &own) {
 		failure = own
 	}
-	response, err := encode(abi.Response{Error: failure})
+	response, err = encode(abi.Response{Error: failure})
 	if err != nil { // Data of the plugin's that is no JSON
 		response, _ = encode(abi.Response{Error: &Error{Code: failure.Code, Message: failure.Message}})
 	}
 	return response
 }
 
+// responseStart begins a response that is no error.
+const responseStart = `{"result":`
+
+// answer returns a response without its closing brace.
 func (p *Plugin) answer(request []byte) ([]byte, error) {
 	method, params, ctx, err := open(request)
 	if err != nil {
@@ -39,7 +44,7 @@ func (p *Plugin) answer(request []byte) ([]byte, error) {
 	case abi.MethodToolsCall:
 		return p.callTool(ctx, params)
 	case abi.MethodDescribe:
-		return encode(p.Describe())
+		return encodeResult(p.Describe())
 	case abi.MethodPromptsList, abi.MethodPromptsGet:
 		if p.prompts != nil {
 			return p.answerPrompts(ctx, method, params)
@@ -90,8 +95,8 @@ func (p *Plugin) callTool(ctx callContext, params []byte) ([]byte, error) {
 	if err != nil {
 		return nil, &Error{Code: abi.CodeInvalidParams, Message: "params: " + err.Error()}
 	}
-	var name string
-	if err := json.Unmarshal(nameText, &name); err != nil {
+	name, ok := text.Unquote(nameText)
+	if !ok {
 		return nil, &Error{Code: abi.CodeInvalidParams, Message: "params.name is not a string"}
 	}
 	handle, ok := p.tools[name]
@@ -111,7 +116,7 @@ func (p *Plugin) callTool(ctx callContext, params []byte) ([]byte, error) {
 	if result.Content == nil {
 		result.Content = []Content{}
 	}
-	return encode(result)
+	return result.appendTo([]byte(responseStart))
 }
 
 func (p *Plugin) answerPrompts(ctx callContext, method string, params []byte) ([]byte, error) {
@@ -132,7 +137,7 @@ func (p *Plugin) answerPrompts(ctx callContext, method string, params []byte) ([
 	if err != nil {
 		return nil, err
 	}
-	return encode(result)
+	return encodeResult(result)
 }
 
 func (p *Plugin) answerResources(ctx callContext, method string, params []byte) ([]byte, error) {
@@ -172,7 +177,7 @@ func (p *Plugin) answerComplete(ctx callContext, params []byte) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return encode(map[string]any{"completion": completion})
+	return encodeResult(map[string]any{"completion": completion})
 }
 
 func decodeParams(params []byte, into any) error {
@@ -190,7 +195,16 @@ func encodeList[T any](name string, items []T, err error) ([]byte, error) {
 	if items == nil {
 		items = []T{}
 	}
-	return encode(map[string][]T{name: items})
+	return encodeResult(map[string][]T{name: items})
+}
+
+// encodeResult is a response without its closing brace.
+func encodeResult(v any) ([]byte, error) {
+	result, err := encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(responseStart), result...), nil
 }
 
 // encode writes v as compact JSON, with <, > and & as they are: what a handler says is what arrives.

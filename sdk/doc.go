@@ -24,7 +24,7 @@
 // library, as far as the host grants them; what it offers beyond WASI is Log, Progress, HostCall and the
 // typed operations in sub-packages such as sdk/git.
 //
-// The host may end a call between any two instructions, and gives every call a clean copy of the
-// module's state: nothing kept in a variable is there in the next call. For the same reason math/rand
-// repeats its numbers in every call: use crypto/rand.
+// The host may end a call between any two instructions, and every call may find the module's variables
+// as they were when it was loaded, or as some earlier call left them: keep nothing in a variable that a
+// call needs. Where the state is put back, math/rand repeats its numbers in every call: use crypto/rand.
 package sdk

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/flat"
 )
 
 // Plugin holds the handlers of one plugin. Fill it before Serve; it must not change afterwards.
@@ -38,9 +40,11 @@ func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In)
 		p.tools[name] = raw
 		return
 	}
+	plain := flat.For(reflect.TypeFor[In]())
 	p.tools[name] = func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error) {
 		var in In
-		if len(arguments) > 0 {
+		if len(arguments) > 0 && !plain.Decode(arguments, reflect.ValueOf(&in)) {
+			in = *new(In) // it may be half set
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, fmt.Errorf("invalid arguments: %w", err)
 			}

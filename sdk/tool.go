@@ -1,6 +1,11 @@
 package sdk
 
-import "encoding/json"
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
+)
 
 // ToolResult answers a tools/call.
 type ToolResult struct {
@@ -13,18 +18,21 @@ type ToolResult struct {
 }
 
 // Text returns a result that is one text.
-func Text(text string) *ToolResult {
-	return &ToolResult{Content: []Content{TextContent{Text: text}}}
+func Text(what string) *ToolResult {
+	return &ToolResult{Content: []Content{TextContent{Text: what}}}
 }
 
 // ErrorText returns a result that says what went wrong.
-func ErrorText(text string) *ToolResult {
-	return &ToolResult{Content: []Content{TextContent{Text: text}}, IsError: true}
+func ErrorText(what string) *ToolResult {
+	return &ToolResult{Content: []Content{TextContent{Text: what}}, IsError: true}
 }
 
 // Content is one item of a result: a TextContent, ImageContent, AudioContent, ResourceLink or
 // EmbeddedResource.
-type Content interface{ content() }
+type Content interface {
+	json.Marshaler
+	appendTo(out []byte) ([]byte, error) // its JSON, the type first
+}
 
 // TextContent is text for the model.
 type TextContent struct {
@@ -53,51 +61,88 @@ type EmbeddedResource struct {
 	Resource ResourceContents `json:"resource"`
 }
 
-func (TextContent) content()      {}
-func (ImageContent) content()     {}
-func (AudioContent) content()     {}
-func (ResourceLink) content()     {}
-func (EmbeddedResource) content() {}
+// Results are written by hand: encoding/json would write each item of content into a buffer of its own,
+// check it and copy it, and inside a module that takes longer than all the rest of a small call.
 
-// Each kind of content is written with its type first.
-
-func (c TextContent) MarshalJSON() ([]byte, error) {
-	type plain TextContent
-	return encode(struct {
-		Type string `json:"type"`
-		plain
-	}{"text", plain(c)})
+func (r *ToolResult) appendTo(out []byte) ([]byte, error) {
+	var err error
+	out = append(out, `{"content":[`...)
+	for i, item := range r.Content {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = item.appendTo(out); err != nil {
+			return nil, err
+		}
+	}
+	out = append(out, ']')
+	if r.StructuredContent != nil {
+		if out, err = appendMember(out, "structuredContent", r.StructuredContent); err != nil {
+			return nil, err
+		}
+	}
+	if r.IsError {
+		out = append(out, `,"isError":true`...)
+	}
+	if len(r.Meta) > 0 {
+		if out, err = appendMember(out, "_meta", r.Meta); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
 }
 
-func (c ImageContent) MarshalJSON() ([]byte, error) {
-	type plain ImageContent
-	return encode(struct {
-		Type string `json:"type"`
-		plain
-	}{"image", plain(c)})
+// appendMember writes a further member of an object.
+func appendMember(out []byte, name string, value any) ([]byte, error) {
+	raw, err := encode(value)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, `,"`...)
+	out = append(out, name...)
+	out = append(out, `":`...)
+	return append(out, raw...), nil
 }
 
-func (c AudioContent) MarshalJSON() ([]byte, error) {
-	type plain AudioContent
-	return encode(struct {
-		Type string `json:"type"`
-		plain
-	}{"audio", plain(c)})
+func (c TextContent) appendTo(out []byte) ([]byte, error) {
+	return append(text.Append(append(out, `{"type":"text","text":`...), c.Text), '}'), nil
 }
 
-func (c ResourceLink) MarshalJSON() ([]byte, error) {
-	return encode(struct {
-		Type string `json:"type"`
-		Resource
-	}{"resource_link", c.Resource})
+func (c ImageContent) appendTo(out []byte) ([]byte, error) {
+	return appendData(out, "image", c.Data, c.MIMEType), nil
 }
 
-func (c EmbeddedResource) MarshalJSON() ([]byte, error) {
-	type plain EmbeddedResource
-	return encode(struct {
-		Type string `json:"type"`
-		plain
-	}{"resource", plain(c)})
+func (c AudioContent) appendTo(out []byte) ([]byte, error) {
+	return appendData(out, "audio", c.Data, c.MIMEType), nil
 }
 
-var _ = []json.Marshaler{TextContent{}, ImageContent{}, AudioContent{}, ResourceLink{}, EmbeddedResource{}}
+func appendData(out []byte, kind string, data []byte, mimeType string) []byte {
+	out = append(out, `{"type":"`...)
+	out = append(out, kind...)
+	out = append(out, `","data":"`...)
+	out = base64.StdEncoding.AppendEncode(out, data)
+	out = append(out, `","mimeType":`...)
+	return append(text.Append(out, mimeType), '}')
+}
+
+func (c ResourceLink) appendTo(out []byte) ([]byte, error) {
+	raw, err := encode(c.Resource)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, `{"type":"resource_link",`...)
+	return append(out, raw[1:]...), nil // a resource has a URI, so it has a member
+}
+
+func (c EmbeddedResource) appendTo(out []byte) ([]byte, error) {
+	out, err := appendMember(append(out, `{"type":"resource"`...), "resource", c.Resource)
+	return append(out, '}'), err
+}
+
+// MarshalJSON implements json.Marshaler, as those below do.
+func (c TextContent) MarshalJSON() ([]byte, error) { return c.appendTo(nil) }
+
+func (c ImageContent) MarshalJSON() ([]byte, error)     { return c.appendTo(nil) }
+func (c AudioContent) MarshalJSON() ([]byte, error)     { return c.appendTo(nil) }
+func (c ResourceLink) MarshalJSON() ([]byte, error)     { return c.appendTo(nil) }
+func (c EmbeddedResource) MarshalJSON() ([]byte, error) { return c.appendTo(nil) }

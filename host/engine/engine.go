@@ -6,8 +6,8 @@
 // compilation cache on disk. Each call has an instance of its own; instances are used again, one call at
 // a time, and thrown away when a call traps, exits or is stopped.
 //
-// A call's time begins when its instance is there: waiting for a place and compiling are not the
-// module's doing. The limit ends a call in a host operation, in a log line and in a sleep; code that
+// A call's time begins when its module is loaded: waiting for a place and compiling are not the module's
+// doing, and making a fresh instance is. The limit ends a call in a host operation, in a log line and in a sleep; code that
 // computes without any of these runs on until it returns.
 package engine
 

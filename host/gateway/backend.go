@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 // Backend does what is offered. Its methods may be called by several sessions at once.
@@ -62,10 +64,10 @@ func (f *Failure) result() []byte {
 		text = "bulkhead: " + f.Message
 	}
 	out := append([]byte(nil), `{"content":[{"type":"text","text":`...)
-	out = append(out, quote(text)...)
+	out = append(out, rawjson.Quote(text)...)
 	out = append(out, `}],"isError":true,"_meta":{"bulkhead/error":{"code":`...)
-	out = append(out, quote(f.Code)...)
+	out = append(out, rawjson.Quote(f.Code)...)
 	out = append(out, `,"plugin":`...)
-	out = append(out, quote(f.Plugin)...)
+	out = append(out, rawjson.Quote(f.Plugin)...)
 	return append(out, `}}}`...)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -139,5 +140,5 @@ func notify(_ context.Context, arguments json.RawMessage, n Notifier) (json.RawM
 }
 
 func textResult(text string) json.RawMessage {
-	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}]}`, quote(text))
+	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}]}`, rawjson.Quote(text))
 }

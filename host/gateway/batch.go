@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 // maxBatch bounds the messages of a batch, and with them the size of its answer.
@@ -13,11 +15,11 @@ const maxBatch = 256
 
 // isBatch tells a batch of messages from any other array.
 func isBatch(line []byte) bool {
-	if kind(line) != '[' {
+	if rawjson.Kind(line) != '[' {
 		return false
 	}
-	for _, first := range elements(line) {
-		return kind(first) == '{'
+	for _, first := range rawjson.Elements(line) {
+		return rawjson.Kind(first) == '{'
 	}
 	return true // empty
 }
@@ -25,7 +27,7 @@ func isBatch(line []byte) bool {
 // batch serves an array of messages, as JSON-RPC has it and MCP had it until 2025-03-26.
 func (s *session) batch(ctx context.Context, line []byte) {
 	var messages [][]byte
-	for _, value := range elements(line) {
+	for _, value := range rawjson.Elements(line) {
 		messages = append(messages, value)
 	}
 	switch {
@@ -38,7 +40,7 @@ func (s *session) batch(ctx context.Context, line []byte) {
 	default:
 		to := &batch{out: s.out, missing: len(messages)}
 		for _, value := range messages {
-			if kind(value) != '{' {
+			if rawjson.Kind(value) != '{' {
 				putError(to, nil, invalidRequest("a message is a JSON object"))
 				continue
 			}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // call starts a call of a tool. What can be refused is refused before the backend hears of it.
 func (s *session) call(ctx context.Context, m message, meta requestMeta, to answers) {
-	name, ok := unquote(member(m.params, "name"))
+	name, ok := rawjson.Unquote(rawjson.Member(m.params, "name"))
 	if !ok {
 		putError(to, m.id, &abi.Error{Code: abi.CodeInvalidParams, Message: "Missing tool name"})
 		return

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 // held is a tool that waits for its context or for release; it says how it ended.
@@ -49,7 +51,7 @@ func cancelLine(id string) string {
 }
 
 func echoed(id string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, id, quote(id))
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, id, rawjson.Quote(id))
 }
 
 func pinged(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id) }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // requestMeta is what the gateway reads of a request's _meta.
@@ -21,10 +23,10 @@ type requestMeta struct {
 func (g *Gateway) meta(m message) (requestMeta, *abi.Error) {
 	var meta requestMeta
 	var version, capabilities []byte
-	for key, value := range members(member(m.params, "_meta")) {
+	for key, value := range rawjson.Members(rawjson.Member(m.params, "_meta")) {
 		switch key {
 		case "progressToken":
-			if kind(value) == '"' || kind(value) == '0' {
+			if rawjson.Kind(value) == '"' || rawjson.Kind(value) == '0' {
 				meta.token = value
 			}
 		case mcp.MetaKeyProtocolVersion:
@@ -32,10 +34,10 @@ func (g *Gateway) meta(m message) (requestMeta, *abi.Error) {
 		case mcp.MetaKeyClientCapabilities:
 			capabilities = value
 		case mcp.MetaKeyLogLevel:
-			meta.level, _ = unquote(value)
+			meta.level, _ = rawjson.Unquote(value)
 		}
 	}
-	asked, _ := unquote(version)
+	asked, _ := rawjson.Unquote(version)
 	if !mcp.IsModernProtocol(asked) {
 		return meta, nil
 	}
@@ -44,7 +46,7 @@ func (g *Gateway) meta(m message) (requestMeta, *abi.Error) {
 	case m.method == string(mcp.MethodServerDiscover) && !g.speaksModern():
 		// Clients go back to initialize on this answer only; told of other versions, some go on.
 		return meta, methodNotFound(m.method)
-	case kind(capabilities) != '{':
+	case rawjson.Kind(capabilities) != '{':
 		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
 	case !slices.Contains(g.versions, asked):
 		return meta, g.unsupported(asked)
@@ -73,14 +75,4 @@ func (g *Gateway) negotiate(asked, given string) string {
 		return asked
 	}
 	return g.legacy[0]
-}
-
-// member is the value that the last of an object's members of that name has; nil if there is none.
-func member(object []byte, name string) (value []byte) {
-	for key, v := range members(object) {
-		if key == name {
-			value = v
-		}
-	}
-	return value
 }

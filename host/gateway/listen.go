@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // stream is an open subscriptions/listen request. Nothing that is offered changes while it is served,
@@ -19,7 +21,7 @@ type stream struct {
 // the client cancels it.
 func (s *session) listen(m message) {
 	switch {
-	case kind(member(m.params, "notifications")) != '{':
+	case rawjson.Kind(rawjson.Member(m.params, "notifications")) != '{':
 		putError(s.out, m.id, invalidParams("notifications must be an object"))
 	case s.streamIndex(m.id) >= 0:
 		putError(s.out, m.id, invalidRequest("a stream with this id is still open"))

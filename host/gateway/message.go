@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -34,7 +35,7 @@ type message struct {
 func parse(object []byte) (message, *abi.Error) {
 	var version, id, method, params []byte
 	response := false
-	for key, value := range members(object) {
+	for key, value := range rawjson.Members(object) {
 		switch key {
 		case "jsonrpc":
 			version = value
@@ -56,16 +57,16 @@ func parse(object []byte) (message, *abi.Error) {
 	if m.id, err = checkID(id); err != nil {
 		return m, err
 	}
-	if v, _ := unquote(version); v != "2.0" {
+	if v, _ := rawjson.Unquote(version); v != "2.0" {
 		return m, &abi.Error{Code: codeInvalidRequest, Message: "Invalid JSON-RPC version"}
 	}
-	if m.method, _ = unquote(method); m.method == "" {
+	if m.method, _ = rawjson.Unquote(method); m.method == "" {
 		return m, invalidRequest("method must be a string that is not empty")
 	}
 	if response {
 		return m, invalidRequest("a message has either a method or a result or error")
 	}
-	if kind(params) != 'n' {
+	if rawjson.Kind(params) != 'n' {
 		m.params = params
 	}
 	return m, nil
@@ -73,7 +74,7 @@ func parse(object []byte) (message, *abi.Error) {
 
 // checkID takes strings and numbers. An id of null makes a notification, like none at all.
 func checkID(id []byte) ([]byte, *abi.Error) {
-	switch kind(id) {
+	switch rawjson.Kind(id) {
 	case 0, 'n':
 		return nil, nil
 	case '"', '0':

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 const (
@@ -29,7 +31,7 @@ func newNotifier(s *session, meta requestMeta) *notifier { return &notifier{s: s
 
 // Notify implements Notifier.
 func (n *notifier) Notify(method string, params json.RawMessage) error {
-	if !json.Valid(params) || !utf8.Valid(params) || kind(params[skipSpace(params, 0):]) != '{' {
+	if !json.Valid(params) || !utf8.Valid(params) || rawjson.Kind(params) != '{' {
 		return fmt.Errorf("%s: params must be a JSON object", bounded(method))
 	}
 	var wanted bool
@@ -67,13 +69,13 @@ func (n *notifier) close() {
 }
 
 func checkProgress(params []byte) error {
-	if kind(member(params, "progress")) != '0' {
+	if rawjson.Kind(rawjson.Member(params, "progress")) != '0' {
 		return errors.New("progress must be a number")
 	}
-	if total := member(params, "total"); total != nil && kind(total) != '0' {
+	if total := rawjson.Member(params, "total"); total != nil && rawjson.Kind(total) != '0' {
 		return errors.New("total must be a number")
 	}
-	if text := member(params, "message"); text != nil && kind(text) != '"' {
+	if text := rawjson.Member(params, "message"); text != nil && rawjson.Kind(text) != '"' {
 		return errors.New("message must be a string")
 	}
 	return nil
@@ -83,11 +85,11 @@ func checkProgress(params []byte) error {
 // its characters another way.
 func (n *notifier) withToken(params []byte) []byte {
 	out := append([]byte(`{"progressToken":`), n.meta.token...)
-	for key, value := range members(params) {
+	for key, value := range rawjson.Members(params) {
 		if key == "progressToken" {
 			continue
 		}
-		out = append(append(append(append(out, ','), quote(key)...), ':'), value...)
+		out = append(append(append(append(out, ','), rawjson.Quote(key)...), ':'), value...)
 	}
 	return append(out, '}')
 }
@@ -95,15 +97,15 @@ func (n *notifier) withToken(params []byte) []byte {
 // wantsMessage says whether the client wants a log message. In the modern era the request names the
 // least level, and none means no messages; before, the session has one.
 func (n *notifier) wantsMessage(params []byte) (bool, error) {
-	text, _ := unquote(member(params, "level"))
+	text, _ := rawjson.Unquote(rawjson.Member(params, "level"))
 	level := mcp.LoggingLevel(text)
 	if !level.ShouldSendTo(mcp.LoggingLevelDebug) {
 		return false, fmt.Errorf("level %s is not one of debug, info, notice, warning, error, critical, alert, emergency", bounded(text))
 	}
-	if member(params, "data") == nil {
+	if rawjson.Member(params, "data") == nil {
 		return false, errors.New("data is missing")
 	}
-	if name := member(params, "logger"); name != nil && kind(name) != '"' {
+	if name := rawjson.Member(params, "logger"); name != nil && rawjson.Kind(name) != '"' {
 		return false, errors.New("logger must be a string")
 	}
 	least := n.s.GetLogLevel()

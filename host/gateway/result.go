@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 // resultComplete is what every result of the modern era says of itself: no further round trip.
@@ -14,7 +16,7 @@ const resultComplete = `"resultType":"complete"`
 
 // serverInfo is the member that tells who made a result.
 func serverInfo(name, version string) []byte {
-	return fmt.Appendf(nil, `"%s":{"name":%s,"version":%s}`, mcp.MetaKeyServerInfo, quote(name), quote(version))
+	return fmt.Appendf(nil, `"%s":{"name":%s,"version":%s}`, mcp.MetaKeyServerInfo, rawjson.Quote(name), rawjson.Quote(version))
 }
 
 // checkResult says what keeps a client from reading a tool's result; "" if nothing does. Members that
@@ -25,16 +27,16 @@ func checkResult(result []byte) string {
 		return "it is not JSON"
 	case !utf8.Valid(result):
 		return "it is not UTF-8"
-	case kind(result[skipSpace(result, 0):]) != '{':
+	case rawjson.Kind(result) != '{':
 		return "it is not an object"
 	}
 	content := false
-	for key, value := range members(result) {
+	for key, value := range rawjson.Members(result) {
 		var want byte
 		switch key {
 		case "content":
 			content, want = true, '['
-			for i, item := range elements(value) {
+			for i, item := range rawjson.Elements(value) {
 				if why := checkContent(item); why != "" {
 					return fmt.Sprintf("content[%d]%s", i, why)
 				}
@@ -44,11 +46,11 @@ func checkResult(result []byte) string {
 		case "structuredContent", "_meta":
 			want = '{'
 		case "resultType":
-			if text, _ := unquote(value); text != string(mcp.ResultTypeComplete) {
+			if text, _ := rawjson.Unquote(value); text != string(mcp.ResultTypeComplete) {
 				return `resultType is not "complete"`
 			}
 		}
-		if want != 0 && kind(value) != want {
+		if want != 0 && rawjson.Kind(value) != want {
 			return key + " is not " + kindName(want)
 		}
 	}
@@ -60,11 +62,11 @@ func checkResult(result []byte) string {
 
 // checkContent checks one item of content; what it says follows the item's name.
 func checkContent(item []byte) string {
-	if kind(item) != '{' {
+	if rawjson.Kind(item) != '{' {
 		return " is not an object"
 	}
 	need := map[string]byte{}
-	switch t, _ := unquote(member(item, "type")); t {
+	switch t, _ := rawjson.Unquote(rawjson.Member(item, "type")); t {
 	case "text":
 		need["text"] = '"'
 	case "image", "audio":
@@ -76,7 +78,7 @@ func checkContent(item []byte) string {
 	default:
 		return ".type is not text, image, audio, resource or resource_link"
 	}
-	for key, value := range members(item) {
+	for key, value := range rawjson.Members(item) {
 		want, needed := need[key]
 		delete(need, key)
 		switch {
@@ -87,7 +89,7 @@ func checkContent(item []byte) string {
 				return ".resource" + why
 			}
 		}
-		if needed && kind(value) != want {
+		if needed && rawjson.Kind(value) != want {
 			return "." + key + " is not " + kindName(want)
 		}
 	}
@@ -102,11 +104,11 @@ func checkContent(item []byte) string {
 // checkResource checks the contents of a resource that a result embeds.
 func checkResource(resource []byte) string {
 	switch {
-	case kind(resource) != '{':
+	case rawjson.Kind(resource) != '{':
 		return " is not an object"
-	case kind(member(resource, "uri")) != '"':
+	case rawjson.Kind(rawjson.Member(resource, "uri")) != '"':
 		return ".uri is not a string"
-	case kind(member(resource, "text")) != '"' && kind(member(resource, "blob")) != '"':
+	case rawjson.Kind(rawjson.Member(resource, "text")) != '"' && rawjson.Kind(rawjson.Member(resource, "blob")) != '"':
 		return " has neither text nor blob"
 	}
 	return ""
@@ -130,12 +132,12 @@ func modern(result, info []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(result)+len(info)+64))
 	out.WriteString(`{` + resultComplete)
 	meta := false
-	for key, value := range members(result) {
+	for key, value := range rawjson.Members(result) {
 		if key == "resultType" {
 			continue
 		}
 		out.WriteByte(',')
-		out.Write(quote(key))
+		out.Write(rawjson.Quote(key))
 		out.WriteByte(':')
 		if key == "_meta" {
 			meta, value = true, withInfo(value, info)
@@ -153,12 +155,12 @@ func modern(result, info []byte) []byte {
 
 // withInfo adds the server to a result's own _meta, unless it names one.
 func withInfo(meta, info []byte) []byte {
-	if member(meta, mcp.MetaKeyServerInfo) != nil {
+	if rawjson.Member(meta, mcp.MetaKeyServerInfo) != nil {
 		return meta
 	}
 	out := append([]byte(`{`), info...)
 	rest := meta[1:] // past the brace
-	if first := skipSpace(rest, 0); rest[first] != '}' {
+	if bytes.TrimLeft(rest, " \t\r\n")[0] != '}' {
 		out = append(out, ',')
 	}
 	return append(out, rest...)

@@ -10,9 +10,11 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // session is one client. Messages are read and answered in order by one goroutine; only calls of tools
@@ -69,11 +71,11 @@ func (s *session) line(ctx context.Context, line []byte) {
 	switch {
 	case !json.Valid(line):
 		putError(s.out, nil, parseError(line))
-	case kind(line) == '{':
+	case rawjson.Kind(line) == '{':
 		s.message(ctx, line, s.out)
 	case isBatch(line):
 		s.batch(ctx, line)
-	case kind(line) == 'n':
+	case rawjson.Kind(line) == 'n':
 		putError(s.out, nil, invalidRequest("a message is a JSON object"))
 	default:
 		putError(s.out, nil, parseError(line))
@@ -96,7 +98,7 @@ func (s *session) message(ctx context.Context, object []byte, to answers) {
 }
 
 func (s *session) cancelled(m message) {
-	id := member(m.params, "requestId")
+	id := rawjson.Member(m.params, "requestId")
 	s.calls.cancel(id)
 	s.cancelStream(id)
 }
@@ -110,7 +112,7 @@ func (s *session) request(ctx context.Context, m message, to answers) {
 			putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error"})
 		}
 	}()
-	if m.params != nil && kind(m.params) != '{' {
+	if m.params != nil && rawjson.Kind(m.params) != '{' {
 		putError(to, m.id, invalidParams("params must be an object"))
 		return
 	}
@@ -134,7 +136,7 @@ func (s *session) request(ctx context.Context, m message, to answers) {
 
 // list answers tools/list. There is one page, so no cursor is one of ours.
 func (s *session) list(m message, meta requestMeta, to answers) {
-	switch cursor, _ := unquote(member(m.params, "cursor")); {
+	switch cursor, _ := rawjson.Unquote(rawjson.Member(m.params, "cursor")); {
 	case cursor != "":
 		putError(to, m.id, invalidParams("unknown cursor"))
 	case meta.modern:
@@ -148,7 +150,7 @@ func (s *session) list(m message, meta requestMeta, to answers) {
 // regard to case and could read another method or id than was read here; the answer's id is the
 // client's own.
 func (s *session) delegate(ctx context.Context, m message, to answers) {
-	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":%s`, quote(m.method))
+	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":%s`, rawjson.Quote(m.method))
 	if m.params != nil {
 		request = fmt.Appendf(request, `,"params":%s`, m.params)
 	}
@@ -170,7 +172,7 @@ func (s *session) delegate(ctx context.Context, m message, to answers) {
 
 func (s *session) delegated(m message, result any, to answers) {
 	if r, ok := result.(mcp.InitializeResult); ok {
-		asked, _ := unquote(member(m.params, "protocolVersion"))
+		asked, _ := rawjson.Unquote(rawjson.Member(m.params, "protocolVersion"))
 		if len(s.g.legacy) == 0 {
 			putError(to, m.id, s.g.unsupported(asked))
 			return

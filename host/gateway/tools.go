@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 // Tool is what a client is told of a tool. Schemas and meta are JSON objects; their keys keep their
@@ -61,12 +63,12 @@ func newLists(tools []Tool, info []byte) (lists, error) {
 }
 
 func (t Tool) write(out *bytes.Buffer) error {
-	fmt.Fprintf(out, `{"name":%s`, quote(t.Name))
+	fmt.Fprintf(out, `{"name":%s`, rawjson.Quote(t.Name))
 	if t.Title != "" {
-		fmt.Fprintf(out, `,"title":%s`, quote(t.Title))
+		fmt.Fprintf(out, `,"title":%s`, rawjson.Quote(t.Title))
 	}
 	if t.Description != "" {
-		fmt.Fprintf(out, `,"description":%s`, quote(t.Description))
+		fmt.Fprintf(out, `,"description":%s`, rawjson.Quote(t.Description))
 	}
 	err := writeObject(out, "inputSchema", t.Input)
 	if t.Output != nil {
@@ -92,7 +94,7 @@ func (t Tool) write(out *bytes.Buffer) error {
 // writeObject appends a member whose value must be a JSON object, without white space.
 func writeObject(out *bytes.Buffer, name string, value json.RawMessage) error {
 	fmt.Fprintf(out, `,"%s":`, name)
-	if !json.Valid(value) || kind(value[skipSpace(value, 0):]) != '{' {
+	if !json.Valid(value) || rawjson.Kind(value) != '{' {
 		return fmt.Errorf("%s is not a JSON object", name)
 	}
 	return json.Compact(out, value)

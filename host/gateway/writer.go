@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -68,7 +69,7 @@ func putError(to answers, id []byte, err *abi.Error) {
 	}
 	parts := [][]byte{[]byte(`{"jsonrpc":"2.0","id":`), id,
 		[]byte(`,"error":{"code":`), strconv.AppendInt(nil, int64(err.Code), 10),
-		[]byte(`,"message":`), quote(err.Message)}
+		[]byte(`,"message":`), rawjson.Quote(err.Message)}
 	if json.Valid(err.Data) {
 		parts = append(parts, []byte(`,"data":`), oneLine(bytes.ToValidUTF8(err.Data, []byte("\uFFFD"))))
 	}
@@ -76,3 +77,17 @@ func putError(to answers, id []byte, err *abi.Error) {
 }
 
 var _ answers = (*writer)(nil)
+
+// oneLine is value without line breaks, which valid JSON has only between its tokens.
+func oneLine(value []byte) []byte {
+	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
+		return value
+	}
+	line := bytes.Clone(value)
+	for i, c := range line {
+		if c == '\n' || c == '\r' {
+			line[i] = ' '
+		}
+	}
+	return line
+}

@@ -15,6 +15,9 @@ type Notifier interface {
 	Notify(method string, params json.RawMessage) error
 }
 
+// methodMessage is the notification that carries a log message.
+const methodMessage = "notifications/message"
+
 type notifierKey struct{}
 
 // WithNotifier gives the operations of a call where to send notifications. Without one they are dropped.
@@ -36,8 +39,8 @@ var operations = map[string]operation{
 	abi.OpGitFindCommit: func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.git.FindCommit)
 	},
-	abi.OpNotify: func(_ *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, notify)
+	abi.OpNotify: func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.notify)
 	},
 }
 
@@ -50,9 +53,9 @@ func with[P, R any](ctx context.Context, params json.RawMessage, do func(context
 	return do(ctx, p)
 }
 
-func notify(ctx context.Context, n abi.Notification) (any, error) {
+func (b *Box) notify(ctx context.Context, n abi.Notification) (any, error) {
 	to, ok := ctx.Value(notifierKey{}).(Notifier)
-	if !ok {
+	if !ok || n.Method == methodMessage && !b.config.Messages {
 		return nil, nil
 	}
 	if err := to.Notify(n.Method, n.Params); err != nil {
@@ -85,7 +88,7 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 	}
 	do, ok := operations[r.Op]
 	if !ok {
-		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: "this host has no operation " + shown(r.Op)}
+		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host has no operation %q", bounded(r.Op))}
 	}
 	return do(b, ctx, r.Params)
 }

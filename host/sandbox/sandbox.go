@@ -34,6 +34,8 @@ type Config struct {
 	Plugin string
 	Grant  config.Grant
 	Places config.Places
+	// Messages lets log messages of calls through to the client; false: they are dropped.
+	Messages bool
 	// Zone is the local time zone as TZif data; empty means UTC.
 	Zone []byte
 	Log  hclog.Logger // nil: no log
@@ -130,11 +132,11 @@ func (b *Box) FS(fault func(error)) experimentalsys.FS {
 	tree, err := vfs.New(vfs.Config{
 		Mounts: b.mounts,
 		OnError: func(op, path string, err error) {
-			fault(fmt.Errorf("%s %s: %w", op, shown(path), err))
+			fault(fmt.Errorf("%s %q: %w", op, bounded(path), err))
 		},
 		Denied: func(op, path string) {
 			if denials.next() {
-				b.config.Log.Warn("denied", "op", op, "path", shown(path))
+				b.config.Log.Warn("denied", "op", op, "path", bounded(path))
 			}
 		},
 	})
@@ -160,14 +162,14 @@ func (d *denials) next() bool {
 	return d.n <= maxDenials
 }
 
-// shown is a path that may be a module's own words.
-func shown(path string) string {
+// bounded shortens a text that may be a module's own words.
+func bounded(text string) string {
 	const most = 300
-	path = strings.ToValidUTF8(path, "\uFFFD")
-	if len(path) > most {
-		path = path[:most] + "…"
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) > most {
+		text = text[:most] + "…"
 	}
-	return fmt.Sprintf("%q", path)
+	return text
 }
 
 // realPath resolves the links in a path of which the end need not exist.

@@ -3,13 +3,17 @@
 // envelope once more, and inside a module that scanning is most of what a small call costs.
 package scan
 
-import "errors"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
 
 // ErrNotObject is the error of Object for text that does not look like a JSON object.
 var ErrNotObject = errors.New("not a JSON object")
 
-// Object calls member for each member of the JSON object in text, in order. The key is without its
-// quotes but with its escapes; the value is a part of text. Only as much is checked as finding the
+// Object calls member for each member of the JSON object in text, in order: of a key given twice the
+// last counts. The key is without quotes and escapes, the value is a part of text. Only as much is checked as finding the
 // members takes: whoever decodes a value checks it.
 func Object(text []byte, member func(key, value []byte)) error {
 	i := space(text, 0)
@@ -25,7 +29,10 @@ func Object(text []byte, member func(key, value []byte)) error {
 		if keyEnd < 0 {
 			return ErrNotObject
 		}
-		key := text[i+1 : keyEnd-1]
+		key, ok := unescaped(text[i:keyEnd])
+		if !ok {
+			return ErrNotObject
+		}
 		i = space(text, keyEnd)
 		if i == len(text) || text[i] != ':' {
 			return ErrNotObject
@@ -49,6 +56,17 @@ func Object(text []byte, member func(key, value []byte)) error {
 		i = space(text, i+1)
 	}
 	return ErrNotObject
+}
+
+// unescaped is what a quoted key says. The host compares keys by what they say, too: one that it checked
+// must not be another one here.
+func unescaped(quoted []byte) ([]byte, bool) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1], true
+	}
+	var key string
+	err := json.Unmarshal(quoted, &key)
+	return []byte(key), err == nil
 }
 
 func space(text []byte, i int) int {

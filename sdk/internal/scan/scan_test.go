@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -22,7 +23,8 @@ func TestObject(t *testing.T) {
 		{"an empty object has no members", ` { } `, map[string]string{}},
 		{"values keep their bytes", `{"a":1e3,"b": "x, }" ,"c":[1,{"d":"]"}],"e":null}`,
 			map[string]string{"a": "1e3", "b": `"x, }"`, "c": `[1,{"d":"]"}]`, "e": "null"}},
-		{"an escaped quote does not end a string", `{"a":"\"\\","b\"":true}`, map[string]string{"a": `"\"\\"`, `b\"`: "true"}},
+		{"an escaped quote does not end a string", `{"a":"\"\\","b\"":true}`, map[string]string{"a": `"\"\\"`, `b"`: "true"}},
+		{"a key is what it says, and the last of two counts", `{"a":1,"\u0061":2}`, map[string]string{"a": "2"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,29 +55,18 @@ func FuzzObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := members(text)
 		var want map[string]json.RawMessage
-		if json.Unmarshal([]byte(text), &want) != nil || want == nil {
-			return
+		if !utf8.ValidString(text) || json.Unmarshal([]byte(text), &want) != nil || want == nil {
+			return // the host lets nothing else through
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
-		}
-		decoded := map[string]string{}
-		for key, value := range got {
-			var name string
-			if err := json.Unmarshal([]byte(`"`+key+`"`), &name); err != nil {
-				t.Fatalf("%s: key %q: %v", text, key, err)
-			}
-			if _, twice := decoded[name]; twice {
-				return // the same key spelled in two ways: which came last is lost here
-			}
-			decoded[name] = value
 		}
 		wantText := map[string]string{}
 		for key, value := range want {
 			wantText[key] = string(value)
 		}
-		if !maps.Equal(decoded, wantText) {
-			t.Fatalf("%s: got %v, want %v", text, decoded, wantText)
+		if !maps.Equal(got, wantText) {
+			t.Fatalf("%s: got %v, want %v", text, got, wantText)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package gateway
+package rawjson
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ func TestMembers(t *testing.T) {
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []pair
-			for key, value := range members([]byte(test.object)) {
+			for key, value := range Members([]byte(test.object)) {
 				got = append(got, pair{key, string(value)})
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -44,11 +44,11 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := map[string]string{}
-		for key, value := range members(data) {
+		for key, value := range Members(data) {
 			got[key] = string(value)
 		}
 		var list []string
-		for _, value := range elements(data) {
+		for _, value := range Elements(data) {
 			list = append(list, string(value))
 		}
 		if !json.Valid(data) || !utf8.Valid(data) {

@@ -1,4 +1,9 @@
-package gateway
+// Package rawjson walks JSON without decoding it: Members and Elements yield the parts of a value as they
+// stand, in one pass over the bytes where encoding/json takes three.
+//
+// What it walks has to be what json.Valid has accepted. Given anything else its functions stay inside the
+// slice and end, but mean nothing.
+package rawjson
 
 import (
 	"bytes"
@@ -6,13 +11,9 @@ import (
 	"iter"
 )
 
-// The functions below walk JSON that json.Valid has accepted, without decoding it: one pass over the
-// bytes where encoding/json takes three, and values keep their own bytes. Given anything else they
-// stay inside the slice and end, but mean nothing.
-
-// members yields an object's members in their order, keys without escapes and values as they stand.
+// Members yields an object's members in their order, keys without escapes and values as they stand.
 // Any other value has none.
-func members(object []byte) iter.Seq2[string, []byte] {
+func Members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		i := skipSpace(object, 0)
 		if i >= len(object) || object[i] != '{' {
@@ -24,7 +25,7 @@ func members(object []byte) iter.Seq2[string, []byte] {
 				return
 			}
 			end := stringEnd(object, i)
-			key, _ := unquote(object[i:end])
+			key, _ := Unquote(object[i:end])
 			i = skipSpace(object, skipSpace(object, end)+1) // past the colon
 			if i >= len(object) {
 				return
@@ -40,8 +41,8 @@ func members(object []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// elements yields an array's values as they stand. Any other value has none.
-func elements(array []byte) iter.Seq2[int, []byte] {
+// Elements yields an array's values as they stand. Any other value has none.
+func Elements(array []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		i := skipSpace(array, 0)
 		if i >= len(array) || array[i] != '[' {
@@ -124,13 +125,14 @@ func stringEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// kind tells values apart by their first byte: '{', '[', '"', 't' (both truth values), '0' (a number),
+// Kind tells values apart by their first byte that is not white space: '{', '[', '"', 't' (both truth values), '0' (a number),
 // 'n' (null), or 0 if there is no value.
-func kind(value []byte) byte {
-	if len(value) == 0 {
+func Kind(value []byte) byte {
+	i := skipSpace(value, 0)
+	if i >= len(value) {
 		return 0
 	}
-	switch c := value[0]; c {
+	switch c := value[i]; c {
 	case 't', 'f':
 		return 't'
 	case '{', '[', '"', 'n':
@@ -139,9 +141,9 @@ func kind(value []byte) byte {
 	return '0'
 }
 
-// unquote is the text of a JSON string; false if value is none.
-func unquote(value []byte) (string, bool) {
-	if kind(value) != '"' || len(value) < 2 {
+// Unquote is the text of a JSON string; false if value is none.
+func Unquote(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
 	if bytes.IndexByte(value, '\\') < 0 {
@@ -152,8 +154,8 @@ func unquote(value []byte) (string, bool) {
 	return text, err == nil
 }
 
-// quote is text as a JSON string, with < > & as they are.
-func quote(text string) []byte {
+// Quote is text as a JSON string, with < > & as they are.
+func Quote(text string) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -161,16 +163,12 @@ func quote(text string) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// oneLine is value without line breaks, which valid JSON has only between its tokens.
-func oneLine(value []byte) []byte {
-	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
-		return value
-	}
-	line := bytes.Clone(value)
-	for i, c := range line {
-		if c == '\n' || c == '\r' {
-			line[i] = ' '
+// Member is the value of an object's key, the last where it is given twice; nil if there is none.
+func Member(object []byte, name string) (value []byte) {
+	for key, v := range Members(object) {
+		if key == name {
+			value = v
 		}
 	}
-	return line
+	return value
 }

@@ -1,0 +1,98 @@
+// Package flat decodes small JSON objects into structs of plain fields: what most tools take as arguments.
+// It knows no more than that, and says so: what it cannot decode is left to encoding/json, which inside a
+// module takes longer for such an object than all the rest of a small call.
+package flat
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/scan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
+)
+
+// Decoder decodes into one struct type. Its nil value decodes nothing.
+type Decoder struct {
+	fields map[string]field
+}
+
+type field struct {
+	index int
+	kind  reflect.Kind
+}
+
+// For makes the decoder of a struct type; nil if a field is of a kind that it does not know, or is
+// embedded or tagged with more than a name and omitempty.
+func For(t reflect.Type) *Decoder {
+	if t.Kind() != reflect.Struct || t.NumField() > 64 || reflect.PointerTo(t).Implements(unmarshaler) {
+		return nil
+	}
+	d := &Decoder{fields: map[string]field{}}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case !f.IsExported() || f.Anonymous || name == "-" || options != "" && options != "omitempty":
+			return nil
+		case name == "":
+			name = f.Name
+		}
+		if _, twice := d.fields[name]; twice || !known(f.Type) {
+			return nil
+		}
+		d.fields[name] = field{i, f.Type.Kind()}
+	}
+	return d
+}
+
+var unmarshaler = reflect.TypeFor[interface{ UnmarshalJSON([]byte) error }]()
+
+// known tells whether values of t are decoded here. Named types may have methods of their own that
+// encoding/json would call.
+func known(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
+		return t.PkgPath() == ""
+	}
+	return false
+}
+
+// Decode sets the fields of the struct that v points to, as encoding/json would. It returns false where
+// it cannot tell; v may then be half set. object has to be valid JSON.
+func (d *Decoder) Decode(object []byte, v reflect.Value) bool {
+	if d == nil {
+		return false
+	}
+	decoded := true
+	err := scan.Object(object, func(key, value []byte) {
+		f, ok := d.fields[string(key)]
+		decoded = decoded && ok && set(v.Elem().Field(f.index), f.kind, value)
+	})
+	return err == nil && decoded
+}
+
+func set(v reflect.Value, kind reflect.Kind, value []byte) bool {
+	if string(value) == "null" {
+		return true
+	}
+	switch kind {
+	case reflect.String:
+		s, ok := text.Unquote(value)
+		v.SetString(s)
+		return ok
+	case reflect.Bool:
+		v.SetBool(string(value) == "true")
+		return value[0] == 't' || value[0] == 'f'
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(string(value), 64)
+		v.SetFloat(n)
+		return err == nil && number(value)
+	}
+	n, err := strconv.ParseInt(string(value), 10, v.Type().Bits())
+	v.SetInt(n)
+	return err == nil && number(value)
+}
+
+// number tells a JSON number from other texts that strconv takes.
+func number(value []byte) bool { return value[0] == '-' || value[0] >= '0' && value[0] <= '9' }

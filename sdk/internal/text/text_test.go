@@ -1,0 +1,58 @@
+package text_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
+)
+
+// encoded is what encoding/json makes of s.
+func encoded(t *testing.T, s string) string {
+	t.Helper()
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		t.Fatal(err)
+	}
+	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
+}
+
+func FuzzStringsAreThoseOfEncodingJSON(f *testing.F) {
+	for _, s := range []string{"", "plain", `a "quote" and a \`, "<b>&", "tab\tline\r\n\b\f\x00\x1f\x7f", "ü 漢 😀", "\u2028\u2029\ufffd", "bad \xff\xc3", "\xed\xa0\x80"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := string(text.Append([]byte("x"), s))[1:]
+		if want := encoded(t, s); got != want {
+			t.Errorf("%q: got %s, want %s", s, got, want)
+		}
+		var want string
+		if err := json.Unmarshal([]byte(got), &want); err != nil {
+			t.Fatal(err)
+		}
+		if back, ok := text.Unquote([]byte(got)); !ok || back != want {
+			t.Errorf("%s: read as %q", got, back)
+		}
+	})
+}
+
+func FuzzUnquoteTakesWhatEncodingJSONTakes(f *testing.F) {
+	for _, raw := range []string{`"a"`, `"`, `""`, `"\u00fc"`, `"a" `, `"a"b"`, `1`, `"\q"`, "\"\xff\"", "\"\n\""} {
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var want string
+		err := json.Unmarshal(raw, &want)
+		got, ok := text.Unquote(raw)
+		if ok && (err != nil || got != want) {
+			t.Errorf("%q: got %q, want %q, %v", raw, got, want, err)
+		}
+		trimmed := bytes.TrimSpace(raw)
+		if !ok && err == nil && len(trimmed) == len(raw) && raw[0] == '"' {
+			t.Errorf("%q: refused, want %q", raw, want)
+		}
+	})
+}
