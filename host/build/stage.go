@@ -1,0 +1,203 @@
+package build
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+)
+
+const (
+	// maxModule bounds a module's file, in bytes; the engine reads no larger one.
+	maxModule = 64 << 20
+	// abandoned is the age at which a staging folder belongs to a build that was killed.
+	abandoned = 24 * time.Hour
+)
+
+// stage is a folder beside the place that a plugin is built to, on the same file system. Its name begins
+// with a dot, which no search for plugins looks at, and no plugin's name holds the second dot.
+type stage struct {
+	dir    string
+	plugin string // the finished folder in it
+	keep   bool   // it holds something that must not be lost
+	log    hclog.Logger
+}
+
+func newStage(out, name string, log hclog.Logger) (*stage, error) {
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	prefix := "." + name + ".staged-"
+	sweep(out, prefix, log)
+	dir, err := os.MkdirTemp(out, prefix)
+	if err == nil {
+		// The commands that fill it run elsewhere.
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	st := &stage{dir: dir, plugin: filepath.Join(dir, "plugin"), log: log}
+	// The temporary folder is the user's alone, the finished one is for whom the umask lets.
+	if err := os.Mkdir(st.plugin, 0o777); err != nil {
+		st.close()
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	return st, nil
+}
+
+// sweep removes what killed builds of the same plugin left behind.
+func sweep(out, prefix string, log hclog.Logger) {
+	entries, err := os.ReadDir(out)
+	if err != nil {
+		log.Warn("look for leftovers of earlier builds", "error", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) < abandoned {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(out, e.Name())); err != nil {
+			log.Warn("remove what an earlier build left behind", "error", err)
+		}
+	}
+}
+
+func (st *stage) close() {
+	if st.keep {
+		return
+	}
+	err := os.RemoveAll(st.dir)
+	// The processes of a cancelled build may take a moment to die, and write until then.
+	for tries := 20; err != nil && tries > 0; tries-- {
+		time.Sleep(10 * time.Millisecond)
+		err = os.RemoveAll(st.dir)
+	}
+	if err != nil {
+		st.log.Warn("remove the staging folder", "error", err)
+	}
+}
+
+// file is a path for the build's own use.
+func (st *stage) file(name string) string { return filepath.Join(st.dir, name) }
+
+// addModule copies the module to where the manifest says that it is.
+func (st *stage) addModule(s *source, module io.Reader) (sum string, size int64, err error) {
+	hash := sha256.New()
+	size, err = st.add(s.m.Module.File, io.TeeReader(io.LimitReader(module, maxModule+1), hash))
+	if err != nil {
+		return "", 0, err
+	}
+	if size > maxModule {
+		return "", 0, tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module is larger than the %d MiB that a host runs", maxModule>>20), "")}
+	}
+	return hex.EncodeToString(hash.Sum(nil)), size, nil
+}
+
+// addTexts adds the manifest, with the module's digest, and what a person reads.
+func (st *stage) addTexts(s *source, sum string) error {
+	filled, err := tomlfile.SetString(s.data, "module", "sha256", sum)
+	if err != nil {
+		return tomlfile.Problems{s.problem("module", "sha256", fmt.Sprintf("cannot be filled in: %v", err), "write [module] more plainly")}
+	}
+	if _, err := st.add(manifest.FileName, bytes.NewReader(filled)); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(s.m.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !isText(e.Name()) || e.Name() == s.m.Module.File {
+			continue
+		}
+		text, err := tomlfile.ReadFile(filepath.Join(s.m.Dir, e.Name()))
+		if err != nil {
+			return tomlfile.Problems{{File: filepath.Join(s.dir, e.Name()), What: err.Error()}}
+		}
+		if _, err := st.add(e.Name(), bytes.NewReader(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isText tells whether a built plugin has a file of that name beside manifest and module.
+func isText(name string) bool { return name == "README.md" || strings.HasPrefix(name, "LICENSE") }
+
+// add writes a file of the finished folder, which must not have it yet.
+func (st *stage) add(name string, from io.Reader) (size int64, err error) {
+	path := filepath.Join(st.plugin, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return 0, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	size, err = io.Copy(f, from)
+	return size, errors.Join(err, f.Close())
+}
+
+// replace puts the finished folder in the place of target, which may be there or not.
+func (st *stage) replace(s *source, target string) error {
+	return st.locked(func() error {
+		if err := s.mayReplace(target).Err(); err != nil {
+			return err
+		}
+		old := st.file("old")
+		err := os.Rename(target, old)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		moved := err == nil
+		if err = os.Rename(st.plugin, target); err == nil || !moved {
+			return err
+		}
+		if back := os.Rename(old, target); back != nil {
+			st.keep = true
+			return fmt.Errorf("%w; the plugin that was there is now in %s: %w", err, old, back)
+		}
+		return err
+	})
+}
+
+// locked keeps builds into the same folder from replacing a plugin while another looks at it or replaces
+// it. The kernel ends the lock with the process. A file system without such locks does without.
+func (st *stage) locked(do func() error) error {
+	out, err := os.Open(filepath.Dir(st.dir))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	for {
+		if err = syscall.Flock(int(out.Fd()), syscall.LOCK_EX); err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		st.log.Warn("the output folder cannot be locked: build into it once at a time", "error", err)
+	}
+	return do()
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
