@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// readArguments puts a call's arguments together: given is empty, or one JSON object or "-"; pairs are
+// name=value, and win.
+func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessage) (json.RawMessage, error) {
+	raw := []byte("{}")
+	if len(given) > 0 {
+		raw = []byte(given[0])
+		if given[0] == "-" {
+			var err error
+			if raw, err = io.ReadAll(io.LimitReader(stdin, maxArguments+1)); err != nil {
+				return nil, fmt.Errorf("read arguments from stdin: %w", err)
+			}
+			if len(raw) > maxArguments {
+				return nil, fmt.Errorf("arguments from stdin are longer than %d MiB", maxArguments>>20)
+			}
+		}
+	}
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(raw, &object)
+	if err == nil && object == nil {
+		err = errors.New("this is null")
+	}
+	if err != nil {
+		return nil, fmt.Errorf(`arguments have to be one JSON object, such as '{"id": "a"}': %w`, err)
+	}
+	if len(pairs) == 0 {
+		return bytes.TrimSpace(raw), nil
+	}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--arg %s: write name=value", pair)
+		}
+		encoded, err := asTyped(name, value, schema)
+		if err != nil {
+			return nil, err
+		}
+		object[name] = encoded
+	}
+	return json.Marshal(object)
+}
+
+// asTyped encodes a value as the schema's property of that name has it: as a string where a string will
+// do, else as JSON.
+func asTyped(name, value string, schema json.RawMessage) (json.RawMessage, error) {
+	types := propertyTypes(name, schema)
+	if len(types) > 0 && !slices.Contains(types, "string") {
+		if !json.Valid([]byte(value)) {
+			return nil, fmt.Errorf("--arg %s: %q is not JSON, and the tool wants %s", name, value, strings.Join(types, " or "))
+		}
+		return json.RawMessage(value), nil
+	}
+	return json.Marshal(value)
+}
+
+// propertyTypes are the types that a property may have; empty if the schema does not say, or has no such
+// property.
+func propertyTypes(name string, schema json.RawMessage) []string {
+	var s struct {
+		Properties map[string]struct {
+			Type json.RawMessage `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	var one string
+	var several []string
+	if json.Unmarshal(s.Properties[name].Type, &one) == nil {
+		return []string{one}
+	}
+	_ = json.Unmarshal(s.Properties[name].Type, &several)
+	return several
+}

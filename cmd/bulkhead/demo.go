@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/cmd/bulkhead/demo"
+)
+
+func newDemo() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Build the plugins of a checkout and show them at work",
+		Long: `Build the plugins of the checkout around the working directory, start this program
+as an MCP server on a small project in a temporary folder, talk to it as a client
+would, and compare every answer with what it should be.
+
+Building reports its progress on stderr; the conversation is printed on stdout.`,
+		Example: `  go run ./cmd/bulkhead demo`,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return demo.Run(c.Context(), c.OutOrStdout(), os.Stderr)
+		},
+	}
+}

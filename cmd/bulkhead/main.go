@@ -1,0 +1,123 @@
+// Command bulkhead serves tools that run as sandboxed WebAssembly modules to MCP clients.
+//
+// Each command is a file of this folder that maps flags to a call of package host (or host/build) and
+// prints what comes back. Standard output belongs to results, and while serving to the protocol; logs and
+// progress go to standard error.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitTool  = 1 // the tool answered with an error
+	exitUsage = 2 // wrong usage: flags, arguments, config, or a plugin that cannot be used as it is
+	exitHost  = 3 // the host failed
+)
+
+func main() {
+	// A client that is gone is an error of the next write, which ends calls in order; the signal would
+	// end the process in the middle of them.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// run executes one command line.
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	return report(root.ExecuteContext(ctx))
+}
+
+// silent is an exit code whose reason has been printed already.
+type silent int
+
+func (s silent) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
+
+// report prints an error and chooses the exit code.
+func report(err error) int {
+	var code silent
+	var usage *host.UsageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "bulkhead: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(os.Stderr, "bulkhead: %v\n", err)
+	return exitHost
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bulkhead",
+		Short: "Serve sandboxed tools to MCP clients",
+		Long: `Bulkhead is an MCP host. It loads tools as sandboxed WebAssembly modules, each
+described by a manifest, and offers them to an MCP client as one server.
+
+A plugin gets what its manifest asks for as far as you grant it, and nothing else.
+
+Exit codes: 0 success; 1 a tool answered with an error; 2 wrong usage, or a plugin or
+config with faults; 3 the host failed.`,
+		Example: `  bulkhead demo                                   # see it work, in a checkout
+  bulkhead plugin build plugins/chant             # compile a plugin to dist/plugins/chant
+  bulkhead tools                                  # what would be offered
+  bulkhead call chant_spec_list --arg limit=5     # one call
+  bulkhead serve --plugin chant                   # an MCP server on stdin and stdout`,
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetVersionTemplate("bulkhead {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(newServe(), newTools(), newCall(), newPlugin(), newDemo())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
+	})
+	asUsage(root)
+	return root
+}
+
+// asUsage makes wrong arguments of every command wrong usage.
+func asUsage(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		asUsage(sub)
+	}
+}
+
+// version is that of the module when it was installed by version, and otherwise says so.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "0.0.0-dev"
+}

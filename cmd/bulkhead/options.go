@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+)
+
+// options are the flags of the commands that open a host.
+type options struct {
+	host.Options
+	env      []string
+	logLevel string
+	logJSON  bool
+}
+
+var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
+
+// add gives c the flags. level is what is logged by default.
+func (o *options) add(c *cobra.Command, level string) {
+	f := c.Flags()
+	f.StringVar(&o.ConfigFile, "config", "", "config `file` (default: ./bulkhead.toml if it is there)")
+	f.StringVar(&o.Project, "project", "", "`folder` that ${project} stands for (default: $BULKHEAD_PROJECT, else the\nrepository around the working directory, else the working directory;\nnever / or the home folder)")
+	f.StringVar(&o.PluginsDir, "plugins", "", "`folder` of plugins, used where there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins)")
+	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all that are found)")
+	f.BoolVar(&o.AllowWrite, "allow-write", false, "offer the write tools of plugins that wait for this word")
+	f.StringArrayVar(&o.env, "env", nil, "grant a variable to the plugins that ask for it: `NAME=VALUE`, or NAME for the\nvalue that it has here; repeatable")
+	f.StringVar(&o.logLevel, "log-level", level, "what is logged to stderr: "+strings.Join(logLevels, ", "))
+	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON, one object a line")
+	must(c.MarkFlagFilename("config", "toml"))
+	must(c.MarkFlagDirname("project"))
+	must(c.MarkFlagDirname("plugins"))
+	must(c.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp)))
+	must(c.RegisterFlagCompletionFunc("plugin", o.completePlugins))
+}
+
+// open makes the host that the flags describe.
+func (o *options) open() (*host.Host, error) {
+	log, err := o.log()
+	if err != nil {
+		return nil, err
+	}
+	opened := o.Options
+	opened.Log, opened.Version = log, version()
+	if opened.Env, err = parseEnv(o.env); err != nil {
+		return nil, err
+	}
+	return host.Open(opened)
+}
+
+func (o *options) log() (hclog.Logger, error) {
+	level := hclog.LevelFromString(o.logLevel)
+	if level == hclog.NoLevel {
+		return nil, usage("--log-level: %q is not one of %s", o.logLevel, strings.Join(logLevels, ", "))
+	}
+	return hclog.New(&hclog.LoggerOptions{Name: "bulkhead", Level: level, Output: os.Stderr, JSONFormat: o.logJSON}), nil
+}
+
+// parseEnv reads NAME=VALUE and NAME. No error holds a value: they are often secret.
+func parseEnv(pairs []string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, pair := range pairs {
+		name, value, given := strings.Cut(pair, "=")
+		if name == "" {
+			return nil, usage("--env: a variable's name is missing: write NAME=VALUE")
+		}
+		if !given {
+			var set bool
+			if value, set = os.LookupEnv(name); !set {
+				return nil, usage("--env: %s is not set here: write %s=VALUE", name, name)
+			}
+		}
+		if _, twice := env[name]; twice {
+			return nil, usage("--env: %s is given twice", name)
+		}
+		env[name] = value
+	}
+	return env, nil
+}
+
+// completePlugins offers the names of the plugins that the other flags find.
+func (o *options) completePlugins(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	o.logLevel, o.Plugins = "off", nil
+	var names []string
+	if h, err := o.open(); err == nil {
+		for _, p := range h.Plugins() {
+			names = append(names, cobra.CompletionWithDesc(p.Name, p.Description))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func usage(format string, args ...any) error {
+	return &host.UsageError{Err: fmt.Errorf(format, args...)}
+}
+
+// must reports a fault of this program's own.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

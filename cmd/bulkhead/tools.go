@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+)
+
+func newTools() *cobra.Command {
+	var o options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "tools [flags]",
+		Short: "List the tools that would be offered, and why others are not",
+		Example: `  bulkhead tools
+  bulkhead tools --plugin chant --json
+  bulkhead tools --config team.toml --allow-write`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			h, err := o.open()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), map[string]any{"plugins": h.Plugins()})
+			}
+			return printTools(c.OutOrStdout(), h.Plugins())
+		},
+	}
+	// What the log would say is in the list.
+	o.add(c, "off")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"dir\", \"problem\", \"tools\": […]}]}")
+	return c
+}
+
+func printTools(w io.Writer, plugins []host.PluginInfo) error {
+	for i, p := range plugins {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s  %s\n", strings.TrimSpace(p.Name+" "+p.Version), p.Dir)
+		if p.Problem != "" {
+			fmt.Fprintf(w, "  left out, with its %d tools: %s\n", len(p.Tools), indented(p.Problem))
+		}
+		for _, warning := range p.Warnings {
+			fmt.Fprintf(w, "  warning: %s\n", indented(warning.String()))
+		}
+		if p.Problem != "" {
+			continue
+		}
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, t := range p.Tools {
+			note := firstLine(t.Description)
+			if !t.Offered {
+				note = "not offered: " + t.Why
+			}
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", t.Name, t.Access, note)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indented keeps further lines under the first.
+func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
