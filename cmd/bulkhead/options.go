@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -45,6 +46,9 @@ func (o *options) open() (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Reading manifests leaves much garbage on a heap that is still small: with the usual setting the
+	// collector takes a quarter of the time that 50 plugins take to start.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	opened := o.Options
 	opened.Log, opened.Version = log, version()
 	if opened.Env, err = parseEnv(o.env); err != nil {

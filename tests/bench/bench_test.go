@@ -1,0 +1,240 @@
+// Package bench measures what Bulkhead costs against a native server on mcp-go: both are started in the
+// same run on the same machine, in turns, and the ratio of their medians is what counts (x-native).
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host/build"
+	"github.com/bulkhead-mcp/bulkhead/tests/bench/sample"
+)
+
+// binaries are built once: the host, the native server, and the folder of the echo plugin.
+type binaries struct{ host, native, echo, dir string }
+
+func build1(b *testing.B) binaries {
+	b.Helper()
+	dir := b.TempDir()
+	s := binaries{host: filepath.Join(dir, "bulkhead"), native: filepath.Join(dir, "native"), dir: dir}
+	for out, pkg := range map[string]string{s.host: "../../cmd/bulkhead", s.native: "./testdata/native"} {
+		if text, err := exec.Command("go", "build", "-o", out, pkg).CombinedOutput(); err != nil {
+			b.Fatalf("build %s: %v\n%s", pkg, err, text)
+		}
+	}
+	r, err := build.Build(context.Background(), "testdata/echo", build.Options{Out: filepath.Join(dir, "echo")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.echo = filepath.Dir(r.Dir)
+	return s
+}
+
+// server is a running MCP server.
+type server struct {
+	b     *testing.B
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Reader
+}
+
+func start(b *testing.B, dir, program string, args ...string) *server {
+	b.Helper()
+	s := &server{b: b, cmd: exec.Command(program, args...)}
+	s.cmd.Dir = dir
+	s.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(os.TempDir(), "bulkhead-bench-cache"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+	in, err := s.cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.in, s.lines = in, bufio.NewReaderSize(out, 1<<20)
+	if err := s.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func (s *server) send(message string) {
+	s.b.Helper()
+	if _, err := io.WriteString(s.in, message+"\n"); err != nil {
+		s.b.Fatal(err)
+	}
+}
+
+func (s *server) receive() []byte {
+	s.b.Helper()
+	line, err := s.lines.ReadBytes('\n')
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	return line
+}
+
+func (s *server) ask(message string) []byte {
+	s.b.Helper()
+	s.send(message)
+	return s.receive()
+}
+
+func (s *server) stop() {
+	s.b.Helper()
+	if err := s.in.Close(); err != nil {
+		s.b.Error(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		s.b.Error(err)
+	}
+}
+
+const (
+	initialize  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`
+	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	list        = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+)
+
+// echo is a call of the tool echo.
+func echo(id int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello there"}}}`, id)
+}
+
+// greet opens a session and returns the answer to tools/list.
+func (s *server) greet() []byte {
+	s.b.Helper()
+	s.ask(initialize)
+	s.send(initialized)
+	return s.ask(list)
+}
+
+// ratio reports the medians and what Bulkhead takes of the native server's time.
+func ratio(b *testing.B, host, native []time.Duration, each int) {
+	b.Helper()
+	median := func(times []time.Duration) float64 {
+		slices.Sort(times)
+		return float64(times[len(times)/2].Nanoseconds()) / float64(each) / 1000
+	}
+	h, n := median(host), median(native)
+	b.ReportMetric(h, "host-µs")
+	b.ReportMetric(n, "native-µs")
+	b.ReportMetric(h/n, "x-native")
+	b.ReportMetric(0, "ns/op") // of both together: says nothing
+}
+
+// BenchmarkStart measures from the start of the process to the first answer of tools/list.
+func BenchmarkStart(b *testing.B) {
+	s := build1(b)
+	for _, plugins := range []int{1, 10, 50} {
+		b.Run(fmt.Sprintf("%dplugins", plugins), func(b *testing.B) {
+			dir := b.TempDir()
+			for p := range plugins {
+				folder := filepath.Join(dir, "plugins", fmt.Sprintf("sample%d", p))
+				if err := os.MkdirAll(folder, 0o755); err != nil {
+					b.Fatal(err)
+				}
+				write(b, filepath.Join(folder, "plugin.toml"), sample.Manifest(p))
+				write(b, filepath.Join(folder, "sample.wasm"), "no module: listing must not read it")
+			}
+			project := filepath.Join(dir, "project")
+			if err := os.Mkdir(project, 0o755); err != nil {
+				b.Fatal(err)
+			}
+			commands := [2][]string{
+				{s.host, "serve", "--plugins", filepath.Join(dir, "plugins"), "--project", project},
+				{s.native, fmt.Sprint(plugins)},
+			}
+			var times [2][]time.Duration
+			for b.Loop() {
+				for i, command := range commands {
+					began := time.Now()
+					p := start(b, project, command[0], command[1:]...)
+					answer := p.greet()
+					times[i] = append(times[i], time.Since(began))
+					if got := strings.Count(string(answer), `"inputSchema"`); got != plugins*sample.Tools {
+						b.Fatalf("%s lists %d tools", command[0], got)
+					}
+					p.stop()
+				}
+			}
+			ratio(b, times[0], times[1], 1)
+		})
+	}
+}
+
+func write(b *testing.B, file, text string) {
+	b.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// batch is how many calls are timed together.
+const batch = 200
+
+// BenchmarkCall measures calls of a tool that answers with what it was given: one after the other, and
+// with all of a batch on their way at once.
+func BenchmarkCall(b *testing.B) {
+	s := build1(b)
+	var calls []string
+	for id := range batch {
+		calls = append(calls, echo(id))
+	}
+	together := strings.Join(calls, "\n")
+	ways := map[string]func(p *server){
+		"one_at_a_time": func(p *server) {
+			for _, call := range calls {
+				p.checkEcho(p.ask(call))
+			}
+		},
+		"pipelined": func(p *server) {
+			go p.send(together)
+			for range calls {
+				p.checkEcho(p.receive())
+			}
+		},
+	}
+	for _, way := range []string{"one_at_a_time", "pipelined"} {
+		b.Run(way, func(b *testing.B) {
+			servers := [2]*server{
+				start(b, s.dir, s.host, "serve", "--plugins", s.echo, "--project", s.dir),
+				start(b, s.dir, s.native),
+			}
+			for _, p := range servers {
+				p.greet()
+				ways[way](p)
+			}
+			var times [2][]time.Duration
+			for b.Loop() {
+				for i, p := range servers {
+					began := time.Now()
+					ways[way](p)
+					times[i] = append(times[i], time.Since(began))
+				}
+			}
+			for _, p := range servers {
+				p.stop()
+			}
+			ratio(b, times[0], times[1], batch)
+		})
+	}
+}
+
+// checkEcho makes sure that what is measured is the work.
+func (s *server) checkEcho(line []byte) {
+	s.b.Helper()
+	if !bytes.Contains(line, []byte(`"result":{"content":[{"type":"text","text":"hello there"}]`)) {
+		s.b.Fatalf("got %s", line)
+	}
+}

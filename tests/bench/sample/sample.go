@@ -1,0 +1,56 @@
+// Package sample describes the plugins that a start is measured with, in the size of a real one. The
+// benchmark writes them as manifests, and the native server has the same tools compiled in.
+package sample
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Tools is how many each plugin has.
+const Tools = 14
+
+// Description and Schema are those of every tool.
+const (
+	Description = "List the entries of the current project that have a status, newest first"
+	Schema      = `{"type":"object","properties":{"status":{"type":"string","description":"Filter by status (pending, in_progress, completed, failed)"},"limit":{"type":"integer","description":"Maximum number of entries to return (default: 50)"}},"required":["status"]}`
+)
+
+// Name is a tool's name.
+func Name(plugin, tool int) string { return fmt.Sprintf("sample%d_tool%d", plugin, tool) }
+
+// Manifest is a plugin's.
+func Manifest(plugin int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `manifest = 1
+
+[plugin]
+name        = "sample%d"
+version     = "1.0.0"
+description = "One of the plugins that a start is measured with."
+
+[module]
+file = "sample.wasm"
+
+[[capabilities.fs]]
+path   = "${project}"
+access = "rw"
+why    = "reads and writes the entries"
+`, plugin)
+	for tool := range Tools {
+		fmt.Fprintf(&b, `
+[[tools]]
+name        = %q
+description = %q
+access      = "read"
+[tools.input]
+type = "object"
+properties.status.type = "string"
+properties.status.description = "Filter by status (pending, in_progress, completed, failed)"
+properties.limit.type = "integer"
+properties.limit.description = "Maximum number of entries to return (default: 50)"
+required = ["status"]
+`, Name(plugin, tool), Description)
+	}
+	return b.String()
+}

@@ -1,0 +1,164 @@
+package tests
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/bulkhead-mcp/bulkhead"
+
+// packages lists the repository's packages and what each imports, tests left out.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "../...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		all[strings.TrimPrefix(fields[0], module+"/")] = fields[1:]
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d packages are listed", len(all))
+	}
+	return all
+}
+
+// arrows says what the packages of each part may import of this repository. The longest matching part
+// counts; "x/..." stands for x and what is below it.
+var arrows = map[string][]string{
+	"cmd":              {"cmd/...", "host", "host/build", "host/manifest", "host/tomlfile"},
+	"host":             {"host/config", "host/engine", "host/gateway", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/git", "host/schema", "host/tomlfile", "sdk/abi"},
+	"host/build":       {"host/engine", "host/manifest", "host/tomlfile", "sdk/abi"},
+	"host/config":      {"host/manifest", "host/tomlfile"},
+	"host/engine":      {"sdk/abi"},
+	"host/gateway":     {"host/rawjson", "sdk/abi"},
+	"host/manifest":    {"host/schema", "host/tomlfile"},
+	"host/rawjson":     {},
+	"host/sandbox":     {"host/config", "host/manifest", "host/sandbox/...", "sdk/abi"},
+	"host/sandbox/git": {"host/config", "sdk/abi"},
+	"host/sandbox/vfs": {},
+	"host/schema":      {},
+	"host/tomlfile":    {},
+	"plugins/chant":    {"plugins/chant/...", "sdk/..."},
+	"sdk":              {"sdk/..."},
+	"sdk/abi":          {},
+	"sdk/internal":     {"sdk/abi", "sdk/internal/..."},
+	"tests":            {"tests/...", "host/build", "sdk"},
+}
+
+func TestArrowsBetweenPackagesPointOneWay(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		part := longest(pkg)
+		if part == "" {
+			t.Errorf("%s belongs to no part: add it to arrows", pkg)
+			continue
+		}
+		for _, path := range imports {
+			target, own := strings.CutPrefix(path, module+"/")
+			if own && target != pkg && !slices.ContainsFunc(arrows[part], func(allowed string) bool { return matches(allowed, target) }) {
+				t.Errorf("%s imports %s", pkg, target)
+			}
+		}
+	}
+}
+
+func longest(pkg string) string {
+	found := ""
+	for part := range arrows {
+		if matches(part+"/...", pkg) && len(part) > len(found) {
+			found = part
+		}
+	}
+	return found
+}
+
+func matches(pattern, pkg string) bool {
+	if below, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == below || strings.HasPrefix(pkg, below+"/")
+	}
+	return pkg == pattern
+}
+
+// owners are the only packages that may import a library: one place to change when it changes.
+var owners = map[string][]string{
+	"github.com/BurntSushi/toml":             {"host/tomlfile", "sdk/sdktest"},
+	"github.com/pelletier/go-toml":           {"host/tomlfile"},
+	"github.com/tetratelabs/wazero":          {"host/engine", "host/sandbox"},
+	"github.com/mark3labs/mcp-go":            {"host/gateway", "cmd/bulkhead/demo", "tests"},
+	"github.com/go-git/go-git":               {"host/sandbox/git"},
+	"github.com/santhosh-tekuri/jsonschema":  {"host/schema", "sdk/sdktest"},
+	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
+	"go.yaml.in/yaml":                        {"plugins/chant"},
+	"github.com/modelcontextprotocol/go-sdk": {"tests"},
+}
+
+func TestEveryLibraryHasOneOwner(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		for _, path := range imports {
+			for library, allowed := range owners {
+				if strings.HasPrefix(path, library) && !slices.ContainsFunc(allowed, func(owner string) bool { return matches(owner+"/...", pkg) }) {
+					t.Errorf("%s imports %s, which belongs to %s", pkg, path, strings.Join(allowed, ", "))
+				}
+			}
+		}
+	}
+}
+
+func TestDomainPackagesKnowNeitherSDKNorUnsafe(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		name, sub, _ := strings.Cut(strings.TrimPrefix(pkg, "plugins/"), "/")
+		if !strings.HasPrefix(pkg, "plugins/") || sub == "" || sub == "tools" {
+			continue
+		}
+		for _, path := range imports {
+			if path == "unsafe" || strings.HasPrefix(path, module+"/sdk") {
+				t.Errorf("%s of plugin %s imports %s", sub, name, path)
+			}
+		}
+	}
+}
+
+// TestNothingInHostPrints: standard output belongs to the protocol.
+func TestNothingInHostPrints(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir("../host", func(file string, item fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata") {
+			return err
+		}
+		files++
+		set := token.NewFileSet()
+		parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			from, ok := s.X.(*ast.Ident)
+			printing := ok && (from.Name == "fmt" && slices.Contains([]string{"Print", "Printf", "Println"}, s.Sel.Name) ||
+				from.Name == "os" && s.Sel.Name == "Stdout")
+			if printing {
+				t.Errorf("%s uses %s.%s", set.Position(s.Pos()), from.Name, s.Sel.Name)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files == 0 {
+		t.Fatal("no file was read")
+	}
+}

@@ -1,0 +1,63 @@
+// Package tests holds what crosses packages: the built program driven as a user or a client would, and rules
+// that the whole repository keeps. Everything here runs against the binary and the modules that TestMain
+// builds once.
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/build"
+)
+
+// built is what the tests run.
+var built struct {
+	program string // path of the bulkhead binary
+	plugins string // folder with the plugins chant and hello, built
+	cache   string // value of XDG_CACHE_HOME in which their code is compiled
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "bulkhead-tests-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err == nil {
+		err = buildAll(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func buildAll(dir string) error {
+	built.program = filepath.Join(dir, "bin", "bulkhead")
+	built.plugins = filepath.Join(dir, "plugins")
+	built.cache = filepath.Join(dir, "cache")
+	if out, err := exec.Command("go", "build", "-o", built.program, "../cmd/bulkhead").CombinedOutput(); err != nil {
+		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
+	}
+	_, err := build.All(context.Background(), []string{"../plugins/chant", "../examples/hello"}, build.Options{
+		Out: built.plugins, CacheDir: filepath.Join(built.cache, "bulkhead"),
+	})
+	return err
+}
+
+// environment is the process's own without what would change how bulkhead behaves, and with folders of the
+// test's own.
+func environment(t testing.TB, more ...string) []string {
+	t.Helper()
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
+		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "XDG_CACHE_HOME=" + built.cache,
+	}
+	return append(env, more...)
+}
