@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the older era, whose logging is deprecated, is spoken too
+
 package gateway
 
 import (

@@ -199,9 +199,16 @@ func BenchmarkCall(b *testing.B) {
 			}
 		},
 		"pipelined": func(p *server) {
-			go p.send(together)
+			sent := make(chan error, 1)
+			go func() {
+				_, err := io.WriteString(p.in, together+"\n")
+				sent <- err
+			}()
 			for range calls {
 				p.checkEcho(p.receive())
+			}
+			if err := <-sent; err != nil {
+				b.Fatal(err)
 			}
 		},
 	}

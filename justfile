@@ -1,0 +1,28 @@
+# Every recipe is a plain command that works without just, too.
+
+# build the program and the plugins into dist/
+build:
+    go build -o dist/ ./cmd/bulkhead
+    go run ./cmd/bulkhead plugin build plugins/*
+
+# build everything and show it at work
+demo:
+    go run ./cmd/bulkhead demo
+
+# all tests
+test:
+    go test ./...
+
+# what a start and a call cost against a native server, as ratios of one run
+bench:
+    go test ./tests/bench -run '^$' -bench . -benchtime 3s
+
+# formatting, vet and staticcheck
+lint:
+    gofmt -l .
+    go vet ./...
+    go tool -modfile=.ci/lint.mod staticcheck ./...
+
+# what the continuous integration runs
+ci:
+    .ci/run
