@@ -56,7 +56,7 @@ func TestOnlyPlainStructsAreKnown(t *testing.T) {
 		"a pointer":          reflect.TypeFor[struct{ A *int }](),
 		"a named type":       reflect.TypeFor[struct{ A name }](),
 		"a type of the time": reflect.TypeFor[struct{ A time.Time }](),
-		"a quoted number":    reflect.TypeFor[struct {
+		"a quoted number": reflect.TypeFor[struct {
 			A int `json:",string"`
 		}](),
 		"a left-out field": reflect.TypeFor[struct {

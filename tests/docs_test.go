@@ -1,0 +1,163 @@
+package tests
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// pages are the repository's Markdown files, by path below its root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/*.md", "plugins/*/*.md"} {
+		files, err := filepath.Glob(filepath.Join("..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			all[strings.TrimPrefix(file, "../")] = read(t, file)
+		}
+	}
+	if len(all) < 8 {
+		t.Fatalf("only %d pages were found", len(all))
+	}
+	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+func TestLinksBetweenPagesLeadSomewhere(t *testing.T) {
+	for name, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("..", filepath.Dir(name), target)); err != nil {
+				t.Errorf("%s links to %s: %v", name, m[1], err)
+			}
+		}
+	}
+}
+
+// block is a fenced block of a page; label is the line before it.
+type block struct{ language, label, text string }
+
+func blocks(text string) []block {
+	var found []block
+	lines := strings.SplitAfter(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		language, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "```")
+		if !ok {
+			continue
+		}
+		b := block{language: language}
+		for j := i - 1; j >= 0 && b.label == ""; j-- {
+			b.label = strings.Trim(strings.TrimSpace(lines[j]), "`:")
+		}
+		for i++; i < len(lines) && !strings.HasPrefix(strings.TrimSpace(lines[i]), "```"); i++ {
+			b.text += lines[i]
+		}
+		found = append(found, b)
+	}
+	return found
+}
+
+func TestBlocksOfDataCanBeRead(t *testing.T) {
+	read := map[string]int{}
+	for name, text := range pages(t) {
+		for _, b := range blocks(text) {
+			switch b.language {
+			case "toml":
+				if err := toml.Unmarshal([]byte(b.text), &map[string]any{}); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, b.text)
+				}
+			case "json":
+				if !json.Valid([]byte(b.text)) && !eachLineIsJSON(b.text) {
+					t.Errorf("%s: this is no JSON:\n%s", name, b.text)
+				}
+			}
+			read[b.language]++
+		}
+	}
+	if read["toml"] == 0 || read["json"] == 0 {
+		t.Errorf("blocks that were read: %v", read)
+	}
+}
+
+func eachLineIsJSON(text string) bool {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !json.Valid([]byte(line)) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestTheGuideShowsTheExampleAsItIs(t *testing.T) {
+	missing := []string{"go.mod", "main.go", "main_test.go", "plugin.toml"}
+	for _, b := range blocks(read(t, "../docs/getting-started.md")) {
+		i := slices.Index(missing, b.label)
+		if i < 0 {
+			continue
+		}
+		if want := read(t, filepath.Join("..", "examples", "hello", b.label)); b.text != want {
+			t.Errorf("%s differs from examples/hello/%s", b.label, b.label)
+		}
+		missing = slices.Delete(missing, i, i+1)
+	}
+	if len(missing) > 0 {
+		t.Errorf("the guide does not show %v", missing)
+	}
+}
+
+func TestThePageOnTheABINamesAllOfIt(t *testing.T) {
+	page := read(t, "../docs/abi.md")
+	for _, name := range []string{
+		abi.ImportModule, abi.ExportMarker, abi.ExportCall, abi.ExportInitialize, abi.ExportMemory,
+		abi.ImportInput, abi.ImportOutput, abi.ImportHostCall, abi.ImportHostResult, abi.ImportLog,
+		abi.MethodToolsCall, abi.MethodPromptsList, abi.MethodPromptsGet, abi.MethodResourcesList,
+		abi.MethodResourcesTemplatesList, abi.MethodResourcesRead, abi.MethodComplete, abi.MethodDescribe,
+		abi.HostDenied, abi.HostInvalid, abi.HostUnavailable, abi.HostFailed,
+		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpNotify,
+		"PWD", "BULKHEAD_PROJECT", "BULKHEAD_STATE", "BULKHEAD_ZONEINFO",
+		string(engine.CodeModuleMissing), string(engine.CodeDigest), string(engine.CodeInvalidModule), string(engine.CodeTrap),
+		string(engine.CodeExit), string(engine.CodeTimeout), string(engine.CodeCanceled), string(engine.CodeNoResponse),
+		string(engine.CodeOutputSize), string(engine.CodeMisuse), string(engine.CodeInternal),
+		gateway.FailureInvalidResult, gateway.FailureInternal, "invalid_arguments", "invalid_response", "sandbox",
+	} {
+		if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, "`"+name+"(") {
+			t.Errorf("docs/abi.md does not name %s", name)
+		}
+	}
+}
+
+func TestThePageOnTheArchitectureNamesEveryPackage(t *testing.T) {
+	page := read(t, "../docs/architecture.md")
+	for pkg := range packages(t) {
+		part := longest(pkg)
+		if !strings.Contains(page, "**"+part) && part != "cmd" && part != "sdk/internal" {
+			t.Errorf("docs/architecture.md does not name %s", part)
+		}
+	}
+}
