@@ -55,7 +55,7 @@ func (f front) set(key string, value *string) {
 
 func (f front) encode() (string, error) {
 	mapping := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	for _, field := range fields() {
+	for _, field := range fields {
 		if node := f.known[field.key]; node != nil {
 			key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: field.key}
 			mapping.Content = append(mapping.Content, key, clone(node))

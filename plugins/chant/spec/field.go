@@ -27,26 +27,24 @@ type field struct {
 }
 
 // fields are the keys that the format knows, in the order in which they are written.
-func fields() []field {
-	return []field{
-		{"type", text}, {"status", text},
-		{"depends_on", list}, {"labels", list}, {"target_files", list}, {"context", list},
-		{"prompt", text}, {"branch", text},
-		{"commits", list}, {"completed_at", text}, {"model", text},
-		{"tracks", list}, {"informed_by", list}, {"origin", list},
-		{"schedule", text}, {"source_branch", text}, {"target_branch", text},
-		{"conflicting_files", list}, {"blocked_specs", list},
-		{"original_spec", text}, {"last_verified", text}, {"verification_status", text},
-		{"verification_failures", list},
-		{"replayed_at", text}, {"replay_count", count}, {"original_completed_at", text},
-		{"derived_fields", list},
-		{"approval", approval}, {"members", list}, {"output_schema", text}, {"public", flag},
-		{"retry_state", retry},
-	}
+var fields = []field{
+	{"type", text}, {"status", text},
+	{"depends_on", list}, {"labels", list}, {"target_files", list}, {"context", list},
+	{"prompt", text}, {"branch", text},
+	{"commits", list}, {"completed_at", text}, {"model", text},
+	{"tracks", list}, {"informed_by", list}, {"origin", list},
+	{"schedule", text}, {"source_branch", text}, {"target_branch", text},
+	{"conflicting_files", list}, {"blocked_specs", list},
+	{"original_spec", text}, {"last_verified", text}, {"verification_status", text},
+	{"verification_failures", list},
+	{"replayed_at", text}, {"replay_count", count}, {"original_completed_at", text},
+	{"derived_fields", list},
+	{"approval", approval}, {"members", list}, {"output_schema", text}, {"public", flag},
+	{"retry_state", retry},
 }
 
 func kindOf(key string) (kind, bool) {
-	for _, field := range fields() {
+	for _, field := range fields {
 		if field.key == key {
 			return field.kind, true
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -118,36 +119,29 @@ type Sum [sha256.Size]byte
 // Read returns a regular file of at most max bytes, and its sum. Of a larger one (*TooLargeError) next
 // to nothing is read.
 func Read(path string, max int64) (string, Sum, error) {
-	var content strings.Builder
-	sum, err := readInto(&content, path, max)
-	return content.String(), sum, err
-}
-
-func readInto(content *strings.Builder, path string, max int64) (Sum, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return Sum{}, err
+		return "", Sum{}, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return Sum{}, err
+		return "", Sum{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return Sum{}, fmt.Errorf("%s: not a regular file", path)
+		return "", Sum{}, fmt.Errorf("%s: not a regular file", path)
 	}
 	if info.Size() > max {
-		return Sum{}, &TooLargeError{max}
+		return "", Sum{}, &TooLargeError{max}
 	}
-	content.Grow(int(info.Size()))
-	hash := sha256.New()
-	// One byte more than allowed tells a file that has grown meanwhile.
-	n, err := io.Copy(io.MultiWriter(content, hash), io.LimitReader(file, max+1))
-	if err != nil {
-		return Sum{}, err
+	// Room for what the file holds and a byte more: specs are small and many, and whatever reads without
+	// knowing their size takes tens of KiB for each.
+	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err := content.ReadFrom(io.LimitReader(file, max+1)); err != nil {
+		return "", Sum{}, err
 	}
-	if n > max {
-		return Sum{}, &TooLargeError{max}
+	if int64(content.Len()) > max {
+		return "", Sum{}, &TooLargeError{max} // it has grown meanwhile
 	}
-	return Sum(hash.Sum(nil)), nil
+	return content.String(), sha256.Sum256(content.Bytes()), nil
 }
