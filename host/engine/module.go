@@ -10,11 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 )
 
 // maxModule bounds a module's file: compiling takes memory and time in proportion.
@@ -87,7 +89,7 @@ func (m *Module) Warm(ctx context.Context) error {
 	if _, err := os.Stat(marker); err == nil {
 		return nil
 	}
-	l, err := m.compileBinary(ctx, binary)
+	l, err := m.compileBinary(ctx, binary, 1) // calls of other plugins go on meanwhile
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (m *Module) compile(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.compileBinary(ctx, binary)
+	return m.compileBinary(ctx, binary, goruntime.GOMAXPROCS(0)) // somebody waits
 }
 
 func (m *Module) read() ([]byte, error) {
@@ -134,12 +136,13 @@ func (m *Module) read() ([]byte, error) {
 	return binary, nil
 }
 
-func (m *Module) compileBinary(ctx context.Context, binary []byte) (*loaded, error) {
+// compileBinary compiles with a number of workers side by side.
+func (m *Module) compileBinary(ctx context.Context, binary []byte, workers int) (*loaded, error) {
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
 		WithCompilationCache(m.engine.cache).
 		WithCoreFeatures(api.CoreFeaturesV2).
 		WithMemoryLimitPages(uint32(m.spec.Memory/pageSize)))
-	compiled, err := runtime.CompileModule(ctx, binary)
+	compiled, err := runtime.CompileModule(experimental.WithCompilationWorkers(ctx, workers), binary)
 	if err == nil {
 		err = checkABI(compiled)
 	}
