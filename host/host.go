@@ -156,6 +156,9 @@ func Open(o Options) (*Host, error) {
 		return nil, errors.Join(err, h.engine.Close(context.Background()))
 	}
 	if h.gateway, err = gateway.New(h.gatewayConfig(found, o), backend{h}); err != nil {
+		if h.speaksForItself() {
+			err = usage("%s: server: %w", h.plugins[0].manifest.File, err)
+		}
 		return nil, errors.Join(err, h.engine.Close(context.Background()))
 	}
 	return h, nil
@@ -178,13 +181,17 @@ func (h *Host) offerTools() error {
 	return errors.Join(errs...)
 }
 
+// speaksForItself tells whether the server has the identity that its one plugin's manifest gives it. One
+// that cannot be used may have none.
+func (h *Host) speaksForItself() bool { return h.alone && h.plugins[0].problems.Err() == nil }
+
 // gatewayConfig is what the server says of itself: a plugin that is served alone speaks for itself.
 func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
 	c := gateway.Config{Name: "bulkhead", Version: o.Version, Log: o.Log.Named("gateway")}
 	if found.server != nil {
 		c.Name = found.server.Name
 	}
-	if m := h.plugins[0].manifest; h.alone && m != nil {
+	if m := h.plugins[0].manifest; h.speaksForItself() {
 		c.Name, c.Version = m.Server.Name, m.Server.Version
 		c.Instructions, c.ProtocolVersions = m.Server.Instructions, m.Server.ProtocolVersions
 	}

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -68,7 +70,11 @@ func folder(path string) (string, error) {
 		if os.IsNotExist(err) {
 			return "", fmt.Errorf("%s: there is no such folder", path)
 		}
-		return "", err
+		// The error names a part of the path, or nothing at all.
+		if part := (*fs.PathError)(nil); errors.As(err, &part) {
+			err = part.Err
+		}
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	info, err := os.Stat(real)
 	if err != nil {

@@ -4,14 +4,12 @@
 package tests
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
-
-	"github.com/bulkhead-mcp/bulkhead/host/build"
 )
 
 // built is what the tests run.
@@ -45,10 +43,22 @@ func buildAll(dir string) error {
 	if out, err := exec.Command("go", "build", "-o", built.program, "../cmd/bulkhead").CombinedOutput(); err != nil {
 		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
 	}
-	_, err := build.All(context.Background(), []string{"../plugins/chant", "../examples/hello"}, build.Options{
-		Out: built.plugins, CacheDir: filepath.Join(built.cache, "bulkhead"),
-	})
-	return err
+	return buildPlugins(built.plugins, "../plugins/chant", "../examples/hello")
+}
+
+// buildPlugins builds the plugins in dirs with the program, so that their compiled code is where the program
+// looks for it. (A test binary does not know the version of its libraries, which is part of the place.)
+func buildPlugins(out string, dirs ...string) error {
+	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOCACHE: %w", err)
+	}
+	cmd := exec.Command(built.program, append([]string{"plugin", "build", "-o", out}, dirs...)...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+built.cache, "GOCACHE="+strings.TrimSpace(string(goCache)))
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("bulkhead plugin build: %w\n%s", err, text)
+	}
+	return nil
 }
 
 // environment is the process's own without what would change how bulkhead behaves, and with folders of the

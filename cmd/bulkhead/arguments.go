@@ -28,7 +28,9 @@ func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessag
 	}
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(raw, &object)
-	if err == nil && object == nil {
+	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
+		err = errors.New("this is a JSON " + other.Value)
+	} else if err == nil && object == nil {
 		err = errors.New("this is null")
 	}
 	if err != nil {

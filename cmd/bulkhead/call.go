@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -127,17 +129,18 @@ func printTexts(w io.Writer, a host.Answer) error {
 	if a.IsError {
 		w = os.Stderr
 	}
+	out := bufio.NewWriter(w)
 	for _, item := range r.Content {
 		switch {
 		case item.Type == "text":
-			fmt.Fprintln(w, item.Text)
+			fmt.Fprintln(out, item.Text)
 		case item.Resource.Text != nil:
-			fmt.Fprintln(w, *item.Resource.Text)
+			fmt.Fprintln(out, *item.Resource.Text)
 		default:
-			fmt.Fprintf(w, "[%s %s: see it with --json]\n", item.Type, firstOf(item.MIMEType, item.URI, item.Resource.URI))
+			fmt.Fprintf(out, "[%s %s: see it with --json]\n", item.Type, firstOf(item.MIMEType, item.URI, item.Resource.URI))
 		}
 	}
-	return nil
+	return out.Flush()
 }
 
 func firstOf(texts ...string) string {
@@ -165,9 +168,9 @@ func notice(method string, params json.RawMessage) string {
 	case p.Level != "":
 		return fmt.Sprintf("%s: %s", p.Level, p.Data)
 	case p.Total > 0:
-		return fmt.Sprintf("%g of %g %s", p.Progress, p.Total, p.Message)
+		return strings.TrimSpace(fmt.Sprintf("%g of %g %s", p.Progress, p.Total, p.Message))
 	}
-	return fmt.Sprintf("%g %s", p.Progress, p.Message)
+	return strings.TrimSpace(fmt.Sprintf("%g %s", p.Progress, p.Message))
 }
 
 // completeTools offers the names of the tools that the flags find.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,14 +40,15 @@ func newTools() *cobra.Command {
 	return c
 }
 
-func printTools(w io.Writer, plugins []host.PluginInfo) error {
+func printTools(to io.Writer, plugins []host.PluginInfo) error {
+	w := bufio.NewWriter(to)
 	for i, p := range plugins {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "%s  %s\n", strings.TrimSpace(p.Name+" "+p.Version), p.Dir)
 		if p.Problem != "" {
-			fmt.Fprintf(w, "  left out, with its %d tools: %s\n", len(p.Tools), indented(p.Problem))
+			fmt.Fprintf(w, "  left out: %s\n", indented(p.Problem))
 		}
 		for _, warning := range p.Warnings {
 			fmt.Fprintf(w, "  warning: %s\n", indented(warning.String()))
@@ -66,7 +68,7 @@ func printTools(w io.Writer, plugins []host.PluginInfo) error {
 			return err
 		}
 	}
-	return nil
+	return w.Flush()
 }
 
 // indented keeps further lines under the first.

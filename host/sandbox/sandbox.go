@@ -6,7 +6,9 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -132,7 +134,7 @@ func (b *Box) FS(fault func(error)) experimentalsys.FS {
 	tree, err := vfs.New(vfs.Config{
 		Mounts: b.mounts,
 		OnError: func(op, path string, err error) {
-			fault(fmt.Errorf("%s %q: %w", op, bounded(path), err))
+			fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
 		},
 		Denied: func(op, path string) {
 			if denials.next() {
@@ -145,6 +147,19 @@ func (b *Box) FS(fault func(error)) experimentalsys.FS {
 		panic(fmt.Errorf("file tree of plugin %q: %w", b.config.Plugin, err))
 	}
 	return tree
+}
+
+// cause leaves out what Go says of the operation and its path, which are named already.
+func cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
 
 // maxDenials bounds how many refusals of one instance are logged: a module may try as often as it likes.
@@ -165,11 +180,10 @@ func (d *denials) next() bool {
 // bounded shortens a text that may be a module's own words.
 func bounded(text string) string {
 	const most = 300
-	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) > most {
 		text = text[:most] + "…"
 	}
-	return text
+	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // realPath resolves the links in a path of which the end need not exist.

@@ -1,0 +1,234 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+func TestFaultsAreAddedTo(t *testing.T) {
+	faults := []error{errors.New(`write "a\nb": no space left`), errors.New("second")}
+	const item = `{"text":"bulkhead: write \"a\\nb\": no space left\nbulkhead: second","type":"text"}`
+	for name, c := range map[string]struct{ result, want string }{
+		"the content of an error": {`{"content":[{"type":"text","text":"it did not work"}],"isError":true,"x":1}`,
+			`{"content":[{"type":"text","text":"it did not work"},` + item + `],"isError":true,"x":1}`},
+		"an error without content":        {`{"content":[],"isError": true}`, `{"content":[` + item + `],"isError":true}`},
+		"no result that is a success":     {`{"content":[],"isError":false}`, `{"content":[],"isError":false}`},
+		"no result that does not say":     {`{"content":[]}`, `{"content":[]}`},
+		"no content that is none":         {`{"content":"x","isError":true}`, `{"content":"x","isError":true}`},
+		"no error that lacks content":     {`{"isError":true}`, `{"isError":true}`},
+		"nothing that is not an object":   {`[1]`, `[1]`},
+		"no error that is not true":       {`{"content":[],"isError":"true"}`, `{"content":[],"isError":"true"}`},
+		"content that keeps its integers": {`{"content":[{"n":9007199254740993}],"isError":true}`, `{"content":[{"n":9007199254740993},` + item + `],"isError":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(withFaults(json.RawMessage(c.result), faults)); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// callOf opens a host and takes a place in the queue for a call of a tool.
+func callOf(t *testing.T, h *Host, tool string) *call {
+	t.Helper()
+	queued, ok := backend{h}.Tool(tool)
+	if !ok {
+		t.Fatalf("there is no tool %s", tool)
+	}
+	return queued.(*call)
+}
+
+func TestAFailureReads(t *testing.T) {
+	for name, c := range map[string]struct{ template, want string }{
+		"as the host says it":            {"", "bulkhead: it_reads took <5s> & {code}"},
+		"as the manifest has it":         {"Error [{code}] in {tool} of {plugin}: {message}!", "Error [slow] in it_reads of it: took <5s> & {code}!"},
+		"without what it leaves out":     {"Internal error", "Internal error"},
+		"with each placeholder as often": {"{code}{code}", "slowslow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newWorldHost(t, handmade("it", answering(done), "[server]\nfailure = '"+c.template+"'\n"+reads("it_reads")))
+			got := callOf(t, h, "it_reads").Failure("slow", "took <5s> & {code}")
+			want := &gateway.Failure{Code: "slow", Plugin: "it", Tool: "it_reads", Message: "took <5s> & {code}", Text: c.want}
+			wantEqual(t, got, want)
+		})
+	}
+}
+
+func newWorldHost(t *testing.T, plugins ...files) *Host {
+	t.Helper()
+	w := newWorld(t, plugins...)
+	return w.open(t, w.options())
+}
+
+func TestAnAnswer(t *testing.T) {
+	h := newWorldHost(t, handmade("it", answering(done), reads("it_reads")))
+	invalid := func(what string) error {
+		return &gateway.Failure{Code: "invalid_response", Plugin: "it", Tool: "it_reads", Message: what, Text: "bulkhead: it_reads " + what}
+	}
+	const neither, notOfABI = "gave an answer that holds neither a result nor an error", "gave an error that is not of the ABI"
+	fault := []error{errors.New("disk full")}
+	for name, c := range map[string]struct {
+		body   string
+		faults []error
+		want   string
+		err    error
+	}{
+		"keeps the bytes of its result":            {body: `{"result":{"b": 1, "a":[ ]}}`, want: `{"b": 1, "a":[ ]}`},
+		"with faults that is an error tells them":  {body: `{"result":{"content":[],"isError":true}}`, faults: fault, want: `{"content":[{"text":"bulkhead: disk full","type":"text"}],"isError":true}`},
+		"with faults that is none keeps its bytes": {body: `{"result":{"content": []}}`, faults: fault, want: `{"content": []}`},
+		"may be an error of the plugin's own": {body: `{"error":{"code":-7,"message":"m","data":[1]}}`,
+			err: &abi.Error{Code: -7, Message: "m", Data: json.RawMessage("[1]")}},
+		"of the plugin's own error tells faults": {body: `{"error":{"code":-7,"message":"m"}}`, faults: fault,
+			err: &abi.Error{Code: -7, Message: "m\nbulkhead: disk full"}},
+		"with both is an error":             {body: `{"result":{},"error":{"code":1,"message":"m"}}`, err: &abi.Error{Code: 1, Message: "m"}},
+		"of no JSON fails":                  {body: `{"result":`, err: invalid("gave an answer that is not JSON")},
+		"of nothing fails":                  {body: ``, err: invalid("gave an answer that is not JSON")},
+		"of two values fails":               {body: `{} {}`, err: invalid("gave an answer that is not JSON")},
+		"that is empty fails":               {body: `{}`, err: invalid(neither)},
+		"that is no object fails":           {body: `["result"]`, err: invalid(neither)},
+		"with another key fails":            {body: `{"Result":{}}`, err: invalid(neither)},
+		"whose error is a text fails":       {body: `{"error":"no"}`, err: invalid(notOfABI)},
+		"whose error is null fails":         {body: `{"error":null}`, err: invalid(notOfABI)},
+		"whose error has a text code fails": {body: `{"error":{"code":"1","message":"m"}}`, err: invalid(notOfABI)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := callOf(t, h, "it_reads").result(engine.Response{Body: []byte(c.body), Faults: c.faults})
+			if string(got) != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if diff := cmp.Diff(c.err, err, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// asked makes one call and gives what a client reads of it.
+func asked(t *testing.T, h *Host, tool, arguments string) Answer {
+	t.Helper()
+	answer, err := h.Call(t.Context(), tool, json.RawMessage(arguments), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestCall(t *testing.T) {
+	input := "[tools.input]\ntype = 'object'\nrequired = ['id']\nproperties.id.type = 'string'\n"
+	own := strings.Replace(handmade("own", answering(done), reads("own_reads")+input)["plugins/own/plugin.toml"], "[module]", "validate = 'plugin'\n[module]", 1)
+	h := newWorldHost(t,
+		handmade("hand", answering(done), reads("hand_reads")+input),
+		handmade("own", answering(done), ""), files{"plugins/own/plugin.toml": own},
+		handmade("sad", answering(`{"result":{"content":[],"isError":true}}`), reads("sad_reads")),
+		handmade("bad", answering(`{"error":{"code":-7,"message":"m"}}`), reads("bad_reads")),
+		handmade("odd", answering(`{"result":{"content":7}}`), reads("odd_reads")),
+		handmade("mute", module(nil, ""), reads("mute_reads")),
+		handmade("crash", crashing(), reads("crash_reads")),
+		handmade("text", []byte("no module"), reads("text_reads")),
+		handmade("other", answering(done), "[limits]\ntime = '1s'\n"+reads("other_reads")),
+		handmade("absent", nil, reads("absent_reads")),
+	)
+	for name, c := range map[string]struct {
+		tool, arguments string
+		want            Answer
+		says            string
+	}{
+		"answers":                                       {"hand_reads", `{"id":"a"}`, Answer{}, `"done"`},
+		"answers without arguments":                     {"other_reads", ``, Answer{}, `"done"`},
+		"checks arguments":                              {"hand_reads", `{"id":1}`, Answer{IsError: true, Failure: "invalid_arguments"}, "hand_reads was called with arguments that do not fit its schema: /id: must be string, not number"},
+		"checks arguments that are not there":           {"hand_reads", ``, Answer{IsError: true, Failure: "invalid_arguments"}, "missing property 'id'"},
+		"leaves arguments to a plugin that checks them": {"own_reads", `{"id":1}`, Answer{}, `"done"`},
+		"tells an error of the tool's":                  {"sad_reads", `{}`, Answer{IsError: true}, "isError"},
+		"tells a protocol error of the tool's":          {"bad_reads", `{}`, Answer{Error: &abi.Error{Code: -7, Message: "m"}}, ""},
+		"fails on a result nobody can read":             {"odd_reads", `{}`, Answer{IsError: true, Failure: "invalid_result"}, "content is not an array"},
+		"fails on no answer":                            {"mute_reads", `{}`, Answer{IsError: true, Failure: "no_response"}, "mute_reads "},
+		"fails on a crash":                              {"crash_reads", `{}`, Answer{IsError: true, Failure: "trap"}, "bulkhead: crash_reads crashed: "},
+		"fails on what is no module":                    {"text_reads", `{}`, Answer{IsError: true, Failure: "invalid_module"}, "it.wasm"},
+		"says why a plugin is left out": {"absent_reads", `{}`,
+			Answer{Error: &abi.Error{Code: -32602, Message: `Unknown tool: absent_reads: plugin "absent" is left out: there is no module at $M: build the plugin with ` + "`bulkhead plugin build`"}}, ""},
+		"knows no other tool": {"nope", `{}`, Answer{Error: &abi.Error{Code: -32602, Message: "Unknown tool: nope"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := asked(t, h, c.tool, c.arguments)
+			if c.want.Error != nil {
+				c.want.Error.Message = strings.ReplaceAll(c.want.Error.Message, "$M", h.plugins[0].dir+"/it.wasm")
+			}
+			if !strings.Contains(string(got.Result), c.says) {
+				t.Errorf("got %s, want it to say %q", got.Result, c.says)
+			}
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(Answer{}, "Result")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Run("works on a plugin after a failure of another", func(t *testing.T) {
+		if got := asked(t, h, "other_reads", `{}`); got.IsError || got.Error != nil {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func TestCallRefusesArgumentsThat(t *testing.T) {
+	h := newWorldHost(t, handmade("it", answering(done), reads("it_reads")))
+	t.Run("are no JSON", func(t *testing.T) {
+		_, err := h.Call(t.Context(), "it_reads", json.RawMessage(`{"a":`), nil)
+		wantUsage(t, err, "arguments: ")
+	})
+	t.Run("are longer than a message", func(t *testing.T) {
+		long := `{"a":"` + strings.Repeat("x", gateway.DefaultMaxLine) + `"}`
+		_, err := h.Call(t.Context(), "it_reads", json.RawMessage(long), nil)
+		wantUsage(t, err, "arguments: 16777224 bytes are more than the 16 MiB of a message")
+	})
+}
+
+func TestACallWaitsForTheWritesBeforeIt(t *testing.T) {
+	h := newWorldHost(t, handmade("it", answering(done), writes("it_writes")+reads("it_reads")))
+	first, second, third := callOf(t, h, "it_writes"), callOf(t, h, "it_writes"), callOf(t, h, "it_reads")
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := second.Run(canceled, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call that waits gave %v", err)
+	}
+	ended := make(chan error)
+	go func() { _, err := third.Run(t.Context(), nil, nil); ended <- err }()
+	select {
+	case <-ended:
+		t.Error("the read did not wait for the write")
+	default:
+	}
+	for _, run := range []func() error{
+		func() error { _, err := first.Run(t.Context(), nil, nil); return err },
+		func() error { return <-ended },
+	} {
+		if err := run(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A state folder that cannot be made fails the call by name; the next call tries again.
+func TestASandboxThatCannotBeSetUp(t *testing.T) {
+	w := newWorld(t, handmade("it", answering(done), reads("it_reads")), files{"state": ""})
+	h := w.open(t, w.options())
+	answer := asked(t, h, "it_reads", `{}`)
+	if answer.Failure != "sandbox" || !strings.Contains(string(answer.Result), w.dir+"/state") {
+		t.Errorf("got %+v", answer)
+	}
+	if err := os.Remove(w.dir + "/state"); err != nil {
+		t.Fatal(err)
+	}
+	if answer := asked(t, h, "it_reads", `{}`); answer.IsError {
+		t.Errorf("got %s", answer.Result)
+	}
+}

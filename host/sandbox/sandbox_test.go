@@ -1,0 +1,288 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+)
+
+// world is a folder of folders and links; $W stands for its path.
+type world string
+
+func newWorld(t testing.TB) world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"work/sub", "workshop", "other", "states"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"link": "work", "linked": "link/sub", "dangling": "nowhere", "loop": "loop"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return world(dir)
+}
+
+func (w world) path(p string) string { return strings.ReplaceAll(p, "$W", string(w)) }
+
+// grant reads folders such as "rw $W/work"; "state" in place of the access marks the state folder.
+func (w world) grant(folders ...string) config.Grant {
+	var g config.Grant
+	for _, f := range folders {
+		access, path, _ := strings.Cut(f, " ")
+		m := config.Mount{Path: w.path(path), Access: "rw", State: access == "state"}
+		if access == "r" {
+			m.Access = "r"
+		}
+		g.FS = append(g.FS, m)
+	}
+	return g
+}
+
+func (w world) new(t testing.TB, c Config) *Box {
+	t.Helper()
+	b, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestGrantedFoldersAreMounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		grant []string
+		want  []vfs.Mount
+	}{
+		"at their own paths":                          {[]string{"rw $W/work", "r $W/other"}, []vfs.Mount{{Path: "$W/work", Write: true}, {Path: "$W/other"}}},
+		"where the links to them lead":                {[]string{"r $W/linked"}, []vfs.Mount{{Path: "$W/work/sub"}}},
+		"once, with the wider access, of two names":   {[]string{"r $W/link", "rw $W/work"}, []vfs.Mount{{Path: "$W/work", Write: true}}},
+		"once, with the wider access, the wide first": {[]string{"rw $W/work", "r $W/link"}, []vfs.Mount{{Path: "$W/work", Write: true}}},
+		"one in the other":                            {[]string{"r $W/work", "rw $W/link/sub"}, []vfs.Mount{{Path: "$W/work"}, {Path: "$W/work/sub", Write: true}}},
+		"although they are not there yet":             {[]string{"rw $W/other/new/er"}, []vfs.Mount{{Path: "$W/other/new/er", Write: true}}},
+		"not there yet, behind a link":                {[]string{"rw $W/link/new"}, []vfs.Mount{{Path: "$W/work/new", Write: true}}},
+		"with the state folder":                       {[]string{"r $W/work", "state $W/states/p"}, []vfs.Mount{{Path: "$W/work"}, {Path: "$W/states/p", Write: true}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			b := w.new(t, Config{Plugin: "p", Grant: w.grant(c.grant...)})
+			for i := range c.want {
+				c.want[i].Path = w.path(c.want[i].Path)
+			}
+			if diff := cmp.Diff(c.want, b.mounts); diff != "" {
+				t.Error(diff)
+			}
+			if tree := b.FS(func(error) {}); tree == nil {
+				t.Error("there is no file tree")
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ grant, want string }{
+		"a link that leads nowhere":        {"rw $W/dangling", "granted folder $W/dangling: "},
+		"a folder behind one":              {"rw $W/dangling/x", "granted folder $W/dangling/x: "},
+		"a link that leads to itself":      {"rw $W/loop", "granted folder $W/loop: "},
+		"a folder in a file":               {"r $W/file/x", "granted folder $W/file/x: "},
+		"a state folder that is a file":    {"state $W/file", "state folder: mkdir $W/file: "},
+		"a state folder in a file":         {"state $W/file/p", "state folder: mkdir $W/file: "},
+		"a state folder that is no folder": {"state $W/dangling", "state folder: mkdir $W/dangling: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if _, err := New(Config{Plugin: "p", Grant: w.grant(c.grant)}); err == nil || !strings.HasPrefix(err.Error(), w.path(c.want)) {
+				t.Errorf("got %v, want %s", err, w.path(c.want))
+			}
+		})
+	}
+	t.Run("a repository behind a link that leads nowhere", func(t *testing.T) {
+		w := newWorld(t)
+		_, err := New(Config{Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/dangling")}}}})
+		if want := w.path("granted repository $W/dangling: "); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	})
+}
+
+func TestTheStateFolderIsTheUsersOwn(t *testing.T) {
+	w := newWorld(t)
+	b := w.new(t, Config{Plugin: "p", Grant: w.grant("state $W/new/states/p")})
+	for _, dir := range []string{"$W/new", "$W/new/states", "$W/new/states/p"} {
+		info, err := os.Stat(w.path(dir))
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", dir, info, err)
+		}
+	}
+	if got := b.Env()["BULKHEAD_STATE"]; got != w.path("$W/new/states/p") {
+		t.Errorf("BULKHEAD_STATE is %s", got)
+	}
+	w.new(t, Config{Plugin: "p", Grant: w.grant("state $W/new/states/p")}) // that it is there is no error
+}
+
+// Whoever moves a link later does not move the grant.
+func TestTheGrantStaysWhereTheLinkLed(t *testing.T) {
+	w := newWorld(t)
+	if err := os.WriteFile(w.path("$W/other/secret"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/link")})
+	if err := os.Remove(w.path("$W/link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("other", w.path("$W/link")); err != nil {
+		t.Fatal(err)
+	}
+	tree := b.FS(func(error) {})
+	if _, errno := tree.Stat(w.path("$W/work/sub")[1:]); errno != 0 {
+		t.Errorf("the granted folder: %v", errno)
+	}
+	if _, errno := tree.Stat(w.path("$W/link/secret")[1:]); errno == 0 {
+		t.Error("the folder that the link leads to now is open")
+	}
+}
+
+func TestTheWorkingDirectoryIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		grant        []string
+		cwd, project string
+		want         string
+	}{
+		"the host's, where it is granted":                    {[]string{"r $W/work"}, "$W/work", "$W/other", "$W/work"},
+		"the host's, in a granted folder":                    {[]string{"r $W/work"}, "$W/work/sub", "$W/work", "$W/work/sub"},
+		"the project where the host's is not granted":        {[]string{"r $W/work"}, "$W/other", "$W/work", "$W/work"},
+		"the project where the host's only begins the same":  {[]string{"r $W/work"}, "$W/workshop", "$W/work", "$W/work"},
+		"the root where neither is granted":                  {[]string{"r $W/work"}, "$W/other", "$W/other", "/"},
+		"the root where there is no project":                 {[]string{"r $W/work"}, "/", "", "/"},
+		"the root without any folder":                        {nil, "$W/work", "$W/work", "/"},
+		"the host's where the root is granted":               {[]string{"r /"}, "$W/work", "$W/other", "$W/work"},
+		"the project where a link granted it":                {[]string{"r $W/link"}, "/", "$W/work", "$W/work"},
+		"not the state folder although it is always granted": {[]string{"state $W/states/p"}, "$W/work", "$W/work", "/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			b := w.new(t, Config{Grant: w.grant(c.grant...), Places: config.Places{Cwd: w.path(c.cwd), Project: w.path(c.project)}})
+			if got := b.Env()["PWD"]; got != w.path(c.want) {
+				t.Errorf("got %s, want %s", got, w.path(c.want))
+			}
+		})
+	}
+}
+
+func TestTheEnvironmentIs(t *testing.T) {
+	w := newWorld(t)
+	set := map[string]string{
+		"PWD": w.path("$W/work"), "BULKHEAD_PROJECT": w.path("$W/work"), "BULKHEAD_STATE": w.path("$W/states/p"),
+		"BULKHEAD_ZONEINFO": base64.StdEncoding.EncodeToString([]byte("zone")),
+	}
+	with := func(more map[string]string) map[string]string {
+		out := map[string]string{}
+		for _, from := range []map[string]string{set, more} {
+			for name, value := range from {
+				out[name] = value
+			}
+		}
+		return out
+	}
+	for name, c := range map[string]struct{ granted, want map[string]string }{
+		"always set":                   {nil, set},
+		"what is granted, beside that": {map[string]string{"TOKEN": "t", "EMPTY": ""}, with(map[string]string{"TOKEN": "t", "EMPTY": ""})},
+		"not overridden by a grant":    {map[string]string{"PWD": "/", "BULKHEAD_PROJECT": "/", "BULKHEAD_STATE": "/", "BULKHEAD_ZONEINFO": "x"}, set},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SURROUNDINGS", "of the host") // and of nobody else
+			g := w.grant("rw $W/work", "state $W/states/p")
+			g.Env = c.granted
+			before := len(c.granted)
+			b := w.new(t, Config{Plugin: "p", Grant: g, Places: config.Places{Cwd: "/", Project: w.path("$W/work")}, Zone: []byte("zone")})
+			if diff := cmp.Diff(c.want, b.Env()); diff != "" {
+				t.Error(diff)
+			}
+			if len(c.granted) != before {
+				t.Errorf("the grant was changed: %v", c.granted)
+			}
+		})
+	}
+}
+
+func TestRefusalsAreLoggedAFewTimes(t *testing.T) {
+	w := newWorld(t)
+	var log bytes.Buffer
+	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/work"), Log: hclog.New(&hclog.LoggerOptions{Output: &log})})
+	for range 2 { // each instance has its own bound
+		tree := b.FS(func(error) {})
+		for range 3 * maxDenials {
+			if errno := tree.Mkdir(w.path("$W/work/new")[1:], 0o755); errno == 0 {
+				t.Fatal("a folder was made in what is read-only")
+			}
+		}
+	}
+	if got := strings.Count(log.String(), "denied"); got != 2*maxDenials {
+		t.Errorf("%d refusals are logged, want %d", got, 2*maxDenials)
+	}
+	if !strings.Contains(log.String(), w.path("$W/work/new")) {
+		t.Errorf("no path is in %s", log.String())
+	}
+}
+
+// More open files than an instance may have are an error that WASI has no number for.
+func TestFaultsNameTheFileInFewWords(t *testing.T) {
+	w := newWorld(t)
+	name := w.path("$W/work/" + strings.Repeat("ä", 100) + "/" + strings.Repeat("b", 200))
+	if err := os.Mkdir(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var fault error
+	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/work")})
+	tree := b.FS(func(err error) { fault = err })
+	for range 1000 {
+		file, errno := tree.OpenFile(name[1:], experimentalsys.O_RDONLY, 0)
+		if errno != 0 {
+			break
+		}
+		defer file.Close()
+	}
+	want := `open "` + name[:100]
+	if !errors.Is(fault, syscall.EMFILE) || !strings.HasPrefix(fault.Error(), want) || len(fault.Error()) > 400 || !utf8.ValidString(fault.Error()) {
+		t.Errorf("got %q, want %q…", fault, want)
+	}
+}
+
+func TestBoundedText(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"short stays":                       {"a\x00ä", "a\x00ä"},
+		"long is cut":                       {strings.Repeat("x", 301), strings.Repeat("x", 300) + "…"},
+		"of 300 bytes stays":                {strings.Repeat("x", 300), strings.Repeat("x", 300)},
+		"that is no UTF-8 is made so":       {"a\xff\xfeb", "a\uFFFDb"},
+		"cut in a character is whole again": {strings.Repeat("ä", 149) + "x" + "ä" + "x", strings.Repeat("ä", 149) + "x" + "\uFFFD" + "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := bounded(c.text); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// result is the answer to a call.
+type result struct {
+	Text    string // of all its content, an item a line
+	IsError bool
+	Failure string // code of a failure of the host's
+	Code    int    // of a JSON-RPC error, whose message is in Text; 0: it is none
+}
+
+// readAnswer reads a message of the server: the answer to a call, or with the id 0 a notification, whose method
+// is Text.
+func readAnswer(line string) (int, result, error) {
+	var m struct {
+		Version string `json:"jsonrpc"`
+		ID      int    `json:"id"`
+		Method  string `json:"method"`
+		Error   *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+		Result *struct {
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+			IsError bool `json:"isError"`
+			Meta    struct {
+				Failure struct {
+					Code string `json:"code"`
+				} `json:"bulkhead/error"`
+			} `json:"_meta"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal([]byte(line), &m); err != nil || m.Version != "2.0" {
+		return 0, result{}, fmt.Errorf("not a message of the protocol (%v): %s", err, line)
+	}
+	switch {
+	case m.Method != "":
+		return 0, result{Text: m.Method}, nil
+	case m.Error != nil:
+		return m.ID, result{Text: m.Error.Message, Code: m.Error.Code}, nil
+	case m.Result == nil:
+		return 0, result{}, fmt.Errorf("neither result nor error: %s", line)
+	}
+	r := result{IsError: m.Result.IsError, Failure: m.Result.Meta.Failure.Code}
+	texts := make([]string, len(m.Result.Content))
+	for i, item := range m.Result.Content {
+		texts[i] = item.Text
+	}
+	r.Text = strings.Join(texts, "\n")
+	return m.ID, r, nil
+}
+
+// wire decodes a message for comparison.
+func wire(t testing.TB, line string) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(line), &value); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	return value
+}

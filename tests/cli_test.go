@@ -1,0 +1,87 @@
+package tests
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bulkhead-mcp/bulkhead/host/build"
+)
+
+// TestCommandLine runs the scripts in testdata/cli: the program as a person drives it. In a script
+//
+//	bulkhead             is the built program
+//	code N COMMAND …     runs a command that has to end with exit code N
+//	$PLUGINS             holds the built plugins chant and hello, $PROBE the built plugin of testdata/cli/probe
+//	$REPOSITORY          is the top level of this repository
+//
+// State folders are in $WORK/state. $HOME is empty, and not in $WORK: what holds it is never a project.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	probe, err := build.Build(context.Background(), filepath.Join("testdata", "cli", "probe"), build.Options{
+		Out: filepath.Join(t.TempDir(), "probes"), CacheDir: filepath.Join(built.cache, "bulkhead"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golang, homes := goEnvironment(t), filepath.Join(root, "homes")
+	if err := os.Mkdir(homes, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:         filepath.Join("testdata", "cli"),
+		WorkdirRoot: root,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(built.program)+string(os.PathListSeparator)+e.Getenv("PATH"))
+			home := filepath.Join(homes, filepath.Base(e.WorkDir))
+			e.Setenv("HOME", home)
+			e.Setenv("TZ", "UTC")
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			e.Setenv("XDG_CACHE_HOME", built.cache)
+			e.Setenv("PLUGINS", built.plugins)
+			e.Setenv("PROBE", probe.Dir)
+			e.Setenv("REPOSITORY", repository)
+			for _, variable := range golang {
+				name, value, _ := strings.Cut(variable, "=")
+				e.Setenv(name, value)
+			}
+			return os.Mkdir(home, 0o755)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitsWith},
+	})
+}
+
+// exitsWith is the script command code.
+func exitsWith(ts *testscript.TestScript, not bool, args []string) {
+	if not || len(args) < 2 {
+		ts.Fatalf("usage: code N command [argument…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit := (*exec.ExitError)(nil)
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}

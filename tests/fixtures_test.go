@@ -1,0 +1,204 @@
+package tests
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// expected is what a table of expectations says of one .chant folder.
+type expected struct {
+	Initialized bool             `json:"initialized"`
+	Summary     expectedSummary  `json:"archive_aware"`
+	Unloadable  []string         `json:"unloadable"`
+	Specs       []expectedDetail `json:"specs"`
+}
+
+type expectedSummary struct {
+	Status  map[string]int `json:"status"`
+	Brief   string         `json:"brief"`
+	Ready   []string       `json:"ready"`
+	Blocked []string       `json:"blocked"`
+}
+
+type expectedDetail struct {
+	ID          string         `json:"id"`
+	Title       *string        `json:"title"`
+	Type        string         `json:"type"`
+	Status      string         `json:"status_on_disk"`
+	DependsOn   []string       `json:"depends_on"`
+	UnknownKeys []string       `json:"unknown_keys"`
+	Verify      expectedVerify `json:"verify"`
+}
+
+type expectedVerify struct {
+	Total     int  `json:"total"`
+	Checked   int  `json:"checked"`
+	Unchecked int  `json:"unchecked"`
+	Verified  bool `json:"verified"`
+	Items     int  `json:"items"`
+}
+
+// TestFixtures compares the answers of the built server with a table of expectations: of real projects where
+// they lie beside the repository, else of chant's own test data.
+func TestFixtures(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "shared", "fixtures", "chant")
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+		t.Logf("there is no folder %s: chant's own test data is used", root)
+		root = filepath.Join("..", "plugins", "chant", "testdata")
+	}
+	t.Logf("projects of %s", root)
+	var all map[string]*expected
+	if err := json.Unmarshal([]byte(contentOf(t, filepath.Join(root, "EXPECTED.json"))), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Fatal("EXPECTED.json names no project")
+	}
+	for name, want := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "self-2026-01-26-unloadable/.chant" {
+				acceptScalarOrigin(want)
+			}
+			// A copy, because it is written to, and because no repository may lie around it.
+			project := layOut(t, nil)
+			if err := os.CopyFS(project, os.DirFS(filepath.Join(root, filepath.Dir(name)))); err != nil {
+				t.Fatal(err)
+			}
+			s := serveChant(t, project)
+			s.compareProject(want)
+			s.compareSaves(project, want.Specs)
+			s.end()
+		})
+	}
+}
+
+// acceptScalarOrigin counts the file that a reader refuses which takes no single text for a list.
+func acceptScalarOrigin(want *expected) {
+	want.Unloadable = nil
+	want.Summary.Status["total"]++
+	want.Summary.Status["pending"]++
+	want.Summary.Brief = strings.Replace(want.Summary.Brief, "8 pending", "9 pending", 1)
+	want.Summary.Ready = append(want.Summary.Ready, "2026-01-26-00q-thn")
+	slices.Sort(want.Summary.Ready)
+}
+
+func (s *server) compareProject(want *expected) {
+	s.t.Helper()
+	if !want.Initialized {
+		for _, tool := range []string{"chant_spec_list", "chant_status", "chant_ready"} {
+			s.refuse(tool, `{}`, "Chant not initialized. Run `chant init` first.")
+		}
+		return
+	}
+	var got expectedSummary
+	s.decode("chant_status", `{}`, &got.Status)
+	got.Brief = s.succeed("chant_status", `{"brief":true}`)
+	got.Ready = s.ids("chant_ready", `{"limit":1000}`)
+	got.Blocked = s.ids("chant_spec_list", `{"limit":1000,"status":"blocked"}`)
+	if diff := cmp.Diff(want.Summary, got); diff != "" {
+		s.t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, id := range want.Unloadable {
+		s.refuse("chant_spec_get", fmt.Sprintf(`{"id":%q}`, id), id+".md:")
+	}
+	ids := []string{}
+	for _, one := range want.Specs {
+		ids = append(ids, one.ID)
+		if diff := cmp.Diff(one, s.detail(one)); diff != "" {
+			s.t.Errorf("%s (-want +got)\n%s", one.ID, diff)
+		}
+	}
+	// The table is in the order of names, and of some folders holds a part.
+	listed := s.ids("chant_spec_list", `{"limit":1000}`)
+	for _, id := range ids {
+		if !slices.Contains(listed, id) {
+			s.t.Errorf("%s is not listed", id)
+		}
+	}
+}
+
+// detail is what the server says of one spec; what it does not say is as in want.
+func (s *server) detail(want expectedDetail) expectedDetail {
+	s.t.Helper()
+	id := fmt.Sprintf(`{"id":%q}`, want.ID)
+	got := expectedDetail{UnknownKeys: want.UnknownKeys}
+	var details struct {
+		ID        string   `json:"id"`
+		Title     *string  `json:"title"`
+		Type      string   `json:"type"`
+		DependsOn []string `json:"depends_on"`
+	}
+	s.decode("chant_spec_get", id, &details)
+	got.ID, got.Title, got.Type, got.DependsOn = details.ID, details.Title, details.Type, details.DependsOn
+	var diagnosis struct {
+		Status string `json:"status"`
+	}
+	s.decode("chant_diagnose", id, &diagnosis)
+	got.Status = diagnosis.Status
+	var verified struct {
+		Verified bool           `json:"verified"`
+		Criteria expectedVerify `json:"criteria"`
+		Items    []string       `json:"unchecked_items"`
+	}
+	s.decode("chant_verify", id, &verified)
+	got.Verify = verified.Criteria
+	got.Verify.Verified, got.Verify.Items = verified.Verified, len(verified.Items)
+	return got
+}
+
+// compareSaves changes every spec, and looks whether all but what was changed is as it was.
+func (s *server) compareSaves(project string, specs []expectedDetail) {
+	s.t.Helper()
+	for _, one := range specs {
+		id := fmt.Sprintf(`{"id":%q}`, one.ID)
+		var before, after map[string]any
+		s.decode("chant_spec_get", id, &before)
+		s.succeed("chant_spec_update", fmt.Sprintf(`{"id":%q,"status":"failed","output":"the end"}`, one.ID))
+		s.decode("chant_spec_get", id, &after)
+		before["status"] = "failed"
+		before["body"] = strings.TrimSpace(fmt.Sprintf("%s\n\n## Output\n\nthe end", before["body"]))
+		if diff := cmp.Diff(before, after); diff != "" {
+			s.t.Errorf("%s: saving changed it (-before +after)\n%s", one.ID, diff)
+		}
+		content := contentOf(s.t, filepath.Join(project, ".chant", "specs", one.ID+".md"))
+		for _, key := range one.UnknownKeys {
+			if !strings.Contains(content, "\n"+key+":") {
+				s.t.Errorf("%s: saving lost the key %s", one.ID, key)
+			}
+		}
+	}
+}
+
+// decode makes a call whose text is JSON.
+func (s *server) decode(tool, arguments string, into any) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.succeed(tool, arguments)), into); err != nil {
+		s.t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+}
+
+func (s *server) ids(tool, arguments string) []string {
+	s.t.Helper()
+	var page struct {
+		Specs []struct {
+			ID string `json:"id"`
+		} `json:"specs"`
+	}
+	s.decode(tool, arguments, &page)
+	ids := []string{}
+	for _, row := range page.Specs {
+		ids = append(ids, row.ID)
+	}
+	return ids
+}

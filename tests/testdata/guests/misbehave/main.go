@@ -1,0 +1,80 @@
+// Misbehave is a plugin that crashes, exits, hangs and floods on demand.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+type none struct{}
+
+func init() {
+	p := sdk.New()
+	sdk.HandleTool(p, "misbehave_ok", func(context.Context, none) (*sdk.ToolResult, error) { return sdk.Text("ok"), nil })
+	sdk.HandleTool(p, "misbehave_panic", func(context.Context, none) (*sdk.ToolResult, error) { panic("out of tea") })
+	sdk.HandleTool(p, "misbehave_exit", func(context.Context, none) (*sdk.ToolResult, error) {
+		os.Exit(3)
+		return nil, nil
+	})
+	sdk.HandleTool(p, "misbehave_big", func(_ context.Context, a struct{ Bytes int }) (*sdk.ToolResult, error) {
+		return sdk.Text(strings.Repeat("x", a.Bytes)), nil
+	})
+	sdk.HandleTool(p, "misbehave_spin", spin)
+	sdk.HandleTool(p, "misbehave_sleep", sleep)
+	sdk.HandleTool(p, "misbehave_meet", meet)
+	sdk.Serve(p)
+}
+
+func main() {}
+
+func spin(ctx context.Context, _ none) (*sdk.ToolResult, error) {
+	if err := sdk.Progress(ctx, 1, 2, "spinning"); err != nil {
+		return nil, err
+	}
+	for {
+		sdk.Log(sdk.LevelTrace, "round and round")
+	}
+}
+
+func sleep(ctx context.Context, a struct{ MS int }) (*sdk.ToolResult, error) {
+	if err := sdk.Progress(ctx, 1, 2, "asleep"); err != nil {
+		return nil, err
+	}
+	time.Sleep(time.Duration(a.MS) * time.Millisecond)
+	return sdk.Text("awake"), nil
+}
+
+// meet comes back once all calls of the party are in it at the same time.
+func meet(ctx context.Context, a struct {
+	Room  string
+	Party int
+}) (*sdk.ToolResult, error) {
+	room := filepath.Join(os.Getenv("BULKHEAD_STATE"), filepath.Base(a.Room))
+	if err := os.MkdirAll(room, 0o755); err != nil {
+		return nil, err
+	}
+	seat, err := os.CreateTemp(room, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := seat.Close(); err != nil {
+		return nil, err
+	}
+	for ctx.Err() == nil {
+		taken, err := os.ReadDir(room)
+		if err != nil {
+			return nil, err
+		}
+		if len(taken) >= a.Party {
+			return sdk.Text("met"), nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return nil, errors.New("nobody else came")
+}

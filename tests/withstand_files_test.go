@@ -1,0 +1,357 @@
+package tests
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	goodID   = "2026-03-01-001-a1b"
+	goodFile = ".chant/specs/" + goodID + ".md"
+	badID    = "2026-03-01-002-bad"
+	badFile  = ".chant/specs/" + badID + ".md"
+)
+
+// TestASpecThatCannotBeLoaded is left out of lists and named when it is asked for; no tool touches its file
+// or stumbles over it.
+func TestASpecThatCannotBeLoaded(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, content string
+		says          []string
+	}{
+		{"broken YAML", "---\nstatus: [pending\nlabels: {\n---\n# Broken\n", []string{badFile + ":", "YAML"}},
+		{"a key given twice", "---\nstatus: pending\ndepends_on: [a]\ndepends_on: [b]\n---\n# Twice\n", []string{badFile + ":4:", "depends_on"}},
+		{"an unknown status", "---\nstatus: done\n---\n# Unknown\n", []string{badFile + ":2:", "done"}},
+		{"not UTF-8", "---\nstatus: pending\n---\n# Latin \xe9\n", []string{badFile + ":4:", "not UTF-8"}},
+		{"50 MB", "---\nstatus: pending\n---\n# Large\n" + strings.Repeat("All work and no play.\n", 50_000_000/22), []string{badFile, "larger than 4 MiB"}},
+		{"nested without end", "---\nlabels: " + strings.Repeat("[", 10_000) + "\n---\n# Deep\n", []string{badFile}},
+		{"aliases of aliases", "---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n# Laughs\n", []string{badFile}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			project := layOut(t, map[string]string{goodFile: specText("pending", "Water the trees"), badFile: test.content})
+			s := serveChant(t, project)
+			if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+				t.Errorf("status: %s", text)
+			}
+			for _, tool := range []string{"chant_spec_get", "chant_spec_update", "chant_cancel", "chant_archive", "chant_verify", "chant_diagnose"} {
+				s.refuse(tool, `{"id":"`+badID+`","status":"completed"}`, test.says...)
+			}
+			s.logged(test.says...)
+			s.succeed("chant_spec_update", `{"id":"a1b","status":"completed"}`)
+			s.end()
+			if content := contentOf(t, filepath.Join(project, badFile)); content != test.content {
+				t.Errorf("the file was changed: %d bytes, was %d", len(content), len(test.content))
+			}
+			if content := contentOf(t, filepath.Join(project, goodFile)); !strings.Contains(content, "status: completed") {
+				t.Errorf("the good one was not saved: %s", content)
+			}
+		})
+	}
+}
+
+func TestAProjectWithoutSpecs(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"no .chant":               {"README.md": "An orchard"},
+		".chant without specs":    {".chant/config.md": "---\nproject:\n  name: orchard\n---\n"},
+		"specs that are a file":   {".chant/specs": "not a folder"},
+		".chant that is a file":   {".chant": "not a folder"},
+		"only an archive of them": {".chant/archive/2026-01-01-001-old.md": specText("completed", "Old")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			project := layOut(t, files)
+			before := snapshot(t, project)
+			s := serveChant(t, project)
+			for _, tool := range s.names() {
+				if r := s.call(tool, `{}`); r != (result{Text: "Chant not initialized. Run `chant init` first.", IsError: true}) {
+					t.Errorf("%s: %+v", tool, r)
+				}
+			}
+			s.end()
+			if diff := cmp.Diff(before, snapshot(t, project)); diff != "" {
+				t.Errorf("files were changed (-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLinksThatLeadOut: what lies outside is neither shown nor changed, whether it is out of the project, to
+// which nothing is granted, or in the project and out of .chant, which the plugin itself has to see to.
+func TestLinksThatLeadOut(t *testing.T) {
+	t.Parallel()
+	const secret = "The key is under the third stone"
+	tests := []struct {
+		name, link, target string // target is relative to the folder outside
+		call               [2]string
+		refused            bool
+	}{
+		{"a spec is read", badFile, "secret.md", [2]string{"chant_spec_get", `{"id":"` + badID + `"}`}, true},
+		{"a spec is changed", badFile, "secret.md", [2]string{"chant_spec_update", `{"id":"` + badID + `","status":"failed","output":"here"}`}, true},
+		{"a spec is archived", badFile, "secret.md", [2]string{"chant_archive", `{"id":"` + badID + `"}`}, true},
+		{"specs are searched", badFile, "secret.md", [2]string{"chant_search", `{"query":"stone"}`}, false},
+		{"a folder of specs is listed", ".chant/specs/more", ".", [2]string{"chant_spec_list", `{}`}, false},
+		{"a spec in a folder is changed", ".chant/specs/more", ".", [2]string{"chant_spec_update", `{"id":"secret","status":"failed"}`}, true},
+		{"a log is read", ".chant/logs/" + goodID + ".log", "secret.md", [2]string{"chant_log", `{"id":"a1b"}`}, true},
+		{"a folder of logs is read", ".chant/logs", ".", [2]string{"chant_log", `{"id":"a1b"}`}, true},
+		{"an archive is written", ".chant/archive", ".", [2]string{"chant_archive", `{"id":"a1b"}`}, true},
+		{"a folder of the archive is written", ".chant/archive/2026-03-01", ".", [2]string{"chant_archive", `{"id":"a1b"}`}, true},
+	}
+	for _, where := range []string{"out of the project", "out of .chant"} {
+		for _, test := range tests {
+			t.Run(where+"/"+test.name, func(t *testing.T) {
+				t.Parallel()
+				project := layOut(t, map[string]string{goodFile: specText("completed", "Water the trees")})
+				outside := filepath.Join(project, "private")
+				if where == "out of the project" {
+					outside = layOut(t, nil)
+				}
+				putFile(t, filepath.Join(outside, "secret.md"), specText("completed", secret))
+				putFile(t, filepath.Join(outside, goodID+".log"), secret)
+				linkTo(t, filepath.Join(outside, test.target), filepath.Join(project, test.link))
+				before, inside := snapshot(t, outside), snapshot(t, project)
+				s := serveChant(t, project)
+				r := s.call(test.call[0], test.call[1])
+				if r.IsError != test.refused || strings.Contains(r.Text, "stone") {
+					t.Errorf("got %+v", r)
+				}
+				if text := s.succeed("chant_status", `{"brief":true}`); text != "1 completed" {
+					t.Errorf("status: %s", text)
+				}
+				s.end()
+				if strings.Contains(s.log.String(), "stone") {
+					t.Error("the log shows the content")
+				}
+				if diff := cmp.Diff(before, snapshot(t, outside)); diff != "" {
+					t.Errorf("outside (-before +after)\n%s", diff)
+				}
+				if diff := cmp.Diff(inside, snapshot(t, project)); diff != "" {
+					t.Errorf("inside (-before +after)\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func linkTo(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAChantFolderThatIsALinkLeadingOut is refused as a whole.
+func TestAChantFolderThatIsALinkLeadingOut(t *testing.T) {
+	t.Parallel()
+	for _, link := range []string{".chant", ".chant/specs"} {
+		t.Run(link, func(t *testing.T) {
+			t.Parallel()
+			outside := layOut(t, map[string]string{goodFile: specText("pending", "Not yours"), goodID + ".md": specText("pending", "Not yours")})
+			before := snapshot(t, outside)
+			project := layOut(t, nil)
+			target := outside
+			if link == ".chant" {
+				target = filepath.Join(outside, ".chant")
+			}
+			linkTo(t, target, filepath.Join(project, link))
+			s := serveChant(t, project)
+			for tool, arguments := range map[string]string{"chant_spec_list": `{}`, "chant_add": `{"description":"Mine"}`, "chant_cancel": `{"id":"a1b"}`} {
+				if r := s.call(tool, arguments); !r.IsError || strings.Contains(r.Text, "yours") {
+					t.Errorf("%s: %+v", tool, r)
+				}
+			}
+			s.end()
+			if diff := cmp.Diff(before, snapshot(t, outside)); diff != "" {
+				t.Errorf("outside (-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoFileDoesNotHoldUpAnything(t *testing.T) {
+	t.Parallel()
+	project := layOut(t, map[string]string{goodFile: specText("pending", "Water the trees")})
+	if err := syscall.Mkfifo(filepath.Join(project, badFile), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	linkTo(t, "/dev/zero", filepath.Join(project, ".chant/specs/zero.md"))
+	s := serveChant(t, project)
+	if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+		t.Error(text)
+	}
+	s.refuse("chant_spec_get", `{"id":"`+badID+`"}`, badFile, "Operation not permitted") // WASI does not say what it is
+	s.refuse("chant_spec_get", `{"id":"zero"}`, ".chant/specs/zero.md")
+	s.end()
+}
+
+// TestAGrantToReadIsOneToReadOnly, whoever runs the host.
+func TestAGrantToReadIsOneToReadOnly(t *testing.T) {
+	t.Parallel()
+	for name, grant := range map[string]string{
+		"folder": `fs = [{ path = "${project}", access = "r" }]`,
+		"plugin": `read_only = true`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			project := layOut(t, map[string]string{goodFile: specText("completed", "Water the trees")})
+			before := snapshot(t, project)
+			config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+			putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\n%s\n", filepath.Join(built.plugins, "chant"), grant))
+			s := startServer(t, programCommand(t, "serve", "--config", config, "--project", project))
+			if text := s.succeed("chant_status", `{"brief":true}`); text != "1 completed" {
+				t.Error(text)
+			}
+			for tool, arguments := range map[string]string{"chant_cancel": `{"id":"a1b"}`, "chant_add": `{"description":"More"}`, "chant_archive": `{"id":"a1b"}`} {
+				if name == "plugin" {
+					s.unknown(tool)
+				} else {
+					s.refuse(tool, arguments, project, "Permission denied")
+					s.logged("denied: op=", "path="+project)
+				}
+			}
+			s.end()
+			if diff := cmp.Diff(before, snapshot(t, project)); diff != "" {
+				t.Errorf("(-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAFolderWithoutPermissionToWrite runs the server as nobody where the test runs as root, whom
+// permissions do not stop.
+func TestAFolderWithoutPermissionToWrite(t *testing.T) {
+	t.Parallel()
+	project := layOut(t, map[string]string{goodFile: specText("pending", "Water the trees")})
+	before := snapshot(t, project)
+	cmd := chantCommand(t, project)
+	if os.Geteuid() == 0 {
+		asNobody(t, cmd)
+	}
+	specs := filepath.Join(project, ".chant", "specs")
+	if err := os.Chmod(specs, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(specs, 0o755) })
+	s := startServer(t, cmd)
+	if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+		t.Error(text)
+	}
+	s.refuse("chant_spec_update", `{"id":"a1b","status":"completed"}`, "save spec '"+goodID+"'", specs, "Permission denied")
+	s.refuse("chant_add", `{"description":"More"}`, "create spec", specs, "Permission denied")
+	if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+		t.Error(text)
+	}
+	s.end()
+	if diff := cmp.Diff(before, snapshot(t, project)); diff != "" {
+		t.Errorf("(-before +after)\n%s", diff)
+	}
+}
+
+// asNobody lets cmd run as a user without rights, who needs folders of its own and a way to the program.
+func asNobody(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	const nobody = 65534
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+layOut(t, nil))
+	open := []string{filepath.Dir(filepath.Dir(built.program)), filepath.Dir(cmd.Dir)}
+	for _, variable := range cmd.Env {
+		if _, value, _ := strings.Cut(variable, "="); strings.HasPrefix(value, filepath.Dir(cmd.Dir)+"/") {
+			if err := os.Chown(value, nobody, nobody); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, dir := range open {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAFullDisk stands for every write that fails half way: the process may write no file beyond 64 KiB.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	project := layOut(t, map[string]string{goodFile: specText("pending", "Water the trees")})
+	before := snapshot(t, project)
+	cmd := chantCommand(t, project)
+	// ulimit counts in units of 512 bytes, in some shells of 1024.
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `ulimit -f 128 && exec "$0" "$@"`}, cmd.Args...)
+	s := startServer(t, cmd)
+	long := strings.Repeat("0123456789abcdef", 20_000)
+	s.refuse("chant_spec_update", `{"id":"a1b","status":"completed","output":"`+long+`"}`, "save spec '"+goodID+"'", "\nbulkhead: write", "file too large")
+	s.refuse("chant_add", `{"description":"`+long+`"}`, "create spec", "\nbulkhead: write", "file too large")
+	s.logged("the file system failed", "tool=chant_add", "file too large")
+	if diff := cmp.Diff(before, snapshot(t, project)); diff != "" {
+		t.Errorf("(-before +after)\n%s", diff)
+	}
+	s.succeed("chant_spec_update", `{"id":"a1b","status":"completed"}`)
+	s.end()
+	if content := contentOf(t, filepath.Join(project, goodFile)); !strings.Contains(content, "status: completed") {
+		t.Errorf("the call after it: %s", content)
+	}
+}
+
+// TestTwoServersAddAtTheSameTime: no id is given twice and no spec is lost.
+func TestTwoServersAddAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	const each = 30
+	project := layOut(t, map[string]string{".chant/specs/.keep": ""})
+	var mu sync.Mutex
+	titles := map[string]string{} // by id
+	var both sync.WaitGroup
+	for n := range 2 {
+		s := serveChant(t, project)
+		both.Go(func() {
+			var lines bytes.Buffer
+			for i := range each {
+				fmt.Fprintln(&lines, callLine(i+1, "chant_add", fmt.Sprintf(`{"description":"Task %d of %d"}`, i, n)))
+			}
+			if _, err := s.stdin.Write(lines.Bytes()); err != nil {
+				t.Error(err)
+			}
+			if err := s.stdin.Close(); err != nil {
+				t.Error(err)
+			}
+			for line := range s.lines {
+				number, r, err := readAnswer(line)
+				id, ok := strings.CutPrefix(r.Text, "Created spec: ")
+				if err != nil || !ok || r.IsError {
+					t.Errorf("%v %+v", err, r)
+				}
+				mu.Lock()
+				if other, taken := titles[id]; taken {
+					t.Errorf("%s was given twice, first to %q", id, other)
+				}
+				titles[id] = fmt.Sprintf("Task %d of %d", number-1, n)
+				mu.Unlock()
+			}
+		})
+	}
+	both.Wait()
+	if len(titles) != 2*each {
+		t.Fatalf("%d ids were given, want %d", len(titles), 2*each)
+	}
+	files := snapshot(t, filepath.Join(project, ".chant", "specs"))
+	for id, title := range titles {
+		if want := "---\ntype: code\nstatus: pending\n---\n\n# " + title + "\n"; files[id+".md"] != want {
+			t.Errorf("%s is %q, want %q", id, files[id+".md"], want)
+		}
+	}
+	if len(files) != 2*each+2 { // and the folder itself, and .keep
+		t.Errorf("%d names in specs, want %d", len(files), 2*each+2)
+	}
+}

@@ -1,0 +1,163 @@
+package tests
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// begun starts a call and returns once it runs in its module.
+func (s *server) begun(tool, arguments string) int {
+	s.t.Helper()
+	id := s.sendCall(tool, arguments)
+	if got, r := s.answer(); got != 0 || r.Text != "notifications/progress" {
+		s.t.Fatalf("%s: got %d %+v, want progress", tool, got, r)
+	}
+	return id
+}
+
+func TestTheEndOfACallInTheMiddle(t *testing.T) {
+	t.Parallel()
+	dir := pluginFolder(t, "misbehave")
+	t.Run("input that ends takes no answer away", func(t *testing.T) {
+		t.Parallel()
+		s := servePlugins(t, dir)
+		id := s.begun("misbehave_sleep", `{"ms":300}`)
+		if err := s.stdin.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, r := s.answer(); got != id || r != (result{Text: "awake"}) {
+			t.Errorf("%d %+v", got, r)
+		}
+		if code, rest := s.exit(); code != 0 || len(rest) > 0 {
+			t.Errorf("exit code %d, output %q", code, rest)
+		}
+	})
+	t.Run("a cancelled call is stopped and not answered", func(t *testing.T) {
+		t.Parallel()
+		s := servePlugins(t, dir)
+		id := s.begun("misbehave_sleep", `{"ms":3600000}`)
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+		if text := s.succeed("misbehave_ok", `{}`); text != "ok" {
+			t.Error(text)
+		}
+		s.end() // which waits for calls that go on
+	})
+	t.Run("a signal ends the process at once and in order", func(t *testing.T) {
+		t.Parallel()
+		s := servePlugins(t, dir)
+		s.begun("misbehave_sleep", `{"ms":3600000}`)
+		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code, rest := s.exit(); code != 0 || len(rest) > 0 {
+			t.Errorf("exit code %d, output %q", code, rest)
+		}
+	})
+	t.Run("a client that no longer reads ends the process", func(t *testing.T) {
+		t.Parallel()
+		s := servePlugins(t, dir)
+		s.sendCall("misbehave_sleep", `{"ms":3600000}`)
+		s.begun("misbehave_sleep", `{"ms":100}`)
+		s.stdout.Close()
+		if code, _ := s.exit(); code != 3 {
+			t.Errorf("exit code %d, want 3", code)
+		}
+		s.logged("bulkhead: serve: write to the client: ", "broken pipe")
+	})
+}
+
+func TestAModuleThatFailsHarmsItsOwnCallOnly(t *testing.T) {
+	t.Parallel()
+	s := servePlugins(t, pluginFolder(t, "misbehave", "hello"))
+	fine := func() {
+		t.Helper()
+		if text := s.succeed("misbehave_ok", `{}`); text != "ok" {
+			t.Error(text)
+		}
+		if text := s.succeed("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+			t.Error(text)
+		}
+	}
+	s.fail("misbehave_panic", `{}`, "trap", "bulkhead: misbehave_panic crashed: ")
+	s.logged("panic: out of tea")
+	fine()
+	s.fail("misbehave_exit", `{}`, "exit", "bulkhead: misbehave_exit ended itself with exit code 3")
+	fine()
+	s.fail("misbehave_big", `{"bytes":2000000}`, "output_too_large", "bulkhead: misbehave_big gave an answer of ", "its limit is 1048576")
+	fine()
+	if text := s.succeed("misbehave_big", `{"bytes":1000000}`); len(text) != 1000000 {
+		t.Errorf("%d bytes came", len(text))
+	}
+	s.fail("misbehave_sleep", `{"ms":"long"}`, "invalid_arguments", "bulkhead: misbehave_sleep was called with arguments that do not fit its schema", "ms")
+	fine()
+	s.end()
+}
+
+func TestACallThatHangsEndsAtItsLimit(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nlimits = { time = \"1s\" }\n", filepath.Join(pluginFolder(t, "misbehave"), "misbehave")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
+	s.fail("misbehave_sleep", `{"ms":3600000}`, "timeout", "bulkhead: misbehave_sleep ran past its time limit of 1s")
+	s.fail("misbehave_spin", `{}`, "timeout", "bulkhead: misbehave_spin ran past its time limit of 1s")
+	if text := s.succeed("misbehave_ok", `{}`); text != "ok" {
+		t.Error(text)
+	}
+	s.end()
+}
+
+// TestReadsRunSideBySide: each call waits until all four are there, so that none would ever end if they ran
+// one after another.
+func TestReadsRunSideBySide(t *testing.T) {
+	t.Parallel()
+	s := servePlugins(t, pluginFolder(t, "misbehave"))
+	for range 4 {
+		s.sendCall("misbehave_meet", `{"room":"lounge","party":4}`)
+	}
+	for range 4 {
+		if id, r := s.answer(); id == 0 || r != (result{Text: "met"}) {
+			t.Errorf("%d %+v", id, r)
+		}
+	}
+	s.end()
+}
+
+func TestPipelinedWritesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	const name = ".chant/specs/2026-03-01-001-a1b.md"
+	project := layOut(t, map[string]string{name: specText("pending", "Water the trees")})
+	s := serveChant(t, project)
+	var want strings.Builder
+	var lines []string
+	for i := range 30 {
+		lines = append(lines, callLine(i+1, "chant_spec_update", fmt.Sprintf(`{"id":"a1b","output":"line %d"}`, i)))
+		fmt.Fprintf(&want, "\n\n## Output\n\nline %d", i)
+	}
+	lines = append(lines, callLine(31, "chant_spec_get", `{"id":"a1b"}`))
+	s.send(lines...)
+	if err := s.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var last result
+	for range lines {
+		id, r := s.answer()
+		if r.IsError || r.Code != 0 {
+			t.Errorf("%d: %+v", id, r)
+		}
+		if id == 31 {
+			last = r
+		}
+	}
+	if code, rest := s.exit(); code != 0 || len(rest) > 0 {
+		t.Errorf("exit code %d, output %q", code, rest)
+	}
+	if got := contentOf(t, filepath.Join(project, name)); !strings.HasSuffix(strings.TrimSpace(got), "# Water the trees"+want.String()) {
+		t.Errorf("the file is\n%s", got)
+	}
+	if !strings.Contains(last.Text, "line 29") {
+		t.Errorf("the read behind the writes did not see them: %s", last.Text)
+	}
+}

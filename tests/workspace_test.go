@@ -1,0 +1,103 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// layOut writes files, by path, into a new folder.
+func layOut(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		putFile(t, filepath.Join(dir, name), content)
+	}
+	return dir
+}
+
+func putFile(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func contentOf(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// snapshot is what is in a folder: files by their path with content, links with where they lead.
+func snapshot(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, item os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		switch {
+		case err != nil:
+		case item.Type()&os.ModeSymlink != 0:
+			all[name], err = os.Readlink(path)
+		case item.Type().IsRegular():
+			all[name] = contentOf(t, path)
+		default:
+			all[name] = item.Type().String()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// specText is a spec's file.
+func specText(status, title string, more ...string) string {
+	return "---\ntype: code\nstatus: " + status + "\n---\n\n# " + title + "\n" + strings.Join(more, "\n")
+}
+
+// misbehavePlugin is the folder of the plugin of that name, which is built when the first test asks for it.
+var misbehavePlugin = sync.OnceValues(func() (string, error) {
+	out := filepath.Join(filepath.Dir(built.plugins), "guests")
+	return filepath.Join(out, "misbehave"), buildPlugins(out, filepath.Join("testdata", "guests", "misbehave"))
+})
+
+// pluginFolder is a folder with copies of built plugins, which a test may spoil.
+func pluginFolder(t testing.TB, names ...string) string {
+	t.Helper()
+	dir := layOut(t, nil)
+	for _, name := range names {
+		from := filepath.Join(built.plugins, name)
+		if name == "misbehave" {
+			var err error
+			if from, err = misbehavePlugin(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// servePlugins serves all plugins of a folder on an empty project.
+func servePlugins(t testing.TB, dir string) *server {
+	t.Helper()
+	return startServer(t, programCommand(t, "serve", "--plugins", dir, "--project", layOut(t, nil)))
+}
