@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the older eras are tested, too
+
 package tests
 
 import (
