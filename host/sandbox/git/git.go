@@ -1,24 +1,30 @@
-// Package git answers the read-only git operations of a module: does a branch exist, what does a file
-// on it hold, which commit is the newest that mentions a text. Start with New; BranchExists, ReadFile
-// and FindCommit are the operations.
+// Package git answers the git operations of a module: what a repository holds and where it stands, what
+// of its working tree differs or is ignored; a new branch with one commit; and what a remote repository
+// has. Start with New; the operations are the methods of Ops.
 //
-// No program is run, no hook, filter or replacement takes effect, and no configuration is read: not the
-// user's, not the system's, and not the repository's own. Every file is opened through an os.Root of
-// the granted folder, so a repository that reaches out of it (by a .git file, commondir, alternates or
-// a link) is refused. It writes nothing and speaks to no network.
+// No program is run, and no hook, filter or replacement takes effect. Of the repository's configuration
+// a few settings are read (its format, user.name, user.email, remote.….url, core.fileMode,
+// core.ignoreCase), includes are not followed; of the user's only what Config.User hands over; of the
+// system's nothing. Every file is opened through an os.Root of the granted folder, so a repository that
+// reaches out of it (by a .git file, commondir, alternates or a link) is refused. Only CommitBranch
+// writes: objects and one new reference. Only ListRemote and Fetch speak to a network, and they write
+// nothing.
 //
-// A repository is foreign bytes. go-git reads the entries of a pack and applies its deltas; finding and
-// following them is done here, because its storage follows chains of deltas and inflates loose objects
-// without a bound: a delta that names itself as its base would end the process, which no recover can
-// prevent.
+// A repository is foreign bytes, and so is what a remote sends. go-git reads the entries of a pack and
+// applies its deltas; finding and following them is done here, because its storage follows chains of
+// deltas and inflates loose objects without a bound: a delta that names itself as its base would end
+// the process, which no recover can prevent.
 package git
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -33,8 +39,22 @@ const maxText = 1 << 10
 
 // Config says what Ops may reach.
 type Config struct {
-	// Grants are the granted folders; none means that every operation is denied. Any access reads.
+	// Grants are the granted folders; none means that every operation on a repository is denied. Any
+	// access reads, "rw" also lets CommitBranch write.
 	Grants []config.Git
+	// User is what is known of the user: the name for commits, and the ignore file of their own.
+	User User
+	// Now is the clock for commits; nil means time.Now.
+	Now func() time.Time
+	// Remotes are the https URLs of the remote repositories that are granted, or "*" for any; none
+	// means that ListRemote and Fetch are denied.
+	Remotes []string
+	// Dial opens the connections to them; it decides which addresses may be reached. Without one,
+	// nothing can be.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// RootCAs are the authorities that the certificates of remotes are checked against; nil means the
+	// system's.
+	RootCAs *x509.CertPool
 	// MaxFile is the largest file that ReadFile gives, in bytes; 0 means DefaultMaxFile.
 	MaxFile int64
 	// Log takes refusals and the panics of the libraries; nil means none.
@@ -48,8 +68,8 @@ type Config struct {
 // not granted, HostFailed for a repository that cannot be read. The one other error is that of a
 // context that ended. That there is no repository, branch, file or commit is an answer, not an error.
 type Ops struct {
-	grants  []config.Git
-	maxFile int64
+	config  Config
+	remotes *remotes
 	log     hclog.Logger
 }
 
@@ -61,7 +81,10 @@ func New(c Config) *Ops {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	return &Ops{grants: c.Grants, maxFile: c.MaxFile, log: c.Log}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Ops{config: c, remotes: newRemotes(c), log: c.Log}
 }
 
 // BranchExists reports whether the local branch exists, that is, names an object.
@@ -90,7 +113,7 @@ func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, erro
 		if err != nil || !ok {
 			return err
 		}
-		content, err = r.file(ctx, head, q.Path, o.maxFile)
+		content, err = r.file(ctx, head, q.Path, o.config.MaxFile)
 		return err
 	})
 	if err != nil {
@@ -124,17 +147,18 @@ func (o *Ops) FindCommit(ctx context.Context, q abi.GitSearch) (abi.GitCommit, e
 
 // in opens the repository that holds the folder, runs f on it, and gives every error its form. Where
 // there is no repository f is not run.
-func (o *Ops) in(ctx context.Context, folder string, f func(*repository) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			o.log.Error("git: panic while reading a repository", "repo", folder, "panic", p, "stack", string(debug.Stack()))
-			err = failed("%s: the repository is damaged: %v", folder, p)
-		}
-	}()
+func (o *Ops) in(ctx context.Context, folder string, f func(*repository) error) error {
+	return o.open(ctx, folder, false, func(r *root) error { return r.use(folder, f) })
+}
+
+// open runs f on the granted folder that holds a path, and gives every error its form. Where that
+// folder is not there f is not run.
+func (o *Ops) open(ctx context.Context, folder string, write bool, f func(*root) error) (err error) {
+	defer o.rescue(folder, &err)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	grant, err := o.grantFor(folder)
+	grant, err := o.grantFor(folder, write)
 	if err != nil {
 		o.log.Warn("git: denied", "repo", folder, "error", err)
 		return err
@@ -147,7 +171,15 @@ func (o *Ops) in(ctx context.Context, folder string, f func(*repository) error) 
 		return failed("%s: %v", grant, err)
 	}
 	defer root.close()
-	return o.outcome(ctx, folder, root.use(folder, f))
+	return o.outcome(ctx, folder, f(root))
+}
+
+// rescue makes an error of a panic of the libraries'. It is to be deferred itself.
+func (o *Ops) rescue(repo string, err *error) {
+	if p := recover(); p != nil {
+		o.log.Error("git: panic while reading a repository", "repo", repo, "panic", p, "stack", string(debug.Stack()))
+		*err = failed("%s: the repository is damaged: %v", repo, p)
+	}
 }
 
 // outcome gives an error its form for the plugin, and logs refusals.

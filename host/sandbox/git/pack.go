@@ -13,16 +13,29 @@ import (
 // maxChain is how many deltas may stand on one another: git packs no more than 4,095.
 const maxChain = 4096
 
-// pack is one pack file and its index. The file is opened with the first object that is read.
+// pack is one pack file and its index. The file is opened with the first object that is read. A pack
+// that a remote sent is in memory, and has a list of its objects in place of an index.
 type pack struct {
 	name    string // in root, without its ending
 	index   *index
+	objects map[plumbing.Hash]int64
 	file    *os.File
 	scanner *packfile.Scanner
 }
 
+// offset gives where an object begins; false if it is not in the pack.
+func (p *pack) offset(h plumbing.Hash) (int64, bool, error) {
+	if p.index != nil {
+		return p.index.offset(h)
+	}
+	at, ok := p.objects[h]
+	return at, ok, nil
+}
+
 func (p *pack) close() {
-	_ = p.index.file.Close()
+	if p.index != nil {
+		_ = p.index.file.Close()
+	}
 	if p.file != nil {
 		_ = p.file.Close()
 	}
@@ -75,7 +88,7 @@ func (p *pack) base(delta *packfile.ObjectHeader) (int64, error) {
 	if delta.Type == plumbing.OFSDeltaObject {
 		return delta.OffsetReference, nil
 	}
-	offset, ok, err := p.index.offset(delta.Reference)
+	offset, ok, err := p.offset(delta.Reference)
 	if err == nil && !ok {
 		err = fmt.Errorf("damaged: the base %s of a delta is not in the pack", delta.Reference)
 	}
@@ -84,6 +97,9 @@ func (p *pack) base(delta *packfile.ObjectHeader) (int64, error) {
 
 // apply applies deltas to an object, the last one first; the result of the first has the caller's limit.
 func (p *pack) apply(s *store, o object, deltas []int64, limit int64) (object, error) {
+	if size := int64(len(o.data)); len(deltas) == 0 && size > limit { // one that was kept
+		return object{}, tooLarge(uint64(size), limit)
+	}
 	for i := len(deltas) - 1; i >= 0; i-- {
 		header, err := p.scanner.SeekObjectHeader(deltas[i])
 		if err != nil {

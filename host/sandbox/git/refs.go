@@ -96,42 +96,56 @@ func (r *repository) looseRef(name string) (hash plumbing.Hash, target string, e
 
 // packedRef looks a reference up in packed-refs; the zero hash if it is not there. Only the line that
 // names it is judged.
-func (r *repository) packedRef(ctx context.Context, name string) (plumbing.Hash, error) {
+func (r *repository) packedRef(ctx context.Context, name string) (found plumbing.Hash, err error) {
+	suffix := []byte(" " + name)
+	err = r.packedLines(ctx, func(line []byte) (stop bool, err error) {
+		hash, ok := bytes.CutSuffix(line, suffix)
+		if ok {
+			found, err = parseHash(string(hash))
+		}
+		return ok, err
+	})
+	return found, err
+}
+
+// packedLines visits the lines of packed-refs that are no comments; there are none without the file.
+func (r *repository) packedLines(ctx context.Context, visit func([]byte) (stop bool, err error)) error {
 	const file = "packed-refs"
 	f, err := r.root.open(path.Join(r.common, file))
 	if absent(err) {
-		return plumbing.ZeroHash, nil
+		return nil
 	}
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return err
 	}
 	if info.Size() > maxPacked {
-		return plumbing.ZeroHash, fmt.Errorf("%s: over %d bytes", file, maxPacked)
+		return fmt.Errorf("%s: over %d bytes", file, maxPacked)
 	}
-	suffix := []byte(" " + name)
 	lines := bufio.NewReaderSize(io.LimitReader(f, maxPacked), 64<<10)
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
-			return plumbing.ZeroHash, ctx.Err()
+			return ctx.Err()
 		}
-		line, err := lines.ReadSlice('\n')
-		if err != nil && err != io.EOF {
-			return plumbing.ZeroHash, fmt.Errorf("%s: line %d: %w", file, n+1, err)
+		line, end := lines.ReadSlice('\n')
+		if end != nil && end != io.EOF {
+			return fmt.Errorf("%s: line %d: %w", file, n+1, end)
 		}
-		if hash, ok := bytes.CutSuffix(bytes.TrimRight(line, "\r\n"), suffix); ok && line[0] != '#' {
-			h, err := parseHash(string(hash))
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 && line[0] != '#' {
+			stop, err := visit(line)
 			if err != nil {
-				return h, fmt.Errorf("%s: line %d: %w", file, n+1, err)
+				return fmt.Errorf("%s: line %d: %w", file, n+1, err)
 			}
-			return h, nil
+			if stop {
+				return nil
+			}
 		}
-		if err == io.EOF {
-			return plumbing.ZeroHash, nil
+		if end == io.EOF {
+			return nil
 		}
 	}
 }

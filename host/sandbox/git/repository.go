@@ -18,31 +18,45 @@ const (
 	maxDepth      = 5        // of alternates that have alternates, and of symbolic references; as git has it
 )
 
+// accessWrite is the access of a granted repository in which branches may be made.
+const accessWrite = "rw"
+
 // repository is one that lies in a granted folder. Its parts are names in root.
 type repository struct {
 	root   *root
+	top    string   // the folder of its working tree
 	gitDir string   // HEAD
 	common string   // references and objects; gitDir, except in a linked worktree
 	stores []string // the object folders: its own and its alternates'
 }
 
-// grantFor gives the widest granted folder that holds a folder.
-func (o *Ops) grantFor(folder string) (string, error) {
+// grantFor gives the widest granted folder, of those that may be written if need be, that holds a folder.
+func (o *Ops) grantFor(folder string, write bool) (string, error) {
 	if !filepath.IsAbs(folder) || len(folder) > maxRepoPath || strings.ContainsRune(folder, 0) {
 		return "", invalid("repo: %q: give an absolute path of at most %d bytes", shorten(folder), maxRepoPath)
 	}
-	best, all := "", make([]string, 0, len(o.grants))
-	for _, g := range o.grants {
+	best, readOnly, all := "", false, make([]string, 0, len(o.config.Grants))
+	for _, g := range o.config.Grants {
 		grant := filepath.Clean(g.Repo)
 		all = append(all, grant)
 		rel, err := filepath.Rel(grant, filepath.Clean(folder))
-		if err == nil && filepath.IsLocal(rel) && (best == "" || len(grant) < len(best)) {
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		if write && g.Access != accessWrite {
+			readOnly = true
+			continue
+		}
+		if best == "" || len(grant) < len(best) {
 			best = grant
 		}
 	}
 	switch {
 	case best != "":
 		return best, nil
+	case readOnly:
+		return "", denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
+			"under [capabilities] git, and the config must not make it read-only", folder)
 	case len(all) == 0:
 		return "", denied("%s: this plugin is granted no repository; it must ask for one under [capabilities] git, "+
 			"and --project must name the project if it asks for the project's", folder)
@@ -84,7 +98,7 @@ func (r *root) repositoryAt(dir string) (*repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo := &repository{root: r, gitDir: dotGit}
+	repo := &repository{root: r, top: dir, gitDir: dotGit}
 	if !info.IsDir() {
 		if repo.gitDir, err = r.gitFile(dir, dotGit); err != nil {
 			return nil, err

@@ -86,6 +86,20 @@ func (r *root) isDir(name string) (bool, error) {
 	return err == nil && info.IsDir(), err
 }
 
+// nearestFolder gives the folder that a path is, or the nearest one above it that is there.
+func (r *root) nearestFolder(file string) (string, error) {
+	name, err := filepath.Rel(r.grant, filepath.Clean(file))
+	if err != nil {
+		return "", err
+	}
+	for name = filepath.ToSlash(name); name != "."; name = path.Dir(name) {
+		if ok, err := r.isDir(name); ok || err != nil {
+			return name, err
+		}
+	}
+	return name, nil
+}
+
 func (r *root) stat(name string) (fs.FileInfo, error) {
 	info, err := r.dir.Stat(name)
 	if err != nil {

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"compress/zlib"
 	"context"
@@ -48,7 +49,8 @@ type store struct {
 	bases map[base]object
 	kept  int
 	work  int64
-	zlib  io.ReadCloser // reset for each loose object
+	zlib  io.ReadCloser // reset for each loose object, as is what it reads from
+	file  bufio.Reader
 }
 
 func (r *repository) openStore(ctx context.Context) (*store, error) {
@@ -136,7 +138,7 @@ func (s *store) get(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]b
 func (s *store) find(h plumbing.Hash, limit int64) (object, bool, error) {
 	for i := 0; i < len(s.packs); i++ {
 		p := s.packs[i]
-		offset, ok, err := p.index.offset(h)
+		offset, ok, err := p.offset(h)
 		if err != nil {
 			return object{}, false, fmt.Errorf("%s.idx: %w", s.repo.root.abs(p.name), err)
 		}
@@ -161,7 +163,7 @@ func (s *store) find(h plumbing.Hash, limit int64) (object, bool, error) {
 
 // openPack opens a pack's file; false if it is gone.
 func (s *store) openPack(p *pack) (bool, error) {
-	if p.file != nil {
+	if p.scanner != nil {
 		return true, nil
 	}
 	f, err := s.repo.root.open(p.name + ".pack")
@@ -196,10 +198,11 @@ func (s *store) loose(h plumbing.Hash, limit int64) (object, bool, error) {
 // inflateLoose reads `TYPE SIZE NUL content`.
 func (s *store) inflateLoose(f io.Reader, limit int64) (object, error) {
 	var err error
+	s.file.Reset(f)
 	if s.zlib == nil {
-		s.zlib, err = zlib.NewReader(f)
+		s.zlib, err = zlib.NewReader(&s.file)
 	} else {
-		err = s.zlib.(zlib.Resetter).Reset(f, nil)
+		err = s.zlib.(zlib.Resetter).Reset(&s.file, nil)
 	}
 	if err != nil {
 		return object{}, damage(err)

@@ -68,15 +68,24 @@ func (s *store) entry(tree plumbing.Hash, name string) (entry, bool, error) {
 		return entry{}, false, err
 	}
 	for len(data) > 0 {
-		head, rest, ok := bytes.Cut(data, []byte{0})
-		mode, this, spaced := bytes.Cut(head, []byte(" "))
-		if !ok || !spaced || len(rest) < hashSize {
-			return entry{}, false, fmt.Errorf("tree %s: %w", tree, errors.New("damaged: an entry is cut short"))
+		var this []byte
+		var e entry
+		if this, e, data, err = nextEntry(data); err != nil {
+			return entry{}, false, fmt.Errorf("tree %s: %w", tree, err)
 		}
 		if string(this) == name {
-			return entry{string(mode), plumbing.Hash(rest[:hashSize])}, true, nil
+			return e, true, nil
 		}
-		data = rest[hashSize:]
 	}
 	return entry{}, false, nil
+}
+
+// nextEntry takes one entry off a tree's content.
+func nextEntry(data []byte) (name []byte, e entry, rest []byte, err error) {
+	head, rest, ok := bytes.Cut(data, []byte{0})
+	mode, name, spaced := bytes.Cut(head, []byte(" "))
+	if !ok || !spaced || len(rest) < hashSize {
+		return nil, e, nil, errors.New("damaged: an entry is cut short")
+	}
+	return name, entry{string(mode), plumbing.Hash(rest[:hashSize])}, rest[hashSize:], nil
 }

@@ -1,0 +1,91 @@
+package audit
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestAProcessThatHoldsTheLockIsNotWaitedForWithoutEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := newFile(path, MinMaxSize, 1)
+	f.wait = 20 * time.Millisecond
+	defer f.close()
+	if _, err := f.append([]byte("1\n")); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.append([]byte("2\n")); n != 0 || err == nil || !strings.Contains(err.Error(), "another process holds it") {
+		t.Errorf("got %d, %v", n, err)
+	}
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.append([]byte("3\n")); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "1\n3\n" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+}
+
+func TestALinkThatIsSwappedInWhileTheFileIsOpenedIsNotFollowed(t *testing.T) {
+	dir := t.TempDir()
+	path, precious := filepath.Join(dir, "log"), filepath.Join(dir, "precious")
+	if err := os.WriteFile(precious, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := os.Stat(precious)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = os.Symlink(precious, path)
+				_ = os.Remove(path)
+			}
+		}
+	}()
+	for range 5000 {
+		f, err := openRegular(path, os.O_RDWR|os.O_CREATE, 0o022)
+		if err != nil {
+			continue
+		}
+		if info, err := f.Stat(); err != nil || os.SameFile(info, target) {
+			t.Fatalf("the link was followed: %v", err)
+		}
+		_ = f.Close()
+	}
+	close(stop)
+	<-stopped
+}
+
+func TestABatchIsSplitBetweenLinesWhereTheFileIsFull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := newFile(path, 10, 3)
+	defer f.close()
+	if n, err := f.append([]byte("aaa\nbbb\nccc\ndddddddd\ne\n")); n != 23 || err != nil {
+		t.Fatalf("got %d, %v", n, err)
+	}
+	for name, want := range map[string]string{".3": "aaa\nbbb\n", ".2": "ccc\n", ".1": "dddddddd\n", "": "e\n"} {
+		if text, err := os.ReadFile(path + name); err != nil || string(text) != want {
+			t.Errorf("%s holds %q, %v, want %q", name, text, err, want)
+		}
+	}
+}

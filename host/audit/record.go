@@ -1,0 +1,210 @@
+package audit
+
+import (
+	"strconv"
+	"time"
+)
+
+// Kind says what a line tells of.
+type Kind string
+
+// The kinds of a Record. Lines of kind "gap", which count what is missing before them, are the log's own.
+const (
+	KindCall    Kind = "call"    // a call that ended
+	KindRefused Kind = "refused" // an operation that a module was refused
+)
+
+// Outcome says how a call or an operation ended.
+type Outcome string
+
+// The outcomes. An operation is OK, Denied or Failed.
+const (
+	OK        Outcome = "ok"
+	ToolError Outcome = "tool_error" // the tool answered that it could not
+	RPCError  Outcome = "rpc_error"  // the plugin answered with an error of the protocol
+	Failed    Outcome = "failed"     // the host ended the call, or the module crashed
+	Denied    Outcome = "denied"     // not granted
+	Cancelled Outcome = "cancelled"  // nobody waited any more
+)
+
+// Record is one line. Text may come from anywhere: it is bounded, and escaped so that a terminal shows it
+// and does nothing else with it. What is empty or 0 is left out.
+type Record struct {
+	Time    time.Time // zero: now
+	Kind    Kind
+	ID      string // of the call, from Log.NewID: refused operations have that of theirs
+	Plugin  string
+	Version string // of the plugin
+	Digest  string // of its module
+	Client  string // name and version, as it said itself
+	Method  string // MCP's
+	Tool    string // or the prompt's name, or the resource's URI
+	Outcome Outcome
+	Code    string // of the failure
+
+	Duration time.Duration
+	Fuel     uint64
+	BytesIn  int64
+	BytesOut int64
+
+	Arguments []byte // as the client sent them, byte for byte; Config.Arguments says what is kept
+
+	Operations []Operation // that the call asked of the host
+	LeftOut    int64       // how many more there were
+}
+
+// Operation is something that a module asked of the host, once or several times.
+type Operation struct {
+	Op      string
+	Target  string // a path, an origin: never a URL's user, password or query, nor any other secret
+	Outcome Outcome
+	Code    string
+	Count   int64 // how often; 0 counts as 1
+}
+
+// MaxLine bounds a line in bytes, its newline included. The bounds below keep every record within it.
+const MaxLine = 64 << 10
+
+// Bounds of the fields, in bytes as they are written.
+const (
+	maxWord       = 64 // what the host itself says: kinds, outcomes, codes
+	maxName       = 128
+	maxClient     = 256
+	maxTool       = 2 << 10 // a URI can be long
+	maxTarget     = 1 << 10
+	maxOperations = 24 << 10 // all of them together; begun ones end
+	maxArguments  = 32 << 10
+)
+
+// line is a record as it is written.
+type line struct {
+	b    []byte
+	cuts []string // the fields that were cut
+}
+
+// encode makes the line of a record. It is always one line of valid JSON.
+func (l *line) encode(r *Record, arguments string) {
+	l.b, l.cuts = append(l.b[:0], '{'), l.cuts[:0]
+	l.time("time", r.Time)
+	l.text("kind", string(r.Kind), maxWord)
+	l.text("id", r.ID, maxWord)
+	l.text("plugin", r.Plugin, maxName)
+	l.text("version", r.Version, maxName)
+	l.text("digest", r.Digest, maxName)
+	l.text("client", r.Client, maxClient)
+	l.text("method", r.Method, maxName)
+	l.text("tool", r.Tool, maxTool)
+	l.text("outcome", string(r.Outcome), maxWord)
+	l.text("code", r.Code, maxWord)
+	l.number("duration_us", r.Duration.Microseconds())
+	if r.Fuel > 0 {
+		l.key("fuel")
+		l.b = strconv.AppendUint(l.b, r.Fuel, 10)
+	}
+	l.number("bytes_in", r.BytesIn)
+	l.number("bytes_out", r.BytesOut)
+	l.operations(r.Operations, r.LeftOut)
+	l.text("arguments", arguments, maxArguments)
+	if len(l.cuts) > 0 {
+		l.key("cut")
+		l.b = append(l.b, '[')
+		for i, name := range l.cuts {
+			if i > 0 {
+				l.b = append(l.b, ',')
+			}
+			l.b = strconv.AppendQuote(l.b, name)
+		}
+		l.b = append(l.b, ']')
+	}
+	l.b = append(l.b, '}', '\n')
+}
+
+func (l *line) operations(all []Operation, leftOut int64) {
+	if len(all) > 0 {
+		l.key("operations")
+		l.b = append(l.b, '[')
+		begin := len(l.b)
+		for _, o := range all {
+			o.Count = max(o.Count, 1)
+			if len(l.b)-begin > maxOperations {
+				leftOut += o.Count
+				continue
+			}
+			l.operation(o)
+		}
+		l.b = append(l.b, ']')
+	}
+	l.number("operations_left_out", leftOut)
+}
+
+func (l *line) operation(o Operation) {
+	if l.b[len(l.b)-1] == '}' {
+		l.b = append(l.b, ',')
+	}
+	l.b = append(l.b, '{')
+	l.text("op", o.Op, maxWord)
+	l.text("target", o.Target, maxTarget)
+	l.text("outcome", string(o.Outcome), maxWord)
+	l.text("code", o.Code, maxWord)
+	l.number("count", o.Count)
+	l.b = append(l.b, '}')
+}
+
+// gap is what is missing in the log.
+type gap struct {
+	records int64
+	since   time.Time
+	until   time.Time
+	cause   error
+}
+
+// encodeGap makes the line that stands where records are missing.
+func (l *line) encodeGap(g gap) {
+	l.b, l.cuts = append(l.b[:0], '{'), l.cuts[:0]
+	l.time("time", g.until)
+	l.text("kind", "gap", maxWord)
+	l.number("lost", g.records)
+	l.time("since", g.since)
+	l.text("cause", g.cause.Error(), maxTarget)
+	l.b = append(l.b, '}', '\n')
+}
+
+func (l *line) key(name string) {
+	if l.b[len(l.b)-1] != '{' {
+		l.b = append(l.b, ',')
+	}
+	l.b = append(l.b, '"')
+	l.b = append(l.b, name...)
+	l.b = append(l.b, '"', ':')
+}
+
+func (l *line) number(name string, n int64) {
+	if n != 0 {
+		l.key(name)
+		l.b = strconv.AppendInt(l.b, n, 10)
+	}
+}
+
+func (l *line) time(name string, t time.Time) {
+	l.key(name)
+	l.b = append(l.b, '"')
+	l.b = t.UTC().AppendFormat(l.b, "2006-01-02T15:04:05.000000Z07:00")
+	l.b = append(l.b, '"')
+}
+
+func (l *line) text(name, value string, limit int) {
+	if value == "" {
+		return
+	}
+	l.key(name)
+	whole := false
+	if l.b, whole = appendText(l.b, value, limit); whole {
+		return
+	}
+	for _, cut := range l.cuts {
+		if cut == name {
+			return
+		}
+	}
+	l.cuts = append(l.cuts, name)
+}

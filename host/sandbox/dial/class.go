@@ -1,0 +1,137 @@
+package dial
+
+import "net/netip"
+
+// Class is what kind of network an address belongs to, in words that fit into an error.
+type Class string
+
+// The classes. Everything but Public is refused unless the host was granted as private; Config
+// says what is refused even then.
+const (
+	Public        Class = "public"
+	Loopback      Class = "loopback"
+	Private       Class = "private"           // RFC 1918, and site-local of old
+	Shared        Class = "carrier-grade NAT" // RFC 6598
+	UniqueLocal   Class = "unique-local"      // RFC 4193
+	LinkLocal     Class = "link-local"        // RFC 3927, RFC 4291
+	Metadata      Class = "cloud metadata"    // where clouds hand credentials to their machines
+	Multicast     Class = "multicast"
+	Unspecified   Class = "unspecified"         // connects to the machine itself
+	Documentation Class = "documentation"       // RFC 5737, RFC 3849, RFC 9637
+	Benchmark     Class = "benchmark"           // RFC 2544, RFC 5180
+	Translated    Class = "local NAT64"         // RFC 8215: leads to whatever the network likes
+	Reserved      Class = "reserved"            // anything else that the IANA registries hold back
+	Tunnel        Class = "obsolete tunnelling" // 6to4, Teredo, IPv4-compatible
+)
+
+type block struct {
+	prefix netip.Prefix
+	class  Class
+}
+
+// blocks4 and blocks6 follow the registries of special-purpose addresses
+// (https://www.iana.org/assignments/iana-ipv4-special-registry and …-ipv6-…), and the documentation of
+// the clouds for their metadata services. The first match counts.
+var blocks4 = []block{
+	{netip.MustParsePrefix("169.254.169.254/32"), Metadata}, // most clouds
+	{netip.MustParsePrefix("169.254.170.0/24"), Metadata},   // credentials of containers
+	{netip.MustParsePrefix("100.100.100.200/32"), Metadata},
+	{netip.MustParsePrefix("168.63.129.16/32"), Metadata}, // looks public, and is not
+	{netip.MustParsePrefix("192.0.0.192/32"), Metadata},
+	{netip.MustParsePrefix("0.0.0.0/8"), Unspecified},
+	{netip.MustParsePrefix("127.0.0.0/8"), Loopback},
+	{netip.MustParsePrefix("10.0.0.0/8"), Private},
+	{netip.MustParsePrefix("172.16.0.0/12"), Private},
+	{netip.MustParsePrefix("192.168.0.0/16"), Private},
+	{netip.MustParsePrefix("100.64.0.0/10"), Shared},
+	{netip.MustParsePrefix("169.254.0.0/16"), LinkLocal},
+	{netip.MustParsePrefix("192.0.0.0/24"), Reserved},
+	{netip.MustParsePrefix("192.0.2.0/24"), Documentation},
+	{netip.MustParsePrefix("198.51.100.0/24"), Documentation},
+	{netip.MustParsePrefix("203.0.113.0/24"), Documentation},
+	{netip.MustParsePrefix("192.88.99.0/24"), Tunnel}, // relays of 6to4
+	{netip.MustParsePrefix("198.18.0.0/15"), Benchmark},
+	{netip.MustParsePrefix("224.0.0.0/4"), Multicast},
+	{netip.MustParsePrefix("240.0.0.0/4"), Reserved},
+}
+
+var blocks6 = []block{
+	{netip.MustParsePrefix("fd00:ec2::/32"), Metadata},
+	{netip.MustParsePrefix("fd20:ce::254/128"), Metadata},
+	{netip.MustParsePrefix("fd00:42::42/128"), Metadata},
+	{netip.MustParsePrefix("fe80::a9fe:a9fe/128"), Metadata},
+	{netip.MustParsePrefix("::/128"), Unspecified},
+	{netip.MustParsePrefix("::1/128"), Loopback},
+	{netip.MustParsePrefix("fc00::/7"), UniqueLocal},
+	{netip.MustParsePrefix("fe80::/10"), LinkLocal},
+	{netip.MustParsePrefix("fec0::/10"), Private},
+	{netip.MustParsePrefix("ff00::/8"), Multicast},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), Translated},
+	{netip.MustParsePrefix("2001:2::/48"), Benchmark},
+	{netip.MustParsePrefix("2001:db8::/32"), Documentation},
+	{netip.MustParsePrefix("3fff::/20"), Documentation},
+	{netip.MustParsePrefix("2001::/23"), Reserved},
+	{netip.MustParsePrefix("2000::/3"), Public},
+	{netip.MustParsePrefix("::/0"), Reserved}, // nothing else is handed out
+}
+
+// embeddings are the forms of IPv6 that carry an IPv4 address to which the packets go in the end. plain
+// is the class where that address is a public one.
+var embeddings = []struct {
+	prefix netip.Prefix
+	at     int  // of the IPv4 address
+	mask   byte // that its bytes are written with
+	plain  Class
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), 12, 0, Public}, // NAT64, how a network without IPv4 reaches it
+	{netip.MustParsePrefix("2002::/16"), 2, 0, Tunnel},     // 6to4
+	{netip.MustParsePrefix("2001::/32"), 4, 0, Tunnel},     // Teredo's server
+	{netip.MustParsePrefix("2001::/32"), 12, 0xff, Tunnel}, // Teredo's client
+	{netip.MustParsePrefix("::/96"), 12, 0, Tunnel},        // IPv4-compatible
+}
+
+// Classify gives the class of an address. IPv4 inside of IPv6 counts as the address that it leads to;
+// of two, as the first that is not public. An invalid address is Reserved.
+func Classify(a netip.Addr) Class {
+	a = a.Unmap().WithZone("")
+	switch {
+	case !a.IsValid():
+		return Reserved
+	case a.Is4():
+		return lookup(blocks4, a, Public)
+	case a == netip.IPv6Unspecified() || a == netip.IPv6Loopback():
+		return lookup(blocks6, a, Reserved)
+	}
+	class := Class("")
+	for _, e := range embeddings {
+		if !e.prefix.Contains(a) {
+			continue
+		}
+		if inner := Classify(embedded(a, e.at, e.mask)); inner != Public {
+			return inner
+		}
+		class = e.plain
+	}
+	if class != "" {
+		return class
+	}
+	return lookup(blocks6, a, Reserved)
+}
+
+func embedded(a netip.Addr, at int, mask byte) netip.Addr {
+	all := a.As16()
+	var four [4]byte
+	for i := range four {
+		four[i] = all[at+i] ^ mask
+	}
+	return netip.AddrFrom4(four)
+}
+
+func lookup(blocks []block, a netip.Addr, otherwise Class) Class {
+	for _, b := range blocks {
+		if b.prefix.Contains(a) {
+			return b.class
+		}
+	}
+	return otherwise
+}

@@ -1,0 +1,125 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// userAgent is sent where the module names none.
+const userAgent = "bulkhead"
+
+// maxDiscard is how much of a redirect's own body is read so that its connection can be used again.
+const maxDiscard = 2 << 10
+
+// exchange sends one request and reads the answer. Location is not empty where the answer is a redirect
+// to be followed; then it has no body.
+func (f *Fetcher) exchange(ctx context.Context, h hop, manual bool) (response abi.HTTPResponse, location string, err error) {
+	record := Record{Method: h.method, Target: h.target()}
+	defer func() { f.record(ctx, record, err) }()
+	request, err := f.request(ctx, h)
+	if err != nil {
+		return abi.HTTPResponse{}, "", err
+	}
+	record.Sent = int64(len(h.body))
+	answer, err := f.transport.RoundTrip(request)
+	if err != nil {
+		return abi.HTTPResponse{}, "", explain(ctx, h.origin, err)
+	}
+	defer answer.Body.Close()
+	record.Status = answer.StatusCode
+	response = abi.HTTPResponse{Status: answer.StatusCode, URL: h.url.String()}
+	if !manual && redirects(answer.StatusCode) {
+		if location = answer.Header.Get("Location"); location != "" {
+			_, _ = io.CopyN(io.Discard, answer.Body, maxDiscard) // only to keep the connection
+			return response, location, nil
+		}
+	}
+	if response.Headers, err = f.headers(h, answer); err != nil {
+		return abi.HTTPResponse{}, "", err
+	}
+	response.Body, err = f.body(ctx, h, answer)
+	record.Received = int64(len(response.Body))
+	if err != nil {
+		return abi.HTTPResponse{}, "", err
+	}
+	return response, "", nil
+}
+
+func redirects(status int) bool {
+	return slices.Contains([]int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, status)
+}
+
+// request checks the grant, at the last moment before it counts, and adds its credential.
+func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
+	grant, ok := f.grants[h.origin]
+	if !ok {
+		return nil, denied("%s is not granted", h.origin)
+	}
+	request, err := http.NewRequestWithContext(ctx, h.method, h.origin.String(), bytes.NewReader(h.body))
+	if err != nil {
+		return nil, invalid("the request to %s cannot be made", h.origin)
+	}
+	request.URL = &h.url
+	request.Header = h.header.Clone()
+	if request.Header.Values("User-Agent") == nil {
+		request.Header.Set("User-Agent", userAgent)
+	}
+	if grant.Credential == nil {
+		return request, nil
+	}
+	value, err := grant.Credential.Value()
+	if err != nil {
+		f.log.Error("http: no credential", "origin", h.origin, "header", grant.Credential.Header, "error", err)
+		return nil, failed("the credential for %s cannot be read; the host's log says why", h.origin)
+	}
+	if value == "" || checkValue(value) != nil {
+		f.log.Error("http: no credential", "origin", h.origin, "header", grant.Credential.Header, "error", "it is empty or holds a control character")
+		return nil, failed("the credential for %s is empty or holds a control character", h.origin)
+	}
+	request.Header.Set(grant.Credential.Header, value)
+	return request, nil
+}
+
+// headers are the answer's, in lower case as HTTP/2 writes them, without those of the connection.
+func (f *Fetcher) headers(h hop, answer *http.Response) (map[string][]string, error) {
+	headers, count := map[string][]string{}, 0
+	for name, values := range answer.Header {
+		if ofConnection(name) && name != "Content-Length" {
+			continue
+		}
+		headers[strings.ToLower(name)] = values
+		count += len(values)
+	}
+	if count > maxResponseHeaders {
+		return nil, failed("%s answers with %d headers; the limit is %d", h.origin, count, maxResponseHeaders)
+	}
+	return headers, nil
+}
+
+// body reads the answer's body, of which net/http has undone the packing that it asked for: what counts
+// is what comes out.
+func (f *Fetcher) body(ctx context.Context, h hop, answer *http.Response) ([]byte, error) {
+	if answer.StatusCode == http.StatusSwitchingProtocols {
+		return nil, failed("%s switches to another protocol than HTTP", h.origin)
+	}
+	limit := f.limits.ResponseBody
+	body, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	switch {
+	case ctx.Err() != nil:
+		// When ctx ends the connection is closed, and a server that notices may end a half-sent body
+		// properly in time to be read: that is not the answer.
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, explain(ctx, h.origin, err)
+	case int64(len(body)) > limit:
+		return nil, failed("%s answers with more than %d bytes", h.origin, limit)
+	}
+	return body, nil
+}

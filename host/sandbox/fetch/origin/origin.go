@@ -1,0 +1,167 @@
+// Package origin reads the origin of a URL: scheme, host and port, in the one form in which two of them
+// can be compared. Parse reads an origin that a person wrote, Of takes it from a URL that was parsed.
+//
+// Hosts that are written in more than one way are brought into one form where that is plain (case,
+// default port, forms of an IPv6 address), and refused where programs disagree about them (user names,
+// dots at the end, numbers that some take for addresses, letters outside of ASCII). So what was compared
+// is what is connected to, and what stands in the Host header.
+package origin
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// maxHost bounds a host's name, as DNS does, in bytes.
+const maxHost = 253
+
+// Origin is what a grant is given for. Two are the same if they are equal. The zero Origin is none.
+type Origin struct {
+	Scheme string // "https" or "http"
+	Host   string // a name in lower case, or an IP address in its shortest form, without brackets
+	Port   uint16 // never 0; the scheme's own where none was written
+}
+
+// Parse reads an origin as manifests and configs write it: "https://host" or "https://host:port". One
+// slash at the end is let pass; more of a URL is an error. No error repeats what was read.
+func Parse(text string) (Origin, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return Origin{}, errNoURL
+	}
+	o, err := Of(u)
+	if err != nil {
+		return Origin{}, err
+	}
+	if u.Path != "" && u.Path != "/" || strings.ContainsAny(text, "?#") {
+		return Origin{}, errors.New("has more than an origin has: write scheme, host and, if need be, port")
+	}
+	return o, nil
+}
+
+var errNoURL = errors.New("is not the URL of a web server: write https://host or http://host")
+
+// Of gives a URL's origin, or says in what way it has none that could be compared. No error repeats the
+// URL.
+func Of(u *url.URL) (Origin, error) {
+	if u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Host == "" {
+		return Origin{}, errNoURL
+	}
+	if u.User != nil {
+		return Origin{}, errors.New("has a user name: leave it out")
+	}
+	host, err := hostOf(u.Host)
+	if err != nil {
+		return Origin{}, err
+	}
+	port, err := portOf(u)
+	if err != nil {
+		return Origin{}, err
+	}
+	return Origin{Scheme: u.Scheme, Host: host, Port: port}, nil
+}
+
+// Authority is host and port as a URL writes them: the port only where it is not the scheme's own.
+func (o Origin) Authority() string {
+	host := o.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if o.Port == defaultPort(o.Scheme) {
+		return host
+	}
+	return fmt.Sprintf("%s:%d", host, o.Port)
+}
+
+// String is the origin as Parse reads it.
+func (o Origin) String() string { return o.Scheme + "://" + o.Authority() }
+
+func defaultPort(scheme string) uint16 {
+	if scheme == "http" {
+		return 80
+	}
+	return 443
+}
+
+func portOf(u *url.URL) (uint16, error) {
+	digits := u.Port()
+	if digits == "" {
+		if strings.HasSuffix(u.Host, ":") {
+			return 0, errors.New("has a colon without a port: leave it out")
+		}
+		return defaultPort(u.Scheme), nil
+	}
+	port, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil || digits[0] == '0' {
+		return 0, errors.New("has no port from 1 to 65535")
+	}
+	return uint16(port), nil
+}
+
+func hostOf(authority string) (string, error) {
+	if strings.HasPrefix(authority, "[") {
+		end := strings.IndexByte(authority, ']')
+		if end < 0 {
+			return "", errNoURL
+		}
+		return sixOf(authority[1:end])
+	}
+	name, _, _ := strings.Cut(authority, ":")
+	name = strings.ToLower(name)
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+func sixOf(literal string) (string, error) {
+	a, err := netip.ParseAddr(literal)
+	switch {
+	case err != nil || !a.Is6():
+		return "", errors.New("has no IPv6 address between its brackets")
+	case a.Zone() != "":
+		return "", errors.New("has an address with a zone: leave the zone out")
+	case a.Is4In6():
+		return "", errors.New("has an IPv4 address written as IPv6: write it as IPv4")
+	}
+	return a.String(), nil
+}
+
+func checkName(name string) error {
+	if len(name) > maxHost {
+		return fmt.Errorf("has a host of %d bytes: a name has at most %d", len(name), maxHost)
+	}
+	if strings.HasSuffix(name, ".") {
+		return errors.New("has a host that ends in a dot: leave the dot out")
+	}
+	last := ""
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) == 0 || len(label) > 63 {
+			return errors.New("has a host with an empty part, or one of more than 63 bytes")
+		}
+		if strings.IndexFunc(label, notOfName) >= 0 {
+			return errors.New("has a host with other characters than letters, digits, - and _: write an international name in its xn-- form")
+		}
+		last = label
+	}
+	// Resolvers of the old school take "127.1", "0x7f.1" and "2130706433" for addresses, others for names.
+	if _, err := netip.ParseAddr(name); err != nil && numeric(last) {
+		return errors.New("has a host that ends in a number and is not an IPv4 address of four plain numbers")
+	}
+	return nil
+}
+
+func notOfName(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+}
+
+func numeric(label string) bool {
+	if digits, ok := strings.CutPrefix(label, "0x"); ok {
+		return strings.Trim(digits, "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
+}

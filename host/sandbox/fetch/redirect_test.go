@@ -1,0 +1,223 @@
+package fetch_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/google/go-cmp/cmp"
+)
+
+// to answers with a redirect.
+func to(status int, location string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Location", location)
+		rw.WriteHeader(status)
+		fmt.Fprint(rw, "moved")
+	}
+}
+
+func TestRedirectsLeadOnlyToGrantedOrigins(t *testing.T) {
+	for name, c := range map[string]struct{ location, code, url string }{
+		"a path":                             {"/end?a=b#c", "", "https://api.example.com/end?a=b"},
+		"a relative path":                    {"end", "", "https://api.example.com/end"},
+		"another granted origin":             {"https://other.example.com/end", "", "https://other.example.com/end"},
+		"the origin without its scheme":      {"//other.example.com/end", "", "https://other.example.com/end"},
+		"a path that looks like a host":      {`/\evil.example.com/end`, "", "https://api.example.com/%5Cevil.example.com/end"},
+		"an origin that is not granted":      {"https://evil.example.com/end", abi.HostDenied, ""},
+		"the same without its scheme":        {"//evil.example.com/end", abi.HostDenied, ""},
+		"another port":                       {"https://api.example.com:8443/end", abi.HostDenied, ""},
+		"down to plain http":                 {"http://api.example.com/end", abi.HostDenied, ""},
+		"loopback":                           {"http://127.0.0.1/end", abi.HostDenied, ""},
+		"loopback in short":                  {"http://127.1/end", abi.HostDenied, ""},
+		"loopback as IPv6":                   {"http://[::1]/end", abi.HostDenied, ""},
+		"the metadata service":               {"http://169.254.169.254/latest/meta-data/", abi.HostDenied, ""},
+		"a granted host that became private": {"https://inside.example.com/end", abi.HostDenied, ""},
+		"a user before a granted host":       {"https://me:pw@api.example.com/end", abi.HostDenied, ""},
+		"a dot behind a granted host":        {"https://api.example.com./end", abi.HostDenied, ""},
+		"a file":                             {"file:///etc/passwd", abi.HostDenied, ""},
+		"a script":                           {"javascript:alert(1)", abi.HostDenied, ""},
+		"something that is no URL":           {"https://[::1", abi.HostFailed, ""},
+		"a URL that is too long":             {"/" + strings.Repeat("a", 8<<10), abi.HostFailed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			reached := ""
+			w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/start" {
+					to(http.StatusFound, c.location)(rw, r)
+					return
+				}
+				reached = "https://" + r.Host + r.RequestURI
+			})
+			arrive := func(_ http.ResponseWriter, r *http.Request) { reached = "https://" + r.Host + r.RequestURI }
+			for _, where := range []string{"https://other.example.com", "https://evil.example.com", "https://api.example.com:8443",
+				"http://api.example.com", "http://127.0.0.1", "http://[::1]", "http://169.254.169.254"} {
+				w.serve(t, where, arrive)
+			}
+			w.names["inside.example.com"] = []string{"192.168.0.1"}
+			f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com", "https://other.example.com", "https://inside.example.com")})
+			response, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com/start"})
+			if code(err) != c.code || response.URL != c.url || reached != c.url {
+				t.Errorf("got %q from %q and the error %v; want %q and the error %q", response.URL, reached, err, c.url, c.code)
+			}
+			if refused := strings.Contains(w.log.String(), "http: denied"); refused != (c.code == abi.HostDenied) {
+				t.Errorf("the log: %s", w.log.String())
+			}
+			if last := w.records[len(w.records)-1]; last.Code != c.code {
+				t.Errorf("the last record is %+v", last)
+			}
+		})
+	}
+}
+
+func TestWhatARedirectMakesOfAMethod(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		method string
+		want   string // method, body and type of the second request; empty: there is none
+	}{
+		"301 turns POST into GET":    {301, "POST", "GET::"},
+		"302 turns POST into GET":    {302, "POST", "GET::"},
+		"303 turns POST into GET":    {303, "POST", "GET::"},
+		"307 keeps POST":             {307, "POST", "POST:body:text/plain"},
+		"308 keeps POST":             {308, "POST", "POST:body:text/plain"},
+		"301 keeps PUT":              {301, "PUT", "PUT:body:text/plain"},
+		"302 keeps DELETE":           {302, "DELETE", "DELETE:body:text/plain"},
+		"303 turns PUT into GET":     {303, "PUT", "GET::"},
+		"303 keeps HEAD":             {303, "HEAD", "HEAD::text/plain"},
+		"302 keeps GET":              {302, "GET", "GET:body:text/plain"},
+		"300 is an answer":           {300, "GET", ""},
+		"304 is an answer":           {304, "GET", ""},
+		"305 is an answer":           {305, "GET", ""},
+		"201 with a location is one": {201, "POST", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			second := ""
+			w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/start" {
+					to(c.status, "/end")(rw, r)
+					return
+				}
+				body, _ := io.ReadAll(r.Body)
+				second = fmt.Sprintf("%s:%s:%s", r.Method, body, r.Header.Get("Content-Type"))
+			})
+			f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com")})
+			request := abi.HTTPRequest{URL: "https://api.example.com/start", Method: c.method, Headers: map[string][]string{"Content-Type": {"text/plain"}}}
+			if c.method != "HEAD" {
+				request.Body = []byte("body")
+			}
+			response, err := f.Fetch(t.Context(), request)
+			wantStatus := http.StatusOK
+			if c.want == "" {
+				wantStatus = c.status
+			}
+			if err != nil || second != c.want || response.Status != wantStatus {
+				t.Errorf("the second request is %q, want %q; %d, %v", second, c.want, response.Status, err)
+			}
+		})
+	}
+}
+
+func TestARedirectWithoutLocationIsAnAnswer(t *testing.T) {
+	w := newWorld()
+	w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusFound) })
+	f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com")})
+	if response, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com/"}); err != nil || response.Status != http.StatusFound {
+		t.Errorf("got %+v, %v", response, err)
+	}
+}
+
+func TestManualGivesTheRedirectItself(t *testing.T) {
+	w := newWorld()
+	w.serve(t, "https://api.example.com", to(http.StatusFound, "http://127.0.0.1/"))
+	f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com")})
+	response, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com/", Redirect: abi.RedirectManual})
+	if err != nil || response.Status != http.StatusFound || response.Headers["location"][0] != "http://127.0.0.1/" || string(response.Body) != "moved" {
+		t.Errorf("got %+v, %v", response, err)
+	}
+}
+
+func TestTenRedirectsAndNoMore(t *testing.T) {
+	for hops, want := range map[int]string{10: "", 11: abi.HostFailed} {
+		w := newWorld()
+		asked := 0
+		w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, r *http.Request) {
+			asked++
+			if n, _ := strconv.Atoi(r.URL.Path[1:]); n > 0 {
+				to(http.StatusFound, "/"+strconv.Itoa(n-1))(rw, r)
+			}
+		})
+		f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com")})
+		_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: fmt.Sprintf("https://api.example.com/%d", hops)})
+		if code(err) != want || asked != 11 {
+			t.Errorf("%d redirects: %d requests, and the error %v", hops, asked, err)
+		}
+	}
+}
+
+// There is one credential each for two origins, and none for a third; a chain of redirects leads over all
+// of them and back.
+func TestHeadersStayWithTheirOrigin(t *testing.T) {
+	w := newWorld()
+	got := []string{}
+	chain := map[string]string{
+		"https://a.example.com/1": "https://a.example.com/2",
+		"https://a.example.com/2": "https://b.example.com/3",
+		"https://b.example.com/3": "https://c.example.com/4",
+		"https://c.example.com/4": "https://a.example.com/5",
+	}
+	handler := func(rw http.ResponseWriter, r *http.Request) {
+		h := r.Header
+		got = append(got, strings.Join([]string{r.Host + r.URL.Path, h.Get("Authorization"), h.Get("X-Key"), h.Get("Cookie"), h.Get("X-Own"), h.Get("Referer")}, "|"))
+		if next := chain["https://"+r.Host+r.URL.Path]; next != "" {
+			to(http.StatusTemporaryRedirect, next)(rw, r)
+		}
+	}
+	for _, host := range []string{"a", "b", "c"} {
+		w.serve(t, "https://"+host+".example.com", handler)
+	}
+	g := grants(t, "https://a.example.com", "https://b.example.com", "https://c.example.com")
+	g[0].Credential = secret("X-Key", "key-of-a")
+	g[1].Credential = secret("Authorization", "Bearer of-b")
+	f := w.fetcher(t, fetch.Config{Grants: g})
+	_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://a.example.com/1", Headers: map[string][]string{
+		"authorization": {"mine"}, "Cookie": {"c=mine"}, "X-Own": {"own"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"a.example.com/1|mine|key-of-a|c=mine|own|",
+		"a.example.com/2|mine|key-of-a|c=mine|own|",
+		"b.example.com/3|Bearer of-b|||own|",
+		"c.example.com/4||||own|",
+		"a.example.com/5||key-of-a||own|",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A module's own header of a name that a credential sets elsewhere does not survive there.
+func TestACredentialWinsOverAHeaderThatARedirectBrings(t *testing.T) {
+	w := newWorld()
+	got := []string{}
+	w.serve(t, "https://a.example.com", to(http.StatusFound, "https://b.example.com/"))
+	w.serve(t, "https://b.example.com", func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Values("X-Key") })
+	g := grants(t, "https://a.example.com", "https://b.example.com")
+	g[1].Credential = secret("x-key", "of-b")
+	f := w.fetcher(t, fetch.Config{Grants: g})
+	if _, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://a.example.com/", Headers: map[string][]string{"X-Key": {"mine", "again"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"of-b"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

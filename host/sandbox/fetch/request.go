@@ -1,0 +1,164 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// hop is one request of an operation: the module's own, or the one that a redirect led to.
+type hop struct {
+	method string
+	url    url.URL // of origin and no other, without user and fragment
+	origin origin.Origin
+	header http.Header // the module's; canonical names
+	body   []byte
+}
+
+var (
+	methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
+	headerForm = regexp.MustCompile("^[0-9A-Za-z!#$%&'*+.^_`|~-]{1,128}$")
+)
+
+// connectionHeaders belong to the connection and not to whoever uses it, as do those that begin with
+// Proxy-. Connection would also let a module name others that the next server drops.
+var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade"}
+
+func ofConnection(canonical string) bool {
+	return slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-")
+}
+
+// CheckHeader tells why nobody but the host may set a header of that name; nil if a request may have it.
+func CheckHeader(name string) error {
+	switch {
+	case !headerForm.MatchString(name):
+		return errors.New("a header's name is not 1 to 128 letters, digits and marks of HTTP's")
+	case ofConnection(http.CanonicalHeaderKey(name)):
+		return fmt.Errorf("the header %s belongs to the connection: leave it out", http.CanonicalHeaderKey(name))
+	}
+	return nil
+}
+
+// checkValue: HTTP lets a value hold anything but what ends it or what a server may take for that.
+func checkValue(value string) error {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return errors.New("holds a control character")
+		}
+	}
+	return nil
+}
+
+// check brings a request into the form in which it is sent. It does not ask whether it is granted.
+func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
+	h := hop{method: q.Method, body: q.Body}
+	if h.method == "" {
+		h.method = http.MethodGet
+	}
+	switch {
+	case !methodForm.MatchString(h.method) || h.method == http.MethodConnect || h.method == http.MethodTrace:
+		return hop{}, invalid("the method is not one that can be sent: write GET, POST or another in upper case")
+	case q.Redirect != "" && q.Redirect != abi.RedirectFollow && q.Redirect != abi.RedirectManual:
+		return hop{}, invalid("redirect is neither %q nor %q", abi.RedirectFollow, abi.RedirectManual)
+	case q.TimeoutMS < 0:
+		return hop{}, invalid("timeout_ms is negative")
+	case int64(len(q.Body)) > f.limits.RequestBody:
+		return hop{}, invalid("the body has %d bytes; the limit is %d", len(q.Body), f.limits.RequestBody)
+	case len(q.URL) > maxURL:
+		return hop{}, invalid("the URL has %d bytes; the limit is %d", len(q.URL), maxURL)
+	}
+	u, err := url.Parse(q.URL)
+	if err != nil {
+		return hop{}, invalid("the URL cannot be read") // the parser's own words repeat it
+	}
+	if err := h.aim(u); err != nil {
+		return hop{}, invalid("the URL %v", err)
+	}
+	if h.header, err = checkHeaders(q.Headers); err != nil {
+		return hop{}, err
+	}
+	if c := f.grants[h.origin].Credential; c != nil && h.header.Values(c.Header) != nil {
+		return hop{}, invalid("the host sets the header %s for %s: leave it out", http.CanonicalHeaderKey(c.Header), h.origin)
+	}
+	return h, nil
+}
+
+// aim points the hop at u, in the form that was compared and not in the one that was written.
+func (h *hop) aim(u *url.URL) error {
+	o, err := origin.Of(u)
+	if err != nil {
+		return err
+	}
+	h.origin, h.url = o, *u
+	h.url.Host = o.Authority()
+	h.url.Fragment, h.url.RawFragment = "", ""
+	return nil
+}
+
+func checkHeaders(given map[string][]string) (http.Header, error) {
+	header, count, size := http.Header{}, 0, 0
+	// In the order of their names, so that of two spellings of one name the same comes first every time.
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if err := CheckHeader(name); err != nil {
+			return nil, invalid("%v", err)
+		}
+		for _, value := range given[name] {
+			if err := checkValue(value); err != nil {
+				return nil, invalid("the header %s %v", name, err)
+			}
+			header.Add(name, value)
+			count++
+			size += len(name) + len(value)
+		}
+	}
+	if count > maxRequestHeaders || size > maxRequestHeader {
+		return nil, invalid("there are %d headers of %d bytes; the limit is %d of %d", count, size, maxRequestHeaders, maxRequestHeader)
+	}
+	return header, nil
+}
+
+// redirected is the request that a redirect asks for, by the rules of the Fetch standard
+// (https://fetch.spec.whatwg.org/#http-redirect-fetch). Whether it is granted is asked when it is sent.
+func (h hop) redirected(status int, location string) (hop, error) {
+	if len(location) > maxURL {
+		return hop{}, failed("%s redirects to a URL of more than %d bytes", h.origin, maxURL)
+	}
+	u, err := h.url.Parse(location)
+	if err != nil {
+		return hop{}, failed("%s redirects to something that cannot be read as a URL", h.origin)
+	}
+	next := h
+	next.header = h.header.Clone()
+	if err := next.aim(u); err != nil {
+		return hop{}, denied("%s redirects to a URL that %v", h.origin, err)
+	}
+	if next.origin != h.origin {
+		for _, name := range []string{"Authorization", "Cookie", "Cookie2"} {
+			next.header.Del(name)
+		}
+	}
+	if becomesGet(status, h.method) {
+		next.method, next.body = http.MethodGet, nil
+		maps.DeleteFunc(next.header, func(name string, _ []string) bool { return strings.HasPrefix(name, "Content-") })
+	}
+	return next, nil
+}
+
+func becomesGet(status int, method string) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound:
+		return method == http.MethodPost
+	case http.StatusSeeOther:
+		return method != http.MethodGet && method != http.MethodHead
+	}
+	return false
+}
