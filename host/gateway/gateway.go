@@ -57,7 +57,7 @@ type Config struct {
 	Logging bool
 
 	MaxLine     int64 // bytes of one incoming message; 0 means DefaultMaxLine
-	MaxInFlight int   // calls of one client at a time, more are answered with an error; 0 means DefaultMaxInFlight
+	MaxInFlight int   // calls of one client at a time, nothing is read while there are as many; 0 means DefaultMaxInFlight
 
 	Log hclog.Logger // nil: nothing is logged
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -14,6 +13,7 @@ type inflight struct {
 	max int
 
 	mu      sync.Mutex
+	free    sync.Cond         // there is a place, or no call starts any more
 	owed    map[string]*entry // calls that are to be answered
 	running int               // calls that have not ended, those cancelled included
 	closed  bool
@@ -27,21 +27,25 @@ type entry struct {
 }
 
 func newInflight(max int) *inflight {
-	return &inflight{max: max, owed: make(map[string]*entry)}
+	f := &inflight{max: max, owed: make(map[string]*entry)}
+	f.free.L = &f.mu
+	return f
 }
 
-// add takes a call in before it starts, so that a cancellation right behind it finds it. The caller
-// must call done in the end. Nil without an error means that no call starts any more.
+// add takes a call in before it starts, so that a cancellation right behind it finds it. It waits where as
+// many run as may: nothing is read meanwhile, which a client that sends without end notices, and no call is
+// lost. The caller must call done in the end. Nil without an error means that no call starts any more.
 func (f *inflight) add(id []byte, cancel context.CancelFunc) (*entry, *abi.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for f.running >= f.max && !f.closed {
+		f.free.Wait()
+	}
 	switch {
 	case f.closed:
 		return nil, nil
 	case f.owed[string(id)] != nil:
 		return nil, invalidRequest("a call with this id is still running")
-	case f.running >= f.max:
-		return nil, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many calls in flight (%d): wait for one to be answered", f.max)}
 	}
 	e := &entry{id: string(id), cancel: cancel}
 	f.owed[e.id] = e
@@ -77,6 +81,7 @@ func (f *inflight) done(e *entry) {
 	e.cancel()
 	f.mu.Lock()
 	f.running--
+	f.free.Signal()
 	f.mu.Unlock()
 	f.ended.Done()
 }
@@ -85,6 +90,7 @@ func (f *inflight) done(e *entry) {
 func (f *inflight) close() <-chan struct{} {
 	f.mu.Lock()
 	f.closed = true
+	f.free.Broadcast()
 	f.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
