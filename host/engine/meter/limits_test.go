@@ -1,0 +1,220 @@
+package meter_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+)
+
+func TestModulesThatAreTooLargeAreRefused(t *testing.T) {
+	functions := handmade{types: someTypes, funcs: slices.Repeat([]handmadeFunc{{"", tVoid, nil, code(0x0b)}}, 20)}
+	branches := func(locals byte) handmade {
+		return one(tVoid, []byte{1, locals, 0x7f}, code(repeat(50, 0x02, 0x40, 0x0b), 0x0b))
+	}
+	many := func(set func(*handmade)) handmade {
+		h := one(tVoid, nil, code(0x0b))
+		h.tables = [][]byte{{0x70, 0, 1}}
+		set(&h)
+		return h
+	}
+	for name, c := range map[string]struct {
+		h      handmade
+		config meter.Config
+		what   string
+	}{
+		"a module":             {functions, meter.Config{MaxModule: 50}, "bytes of a module"},
+		"functions":            {functions, meter.Config{MaxFunctions: 19}, "functions"},
+		"a body":               {one(tVoid, nil, code(repeat(100, 0x01), 0x0b)), meter.Config{MaxBody: 100}, "bytes of a function's body"},
+		"locals":               {one(tVoid, []byte{2, 50, 0x7f, 50, 0x7e}, code(0x0b)), meter.Config{MaxLocals: 99}, "parameters and locals of a function"},
+		"parameters as locals": {one(tRange, []byte{1, 97, 0x7f}, code(0x0b)), meter.Config{MaxLocals: 99}, "parameters and locals of a function"},
+		"four billion locals":  {one(tVoid, []byte{2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7f, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7f}, code(0x0b)), meter.Config{}, "parameters and locals of a function"},
+		"labels":               {one(tVoid, nil, code(i32(0), 0x0e, 50, repeat(51, 0), 0x0b)), meter.Config{MaxLabels: 49}, "labels of a br_table"},
+		"nested blocks":        {one(tVoid, nil, code(repeat(50, 0x02, 0x40), repeat(51, 0x0b))), meter.Config{MaxNesting: 49}, "blocks in each other"},
+		"types":                {functions, meter.Config{MaxTypes: 5}, "types"},
+		"parameters":           {functions, meter.Config{MaxArity: 2}, "parameters"},
+		"results":              {functions, meter.Config{MaxArity: 1, MaxTypes: 6}, "parameters"},
+		"imports":              {handmade{types: someTypes, imports: []handmadeImport{{"a", "b", 0}, {"a", "c", 0}}}, meter.Config{MaxImports: 1}, "imports"},
+		"exports":              {handmade{types: someTypes, funcs: []handmadeFunc{{"a", 0, nil, code(0x0b)}, {"b", 0, nil, code(0x0b)}}}, meter.Config{MaxExports: 1}, "exports"},
+		"a name":               {handmade{types: someTypes, funcs: []handmadeFunc{{strings.Repeat("a", 50), 0, nil, code(0x0b)}}}, meter.Config{MaxName: 49}, "bytes of a name"},
+		"globals":              {many(func(h *handmade) { h.globals = repeatSlices(3, 0x7f, 0, 0x41, 0, 0x0b) }), meter.Config{MaxGlobals: 2}, "globals"},
+		"tables":               {many(func(h *handmade) { h.tables = repeatSlices(3, 0x70, 0, 1) }), meter.Config{MaxTables: 2}, "tables"},
+		"element segments":     {many(func(h *handmade) { h.elements = repeatSlices(3, 1, 0, 0) }), meter.Config{MaxElements: 2}, "element segments"},
+		"data segments":        {many(func(h *handmade) { h.data = repeatSlices(3, 1, 0) }), meter.Config{MaxData: 2}, "data segments"},
+		"variables and joints": {branches(60), meter.Config{MaxMesh: 3000}, "variables times joints of a function"},
+		"their sum":            {branches(60), meter.Config{MaxMeshSum: 3000}, "variables times joints of all functions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limit := (*wasm.LimitError)(nil)
+			if _, err := meter.Rewrite(c.h.bytes(), c.config); !errors.As(err, &limit) || limit.What != c.what {
+				t.Errorf("error %v, want a limit of %s", err, c.what)
+			}
+		})
+	}
+}
+
+func repeatSlices(n int, parts ...any) [][]byte { return slices.Repeat([][]byte{code(parts...)}, n) }
+
+func TestReservedNamesAreRefused(t *testing.T) {
+	for name, h := range map[string]handmade{
+		"import": {types: someTypes, imports: []handmadeImport{{meter.ImportModule, meter.ImportYield, tVoid}}},
+		"export": {types: someTypes, funcs: []handmadeFunc{{meter.ExportFuel, tVoid, nil, code(0x0b)}}},
+	} {
+		if _, err := meter.Rewrite(h.bytes(), meter.Config{}); err == nil || !strings.Contains(err.Error(), "reserved") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A module's own exports under the plain prefix of the ABI are another matter.
+	h := handmade{types: someTypes, funcs: []handmadeFunc{{"bulkhead_call", tVoid, nil, code(0x0b)}}}
+	if _, err := meter.Rewrite(h.bytes(), meter.Config{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// What reaches behind the module's own spaces would reach what is added there: the counters, the helpers.
+func TestIndicesBehindTheModulesOwnAreRefused(t *testing.T) {
+	withGlobal := func(h handmade) handmade {
+		h.globals = [][]byte{{0x7e, 1, 0x42, 0, 0x0b}}
+		h.tables = [][]byte{{0x70, 0, 1}}
+		return h
+	}
+	export := func(kind, index byte) handmade {
+		h := withGlobal(one(tVoid, nil, code(0x0b)))
+		h.exports = [][]byte{append(text("x"), kind, index)}
+		return h
+	}
+	element := func(segment ...any) handmade {
+		h := withGlobal(one(tVoid, nil, code(0x0b)))
+		h.elements = [][]byte{code(segment...)}
+		return h
+	}
+	starting := withGlobal(one(tVoid, nil, code(0x0b)))
+	starting.start = []byte{1}
+	for name, h := range map[string]handmade{
+		"global.get of the fuel":       withGlobal(one(tVoid, nil, code(0x23, 1, 0x1a, 0x0b))),
+		"global.set of the fuel":       withGlobal(one(tVoid, nil, code(0x42, 0, 0x24, 1, 0x0b))),
+		"call of a helper":             withGlobal(one(tVoid, nil, code(i32(0), 0x10, 1, 0x1a, 0x0b))),
+		"ref.func of a helper":         withGlobal(one(tVoid, nil, code(0xd2, 1, 0x1a, 0x0b))),
+		"a branch past the function":   withGlobal(one(tVoid, nil, code(0x10, 0, 0x0c, 1, 0x0b))),
+		"br_table past the function":   withGlobal(one(tVoid, nil, code(0x10, 0, i32(0), 0x0e, 1, 1, 0, 0x0b))),
+		"a type of a block":            withGlobal(one(tVoid, nil, code(0x02, 6, 0x0b, 0x0b))),
+		"a type of call_indirect":      withGlobal(one(tVoid, nil, code(i32(0), 0x11, 6, 0, 0x0b))),
+		"an export of the fuel":        export(3, 1),
+		"an export of a helper":        export(0, 1),
+		"an element":                   element(0, i32(0), 0x0b, 1, 1),
+		"an element's expression":      element(4, i32(0), 0x0b, 1, 0xd2, 1, 0x0b),
+		"an element's table":           element(2, 1, i32(0), 0x0b, 0, 1, 0),
+		"the start function":           starting,
+		"code behind the function":     one(tVoid, nil, code(0x0b, 0x01, 0x0b)),
+		"a function without an end":    one(tVoid, nil, code(0x02, 0x40, 0x0b)),
+		"else without if":              one(tVoid, nil, code(0x02, 0x40, 0x05, 0x0b, 0x0b)),
+		"a second else":                one(tVoid, nil, code(i32(0), 0x04, 0x40, 0x05, 0x05, 0x0b, 0x0b)),
+		"a long opcode of v128":        one(tVoid, nil, code(0xfd, 0x8c, 0, 0x0b)),
+		"relaxed v128":                 one(tVoid, nil, code(0xfd, 0x80, 2, 0x0b)),
+		"a tail call":                  one(tVoid, nil, code(0x12, 0, 0x0b)),
+		"an atomic":                    one(tVoid, nil, code(i32(0), i32(0), 0xfe, 0, 2, 0, 0x0b)),
+		"an exception":                 one(tVoid, nil, code(0x06, 0x40, 0x0b, 0x0b)),
+		"another memory":               one(tVoid, nil, code(i32(0), 0x28, 0x42, 1, 0, 0x1a, 0x0b)),
+		"memory.size of another":       one(tVoid, nil, code(0x3f, 1, 0x1a, 0x0b)),
+		"a number that is cut off":     one(tVoid, nil, code(0x41, 0x80)),
+		"a number of more bits":        one(tVoid, nil, code(0x41, 0xff, 0xff, 0xff, 0xff, 0x17, 0x1a, 0x0b)),
+		"memory.init without a count":  one(tVoid, nil, code(i32(0), i32(0), i32(0), 0xfc, 8, 0, 0, 0x0b)),
+		"a reference to another thing": one(tVoid, nil, code(0xd0, 0x7f, 0x1a, 0x0b)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			format := (*wasm.FormatError)(nil)
+			if _, err := meter.Rewrite(h.bytes(), meter.Config{}); !errors.As(err, &format) {
+				t.Errorf("error %v, want that it is malformed", err)
+			}
+		})
+	}
+}
+
+func TestFacts(t *testing.T) {
+	mutable := func(t byte, init ...any) []byte { return code(append([]any{t, 1}, append(init, 0x0b)...)...) }
+	with := func(body []byte, set func(*handmade)) handmade {
+		h := one(tVoid, nil, code(body, 0x0b))
+		h.tables = [][]byte{{0x70, 0, 2}}
+		h.elements = [][]byte{{1, 0, 1, 0}}
+		h.data, h.counted = [][]byte{{1, 1, 'x'}}, true
+		h.globals = [][]byte{
+			mutable(0x7f, 0x41, 1), mutable(0x7b, 0xfd, 12, make([]byte, 16)), mutable(0x70, 0xd0, 0x70),
+			{0x7e, 0, 0x42, 0, 0x0b}, mutable(0x7c, 0x44, make([]byte, 8)),
+		}
+		if set != nil {
+			set(&h)
+		}
+		return h
+	}
+	globals := []meter.Global{{Export: "bulkhead:g0", Type: wasm.I32}, {Export: "bulkhead:g4", Type: wasm.F64}}
+	zeros := code(i32(0), i32(0), i32(0))
+	for name, c := range map[string]struct {
+		h    handmade
+		want meter.Result
+	}{
+		"nothing":                     {with(nil, nil), meter.Result{}},
+		"memory.init":                 {with(code(zeros, 0xfc, 8, 0, 0), nil), meter.Result{}},
+		"table.get":                   {with(code(i32(0), 0x25, 0, 0x1a), nil), meter.Result{}},
+		"table.size":                  {with(code(0xfc, 16, 0, 0x1a), nil), meter.Result{}},
+		"table.set":                   {with(code(i32(0), 0xd0, 0x70, 0x26, 0), nil), meter.Result{ChangesTables: true}},
+		"table.init":                  {with(code(zeros, 0xfc, 12, 0, 0), nil), meter.Result{ChangesTables: true}},
+		"table.copy":                  {with(code(zeros, 0xfc, 14, 0, 0), nil), meter.Result{ChangesTables: true}},
+		"table.grow":                  {with(code(0xd0, 0x70, i32(0), 0xfc, 15, 0, 0x1a), nil), meter.Result{ChangesTables: true}},
+		"table.fill":                  {with(code(i32(0), 0xd0, 0x70, i32(0), 0xfc, 17, 0), nil), meter.Result{ChangesTables: true}},
+		"data.drop":                   {with(code(0xfc, 9, 0), nil), meter.Result{DropsSegments: true}},
+		"elem.drop":                   {with(code(0xfc, 13, 0), nil), meter.Result{DropsSegments: true}},
+		"in code that is not reached": {with(code(0x00, 0xfc, 13, 0), nil), meter.Result{DropsSegments: true}},
+		"global.set of i32":           {with(code(i32(0), 0x24, 0), nil), meter.Result{}},
+		"global.set of v128":          {with(code(0x23, 1, 0x24, 1), nil), meter.Result{UnrestorableGlobals: true}},
+		"global.set of funcref":       {with(code(0x23, 2, 0x24, 2), nil), meter.Result{UnrestorableGlobals: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, c.h.bytes(), meter.Config{}, nil)
+			got := r.result
+			got.Module, c.want.Globals = nil, globals
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+			if only := (meter.Result{Globals: globals}); got.Restorable() != cmp.Equal(c.want, only) {
+				t.Errorf("restorable: %v", got.Restorable())
+			}
+			for _, g := range got.Globals {
+				if r.ExportedGlobal(g.Export) == nil {
+					t.Errorf("there is no export %s", g.Export)
+				}
+			}
+		})
+	}
+}
+
+func TestImportedStateIsReported(t *testing.T) {
+	importing := func(entry ...any) []byte {
+		return wasm.AppendSection(wasm.Header(), wasm.SectionImport, vector([][]byte{code(append([]any{text("a"), text("b")}, entry...)...)}))
+	}
+	for name, c := range map[string]struct {
+		module []byte
+		want   bool
+	}{
+		"a memory":            {importing(2, 0, 1), true},
+		"a table":             {importing(1, 0x70, 0, 1), true},
+		"a mutable global":    {importing(3, 0x7f, 1), true},
+		"an immutable global": {importing(3, 0x7f, 0), false},
+	} {
+		if got := rewrite(t, c.module); got.ImportsState != c.want {
+			t.Errorf("%s: %v, want %v", name, got.ImportsState, c.want)
+		}
+	}
+}
+
+func TestRewritingIsDeterministic(t *testing.T) {
+	module := buildGuest(t, echoGuest)
+	if !bytes.Equal(rewrite(t, module).Module, rewrite(t, module).Module) {
+		t.Error("two results of one module differ")
+	}
+}

@@ -1,0 +1,180 @@
+package meter
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+)
+
+// paths checks a planned function by following its paths forward, as a graph: the plan was made backwards, by
+// how blocks nest.
+type paths struct {
+	t       *testing.T
+	s       *scan
+	matches []int          // of what opens a block, its end; of an else too
+	elses   []int          // of an if, its else; 0: none
+	labels  [][]int        // the blocks around each step
+	seen    map[[2]int]int // the longest way in front of a step, by whether charges or checks end it; -1: under way
+	longest [2]int
+}
+
+// The things that end a way.
+const (
+	byCharge = iota
+	byCheck
+)
+
+func follow(t *testing.T, s *scan) *paths {
+	p := &paths{t: t, s: s, matches: make([]int, len(s.steps)), elses: make([]int, len(s.steps)), labels: make([][]int, len(s.steps)), seen: map[[2]int]int{}}
+	open := []int{-1}
+	for i, step := range s.steps {
+		p.labels[i] = append([]int(nil), open...)
+		switch step.kind {
+		case stepOpen, stepLoop, stepIf:
+			open = append(open, i)
+		case stepElse:
+			p.elses[open[len(open)-1]] = i
+		case stepEnd:
+			if from := open[len(open)-1]; from >= 0 {
+				p.matches[from] = i
+				p.matches[p.elses[from]] = i
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	return p
+}
+
+// front is the longest way in front of a step, up to what ends it.
+func (p *paths) front(i, by int) int {
+	if i >= len(p.s.steps) || ends(p.s.steps[i].before, by) {
+		return 0
+	}
+	key := [2]int{i, by}
+	n, ok := p.seen[key]
+	if n < 0 {
+		p.t.Fatalf("step %d lies on a round without a charge and a check", i)
+	}
+	if !ok {
+		p.seen[key] = -1
+		n = p.through(i, by)
+		p.seen[key] = n
+	}
+	return n
+}
+
+func ends(c charge, by int) bool {
+	return by == byCharge && c.amount > 0 || by == byCheck && c.check
+}
+
+func (p *paths) behind(i, by int) int {
+	if ends(p.s.steps[i].after, by) {
+		return 0
+	}
+	return p.front(i+1, by)
+}
+
+// check looks at every charge: does it cover the longest way to the next?
+func (p *paths) check() {
+	for i := range p.s.steps {
+		step := &p.s.steps[i]
+		for by := range p.longest {
+			way := p.through(i, by)
+			p.longest[by] = max(p.longest[by], way)
+			if by == byCharge && step.before.amount > 0 && way > int(step.before.amount) {
+				p.t.Errorf("step %d: a charge of %d in front of a path that costs %d", i, step.before.amount, way)
+			}
+		}
+		if way := p.front(i+1, byCharge); step.after.amount > 0 && way > int(step.after.amount) {
+			p.t.Errorf("step %d: a charge of %d in front of a path that costs %d", i, step.after.amount, way)
+		}
+	}
+}
+
+// through is the longest way from a step on, with itself.
+func (p *paths) through(i, by int) int {
+	step := &p.s.steps[i]
+	most := 0
+	to := func(depth uint32) {
+		switch at := p.labels[i][len(p.labels[i])-1-int(depth)]; {
+		case at < 0:
+		case p.s.steps[at].kind == stepLoop:
+			most = max(most, p.behind(at, by))
+		default:
+			most = max(most, p.behind(p.matches[at], by))
+		}
+	}
+	switch step.kind {
+	case stepStop:
+	case stepBr, stepReturn:
+		to(step.arg)
+	case stepBrTable:
+		for _, depth := range p.s.labels[step.arg+1:][:p.s.labels[step.arg]] {
+			to(depth)
+		}
+	case stepElse:
+		most = p.behind(p.matches[i], by)
+	case stepBrIf:
+		to(step.arg)
+		most = max(most, p.behind(i, by))
+	case stepIf:
+		most = p.behind(i, by)
+		if other := p.elses[i]; other > 0 {
+			most = max(most, p.behind(other, by))
+		} else {
+			most = max(most, p.behind(p.matches[i], by))
+		}
+	default:
+		most = p.behind(i, by)
+	}
+	return most + int(step.cost)
+}
+
+func TestNoPathGoesUncharged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a guest")
+	}
+	out := filepath.Join(t.TempDir(), "guest.wasm")
+	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", out, "../testdata/guest")
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, text)
+	}
+	module, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{}.withDefaults()
+	m, err := wasm.Decode(module, c.bounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newRewriter(m, c)
+	if err := w.survey(); err != nil {
+		t.Fatal(err)
+	}
+	var functions, steps int
+	for i, body := range m.Bodies {
+		index := m.Imported.Funcs + uint32(i)
+		if err := w.scan.read(body, m.FuncType(index)); err != nil {
+			t.Fatal(err)
+		}
+		begin := w.planner.plan(&w.scan)
+		p := follow(t, &w.scan)
+		if n := p.front(0, byCharge); n > int(begin.rest) {
+			t.Errorf("function %d: its beginning is charged %d, and costs %d", index, begin.rest, n)
+		}
+		p.check()
+		if p.longest[byCharge] > maxRest+costGrow || p.longest[byCheck] > maxWay+costGrow {
+			t.Errorf("function %d: paths of %d without a charge, and of %d without a check", index, p.longest[byCharge], p.longest[byCheck])
+		}
+		functions++
+		steps += len(w.scan.steps)
+	}
+	if functions < 1000 || steps < 100_000 {
+		t.Errorf("%d functions of %d steps: that is not the guest", functions, steps)
+	}
+}

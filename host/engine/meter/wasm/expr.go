@@ -1,0 +1,135 @@
+package wasm
+
+// Expr is a constant expression: one instruction, and end.
+type Expr struct {
+	Op    Opcode
+	Index uint32 // of ref.func and global.get
+	raw   []byte
+}
+
+// expr reads a constant expression.
+func (m *Module) expr(r *Reader) Expr {
+	from := r.pos
+	e := Expr{Op: Opcode(r.Byte())}
+	switch e.Op {
+	case OpI32Const:
+		r.signed(32)
+	case OpI64Const:
+		r.signed(64)
+	case OpF32Const:
+		r.Bytes(4)
+	case OpF64Const:
+		r.Bytes(8)
+	case OpRefNull:
+		if t := ValueType(r.Byte()); !t.reference() {
+			r.Fail("unknown type %#x of a null", byte(t))
+		}
+	case OpRefFunc:
+		if e.Index = r.U32(); e.Index >= m.Space.Funcs {
+			r.Fail("there is no function %d", e.Index)
+		}
+	case OpGlobalGet:
+		if e.Index = r.U32(); e.Index >= m.Space.Globals {
+			r.Fail("there is no global %d", e.Index)
+		}
+	case prefixVector:
+		if r.Byte() != 12 {
+			r.Fail("not a constant expression")
+		}
+		r.Bytes(16)
+	default:
+		r.Fail("not a constant expression")
+	}
+	if r.Byte() != byte(OpEnd) {
+		r.Fail("a constant expression of more than one instruction")
+	}
+	if r.err == nil {
+		e.raw = r.data[from:r.pos]
+	}
+	return e
+}
+
+func (r *Reader) signed(bits int) {
+	n := signed(r.data[r.pos:], bits)
+	if n == 0 {
+		r.Fail("malformed integer")
+	}
+	r.pos += n
+}
+
+// Append appends the expression, with the functions that it names renumbered.
+func (e Expr) Append(out []byte, number func(uint32) uint32) []byte {
+	if e.Op == OpRefFunc {
+		out = AppendU32(append(out, byte(OpRefFunc)), number(e.Index))
+		return append(out, byte(OpEnd))
+	}
+	return append(out, e.raw...)
+}
+
+// RewriteElements is the content of the element section, with the functions that it names renumbered; nil if
+// there is none.
+func (m *Module) RewriteElements(number func(uint32) uint32) ([]byte, error) {
+	s := m.sections[SectionElement]
+	if !s.present {
+		return nil, nil
+	}
+	r := NewReader(s.content, s.base)
+	n := r.U32()
+	out := AppendU32(make([]byte, 0, len(s.content)+len(s.content)/8+8), n)
+	for range n {
+		out = m.rewriteElement(r, out, number)
+	}
+	if r.Err() == nil && r.Len() > 0 {
+		r.Fail("%d bytes left over in the element section", r.Len())
+	}
+	return out, r.Err()
+}
+
+// The bits of an element segment's form.
+const (
+	elementInactive = 1 // passive, or with the next bit declarative
+	elementExplicit = 2 // of an active one: its table is named
+	elementExprs    = 4 // its elements are expressions, not indices of functions
+)
+
+func (m *Module) rewriteElement(r *Reader, out []byte, number func(uint32) uint32) []byte {
+	form := r.U32()
+	if form > elementInactive|elementExplicit|elementExprs {
+		r.Fail("unknown form %d of an element segment", form)
+		return out
+	}
+	out = AppendU32(out, form)
+	if form&elementInactive == 0 {
+		var table uint32
+		if form&elementExplicit != 0 {
+			table = r.U32()
+			out = AppendU32(out, table)
+		}
+		if table >= m.Space.Tables {
+			r.Fail("there is no table %d", table)
+		}
+		out = m.expr(r).Append(out, number)
+	}
+	if form&(elementInactive|elementExplicit) != 0 {
+		kind := r.Byte()
+		if form&elementExprs != 0 && !ValueType(kind).reference() || form&elementExprs == 0 && kind != 0 {
+			r.Fail("unknown type %#x of elements", kind)
+		}
+		out = append(out, kind)
+	}
+	n := r.Count("elements", len(r.data))
+	out = AppendU32(out, uint32(n))
+	for range n {
+		if form&elementExprs != 0 {
+			out = m.expr(r).Append(out, number)
+			continue
+		}
+		index := r.U32()
+		if index >= m.Space.Funcs {
+			r.Fail("there is no function %d", index)
+			return out
+		}
+		out = AppendU32(out, number(index))
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package wasm
+
+import "bytes"
+
+// Bounds are how many of each thing a module may have. All of them must be set.
+type Bounds struct {
+	Types     int
+	Arity     int // parameters of a type, and results of a type
+	Imports   int
+	Functions int // that the module defines
+	Tables    int
+	Globals   int
+	Exports   int
+	Elements  int // segments
+	Data      int // segments
+	Body      int // bytes of a function's body
+	Locals    int // parameters and locals of a function
+	Name      int // bytes of a name of an import or an export
+}
+
+// Module is a decoded module. Its byte slices are parts of what was decoded.
+type Module struct {
+	Types     []FuncType
+	Imports   []Import
+	Functions []uint32 // the types of all functions, imported ones first
+	Tables    []Table
+	Memories  int // that it defines: 0 or 1
+	Globals   []Global
+	Exports   []Export
+	Start     uint32 // NoIndex if there is none
+	Bodies    []Body
+	Names     []byte // the content of its first name section behind the section's own name; nil if it has none
+
+	Imported  Space // how many functions, globals, tables and memories it imports
+	Space     Space // how many of each thing it has, imported ones first
+	DataSizes []uint32
+
+	sections [SectionDataCount + 1]section
+	bounds   Bounds
+}
+
+type section struct {
+	present bool
+	content []byte
+	base    int
+}
+
+// Import is an entry of the import section.
+type Import struct {
+	Module, Name string
+	Kind         Kind
+	Type         uint32 // of a function
+	Global       GlobalType
+	Table        Table
+	Entry        []byte // all of it
+}
+
+// GlobalType is the type of a global.
+type GlobalType struct {
+	Type    ValueType
+	Mutable bool
+}
+
+// Global is a global that the module defines.
+type Global struct {
+	GlobalType
+	Init Expr
+}
+
+// Table is the type of a table.
+type Table struct {
+	Type ValueType
+	Limits
+}
+
+// Limits are those of a table, in elements, or of a memory, in pages.
+type Limits struct {
+	Min, Max uint32
+	HasMax   bool
+}
+
+// Export is an entry of the export section.
+type Export struct {
+	Name  string
+	Kind  Kind
+	Index uint32
+}
+
+// Body is a function's code.
+type Body struct {
+	Locals []byte // their declarations, with their number in front
+	Code   []byte // the instructions, the last of which is end
+	Offset int    // of Code in the module
+	Count  uint32 // parameters and locals
+	Wide   bool   // one of them is a v128
+}
+
+var header = []byte("\x00asm\x01\x00\x00\x00")
+
+// Header begins every module.
+func Header() []byte { return bytes.Clone(header) }
+
+// Decode decodes a module. The sections of elements and data are only counted: see [Module.RewriteElements].
+// An error is a *FormatError or a *LimitError.
+func Decode(module []byte, bounds Bounds) (*Module, error) {
+	m := &Module{Start: NoIndex, bounds: bounds}
+	if err := m.split(module); err != nil {
+		return nil, err
+	}
+	for _, step := range []struct {
+		id     SectionID
+		decode func(*Reader)
+	}{
+		{SectionType, m.types}, {SectionImport, m.imports}, {SectionFunction, m.functions}, {SectionTable, m.tables},
+		{SectionMemory, m.memories}, {SectionGlobal, m.globals}, {SectionDataCount, m.dataCount},
+		{SectionElement, m.elements}, {SectionData, m.data}, {SectionExport, m.exports}, {SectionStart, m.start},
+		{SectionCode, m.code},
+	} {
+		s := m.sections[step.id]
+		if !s.present {
+			continue
+		}
+		r := NewReader(s.content, s.base)
+		step.decode(r)
+		if r.Err() == nil && r.Len() > 0 {
+			r.Fail("%d bytes left over in section %d", r.Len(), step.id)
+		}
+		if r.Err() != nil {
+			return nil, r.Err()
+		}
+	}
+	return m, m.agree()
+}
+
+// agree checks what two sections must agree on.
+func (m *Module) agree() error {
+	if len(m.Functions) != int(m.Imported.Funcs)+len(m.Bodies) {
+		return &FormatError{Offset: m.sections[SectionCode].base, Message: "functions and bodies differ in number"}
+	}
+	if m.Space.DataCount && m.Space.Data != uint32(len(m.DataSizes)) {
+		return &FormatError{Offset: m.sections[SectionData].base, Message: "the data count section and the data section differ"}
+	}
+	if m.Space.Memories > 1 {
+		return &FormatError{Offset: m.sections[SectionMemory].base, Message: "more than one memory"}
+	}
+	return nil
+}
+
+// Section is the content of a section as it stands in the module, and whether the module has it.
+func (m *Module) Section(id SectionID) ([]byte, bool) {
+	return m.sections[id].content, m.sections[id].present
+}
+
+// FuncType is the type of a function, by its index, which must exist.
+func (m *Module) FuncType(index uint32) FuncType { return m.Types[m.Functions[index]] }
+
+// split finds the sections, which come in a fixed order; custom ones may stand anywhere.
+func (m *Module) split(module []byte) error {
+	r := NewReader(module, 0)
+	if !bytes.Equal(r.Bytes(uint32(len(header))), header) {
+		return &FormatError{Message: "not a WebAssembly module of version 1"}
+	}
+	last := 0
+	for r.Len() > 0 {
+		at := r.Offset()
+		id := SectionID(r.Byte())
+		content := r.Bytes(r.U32())
+		base := r.Offset() - len(content)
+		if r.Err() != nil {
+			return r.Err()
+		}
+		if id == SectionCustom {
+			c := NewReader(content, base)
+			name := string(c.Name())
+			if c.Err() != nil {
+				return c.Err()
+			}
+			if name == "name" && m.Names == nil {
+				m.Names = c.Bytes(uint32(c.Len()))
+			}
+			continue
+		}
+		if id > SectionDataCount {
+			return &FormatError{Offset: at, Message: "unknown section"}
+		}
+		if rank(id) <= last {
+			return &FormatError{Offset: at, Message: "section out of order, or twice"}
+		}
+		last = rank(id)
+		m.sections[id] = section{present: true, content: content, base: base}
+	}
+	return nil
+}
+
+// rank is the place of a section among the others. The data count stands between elements and code.
+func rank(id SectionID) int {
+	if id == SectionDataCount {
+		return 2*int(SectionElement) + 1
+	}
+	return 2 * int(id)
+}

@@ -1,0 +1,163 @@
+// Package wasm decodes and encodes the binary format of WebAssembly 2.0
+// (https://www.w3.org/TR/wasm-core-2/#binary-format) as far as a rewriter of modules needs it: sections,
+// their entries, and the instructions of a body. Start with [Decode] and [Code].
+//
+// It is strict where engines differ: what it accepts has one reading. It checks every index, length and
+// nesting, but no types of operands: that is left to the engine which compiles the module.
+package wasm
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// FormatError says what of a module cannot be read.
+type FormatError struct {
+	Offset  int // of the first byte that is at fault, from the module's beginning
+	Message string
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("offset %#x: %s", e.Offset, e.Message)
+}
+
+// LimitError says what of a module is too large.
+type LimitError struct {
+	Offset int    // in the module
+	What   string // such as "functions"
+	Have   uint64
+	Limit  uint64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("offset %#x: %d %s, and the limit is %d", e.Offset, e.Have, e.What, e.Limit)
+}
+
+// Reader reads the binary format. The first error stays, and everything read after it is zero or empty.
+type Reader struct {
+	data []byte
+	pos  int
+	base int // the offset of data in the module
+	err  error
+}
+
+// NewReader reads data, which begins at offset base of the module.
+func NewReader(data []byte, base int) *Reader { return &Reader{data: data, base: base} }
+
+// Err is the first error, or nil.
+func (r *Reader) Err() error { return r.err }
+
+// Len is how many bytes are left.
+func (r *Reader) Len() int { return len(r.data) - r.pos }
+
+// Offset is where the next byte lies in the module.
+func (r *Reader) Offset() int { return r.base + r.pos }
+
+// Fail records a fault at the next byte, unless there was one before.
+func (r *Reader) Fail(format string, args ...any) {
+	r.fail(&FormatError{Offset: r.Offset(), Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *Reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.pos = len(r.data)
+}
+
+// Byte reads one byte.
+func (r *Reader) Byte() byte {
+	if r.pos >= len(r.data) {
+		r.Fail("unexpected end")
+		return 0
+	}
+	b := r.data[r.pos]
+	r.pos++
+	return b
+}
+
+// Bytes reads n bytes. They are part of the module, not a copy.
+func (r *Reader) Bytes(n uint32) []byte {
+	if uint64(n) > uint64(r.Len()) {
+		r.Fail("%d bytes expected, and %d are left", n, r.Len())
+		return nil
+	}
+	b := r.data[r.pos : r.pos+int(n) : r.pos+int(n)]
+	r.pos += int(n)
+	return b
+}
+
+// U32 reads an unsigned LEB128 of at most 32 bits.
+func (r *Reader) U32() uint32 {
+	v, n := u32(r.data[r.pos:])
+	if n == 0 {
+		r.Fail("malformed integer")
+	}
+	r.pos += n
+	return v
+}
+
+// Count reads the length of a vector whose entries take at least one byte each. What names the entries, in
+// the plural, for the error that there are more than limit.
+func (r *Reader) Count(what string, limit int) int {
+	at := r.Offset()
+	n := r.U32()
+	if uint64(n) > uint64(r.Len()) {
+		r.fail(&FormatError{Offset: at, Message: fmt.Sprintf("%d %s in %d bytes", n, what, r.Len())})
+		return 0
+	}
+	if uint64(n) > uint64(limit) {
+		r.fail(&LimitError{Offset: at, What: what, Have: uint64(n), Limit: uint64(limit)})
+		return 0
+	}
+	return int(n)
+}
+
+// Name reads a string, which must be UTF-8.
+func (r *Reader) Name() []byte {
+	name := r.Bytes(r.U32())
+	if !utf8.Valid(name) {
+		r.Fail("a name that is not UTF-8")
+		return nil
+	}
+	return name
+}
+
+// ReadU32 reads an unsigned LEB128 in front of b, and is its size; 0 if there is none.
+func ReadU32(b []byte) (v uint32, size int) { return u32(b) }
+
+// u32 decodes an unsigned LEB128; n is 0 if it is cut off or exceeds 32 bits.
+func u32(b []byte) (v uint32, n int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint32(b[0]), 1
+	}
+	for i := 0; i < len(b) && i < 5; i++ {
+		v |= uint32(b[i]&0x7f) << (7 * i)
+		if b[i] < 0x80 {
+			if i == 4 && b[i] > 0x0f {
+				return 0, 0
+			}
+			return v, i + 1
+		}
+	}
+	return 0, 0
+}
+
+// signed measures a signed LEB128 of the given bits; 0 if it is cut off or exceeds them.
+func signed(b []byte, bits int) int {
+	most := (bits + 6) / 7
+	for i := 0; i < len(b) && i < most; i++ {
+		if b[i] >= 0x80 {
+			continue
+		}
+		if i == most-1 {
+			// The last byte's unused bits must repeat the sign.
+			used := bits - 7*(most-1)
+			if top := int8(b[i]<<1) >> used; top != 0 && top != -1 {
+				return 0
+			}
+		}
+		return i + 1
+	}
+	return 0
+}

@@ -1,0 +1,77 @@
+package wasm
+
+// ValueType is the type of a value, as the binary format has it.
+type ValueType byte
+
+// The value types.
+const (
+	I32       ValueType = 0x7f
+	I64       ValueType = 0x7e
+	F32       ValueType = 0x7d
+	F64       ValueType = 0x7c
+	V128      ValueType = 0x7b
+	FuncRef   ValueType = 0x70
+	ExternRef ValueType = 0x6f
+)
+
+func (t ValueType) String() string {
+	switch t {
+	case I32:
+		return "i32"
+	case I64:
+		return "i64"
+	case F32:
+		return "f32"
+	case F64:
+		return "f64"
+	case V128:
+		return "v128"
+	case FuncRef:
+		return "funcref"
+	case ExternRef:
+		return "externref"
+	}
+	return "unknown type"
+}
+
+func (t ValueType) valid() bool { return t >= V128 && t <= I32 || t.reference() }
+
+func (t ValueType) reference() bool { return t == FuncRef || t == ExternRef }
+
+// FuncType is the type of a function. Its slices are parts of the module.
+type FuncType struct{ Params, Results []byte }
+
+// Kind is what an import or an export is.
+type Kind byte
+
+// The kinds.
+const (
+	KindFunc   Kind = 0
+	KindTable  Kind = 1
+	KindMemory Kind = 2
+	KindGlobal Kind = 3
+)
+
+// SectionID says what a section holds.
+type SectionID byte
+
+// The sections.
+const (
+	SectionCustom    SectionID = 0
+	SectionType      SectionID = 1
+	SectionImport    SectionID = 2
+	SectionFunction  SectionID = 3
+	SectionTable     SectionID = 4
+	SectionMemory    SectionID = 5
+	SectionGlobal    SectionID = 6
+	SectionExport    SectionID = 7
+	SectionStart     SectionID = 8
+	SectionElement   SectionID = 9
+	SectionCode      SectionID = 10
+	SectionData      SectionID = 11
+	SectionDataCount SectionID = 12
+)
+
+// BlockVoid is the type of a block without parameters and results. A block with one result has its type's
+// byte instead.
+const BlockVoid byte = 0x40
