@@ -6,42 +6,67 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
-
-// Notifier takes what a running call has to say to its client before it ends. The error says what is
-// wrong with a notification that no client could read.
-type Notifier interface {
-	Notify(method string, params json.RawMessage) error
-}
 
 // methodMessage is the notification that carries a log message.
 const methodMessage = "notifications/message"
 
-type notifierKey struct{}
-
-// WithNotifier gives the operations of a call where to send notifications. Without one they are dropped.
-func WithNotifier(ctx context.Context, n Notifier) context.Context {
-	return context.WithValue(ctx, notifierKey{}, n)
+// operation is one operation of the host's. The result of do is encoded as JSON; its error is an
+// *abi.HostError or that of a context that ended. target names what the parameters are about, for the
+// audit; nil: the operation leaves no trace there.
+type operation struct {
+	do     func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
+	target string // the parameters' member that says it; "": none is recorded
 }
 
-// operation does one operation. The result is encoded as JSON; the error is an *abi.HostError or that of a
-// context that ended.
-type operation func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
-
 var operations = map[string]operation{
-	abi.OpGitBranchExists: func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+	abi.OpGitBranchExists: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.git.BranchExists)
-	},
-	abi.OpGitReadFile: func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+	}, "repo"},
+	abi.OpGitReadFile: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.git.ReadFile)
-	},
-	abi.OpGitFindCommit: func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+	}, "repo"},
+	abi.OpGitFindCommit: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.git.FindCommit)
-	},
-	abi.OpNotify: func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+	}, "repo"},
+	abi.OpGitTopLevel: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.TopLevel)
+	}, "path"},
+	abi.OpGitCurrentBranch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.CurrentBranch)
+	}, "repo"},
+	abi.OpGitResolveRef: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.ResolveRef)
+	}, "repo"},
+	abi.OpGitRemoteURL: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.RemoteURL)
+	}, "repo"},
+	abi.OpGitIgnored: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.Ignored)
+	}, "repo"},
+	abi.OpGitStatus: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.Status)
+	}, "repo"},
+	abi.OpGitCommitBranch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.CommitBranch)
+	}, "repo"},
+	abi.OpGitListRemote: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.ListRemote)
+	}, "url"},
+	abi.OpGitFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.Fetch)
+	}, "url"},
+	abi.OpFSMode: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.mode)
+	}, "path"},
+	abi.OpLock: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.lock)
+	}, "name"},
+	abi.OpNotify: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.notify)
-	},
+	}, ""},
 }
 
 // with decodes an operation's parameters.
@@ -54,8 +79,8 @@ func with[P, R any](ctx context.Context, params json.RawMessage, do func(context
 }
 
 func (b *Box) notify(ctx context.Context, n abi.Notification) (any, error) {
-	to, ok := ctx.Value(notifierKey{}).(Notifier)
-	if !ok || n.Method == methodMessage && !b.config.Messages {
+	to := callOf(ctx).notifier
+	if to == nil || n.Method == methodMessage && !b.config.Messages {
 		return nil, nil
 	}
 	if err := to.Notify(n.Method, n.Params); err != nil {
@@ -86,9 +111,28 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 	if err := json.Unmarshal(request, &r); err != nil {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "the request is not an operation: " + err.Error()}
 	}
-	do, ok := operations[r.Op]
+	o, ok := operations[r.Op]
 	if !ok {
 		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host has no operation %q", bounded(r.Op))}
 	}
-	return do(b, ctx, r.Params)
+	result, err := o.do(b, ctx, r.Params)
+	if o.target != "" {
+		b.record(ctx, r, o.target, err)
+	}
+	return result, err
+}
+
+// record keeps what was done, or refused, for the audit.
+func (b *Box) record(ctx context.Context, r abi.HostRequest, target string, err error) {
+	done := Operation{Op: r.Op}
+	if text := rawjson.Member(r.Params, target); text != nil {
+		done.Target, _ = rawjson.Unquote(text)
+		done.Target = bounded(done.Target)
+	}
+	if failure := (*abi.HostError)(nil); errors.As(err, &failure) {
+		done.Code = failure.Code
+	} else if err != nil {
+		done.Code = abi.HostFailed
+	}
+	callOf(ctx).record(done)
 }

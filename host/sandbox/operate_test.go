@@ -114,12 +114,17 @@ func failure(t *testing.T, response []byte) string {
 // Every operation of the ABI is there, so that none is forgotten in the table.
 func TestOperateKnowsTheOperationsOfTheABI(t *testing.T) {
 	box := newWorld(t).new(t, Config{})
-	for _, op := range []string{abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpNotify} {
+	ops := []string{
+		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
+		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
+		abi.OpFSMode, abi.OpLock, abi.OpNotify,
+	}
+	for _, op := range ops {
 		if got := failure(t, box.Operate(t.Context(), []byte(`{"op":"`+op+`","params":7}`))); !strings.HasPrefix(got, "invalid ") {
 			t.Errorf("%s: got %s", op, got)
 		}
 	}
-	if len(operations) != 4 {
+	if len(operations) != len(ops) {
 		t.Errorf("%d operations: test the new ones too", len(operations))
 	}
 }
@@ -142,7 +147,7 @@ func TestNotificationsGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			box := newWorld(t).new(t, Config{Messages: c.messages})
 			to := &notes{err: c.err}
-			got := box.Operate(WithNotifier(t.Context(), to), []byte(`{"op":"notify","params":{"method":"`+c.method+`","params":{"n":1}}}`))
+			got := box.Operate(begin(t, to), []byte(`{"op":"notify","params":{"method":"`+c.method+`","params":{"n":1}}}`))
 			if string(got) != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
@@ -169,7 +174,7 @@ func FuzzOperate(f *testing.F) {
 	}
 	codes := map[string]bool{abi.HostDenied: true, abi.HostInvalid: true, abi.HostUnavailable: true, abi.HostFailed: true}
 	f.Fuzz(func(t *testing.T, request []byte) {
-		got := box.Operate(WithNotifier(t.Context(), &notes{}), request)
+		got := box.Operate(begin(t, &notes{}), request)
 		decoder := json.NewDecoder(bytes.NewReader(got))
 		decoder.DisallowUnknownFields()
 		var r abi.HostResponse
@@ -180,4 +185,11 @@ func FuzzOperate(f *testing.F) {
 			t.Fatalf("got %s", got)
 		}
 	})
+}
+
+// begin is the context of a call with a notifier.
+func begin(t *testing.T, n Notifier) context.Context {
+	ctx, call := Begin(t.Context(), n)
+	t.Cleanup(call.End)
+	return ctx
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
@@ -162,17 +163,25 @@ func cause(err error) error {
 	return err
 }
 
-// maxDenials bounds how many refusals of one instance are logged: a module may try as often as it likes.
-const maxDenials = 20
+// Of the refusals of one instance maxDenials are logged in each denialWindow: a module may try as often as
+// it likes.
+const (
+	maxDenials   = 20
+	denialWindow = 10 * time.Second
+)
 
 type denials struct {
-	mu sync.Mutex
-	n  int
+	mu    sync.Mutex
+	since time.Time
+	n     int
 }
 
 func (d *denials) next() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if now := time.Now(); now.Sub(d.since) > denialWindow {
+		d.since, d.n = now, 0
+	}
 	d.n++
 	return d.n <= maxDenials
 }

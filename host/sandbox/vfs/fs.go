@@ -64,6 +64,7 @@ type FS struct {
 	denied  func(op, path string)
 	maxOpen int64
 	open    atomic.Int64 // handles given out and not closed
+	given   atomic.Int64 // of the descriptor that wazero opens by itself, when it is first used
 }
 
 var _ sys.FS = (*FS)(nil)
@@ -83,6 +84,10 @@ func New(c Config) (*FS, error) {
 		maxOpen: int64(c.MaxOpen),
 	}, nil
 }
+
+// Handles is how many files and folders the module has opened and not closed. The descriptor of "/" that
+// every module begins with does not count; once it is closed, the number is one too low.
+func (f *FS) Handles() int { return int(f.open.Load() - f.given.Load()) }
 
 // Stat implements sys.FS.
 func (f *FS) Stat(name string) (wsys.Stat_t, sys.Errno) {

@@ -1,0 +1,54 @@
+package sandbox
+
+import "testing"
+
+func TestWhatIsHidden(t *testing.T) {
+	mounts := []string{"/w/app", "/w/app/vendor", "/state/chant"}
+	own := []string{"/state", "/w/app/bulkhead.toml", "/w/app/dist/plugins"}
+	patterns := []string{"**/.env", "secrets/*.key", "private", "{a,b}/c", "q/{x/y,z}"}
+	tests := []struct {
+		name  string
+		path  string
+		below bool
+		want  bool
+	}{
+		{"an ordinary file is seen", "/w/app/main.go", false, false},
+		{"the mount itself is seen", "/w/app", false, false},
+		{"a pattern with two stars matches at the top", "/w/app/.env", false, true},
+		{"and anywhere below", "/w/app/x/y/.env", false, true},
+		{"and in another mount", "/w/app/vendor/.env", false, true},
+		{"and in another case", "/w/app/.ENV", false, true},
+		{"what lies in a hidden folder is hidden", "/w/app/x/.env/y", false, true},
+		{"a name that only begins so is seen", "/w/app/.env.example", false, false},
+		{"a pattern with a slash is bound to its place", "/w/app/secrets/a.key", false, true},
+		{"elsewhere it does not match", "/w/app/x/secrets/a.key", false, false},
+		{"a name hides a folder of the top", "/w/app/private/x", false, true},
+		{"but not further down", "/w/app/x/private", false, false},
+		{"the host's config is hidden", "/w/app/bulkhead.toml", false, true},
+		{"so are its plugins", "/w/app/dist/plugins/chant/plugin.toml", false, true},
+		{"the folder above them is seen", "/w/app/dist", false, false},
+		{"a granted folder in the host's own is seen", "/state/chant/x", false, false},
+		{"what is in no mount is not this function's business", "/etc/passwd", false, false},
+
+		{"a folder with the host's own in it cannot be moved", "/w/app/dist", true, true},
+		{"a folder that a pattern reaches into cannot be moved", "/w/app/secrets", true, true},
+		{"a pattern that matches anywhere lets folders move", "/w/app/x", true, false},
+		{"a pattern for another folder lets one move", "/w/app/public", true, false},
+		{"a folder that braces stand for cannot be moved", "/w/app/a", true, true},
+		{"braces around a slash are not worked out", "/w/app/q", true, true},
+	}
+	h, err := newHidden(mounts, patterns, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := h.hides(test.path, test.below); got != test.want {
+				t.Errorf("hides(%q, %t) = %t", test.path, test.below, got)
+			}
+		})
+	}
+	if _, err := newHidden(nil, []string{"[a"}, nil); err == nil {
+		t.Error("a broken pattern was taken")
+	}
+}

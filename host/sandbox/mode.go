@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// mode reads or sets the permission bits of a file, through the same tree as the module's own files.
+func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
+	var cause error
+	tree := b.FS(func(err error) { cause = err })
+	if q.Mode != nil {
+		if *q.Mode&^uint32(fs.ModePerm) != 0 {
+			return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("fs/mode: %#o has bits beyond 0777", *q.Mode)}
+		}
+		if errno := tree.Chmod(q.Path, fs.FileMode(*q.Mode)); errno != 0 {
+			return nil, modeError(q.Path, errno, cause)
+		}
+	}
+	stat, errno := tree.Stat(q.Path)
+	if errno != 0 {
+		return nil, modeError(q.Path, errno, cause)
+	}
+	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
+}
+
+func modeError(path string, errno experimentalsys.Errno, cause error) error {
+	e := &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("fs/mode: %q: %v", bounded(path), errno)}
+	switch {
+	case errno == experimentalsys.EACCES || errno == experimentalsys.EPERM:
+		e.Code = abi.HostDenied
+	case cause != nil:
+		e.Message = "fs/mode: " + cause.Error()
+	}
+	return e
+}
