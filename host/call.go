@@ -71,7 +71,9 @@ func (c *call) Run(ctx context.Context, params json.RawMessage, n gateway.Notifi
 		c.plugin.log.Error("the sandbox cannot be set up", "error", err)
 		return nil, c.Failure(failureSandbox, "cannot run: "+err.Error())
 	}
-	response, err := module.Call(sandbox.WithNotifier(ctx, n), abi.MethodToolsCall, params)
+	ctx, scope := sandbox.Begin(ctx, n)
+	defer scope.End()
+	response, err := module.Call(ctx, abi.MethodToolsCall, params)
 	if err != nil {
 		return nil, c.failed(err)
 	}
@@ -85,7 +87,8 @@ func (c *call) failed(err error) error {
 		return err
 	}
 	if failure.Code != engine.CodeCanceled {
-		c.plugin.log.Error("a call failed", "tool", c.tool.Name, "code", failure.Code, "reason", failure.Message, "detail", failure.Detail)
+		c.plugin.log.Error("a call failed", "tool", c.tool.Name, "code", failure.Code, "reason", failure.Message)
+		c.plugin.log.Debug("a call failed", "tool", c.tool.Name, "detail", failure.Detail)
 	}
 	return c.Failure(string(failure.Code), failure.Message)
 }

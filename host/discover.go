@@ -90,7 +90,9 @@ func loadConfig(o Options) (*config.Config, error) {
 	if err := problems.Err(); err != nil {
 		return nil, &UsageError{err}
 	}
-	o.Log.Debug("config", "file", file)
+	if o.ConfigFile == "" {
+		o.Log.Info("the config of the working directory says what is granted", "file", file)
+	}
 	return c, nil
 }
 

@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -31,6 +33,10 @@ type Options struct {
 	Project    string            // what ${project} stands for; empty: see docs/config.md
 	AllowWrite bool              // the word that plugins with write = "opt-in" wait for
 	Env        map[string]string // granted to the plugins that ask for a variable of that name
+
+	// Compiler is a command that compiles modules in a process of its own: see engine.Config. Empty:
+	// they are compiled in this one.
+	Compiler []string
 
 	Version string       // of the host, for clients; empty: "0.0.0"
 	Log     hclog.Logger // nil: no log
@@ -145,23 +151,34 @@ func Open(o Options) (*Host, error) {
 		zone:   sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	h.stopped, h.stop = context.WithCancel(context.Background())
-	if h.engine, err = newEngine(system, o.Log); err != nil {
+	if h.engine, err = newEngine(o); err != nil {
 		return nil, err
 	}
 	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone}
 	for _, f := range found.plugins {
 		h.plugins = append(h.plugins, h.newPlugin(f, found.defaults, flags))
 	}
+	h.warnOfEnv(o.Env)
 	if err := h.offerTools(); err != nil {
-		return nil, errors.Join(err, h.engine.Close(context.Background()))
+		return nil, err
 	}
 	if h.gateway, err = gateway.New(h.gatewayConfig(found, o), backend{h}); err != nil {
 		if h.speaksForItself() {
 			err = usage("%s: server: %w", h.plugins[0].manifest.File, err)
 		}
-		return nil, errors.Join(err, h.engine.Close(context.Background()))
+		return nil, err
 	}
 	return h, nil
+}
+
+// warnOfEnv says which granted variables no plugin asks for.
+func (h *Host) warnOfEnv(env map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		asks := func(p *plugin) bool { _, granted := p.grant.Env[name]; return granted }
+		if !slices.ContainsFunc(h.plugins, asks) {
+			h.log.Warn("no plugin asks for the variable", "name", name)
+		}
+	}
 }
 
 // offerTools indexes the granted tools by name.
@@ -215,6 +232,5 @@ func (h *Host) Close(ctx context.Context) error {
 	for _, p := range h.plugins {
 		errs = append(errs, p.close(ctx))
 	}
-	errs = append(errs, h.engine.Close(ctx))
 	return errors.Join(errs...)
 }

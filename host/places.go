@@ -10,8 +10,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
@@ -137,16 +135,17 @@ func cacheDir(s System) string {
 }
 
 // newEngine makes the engine. Without a place for compiled modules it works all the same.
-func newEngine(s System, log hclog.Logger) (*engine.Engine, error) {
-	dir := cacheDir(s)
-	if dir == "" {
-		log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
-		return engine.New(engine.Config{Log: log})
+func newEngine(o Options) (*engine.Engine, error) {
+	c := engine.Config{CacheDir: cacheDir(o.System), Compiler: o.Compiler, Log: o.Log}
+	if c.CacheDir == "" {
+		o.Log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
+		return engine.New(c)
 	}
-	e, err := engine.New(engine.Config{CacheDir: dir, Log: log})
+	e, err := engine.New(c)
 	if err != nil {
-		log.Warn("compiled modules are not kept", "reason", err)
-		return engine.New(engine.Config{Log: log})
+		o.Log.Warn("compiled modules are not kept", "reason", err)
+		c.CacheDir = ""
+		return engine.New(c)
 	}
 	return e, nil
 }

@@ -109,6 +109,30 @@ func TestACallThatHangsEndsAtItsLimit(t *testing.T) {
 	s.end()
 }
 
+// TestACallThatHangsHoldsUpNobodyElse: not the host, and not what it does in the background.
+func TestACallThatHangsHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nlimits = { time = \"2m\" }\n[[plugins]]\npath = %q\n",
+		filepath.Join(pluginFolder(t, "misbehave"), "misbehave"), filepath.Join(built.plugins, "hello")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
+	for id := 1001; id <= 1008; id++ { // as many as may run at once, on however many cores
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"misbehave_spin","arguments":{}}}`, id))
+	}
+	for range 20 {
+		if text := s.succeed("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+			t.Error(text)
+		}
+	}
+	for id := 1001; id <= 1008; id++ {
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+	}
+	if text := s.succeed("misbehave_ok", `{}`); text != "ok" { // there is room for it again
+		t.Error(text)
+	}
+	s.end()
+}
+
 // TestReadsRunSideBySide: each call waits until all four are there, so that none would ever end if they ran
 // one after another.
 func TestReadsRunSideBySide(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // maxArguments bounds what is read from stdin, in bytes: the size of a message.
@@ -46,6 +47,10 @@ are wrong; 3 the call failed (time, memory, a crash).`,
 				return err
 			}
 			err = call(c, h, args, pairs, asJSON)
+			if refused := (*host.UsageError)(nil); asJSON && errors.As(err, &refused) {
+				refusal := map[string]any{"code": abi.CodeInvalidParams, "message": refused.Error()}
+				err = errors.Join(err, printJSON(c.OutOrStdout(), map[string]any{"error": refusal}))
+			}
 			return errors.Join(err, h.Close(context.WithoutCancel(c.Context())))
 		},
 	}

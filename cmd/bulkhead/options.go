@@ -51,6 +51,7 @@ func (o *options) open() (*host.Host, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	opened := o.Options
 	opened.Log, opened.Version = log, version()
+	opened.Compiler = compilerCommand()
 	if opened.Env, err = parseEnv(o.env); err != nil {
 		return nil, err
 	}

@@ -54,7 +54,6 @@ func Build(ctx context.Context, dir string, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer b.close(ctx)
 	s, ps := load(dir)
 	result, err := b.build(ctx, s, ps)
 	if ps := (tomlfile.Problems)(nil); err != nil && !errors.As(err, &ps) {
@@ -94,12 +93,6 @@ func newBuilder(o Options) (*builder, error) {
 	var err error
 	b.engine, err = engine.New(engine.Config{CacheDir: o.CacheDir, Log: b.log})
 	return b, err
-}
-
-func (b *builder) close(ctx context.Context) {
-	if err := b.engine.Close(context.WithoutCancel(ctx)); err != nil {
-		b.log.Warn("close the engine", "error", err)
-	}
 }
 
 // build builds s, of which ps are the problems of its loading; s is nil where it could not be read.

@@ -33,6 +33,7 @@ func (b *builder) inspect(ctx context.Context, s *source, file, sum string) toml
 		Memory: s.m.Limits.Memory,
 		Time:   s.m.Limits.Time,
 		Output: maxDescription,
+		Reused: true, // there is one call
 		Log:    b.log.Named(s.m.Name),
 	})
 	defer func() {

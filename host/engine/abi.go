@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -43,6 +44,7 @@ var hostFunctions = []hostFunction{
 func guarded(f func(c *call, mod api.Module, stack []uint64)) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
 		c := ctx.Value(callKey{}).(*call)
+		c.instance.meet(mod)
 		c.checkTime()
 		f(c, mod, stack)
 	}
@@ -60,6 +62,13 @@ func provide(ctx context.Context, runtime wazero.Runtime) error {
 			Export(f.name)
 	}
 	if _, err := builder.Instantiate(ctx); err != nil {
+		return fmt.Errorf("host functions: %w", err)
+	}
+	yield := guarded(func(c *call, _ api.Module, _ []uint64) { c.yield() })
+	_, err := runtime.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(yield, nil, nil).Export(meter.ImportYield).
+		Instantiate(ctx)
+	if err != nil {
 		return fmt.Errorf("host functions: %w", err)
 	}
 	return nil
@@ -104,6 +113,8 @@ func checkImport(f api.FunctionDefinition) string {
 	switch module {
 	case wasi_snapshot_preview1.ModuleName:
 		return "" // what WASI preview 1 lacks, wazero names when it instantiates
+	case meter.ImportModule:
+		return "" // put there by the rewriting, which refuses a module that has it already
 	case abi.ImportModule:
 		for _, have := range hostFunctions {
 			if have.name != name {

@@ -14,11 +14,16 @@ import (
 // call is one run of bulkhead_call, or of _initialize, which has neither request nor operations. Host
 // functions find it in their context. It belongs to the one goroutine that runs the instance.
 type call struct {
-	ctx    context.Context
-	module *Module
+	ctx      context.Context
+	module   *Module
+	instance *instance
+	granted  int64 // fuel so far
+	logged   int   // bytes of log lines
+	operated int   // host operations
 
 	request     []byte
 	hasRequest  bool
+	trial       bool // the call that an image is taken after: it may ask the host for nothing
 	response    []byte
 	hasResponse bool
 	result      []byte // of the last host operation
@@ -29,6 +34,10 @@ type call struct {
 }
 
 type callKey struct{}
+
+func newCall(ctx context.Context, m *Module, i *instance) *call {
+	return &call{ctx: ctx, module: m, instance: i}
+}
 
 // end stops the module. The panic unwinds it: wazero returns it from the call.
 func (c *call) end(failure *Error) {
@@ -59,6 +68,7 @@ func (c *call) copyOut(mod api.Module, stack []uint64, function string, data []b
 	if int64(uint32(stack[1])) != int64(len(data)) {
 		c.end(c.module.fail(CodeMisuse, nil, "misused the border: %s was called for %d bytes, and there are %d", function, uint32(stack[1]), len(data)))
 	}
+	c.charge(len(data))
 	copy(c.view(mod, function, stack[0], stack[1]), data)
 }
 
@@ -69,6 +79,7 @@ func (c *call) output(response []byte) {
 	if int64(len(response)) > c.module.spec.Output {
 		c.end(c.module.fail(CodeOutputSize, nil, "gave an answer of %d bytes, and its limit is %d", len(response), c.module.spec.Output))
 	}
+	c.charge(len(response))
 	c.response, c.hasResponse = append([]byte(nil), response...), true
 }
 
@@ -85,7 +96,7 @@ func (c *call) fault(err error) {
 const maxOperation = 32 << 20
 
 var (
-	deniedInInitialize = []byte(`{"error":{"code":"` + abi.HostDenied + `","message":"there are no host operations while a module is initialized"}}`)
+	deniedInInitialize = []byte(`{"error":{"code":"` + abi.HostDenied + `","message":"there are no host operations before the first call"}}`)
 	noOperations       = []byte(`{"error":{"code":"` + abi.HostUnavailable + `","message":"this host has no operations"}}`)
 )
 
@@ -93,8 +104,12 @@ func (c *call) operate(request []byte) int {
 	if len(request) > maxOperation {
 		c.end(c.module.fail(CodeMisuse, nil, "misused the border: host_call was given %d bytes, and its limit is %d", len(request), maxOperation))
 	}
+	c.charge(len(request))
+	if c.operated++; c.operated > c.module.spec.Operations {
+		c.end(c.module.fail(CodeOperations, nil, "asked for more than its limit of %d host operations", c.module.spec.Operations))
+	}
 	switch {
-	case !c.hasRequest:
+	case !c.hasRequest || c.trial:
 		// Nothing can take the answer of _initialize's operation away from it: it is a constant.
 		c.result = deniedInInitialize
 	case c.module.spec.Operate == nil:
@@ -121,7 +136,15 @@ func (c *call) performed(request []byte) []byte {
 // maxLogLine bounds a line of a module's log, in bytes.
 const maxLogLine = 4 << 10
 
+// spendLog counts what a module writes to the log.
+func (c *call) spendLog(bytes int) {
+	if c.logged += bytes; c.logged > c.module.spec.LogSize {
+		c.end(c.module.fail(CodeLogSize, nil, "logged more than its limit of %d bytes", c.module.spec.LogSize))
+	}
+}
+
 func (c *call) log(level int32, line []byte) {
+	c.spendLog(len(line))
 	at := hclog.Level(level)
 	if at < hclog.Trace || at > hclog.Error {
 		at = hclog.Info

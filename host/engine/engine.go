@@ -2,13 +2,14 @@
 // without touching its file; Module.Call sends it a request and returns its response. It knows nothing
 // of MCP: requests and responses are bytes, and what a module may touch is given in its Spec.
 //
-// Modules are read, checked and compiled on the first call, or ahead of it by Module.Warm, with a
-// compilation cache on disk. Each call has an instance of its own; instances are used again, one call at
-// a time, and thrown away when a call traps, exits or is stopped.
+// Modules are read, checked, rewritten (package meter) and compiled on the first call, or ahead of it by
+// Module.Warm, with a compilation cache on disk. Each call has an instance of its own, which afterwards is
+// put back to the state that it had before its first call; an instance that trapped, exited or was stopped
+// is thrown away, and so is one that cannot be put back.
 //
 // A call's time begins when its module is loaded: waiting for a place and compiling are not the module's
-// doing, and making a fresh instance is. The limit ends a call in a host operation, in a log line and in a sleep; code that
-// computes without any of these runs on until it returns.
+// doing. The end of its time, or of its context, stops a call wherever it is, within a few milliseconds of
+// work.
 package engine
 
 import (
@@ -18,7 +19,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/tetratelabs/wazero"
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 )
 
@@ -27,41 +27,46 @@ type Config struct {
 	// CacheDir is where compiled modules are kept, shared by all processes of a user. It is made if it
 	// is missing; empty means that nothing is kept.
 	CacheDir string
-	Log      hclog.Logger // nil: no log
+	// Compiler is a command that calls CompileStdin, so that compiling, which cannot be interrupted and
+	// whose cost has no sharp bound, is done by a process that can be ended. Empty: compiling is done here.
+	// It is of use only with a CacheDir.
+	Compiler []string
+	// InstanceIdle and ModuleIdle are how long instances and compiled modules are kept after the last
+	// call; 0: one minute and ten minutes.
+	InstanceIdle, ModuleIdle time.Duration
+	Log                      hclog.Logger // nil: no log
 }
+
+const (
+	defaultInstanceIdle = time.Minute
+	defaultModuleIdle   = 10 * time.Minute
+)
 
 // Engine compiles and runs modules. It is safe for concurrent use.
 type Engine struct {
-	cache    wazero.CompilationCache
-	cacheDir string
-	log      hclog.Logger
+	config Config
+	log    hclog.Logger
 }
 
 // New returns an engine. It touches nothing but the cache's folder.
 func New(c Config) (*Engine, error) {
-	log := c.Log
-	if log == nil {
-		log = hclog.NewNullLogger()
+	if c.Log == nil {
+		c.Log = hclog.NewNullLogger()
 	}
-	e := &Engine{cacheDir: c.CacheDir, log: log}
-	if c.CacheDir == "" {
-		e.cache = wazero.NewCompilationCache()
-		return e, nil
+	if c.InstanceIdle <= 0 {
+		c.InstanceIdle = defaultInstanceIdle
 	}
-	// What the cache holds is native code: nobody else may write there.
-	if err := os.MkdirAll(c.CacheDir, 0o700); err != nil {
-		return nil, fmt.Errorf("compilation cache: %w", err)
+	if c.ModuleIdle <= 0 {
+		c.ModuleIdle = defaultModuleIdle
 	}
-	cache, err := wazero.NewCompilationCacheWithDir(c.CacheDir)
-	if err != nil {
-		return nil, fmt.Errorf("compilation cache: %w", err)
+	if c.CacheDir != "" {
+		// What the cache holds is native code: nobody else may write there.
+		if err := os.MkdirAll(c.CacheDir, 0o700); err != nil {
+			return nil, fmt.Errorf("compilation cache: %w", err)
+		}
 	}
-	e.cache = cache
-	return e, nil
+	return &Engine{config: c, log: c.Log}, nil
 }
-
-// Close releases what the engine holds. Close its modules first.
-func (e *Engine) Close(ctx context.Context) error { return e.cache.Close(ctx) }
 
 // Spec describes a module and what it may touch.
 type Spec struct {
@@ -70,10 +75,20 @@ type Spec struct {
 	SHA256 string        // lower-case hex; the file must have it. Empty: any
 	Memory int64         // bytes of linear memory an instance may have, in whole pages of 64 KiB; 0: 64 MiB
 	Output int64         // bytes that a response may have; 0: 8 MiB
+	Input  int64         // bytes that a request may have; 0: 16 MiB
 	Time   time.Duration // that a call may take; 0: 30 s
-	// Concurrency is how many calls may run at the same time; further ones wait. 0: 8.
+	Fuel   int64         // instructions that a call may take; 0: no limit
+	// Operations and LogSize bound the host operations of a call, and the bytes that it writes to the log;
+	// 0: 10,000 and 1 MiB.
+	Operations int
+	LogSize    int
+	// Concurrency is how many calls may run at the same time; further ones wait, for Queue at most. 0: 8,
+	// and one minute.
 	Concurrency int
-	Env         map[string]string
+	Queue       time.Duration
+	// Reused keeps a module's state from one call to the next.
+	Reused bool
+	Env    map[string]string
 	// FS makes an instance's file system, which stands at "/"; nil: it has none. WASI has no number for
 	// some errors, a full disk among them: the file system reports those by fault, and they come back
 	// with the call's response.
@@ -87,27 +102,34 @@ type Spec struct {
 const (
 	pageSize           = 64 << 10
 	defaultMemory      = 64 << 20
+	defaultInput       = 16 << 20
 	defaultOutput      = 8 << 20
 	defaultTime        = 30 * time.Second
+	defaultOperations  = 10_000
+	defaultLogSize     = 1 << 20
 	defaultConcurrency = 8
+	defaultQueue       = time.Minute
 )
 
 // Module returns a module that is not loaded yet: neither its file nor its folder is looked at.
 func (e *Engine) Module(spec Spec) *Module {
-	if spec.Memory <= 0 {
-		spec.Memory = defaultMemory
-	}
-	if spec.Output <= 0 {
-		spec.Output = defaultOutput
-	}
-	if spec.Time <= 0 {
-		spec.Time = defaultTime
-	}
-	if spec.Concurrency <= 0 {
-		spec.Concurrency = defaultConcurrency
-	}
+	orDefault(&spec.Memory, defaultMemory)
+	spec.Memory = max(spec.Memory/pageSize, 1) * pageSize
+	orDefault(&spec.Input, defaultInput)
+	orDefault(&spec.Output, defaultOutput)
+	orDefault(&spec.Time, defaultTime)
+	orDefault(&spec.Operations, defaultOperations)
+	orDefault(&spec.LogSize, defaultLogSize)
+	orDefault(&spec.Concurrency, defaultConcurrency)
+	orDefault(&spec.Queue, defaultQueue)
 	if spec.Log == nil {
 		spec.Log = e.log
 	}
 	return &Module{engine: e, spec: spec, running: make(chan struct{}, spec.Concurrency)}
+}
+
+func orDefault[T int | int64 | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
 }

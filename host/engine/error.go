@@ -14,17 +14,24 @@ type Code string
 
 // The codes of an Error.
 const (
-	CodeModuleMissing Code = "module_missing"   // there is no such file, or it cannot be read
-	CodeDigest        Code = "digest_mismatch"  // it is not the file that the manifest was built for
-	CodeInvalidModule Code = "invalid_module"   // not a module that this host can run
-	CodeTrap          Code = "trap"             // the module crashed
-	CodeExit          Code = "exit"             // the module ended itself
-	CodeTimeout       Code = "timeout"          // past its time limit
-	CodeCanceled      Code = "canceled"         // nobody waits for the answer any more
-	CodeNoResponse    Code = "no_response"      // it returned without an answer
-	CodeOutputSize    Code = "output_too_large" // its answer is larger than allowed
-	CodeMisuse        Code = "abi_misuse"       // it called the host in a way that the ABI forbids
-	CodeInternal      Code = "internal"         // a fault of the host's own
+	CodeModuleMissing Code = "module_missing"      // there is no such file, or it cannot be read
+	CodeDigest        Code = "digest_mismatch"     // it is not the file that the manifest was built for
+	CodeInvalidModule Code = "invalid_module"      // not a module that this host can run
+	CodeTrap          Code = "trap"                // the module crashed
+	CodeExit          Code = "exit"                // the module ended itself
+	CodeTimeout       Code = "timeout"             // past its time limit
+	CodeFuel          Code = "fuel"                // past its limit of instructions
+	CodeMemory        Code = "memory"              // it crashed after it was refused more memory
+	CodeStack         Code = "stack_overflow"      // its calls nested too deep
+	CodeQueue         Code = "busy"                // no place to run came free in time
+	CodeCanceled      Code = "canceled"            // nobody waits for the answer any more
+	CodeNoResponse    Code = "no_response"         // it returned without an answer
+	CodeInputSize     Code = "input_too_large"     // the request is larger than allowed
+	CodeOutputSize    Code = "output_too_large"    // its answer is larger than allowed
+	CodeOperations    Code = "too_many_operations" // of the host's, in one call
+	CodeLogSize       Code = "log_too_large"       // it wrote more to the log than allowed
+	CodeMisuse        Code = "abi_misuse"          // it called the host in a way that the ABI forbids
+	CodeInternal      Code = "internal"            // a fault of the host's own
 )
 
 // Error is a failure of a module, not an answer of its plugin's. The next call may well work.
@@ -49,17 +56,22 @@ func (m *Module) fail(code Code, err error, format string, args ...any) *Error {
 	return &Error{Code: code, Plugin: m.spec.Name, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// explain turns what wazero returned from a call into an Error. ended is what the host itself ended the
-// call with; it may be nil.
-func (m *Module) explain(ctx context.Context, err error, ended *Error) *Error {
-	if ended != nil {
-		return ended
+// explain turns what wazero returned from a call into an Error.
+func (m *Module) explain(ctx context.Context, err error, c *call, i *instance) *Error {
+	if c.ended != nil {
+		return c.ended
 	}
 	if stopped := m.stopped(ctx); stopped != nil {
 		return stopped
 	}
+	if i.memory != nil && i.memory.refused {
+		return m.fail(CodeMemory, err, "crashed, having needed more memory than its limit of %d MiB", m.spec.Memory>>20)
+	}
 	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) {
 		return m.fail(CodeExit, err, "ended itself with exit code %d", exit.ExitCode())
+	}
+	if i.stack != nil && int64(i.stack.Get()) < 0 {
+		return m.fail(CodeStack, err, "crashed: its calls nest too deep")
 	}
 	// wazero's text is the reason in its first line and then the stack, whose names are the module's.
 	reason, stack, _ := strings.Cut(err.Error(), "\n")

@@ -1,19 +1,19 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -22,36 +22,85 @@ type instance struct {
 	owner   *Module
 	module  api.Module
 	entry   api.Function
+	fuel    api.MutableGlobal
+	stack   api.MutableGlobal
+	globals []api.Global // mutable ones of the module's own
+	memory  *linear
+	files   handles  // nil: it has none
+	idle    int      // handles that are open between calls
 	current *call    // while it runs
 	said    *lineLog // on stderr, which is where a crash is explained
 	printed *lineLog // on stdout
 }
 
-func (m *Module) instantiate(ctx context.Context, l *loaded) (*instance, error) {
-	inst := &instance{
-		owner:   m,
-		said:    &lineLog{log: m.spec.Log, level: hclog.Warn},
-		printed: &lineLog{log: m.spec.Log, level: hclog.Info},
-	}
-	started := &call{ctx: ctx, module: m}
+// handles is what a file tree may tell of itself: how many files and folders are open.
+type handles interface{ Handles() int }
+
+// instantiate makes an instance, which is of no use before it is initialized or put into the state of an
+// image.
+func (m *Module) instantiate(ctx context.Context, l *loaded) (inst *instance, failure *Error) {
+	inst = &instance{owner: m}
+	inst.said = &lineLog{instance: inst, level: hclog.Warn}
+	inst.printed = &lineLog{instance: inst, level: hclog.Info}
+	started := newCall(ctx, m, inst)
 	inst.current = started
-	mod, err := l.runtime.InstantiateModule(context.WithValue(ctx, callKey{}, started), l.compiled, m.moduleConfig(inst))
+	defer func() {
+		inst.current = nil
+		if fault := recover(); fault != nil { // wazero has no way to report that there is no memory
+			err, ok := fault.(error)
+			if !ok {
+				panic(fault)
+			}
+			inst, failure = nil, m.fail(CodeMemory, err, "cannot run: there is no memory for it")
+		}
+	}()
+	ctx = context.WithValue(ctx, callKey{}, started)
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(inst.allocate))
+	mod, err := l.runtime.InstantiateModule(ctx, l.compiled, m.moduleConfig(inst))
 	inst.flush()
-	inst.current = nil
 	if err != nil {
-		return nil, m.explain(ctx, err, started.ended)
+		failure := m.explain(ctx, err, started, inst)
+		if inst.memory != nil {
+			inst.memory.Free()
+		}
+		return nil, failure
 	}
 	inst.module = mod
 	inst.entry = mod.ExportedFunction(abi.ExportCall)
+	inst.meet(mod)
+	for _, g := range l.globals {
+		inst.globals = append(inst.globals, mod.ExportedGlobal(g.Export))
+	}
+	if inst.files != nil {
+		inst.idle = inst.files.Handles()
+	}
 	return inst, nil
+}
+
+// meet finds the counters of the module, which may call the host before it is there as a whole.
+func (i *instance) meet(mod api.Module) {
+	if i.fuel == nil {
+		i.fuel = mod.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
+		i.stack = mod.ExportedGlobal(meter.ExportStack).(api.MutableGlobal)
+	}
+}
+
+// allocate gives an instance its linear memory. A panic is the only way to refuse.
+func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
+	memory, err := newLinear(uint64(i.owner.spec.Memory))
+	if err != nil {
+		panic(err)
+	}
+	i.memory = memory
+	return memory
 }
 
 // moduleConfig is what WASI gives an instance. wazero's own clocks and randomness are fixed ones, its
 // sleep knows no context, and its default start function is a program's.
 func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 	config := wazero.NewModuleConfig().
-		WithName(""). // several instances of a module live side by side
-		WithStartFunctions(abi.ExportInitialize).
+		WithName("").         // several instances of a module live side by side
+		WithStartFunctions(). // _initialize is called when the instance is known
 		WithArgs(m.spec.Name).
 		WithSysWalltime().
 		WithSysNanotime().
@@ -64,8 +113,9 @@ func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 		config = config.WithEnv(name, value)
 	}
 	if m.spec.FS != nil {
-		mounts := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(m.spec.FS(inst.fault), "/")
-		config = config.WithFSConfig(mounts)
+		tree := m.spec.FS(inst.fault)
+		inst.files, _ = tree.(handles)
+		config = config.WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(tree, "/"))
 	}
 	return config
 }
@@ -88,70 +138,71 @@ func (i *instance) sleep(ns int64) {
 	}
 }
 
+// initialize runs _initialize, if there is one.
+func (i *instance) initialize(ctx context.Context) *Error {
+	f := i.module.ExportedFunction(abi.ExportInitialize)
+	if f == nil {
+		return nil
+	}
+	c := newCall(ctx, i.owner, i)
+	if err := i.run(c, f); err != nil {
+		return i.owner.explain(ctx, err, c, i)
+	}
+	return nil
+}
+
+// run calls a function of the module's.
+func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
+	i.current, i.said.kept, i.said.logged, i.printed.logged = c, nil, 0, 0
+	defer func() { i.current = nil }()
+	c.begin()
+	stack := [1]uint64{}
+	copy(stack[:], parameters)
+	err := f.CallWithStack(context.WithValue(c.ctx, callKey{}, c), stack[:])
+	i.flush()
+	return err
+}
+
 // call runs one request. After an error the instance must not be used again.
 func (i *instance) call(ctx context.Context, request []byte) (Response, *Error) {
-	c := &call{ctx: ctx, module: i.owner, request: request, hasRequest: true}
-	i.current, i.said.kept = c, nil
-	defer func() { i.current = nil }()
-	stack := [1]uint64{uint64(len(request))}
-	err := i.entry.CallWithStack(context.WithValue(ctx, callKey{}, c), stack[:])
-	i.flush()
-	if err != nil {
-		failure := i.owner.explain(ctx, err, c.ended)
+	c := newCall(ctx, i.owner, i)
+	c.request, c.hasRequest = request, true
+	return i.answer(c)
+}
+
+// try has the module say what it has handlers for, by which it gets ready for other calls.
+func (i *instance) try(ctx context.Context) *Error {
+	c := newCall(ctx, i.owner, i)
+	c.request, c.hasRequest, c.trial = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true
+	_, failure := i.answer(c)
+	return failure
+}
+
+func (i *instance) answer(c *call) (Response, *Error) {
+	if err := i.run(c, i.entry, uint64(len(c.request))); err != nil {
+		failure := i.owner.explain(c.ctx, err, c, i)
 		failure.Detail = strings.TrimSpace(strings.Join(i.said.kept, "\n") + "\n" + failure.Detail)
-		return Response{}, failure
+		return Response{Fuel: c.used()}, failure
 	}
+	response := Response{Body: c.response, Faults: c.faults, Fuel: c.used()}
 	if !c.hasResponse {
-		return Response{}, i.owner.fail(CodeNoResponse, nil, "returned without an answer")
+		return response, i.owner.fail(CodeNoResponse, nil, "returned without an answer")
 	}
-	return Response{Body: c.response, Faults: c.faults}, nil
+	return response, nil
+}
+
+// untouched reports whether the instance has no more descriptors than before its calls.
+func (i *instance) untouched() bool { return i.files == nil || i.files.Handles() == i.idle }
+
+// close releases the instance.
+func (i *instance) close() {
+	if err := i.module.Close(context.Background()); err != nil {
+		i.owner.engine.log.Warn("close an instance", "plugin", i.owner.spec.Name, "error", err)
+	}
 }
 
 // flush logs lines that have no end yet.
 func (i *instance) flush() {
 	i.said.flush()
 	i.printed.flush()
-}
-
-// lineLog turns what a module prints into lines of the host's log.
-type lineLog struct {
-	log   hclog.Logger
-	level hclog.Level
-	line  []byte
-	kept  []string // the first and the last lines, for the error of a crash
-}
-
-// keptLines is how many lines an error repeats of the beginning, where a crash says its reason, and of
-// the end.
-const keptLines = 10
-
-func (l *lineLog) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		end := bytes.IndexByte(rest, '\n')
-		if end < 0 {
-			l.keep(rest)
-			break
-		}
-		l.keep(rest[:end])
-		l.flush()
-		rest = rest[end+1:]
-	}
-	return len(p), nil
-}
-
-// keep drops what makes a line longer than a log line may be.
-func (l *lineLog) keep(p []byte) {
-	l.line = append(l.line, p[:min(len(p), max(0, maxLogLine+1-len(l.line)))]...)
-}
-
-func (l *lineLog) flush() {
-	if len(l.line) == 0 {
-		return
-	}
-	text := bounded(string(l.line), maxLogLine)
-	l.line = l.line[:0]
-	l.log.Log(l.level, text)
-	if l.kept = append(l.kept, text); len(l.kept) > 2*keptLines {
-		l.kept = slices.Delete(l.kept, keptLines, keptLines+1)
-	}
 }

@@ -2,25 +2,12 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	goruntime "runtime"
 	"strconv"
 	"sync"
-
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
+	"time"
 )
-
-// maxModule bounds a module's file: compiling takes memory and time in proportion.
-const maxModule = 64 << 20
 
 // Module is one module and its instances. It is safe for concurrent use.
 type Module struct {
@@ -28,156 +15,18 @@ type Module struct {
 	spec    Spec
 	running chan struct{} // a place for each call that may run
 
-	mu      sync.Mutex // guards what follows; held while compiling
+	mu      sync.Mutex // guards what follows
 	loaded  *loaded
+	loading *loading // nil: nobody loads it
 	closed  bool
-	waiting int // calls that need the module loaded; guarded by count
-	count   sync.Mutex
-}
+	filling sync.Mutex // held while the cache on disk is filled
 
-// loaded is a compiled module and the instances that wait for a call.
-type loaded struct {
-	runtime  wazero.Runtime
-	compiled wazero.CompiledModule
-
-	mu   sync.Mutex
-	idle []*instance
+	count  sync.Mutex // guards what follows
+	active int        // calls that need the module loaded
+	idle   *time.Timer
 }
 
 var errClosed = errors.New("the module is closed")
-
-// load reads, checks and compiles the module unless that is done. After a failure the next call tries
-// again: the file may have been built in between.
-func (m *Module) load(ctx context.Context) (*loaded, error) {
-	m.expect(1)
-	defer m.expect(-1)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return nil, errClosed
-	}
-	if m.loaded == nil {
-		l, err := m.compile(ctx)
-		if err != nil {
-			return nil, err
-		}
-		m.loaded = l
-	}
-	return m.loaded, nil
-}
-
-func (m *Module) expect(calls int) int {
-	m.count.Lock()
-	defer m.count.Unlock()
-	m.waiting += calls
-	return m.waiting
-}
-
-// Warm compiles the module into the cache on disk if it is not there yet, so that the first call need
-// not. It leaves nothing in memory that no call asked for.
-func (m *Module) Warm(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed || m.loaded != nil || m.engine.cacheDir == "" {
-		return nil
-	}
-	binary, err := m.read()
-	if err != nil {
-		return err
-	}
-	marker := m.marker(binary)
-	if _, err := os.Stat(marker); err == nil {
-		return nil
-	}
-	l, err := m.compileBinary(ctx, binary, 1) // calls of other plugins go on meanwhile
-	if err != nil {
-		return err
-	}
-	if m.expect(0) > 0 {
-		m.loaded = l // a call came while we compiled
-		return nil
-	}
-	return l.runtime.Close(ctx)
-}
-
-// marker is the file that says that the cache has the module's code.
-func (m *Module) marker(binary []byte) string {
-	sum := sha256.Sum256(binary)
-	return filepath.Join(m.engine.cacheDir, "compiled-"+hex.EncodeToString(sum[:]))
-}
-
-func (m *Module) compile(ctx context.Context) (*loaded, error) {
-	binary, err := m.read()
-	if err != nil {
-		return nil, err
-	}
-	return m.compileBinary(ctx, binary, goruntime.GOMAXPROCS(0)) // somebody waits
-}
-
-func (m *Module) read() ([]byte, error) {
-	file, err := os.Open(m.spec.File)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, m.fail(CodeModuleMissing, err, "cannot run: there is no module at %s: build the plugin with `bulkhead plugin build`", m.spec.File)
-		}
-		return nil, m.fail(CodeModuleMissing, err, "cannot run: its module cannot be read: %v", err)
-	}
-	defer file.Close()
-	binary, err := io.ReadAll(io.LimitReader(file, maxModule+1))
-	if err != nil {
-		return nil, m.fail(CodeModuleMissing, err, "cannot run: its module cannot be read: %v", err)
-	}
-	if len(binary) > maxModule {
-		return nil, m.fail(CodeInvalidModule, nil, "cannot run: %s is larger than %d MiB", m.spec.File, maxModule>>20)
-	}
-	if sum := sha256.Sum256(binary); m.spec.SHA256 != "" && hex.EncodeToString(sum[:]) != m.spec.SHA256 {
-		return nil, m.fail(CodeDigest, nil, "cannot run: %s has the SHA-256 %x, and its manifest was built for %s: build the plugin again, or find out who changed the file", m.spec.File, sum, m.spec.SHA256)
-	}
-	return binary, nil
-}
-
-// compileBinary compiles with a number of workers side by side.
-func (m *Module) compileBinary(ctx context.Context, binary []byte, workers int) (*loaded, error) {
-	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
-		WithCompilationCache(m.engine.cache).
-		WithCoreFeatures(api.CoreFeaturesV2).
-		WithMemoryLimitPages(uint32(m.spec.Memory/pageSize)))
-	compiled, err := runtime.CompileModule(experimental.WithCompilationWorkers(ctx, workers), binary)
-	if err == nil {
-		err = checkABI(compiled)
-	}
-	if err == nil {
-		err = provide(ctx, runtime)
-	}
-	if err != nil {
-		return nil, errors.Join(m.fail(CodeInvalidModule, err, "cannot run %s: %s", m.spec.File, bounded(err.Error(), 500)), runtime.Close(ctx))
-	}
-	if m.engine.cacheDir != "" {
-		if err := os.WriteFile(m.marker(binary), nil, 0o600); err != nil {
-			m.engine.log.Warn("compilation cache", "error", err)
-		}
-	}
-	return &loaded{runtime: runtime, compiled: compiled}, nil
-}
-
-// acquire takes an idle instance or makes one.
-func (m *Module) acquire(ctx context.Context, l *loaded) (*instance, error) {
-	l.mu.Lock()
-	if n := len(l.idle); n > 0 {
-		inst := l.idle[n-1]
-		l.idle = l.idle[:n-1]
-		l.mu.Unlock()
-		return inst, nil
-	}
-	l.mu.Unlock()
-	return m.instantiate(ctx, l)
-}
-
-func (l *loaded) release(inst *instance) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.idle = append(l.idle, inst)
-}
 
 // Response is what a call gave.
 type Response struct {
@@ -185,37 +34,204 @@ type Response struct {
 	Body []byte
 	// Faults are the errors of the file system that WASI could not tell the module, at most a few.
 	Faults []error
+	// Fuel is what the call took, in instructions. It is there after an error, too.
+	Fuel int64
 }
 
 // Call sends a request: a method of ABI 1 and its parameters, which are valid JSON or empty. An error is
 // an *Error.
 func (m *Module) Call(ctx context.Context, method string, params []byte) (Response, error) {
-	select {
-	case m.running <- struct{}{}:
-		defer func() { <-m.running }()
-	case <-ctx.Done():
-		return Response{}, m.stopped(ctx)
+	if int64(len(params)) > m.spec.Input {
+		return Response{}, m.fail(CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(params), m.spec.Input)
 	}
+	if failure := m.enter(ctx); failure != nil {
+		return Response{}, failure
+	}
+	defer func() { <-m.running }()
 	l, err := m.load(ctx)
 	if err != nil {
 		return Response{}, err
 	}
+	defer m.expect(-1)
 	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
 	defer cancel()
-	inst, err := m.acquire(limited, l)
-	if err != nil {
-		return Response{}, err
+	inst, failure := l.pool.take(limited, func() (*instance, *Error) { return m.fresh(limited, l) })
+	if failure == nil && inst == nil {
+		failure = m.stopped(limited)
+	}
+	if failure != nil {
+		return Response{}, failure
 	}
 	response, failure := inst.call(limited, envelope(limited, method, params))
 	if failure != nil {
-		// What state a stopped module is in nobody knows.
-		if err := inst.module.Close(context.WithoutCancel(ctx)); err != nil {
-			m.engine.log.Warn("close a failed instance", "plugin", m.spec.Name, "error", err)
-		}
-		return Response{}, failure
+		l.pool.discard(inst) // what state a stopped module is in nobody knows
+		return response, failure
 	}
-	l.release(inst)
+	m.finish(l, inst)
 	return response, nil
+}
+
+// enter waits for a place to run.
+func (m *Module) enter(ctx context.Context) *Error {
+	select {
+	case m.running <- struct{}{}:
+		return nil
+	default:
+	}
+	patience := time.NewTimer(m.spec.Queue)
+	defer patience.Stop()
+	select {
+	case m.running <- struct{}{}:
+		return nil
+	case <-patience.C:
+		return m.fail(CodeQueue, nil, "waited for %s, and all of its %d places were taken", m.spec.Queue, m.spec.Concurrency)
+	case <-ctx.Done():
+		return m.stopped(ctx)
+	}
+}
+
+// fresh makes an instance in the state that calls begin with.
+func (m *Module) fresh(ctx context.Context, l *loaded) (*instance, *Error) {
+	inst, failure := m.instantiate(ctx, l)
+	if failure != nil {
+		return nil, failure
+	}
+	if l.image == nil {
+		failure = inst.initialize(ctx)
+	} else if !inst.restore(l.image) {
+		failure = m.fail(CodeInternal, nil, "cannot run: its instance cannot be set up")
+	}
+	if failure != nil {
+		inst.close()
+		return nil, failure
+	}
+	return inst, nil
+}
+
+// finish readies an instance for another call.
+func (m *Module) finish(l *loaded, inst *instance) {
+	switch {
+	case m.spec.Reused:
+		l.pool.put(inst)
+	case l.image == nil:
+		l.pool.discard(inst)
+	default:
+		l.pool.putBack(inst, func(i *instance) bool { return i.untouched() && i.restore(l.image) })
+	}
+}
+
+// loading is a load under way, which goes on when the call that began it has been cancelled.
+type loading struct {
+	done   chan struct{}
+	loaded *loaded
+	err    error
+}
+
+// load returns the module as it is in memory, loading it if it is not. After a failure the next call tries
+// again: the file may have been built in between. Without an error, expect(-1) must follow.
+func (m *Module) load(ctx context.Context) (*loaded, error) {
+	m.expect(1)
+	l, err := m.await(ctx)
+	if err != nil {
+		m.expect(-1)
+	}
+	return l, err
+}
+
+func (m *Module) await(ctx context.Context) (*loaded, error) {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil, m.fail(CodeInternal, errClosed, "cannot run: it is being closed")
+	}
+	if m.loaded != nil {
+		defer m.mu.Unlock()
+		m.loaded.resting = false
+		return m.loaded, nil
+	}
+	if m.loading == nil {
+		m.loading = &loading{done: make(chan struct{})}
+		go m.finishLoading(m.loading)
+	}
+	under := m.loading
+	m.mu.Unlock()
+	select {
+	case <-under.done:
+		return under.loaded, under.err
+	case <-ctx.Done():
+		return nil, m.stopped(ctx)
+	}
+}
+
+func (m *Module) finishLoading(under *loading) {
+	l, err := m.compile(context.Background())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil && m.closed {
+		err = errors.Join(m.fail(CodeInternal, errClosed, "cannot run: it is being closed"), l.close(context.Background()))
+	}
+	if err == nil {
+		under.loaded, m.loaded = l, l
+	}
+	under.err, m.loading = err, nil
+	close(under.done)
+}
+
+// expect counts the calls that need the module loaded. When the last one ends, what it needed is released
+// after a while.
+func (m *Module) expect(calls int) {
+	m.count.Lock()
+	defer m.count.Unlock()
+	if m.active += calls; m.active > 0 {
+		if m.idle != nil {
+			m.idle.Stop()
+		}
+		return
+	}
+	if m.idle == nil {
+		m.idle = time.AfterFunc(m.engine.config.InstanceIdle, m.release)
+	} else {
+		m.idle.Reset(m.engine.config.InstanceIdle)
+	}
+}
+
+func (m *Module) busy() bool {
+	m.count.Lock()
+	defer m.count.Unlock()
+	return m.active > 0
+}
+
+// release closes the instances of a module that nobody has called for a while, and unloads it after
+// another while.
+func (m *Module) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.loaded == nil || m.busy() {
+		return
+	}
+	if m.loaded.resting {
+		m.unload(context.Background())
+		return
+	}
+	m.loaded.pool.work.Wait()
+	m.loaded.pool.drain()
+	m.loaded.resting = true
+	m.count.Lock()
+	defer m.count.Unlock()
+	if m.active == 0 {
+		m.idle.Reset(m.engine.config.ModuleIdle)
+	}
+}
+
+// unload releases the loaded module.
+func (m *Module) unload(ctx context.Context) {
+	if m.loaded == nil {
+		return
+	}
+	if err := m.loaded.close(ctx); err != nil {
+		m.engine.log.Warn("unload", "plugin", m.spec.Name, "error", err)
+	}
+	m.loaded = nil
 }
 
 // envelope is an abi.Request around parameters that are copied, not decoded.
@@ -245,12 +261,18 @@ func (m *Module) Loaded() bool {
 // Close releases the module. Calls must have ended; later ones fail.
 func (m *Module) Close(ctx context.Context) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.closed = true
+	under := m.loading
+	m.mu.Unlock()
+	if under != nil {
+		<-under.done // compiling cannot be interrupted
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.loaded == nil {
 		return nil
 	}
-	err := m.loaded.runtime.Close(ctx)
+	err := m.loaded.close(ctx)
 	m.loaded = nil
 	if err != nil {
 		return fmt.Errorf("plugin %q: close: %w", m.spec.Name, err)

@@ -45,6 +45,36 @@ func init() {
 			held = append(held, make([]byte, 1<<20))
 		}
 	})
+	sdk.HandleTool(p, "spin", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		for i := 0; ; i++ {
+			spun += i
+		}
+	})
+	sdk.HandleTool(p, "count", func(_ context.Context, n struct{ To int }) (*sdk.ToolResult, error) {
+		for i := range n.To {
+			spun += i
+		}
+		return sdk.Text("counted"), nil
+	})
+	sdk.HandleTool(p, "remember", remember)
+	sdk.HandleTool(p, "flood", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		for {
+			fmt.Println(strings.Repeat("x", 1000))
+		}
+	})
+	sdk.HandleTool(p, "ask", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		for {
+			_ = sdk.HostCall("test/echo", 1, nil)
+		}
+	})
+	sdk.HandleTool(p, "leave", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		f, err := os.Open(os.Getenv("PWD"))
+		if err != nil {
+			return nil, err
+		}
+		left = f
+		return sdk.Text(fmt.Sprint(f.Fd())), nil
+	})
 	sdk.HandleTool(p, "say", func(context.Context, struct{}) (*sdk.ToolResult, error) {
 		sdk.Log(sdk.LevelDebug, "logged\x1b[31m")
 		fmt.Println("printed")
@@ -60,6 +90,21 @@ func init() {
 }
 
 func main() {}
+
+var (
+	spun  int
+	calls int
+	left  *os.File
+)
+
+// remember keeps something of every call, in what there is from the beginning and in what is grown, and
+// says what it found of an earlier one.
+func remember(_ context.Context, secret struct{ Text string }) (*sdk.ToolResult, error) {
+	calls++
+	found := fmt.Sprint(calls, len(held))
+	held = append(held, []byte(strings.Repeat(secret.Text, 1+(8<<20)/max(1, len(secret.Text)))))
+	return sdk.Text(found), nil
+}
 
 // facts says what the host gave: time, randomness, environment, zone, deadline.
 func facts(ctx context.Context, _ struct{}) (*sdk.ToolResult, error) {

@@ -33,12 +33,14 @@ func init() {
 
 func main() {}
 
+var rounds int
+
 func spin(ctx context.Context, _ none) (*sdk.ToolResult, error) {
 	if err := sdk.Progress(ctx, 1, 2, "spinning"); err != nil {
 		return nil, err
 	}
 	for {
-		sdk.Log(sdk.LevelTrace, "round and round")
+		rounds++ // asks the host for nothing
 	}
 }
 

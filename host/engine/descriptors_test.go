@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"testing"
+
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+)
+
+// tree shows a folder to a module.
+func tree(t *testing.T, dir string) func(func(error)) experimentalsys.FS {
+	return func(func(error)) experimentalsys.FS {
+		f, err := vfs.New(vfs.Config{Mounts: []vfs.Mount{{Path: dir}}})
+		if err != nil {
+			t.Error(err)
+		}
+		return f
+	}
+}
+
+func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
+	dir := t.TempDir()
+	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, FS: tree(t, dir), Env: map[string]string{"PWD": dir}})
+	var first string
+	for i := range 5 {
+		got, err := callTool(t.Context(), m, "leave", `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = got
+		} else if got != first {
+			t.Errorf("a call got the descriptor %s, and the first one %s", got, first)
+		}
+	}
+}

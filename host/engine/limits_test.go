@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestEveryLimitEndsACallByItsName(t *testing.T) {
+	echo := func(context.Context, []byte) []byte { return []byte(`{"result":1}`) }
+	tests := []struct {
+		name, tool, arguments string
+		spec                  Spec
+		code                  Code
+		says                  string
+	}{
+		{"time, of a loop that asks nothing", "spin", `{}`, Spec{Time: 100 * time.Millisecond}, CodeTimeout, "ran past its time limit of 100ms"},
+		{"fuel", "spin", `{}`, Spec{Fuel: 50_000_000}, CodeFuel, "used up its fuel limit of 50000000 instructions"},
+		{"memory", "grow", `{}`, Spec{Memory: 24 << 20}, CodeMemory, "crashed, having needed more memory than its limit of 24 MiB"},
+		{"the size of a request", "echo", `{"text":"` + string(bytes.Repeat([]byte("x"), 1000)) + `"}`, Spec{Input: 1000}, CodeInputSize, "was sent 1039 bytes, and its limit is 1000"},
+		{"the size of an answer", "big", `{}`, Spec{Output: 1000}, CodeOutputSize, "gave an answer of 1048626 bytes, and its limit is 1000"},
+		{"host operations", "ask", `{}`, Spec{Operations: 10, Operate: echo}, CodeOperations, "asked for more than its limit of 10 host operations"},
+		{"what is logged", "flood", `{}`, Spec{LogSize: 10_000}, CodeLogSize, "logged more than its limit of 10000 bytes"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m := newModule(t, newEngine(t, shared), test.spec)
+			_, err := callTool(t.Context(), m, test.tool, test.arguments)
+			if failure := wantCode(t, err, test.code); failure.Message != test.says {
+				t.Errorf("got %q, want %q", failure.Message, test.says)
+			}
+			if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+		})
+	}
+}
+
+func TestACallThatFindsNoPlaceIsToldSo(t *testing.T) {
+	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, Queue: 20 * time.Millisecond})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = callTool(ctx, m, "sleep", `{}`)
+	}()
+	for len(m.running) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	_, err := callTool(t.Context(), m, "echo", `{}`)
+	wantCode(t, err, CodeQueue)
+	stop()
+	<-ended
+}
+
+func TestTheSameInputTakesTheSameFuel(t *testing.T) {
+	m := newModule(t, newEngine(t, shared), Spec{})
+	fuel := func(arguments string) int64 {
+		response, err := m.Call(t.Context(), "tools/call", []byte(`{"name":"count","arguments":`+arguments+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.Fuel
+	}
+	fuel(`{"to":1}`)
+	few, many := fuel(`{"to":1000}`), fuel(`{"to":2000}`)
+	if again := fuel(`{"to":1000}`); again != few {
+		t.Errorf("took %d instructions, and then %d", few, again)
+	}
+	if many-few < 1000 {
+		t.Errorf("1000 rounds more took %d instructions more", many-few)
+	}
+}
+
+func TestACancelledLoopEndsSoon(t *testing.T) {
+	m := newModule(t, newEngine(t, shared), Spec{})
+	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, stop)
+	_, err := callTool(ctx, m, "spin", `{}`)
+	wantCode(t, err, CodeCanceled)
+}
+
+func TestNoCallFindsWhatAnEarlierOneLeft(t *testing.T) {
+	for name, reused := range map[string]bool{"pristine calls": false, "reused instances": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, Reused: reused})
+			var found []string
+			for range 4 {
+				got, err := callTool(t.Context(), m, "remember", `{"text":"secret"}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found = append(found, got)
+			}
+			if kept := found[3] != found[0]; kept != reused {
+				t.Errorf("the calls found %q", found)
+			}
+		})
+	}
+}
+
+func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
+	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1})
+	l, err := m.load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.expect(-1)
+	inst, failure := m.fresh(t.Context(), l)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	defer inst.close()
+	if _, failure := inst.call(t.Context(), []byte(`{"method":"tools/call","params":{"name":"remember","arguments":{"text":"secret"}}}`)); failure != nil {
+		t.Fatal(failure)
+	}
+	grown := inst.memory.size
+	if grown <= uint64(len(l.image.memory)) || !bytes.Contains(inst.memory.space, []byte("secretsecret")) {
+		t.Fatalf("the call left nothing to put back: %d bytes of memory", grown)
+	}
+	if !inst.restore(l.image) {
+		t.Fatal("the instance cannot be put back")
+	}
+	if !bytes.Equal(inst.memory.space[:len(l.image.memory)], l.image.memory) {
+		t.Error("memory differs from the image")
+	}
+	if left := bytes.Trim(inst.memory.space[len(l.image.memory):], "\x00"); len(left) > 0 {
+		t.Errorf("%d bytes are left above the image", len(left))
+	}
+	if got := inst.module.Memory().Size(); uint64(got) != uint64(len(l.image.memory)) {
+		t.Errorf("memory has %d bytes, and the image %d", got, len(l.image.memory))
+	}
+}
+
+func TestIdleInstancesAndModulesAreReleased(t *testing.T) {
+	e, err := New(Config{CacheDir: shared, InstanceIdle: 20 * time.Millisecond, ModuleIdle: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newModule(t, e, Spec{})
+	for range 2 { // also after it was unloaded
+		if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(10 * time.Second); m.Loaded(); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the module stays in memory")
+			}
+		}
+	}
+}
+
+func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
+	cache := t.TempDir()
+	file := filepath.Join(t.TempDir(), "m.wasm")
+	module := handmade{imports: []handmadeImport{{"bulkhead", "output", 2, 0}}, data: "{}", code: callImport(0, 16, 2)}
+	if err := os.WriteFile(file, module.bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call := func() {
+		t.Helper()
+		m := newModule(t, newEngine(t, cache), Spec{File: file})
+		if _, err := m.Call(t.Context(), "m", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call()
+	var code string
+	damage := map[string]func() error{
+		"a flipped byte": func() error {
+			data, err := os.ReadFile(code)
+			data[len(data)-1] ^= 1
+			return joined(err, os.WriteFile(code, data, 0o600))
+		},
+		"a truncated file": func() error { return os.Truncate(code, 10) },
+		"no file":          func() error { return os.Remove(code) },
+		"another file":     func() error { return os.WriteFile(code+"x", nil, 0o600) },
+		"no digests":       func() error { return os.Remove(filepath.Join(filepath.Dir(filepath.Dir(code)), sumsFile)) },
+	}
+	for name, do := range damage {
+		t.Run(name, func(t *testing.T) {
+			files, err := filepath.Glob(filepath.Join(cache, "code-*", "wazero-*", "*"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("the cache holds %v, %v", files, err)
+			}
+			code = files[0]
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			call()
+			if err := verify(filepath.Dir(filepath.Dir(code))); err != nil {
+				t.Errorf("after the next call: %v", err)
+			}
+		})
+	}
+}
+
+func joined(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestWithoutRoomForTheCacheTheModuleRunsAllTheSame(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "cache")
+	e := newEngine(t, cache)
+	if err := joined(os.Remove(cache), os.WriteFile(cache, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	m := newModule(t, e, Spec{})
+	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACallThatIsCancelledWhileItsModuleLoadsLosesNothing(t *testing.T) {
+	m := newModule(t, newEngine(t, t.TempDir()), Spec{})
+	ctx, stop := context.WithCancel(t.Context())
+	time.AfterFunc(30*time.Millisecond, stop)
+	_, err := callTool(ctx, m, "echo", `{}`)
+	wantCode(t, err, CodeCanceled)
+	m.mu.Lock()
+	under := m.loading
+	m.mu.Unlock()
+	if under == nil {
+		t.Fatal("the load ended with the call")
+	}
+	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
+		t.Fatal(err)
+	}
+	if under.loaded == nil {
+		t.Error("the module was loaded twice")
+	}
+}
