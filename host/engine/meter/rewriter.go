@@ -28,10 +28,11 @@ type rewriter struct {
 	types       []wasm.FuncType // that are added
 	helpers     []helper
 	helperIndex map[string]uint32
+	guards      map[uint32]uint32 // what stands for an imported function, by the index of that
 }
 
 func newRewriter(m *wasm.Module, c Config) *rewriter {
-	w := &rewriter{m: m, config: c, yield: m.Imported.Funcs, fuel: m.Space.Globals, stack: m.Space.Globals + 1, helperIndex: map[string]uint32{}}
+	w := &rewriter{m: m, config: c, yield: m.Imported.Funcs, fuel: m.Space.Globals, stack: m.Space.Globals + 1, helperIndex: map[string]uint32{}, guards: map[uint32]uint32{}}
 	w.facts.written = make([]bool, m.Space.Globals)
 	w.callees = make([]callee, m.Space.Funcs)
 	for i := range m.Imported.Funcs {
@@ -39,11 +40,15 @@ func newRewriter(m *wasm.Module, c Config) *rewriter {
 	}
 	w.scan = scan{module: m, facts: &w.facts, callees: w.callees, depth: c.MaxNesting}
 	w.scan.code.MaxTable = c.MaxLabels
+	w.guard()
 	return w
 }
 
 // number is the new index of a function.
 func (w *rewriter) number(index uint32) uint32 {
+	if guard, ok := w.guards[index]; ok {
+		return guard
+	}
 	if index >= w.yield {
 		return index + 1
 	}

@@ -125,7 +125,7 @@ func (w *rewriter) steps(a *asm, code []byte) {
 func (w *rewriter) changes(step *step) bool {
 	switch step.kind {
 	case stepCall, stepFunc:
-		return step.arg >= w.yield
+		return w.number(step.arg) != step.arg
 	case stepBulk:
 		return true
 	case stepReturn:

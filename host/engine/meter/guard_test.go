@@ -1,0 +1,82 @@
+package meter_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+)
+
+func TestTheHostsDescriptorsCannotBeClosed(t *testing.T) {
+	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
+	module := handmade{
+		types:   []wasm.FuncType{{Params: i32s(1), Results: i32s(1)}, {Params: i32s(2), Results: i32s(1)}},
+		imports: []handmadeImport{{"wasi_snapshot_preview1", "fd_close", 0}, {"wasi_snapshot_preview1", "fd_renumber", 1}, {"other", "fd_close", 0}},
+		funcs: []handmadeFunc{
+			{"close", 0, nil, code(0x20, 0, 0x10, 0, 0x0b)},
+			{"renumber", 1, nil, code(0x20, 0, 0x20, 1, 0x10, 1, 0x0b)},
+			{"indirectly", 0, nil, code(0x20, 0, i32(0), 0x11, 0, 0, 0x0b)},
+			{"other", 0, nil, code(0x20, 0, 0x10, 2, 0x0b)},
+		},
+		tables:   [][]byte{{0x70, 0, 1}},
+		elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // the import itself
+	}
+	result, err := meter.Rewrite(module.bytes(), meter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	defer runtime.Close(ctx)
+	instantiateYield(t, runtime, func(fuel api.MutableGlobal) { fuel.Set(meter.Quantum) })
+	var reached [][]uint32
+	closes := func(fd uint32) uint32 { reached = append(reached, []uint32{fd}); return 0 }
+	renumbers := func(from, to uint32) uint32 { reached = append(reached, []uint32{from, to}); return 0 }
+	if _, err := runtime.NewHostModuleBuilder("wasi_snapshot_preview1").
+		NewFunctionBuilder().WithFunc(closes).Export("fd_close").
+		NewFunctionBuilder().WithFunc(renumbers).Export("fd_renumber").Instantiate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runtime.NewHostModuleBuilder("other").NewFunctionBuilder().WithFunc(closes).Export("fd_close").Instantiate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m, err := runtime.InstantiateWithConfig(ctx, result.Module, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const refused = 8
+	for _, test := range []struct {
+		name string
+		f    string
+		fds  []uint64
+		want uint64
+	}{
+		{"standard input", "close", []uint64{0}, refused},
+		{"standard error", "close", []uint64{2}, refused},
+		{"the root", "close", []uint64{3}, refused},
+		{"one of its own", "close", []uint64{4}, 0},
+		{"a number that is none", "close", []uint64{0xffffffff}, 0},
+		{"the root by way of a table", "indirectly", []uint64{3}, refused},
+		{"its own by way of a table", "indirectly", []uint64{7}, 0},
+		{"its own in the place of the root", "renumber", []uint64{5, 3}, refused},
+		{"standard output in its own place", "renumber", []uint64{1, 5}, refused},
+		{"one of its own in the place of another", "renumber", []uint64{5, 6}, 0},
+		{"a function of the same name elsewhere", "other", []uint64{0}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reached = nil
+			got, err := m.ExportedFunction(test.f).Call(ctx, test.fds...)
+			if err != nil || got[0] != test.want {
+				t.Fatalf("got %v, %v", got, err)
+			}
+			if (len(reached) == 1) != (test.want == 0) {
+				t.Errorf("the host was reached with %v", reached)
+			}
+		})
+	}
+}
