@@ -21,8 +21,8 @@
 //
 // `bulkhead plugin build` compiles it (GOOS=wasip1, -buildmode=c-shared). Package sdktest calls the same
 // handlers natively in a test. Files, clocks, randomness and the environment are those of the standard
-// library, as far as the host grants them; what it offers beyond WASI is Log, Progress, HostCall and the
-// typed operations in sub-packages such as sdk/git.
+// library, as far as the host grants them; what it offers beyond WASI is Log, Progress, Lock, HostCall and
+// the typed operations in sub-packages such as sdk/git.
 //
 // The host may end a call between any two instructions, and every call may find the module's variables
 // as they were when it was loaded, or as some earlier call left them: keep nothing in a variable that a

@@ -65,7 +65,6 @@ func TestAProjectWithoutSpecs(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"no .chant":               {"README.md": "An orchard"},
 		".chant without specs":    {".chant/config.md": "---\nproject:\n  name: orchard\n---\n"},
-		"specs that are a file":   {".chant/specs": "not a folder"},
 		".chant that is a file":   {".chant": "not a folder"},
 		"only an archive of them": {".chant/archive/2026-01-01-001-old.md": specText("completed", "Old")},
 	} {
@@ -84,6 +83,42 @@ func TestAProjectWithoutSpecs(t *testing.T) {
 				t.Errorf("files were changed (-before +after)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestSpecsThatAreAFileAreNamed(t *testing.T) {
+	t.Parallel()
+	s := serveChant(t, layOut(t, map[string]string{".chant/specs": "not a folder"}))
+	s.refuse("chant_spec_list", `{}`, "specs is not a folder")
+	s.end()
+}
+
+// TestTwoServersLoseNoUpdateOfOneSpec: what one has acknowledged the other does not overwrite.
+func TestTwoServersLoseNoUpdateOfOneSpec(t *testing.T) {
+	t.Parallel()
+	project := layOut(t, map[string]string{".chant/specs/" + goodID + ".md": specText("in_progress", "Shared")})
+	const each = 15
+	state := "XDG_STATE_HOME=" + t.TempDir()
+	var servers []*server
+	for number := range 2 {
+		c := programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "chant", "--project", project)
+		c.Env = append(c.Env, state) // two servers of one user
+		servers = append(servers, startServer(t, c))
+		for i := range each {
+			servers[number].sendCall("chant_spec_update", fmt.Sprintf(`{"id":%q,"output":"output %d-%d."}`, goodID, number, i))
+		}
+	}
+	acknowledged := 0
+	for _, s := range servers {
+		for range each {
+			if _, r := s.answer(); !r.IsError {
+				acknowledged++
+			}
+		}
+		s.end()
+	}
+	if kept := strings.Count(read(t, filepath.Join(project, ".chant", "specs", goodID+".md")), "output "); kept != acknowledged || kept != 2*each {
+		t.Errorf("%d updates are kept of %d that were acknowledged and %d that were asked for", kept, acknowledged, 2*each)
 	}
 }
 

@@ -23,6 +23,8 @@ import (
 const (
 	// maxModule bounds a module's file, in bytes; the engine reads no larger one.
 	maxModule = 64 << 20
+	// oldName is the name, in a staging folder, of the plugin that is being replaced.
+	oldName = "old"
 	// abandoned is the age at which a staging folder belongs to a build that was killed.
 	abandoned = 24 * time.Hour
 )
@@ -40,9 +42,8 @@ func newStage(out, name string, log hclog.Logger) (*stage, error) {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
-	prefix := "." + name + ".staged-"
-	sweep(out, prefix, log)
-	dir, err := os.MkdirTemp(out, prefix)
+	sweep(out, name, log)
+	dir, err := os.MkdirTemp(out, stagePrefix(name))
 	if err == nil {
 		// The commands that fill it run elsewhere.
 		dir, err = filepath.Abs(dir)
@@ -59,24 +60,54 @@ func newStage(out, name string, log hclog.Logger) (*stage, error) {
 	return st, nil
 }
 
-// sweep removes what killed builds of the same plugin left behind.
-func sweep(out, prefix string, log hclog.Logger) {
+// stagePrefix is how the names of the staging folders of a plugin begin.
+func stagePrefix(name string) string { return "." + name + ".staged-" }
+
+// sweep removes what killed builds of the same plugin left behind. A plugin that such a build has moved away
+// is the user's: it goes back to its place, or stays where it is if another is there.
+func sweep(out, name string, log hclog.Logger) {
 	entries, err := os.ReadDir(out)
 	if err != nil {
 		log.Warn("look for leftovers of earlier builds", "error", err)
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), stagePrefix(name)) {
 			continue
 		}
 		info, err := e.Info()
 		if err != nil || time.Since(info.ModTime()) < abandoned {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(out, e.Name())); err != nil {
+		dir := filepath.Join(out, e.Name())
+		if err := locked(out, log, func() error { return removeLeftover(dir, filepath.Join(out, name), log) }); err != nil {
 			log.Warn("remove what an earlier build left behind", "error", err)
 		}
 	}
+}
+
+// removeLeftover removes a staging folder that nobody works in any more, but no plugin that was at target.
+func removeLeftover(dir, target string, log hclog.Logger) error {
+	old := filepath.Join(dir, oldName)
+	_, err := os.Lstat(old)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.RemoveAll(dir)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = os.Lstat(target)
+	if err == nil {
+		log.Warn("a plugin that an earlier build was to replace is kept: remove it if it is not needed", "plugin", old)
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(old, target); err != nil {
+		return fmt.Errorf("the plugin that was there is still in %s: %w", old, err)
+	}
+	log.Warn("a plugin that an earlier build had moved away is back in its place", "plugin", target)
+	return os.RemoveAll(dir)
 }
 
 func (st *stage) close() {
@@ -155,13 +186,16 @@ func (st *stage) add(name string, from io.Reader) (size int64, err error) {
 	return size, errors.Join(err, f.Close())
 }
 
+// locked is locked of the folder that the plugin is built to.
+func (st *stage) locked(do func() error) error { return locked(filepath.Dir(st.dir), st.log, do) }
+
 // replace puts the finished folder in the place of target, which may be there or not.
 func (st *stage) replace(s *source, target string) error {
 	return st.locked(func() error {
 		if err := s.mayReplace(target).Err(); err != nil {
 			return err
 		}
-		old := st.file("old")
+		old := st.file(oldName)
 		err := os.Rename(target, old)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -180,8 +214,8 @@ func (st *stage) replace(s *source, target string) error {
 
 // locked keeps builds into the same folder from replacing a plugin while another looks at it or replaces
 // it. The kernel ends the lock with the process. A file system without such locks does without.
-func (st *stage) locked(do func() error) error {
-	out, err := os.Open(filepath.Dir(st.dir))
+func locked(folder string, log hclog.Logger, do func() error) error {
+	out, err := os.Open(folder)
 	if err != nil {
 		return err
 	}
@@ -192,7 +226,7 @@ func (st *stage) locked(do func() error) error {
 		}
 	}
 	if err != nil {
-		st.log.Warn("the output folder cannot be locked: build into it once at a time", "error", err)
+		log.Warn("the output folder cannot be locked: build into it once at a time", "error", err)
 	}
 	return do()
 }

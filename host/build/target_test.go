@@ -163,3 +163,59 @@ func TestBuildRemovesWhatKilledBuildsLeft(t *testing.T) {
 		}
 	}
 }
+
+func TestBuildKeepsAPluginThatAKilledBuildMovedAway(t *testing.T) {
+	const leftover = ".hand.staged-1"
+	old := head + "sha256 = '" + sum("x") + "'\n" + tools("one")
+	for name, c := range map[string]struct {
+		target files // what is at the plugin's place
+		source files
+		want   files // what is left that matters
+	}{
+		"back to its place, if nothing is there": {
+			nil, good().with(files{"hand.wasm": "no module"}), // its build fails, so that it stays
+			files{"hand/plugin.toml": old, "hand/hand.wasm": "x"},
+		},
+		"where it is, if another is there": {
+			files{"plugin.toml": old, "hand.wasm": "x", "README.md": "newer"}, good().with(files{"hand.wasm": "no module"}),
+			files{"hand/README.md": "newer", leftover + "/old/plugin.toml": old, leftover + "/old/hand.wasm": "x"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := t.TempDir()
+			dir := files{"plugin/x": "x", "old/plugin.toml": old, "old/hand.wasm": "x"}.write(t, filepath.Join(out, leftover))
+			c.target.write(t, filepath.Join(out, "hand"))
+			then := time.Now().Add(-48 * time.Hour)
+			if err := os.Chtimes(dir, then, then); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := build.Build(t.Context(), c.source.write(t, t.TempDir()), build.Options{Out: out}); err == nil {
+				t.Fatal("what is no module was built")
+			}
+			left := read(t, out)
+			for path, want := range c.want {
+				if left[path] != want {
+					t.Errorf("%s: got %q, want %q", path, left[path], want)
+				}
+			}
+			if _, kept := left[leftover]; kept != (c.target != nil) {
+				t.Errorf("the leftover is there: %t", kept)
+			}
+		})
+	}
+	t.Run("a build that works replaces it as ever", func(t *testing.T) {
+		out := t.TempDir()
+		dir := files{"old/plugin.toml": old, "old/hand.wasm": "x"}.write(t, filepath.Join(out, leftover))
+		then := time.Now().Add(-48 * time.Hour)
+		if err := os.Chtimes(dir, then, then); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := build.Build(t.Context(), good().write(t, t.TempDir()), build.Options{Out: out}); err != nil {
+			t.Fatal(err)
+		}
+		left := read(t, out)
+		if left["hand/hand.wasm"] != good()["hand.wasm"] || left[leftover] != "" {
+			t.Errorf("got %v", left)
+		}
+	})
+}

@@ -34,7 +34,7 @@ func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 	case q.Name == "" || len(q.Name) > maxLockName:
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("lock: a name has 1 to %d bytes", maxLockName)}
 	case b.config.Places.State == "":
-		return nil, &abi.HostError{Code: abi.HostFailed, Message: "lock: there is no folder for state, so nothing can be locked"}
+		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: "lock: there is no folder for state, so nothing can be locked"}
 	}
 	c := callOf(ctx)
 	c.mu.Lock()

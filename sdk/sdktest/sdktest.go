@@ -8,8 +8,8 @@
 //	}
 //
 // New fails the test where the manifest and the handlers disagree. Host operations answer what Handle
-// registered for them. The file system, the clock and the environment are the test's own: use t.TempDir,
-// t.Chdir and t.Setenv.
+// registered for them; notifications and locks are kept for Notifications and Locks unless it did. The file
+// system, the clock and the environment are the test's own: use t.TempDir, t.Chdir and t.Setenv.
 package sdktest
 
 import (
@@ -24,6 +24,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/border"
 )
 
+// maxLockName is the most that a lock's name may have, in bytes.
+const maxLockName = 256
+
 // calls makes the native stand-in for the host, of which a process has one, belong to one call at a time.
 var calls sync.Mutex
 
@@ -34,6 +37,7 @@ type Host struct {
 	operations map[string]Operation
 	log        []string
 	sent       []abi.Notification
+	locks      []string
 }
 
 // Operation answers a host operation. A *abi.HostError is passed on as it is, any other error as
@@ -53,6 +57,7 @@ func New(t testing.TB, p *sdk.Plugin, file string) *Host {
 	}
 	h := &Host{plugin: p, manifest: m, operations: map[string]Operation{}}
 	h.Handle(abi.OpNotify, h.keep)
+	h.Handle(abi.OpLock, h.lock)
 	return h
 }
 
@@ -64,6 +69,22 @@ func (h *Host) Log() []string { return h.log }
 
 // Notifications returns what the plugin has sent for the client.
 func (h *Host) Notifications() []abi.Notification { return h.sent }
+
+// Locks returns the names that the plugin has locked, in order. As calls run one after the other, none of
+// them waits.
+func (h *Host) Locks() []string { return h.locks }
+
+func (h *Host) lock(params json.RawMessage) (any, error) {
+	var l abi.Lock
+	if err := json.Unmarshal(params, &l); err != nil {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
+	}
+	if l.Name == "" || len(l.Name) > maxLockName {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("lock: a name has 1 to %d bytes", maxLockName)}
+	}
+	h.locks = append(h.locks, l.Name)
+	return nil, nil
+}
 
 func (h *Host) keep(params json.RawMessage) (any, error) {
 	var n abi.Notification

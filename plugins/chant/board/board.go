@@ -39,7 +39,7 @@ type Board struct {
 	byID    map[string]*Entry
 	faultOf map[string]*spec.Fault // by the id that the file would have
 	members map[string][]*Entry    // by the id of their driver
-	archive func() map[string]bool // the ids in the archive, read when first asked for
+	archive func() store.Archived  // read when first asked for
 }
 
 // limits bound what is held at the same time; what is beyond them is a fault of the file that crosses.
@@ -70,9 +70,9 @@ func load(dir store.Dir, git Git, room limits) (*Board, error) {
 		faultOf: map[string]*spec.Fault{},
 		members: map[string][]*Entry{},
 	}
-	board.archive = sync.OnceValue(func() map[string]bool { return board.readArchive(dir) })
+	board.archive = sync.OnceValue(func() store.Archived { return board.readArchive(dir) })
 	for _, file := range files {
-		entry, err := board.read(file, &room)
+		entry, err := board.read(dir, file, &room)
 		if err != nil {
 			board.addFault(dir, file, err)
 			continue
@@ -91,12 +91,12 @@ func load(dir store.Dir, git Git, room limits) (*Board, error) {
 }
 
 // read loads one file as far as there is room.
-func (b *Board) read(file store.File, room *limits) (*Entry, error) {
+func (b *Board) read(dir store.Dir, file store.File, room *limits) (*Entry, error) {
 	if file.Err != nil {
 		return nil, file.Err
 	}
 	if first := b.byID[file.ID]; first != nil {
-		return nil, fmt.Errorf("its id is taken by %s", first.File.Path)
+		return nil, fmt.Errorf("its id is taken by %s", dir.Relative(first.File.Path))
 	}
 	if room.specs == 0 {
 		return nil, fmt.Errorf("left out: there are more than %d specs", len(b.Entries))
@@ -133,14 +133,14 @@ func (b *Board) addFault(dir store.Dir, file store.File, err error) {
 	}
 }
 
-// readArchive returns the ids in the archive. What cannot be read of it is a fault, not a reason to show
+// readArchive returns what is archived. What cannot be read of it is a fault, not a reason to show
 // nothing at all.
-func (b *Board) readArchive(dir store.Dir) map[string]bool {
-	ids, err := dir.Archived()
+func (b *Board) readArchive(dir store.Dir) store.Archived {
+	archived, err := dir.Archived()
 	if err != nil {
 		b.Faults = append(b.Faults, &spec.Fault{Path: dir.Relative(dir.Archive()), Reason: err.Error()})
 	}
-	return ids
+	return archived
 }
 
 // showBranch replaces what an entry shows by its branch's version, if the spec is in progress and the

@@ -57,7 +57,7 @@ func (b *Board) met(dependency string) bool {
 	if parts, err := id.Parse(dependency); err != nil || parts.Repository != "" {
 		return false
 	}
-	return b.archive()[dependency]
+	return b.archive().Has(dependency)
 }
 
 // Ready tells whether work on a spec can begin.

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // FolderName is the name of the folder in a project's root.
@@ -35,11 +34,7 @@ func Find(cwd, project string) (Dir, error) {
 	}
 	for {
 		dir := Dir{Root: filepath.Clean(at)}
-		found, err := isDir(dir.path())
-		if err != nil {
-			return Dir{}, err
-		}
-		if found {
+		if dir.exists() {
 			return dir, dir.check(project)
 		}
 		if parent := filepath.Dir(at); at != project && within(project, parent) && parent != at {
@@ -52,17 +47,33 @@ func Find(cwd, project string) (Dir, error) {
 
 // check tells whether the folder may be used: it holds specs, and links do not lead out of project.
 func (d Dir) check(project string) error {
-	if err := inside(project, d.path()); err != nil {
-		return err
+	if err := inside(project, "the project", d.path()); err != nil {
+		return fmt.Errorf("%s %w", d.path(), err)
 	}
-	found, err := isDir(d.specs())
-	if err != nil {
-		return err
+	if err := d.inside(d.specs()); err != nil {
+		return fmt.Errorf("%s %w", d.specs(), err)
 	}
-	if !found {
+	info, err := os.Stat(d.specs())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return ErrNotInitialized
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder: move away what is there, and run `chant init`", d.specs())
 	}
-	return d.Contains(d.specs())
+	return nil
+}
+
+// exists tells whether there is a .chant: a folder, or a link that is to be one. A link to nowhere, or to
+// where this program may not go, was put there by somebody: it is at fault and not absent.
+func (d Dir) exists() bool {
+	info, err := os.Stat(d.path())
+	if err == nil {
+		return info.IsDir()
+	}
+	_, err = os.Lstat(d.path())
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (d Dir) path() string  { return filepath.Join(d.Root, FolderName) }
@@ -89,46 +100,19 @@ func (d Dir) Relative(path string) string {
 	return filepath.ToSlash(relative)
 }
 
-// Contains returns an error if path is a link, or lies behind one, that leads out of .chant. A path that
-// does not exist is contained.
-func (d Dir) Contains(path string) error { return inside(d.path(), path) }
+// Real returns the path of .chant itself, without links: the same for all who share it.
+func (d Dir) Real() (string, error) { return filepath.EvalSymlinks(d.path()) }
 
-func inside(folder, path string) error {
-	realPath, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	realFolder, err := filepath.EvalSymlinks(folder)
-	if err != nil {
-		return err
-	}
-	if !within(realFolder, realPath) {
-		return fmt.Errorf("%s is a link that leads out of %s", path, folder)
+// Contains returns an error if path is a link, or lies behind one, that leads out of .chant or nowhere. A
+// path that does not exist is contained.
+func (d Dir) Contains(path string) error {
+	if err := d.inside(path); err != nil {
+		return fmt.Errorf("%s %w", d.Relative(path), err)
 	}
 	return nil
 }
 
-// within tells whether path is folder or lies below it, by their names alone.
-func within(folder, path string) bool {
-	relative, err := filepath.Rel(folder, path)
-	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
-}
-
-// isDir tells whether path is a folder. A link to nowhere, or to where this program may not go, is an
-// error and not an absent folder: somebody put it there.
-func isDir(path string) (bool, error) {
-	info, err := os.Stat(path)
-	if err == nil {
-		return info.IsDir(), nil
-	}
-	if link, lerr := os.Lstat(path); lerr == nil && link.Mode()&fs.ModeSymlink != 0 {
-		return false, fmt.Errorf("%s is a link that cannot be followed: %w", path, err)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return false, err
+// inside is Contains with an error that does not name the path.
+func (d Dir) inside(path string) error {
+	return inside(d.path(), "the project's "+FolderName+" folder", path)
 }

@@ -23,7 +23,6 @@ func TestFind(t *testing.T) {
 		{"the project, if the working directory is elsewhere", map[string]string{"p/.chant/specs/": "", "q/.chant/specs/": ""}, "q", "p", "p"},
 		{"a name that begins alike is elsewhere", map[string]string{"p/.chant/specs/": "", "pq/.chant/specs/": ""}, "pq", "p", "p"},
 		{"a file of that name is none", map[string]string{"p/.chant": "x"}, "p", "p", "-"},
-		{"12 specs that are a file are none", map[string]string{"p/.chant/specs": "x"}, "p", "p", "-"},
 		{"12 nothing at all", map[string]string{"p/": ""}, "p", "p", "-"},
 	}
 	for _, test := range tests {
@@ -43,17 +42,38 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindRefusesLinksOut(t *testing.T) {
-	root := tree(t, map[string]string{"out/specs/": "", "p/": "", "q/.chant/": "", "r/": ""})
-	symlink(t, filepath.Join(root, "out"), filepath.Join(root, "p", ".chant"))
-	symlink(t, filepath.Join(root, "out", "specs"), filepath.Join(root, "q", ".chant", "specs"))
-	symlink(t, filepath.Join(root, "nowhere"), filepath.Join(root, "r", ".chant"))
-	for project, want := range map[string]string{
-		"p": "leads out of", "q": "leads out of", "r": "cannot be followed",
-	} {
-		at := filepath.Join(root, project)
-		if dir, err := Find(at, at); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %+v, %v, want an error with %q", project, dir, err, want)
-		}
+func TestFindRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		files  map[string]string
+		link   string // is made, to target; "" for none
+		target string
+		want   string // with ROOT for the test's folder, to its end or an ellipsis
+	}{
+		{"a .chant that leads out", map[string]string{"p/": "", "out/specs/": ""}, "p/.chant", "../out", "ROOT/p/.chant is a link that leads out of the project"},
+		{"a .chant that leads to where nothing is to be seen", map[string]string{"p/": ""}, "p/.chant", "/unseen/chant", "ROOT/p/.chant is a link that leads out of the project"},
+		{"a .chant that leads nowhere", map[string]string{"p/": ""}, "p/.chant", "nowhere", "ROOT/p/.chant is a link that cannot be followed: …"},
+		{"a .chant that leads to itself", map[string]string{"p/": ""}, "p/.chant", ".chant", "ROOT/p/.chant is a link that cannot be followed: …"},
+		{"specs that lead out of .chant", map[string]string{"p/.chant/": "", "p/specs/": ""}, "p/.chant/specs", "../specs", "ROOT/p/.chant/specs is a link that leads out of the project's .chant folder"},
+		{"specs that lead to where nothing is to be seen", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "/unseen", "ROOT/p/.chant/specs is a link that leads out of the project's .chant folder"},
+		{"specs that lead nowhere", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "nowhere", "ROOT/p/.chant/specs is a link that cannot be followed: …"},
+		{"specs that are a file", map[string]string{"p/.chant/specs": "x"}, "", "", "ROOT/p/.chant/specs is not a folder: …"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := tree(t, test.files)
+			if test.link != "" {
+				symlink(t, test.target, filepath.Join(root, test.link))
+			}
+			at := filepath.Join(root, "p")
+			dir, err := Find(at, at)
+			if err == nil {
+				t.Fatalf("got %+v, want an error", dir)
+			}
+			want, open := strings.CutSuffix(strings.ReplaceAll(test.want, "ROOT", root), "…")
+			if got := err.Error(); got != want && !(open && strings.HasPrefix(got, want)) {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -55,7 +56,7 @@ func (d Dir) file(id, path string, kind fs.FileMode) File {
 	case kind.IsRegular():
 	case kind&fs.ModeSymlink != 0:
 		file.Link = true
-		if file.Err = d.Contains(path); file.Err != nil {
+		if file.Err = d.inside(path); file.Err != nil {
 			return file
 		}
 		if file.Path, file.Err = filepath.EvalSymlinks(path); file.Err != nil {
@@ -70,31 +71,50 @@ func (d Dir) file(id, path string, kind fs.FileMode) File {
 // SpecNames lists the names in the folder of specs itself.
 func (d Dir) SpecNames() ([]string, error) { return names(d.specs()) }
 
-// Archived returns the ids of all archived specs, whether they lie in the archive itself or in a folder
-// of it. With an error, which is about a part of the archive, come those of the others.
-func (d Dir) Archived() (map[string]bool, error) {
-	if err := d.Contains(d.Archive()); err != nil {
+// Archived is what an archive holds: the paths of the files by their ids.
+type Archived map[string][]string
+
+// Has tells whether a spec is archived. An empty file is no spec: it is what is left of a move that was
+// stopped.
+func (a Archived) Has(id string) bool {
+	return slices.ContainsFunc(a[id], func(path string) bool { return !empty(path) })
+}
+
+// Archived returns all archived specs, whether they lie in the archive itself or in a folder of it. With
+// an error, which is about a part of the archive, come those of the others.
+func (d Dir) Archived() (Archived, error) {
+	if err := d.inside(d.Archive()); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(d.Archive())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	ids := map[string]bool{}
-	for _, entry := range entries {
-		inside := []string{entry.Name()}
-		if entry.IsDir() {
-			var unread error
-			inside, unread = names(filepath.Join(d.Archive(), entry.Name()))
-			err = errors.Join(err, unread)
-		}
-		for _, name := range inside {
-			if id, ok := strings.CutSuffix(name, ".md"); ok {
-				ids[id] = true
-			}
+	archived := Archived{}
+	add := func(folder, name string) {
+		if id, ok := strings.CutSuffix(name, ".md"); ok {
+			archived[id] = append(archived[id], filepath.Join(folder, name))
 		}
 	}
-	return ids, err
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			add(d.Archive(), entry.Name())
+			continue
+		}
+		folder := filepath.Join(d.Archive(), entry.Name())
+		inside, unread := names(folder)
+		err = errors.Join(err, unread)
+		for _, name := range inside {
+			add(folder, name)
+		}
+	}
+	return archived, err
+}
+
+// empty tells whether path is a regular file without content.
+func empty(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
 func names(folder string) ([]string, error) {

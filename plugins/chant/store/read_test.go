@@ -20,6 +20,7 @@ func TestSpecs(t *testing.T) {
 	specs := filepath.Join(root, ".chant", "specs")
 	symlink(t, filepath.Join(root, "outside.md"), filepath.Join(specs, "out.md"))
 	symlink(t, filepath.Join("..", "kept.md"), filepath.Join(specs, "in.md"))
+	symlink(t, "/unseen/file", filepath.Join(specs, "unseen.md"))
 	symlink(t, "nowhere", filepath.Join(specs, "dangling.md"))
 	symlink(t, filepath.Join(root, "folder"), filepath.Join(specs, "linked"))
 	if err := syscall.Mkfifo(filepath.Join(specs, "pipe.md"), 0o600); err != nil {
@@ -33,13 +34,14 @@ func TestSpecs(t *testing.T) {
 	for _, file := range files {
 		state := filepath.Base(file.Path)
 		if file.Err != nil {
-			state = "unreadable"
+			state, _, _ = strings.Cut(file.Err.Error(), ":")
 		}
 		got[file.ID] = state
 	}
 	want := map[string]string{
 		"a": "a.md", "b": "b.md", "c": "c.md", "in": "kept.md",
-		"..": "unreadable", "out": "unreadable", "dangling": "unreadable", "pipe": "unreadable",
+		"..": "the name holds no id", "pipe": "not a regular file", "dangling": "is a link that cannot be followed",
+		"out": "is a link that leads out of the project's .chant folder", "unseen": "is a link that leads out of the project's .chant folder",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -78,12 +80,20 @@ func TestReadOfAHugeFileReadsNothing(t *testing.T) {
 
 func TestArchived(t *testing.T) {
 	root := tree(t, map[string]string{
-		".chant/archive/flat.md": "", ".chant/archive/2026-01-27/grouped.md": "",
-		".chant/archive/a/b/too-deep.md": "", ".chant/archive/notes.txt": "",
+		".chant/archive/flat.md": "x", ".chant/archive/2026-01-27/grouped.md": "x",
+		".chant/archive/a/b/too-deep.md": "x", ".chant/archive/notes.txt": "x",
+		".chant/archive/a/stopped.md": "", ".chant/archive/a/again.md": "", ".chant/archive/b/again.md": "x",
 	})
 	got, err := Dir{Root: root}.Archived()
-	if diff := cmp.Diff(map[string]bool{"flat": true, "grouped": true}, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]bool{
+		"flat": true, "grouped": true, "again": true, "stopped": false, "too-deep": false, "notes": false, "notes.txt": false,
+	} {
+		if got.Has(id) != want {
+			t.Errorf("%s: got %t, want %t", id, !want, want)
+		}
 	}
 	if got, err := (Dir{Root: t.TempDir()}).Archived(); err != nil || len(got) != 0 {
 		t.Errorf("without an archive: got %v, %v", got, err)

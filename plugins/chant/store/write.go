@@ -105,27 +105,62 @@ func createInPlace(path, content string, write writeFunc) error {
 }
 
 // Move renames a file, which must still have the sum before (else ErrChanged), to a path at which nothing
-// may be (fs.ErrExist). Missing folders are made.
-func Move(from, to string, before Sum) error {
+// may be (fs.ErrExist). Missing folders are made. Whenever it is stopped, the file is whole in one of the
+// places or in both, and moving it again finishes that: an empty file at the new path, and one of the same
+// content, count as left by a move.
+func Move(from, to string, before Sum) error { return move(from, to, before, os.Link) }
+
+func move(from, to string, before Sum, link func(from, to string) error) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	// A rename replaces what is there. An empty file of our own holds the place until then.
+	if err := unchanged(from, before); err != nil {
+		return err
+	}
+	if empty(to) {
+		return os.Rename(from, to)
+	}
+	// A second name is the one step that never replaces what is there.
+	err := link(from, to)
+	switch {
+	case err == nil:
+		return leave(from, to, before)
+	case errors.Is(err, fs.ErrExist) && unchanged(to, before) == nil:
+		return leave(from, to, before)
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	return moveOver(from, to) // a file system without hard links
+}
+
+// leave ends a move of a file that is at both places.
+func leave(from, to string, before Sum) error {
+	err := unchanged(from, before)
+	if err == nil {
+		err = os.Remove(from)
+	}
+	if err == nil {
+		return nil
+	}
+	if _, gone := os.Lstat(from); errors.Is(gone, fs.ErrNotExist) {
+		return nil // another program has ended the same move
+	}
+	return errors.Join(err, os.Remove(to))
+}
+
+// moveOver renames a file to a path that an empty file of our own holds until then.
+func moveOver(from, to string) error {
 	place, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	err = place.Close()
-	if err == nil {
-		err = unchanged(from, before)
-	}
-	if err == nil {
+	if err = place.Close(); err == nil {
 		err = os.Rename(from, to)
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(to))
+	if err != nil && empty(to) { // and not what another program has moved there
+		err = errors.Join(err, os.Remove(to))
 	}
-	return nil
+	return err
 }
 
 // writeTemp writes a file in folder under a name that no reader takes for a spec.

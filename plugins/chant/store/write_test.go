@@ -136,27 +136,104 @@ func TestMove(t *testing.T) {
 		files  map[string]string
 		before string
 		want   error
-		left   []string
+		left   map[string]string
 	}{
-		{"into a new folder", map[string]string{"a.md": "x"}, "x", nil, []string{"archive/day/a.md"}},
-		{"never over another file", map[string]string{"a.md": "x", "archive/day/a.md": "y"}, "x", fs.ErrExist, []string{"a.md", "archive/day/a.md"}},
-		{"not if it was changed", map[string]string{"a.md": "z"}, "x", ErrChanged, []string{"a.md"}},
-		{"not if it is gone", map[string]string{"b.md": ""}, "x", ErrChanged, []string{"b.md"}},
+		{"into a new folder", map[string]string{"a.md": "x"}, "x", nil, map[string]string{"archive/day/a.md": "x"}},
+		{
+			"never over another file", map[string]string{"a.md": "x", "archive/day/a.md": "y"}, "x",
+			fs.ErrExist, map[string]string{"a.md": "x", "archive/day/a.md": "y"},
+		},
+		{
+			"over an empty file, which is what a stopped move left",
+			map[string]string{"a.md": "x", "archive/day/a.md": ""}, "x", nil, map[string]string{"archive/day/a.md": "x"},
+		},
+		{"not if it was changed", map[string]string{"a.md": "z"}, "x", ErrChanged, map[string]string{"a.md": "z"}},
+		{
+			"not if it was changed, and what a stopped move left stays",
+			map[string]string{"a.md": "z", "archive/day/a.md": ""}, "x", ErrChanged, map[string]string{"a.md": "z", "archive/day/a.md": ""},
+		},
+		{"not if it is gone", map[string]string{"b.md": "x"}, "x", ErrChanged, map[string]string{"b.md": "x"}},
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			root := tree(t, test.files)
-			target := filepath.Join(root, "archive", "day", "a.md")
-			if err := Move(filepath.Join(root, "a.md"), target, sumOf(test.before)); !errors.Is(err, test.want) {
-				t.Errorf("got %v, want %v", err, test.want)
+	noLinks := func(string, string) error { return syscall.ENOTSUP }
+	for ways, link := range map[string]func(string, string) error{"with hard links": os.Link, "without hard links": noLinks} {
+		for _, test := range tests {
+			t.Run(ways+"/"+test.name, func(t *testing.T) {
+				root := tree(t, test.files)
+				err := move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "day", "a.md"), sumOf(test.before), link)
+				if !errors.Is(err, test.want) {
+					t.Errorf("got %v, want %v", err, test.want)
+				}
+				checkTree(t, root, test.left)
+			})
+		}
+	}
+}
+
+func TestAMoveThatIsStopped(t *testing.T) {
+	stopped := errors.New("stopped")
+	// attempt moves a.md, with a link that may stop it by a panic.
+	attempt := func(root string, link func(from, to string) error) (err error) {
+		defer func() {
+			if got := recover(); got != nil {
+				err = got.(error)
 			}
-			if diff := cmp.Diff(test.left, listing(t, root)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
+		}()
+		return move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "a.md"), sumOf("x"), link)
+	}
+	t.Run("between its two steps leaves the whole file, and the next one ends it", func(t *testing.T) {
+		root := tree(t, map[string]string{"a.md": "x"})
+		err := attempt(root, func(from, to string) error {
+			if err := os.Link(from, to); err != nil {
+				return err
 			}
-			if want, ok := test.files["archive/day/a.md"]; ok {
-				checkFile(t, target, want)
-			}
+			panic(stopped)
 		})
+		if !errors.Is(err, stopped) {
+			t.Fatal(err)
+		}
+		checkTree(t, root, map[string]string{"a.md": "x", "archive/a.md": "x"})
+		if err := attempt(root, os.Link); err != nil {
+			t.Error(err)
+		}
+		checkTree(t, root, map[string]string{"archive/a.md": "x"})
+	})
+	t.Run("by a change of the file leaves the change alone", func(t *testing.T) {
+		root := tree(t, map[string]string{"a.md": "x"})
+		err := attempt(root, func(from, to string) error {
+			// As programs save: another file takes the name.
+			err := os.Link(from, to)
+			return errors.Join(err, os.Remove(from), os.WriteFile(from, []byte("theirs"), 0o600))
+		})
+		if !errors.Is(err, ErrChanged) {
+			t.Errorf("got %v, want ErrChanged", err)
+		}
+		checkTree(t, root, map[string]string{"a.md": "theirs"})
+	})
+	t.Run("by another that ends it first is a move", func(t *testing.T) {
+		root := tree(t, map[string]string{"a.md": "x"})
+		err := attempt(root, func(from, to string) error {
+			return errors.Join(os.Link(from, to), os.Remove(from))
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		checkTree(t, root, map[string]string{"archive/a.md": "x"})
+	})
+}
+
+// checkTree compares all files below root.
+func checkTree(t *testing.T, root string, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, name := range listing(t, root) {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = string(content)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got)\n%s", diff)
 	}
 }
 

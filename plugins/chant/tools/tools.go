@@ -25,9 +25,18 @@ const (
 	defaultLines = 100
 )
 
-// tool is one tool: the arguments it cannot do without, and what it does.
+// access is what a tool does with the project.
+type access int
+
+const (
+	reads  access = iota
+	writes        // under the project's lock
+)
+
+// tool is one tool: the argument it cannot do without, and what it does.
 type tool struct {
 	name     string
+	access   access
 	required string // the one required argument, a text; "" for none
 	call     func(p *workflow.Project, a arguments) (any, error)
 }
@@ -43,44 +52,44 @@ func Register(p *sdk.Plugin) {
 
 func all() []tool {
 	return []tool{
-		{"chant_spec_list", "", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_spec_list", reads, "", func(p *workflow.Project, a arguments) (any, error) {
 			return p.List(a.text("status"), a.number("limit", defaultLimit))
 		}},
-		{"chant_spec_get", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_spec_get", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Get(*a.text("id"))
 		}},
-		{"chant_ready", "", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_ready", reads, "", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Ready(a.number("limit", defaultLimit))
 		}},
-		{"chant_status", "", status},
-		{"chant_log", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_status", reads, "", status},
+		{"chant_log", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Log(*a.text("id"), a.number("lines", defaultLines))
 		}},
-		{"chant_search", "query", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_search", reads, "query", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Search(*a.text("query"), a.text("status"))
 		}},
-		{"chant_diagnose", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_diagnose", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Diagnose(*a.text("id"))
 		}},
-		{"chant_spec_update", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_spec_update", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Update(*a.text("id"), a.text("status"), a.text("output"))
 		}},
-		{"chant_add", "description", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_add", writes, "description", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Add(*a.text("description"), a.text("prompt"))
 		}},
-		{"chant_finalize", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_finalize", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Finalize(*a.text("id"))
 		}},
-		{"chant_resume", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_resume", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Resume(*a.text("id"))
 		}},
-		{"chant_cancel", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_cancel", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Cancel(*a.text("id"))
 		}},
-		{"chant_archive", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_archive", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Archive(*a.text("id"))
 		}},
-		{"chant_verify", "id", func(p *workflow.Project, a arguments) (any, error) {
+		{"chant_verify", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Verify(*a.text("id"))
 		}},
 	}
@@ -105,6 +114,11 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	given, err := t.check(raw)
 	if err != nil {
 		return nil, err
+	}
+	if t.access == writes {
+		if err := lock(project.Dir); err != nil {
+			return nil, err
+		}
 	}
 	result, err := t.call(project, given)
 	if err != nil {
@@ -139,6 +153,7 @@ func open() (*workflow.Project, error) {
 		Now:    time.Now(),
 		Random: rand.Reader,
 		Warn:   func(text string) { sdk.Log(sdk.LevelWarn, "%s", text) },
+		Debug:  func(text string) { sdk.Log(sdk.LevelDebug, "%s", text) },
 	}
 	// Branches hold .chant at the repository's top level. A .chant further down has no place there.
 	if dir.Root == top {

@@ -277,7 +277,8 @@ func TestAFileThatCannotBeLoaded(t *testing.T) {
 	if got := call(t, host, "chant_cancel", `{"id": "2026-03-01-004-bad"}`); got != "! "+want {
 		t.Errorf("asking for it says why: %s", got)
 	}
-	if log := host.Log(); len(log) == 0 || log[0] != "not loaded: "+want {
-		t.Errorf("the log says so too: %q", log)
+	each := []string{"not loaded: " + want, "1 spec is not loaded: 2026-03-01-004-bad.md (chant_diagnose or asking for its id says why)"}
+	if diff := cmp.Diff(append(each, each...), host.Log()); diff != "" {
+		t.Errorf("the log of two calls (-want +got)\n%s", diff)
 	}
 }

@@ -20,7 +20,7 @@ func (p *Project) Archive(id string) (string, error) {
 		return "", refuse("Spec '%s' must be completed to archive (current: %s)", entry.ID, entry.Status.Title())
 	}
 	if entry.File.Link {
-		return "", fmt.Errorf("spec '%s' is a link to %s, which only its owner can move", entry.ID, entry.File.Path)
+		return "", fmt.Errorf("spec '%s' is a link to %s, which only its owner can move", entry.ID, p.Dir.Relative(entry.File.Path))
 	}
 	folder := filepath.Join(p.Dir.Archive(), group(entry.ID))
 	if err := errors.Join(p.Dir.Contains(p.Dir.Archive()), p.Dir.Contains(folder)); err != nil {

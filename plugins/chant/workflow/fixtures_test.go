@@ -128,7 +128,8 @@ func checkProject(t *testing.T, root string, want *expected) {
 		t.Fatal(err)
 	}
 	var unloadable []string
-	p := &workflow.Project{Dir: dir, Now: now, Warn: func(text string) { unloadable = append(unloadable, text) }}
+	note := func(text string) { unloadable = append(unloadable, text) }
+	p := &workflow.Project{Dir: dir, Now: now, Warn: note, Debug: note}
 	if got := summarize(t, p); !cmp.Equal(got, want.Summary) {
 		t.Errorf("(-want +got)\n%s", cmp.Diff(want.Summary, got))
 	}

@@ -30,7 +30,7 @@ func newProject(t *testing.T, content files) *workflow.Project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &workflow.Project{Dir: store.Dir{Root: root}, Now: now, Random: rand.Reader, Warn: func(string) {}}
+	p := &workflow.Project{Dir: store.Dir{Root: root}, Now: now, Random: rand.Reader, Warn: func(string) {}, Debug: func(string) {}}
 	if err := os.MkdirAll(filepath.Join(root, ".chant", "specs"), 0o755); err != nil {
 		t.Fatal(err)
 	}

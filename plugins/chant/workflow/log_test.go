@@ -41,11 +41,17 @@ func TestLog(t *testing.T) {
 		if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(outside, p.Dir.Log("b")); err != nil {
-			t.Skipf("no symbolic links here: %v", err)
-		}
-		if got := answer(p.Log("b", 100)); !strings.Contains(got, "leads out of") {
-			t.Error(got)
+		for _, target := range []string{outside, "/unseen/secret"} {
+			if err := os.Symlink(target, p.Dir.Log("b")); err != nil {
+				t.Skipf("no symbolic links here: %v", err)
+			}
+			want := "! .chant/logs/b.log is a link that leads out of the project's .chant folder"
+			if got := answer(p.Log("b", 100)); got != want {
+				t.Errorf("to %s: got %s, want %s", target, got, want)
+			}
+			if err := os.Remove(p.Dir.Log("b")); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 	t.Run("of a huge log the end is returned, and the rest is not passed over in silence", func(t *testing.T) {

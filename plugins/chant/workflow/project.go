@@ -8,6 +8,8 @@ package workflow
 import (
 	"fmt"
 	"io"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/board"
@@ -28,7 +30,8 @@ type Project struct {
 	Git    Git          // nil: specs are shown as their files are, and no commit is found
 	Now    time.Time    // its location is the one for dates and times that people read
 	Random io.Reader    // for the suffixes of new ids
-	Warn   func(string) // told of each file that cannot be loaded
+	Warn   func(string) // told of what people should know, such as that files are not loaded
+	Debug  func(string) // told the details
 }
 
 // Refusal is an error whose text is the whole answer, in the words that clients know.
@@ -40,8 +43,11 @@ func refuse(format string, arguments ...any) error {
 	return Refusal(fmt.Sprintf(format, arguments...))
 }
 
-// maxWarnings bounds what is said about files that cannot be loaded.
-const maxWarnings = 20
+// maxNamed and maxDetails bound what is said of files that are not loaded: their names, and the reasons.
+const (
+	maxNamed   = 5
+	maxDetails = 20
+)
 
 // load reads the board; shown says whether specs in progress are taken from their branches.
 func (p *Project) load(shown bool) (*board.Board, error) {
@@ -53,14 +59,38 @@ func (p *Project) load(shown bool) (*board.Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, fault := range loaded.Faults {
-		if i == maxWarnings {
-			p.Warn(fmt.Sprintf("%d more files cannot be loaded", len(loaded.Faults)-i))
-			break
-		}
-		p.Warn("not loaded: " + fault.Error())
-	}
+	p.tell(loaded.Faults)
 	return loaded, nil
+}
+
+// tell says which files are not loaded, in one line: as nothing is remembered, every call says it again.
+func (p *Project) tell(faults []*spec.Fault) {
+	specs := path.Dir(p.Dir.Relative(p.Dir.Spec("x"))) + "/"
+	var names []string
+	for i, fault := range faults {
+		switch {
+		case fault.Path == p.Dir.Relative(p.Dir.Archive()):
+			// What is archived counts as done: without it, specs are shown as blocked.
+			p.Warn("not read: " + fault.Error())
+			continue
+		case i < maxDetails:
+			p.Debug("not loaded: " + fault.Error())
+		case i == maxDetails:
+			p.Debug(fmt.Sprintf("%d more files are not loaded", len(faults)-i))
+		}
+		names = append(names, strings.TrimPrefix(fault.Path, specs))
+	}
+	if len(names) == 0 {
+		return
+	}
+	count := "1 spec is"
+	if len(names) > 1 {
+		count = fmt.Sprintf("%d specs are", len(names))
+	}
+	if len(names) > maxNamed {
+		names = append(names[:maxNamed], "…")
+	}
+	p.Warn(fmt.Sprintf("%s not loaded: %s (chant_diagnose or asking for its id says why)", count, strings.Join(names, ", ")))
 }
 
 // find resolves an id, on a board as load gives it.

@@ -6,22 +6,68 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestWarnings(t *testing.T) {
-	content := files{}
-	for i := range 25 {
-		content[fmt.Sprintf("specs/bad-%02d.md", i)] = "\xff"
+	bad := func(count int) files {
+		content := files{"specs/good.md": ""}
+		for i := range count {
+			content[fmt.Sprintf("specs/bad-%02d.md", i)] = "\xff"
+		}
+		return content
 	}
-	p := newProject(t, content)
-	var got []string
-	p.Warn = func(text string) { got = append(got, text) }
-	if _, err := p.Status(false); err != nil {
-		t.Fatal(err)
+	const why = " (chant_diagnose or asking for its id says why)"
+	tests := []struct {
+		name  string
+		files files
+		warn  []string
+		debug int
+		last  string // of the details
+	}{
+		{"nothing is said of nothing", bad(0), nil, 0, ""},
+		{"one file", bad(1), []string{"1 spec is not loaded: bad-00.md" + why}, 1, "not loaded: .chant/specs/bad-00.md:1: not UTF-8 text"},
+		{
+			"several in one line, in folders too", files{"specs/sub/a.md": "\xff", "specs/b.md": "\xff"},
+			[]string{"2 specs are not loaded: b.md, sub/a.md" + why}, 2, "not loaded: .chant/specs/sub/a.md:1: not UTF-8 text",
+		},
+		{
+			"many are counted, and not all named", bad(25),
+			[]string{"25 specs are not loaded: bad-00.md, bad-01.md, bad-02.md, bad-03.md, bad-04.md, …" + why}, 21, "5 more files are not loaded",
+		},
 	}
-	if len(got) != 21 || got[0] != "not loaded: .chant/specs/bad-00.md:1: not UTF-8 text" || got[20] != "5 more files cannot be loaded" {
-		t.Errorf("got %d warnings: %q", len(got), got)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := newProject(t, test.files)
+			var warn, debug []string
+			p.Warn = func(text string) { warn = append(warn, text) }
+			p.Debug = func(text string) { debug = append(debug, text) }
+			if _, err := p.Status(false); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.warn, warn); diff != "" {
+				t.Errorf("warnings (-want +got)\n%s", diff)
+			}
+			if len(debug) != test.debug || test.debug > 0 && debug[len(debug)-1] != test.last {
+				t.Errorf("got %d details: %q", len(debug), debug)
+			}
+		})
 	}
+	t.Run("an archive that cannot be read is no spec that is not loaded", func(t *testing.T) {
+		p := newProject(t, files{"specs/a.md": spec("pending", "# T", "depends_on: old")})
+		if err := os.Symlink(t.TempDir(), p.Dir.Archive()); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+		var warn []string
+		p.Warn = func(text string) { warn = append(warn, text) }
+		if _, err := p.Status(false); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"not read: .chant/archive: is a link that leads out of the project's .chant folder"}, warn); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
 }
 
 func TestAFolderThatIsGone(t *testing.T) {

@@ -1,0 +1,151 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// accesses returns each tool's access as the manifest has it.
+func accesses(t *testing.T) map[string]string {
+	t.Helper()
+	var manifest struct {
+		Tools []struct{ Name, Access string }
+	}
+	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	access := map[string]string{}
+	for _, tool := range manifest.Tools {
+		access[tool.Name] = tool.Access
+	}
+	return access
+}
+
+const everyArgument = `{"id": "a1b", "query": "x", "description": "x", "status": "failed"}`
+
+func TestToolsThatWriteLockTheProject(t *testing.T) {
+	for tool, access := range accesses(t) {
+		t.Run(tool, func(t *testing.T) {
+			host, root := newHost(t, three())
+			call(t, host, tool, everyArgument)
+			var want []string
+			if access == "write" {
+				want = []string{"specs " + filepath.Join(root, ".chant")}
+			}
+			if diff := cmp.Diff(want, host.Locks()); diff != "" {
+				t.Errorf("of a tool with access %s (-want +got)\n%s", access, diff)
+			}
+		})
+	}
+	t.Run("links to a project are the same lock", func(t *testing.T) {
+		host, root := newHost(t, nil)
+		elsewhere := filepath.Join(root, "shared")
+		if err := os.MkdirAll(filepath.Join(elsewhere, "specs"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("shared", filepath.Join(root, ".chant")); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+		call(t, host, "chant_add", `{"description": "x"}`)
+		if diff := cmp.Diff([]string{"specs " + elsewhere}, host.Locks()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+	t.Run("a path too long for a name is told from another all the same", func(t *testing.T) {
+		host, root := newHost(t, nil)
+		for _, last := range []string{"a", "b"} {
+			project := filepath.Join(root, strings.Repeat("long/", 60), last)
+			if err := os.MkdirAll(filepath.Join(project, ".chant", "specs"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(project)
+			if got := call(t, host, "chant_add", `{"description": "x"}`); !strings.HasPrefix(got, "Created spec: ") {
+				t.Error(got)
+			}
+		}
+		locks := host.Locks()
+		if len(locks) != 2 || locks[0] == locks[1] || !strings.HasPrefix(locks[0], "specs ") {
+			t.Errorf("got %q", locks)
+		}
+	})
+	t.Run("a call that is refused for its arguments waits for nobody", func(t *testing.T) {
+		host, _ := newHost(t, three())
+		if got := call(t, host, "chant_cancel", `{}`); got != "! Missing required parameter: id" || len(host.Locks()) > 0 {
+			t.Errorf("got %s, locks %q", got, host.Locks())
+		}
+	})
+}
+
+// TestToolsReadBehindTheLock: while a call waits, another changes what it will read.
+func TestToolsReadBehindTheLock(t *testing.T) {
+	spec := func(status string) string { return "---\ntype: code\nstatus: " + status + "\n---\n# T" }
+	// Whatever day it is, and becomes during the test.
+	day := func(days int) string { return time.Now().AddDate(0, 0, days).Format(time.DateOnly) }
+	tests := map[string]struct{ meanwhile, want string }{
+		"chant_spec_update": {"completed", "Updated spec: a"},
+		"chant_finalize":    {"in_progress", "Finalized spec: a"},
+		"chant_resume":      {"failed", "Resumed spec 'a' - reset to pending"},
+		"chant_cancel":      {"failed", "Cancelled spec: a"},
+		"chant_archive":     {"completed", "Archived spec: a -> .chant/archive/a/a.md"},
+		"chant_add":         {"pending", "-00b-"},
+	}
+	for tool, access := range accesses(t) {
+		test, ok := tests[tool]
+		if ok != (access == "write") {
+			t.Errorf("%s has access %s; is it tested here: %t", tool, access, ok)
+		}
+		if !ok {
+			continue
+		}
+		t.Run(tool, func(t *testing.T) {
+			// Read too early, the spec is cancelled already, in no state for any change or another file.
+			host, root := newHost(t, map[string]string{"specs/a.md": spec("cancelled")})
+			host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
+				for _, id := range []string{"a", day(0) + "-00a-xyz", day(1) + "-00a-xyz"} {
+					text := spec(test.meanwhile) + "\n\nWritten meanwhile."
+					if err := os.WriteFile(filepath.Join(root, ".chant", "specs", id+".md"), []byte(text), 0o644); err != nil {
+						return nil, err
+					}
+				}
+				return nil, nil
+			})
+			arguments := `{"id": "a", "description": "x", "output": "Mine."}`
+			if got := call(t, host, tool, arguments); strings.HasPrefix(got, "! ") || !strings.Contains(got, test.want) {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if tool != "chant_spec_update" {
+				return
+			}
+			got, err := os.ReadFile(filepath.Join(root, ".chant", "specs", "a.md"))
+			if err != nil || !strings.Contains(string(got), "Written meanwhile.\n\n## Output\n\nMine.") {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestAHostThatRefusesTheLock(t *testing.T) {
+	for code, want := range map[string]string{
+		abi.HostUnavailable: "Cancelled spec: 2026-03-01-003-q7w",
+		abi.HostFailed:      "! lock the project: lock: no folder (failed)",
+	} {
+		t.Run(code, func(t *testing.T) {
+			host, _ := newHost(t, three())
+			host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
+				return nil, &abi.HostError{Code: code, Message: "no folder"}
+			})
+			if got := call(t, host, "chant_cancel", `{"id": "q7w"}`); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package sdktest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
+)
+
+// newLocker returns a host of a plugin whose one tool locks a name and tells the refusal's code, "" for
+// none.
+func newLocker(t *testing.T) (host *sdktest.Host, lock func(name string) (code string)) {
+	t.Helper()
+	p := sdk.New()
+	sdk.HandleTool(p, "greet", func(_ context.Context, who person) (*sdk.ToolResult, error) {
+		err := sdk.Lock(who.Name)
+		var refused *sdk.HostError
+		if errors.As(err, &refused) {
+			return sdk.Text(refused.Code), nil
+		}
+		return sdk.Text(""), err
+	})
+	host = sdktest.New(t, p, write(t, "[[tools]]\nname = 'greet'\n"))
+	return host, func(name string) string {
+		t.Helper()
+		arguments, err := json.Marshal(person{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := host.CallTool("greet", string(arguments))
+		if err != nil || result.IsError {
+			t.Fatalf("got %+v, %v", result, err)
+		}
+		return result.Text()
+	}
+}
+
+func TestLock(t *testing.T) {
+	host, lock := newLocker(t)
+	longest := strings.Repeat("n", 256)
+	for _, test := range []struct{ name, code string }{
+		{"one", ""}, {"", abi.HostInvalid}, {longest, ""}, {longest + "n", abi.HostInvalid}, {"one", ""},
+	} {
+		if got := lock(test.name); got != test.code {
+			t.Errorf("%.20q, %d bytes: got %q, want %q", test.name, len(test.name), got, test.code)
+		}
+	}
+	if diff := cmp.Diff([]string{"one", longest, "one"}, host.Locks()); diff != "" {
+		t.Errorf("kept (-want +got)\n%s", diff)
+	}
+	host.Handle(abi.OpLock, func(params json.RawMessage) (any, error) {
+		if string(params) != `{"name":"two"}` {
+			t.Errorf("got %s", params)
+		}
+		return nil, &abi.HostError{Code: abi.HostUnavailable}
+	})
+	if got := lock("two"); got != abi.HostUnavailable {
+		t.Errorf("the test's own answer: got %q", got)
+	}
+	if got := len(host.Locks()); got != 3 {
+		t.Errorf("%d locks are kept, want 3", got)
+	}
+}
