@@ -58,6 +58,20 @@ type call struct {
 // Run implements gateway.Call.
 func (c *call) Run(ctx context.Context, params json.RawMessage, n gateway.Notifier) (json.RawMessage, error) {
 	defer c.ticket.leave()
+	if c.plugin.host.audit == nil {
+		return c.run(ctx, params, n, &trace{})
+	}
+	return c.recorded(ctx, params, n)
+}
+
+// trace is what a call left for the audit.
+type trace struct {
+	fuel       int64
+	operations []sandbox.Operation
+	more       int // operations that are not in the list
+}
+
+func (c *call) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, t *trace) (json.RawMessage, error) {
 	if c.plugin.manifest.Validate == manifest.ValidateHost {
 		if err := c.tool.check(rawjson.Member(params, "arguments")); err != nil {
 			return nil, c.Failure(failureArguments, err.Error())
@@ -73,7 +87,9 @@ func (c *call) Run(ctx context.Context, params json.RawMessage, n gateway.Notifi
 	}
 	ctx, scope := sandbox.Begin(ctx, n)
 	defer scope.End()
-	response, err := module.Call(ctx, abi.MethodToolsCall, params)
+	response, err := module.Call(ctx, abi.MethodToolsCall, c.tool.own(params))
+	t.fuel = response.Fuel
+	t.operations, t.more = scope.Operations()
 	if err != nil {
 		return nil, c.failed(err)
 	}
@@ -157,6 +173,6 @@ func (c *call) Failure(code, message string) *gateway.Failure {
 	if template == "" {
 		template = "bulkhead: {tool} {message}"
 	}
-	text := strings.NewReplacer("{code}", code, "{plugin}", c.plugin.name, "{tool}", c.tool.Name, "{message}", message).Replace(template)
-	return &gateway.Failure{Code: code, Plugin: c.plugin.name, Tool: c.tool.Name, Message: message, Text: text}
+	text := strings.NewReplacer("{code}", code, "{plugin}", c.plugin.name, "{tool}", c.tool.offered, "{message}", message).Replace(template)
+	return &gateway.Failure{Code: code, Plugin: c.plugin.name, Tool: c.tool.offered, Message: message, Text: text}
 }

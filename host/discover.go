@@ -45,9 +45,13 @@ func (c candidate) built() bool {
 
 // found is all that Open reads.
 type found struct {
+	config   string         // the config's file; empty: there is none
 	server   *config.Server // nil: the config says nothing
 	defaults config.Defaults
-	plugins  []candidate
+	audit    *config.Audit // nil: none is kept
+	// credentials are those that a plugin may have the host use.
+	credentials []*config.Credential
+	plugins     []candidate
 }
 
 // discover finds the plugins and reads their manifests.
@@ -61,7 +65,8 @@ func discover(o Options) (found, error) {
 		if o.PluginsDir != "" {
 			o.Log.Warn("the plugins folder is not used: a config names the plugins", "folder", o.PluginsDir, "config", c.File)
 		}
-		all.server, all.defaults = c.Server, c.Defaults
+		all.config, all.server, all.defaults, all.audit = c.File, c.Server, c.Defaults, c.Audit
+		all.credentials = c.Credentials
 		if len(c.Plugins) == 0 {
 			return found{}, usage("%s names no plugin: add [[plugins]] with a path", c.File)
 		}
@@ -84,6 +89,9 @@ func loadConfig(o Options) (*config.Config, error) {
 		return nil, nil
 	}
 	c, problems := config.Load(file)
+	if problems.Err() == nil {
+		problems = append(problems, config.Expand(c, o.System.LookupEnv)...)
+	}
 	for _, warning := range problems.Warnings() {
 		o.Log.Warn(warning.String())
 	}

@@ -19,10 +19,12 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/host/audit"
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 )
 
 // Options say what to open. The zero value does what `bulkhead serve` does without flags.
@@ -107,9 +109,13 @@ type Host struct {
 	alone   bool
 	log     hclog.Logger
 
+	audit   *audit.Log // nil: none is kept
 	engine  *engine.Engine
 	gateway *gateway.Gateway
-	zone    func() []byte // the local time zone, read once
+	zone    func() []byte   // the local time zone, read once
+	gitUser func() git.User // likewise
+	secret  func(*config.Credential) (string, error)
+	own     []string // the host's files and folders
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // of what runs in the background
@@ -150,8 +156,20 @@ func Open(o Options) (*Host, error) {
 		alone:  len(found.plugins) == 1 && found.server == nil,
 		zone:   sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
+	h.gitUser = sync.OnceValue(func() git.User {
+		user, err := git.ReadUser(places.Home, system.getenv("XDG_CONFIG_HOME"))
+		if err != nil {
+			o.Log.Warn("git's configuration of the user", "error", err)
+		}
+		return user
+	})
+	h.secret = system.secret
+	h.own = ownPaths(system, places, found)
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	if h.engine, err = newEngine(o); err != nil {
+		return nil, err
+	}
+	if h.audit, err = openAudit(found.audit, o.Log); err != nil {
 		return nil, err
 	}
 	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone}
@@ -187,12 +205,12 @@ func (h *Host) offerTools() error {
 	var errs []error
 	for _, p := range h.plugins {
 		for _, t := range p.tools {
-			if other, taken := h.tools[t.Name]; taken {
-				errs = append(errs, usage("plugins %q (%s) and %q (%s) both offer the tool %s: take one of them out, or deny the tool to one with deny_tools in %s",
-					other.plugin.name, other.plugin.dir, p.name, p.dir, t.Name, config.FileName))
+			if other, taken := h.tools[t.offered]; taken {
+				errs = append(errs, usage("plugins %q (%s) and %q (%s) both offer the tool %s: take one of them out, give one a prefix, or deny the tool to one with deny_tools in %s",
+					other.plugin.name, other.plugin.dir, p.name, p.dir, t.offered, config.FileName))
 				continue
 			}
-			h.tools[t.Name] = offer{p, t}
+			h.tools[t.offered] = offer{p, t}
 		}
 	}
 	return errors.Join(errs...)
@@ -231,6 +249,9 @@ func (h *Host) Close(ctx context.Context) error {
 	var errs []error
 	for _, p := range h.plugins {
 		errs = append(errs, p.close(ctx))
+	}
+	if h.audit != nil {
+		errs = append(errs, h.audit.Close(ctx))
 	}
 	return errors.Join(errs...)
 }

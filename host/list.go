@@ -49,7 +49,7 @@ func (p *plugin) info() PluginInfo {
 		withheld[w.Tool.Name] = w.Why
 	}
 	for _, t := range p.manifest.Tools {
-		tool := ToolInfo{Name: t.Name, Title: t.Title, Description: t.Description, Access: "read", Input: t.Input, Output: t.Output}
+		tool := ToolInfo{Name: p.grant.Prefix + t.Name, Title: t.Title, Description: t.Description, Access: "read", Input: t.Input, Output: t.Output}
 		if t.Write {
 			tool.Access = "write"
 		}

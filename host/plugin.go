@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/host/schema"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
@@ -32,13 +33,15 @@ type plugin struct {
 	queue   queue
 	log     hclog.Logger
 
-	mu     sync.Mutex // guards module
+	mu     sync.Mutex // guards what follows
 	module *engine.Module
+	box    *sandbox.Box
 }
 
 // tool is a granted tool.
 type tool struct {
 	manifest.Tool
+	offered string // the name that clients know it by
 	// schema is compiled on the first call: it takes longer than reading the whole manifest.
 	schema func() (*schema.Schema, error)
 }
@@ -70,22 +73,37 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 		p.log.Warn(warning.String())
 	}
 	for _, t := range p.grant.Tools {
-		p.tools = append(p.tools, newTool(t))
+		p.tools = append(p.tools, newTool(t, p.grant.Prefix))
 	}
 	return p
 }
 
-func newTool(t manifest.Tool) *tool {
-	return &tool{Tool: t, schema: sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(t.Input) })}
+func newTool(t manifest.Tool, prefix string) *tool {
+	return &tool{Tool: t, offered: prefix + t.Name, schema: sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(t.Input) })}
 }
 
 // listing is what clients are told of the tool.
 func (t *tool) listing() gateway.Tool {
 	return gateway.Tool{
-		Name: t.Name, Title: t.Title, Description: t.Description,
+		Name: t.offered, Title: t.Title, Description: t.Description,
 		Input: t.Input, Output: t.Output, Meta: t.Meta,
 		ReadOnly: !t.Write, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
 	}
+}
+
+// own are the parameters of a call with the name that the plugin knows the tool by.
+func (t *tool) own(params json.RawMessage) json.RawMessage {
+	if t.offered == t.Name {
+		return params
+	}
+	out := append([]byte(`{"name":`), rawjson.Quote(t.Name)...)
+	for key, value := range rawjson.Members(params) {
+		if key != "name" {
+			out = append(append(out, ','), rawjson.Quote(key)...)
+			out = append(append(out, ':'), value...)
+		}
+	}
+	return append(out, '}')
 }
 
 // check validates a call's arguments; none are an empty object.
@@ -112,17 +130,20 @@ func (p *plugin) loaded() (*engine.Module, error) {
 		return p.module, nil
 	}
 	box, err := sandbox.New(sandbox.Config{
-		Plugin: p.name, Grant: p.grant, Places: p.host.places, Zone: p.host.zone(),
-		Messages: p.manifest.Offers.Logging, Log: p.log,
+		Plugin: p.name, Grant: p.grant, Places: p.host.places, Zone: p.host.zone(), Own: p.host.own,
+		GitUser: p.host.gitUser(), Secret: p.host.secret, Messages: p.manifest.Offers.Logging, Log: p.log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	limits := p.grant.Limits
+	p.box = box
 	p.module = p.host.engine.Module(engine.Spec{
 		Name: p.name, File: p.manifest.ModuleFile(), SHA256: p.manifest.Module.SHA256,
-		Memory: limits.Memory, Output: limits.Output, Time: limits.Time, Concurrency: limits.Concurrency,
-		Env: box.Env(), FS: box.FS, Operate: box.Operate, Log: p.log,
+		Memory: limits.Memory, Input: limits.Input, Output: limits.Output, Time: limits.Time, Fuel: limits.Fuel,
+		Operations: limits.Operations, LogSize: int(limits.Log), Concurrency: limits.Concurrency, Queue: limits.Queue,
+		Reused: p.grant.Reused,
+		Env:    box.Env(), FS: box.FS, Operate: box.Operate, Log: p.log,
 	})
 	return p.module, nil
 }
@@ -147,5 +168,7 @@ func (p *plugin) close(ctx context.Context) error {
 	if p.module == nil {
 		return nil
 	}
-	return p.module.Close(ctx)
+	err := p.module.Close(ctx)
+	p.box.Close()
+	return err
 }

@@ -139,12 +139,16 @@ func TestThePageOnTheABINamesAllOfIt(t *testing.T) {
 		abi.MethodToolsCall, abi.MethodPromptsList, abi.MethodPromptsGet, abi.MethodResourcesList,
 		abi.MethodResourcesTemplatesList, abi.MethodResourcesRead, abi.MethodComplete, abi.MethodDescribe,
 		abi.HostDenied, abi.HostInvalid, abi.HostUnavailable, abi.HostFailed,
-		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpNotify,
+		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch,
+		abi.OpGitResolveRef, abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch,
+		abi.OpGitListRemote, abi.OpGitFetch, abi.OpFSMode, abi.OpLock, abi.OpNotify, abi.OpHTTPFetch,
 		"PWD", "BULKHEAD_PROJECT", "BULKHEAD_STATE", "BULKHEAD_ZONEINFO",
 		string(engine.CodeModuleMissing), string(engine.CodeDigest), string(engine.CodeInvalidModule), string(engine.CodeTrap),
-		string(engine.CodeExit), string(engine.CodeTimeout), string(engine.CodeCanceled), string(engine.CodeNoResponse),
-		string(engine.CodeOutputSize), string(engine.CodeMisuse), string(engine.CodeInternal),
-		gateway.FailureInvalidResult, gateway.FailureInternal, "invalid_arguments", "invalid_response", "sandbox",
+		string(engine.CodeExit), string(engine.CodeTimeout), string(engine.CodeFuel), string(engine.CodeMemory),
+		string(engine.CodeStack), string(engine.CodeQueue), string(engine.CodeCanceled), string(engine.CodeNoResponse),
+		string(engine.CodeInputSize), string(engine.CodeOutputSize), string(engine.CodeOperations), string(engine.CodeLogSize),
+		string(engine.CodeMisuse), string(engine.CodeInternal),
+		gateway.FailureInvalidResult, gateway.FailureInternal, "invalid_arguments", "invalid_response", "sandbox", "audit",
 	} {
 		if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, "`"+name+"(") {
 			t.Errorf("docs/abi.md does not name %s", name)

@@ -47,7 +47,7 @@ func TestASpecThatCannotBeLoaded(t *testing.T) {
 			for _, tool := range []string{"chant_spec_get", "chant_spec_update", "chant_cancel", "chant_archive", "chant_verify", "chant_diagnose"} {
 				s.refuse(tool, `{"id":"`+badID+`","status":"completed"}`, test.says...)
 			}
-			s.logged(test.says...)
+			s.logged("1 spec is not loaded: " + badID + ".md")
 			s.succeed("chant_spec_update", `{"id":"a1b","status":"completed"}`)
 			s.end()
 			if content := contentOf(t, filepath.Join(project, badFile)); content != test.content {

@@ -34,9 +34,10 @@ several are served as "bulkhead".`,
 			if err != nil {
 				return err
 			}
-			// The process ends here: modules are not closed one by one, which would wait for one that is
-			// being compiled.
 			err = h.Serve(c.Context(), os.Stdin, os.Stdout)
+			if cerr := h.Close(context.WithoutCancel(c.Context())); cerr != nil && err == nil {
+				err = cerr
+			}
 			if errors.Is(err, context.Canceled) && c.Context().Err() != nil {
 				return nil // asked to stop by a signal
 			}

@@ -70,9 +70,9 @@ func TestCheckFindsOffersWithoutAHandler(t *testing.T) {
 }
 
 func TestWarningsKeepNothingFromBeingBuilt(t *testing.T) {
-	source := good().with(files{"plugin.toml": head + "[limits]\nfuel = 1\n" + tools("one")}).write(t, t.TempDir())
+	source := good().with(files{"plugin.toml": head + "[offers]\nsubscribe = true\n" + tools("one")}).write(t, t.TempDir())
 	result, err := build.Build(t.Context(), source, build.Options{Out: t.TempDir()})
-	if err != nil || len(result.Warnings) != 1 || result.Warnings[0].Key != "limits.fuel" {
+	if err != nil || len(result.Warnings) != 1 || result.Warnings[0].Key != "offers.subscribe" {
 		t.Errorf("got %v, %v", result.Warnings, err)
 	}
 }

@@ -1,11 +1,13 @@
 // Package config reads bulkhead.toml, in which an admin says which plugins there are and what each may
 // do, and decides what is granted: the meeting of what a manifest asks for and what the config gives.
-// Load reads the config, Decide takes one plugin's decision. Deciding is pure: it touches no file and
-// starts nothing.
+// Load reads the config, Expand puts in what the environment has, and Decide takes one plugin's decision.
+// Deciding is pure: it touches no file and no variable and starts nothing. AddPlugin, RemovePlugin and
+// PinPlugin edit a config's bytes and keep what a person wrote around it.
 package config
 
 import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 )
 
 // FileName is the config's usual name.
@@ -16,7 +18,13 @@ type Config struct {
 	File     string // absolute; empty: there is no config file
 	Server   *Server
 	Defaults Defaults
-	Plugins  []Plugin // in the file's order
+	Audit    *Audit // nil: no audit log is kept
+	// Credentials are those that plugins' HTTP refers to, in the file's order.
+	Credentials []*Credential
+	Plugins     []Plugin // in the file's order
+	// References are the keys outside of Plugins whose values name environment variables that Expand has
+	// not put in yet.
+	References []string
 }
 
 // Server is [server]; where it is present, its name stands even if only one plugin is served.
@@ -27,17 +35,53 @@ type Server struct {
 // Defaults is [defaults]: what every plugin gets whose own table is silent.
 type Defaults struct {
 	Limits manifest.Limits
+	Deny   []string // patterns of files, in addition to the plugin's own
+}
+
+// Audit is [audit].
+type Audit struct {
+	File      string // absolute
+	MaxSize   int64  // bytes at which the file is rotated
+	Keep      int    // rotated files that are kept
+	Arguments string // of calls: ArgumentsHash, ArgumentsFull or ArgumentsNone
+	OnFailure string // FailOpen or FailClosed
+	Line      int
+}
+
+// Credential is [credentials.NAME]: a header that the host adds to requests, and where its value comes
+// from. The value itself is never here. Exactly one of Env and File is set.
+type Credential struct {
+	Name   string
+	Header string
+	Prefix string // of the header's value: "Bearer "
+	Env    string // the name of a variable of the host's environment
+	File   string // absolute
+	Line   int
+}
+
+// HTTP is an origin that a plugin may ask.
+type HTTP struct {
+	Origin origin.Origin
+	// Private lets the host be this machine or one of its network.
+	Private    bool
+	Credential *Credential // nil: none
 }
 
 // Plugin is one [[plugins]] table. Relative paths are relative to the config's folder and made absolute.
 type Plugin struct {
 	Path       string
 	SHA256     string
+	Prefix     string   // of every tool's name, as clients see it
 	AllowTools []string // globs; nil: all; empty: none
 	DenyTools  []string // globs; deny wins
+	Prompts    Filter
+	Resources  Filter // of URIs
 	ReadOnly   bool
 	AllowWrite bool
-	FS         []manifest.FS // nil: the manifest's defaults; empty: none
+	FS         []manifest.FS  // nil: the manifest's defaults; empty: none
+	Deny       []string       // patterns of files in every granted folder
+	HTTP       []HTTP         // nil: the origins that the manifest names; empty: none
+	Git        []manifest.Git // nil: the repositories that the manifest names, to read; empty: none
 	Env        map[string]string
 	Limits     manifest.Limits
 	Isolation  string // IsolationPristine or IsolationReused
@@ -45,7 +89,10 @@ type Plugin struct {
 
 	File  string         // the config's, as problems name it; empty without one
 	Key   string         // the table's own: plugins[2]
-	Lines map[string]int // of the table's keys
+	Lines map[string]int // of the table's keys, of items and of variables: fs, http[1], env.TOKEN
+	// References are the table's keys whose values name environment variables that Expand has not put in
+	// yet; Decide refuses to go on without.
+	References []string
 }
 
 // Isolation of one call's module state from the next's.
@@ -73,12 +120,21 @@ type Places struct {
 
 // Grant is what a plugin may do.
 type Grant struct {
-	Tools    []manifest.Tool // granted, in the manifest's order
-	Withheld []Withheld      // the others
-	FS       []Mount
-	Git      []Git
-	Env      map[string]string
-	Limits   manifest.Limits // with every field set but Fuel, which is 0 where nobody bounds it
+	Tools     []manifest.Tool // granted, in the manifest's order, by the plugin's own names
+	Withheld  []Withheld      // the others
+	Prefix    string          // of every tool's name, as clients see it
+	Prompts   Filter
+	Resources Filter // of URIs
+	FS        []Mount
+	// Deny are patterns, relative to each folder of FS, of files and folders that do not exist for the
+	// plugin. They are those of doublestar.Match.
+	Deny   []string
+	HTTP   []HTTP // each origin once
+	Git    []Git
+	Env    map[string]string
+	Limits manifest.Limits // with every field set but Fuel, which is 0 where nobody bounds it
+	// Reused: a call may find what an earlier one left in the module.
+	Reused bool
 	// LeftOut says why the plugin cannot be offered at all (it needs a project and there is none);
 	// empty if it can.
 	LeftOut string
@@ -99,8 +155,9 @@ type Mount struct {
 	State bool
 }
 
-// Git is a granted repository.
+// Git is a granted folder of repositories.
 type Git struct {
-	Repo   string // absolute path of a folder in it
-	Access manifest.Access
+	Repo    string // absolute path of a folder in one, or of one that holds some
+	Access  manifest.Access
+	Remotes []string // URLs as manifest.Remote gives them, or "*" for any
 }

@@ -16,15 +16,22 @@ import (
 // where the problems' Err is nil; warnings tell what a plugin asks for and does not get.
 func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Flags) (Grant, tomlfile.Problems) {
 	c := decision{m: m, p: p, places: places, flags: flags}
+	for _, key := range p.References {
+		c.fault(key, "names a variable of the environment whose value was not put in", "call Expand before Decide")
+	}
 	if p.SHA256 != "" && p.SHA256 != m.Digest {
 		c.fault("sha256", fmt.Sprintf("%s is not the one that was reviewed: its SHA-256 is %s", m.File, m.Digest),
 			"review it again and write the new digest")
 	}
 	c.tools()
 	c.folders()
+	c.deny(d)
 	c.repositories()
+	c.origins()
 	c.env()
+	c.grant.Prompts, c.grant.Resources = p.Prompts, p.Resources
 	c.grant.Limits = c.limits(d)
+	c.grant.Reused = p.Isolation == IsolationReused
 	return c.grant, c.problems
 }
 
@@ -57,14 +64,21 @@ func (c *decision) dropped(line int, key, what, remedy string) {
 	c.problems = append(c.problems, tomlfile.Problem{File: c.m.File, Line: line, Key: key, What: what, Remedy: remedy, Warning: true})
 }
 
-// line is that of a key in the plugin's table, which may have an index: allow_tools[1].
-func (c *decision) line(key string) int {
-	key, _, _ = strings.Cut(key, "[")
-	key, _, _ = strings.Cut(key, ".")
-	if line, ok := c.p.Lines[key]; ok {
-		return line
+func (c *decision) line(key string) int { return lineOf(c.p.Lines, key, c.p.Line) }
+
+// lineOf is the line of a key, which may have an index or a further key: that of allow_tools[1], else that
+// of allow_tools, else otherwise.
+func lineOf(lines map[string]int, key string, otherwise int) int {
+	for {
+		if line, ok := lines[key]; ok {
+			return line
+		}
+		i := strings.LastIndexAny(key, "[.")
+		if i < 0 {
+			return otherwise
+		}
+		key = key[:i]
 	}
-	return c.p.Line
 }
 
 // at names the place of key for a person: (bulkhead.toml:12).
@@ -84,7 +98,11 @@ func (c *decision) tools() {
 			continue
 		}
 		c.grant.Tools = append(c.grant.Tools, t)
+		if c.p.Prefix != "" && !manifest.IsToolName(c.p.Prefix+t.Name) {
+			c.fault("prefix", fmt.Sprintf("makes of %s what is no tool's name", tomlfile.Quote(t.Name)), prefixRemedy)
+		}
 	}
+	c.grant.Prefix = c.p.Prefix
 }
 
 // withhold is why t is not offered, "" if it is.
@@ -108,25 +126,20 @@ func (c *decision) withhold(t manifest.Tool) string {
 	return ""
 }
 
-func matching(globs []string, name string) (string, bool) {
-	for _, glob := range globs {
-		if ok, err := path.Match(glob, name); ok && err == nil {
-			return glob, true
-		}
-	}
-	return "", false
-}
-
 func (c *decision) checkGlobs(key string, globs []string) {
 	for i, glob := range globs {
 		item := fmt.Sprintf("%s[%d]", key, i)
-		if _, err := path.Match(glob, ""); err != nil {
+		if !validGlob(glob) {
 			c.fault(item, fmt.Sprintf("%s is not a pattern", tomlfile.Quote(glob)), globRemedy)
 			continue
 		}
 		matches := func(t manifest.Tool) bool { _, ok := matching(globs[i:i+1], t.Name); return ok }
-		if !slices.ContainsFunc(c.m.Tools, matches) {
+		switch found := slices.ContainsFunc(c.m.Tools, matches); {
+		case !found && strings.ContainsAny(glob, `*?[\\`):
 			c.warn(item, fmt.Sprintf("%s matches no tool of %s; its tools are %s", tomlfile.Quote(glob), c.m.Name, toolNames(c.m)),
+				"correct or remove it")
+		case !found:
+			c.fault(item, fmt.Sprintf("%s has no tool %s; its tools are %s", c.m.Name, tomlfile.Quote(glob), toolNames(c.m)),
 				"correct or remove it")
 		}
 	}

@@ -94,7 +94,15 @@ func TestTools(t *testing.T) {
 			`a: not in allow_tools (bulkhead.toml:3): add "a" there`, ""},
 		"deny wins": {decide{tools: "a b", config: conf("allow_tools = ['*']\ndeny_tools = ['b']")}, "a",
 			`b: denied by deny_tools "b" (bulkhead.toml:4)`, ""},
-		"a name that matches nothing is a warning": {decide{tools: "a b", config: conf("deny_tools = ['c*']")}, "a b", "",
+		"a star matches whatever is there": {decide{tools: "a.b-c", config: conf(`allow_tools = ["a*c"]`)}, "a.b-c", "", ""},
+		"an exact name that is no tool's is an error": {decide{tools: "a b", config: conf("allow_tools = ['a', 'c']")}, "a", `b: not in allow_tools (bulkhead.toml:3): add "b" there`,
+			`error /etc/bulkhead.toml:3 plugins[0].allow_tools[1]: notes has no tool "c"; its tools are a, b`},
+		"a prefix leaves the patterns to the plugin's own names": {decide{tools: "a b", config: conf("prefix = 'x_'\nallow_tools = ['a']")}, "a",
+			`b: not in allow_tools (bulkhead.toml:4): add "b" there`, ""},
+		"a prefix that makes a name too long is refused": {decide{tools: "a " + strings.Repeat("b", 128), config: conf("prefix = 'x_'\ndeny_tools = ['a']")},
+			strings.Repeat("b", 128), `a: denied by deny_tools "a" (bulkhead.toml:4)`,
+			`error /etc/bulkhead.toml:3 plugins[0].prefix: makes of "` + strings.Repeat("b", 80) + `"… what is no tool's name`},
+		"a pattern that matches nothing is a warning": {decide{tools: "a b", config: conf("deny_tools = ['c*']")}, "a b", "",
 			`warning /etc/bulkhead.toml:3 plugins[0].deny_tools[0]: "c*" matches no tool of notes; its tools are a, b`},
 		"read_only withholds write tools": {decide{tools: "a B", config: conf("read_only = true")}, "a",
 			"B: writes, and the config says read_only (bulkhead.toml:3)", ""},
@@ -208,6 +216,10 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+func project(access string) string {
+	return "[capabilities]\ngit = [{ repo = '${project}', access = '" + access + "' }]"
+}
+
 func TestRepositories(t *testing.T) {
 	noProject := places
 	noProject.Project = ""
@@ -215,13 +227,38 @@ func TestRepositories(t *testing.T) {
 		decide
 		repos, leftOut, problems string
 	}{
-		"the project's repository is granted to read": {decide{caps: "[capabilities]\ngit = [{ repo = '${project}', access = 'rw' }]"}, "r /home/me/work", "", ""},
+		"the project's repository is granted to read": {decide{caps: project("r")}, "r /home/me/work", "", ""},
+		"to write it needs the config's word": {decide{caps: project("rw"), config: conf("")}, "r /home/me/work", "",
+			"warning /p/plugin.toml:10 capabilities.git[0].access: asks to write the repository, which only a config file that says so can grant"},
+		"read_only leaves nothing to say about that": {decide{caps: project("rw"), config: conf("read_only = true")}, "r /home/me/work", "", ""},
+		"the config's word grants writing":           {decide{caps: project("rw"), config: conf("git = [{ repo = '${project}', access = 'rw' }]")}, "rw /home/me/work", "", ""},
+		"read_only wins over that word": {decide{caps: project("rw"), config: conf("read_only = true\ngit = [{ repo = '${project}', access = 'rw' }]")},
+			"r /home/me/work", "", ""},
+		"writing that is not asked for is refused": {decide{caps: project("r"), config: conf("git = [{ repo = '${project}', access = 'rw' }]")}, "", "",
+			`error /etc/bulkhead.toml:3 plugins[0].git[0].access: notes asks for no more than access = "r"`},
+		"an empty list grants no repository": {decide{caps: project("r"), config: conf("git = []")}, "", "", ""},
+		"a repository that is not asked for is refused": {decide{caps: project("r"), config: conf("git = [{ repo = '/srv/r', access = 'r' }]")}, "", "",
+			"error /etc/bulkhead.toml:3 plugins[0].git[0].repo: notes does not ask for the repository /srv/r; it asks for ${project}"},
+		"a sibling with the same beginning is not asked for": {decide{caps: project("r"), config: conf("git = [{ repo = '/home/me/workshop', access = 'r' }]")}, "", "",
+			"error /etc/bulkhead.toml:3 plugins[0].git[0].repo: notes does not ask for the repository /home/me/workshop; it asks for ${project}"},
+		"a repository in a folder that is asked for is granted": {decide{caps: project("r"), config: conf("git = [{ repo = '${project}/sub', access = 'r' }]")},
+			"r /home/me/work/sub", "", ""},
+		"where any is asked for any is granted": {decide{caps: "[capabilities]\ngit = [{ repo = '*', access = 'rw' }]",
+			config: conf("fs = []\ngit = [{ repo = '/srv/r', access = 'rw' }]")}, "rw /srv/r", "", ""},
+		"a repository for a plugin that asks for none is refused": {decide{config: conf("git = [{ repo = '/srv/r', access = 'r' }]")}, "", "",
+			"error /etc/bulkhead.toml:3 plugins[0].git: notes asks for no repository"},
+		"the home folder as a repository is a warning": {decide{caps: "[capabilities]\ngit = [{ repo = '*', access = 'r' }]", config: conf("git = [{ repo = '${home}', access = 'r' }]")},
+			"r /home/me", "", "warning /etc/bulkhead.toml:3 plugins[0].git[0].repo: grants every repository in /home/me"},
+		"without a project a config's repository there leaves the plugin out": {decide{caps: project("r"), places: &noProject,
+			config: conf("git = [{ repo = '${project}', access = 'r' }]")}, "", "its config grants the repository ${project}: pass --project", ""},
+		"of two grants of a repository the higher counts": {decide{caps: project("rw"),
+			config: conf("git = [{ repo = '${project}', access = 'r' }, { repo = '/home/me/work', access = 'rw' }]")}, "rw /home/me/work", "", ""},
 		"one repository asked for twice is one grant": {decide{caps: "[capabilities]\ngit = [{ repo = '${project}', access = 'r' }, { repo = '/home/me/work', access = 'r' }]"},
 			"r /home/me/work", "", ""},
 		"without a config a repository elsewhere is dropped": {decide{caps: "[capabilities]\ngit = [{ repo = '/srv/r', access = 'r' }]"}, "", "",
 			"warning /p/plugin.toml:10 capabilities.git[0].repo: asks for the repository /srv/r, which only a config file can grant"},
 		"with a config it is granted": {decide{caps: "[capabilities]\ngit = [{ repo = '/srv/r', access = 'r' }]", config: conf("")}, "r /srv/r", "", ""},
-		"any repository is none":      {decide{caps: "[capabilities]\ngit = [{ repo = '*', access = 'r' }]", config: conf("")}, "", "", "warning /p/plugin.toml:10 capabilities.git[0].repo: asks for any repository and gets none"},
+		"any repository is none":      {decide{caps: "[capabilities]\ngit = [{ repo = '*', access = 'r' }]", config: conf("")}, "", "", "warning /p/plugin.toml:10 capabilities.git[0].repo: asks for any repository, and gets none but those that a config file names"},
 		"a repository outside the config's folders is dropped": {decide{caps: "[capabilities]\ngit = [{ repo = '${project}', access = 'r' }]\n" + fs("${project} r"),
 			config: conf("fs = []")}, "", "",
 			"warning /p/plugin.toml:10 capabilities.git[0].repo: asks for the repository ${project}, which lies in none of the granted folders"},
@@ -267,7 +304,8 @@ func TestEnv(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	defaults := manifest.Limits{Memory: 64 << 20, Time: 30 * time.Second, Output: 8 << 20, Concurrency: 8}
+	defaults := manifest.Limits{Memory: 64 << 20, Time: 30 * time.Second, Input: 16 << 20, Output: 8 << 20, Operations: 10000, Log: 1 << 20,
+		Files: 256, Concurrency: 8, Queue: time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
 	with := func(change func(*manifest.Limits)) manifest.Limits {
 		l := defaults
 		change(&l)
@@ -280,7 +318,22 @@ func TestLimits(t *testing.T) {
 	}{
 		"without a word the built-in limits hold": {decide{}, defaults, ""},
 		"the manifest's need is met": {decide{caps: "[limits]\nmemory='128MiB'\ntime='1s'\noutput='1MiB'\nconcurrency=2\nfuel=7"},
-			manifest.Limits{Memory: 128 << 20, Time: time.Second, Output: 1 << 20, Concurrency: 2, Fuel: 7}, ""},
+			with(func(l *manifest.Limits) {
+				l.Memory, l.Time, l.Output, l.Concurrency, l.Fuel = 128<<20, time.Second, 1<<20, 2, 7
+			}), ""},
+		"the others likewise": {decide{caps: "[limits]\ninput='1MiB'\noperations=1\nlog='2KiB'\nfiles=3\nqueue='4s'\nhttp_request='5KiB'\nhttp_response='6KiB'\nhttp_concurrency=7"},
+			with(func(l *manifest.Limits) {
+				l.Input, l.Operations, l.Log, l.Files, l.Queue = 1<<20, 1, 2<<10, 3, 4*time.Second
+				l.HTTPRequest, l.HTTPResponse, l.HTTPConcurrency = 5<<10, 6<<10, 7
+			}), ""},
+		"and the config bounds them": {decide{caps: "[limits]\noperations=50\nqueue='2m'", config: "[defaults.limits]\nfiles=9\nqueue='3s'\n" +
+			conf("limits = { input='1KiB', operations=20, log='1KiB', http_request='1KiB', http_response='1KiB', http_concurrency=1 }")},
+			with(func(l *manifest.Limits) {
+				l.Input, l.Operations, l.Log, l.Files, l.Queue = 1<<10, 20, 1<<10, 9, 3*time.Second
+				l.HTTPRequest, l.HTTPResponse, l.HTTPConcurrency = 1<<10, 1<<10, 1
+			}), ""},
+		"fuel is the smaller of two bounds": {decide{caps: "[limits]\nfuel=70", config: conf("limits = { fuel = 50 }")},
+			with(func(l *manifest.Limits) { l.Fuel = 50 }), ""},
 		"the plugin's table bounds it": {decide{caps: "[limits]\nmemory='128MiB'", config: conf("limits = { memory = '32MiB' }")},
 			with(func(l *manifest.Limits) { l.Memory = 32 << 20 }), ""},
 		"a bound above the need changes nothing": {decide{caps: "[limits]\nmemory='128MiB'", config: conf("limits = { memory = '1GiB' }")},

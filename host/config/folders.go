@@ -90,44 +90,6 @@ func (c *decision) askedFolders() {
 	}
 }
 
-// repositories grants what the manifest asks for, to read. Where the config names the folders, a
-// repository has to lie in one of them: leaving a folder out means its history too.
-func (c *decision) repositories() {
-	for i, g := range c.m.Capabilities.Git {
-		drop := func(why, remedy string) {
-			c.dropped(g.Line, fmt.Sprintf("capabilities.git[%d].repo", i), why, remedy)
-		}
-		if g.Repo == manifest.Any {
-			drop("asks for any repository and gets none", "")
-			continue
-		}
-		dir, missing := c.expand(g.Repo)
-		switch {
-		case missing == manifest.VarProject:
-			c.leaveOut(fmt.Sprintf("it needs the repository %s", g.Repo))
-		case missing != "":
-			drop(fmt.Sprintf("asks for the repository %s, which has no value here", g.Repo), "")
-		case !c.configured() && !within(dir, c.places.Project):
-			drop(fmt.Sprintf("asks for the repository %s, which only a config file can grant", g.Repo),
-				"name the plugin in "+FileName)
-		case c.p.FS != nil && !c.granted(dir):
-			drop(fmt.Sprintf("asks for the repository %s, which lies in none of the granted folders", g.Repo),
-				fmt.Sprintf("add { path = %q, access = \"r\" } to fs%s", g.Repo, c.at("fs")))
-		default:
-			c.grantGit(Git{Repo: dir, Access: manifest.Read})
-		}
-	}
-}
-
-func (c *decision) grantGit(g Git) {
-	for _, have := range c.grant.Git {
-		if have.Repo == g.Repo {
-			return
-		}
-	}
-	c.grant.Git = append(c.grant.Git, g)
-}
-
 // granted tells whether dir lies in a granted folder.
 func (c *decision) granted(dir string) bool {
 	for _, m := range c.grant.FS {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,13 +14,16 @@ import (
 )
 
 // notYet are the keys that are read and checked, but that the host does not act on yet. Whoever makes it
-// act on one deletes it here and in docs/config.md. limits.fuel is in the manifest's list.
+// act on one deletes it here and in docs/config.md.
 var notYet = map[string]string{
-	"isolation": "a call may find what an earlier one left in the module's memory",
+	"allow_prompts":   "no prompt is offered",
+	"deny_prompts":    "no prompt is offered",
+	"allow_resources": "no resource is offered",
+	"deny_resources":  "no resource is offered",
 }
 
 // Load reads the config in file. The config is nil if file cannot be read or is not TOML, and is to be used
-// only where the problems' Err is nil.
+// only where the problems' Err is nil, and once Expand has put in what its values name of the environment.
 func Load(file string) (*Config, tomlfile.Problems) {
 	data, err := tomlfile.ReadFile(file)
 	if err != nil {
@@ -48,48 +51,68 @@ func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 	if t := root.Table("server"); t.Present() {
 		c.Server = &Server{Name: t.Required("name", `write name = "bulkhead" in [server]`)}
 	}
-	c.Defaults.Limits = manifest.ReadLimits(root.Table("defaults").Table("limits"))
-	lines := map[string]int{}
+	defaults := root.Table("defaults")
+	c.Defaults = Defaults{Limits: manifest.ReadLimits(defaults.Table("limits")), Deny: readDeny(defaults)}
+	c.readAudit(root.Table("audit"))
+	credentials := root.Table("credentials")
+	c.readCredentials(credentials)
 	for i, t := range root.Tables("plugins") {
-		p := readPlugin(t, filepath.Dir(abs))
+		p := c.readPlugin(t)
 		p.File, p.Key = file, fmt.Sprintf("plugins[%d]", i)
-		if first, ok := lines[p.Path]; ok && p.Path != "" {
-			t.Fault("path", fmt.Sprintf("%s is the plugin of line %d too", tomlfile.Quote(p.Path), first), "remove one of them")
-		} else {
-			lines[p.Path] = t.LineOf("path")
-		}
 		c.Plugins = append(c.Plugins, p)
+	}
+	c.warnUnused(credentials)
+	for _, p := range sameFolder(c.Plugins) {
+		doc.Add(p)
 	}
 	return c, doc.Problems()
 }
 
-func readPlugin(t *tomlfile.Table, dir string) Plugin {
+// sameFolder refuses a folder that is there twice. One whose path is not known yet is passed over.
+func sameFolder(plugins []Plugin) (ps tomlfile.Problems) {
+	lines := map[string]int{}
+	for _, p := range plugins {
+		line := lineOf(p.Lines, "path", p.Line)
+		first, twice := lines[p.Path]
+		switch {
+		case p.Path == "" || slices.Contains(p.References, "path"):
+		case twice:
+			ps = append(ps, tomlfile.Problem{File: p.File, Line: line, Key: p.Key + ".path",
+				What: fmt.Sprintf("is the folder of the plugin in line %d too", first), Remedy: "remove one of them"})
+		default:
+			lines[p.Path] = line
+		}
+	}
+	return ps
+}
+
+func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
+	env := t.Table("env")
 	p := Plugin{
 		Path:       t.Required("path", `write path = "…": a folder with a `+manifest.FileName),
 		SHA256:     manifest.ReadDigest(t, "sha256"),
+		Prefix:     readPrefix(t),
 		AllowTools: readGlobs(t, "allow_tools"),
 		DenyTools:  readGlobs(t, "deny_tools"),
+		Prompts:    readFilter(t, "prompts"),
+		Resources:  readFilter(t, "resources"),
 		ReadOnly:   t.Bool("read_only", false),
 		AllowWrite: t.Bool("allow_write", false),
-		FS:         manifest.ReadFS(t, "fs"),
-		Env:        readEnv(t.Table("env")),
+		FS:         manifest.ReadFS(t, "fs", checkPath),
+		Deny:       readDeny(t),
+		HTTP:       c.readHTTP(t),
+		Git:        manifest.ReadGit(t, "git", checkPath),
+		Env:        readEnv(env),
 		Limits:     manifest.ReadLimits(t.Table("limits")),
 		Isolation:  t.OneOf("isolation", IsolationPristine, IsolationReused),
 		Line:       t.Line(),
-		Lines:      map[string]int{},
 	}
-	for _, key := range []string{"path", "sha256", "allow_tools", "deny_tools", "read_only", "allow_write", "fs", "env"} {
-		if t.Has(key) {
-			p.Lines[key] = t.LineOf(key)
-		}
-	}
-	if strings.ContainsRune(p.Path, 0) {
-		t.Fault("path", "holds a NUL byte", "write a folder's path")
-	}
-	if p.Path != "" && !filepath.IsAbs(p.Path) {
-		p.Path = filepath.Join(dir, p.Path)
-	} else if p.Path != "" {
-		p.Path = filepath.Clean(p.Path)
+	p.Lines = linesOf(t, env, p)
+	p.References = references(p)
+	if err := checkFolder(p.Path); p.Path != "" && err != nil {
+		t.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(p.Path), err), "write a folder's path; ${env:NAME} in it stands for a variable")
+	} else if !refers(p.Path) {
+		p.Path = absolute(filepath.Dir(c.File), p.Path)
 	}
 	if p.ReadOnly && p.AllowWrite {
 		t.Fault("allow_write", "contradicts read_only", "keep one of the two")
@@ -102,19 +125,89 @@ func readPlugin(t *tomlfile.Table, dir string) Plugin {
 	return p
 }
 
-func readGlobs(t *tomlfile.Table, key string) []string {
-	globs := t.Strings(key)
-	for i, glob := range globs {
-		if _, err := path.Match(glob, ""); err != nil {
-			t.FaultItem(key, i, fmt.Sprintf("%s is not a pattern", tomlfile.Quote(glob)), globRemedy)
-		} else if slices.Index(globs, glob) < i {
-			t.FaultItem(key, i, "is there twice", "remove one")
+// linesOf are the lines of the table's keys, and of what stands in those that hold several things.
+func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
+	lines := map[string]int{}
+	for _, key := range []string{"path", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
+		"allow_resources", "deny_resources", "read_only", "allow_write", "fs", "deny", "http", "git", "env", "limits", "isolation"} {
+		if t.Has(key) {
+			lines[key] = t.LineOf(key)
 		}
 	}
-	return globs
+	for key, n := range map[string]int{"allow_tools": len(p.AllowTools), "deny_tools": len(p.DenyTools), "deny": len(p.Deny), "http": len(p.HTTP)} {
+		for i := range n {
+			lines[fmt.Sprintf("%s[%d]", key, i)] = t.LineOfItem(key, i)
+		}
+	}
+	for name := range p.Env {
+		lines["env."+name] = env.LineOf(name)
+	}
+	return lines
 }
 
-const globRemedy = "write a tool's name, in which * stands for any characters and ? for one"
+// references are the keys of the values that Expand has to look at.
+func references(p Plugin) []string {
+	var keys []string
+	add := func(value, format string, args ...any) {
+		if refers(value) {
+			keys = append(keys, fmt.Sprintf(format, args...))
+		}
+	}
+	add(p.Path, "path")
+	for i, f := range p.FS {
+		add(f.Path, "fs[%d].path", i)
+	}
+	for i, g := range p.Git {
+		add(g.Repo, "git[%d].repo", i)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		if strings.Contains(p.Env[name], open) {
+			keys = append(keys, "env."+name)
+		}
+	}
+	return keys
+}
+
+// checkFolder tells why p cannot be the path of a plugin's folder, absolute or relative.
+func checkFolder(p string) error {
+	switch {
+	case strings.ContainsRune(p, 0):
+		return errors.New("holds a NUL byte")
+	case refers(p):
+		return checkPathReferences(p)
+	case p == "":
+		return errors.New("is empty")
+	case strings.Contains(p, open):
+		return errors.New("has a variable, of which only ${env:NAME} is known here")
+	}
+	return nil
+}
+
+// absolute is p as seen from dir.
+func absolute(dir, p string) string {
+	if p == "" || filepath.IsAbs(p) {
+		return cleaned(p)
+	}
+	return filepath.Join(dir, p)
+}
+
+// cleaned is p without what changes nothing; unlike filepath.Clean it leaves an empty path empty.
+func cleaned(p string) string {
+	if p == "" {
+		return ""
+	}
+	return filepath.Clean(p)
+}
+
+const prefixRemedy = "use A to Z, a to z, 0 to 9, _, - and .; with it a name has at most 128"
+
+func readPrefix(t *tomlfile.Table) string {
+	prefix := t.String("prefix")
+	if prefix != "" && !manifest.IsToolName(prefix) {
+		t.Fault("prefix", fmt.Sprintf("%s is not the beginning of a tool's name", tomlfile.Quote(prefix)), prefixRemedy)
+	}
+	return prefix
+}
 
 // readEnv never puts a value into a problem: values are often secret.
 func readEnv(t *tomlfile.Table) map[string]string {
@@ -134,6 +227,9 @@ func readEnv(t *tomlfile.Table) map[string]string {
 		value := t.String(name)
 		if strings.ContainsRune(value, 0) {
 			t.Fault(name, "holds a NUL byte, which an environment cannot", "")
+		}
+		if _, err := splitValue(value); err != nil {
+			t.Fault(name, err.Error(), valueRemedy)
 		}
 		env[name] = value
 	}

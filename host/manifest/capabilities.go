@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
@@ -24,18 +25,9 @@ const (
 )
 
 func (m *Manifest) readCapabilities(t *tomlfile.Table) {
-	m.Capabilities.FS = ReadFS(t, "fs")
-	for _, g := range t.Tables("git") {
-		m.Capabilities.Git = append(m.Capabilities.Git, readGit(g))
-	}
-	m.Capabilities.HTTP = t.Strings("http")
-	for i, origin := range m.Capabilities.HTTP {
-		if err := checkOrigin(origin); err != nil {
-			t.FaultItem("http", i, fmt.Sprintf("%s %v", tomlfile.Quote(origin), err),
-				`write scheme, host and, if need be, port: "https://registry.example.com"; or "*"`)
-		}
-	}
-	pending(t, "http", len(m.Capabilities.HTTP) > 0)
+	m.Capabilities.FS = ReadFS(t, "fs", CheckPath)
+	m.Capabilities.Git = ReadGit(t, "git", checkRepo)
+	m.readOrigins(t)
 	m.Capabilities.Env = t.Strings("env")
 	for i, name := range m.Capabilities.Env {
 		if name == Any {
@@ -50,9 +42,31 @@ func (m *Manifest) readCapabilities(t *tomlfile.Table) {
 	}
 }
 
+func (m *Manifest) readOrigins(t *tomlfile.Table) {
+	m.Capabilities.HTTP = t.Strings("http")
+	m.Capabilities.HTTPLine = t.LineOf("http")
+	seen := map[string]bool{}
+	for i, text := range m.Capabilities.HTTP {
+		name := text
+		if text != Any {
+			o, err := origin.Parse(text)
+			if err != nil {
+				t.FaultItem("http", i, fmt.Sprintf("%s %v", tomlfile.Quote(text), err),
+					`write scheme, host and, if need be, port: "https://registry.example.com"; or "*"`)
+				continue
+			}
+			name = o.String()
+		}
+		if seen[name] {
+			t.FaultItem("http", i, "is there twice", "remove one")
+		}
+		seen[name] = true
+	}
+}
+
 // ReadFS reads the array of folders at key, each {path, access, optional, why}: nil if absent, not nil if
-// empty.
-func ReadFS(t *tomlfile.Table, key string) []FS {
+// empty. check tells why a path cannot be used.
+func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 	if !t.Has(key) {
 		return nil
 	}
@@ -65,15 +79,16 @@ func ReadFS(t *tomlfile.Table, key string) []FS {
 			Why:      f.String("why"),
 			Line:     f.Line(),
 		}
-		if _, _, err := SplitPath(entry.Path); entry.Path != "" && err != nil {
-			f.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(entry.Path), err), pathRemedy)
+		if err := check(entry.Path); entry.Path != "" && err != nil {
+			f.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(entry.Path), err), PathRemedy)
 		}
 		out = append(out, entry)
 	}
 	return out
 }
 
-const pathRemedy = "write an absolute path, or one that begins with ${project}, ${cwd}, ${home} or ${state}"
+// PathRemedy says what to write where CheckPath finds fault.
+const PathRemedy = "write an absolute path, or one that begins with ${project}, ${cwd}, ${home} or ${state}"
 
 // readAccess has no default, since both of them would surprise somebody.
 func readAccess(t *tomlfile.Table) Access {
@@ -84,28 +99,73 @@ func readAccess(t *tomlfile.Table) Access {
 	return Access(t.OneOf("access", string(Read), string(ReadWrite)))
 }
 
-func readGit(t *tomlfile.Table) Git {
-	g := Git{
-		Repo:    t.Required("repo", `write repo = "${project}", another folder, or "*"`),
-		Access:  readAccess(t),
-		Remotes: t.Strings("remotes"),
-		Line:    t.Line(),
+// ReadGit reads the array of repositories at key, each {repo, access, remotes}: nil if absent, not nil if
+// empty. check tells why a repo cannot be used.
+func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git {
+	if !t.Has(key) {
+		return nil
 	}
-	if g.Repo != "" && g.Repo != Any {
-		if _, _, err := SplitPath(g.Repo); err != nil {
-			t.Fault("repo", fmt.Sprintf("%s %v", tomlfile.Quote(g.Repo), err), pathRemedy+`, or "*"`)
+	out := []Git{}
+	for _, g := range t.Tables(key) {
+		entry := Git{
+			Repo:    g.Required("repo", `write repo = "${project}", or another folder`),
+			Access:  readAccess(g),
+			Remotes: g.Strings("remotes"),
+			Line:    g.Line(),
 		}
-	}
-	for i, r := range g.Remotes {
-		u, err := url.Parse(r)
-		if r != Any && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil) {
-			t.FaultItem("remotes", i, fmt.Sprintf("%s is not an https URL", tomlfile.Quote(r)),
-				`write "https://host/path" without user and password, or "*"`)
+		if err := check(entry.Repo); entry.Repo != "" && err != nil {
+			g.Fault("repo", fmt.Sprintf("%s %v", tomlfile.Quote(entry.Repo), err), PathRemedy)
 		}
+		for i, r := range entry.Remotes {
+			if err := checkRemote(r); err != nil {
+				g.FaultItem("remotes", i, err.Error(), `write "https://host/path", or "*"`)
+			} else if slices.Index(entry.Remotes, r) < i {
+				g.FaultItem("remotes", i, "is there twice", "remove one")
+			}
+		}
+		out = append(out, entry)
 	}
-	pendingAs(t, "capabilities.git.access", "access", g.Access == ReadWrite)
-	pendingAs(t, "capabilities.git.remotes", "remotes", len(g.Remotes) > 0)
-	return g
+	return out
+}
+
+func checkRepo(repo string) error {
+	if repo == Any {
+		return nil
+	}
+	return CheckPath(repo)
+}
+
+func checkRemote(remote string) error {
+	if remote == Any {
+		return nil
+	}
+	_, err := Remote(remote)
+	return err
+}
+
+// Remote gives the URL of a remote repository in the one form by which two of them are compared. Its
+// error does not repeat the URL, which may hold a password.
+func Remote(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" {
+		return "", errors.New("is not an https URL")
+	}
+	o, err := origin.Of(u)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.ContainsAny(text, "?#"):
+		return "", errors.New("has more than a host and a path")
+	case strings.Trim(u.Path, "/") != "" && path.Clean(u.Path) != strings.TrimRight(u.Path, "/"):
+		return "", errors.New("has a path that leads elsewhere")
+	}
+	return o.String() + strings.TrimRight(u.EscapedPath(), "/"), nil
+}
+
+// CheckPath tells why SplitPath does not take p.
+func CheckPath(p string) error {
+	_, _, err := SplitPath(p)
+	return err
 }
 
 // SplitPath checks a path as manifests and configs write them and takes it apart: the name of the
@@ -143,27 +203,16 @@ func SplitPath(p string) (variable, rest string, err error) {
 
 var envPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// IsVariable tells whether name can be that of an environment variable.
+func IsVariable(name string) bool { return envPattern.MatchString(name) }
+
 // CheckEnv tells why name cannot be granted as an environment variable.
 func CheckEnv(name string) error {
 	switch {
-	case !envPattern.MatchString(name):
+	case !IsVariable(name):
 		return errors.New("is not the name of a variable: use letters, digits and _, not beginning with a digit")
 	case name == "PWD" || strings.HasPrefix(name, "BULKHEAD_"):
 		return errors.New("is set by the host for every plugin: remove it")
-	}
-	return nil
-}
-
-func checkOrigin(origin string) error {
-	if origin == Any {
-		return nil
-	}
-	u, err := url.Parse(origin)
-	switch {
-	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("is not the origin of an http or https URL")
-	case u.Path != "" || strings.ContainsAny(origin, "?#@") || strings.HasSuffix(origin, ":"):
-		return errors.New("has more than an origin has")
 	}
 	return nil
 }

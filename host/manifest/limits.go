@@ -11,30 +11,43 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// The bounds of what a limit may be. A module addresses 4 GiB at most and has pages of 64 KiB.
+// The bounds of what a limit may be. A module addresses 4 GiB at most and has pages of 64 KiB. No message
+// of a client is larger than MaxInput, so that no bound above it would mean anything.
 const (
 	MinMemory, MaxMemory           = 64 << 10, 4 << 30
 	MinTime, MaxTime               = time.Millisecond, 24 * time.Hour
+	MinInput, MaxInput             = 1 << 10, 16 << 20
 	MinOutput, MaxOutput           = 1 << 10, 1 << 30
+	MinLog, MaxLog                 = 1 << 10, 1 << 30
 	MinFuel, MaxFuel               = 1, math.MaxInt64
+	MinOperations, MaxOperations   = 1, 1_000_000_000
+	MinFiles, MaxFiles             = 1, 65536
 	MinConcurrency, MaxConcurrency = 1, 1024
 )
 
 // ReadLimits reads a table of limits, which manifests and configs have alike; a field is 0 where the
 // table is silent.
 func ReadLimits(t *tomlfile.Table) Limits {
-	l := Limits{
-		Memory:      readSize(t, "memory", MinMemory, MaxMemory),
+	return Limits{
+		Memory:      ReadSize(t, "memory", MinMemory, MaxMemory),
 		Time:        readDuration(t, "time"),
-		Output:      readSize(t, "output", MinOutput, MaxOutput),
-		Fuel:        readCount(t, "fuel", MinFuel, MaxFuel),
-		Concurrency: int(readCount(t, "concurrency", MinConcurrency, MaxConcurrency)),
+		Fuel:        ReadCount(t, "fuel", MinFuel, MaxFuel),
+		Input:       ReadSize(t, "input", MinInput, MaxInput),
+		Output:      ReadSize(t, "output", MinOutput, MaxOutput),
+		Operations:  int(ReadCount(t, "operations", MinOperations, MaxOperations)),
+		Log:         ReadSize(t, "log", MinLog, MaxLog),
+		Files:       int(ReadCount(t, "files", MinFiles, MaxFiles)),
+		Concurrency: int(ReadCount(t, "concurrency", MinConcurrency, MaxConcurrency)),
+		Queue:       readDuration(t, "queue"),
+
+		HTTPRequest:     ReadSize(t, "http_request", MinOutput, MaxOutput),
+		HTTPResponse:    ReadSize(t, "http_response", MinOutput, MaxOutput),
+		HTTPConcurrency: int(ReadCount(t, "http_concurrency", MinConcurrency, MaxConcurrency)),
 	}
-	pendingAs(t, "limits.fuel", "fuel", l.Fuel > 0)
-	return l
 }
 
-func readSize(t *tomlfile.Table, key string, least, most int64) int64 {
+// ReadSize is the size at key, from least to most bytes; 0 if absent or wrong.
+func ReadSize(t *tomlfile.Table, key string, least, most int64) int64 {
 	s := t.String(key)
 	if s == "" && !t.Has(key) {
 		return 0
@@ -103,7 +116,8 @@ func readDuration(t *tomlfile.Table, key string) time.Duration {
 	return d
 }
 
-func readCount(t *tomlfile.Table, key string, least, most int64) int64 {
+// ReadCount is the number at key, from least to most; 0 if absent or wrong.
+func ReadCount(t *tomlfile.Table, key string, least, most int64) int64 {
 	n, ok := t.Int(key)
 	if ok && (n < least || n > most) {
 		t.Fault(key, fmt.Sprintf("is %d", n), fmt.Sprintf("write from %d to %d", least, most))

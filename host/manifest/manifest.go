@@ -86,8 +86,10 @@ const (
 type Capabilities struct {
 	FS   []FS
 	Git  []Git
-	HTTP []string // origins, or "*"
+	HTTP []string // origins, each once, or "*"
 	Env  []string // names
+
+	HTTPLine int // of http in the file
 }
 
 // FS asks for a folder. Path may begin with ${project}, ${cwd}, ${home} or ${state}.
@@ -103,18 +105,27 @@ type FS struct {
 type Git struct {
 	Repo    string
 	Access  Access
-	Remotes []string // https URLs, or "*"
+	Remotes []string // https URLs, which Remote makes comparable, or "*"
 	Line    int
 }
 
 // Limits bound a call; 0 means that the file is silent. [limits] in a manifest is what the plugin
 // needs, in a config what the admin allows.
 type Limits struct {
-	Memory      int64 // bytes
-	Time        time.Duration
-	Output      int64 // bytes of a response
-	Fuel        int64 // instructions
-	Concurrency int   // calls at the same time
+	Memory      int64         // bytes of a module's linear memory
+	Time        time.Duration // of a call
+	Fuel        int64         // instructions of a call
+	Input       int64         // bytes of a request
+	Output      int64         // bytes of a response
+	Operations  int           // host operations of a call
+	Log         int64         // bytes that a call logs
+	Files       int           // that a call has open at the same time
+	Concurrency int           // calls at the same time
+	Queue       time.Duration // that a call waits for its turn
+
+	HTTPRequest     int64 // bytes of a request's body
+	HTTPResponse    int64 // bytes of an answer's body
+	HTTPConcurrency int   // requests at the same time
 }
 
 // Offers are what the plugin answers at call time beside its tools.

@@ -57,6 +57,9 @@ func (m *Manifest) readModule(t *tomlfile.Table) {
 	}
 }
 
+// IsDigest tells whether s is a SHA-256 in lower-case hex.
+func IsDigest(s string) bool { return digestPattern.MatchString(s) }
+
 // ReadDigest is the SHA-256 at key in lower-case hex, "" if absent or wrong.
 func ReadDigest(t *tomlfile.Table, key string) string {
 	s := strings.ToLower(t.String(key))

@@ -12,6 +12,9 @@ import (
 // toolPattern is what MCP allows as a tool's name.
 var toolPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
+// IsToolName tells whether a tool can have that name.
+func IsToolName(name string) bool { return toolPattern.MatchString(name) }
+
 // anyObject is the input of a tool that says nothing about it.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
@@ -43,7 +46,7 @@ func readTool(t *tomlfile.Table) Tool {
 		Meta:        t.JSON("meta"),
 		Line:        t.Line(),
 	}
-	if tool.Name != "" && !toolPattern.MatchString(tool.Name) {
+	if tool.Name != "" && !IsToolName(tool.Name) {
 		t.Fault("name", fmt.Sprintf("%s is not a tool's name", tomlfile.Quote(tool.Name)),
 			"use 1 to 128 of A to Z, a to z, 0 to 9, _, - and .")
 	}

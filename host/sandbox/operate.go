@@ -58,6 +58,9 @@ var operations = map[string]operation{
 	abi.OpGitFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.git.Fetch)
 	}, "url"},
+	abi.OpHTTPFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.fetch.Fetch)
+	}, ""},
 	abi.OpFSMode: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.mode)
 	}, "path"},

@@ -117,7 +117,7 @@ func TestOperateKnowsTheOperationsOfTheABI(t *testing.T) {
 	ops := []string{
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
-		abi.OpFSMode, abi.OpLock, abi.OpNotify,
+		abi.OpHTTPFetch, abi.OpFSMode, abi.OpLock, abi.OpNotify,
 	}
 	for _, op := range ops {
 		if got := failure(t, box.Operate(t.Context(), []byte(`{"op":"`+op+`","params":7}`))); !strings.HasPrefix(got, "invalid ") {

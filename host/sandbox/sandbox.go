@@ -21,6 +21,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
@@ -41,14 +42,22 @@ type Config struct {
 	Messages bool
 	// Zone is the local time zone as TZif data; empty means UTC.
 	Zone []byte
-	Log  hclog.Logger // nil: no log
+	// Own are files and folders of the host's, absolute, which no grant of a folder around them means.
+	Own []string
+	// GitUser is what git knows of the user.
+	GitUser git.User
+	// Secret reads the value of a credential. Its error must not hold it.
+	Secret func(*config.Credential) (string, error)
+	Log    hclog.Logger // nil: no log
 }
 
 // Box is what one plugin's module may touch. It is safe for concurrent use.
 type Box struct {
 	config Config
 	mounts []vfs.Mount
+	hidden *hidden
 	git    *git.Ops
+	fetch  *fetch.Fetcher
 	env    map[string]string
 }
 
@@ -76,17 +85,36 @@ func New(c Config) (*Box, error) {
 		}
 		b.mount(vfs.Mount{Path: real, Write: granted.Access == manifest.ReadWrite})
 	}
-	repositories := make([]config.Git, len(c.Grant.Git))
-	for i, granted := range c.Grant.Git {
-		real, err := realPath(granted.Repo)
-		if err != nil {
-			return nil, fmt.Errorf("granted repository %s: %w", granted.Repo, err)
-		}
-		repositories[i] = config.Git{Repo: real, Access: granted.Access}
+	var err error
+	if b.git, err = b.newGit(); err != nil {
+		return nil, err
 	}
-	b.git = git.New(git.Config{Grants: repositories, Log: c.Log})
+	if b.fetch, err = b.newFetch(); err != nil {
+		return nil, err
+	}
+	if b.hidden, err = b.newHidden(); err != nil {
+		return nil, err
+	}
 	b.env = b.environment(state)
 	return b, nil
+}
+
+// Close releases what the operations hold. Calls must have ended.
+func (b *Box) Close() { b.fetch.Close() }
+
+// newHidden resolves the links to the host's own folders; those that are not there may yet come.
+func (b *Box) newHidden() (*hidden, error) {
+	var mounts, own []string
+	for _, m := range b.mounts {
+		mounts = append(mounts, m.Path)
+	}
+	for _, path := range b.config.Own {
+		if real, err := realPath(path); err == nil {
+			path = real
+		}
+		own = append(own, path)
+	}
+	return newHidden(mounts, b.config.Grant.Deny, own)
 }
 
 // mount adds a folder; of two names for one folder the wider access counts.
@@ -133,7 +161,9 @@ func (b *Box) Env() map[string]string { return b.env }
 func (b *Box) FS(fault func(error)) experimentalsys.FS {
 	var denials denials
 	tree, err := vfs.New(vfs.Config{
-		Mounts: b.mounts,
+		Mounts:  b.mounts,
+		MaxOpen: b.config.Grant.Limits.Files,
+		Hidden:  b.hidden.hides,
 		OnError: func(op, path string, err error) {
 			fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
 		},

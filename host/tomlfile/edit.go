@@ -217,11 +217,17 @@ func newline(data []byte) string {
 	return "\n"
 }
 
+// Text is s as TOML writes a string. It is no TOML if s is not UTF-8.
+func Text(s string) string { return quote(s) }
+
+// Key is a part of a dotted key as TOML writes it, in quotes only where it needs them.
+func Key(part string) string { return dotted("", part) }
+
 // quote is s as a basic string of TOML.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
-	for _, r := range s {
+	for i, r := range s {
 		switch {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
@@ -229,7 +235,9 @@ func quote(s string) string {
 		case r < ' ' || r == 0x7f:
 			fmt.Fprintf(&b, `\u%04X`, r)
 		default:
-			b.WriteRune(r)
+			// The bytes, not the rune: what is not UTF-8 has to stay so, to be refused.
+			_, n := utf8.DecodeRuneInString(s[i:])
+			b.WriteString(s[i : i+n])
 		}
 	}
 	b.WriteByte('"')

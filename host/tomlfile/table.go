@@ -58,6 +58,14 @@ func (t *Table) Keys() []string {
 	return keys
 }
 
+// LineOfItem is the line of the item of the array key with that index, or that of key where there is none.
+func (t *Table) LineOfItem(key string, index int) int {
+	if n := t.find(key); n != nil && index < len(n.items) {
+		return n.items[index].line
+	}
+	return t.LineOf(key)
+}
+
 // Fault reports that key's value cannot be used.
 func (t *Table) Fault(key, what, remedy string) { t.report(key, what, remedy, false) }
 
@@ -66,11 +74,7 @@ func (t *Table) Warn(key, what, remedy string) { t.report(key, what, remedy, tru
 
 // FaultItem is Fault for the item of the array key with that index.
 func (t *Table) FaultItem(key string, index int, what, remedy string) {
-	line := t.LineOf(key)
-	if n := t.find(key); n != nil && index < len(n.items) {
-		line = n.items[index].line
-	}
-	t.doc.Add(Problem{Line: line, Key: fmt.Sprintf("%s[%d]", t.Path(key), index), What: what, Remedy: remedy})
+	t.doc.Add(Problem{Line: t.LineOfItem(key, index), Key: fmt.Sprintf("%s[%d]", t.Path(key), index), What: what, Remedy: remedy})
 }
 
 func (t *Table) report(key, what, remedy string, warning bool) {
@@ -152,6 +156,45 @@ func (t *Table) Strings(key string) []string {
 			t.FaultItem(key, i, fmt.Sprintf("is %s, not a string in quotes", item.typeName()), "")
 		}
 		out[i] = s
+	}
+	return out
+}
+
+// Item is an item of an array that may hold strings and tables side by side.
+type Item struct {
+	Text  string
+	Table *Table // nil: the item is Text
+	Line  int
+	Wrong bool // it is of another type, which was reported
+}
+
+// Items are the strings and tables of the array at key: nil if absent, not nil if empty.
+func (t *Table) Items(key string) []Item {
+	n := t.find(key)
+	if n == nil {
+		return nil
+	}
+	if n.kind != array {
+		t.wrong(key, n, "an array of strings and tables")
+		return nil
+	}
+	if len(n.items) > MaxItems {
+		t.Fault(key, fmt.Sprintf("has more than %d items", MaxItems), "")
+		return []Item{}
+	}
+	out := make([]Item, len(n.items))
+	for i, item := range n.items {
+		out[i].Line = item.line
+		text, ok := item.value.(string)
+		switch {
+		case item.kind == table:
+			out[i].Table = t.doc.table(item, fmt.Sprintf("%s[%d]", t.Path(key), i))
+		case ok:
+			out[i].Text = text
+		default:
+			out[i].Wrong = true
+			t.FaultItem(key, i, fmt.Sprintf("is %s, not a string in quotes or a table", item.typeName()), "")
+		}
 	}
 	return out
 }

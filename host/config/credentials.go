@@ -1,0 +1,94 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+)
+
+const defaultHeader = "Authorization"
+
+var (
+	credentialName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	headerName     = regexp.MustCompile("^[0-9A-Za-z!#$%&'*+.^_`|~-]{1,128}$")
+	prefixForm     = regexp.MustCompile(`^[ -~]{0,128}$`)
+)
+
+// connectionHeaders belong to the connection and not to whoever uses it, as do those that begin with
+// Proxy-.
+var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade"}
+
+func checkHeader(name string) error {
+	canonical := http.CanonicalHeaderKey(name)
+	switch {
+	case !headerName.MatchString(name):
+		return errors.New("is not the name of a header")
+	case slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-"):
+		return errors.New("is a header of the connection, which nobody may set")
+	}
+	return nil
+}
+
+func (c *Config) readCredentials(t *tomlfile.Table) {
+	for _, name := range t.Keys() {
+		if !credentialName.MatchString(name) {
+			t.Fault(name, "is not a name for a credential", "use 1 to 64 of letters, digits, _ and -")
+		}
+		c.Credentials = append(c.Credentials, c.readCredential(t.Table(name), name))
+	}
+}
+
+func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
+	out := &Credential{Name: name, Header: defaultHeader, Prefix: t.String("prefix"), Env: t.String("env"), File: t.String("file"), Line: t.Line()}
+	if t.Has("header") {
+		out.Header = t.String("header")
+	}
+	if err := checkHeader(out.Header); err != nil {
+		t.Fault("header", fmt.Sprintf("%s %v", tomlfile.Quote(out.Header), err), `write header = "Authorization", or leave it out`)
+	}
+	if !prefixForm.MatchString(out.Prefix) {
+		t.Fault("prefix", "is not at most 128 printable characters of ASCII", `write what stands before the secret: "Bearer "`)
+	}
+	switch {
+	case t.Has("env") && t.Has("file"):
+		t.Fault("file", "stands beside env", "keep one of the two")
+	case t.Present() && !t.Has("env") && !t.Has("file"):
+		t.Fault("env", "is missing", `write env = "NAME" of a variable of the host's, or file = "/…"`)
+	case t.Has("env") && !manifest.IsVariable(out.Env):
+		t.Fault("env", "is not the name of a variable",
+			"write the name alone: the secret itself does not belong in this file")
+	case t.Has("file") && out.File == "":
+		t.Fault("file", "is empty", absoluteRemedy)
+	}
+	c.readFile(t, "file", credentialFile(name), &out.File)
+	return out
+}
+
+// credentialFile is the key of a credential's file.
+func credentialFile(name string) string { return "credentials." + tomlfile.Key(name) + ".file" }
+
+func (c *Config) credential(name string) *Credential {
+	for _, have := range c.Credentials {
+		if have.Name == name {
+			return have
+		}
+	}
+	return nil
+}
+
+// warnUnused warns of the credentials that no plugin uses. t is [credentials].
+func (c *Config) warnUnused(t *tomlfile.Table) {
+	for _, have := range c.Credentials {
+		uses := func(h HTTP) bool { return h.Credential == have }
+		if !slices.ContainsFunc(c.Plugins, func(p Plugin) bool { return slices.ContainsFunc(p.HTTP, uses) }) {
+			t.Warn(have.Name, "is used by no plugin", fmt.Sprintf("remove it, or write credential = %q beside an origin", have.Name))
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+)
+
+// repositories grants the config's repositories, as far as the manifest asks for them, or else those that
+// the manifest names, to read.
+func (c *decision) repositories() {
+	if c.p.Git != nil {
+		c.configuredRepositories()
+	} else {
+		c.askedRepositories()
+	}
+	if c.p.ReadOnly {
+		for i := range c.grant.Git {
+			c.grant.Git[i].Access = manifest.Read
+		}
+	}
+}
+
+func (c *decision) configuredRepositories() {
+	if len(c.m.Capabilities.Git) == 0 && len(c.p.Git) > 0 {
+		c.fault("git", fmt.Sprintf("%s asks for no repository", c.m.Name), "remove it")
+		return
+	}
+	for i, g := range c.p.Git {
+		fault := func(key, what, remedy string) { c.faultAt(g.Line, fmt.Sprintf("git[%d].%s", i, key), what, remedy) }
+		dir, missing := c.expand(g.Repo)
+		asked, found := c.askedAt(dir)
+		switch {
+		case missing == manifest.VarProject && c.places.Project == "":
+			c.leaveOut(fmt.Sprintf("its config grants the repository %s", g.Repo))
+			continue
+		case missing != "":
+			fault("repo", fmt.Sprintf("%s has no value here", tomlfile.Quote(g.Repo)), "write an absolute path")
+			continue
+		case !found:
+			fault("repo", fmt.Sprintf("%s does not ask for the repository %s; it asks for %s", c.m.Name, g.Repo, c.askedRepos()), "remove it")
+			continue
+		case g.Access == manifest.ReadWrite && asked.Access == manifest.Read:
+			fault("access", fmt.Sprintf("%s asks for no more than access = \"r\"", c.m.Name), `write access = "r"`)
+			continue
+		case c.broad(dir):
+			c.add(tomlfile.Problem{File: c.p.File, Line: g.Line, Key: fmt.Sprintf("%s.git[%d].repo", c.p.Key, i), Warning: true,
+				What: fmt.Sprintf("grants every repository in %s", dir), Remedy: "name the repositories that the plugin needs"})
+		}
+		remotes := compared(g.Remotes)
+		for _, r := range remotes {
+			if !slices.Contains(asked.Remotes, r) && !slices.Contains(asked.Remotes, manifest.Any) {
+				fault("remotes", fmt.Sprintf("%s does not ask for the remote %s", c.m.Name, r), "remove it")
+			}
+		}
+		c.grantGit(Git{Repo: dir, Access: g.Access, Remotes: remotes})
+	}
+}
+
+// askedAt is what the manifest asks for at dir, and whether it asks for anything there: a repository that
+// it names, one in a folder that it names, or any.
+func (c *decision) askedAt(dir string) (asked Git, found bool) {
+	asked.Access = manifest.Read
+	for _, g := range c.m.Capabilities.Git {
+		if g.Repo != manifest.Any {
+			if at, missing := c.expand(g.Repo); missing != "" || !within(dir, at) {
+				continue
+			}
+		}
+		asked.Access, found = higher(asked.Access, g.Access), true
+		asked.Remotes = append(asked.Remotes, compared(g.Remotes)...)
+	}
+	return asked, found
+}
+
+func (c *decision) askedRepos() string {
+	var names []string
+	for _, g := range c.m.Capabilities.Git {
+		names = append(names, g.Repo)
+	}
+	return strings.Join(names, ", ")
+}
+
+// askedRepositories grants what the manifest asks for, to read. Where the config names the folders, a
+// repository has to lie in one of them: leaving a folder out means its history too. Without a config
+// nobody has looked at what is asked for, so only the project's repository is granted, and no remote.
+func (c *decision) askedRepositories() {
+	for i, g := range c.m.Capabilities.Git {
+		drop := func(key, why, remedy string) {
+			c.dropped(g.Line, fmt.Sprintf("capabilities.git[%d].%s", i, key), why, remedy)
+		}
+		if g.Repo == manifest.Any {
+			drop("repo", "asks for any repository, and gets none but those that a config file names", gitRemedy("/path/to/it", g))
+			continue
+		}
+		dir, missing := c.expand(g.Repo)
+		switch {
+		case missing == manifest.VarProject:
+			c.leaveOut(fmt.Sprintf("it needs the repository %s", g.Repo))
+		case missing != "":
+			drop("repo", fmt.Sprintf("asks for the repository %s, which has no value here", g.Repo), "")
+		case !c.configured() && !within(dir, c.places.Project):
+			drop("repo", fmt.Sprintf("asks for the repository %s, which only a config file can grant", g.Repo), "name the plugin in "+FileName)
+		case c.p.FS != nil && !c.granted(dir):
+			drop("repo", fmt.Sprintf("asks for the repository %s, which lies in none of the granted folders", g.Repo),
+				fmt.Sprintf("add { path = %q, access = \"r\" } to fs%s", g.Repo, c.at("fs")))
+		default:
+			if g.Access == manifest.ReadWrite && !c.p.ReadOnly {
+				drop("access", "asks to write the repository, which only a config file that says so can grant", gitRemedy(g.Repo, g))
+			}
+			c.grantGit(Git{Repo: dir, Access: manifest.Read, Remotes: c.namedRemotes(g, drop)})
+		}
+	}
+}
+
+// namedRemotes are the remotes that the manifest names; none without a config.
+func (c *decision) namedRemotes(g manifest.Git, drop func(key, why, remedy string)) []string {
+	var named []string
+	for _, r := range compared(g.Remotes) {
+		if r == manifest.Any {
+			drop("remotes", "asks for any remote, and gets none but those that a config file names", gitRemedy(g.Repo, g))
+			continue
+		}
+		named = append(named, r)
+	}
+	if len(named) > 0 && !c.configured() {
+		drop("remotes", fmt.Sprintf("asks for %s, which only a config file can grant", strings.Join(named, ", ")), "name the plugin in "+FileName)
+		return nil
+	}
+	return named
+}
+
+// gitRemedy is what to write to grant all that g asks for at repo.
+func gitRemedy(repo string, g manifest.Git) string {
+	more := ""
+	if len(g.Remotes) > 0 {
+		more = `, remotes = ["https://…"]`
+	}
+	return fmt.Sprintf("write git = [{ repo = %q, access = %q%s }] for the plugin in %s", repo, g.Access, more, FileName)
+}
+
+// compared are remotes in the form in which they can be compared; what is none was reported where it
+// was read.
+func compared(remotes []string) []string {
+	var out []string
+	for _, r := range remotes {
+		if r != manifest.Any {
+			u, err := manifest.Remote(r)
+			if err != nil {
+				continue
+			}
+			r = u
+		}
+		if !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// grantGit grants g; two grants of one folder are one with what either has.
+func (c *decision) grantGit(g Git) {
+	for i := range c.grant.Git {
+		have := &c.grant.Git[i]
+		if have.Repo != g.Repo {
+			continue
+		}
+		have.Access = higher(have.Access, g.Access)
+		for _, r := range g.Remotes {
+			if !slices.Contains(have.Remotes, r) {
+				have.Remotes = append(have.Remotes, r)
+			}
+		}
+		return
+	}
+	c.grant.Git = append(c.grant.Git, g)
+}

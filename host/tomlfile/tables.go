@@ -1,0 +1,250 @@
+package tomlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// AppendTable appends a table to the array of tables with that name, as [[array]] at the end of the file,
+// behind an empty line. body is its keys and values, a line each. Every byte of data stays.
+func AppendTable(data []byte, array, body string) ([]byte, error) {
+	before, _, err := arrayTables(data, array)
+	if err != nil {
+		return nil, err
+	}
+	values, serr := decode([]byte(body))
+	if serr != nil {
+		return nil, fmt.Errorf("the new table %s", serr.what)
+	}
+	nl := newline(data)
+	add := "[[" + Key(array) + "]]" + nl + strings.ReplaceAll(strings.TrimRight(body, "\n")+"\n", "\n", nl)
+	if len(data) > 0 {
+		add = nl + add
+		if data[len(data)-1] != '\n' {
+			add = nl + add
+		}
+	}
+	tables, _ := before[array].([]map[string]any)
+	before[array] = append(tables, values)
+	return same(before, splice(data, len(data), len(data), add))
+}
+
+// RemoveTable removes the table with that index from the array of tables with that name: its heading,
+// with the comment lines directly above it, all that stands below, sub-tables too, and one of the empty
+// lines that set it off. Every other byte of data stays.
+func RemoveTable(data []byte, array string, index int) ([]byte, error) {
+	before, own, err := tableAt(data, array, index)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(data)
+	for _, run := range slices.Backward(runs(own)) {
+		start, end := run.lead, run.tail
+		if line := lineEnd(data, end); line > end && blank(data[end:line]) {
+			end = line
+		} else if above := lineStart(data, start-1); end == len(data) && start > 0 && blank(data[above:start]) {
+			start = above
+		}
+		out = append(out[:start], out[end:]...)
+	}
+	tables := slices.Delete(before[array].([]map[string]any), index, index+1)
+	if before[array] = tables; len(tables) == 0 {
+		delete(before, array)
+	}
+	return same(before, out)
+}
+
+// SetTableString sets key to value in the table with that index of the array of tables with that name. It
+// replaces the string that is there, or adds the key behind the table's first one. Every other byte of
+// data stays.
+func SetTableString(data []byte, array string, index int, key, value string) ([]byte, error) {
+	before, own, err := tableAt(data, array, index)
+	if err != nil {
+		return nil, err
+	}
+	head, out := own[0], []byte(nil)
+	for _, p := range head.pairs {
+		if len(p.key) == 1 && p.key[0] == key {
+			start := int(p.value.Offset)
+			out = splice(data, start, start+int(p.value.Length), quote(value))
+		}
+	}
+	if out == nil {
+		after := head.heading
+		if len(head.pairs) > 0 {
+			after = head.pairs[0].end
+		}
+		out = addLine(data, after, Key(key)+" = "+quote(value))
+	}
+	table := before[array].([]map[string]any)[index]
+	if old, ok := table[key]; ok && reflect.TypeOf(old) != reflect.TypeOf("") {
+		return nil, fmt.Errorf("%s[%d].%s: is not a string", array, index, key)
+	}
+	table[key] = value
+	return same(before, out)
+}
+
+// same is edited if it holds what is wanted and nothing else.
+func same(want map[string]any, edited []byte) ([]byte, error) {
+	if _, ps := Parse("the edited file", edited); ps.Err() != nil {
+		return nil, ps.Err()
+	}
+	got, serr := decode(edited)
+	if serr != nil {
+		return nil, errors.New(serr.what)
+	}
+	if !reflect.DeepEqual(want, got) {
+		return nil, errors.New("the file cannot be edited without changing more: edit it by hand")
+	}
+	return edited, nil
+}
+
+// section is a heading with the keys below it, up to the next heading.
+type section struct {
+	path    []string // empty: the top level above all headings
+	array   bool     // [[…]]
+	pairs   []pair
+	heading int // offset behind the heading's key
+	start   int // of the heading's line
+	end     int // behind the line of the last key
+	lead    int // of the comment lines directly above the heading
+	tail    int // behind the comment lines directly below the last key
+	place   int // among the file's sections
+}
+
+type pair struct {
+	key   []string
+	value unstable.Range
+	end   int // offset behind the value
+}
+
+// arrayTables are data's values and its sections that make up the array of tables with that name.
+func arrayTables(data []byte, array string) (map[string]any, []section, error) {
+	if _, ps := Parse("the file", data); ps.Err() != nil {
+		return nil, nil, ps.Err()
+	}
+	values, serr := decode(data)
+	if serr != nil {
+		return nil, nil, errors.New(serr.what)
+	}
+	var own []section
+	tables := 0
+	for _, s := range sections(data) {
+		if len(s.path) == 0 || s.path[0] != array {
+			continue
+		}
+		own = append(own, s)
+		if len(s.path) == 1 && s.array {
+			tables++
+		}
+	}
+	found, _ := values[array].([]map[string]any)
+	if values[array] != nil && len(found) != tables || values[array] != nil && tables == 0 {
+		return nil, nil, fmt.Errorf("%s is not written as [[%s]] tables: write it so, or edit it by hand", array, Key(array))
+	}
+	return values, own, nil
+}
+
+// tableAt is arrayTables for one table: of the sections only its own, its heading's first.
+func tableAt(data []byte, array string, index int) (map[string]any, []section, error) {
+	values, all, err := arrayTables(data, array)
+	if err != nil {
+		return nil, nil, err
+	}
+	var own []section
+	at := -1
+	for _, s := range all {
+		if len(s.path) == 1 {
+			at++
+		}
+		if at == index {
+			own = append(own, s)
+		}
+	}
+	if index < 0 || len(own) == 0 {
+		return nil, nil, fmt.Errorf("there is no %s[%d]", array, index)
+	}
+	return values, own, nil
+}
+
+// runs joins sections that stand directly behind each other, with what is between them.
+func runs(own []section) []section {
+	var out []section
+	for _, s := range own {
+		if n := len(out); n > 0 && out[n-1].place+1 == s.place {
+			out[n-1].tail, out[n-1].place = s.tail, s.place
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// sections are those of a file that is known to be TOML.
+func sections(data []byte) []section {
+	all := []section{{}}
+	var p unstable.Parser
+	p.Reset(data)
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind == unstable.KeyValue {
+			s := &all[len(all)-1]
+			key, _ := keyPath(e.Key(), nil)
+			end := int(e.Raw.Offset + e.Raw.Length)
+			s.pairs = append(s.pairs, pair{key: key, value: e.Value().Raw, end: end})
+			s.end = lineEnd(data, end)
+			continue
+		}
+		path, end := keyPath(e.Key(), nil)
+		all = append(all, section{path: path, array: e.Kind == unstable.ArrayTable, heading: end,
+			start: lineStart(data, end), end: lineEnd(data, end), place: len(all)})
+	}
+	for i := range all {
+		all[i].attachComments(data, all, i)
+	}
+	return all
+}
+
+// attachComments finds the comments that belong to a section: between the last key of one and the heading
+// of the next there are only comments and empty lines. Those directly above a heading are its own.
+func (s *section) attachComments(data []byte, all []section, i int) {
+	s.lead = s.start
+	if i > 0 {
+		for above := s.lead; s.lead > all[i-1].end; s.lead = above {
+			if above = lineStart(data, s.lead-1); !comment(data[above:s.lead]) {
+				break
+			}
+		}
+		all[i-1].tail = min(all[i-1].tail, max(s.lead, all[i-1].end))
+	}
+	s.tail = s.end
+	for s.tail < len(data) {
+		next := lineEnd(data, s.tail)
+		if !comment(data[s.tail:next]) {
+			break
+		}
+		s.tail = next
+	}
+}
+
+// lineStart is the offset of the line that holds offset, lineEnd that behind it.
+func lineStart(data []byte, offset int) int {
+	return bytes.LastIndexByte(data[:max(offset, 0)], '\n') + 1
+}
+
+func lineEnd(data []byte, offset int) int {
+	if n := bytes.IndexByte(data[offset:], '\n'); n >= 0 {
+		return offset + n + 1
+	}
+	return len(data)
+}
+
+func comment(line []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("#")) }
+
+func blank(line []byte) bool { return len(line) > 0 && len(bytes.TrimSpace(line)) == 0 }

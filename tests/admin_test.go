@@ -1,0 +1,69 @@
+package tests
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAPrefixIsInEveryNameThatClientsSee(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nprefix = \"team_\"\n", filepath.Join(built.plugins, "hello")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
+	if names := s.names(); !slices.Equal(names, []string{"team_hello_greet"}) {
+		t.Errorf("the tools are %q", names)
+	}
+	if text := s.succeed("team_hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+		t.Error(text)
+	}
+	s.unknown("hello_greet")
+	s.fail("team_hello_greet", `{}`, "invalid_arguments", "bulkhead: team_hello_greet was called with")
+	s.end()
+}
+
+func TestTheAuditHasALineOfEachCall(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[audit]\nfile = %q\non_failure = \"closed\"\n[[plugins]]\npath = %q\n[[plugins]]\npath = %q\n", file,
+		filepath.Join(built.plugins, "hello"), filepath.Join(pluginFolder(t, "misbehave"), "misbehave")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
+	s.succeed("hello_greet", `{"name":"a secret name"}`)
+	s.fail("hello_greet", `{}`, "invalid_arguments")
+	s.fail("misbehave_exit", `{}`, "exit")
+	s.end()
+
+	type line struct {
+		Kind, Plugin, Version, Digest, Tool, Outcome, Code, Arguments string
+		Fuel, BytesOut                                                int64
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var got []string
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var l line
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		if strings.Contains(lines.Text(), "secret") {
+			t.Errorf("an argument is in the log: %s", lines.Text())
+		}
+		if l.Outcome == "ok" && (l.Fuel == 0 || len(l.Digest) != 64 || !strings.HasPrefix(l.Arguments, "hmac-sha256:")) {
+			t.Errorf("a line lacks something: %s", lines.Text())
+		}
+		got = append(got, strings.Join([]string{l.Kind, l.Plugin, l.Tool, l.Outcome, l.Code}, " "))
+	}
+	want := []string{"call hello hello_greet ok ", "call hello hello_greet failed invalid_arguments", "call misbehave misbehave_exit failed exit"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
