@@ -216,10 +216,12 @@ func sections(data []byte) []section {
 func (s *section) attachComments(data []byte, all []section, i int) {
 	s.lead = s.start
 	if i > 0 {
-		for above := s.lead; s.lead > all[i-1].end; s.lead = above {
-			if above = lineStart(data, s.lead-1); !comment(data[above:s.lead]) {
+		for s.lead > all[i-1].end {
+			above := lineStart(data, s.lead-1)
+			if !comment(data[above:s.lead]) {
 				break
 			}
+			s.lead = above
 		}
 		all[i-1].tail = min(all[i-1].tail, max(s.lead, all[i-1].end))
 	}
