@@ -52,6 +52,7 @@ type found struct {
 	// credentials are those that a plugin may have the host use.
 	credentials []*config.Credential
 	plugins     []candidate
+	folders     []string // of all plugins that were found, chosen or not
 }
 
 // discover finds the plugins and reads their manifests.
@@ -73,6 +74,9 @@ func discover(o Options) (found, error) {
 		all.plugins = readManifests(c.Plugins)
 	} else if all.plugins, err = searchFolders(o); err != nil {
 		return found{}, err
+	}
+	for _, p := range all.plugins {
+		all.folders = append(all.folders, p.entry.Path)
 	}
 	if all.plugins, err = chosen(all.plugins, o.Plugins); err != nil {
 		return found{}, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
@@ -14,7 +15,11 @@ import (
 // whatever it likes, and read what others keep. A grant that names one, or something in it, gives it all the
 // same.
 func ownPaths(s System, places config.Places, f found) []string {
-	own := []string{cacheDir(s), places.State, f.config}
+	// A config that is not there yet would be obeyed at the next start.
+	own := []string{cacheDir(s), places.State, f.config, s.absolute(config.FileName)}
+	if places.Project != "" {
+		own = append(own, filepath.Join(places.Project, config.FileName))
+	}
 	if a := f.audit; a != nil {
 		own = append(own, a.File, a.File+".key")
 		for n := range a.Keep {
@@ -24,9 +29,7 @@ func ownPaths(s System, places config.Places, f found) []string {
 	for _, c := range f.credentials {
 		own = append(own, c.File)
 	}
-	for _, p := range f.plugins {
-		own = append(own, p.entry.Path)
-	}
+	own = append(own, f.folders...)
 	var set []string
 	for _, path := range own {
 		if path != "" {

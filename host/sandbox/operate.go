@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -54,13 +55,13 @@ var operations = map[string]operation{
 	}, "repo"},
 	abi.OpGitListRemote: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.git.ListRemote)
-	}, "url"},
+	}, targetURL},
 	abi.OpGitFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.git.Fetch)
-	}, "url"},
+	}, targetURL},
 	abi.OpHTTPFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.fetch.Fetch)
-	}, ""},
+	}, targetURL},
 	abi.OpFSMode: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.mode)
 	}, "path"},
@@ -125,11 +126,25 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 	return result, err
 }
 
+// targetURL is the member that holds a URL, of which only the origin is recorded: the rest may be secret.
+const targetURL = "url"
+
+func originOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "" // refused, and nobody knows what is in it
+	}
+	return u.Scheme + "://" + u.Host
+}
+
 // record keeps what was done, or refused, for the audit.
 func (b *Box) record(ctx context.Context, r abi.HostRequest, target string, err error) {
 	done := Operation{Op: r.Op}
 	if text := rawjson.Member(r.Params, target); text != nil {
 		done.Target, _ = rawjson.Unquote(text)
+		if target == targetURL {
+			done.Target = originOf(done.Target)
+		}
 		done.Target = bounded(done.Target)
 	}
 	if failure := (*abi.HostError)(nil); errors.As(err, &failure) {

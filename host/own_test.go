@@ -1,0 +1,32 @@
+package host
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+)
+
+func TestTheHostsOwnFilesAreKnown(t *testing.T) {
+	system := System{Dir: "/w/here", LookupEnv: func(name string) (string, bool) {
+		value, ok := map[string]string{"HOME": "/home/me", "XDG_CACHE_HOME": "/cache"}[name]
+		return value, ok
+	}}
+	got := ownPaths(system, config.Places{Project: "/w", State: "/state/bulkhead"}, found{
+		config:      "/etc/team.toml",
+		audit:       &config.Audit{File: "/log/audit", Keep: 1},
+		credentials: []*config.Credential{{File: "/run/token"}, {Env: "TOKEN"}},
+		folders:     []string{"/opt/plugins/a"},
+	})
+	for _, want := range []string{
+		"/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/log/audit", "/log/audit.key", "/log/audit.1", "/run/token", "/opt/plugins/a",
+		"/w/here/bulkhead.toml", "/w/bulkhead.toml", // not there yet
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not among %q", want, got)
+		}
+	}
+	if slices.Contains(got, "") {
+		t.Error("an empty path is among them")
+	}
+}
