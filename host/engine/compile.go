@@ -57,7 +57,7 @@ func (m *Module) compile(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{globals: module.Globals, pool: newPool(m.spec.Concurrency)}
+	l := &loaded{globals: module.Globals, pool: newPool()}
 	if l.cache, err = m.openCache(ctx, module.Module); err != nil {
 		return nil, err
 	}
@@ -165,12 +165,8 @@ func (m *Module) takeImage(ctx context.Context, l *loaded) {
 		failure = inst.try(ctx)
 		if failure == nil && inst.untouched() {
 			l.image = inst.snapshot()
-			select {
-			case l.pool.slots <- struct{}{}:
-				l.pool.put(inst)
-				return
-			default:
-			}
+			l.pool.put(inst)
+			return
 		}
 		inst.close()
 	}

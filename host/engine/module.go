@@ -64,7 +64,7 @@ func (m *Module) Call(ctx context.Context, method string, params []byte) (Respon
 	}
 	response, failure := inst.call(limited, envelope(limited, method, params))
 	if failure != nil {
-		l.pool.discard(inst) // what state a stopped module is in nobody knows
+		inst.close() // what state a stopped module is in nobody knows
 		return response, failure
 	}
 	m.finish(l, inst)
@@ -114,7 +114,7 @@ func (m *Module) finish(l *loaded, inst *instance) {
 	case m.spec.Reused:
 		l.pool.put(inst)
 	case l.image == nil:
-		l.pool.discard(inst)
+		inst.close()
 	default:
 		l.pool.putBack(inst, func(i *instance) bool { return i.untouched() && i.restore(l.image) })
 	}

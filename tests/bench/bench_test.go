@@ -212,10 +212,15 @@ func BenchmarkCall(b *testing.B) {
 			}
 		},
 	}
-	for _, way := range []string{"one_at_a_time", "pipelined"} {
-		b.Run(way, func(b *testing.B) {
+	for _, run := range []struct{ way, isolation string }{
+		{"one_at_a_time", "pristine"}, {"one_at_a_time", "reused"}, {"pipelined", "pristine"}, {"pipelined", "reused"},
+	} {
+		way := run.way
+		b.Run(way+"/"+run.isolation, func(b *testing.B) {
+			config := filepath.Join(b.TempDir(), "bulkhead.toml")
+			write(b, config, fmt.Sprintf("[[plugins]]\npath = %q\nisolation = %q\n", filepath.Join(s.echo, "echo"), run.isolation))
 			servers := [2]*server{
-				start(b, s.dir, s.host, "serve", "--plugins", s.echo, "--project", s.dir),
+				start(b, s.dir, s.host, "serve", "--config", config, "--project", s.dir),
 				start(b, s.dir, s.native),
 			}
 			for _, p := range servers {
