@@ -74,7 +74,7 @@ func call(c *cobra.Command, h *host.Host, args, pairs []string, asJSON bool) err
 		return &host.UsageError{Err: err}
 	}
 	answer, err := h.Call(c.Context(), name, arguments, func(method string, params json.RawMessage) {
-		fmt.Fprintf(os.Stderr, "%s\n", notice(method, params))
+		fmt.Fprintf(os.Stderr, "%s\n", visible(notice(method, params)))
 	})
 	if err != nil {
 		return fmt.Errorf("call %s: %w", name, err)
@@ -113,7 +113,7 @@ func printAnswer(w io.Writer, a host.Answer) error {
 // printTexts prints the texts of a result, and says what else is in it.
 func printTexts(w io.Writer, a host.Answer) error {
 	if a.Error != nil {
-		fmt.Fprintf(os.Stderr, "bulkhead: the tool answered with error %d: %s\n", a.Error.Code, a.Error.Message)
+		fmt.Fprintf(os.Stderr, "bulkhead: the tool answered with error %d: %s\n", a.Error.Code, visible(a.Error.Message))
 		return nil
 	}
 	var r struct {
@@ -134,18 +134,42 @@ func printTexts(w io.Writer, a host.Answer) error {
 	if a.IsError {
 		w = os.Stderr
 	}
+	text := func(s string) string { return s }
+	if terminal(w) {
+		text = visible
+	}
 	out := bufio.NewWriter(w)
 	for _, item := range r.Content {
 		switch {
 		case item.Type == "text":
-			fmt.Fprintln(out, item.Text)
+			fmt.Fprintln(out, text(item.Text))
 		case item.Resource.Text != nil:
-			fmt.Fprintln(out, *item.Resource.Text)
+			fmt.Fprintln(out, text(*item.Resource.Text))
 		default:
 			fmt.Fprintf(out, "[%s %s: see it with --json]\n", item.Type, firstOf(item.MIMEType, item.URI, item.Resource.URI))
 		}
 	}
 	return out.Flush()
+}
+
+// terminal tells whether a person may be looking at w.
+func terminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// visible takes out of a module's text what would move a terminal's cursor, colour it or worse.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) {
+			return r
+		}
+		return '·'
+	}, text)
 }
 
 func firstOf(texts ...string) string {

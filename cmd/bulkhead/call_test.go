@@ -90,3 +90,9 @@ func TestANotificationReads(t *testing.T) {
 		})
 	}
 }
+
+func TestATextForATerminalDoesNothingToIt(t *testing.T) {
+	if got, want := visible("a\tb\n\x1b[31mred\x07 ü \u009bA\x7f"), "a\tb\n·[31mred· ü ·A·"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
