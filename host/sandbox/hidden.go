@@ -49,6 +49,9 @@ func (h *hidden) hides(p string, below bool) bool {
 			return true
 		}
 	}
+	if len(h.patterns) == 0 {
+		return false // this is asked for each component of each path
+	}
 	name := fold(strings.Trim(strings.TrimPrefix(p, mount), "/"))
 	return slices.ContainsFunc(h.patterns, func(pattern string) bool {
 		return matchesPrefix(pattern, name) || below && matchesBelow(pattern, name)
