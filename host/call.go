@@ -36,13 +36,10 @@ func (b backend) Tool(name string) (gateway.Call, bool) {
 	return &call{offer: o, ticket: o.plugin.queue.enter(o.tool.Write)}, true
 }
 
-// Refusal implements gateway.Backend.
+// Refusal implements gateway.Backend. A tool that is withheld is unknown to clients, which is all they hear.
 func (b backend) Refusal(name string) string {
 	for _, p := range b.host.plugins {
-		if p.manifest == nil {
-			continue
-		}
-		if _, ok := p.manifest.Tool(name); ok && p.problem != "" {
+		if p.problem != "" && p.has(name) {
 			return fmt.Sprintf("plugin %q is left out: %s", p.name, p.problem)
 		}
 	}
@@ -59,41 +56,35 @@ type call struct {
 func (c *call) Run(ctx context.Context, params json.RawMessage, n gateway.Notifier) (json.RawMessage, error) {
 	defer c.ticket.leave()
 	if c.plugin.host.audit == nil {
-		return c.run(ctx, params, n, &trace{})
+		result, _, err := c.run(ctx, params, n, nil)
+		return result, err
 	}
 	return c.recorded(ctx, params, n)
 }
 
-// trace is what a call left for the audit.
-type trace struct {
-	fuel       int64
-	operations []sandbox.Operation
-	more       int // operations that are not in the list
-}
-
-func (c *call) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, t *trace) (json.RawMessage, error) {
+// run does the call, and says how much fuel it took. record is told of its operations; it may be nil.
+func (c *call) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, record func(sandbox.Operation)) (result json.RawMessage, fuel int64, err error) {
 	if c.plugin.manifest.Validate == manifest.ValidateHost {
 		if err := c.tool.check(rawjson.Member(params, "arguments")); err != nil {
-			return nil, c.Failure(failureArguments, err.Error())
+			return nil, 0, c.Failure(failureArguments, err.Error())
 		}
 	}
 	if err := c.ticket.wait(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	module, err := c.plugin.loaded()
 	if err != nil {
 		c.plugin.log.Error("the sandbox cannot be set up", "error", err)
-		return nil, c.Failure(failureSandbox, "cannot run: "+err.Error())
+		return nil, 0, c.Failure(failureSandbox, "cannot run: "+err.Error())
 	}
-	ctx, scope := sandbox.Begin(ctx, n)
+	ctx, scope := sandbox.Begin(ctx, n, record)
 	defer scope.End()
 	response, err := module.Call(ctx, abi.MethodToolsCall, c.tool.own(params))
-	t.fuel = response.Fuel
-	t.operations, t.more = scope.Operations()
 	if err != nil {
-		return nil, c.failed(err)
+		return nil, response.Fuel, c.failed(err)
 	}
-	return c.result(response)
+	result, err = c.result(response)
+	return result, response.Fuel, err
 }
 
 // failed words a failure of the engine's.

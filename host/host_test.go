@@ -115,6 +115,7 @@ func TestOfferedAre(t *testing.T) {
 			why: map[string]string{"a_reads": "there is no module at ", "a_writes": "`bulkhead plugin build`"}},
 		"not what needs a project where none is": {there: []files{needs, b}, change: func(o *Options) { o.System.Dir = "/" }, want: []string{"b_reads"},
 			why: map[string]string{"a_reads": "plugin a is left out: it needs ${project}: the working directory, /, is no project: pass --project DIR"}},
+		"names with the prefix of their plugin":   {there: []files{a, grants("prefix = 'team_'")}, want: []string{"team_a_reads", "team_a_writes"}},
 		"what needs a project where one is named": {there: []files{needs, b}, change: func(o *Options) { o.Project, o.System.Dir = o.System.Dir, "/" }, want: []string{"a_reads", "a_writes", "b_reads"}},
 		"not what another plugin has to be with": {there: []files{handmade("a", answering(done), reads("a_reads")+reads("a_part")+"alone = false\n")}, want: []string{"a_reads"},
 			why: map[string]string{"a_part": "served alone"}},
@@ -150,6 +151,17 @@ func TestOfferedAre(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestARefusalKnowsToolsByTheNamesThatClientsSee(t *testing.T) {
+	w := newWorld(t, handmade("a", nil, reads("a_reads")), files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nprefix = 'team_'\n"})
+	b := backend{w.open(t, w.options())}
+	if got := b.Refusal("team_a_reads"); !strings.Contains(got, `plugin "a" is left out: there is no module at `) {
+		t.Errorf("got %q", got)
+	}
+	if got := b.Refusal("a_reads"); got != "" {
+		t.Errorf("a name that no client was told: %q", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
@@ -81,14 +82,26 @@ func (h *Host) Tool(name string) (ToolInfo, bool) {
 func (h *Host) Refusal(name string) string {
 	for _, p := range h.plugins {
 		for _, t := range p.info().Tools {
-			if t.Name != name || t.Offered {
-				continue
-			}
-			if p.problem != "" {
+			switch {
+			case t.Name != name || t.Offered:
+			case p.problem != "":
 				return "plugin " + p.name + " is left out: " + p.problem
+			default:
+				return t.Why
 			}
-			return t.Why
 		}
 	}
 	return ""
+}
+
+// has tells whether the plugin's manifest has a tool that clients would know by a name.
+func (p *plugin) has(name string) bool {
+	if p.manifest == nil {
+		return false
+	}
+	own, ok := strings.CutPrefix(name, p.grant.Prefix)
+	if ok {
+		_, ok = p.manifest.Tool(own)
+	}
+	return ok
 }

@@ -40,23 +40,21 @@ func (c *call) recorded(ctx context.Context, params json.RawMessage, n gateway.N
 	if err := log.Ready(); err != nil {
 		return nil, c.Failure(failureAudit, "cannot run: no record of it could be kept: "+err.Error())
 	}
-	began, t := time.Now(), &trace{}
-	result, err := c.run(ctx, params, n, t)
 	r := audit.Record{
-		Time: began, Kind: audit.KindCall, ID: log.NewID(),
+		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
 		Plugin: c.plugin.name, Version: c.plugin.manifest.Version, Digest: c.plugin.manifest.Module.SHA256,
-		Method: abi.MethodToolsCall, Tool: c.tool.offered, Duration: time.Since(began), Fuel: uint64(t.fuel),
-		BytesIn: int64(len(params)), BytesOut: int64(len(result)), Arguments: rawjson.Member(params, "arguments"), LeftOut: int64(t.more),
+		Method: abi.MethodToolsCall, Tool: c.tool.offered, BytesIn: int64(len(params)), Arguments: rawjson.Member(params, "arguments"),
 	}
-	r.Outcome, r.Code = outcome(result, err)
+	var trail audit.Trail
 	var refused []audit.Operation
-	for _, o := range t.operations {
-		done := operationRecord(o)
-		r.Operations = append(r.Operations, done)
-		if done.Outcome == audit.Denied {
+	result, fuel, err := c.run(ctx, params, n, func(o sandbox.Operation) {
+		if done := operationRecord(o); trail.Add(done) && done.Outcome == audit.Denied {
 			refused = append(refused, done)
 		}
-	}
+	})
+	r.Duration, r.Fuel, r.BytesOut = time.Since(r.Time), uint64(fuel), int64(len(result))
+	r.Outcome, r.Code = outcome(result, err)
+	r.Operations, r.LeftOut = trail.Operations()
 	lost := log.Write(r)
 	for _, o := range refused {
 		lost = errors.Join(lost, log.Write(audit.Record{

@@ -12,15 +12,14 @@ type Notifier interface {
 	Notify(method string, params json.RawMessage) error
 }
 
-// Call is what the operations of one call share: whom to notify, the locks they hold, and what was done.
-// Begin makes one; End releases what it holds.
+// Call is what the operations of one call share: whom to notify, who keeps a record, and the locks they
+// hold. Begin makes one; End releases what it holds.
 type Call struct {
-	notifier Notifier // nil: notifications are dropped
+	notifier Notifier        // nil: notifications are dropped
+	record   func(Operation) // nil: no record is kept
 
-	mu         sync.Mutex
-	locks      map[string]*fileLock
-	operations []Operation
-	dropped    int
+	mu    sync.Mutex
+	locks map[string]*fileLock
 }
 
 // Operation is something that a call had the host do, for the audit.
@@ -30,14 +29,12 @@ type Operation struct {
 	Code   string // of the abi.HostError it failed with; empty: it was done
 }
 
-// maxOperations bounds how many operations of a call are kept; more are only counted.
-const maxOperations = 64
-
 type callKey struct{}
 
-// Begin starts a call. The context is for the call's operations.
-func Begin(ctx context.Context, n Notifier) (context.Context, *Call) {
-	c := &Call{notifier: n}
+// Begin starts a call. The context is for the call's operations; record is told of each of them, but for
+// notifications, and may be nil.
+func Begin(ctx context.Context, n Notifier, record func(Operation)) (context.Context, *Call) {
+	c := &Call{notifier: n, record: record}
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
@@ -49,23 +46,6 @@ func (c *Call) End() {
 		l.release()
 	}
 	c.locks = nil
-}
-
-// Operations are those that the call had done, and how many more there were than are kept.
-func (c *Call) Operations() (kept []Operation, more int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.operations, c.dropped
-}
-
-func (c *Call) record(o Operation) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.operations) >= maxOperations {
-		c.dropped++
-		return
-	}
-	c.operations = append(c.operations, o)
 }
 
 // callOf is the call that an operation belongs to; one of its own where the engine was called without.

@@ -18,13 +18,13 @@ func TestALockIsHeldUntilTheCallEnds(t *testing.T) {
 	// Two boxes, as two hosts of one user have.
 	one := w.new(t, Config{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
 	two := w.new(t, Config{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
-	first, held := Begin(t.Context(), nil)
+	first, held := Begin(t.Context(), nil, nil)
 	for range 2 { // a call that has the lock goes on
 		if _, err := one.lock(first, abi.Lock{Name: "confirm"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	second, waiting := Begin(t.Context(), nil)
+	second, waiting := Begin(t.Context(), nil, nil)
 	defer waiting.End()
 	short, cancel := context.WithTimeout(second, 20*time.Millisecond)
 	defer cancel()
@@ -48,7 +48,7 @@ func TestALockIsHeldUntilTheCallEnds(t *testing.T) {
 func TestLocksOfTwoPluginsAreTwo(t *testing.T) {
 	w := newWorld(t)
 	for _, plugin := range []string{"p", "q"} {
-		ctx, call := Begin(t.Context(), nil)
+		ctx, call := Begin(t.Context(), nil, nil)
 		defer call.End()
 		short, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
@@ -62,7 +62,7 @@ func TestLocksOfTwoPluginsAreTwo(t *testing.T) {
 func TestLocksAreBounded(t *testing.T) {
 	w := newWorld(t)
 	box := w.new(t, Config{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
-	ctx, call := Begin(t.Context(), nil)
+	ctx, call := Begin(t.Context(), nil, nil)
 	defer call.End()
 	for name, says := range map[string]string{"": "1 to 256 bytes", strings.Repeat("x", 257): "1 to 256 bytes"} {
 		if _, err := box.lock(ctx, abi.Lock{Name: name}); err == nil || !strings.Contains(err.Error(), says) {

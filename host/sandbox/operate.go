@@ -120,8 +120,8 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host has no operation %q", bounded(r.Op))}
 	}
 	result, err := o.do(b, ctx, r.Params)
-	if o.target != "" {
-		b.record(ctx, r, o.target, err)
+	if record := callOf(ctx).record; record != nil && o.target != "" {
+		record(done(r, o.target, err))
 	}
 	return result, err
 }
@@ -137,8 +137,8 @@ func originOf(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// record keeps what was done, or refused, for the audit.
-func (b *Box) record(ctx context.Context, r abi.HostRequest, target string, err error) {
+// done says of an operation what an audit keeps.
+func done(r abi.HostRequest, target string, err error) Operation {
 	done := Operation{Op: r.Op}
 	if text := rawjson.Member(r.Params, target); text != nil {
 		done.Target, _ = rawjson.Unquote(text)
@@ -152,5 +152,5 @@ func (b *Box) record(ctx context.Context, r abi.HostRequest, target string, err 
 	} else if err != nil {
 		done.Code = abi.HostFailed
 	}
-	callOf(ctx).record(done)
+	return done
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,7 +190,39 @@ func FuzzOperate(f *testing.F) {
 
 // begin is the context of a call with a notifier.
 func begin(t *testing.T, n Notifier) context.Context {
-	ctx, call := Begin(t.Context(), n)
+	ctx, call := Begin(t.Context(), n, nil)
 	t.Cleanup(call.End)
 	return ctx
+}
+
+func TestARecordIsKeptOfEachOperationThatMatters(t *testing.T) {
+	w := newWorld(t)
+	repository(t, w.path("$W/work"))
+	grant := w.grant("rw $W/work")
+	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "r"}}
+	box := w.new(t, Config{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}})
+	defer box.Close()
+	var got []Operation
+	ctx, call := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
+	defer call.End()
+	for _, request := range []string{
+		`{"op":"git/current_branch","params":{"repo":"$W/work"}}`,
+		`{"op":"git/current_branch","params":{"repo":"$W/other"}}`,
+		`{"op":"fs/mode","params":{"path":"$W/work/none"}}`,
+		`{"op":"http/fetch","params":{"url":"https://me:secret@example.com/secret?key=secret"}}`,
+		`{"op":"lock","params":{"name":"n"}}`,
+		`{"op":"notify","params":{"method":"notifications/progress","params":{}}}`,
+	} {
+		box.Operate(ctx, []byte(w.path(request)))
+	}
+	want := []Operation{
+		{Op: abi.OpGitCurrentBranch, Target: w.path("$W/work")},
+		{Op: abi.OpGitCurrentBranch, Target: w.path("$W/other"), Code: abi.HostDenied},
+		{Op: abi.OpFSMode, Target: w.path("$W/work/none"), Code: abi.HostFailed},
+		{Op: abi.OpHTTPFetch, Target: "https://example.com", Code: abi.HostInvalid},
+		{Op: abi.OpLock, Target: "n"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
 }
