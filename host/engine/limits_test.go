@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -176,7 +177,7 @@ func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
 		"a flipped byte": func() error {
 			data, err := os.ReadFile(code)
 			data[len(data)-1] ^= 1
-			return joined(err, os.WriteFile(code, data, 0o600))
+			return errors.Join(err, os.WriteFile(code, data, 0o600))
 		},
 		"a truncated file": func() error { return os.Truncate(code, 10) },
 		"no file":          func() error { return os.Remove(code) },
@@ -201,19 +202,10 @@ func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
 	}
 }
 
-func joined(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func TestWithoutRoomForTheCacheTheModuleRunsAllTheSame(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	e := newEngine(t, cache)
-	if err := joined(os.Remove(cache), os.WriteFile(cache, nil, 0o600)); err != nil {
+	if err := errors.Join(os.Remove(cache), os.WriteFile(cache, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	m := newModule(t, e, Spec{})

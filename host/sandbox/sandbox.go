@@ -146,7 +146,7 @@ func (b *Box) environment(state string) map[string]string {
 func (b *Box) workingDirectory() string {
 	for _, dir := range []string{b.config.Places.Cwd, b.config.Places.Project} {
 		for _, m := range b.mounts {
-			if dir != "" && (dir == m.Path || m.Path == "/" || strings.HasPrefix(dir, m.Path+"/")) {
+			if dir != "" && inside(m.Path, dir) {
 				return dir
 			}
 		}
