@@ -148,16 +148,14 @@ func (p *plugin) loaded() (*engine.Module, error) {
 	return p.module, nil
 }
 
-// warm compiles the module ahead of the first call.
+// warm compiles the module ahead of the first call, into the cache: neither the module nor what it may touch
+// is needed for that.
 func (p *plugin) warm(ctx context.Context) {
 	if p.problem != "" || len(p.tools) == 0 {
 		return
 	}
-	m, err := p.loaded()
-	if err == nil {
-		err = m.Warm(ctx)
-	}
-	if err != nil && ctx.Err() == nil {
+	m := p.host.engine.Module(engine.Spec{Name: p.name, File: p.manifest.ModuleFile(), SHA256: p.manifest.Module.SHA256, Log: p.log})
+	if err := m.Warm(ctx); err != nil && ctx.Err() == nil {
 		p.log.Warn("the module is not ready", "error", err)
 	}
 }

@@ -35,15 +35,40 @@ const (
 	cacheAge = 30 * 24 * time.Hour
 )
 
-// folder is where a module's code is kept, "" where nothing is kept.
-func (e *Engine) folder(module []byte) string {
+// folder is where a module's code is kept, "" where nothing is kept. Its name begins with what is known of
+// the module before it is rewritten, so that whether there is code can be seen without.
+func (e *Engine) folder(m *source) string {
 	if e.config.CacheDir == "" {
 		return ""
 	}
+	return e.prefix(m) + codeKey(m.module)
+}
+
+func (e *Engine) prefix(m *source) string {
+	return filepath.Join(e.config.CacheDir, "code-"+codeKey(m.binary)+"-")
+}
+
+// codeKey is a digest of a module and of who compiles it.
+func codeKey(module []byte) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s %s\n", wazeroVersion(), goruntime.GOOS, goruntime.GOARCH)
 	sum.Write(module)
-	return filepath.Join(e.config.CacheDir, "code-"+hex.EncodeToString(sum.Sum(nil)))
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// kept tells whether there is code of a module, sound or not, and that it is in use.
+func (e *Engine) kept(m *source) bool {
+	found, err := filepath.Glob(e.prefix(m) + "*")
+	for _, dir := range found {
+		touch(dir)
+	}
+	return err == nil && len(found) > 0
+}
+
+// touch says that a folder is in use.
+func touch(dir string) {
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(dir, sumsFile), now, now)
 }
 
 var wazeroVersion = sync.OnceValue(func() string {
@@ -58,17 +83,18 @@ var wazeroVersion = sync.OnceValue(func() string {
 })
 
 // cached sees to it that the cache has the module's code and that it is sound.
-func (e *Engine) cached(ctx context.Context, m *Module, module []byte, workers int) error {
-	dir := e.folder(module)
+func (e *Engine) cached(ctx context.Context, m *Module, from *source, workers int) error {
+	dir := e.folder(from)
 	if dir == "" {
 		return nil
 	}
-	m.filling.Lock() // a call and Warm need the same
-	defer m.filling.Unlock()
+	held, _ := e.filling.LoadOrStore(dir, new(sync.Mutex)) // a call and Warm need the same
+	filling := held.(*sync.Mutex)
+	filling.Lock()
+	defer filling.Unlock()
 	err := verify(dir)
 	if err == nil {
-		now := time.Now()
-		_ = os.Chtimes(filepath.Join(dir, sumsFile), now, now) // says that it is in use
+		touch(dir)
 		return nil
 	}
 	if _, serr := os.Lstat(dir); serr == nil {
@@ -78,7 +104,7 @@ func (e *Engine) cached(ctx context.Context, m *Module, module []byte, workers i
 		}
 	}
 	e.prune()
-	return e.fill(ctx, m, module, dir, workers)
+	return e.fill(ctx, m, from.module, dir, workers)
 }
 
 // fill compiles the module into a new folder and puts that in place.

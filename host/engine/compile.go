@@ -44,27 +44,37 @@ func (m *Module) Warm(ctx context.Context) error {
 	if m.engine.config.CacheDir == "" || m.Loaded() {
 		return nil
 	}
-	module, err := m.rewritten()
-	if err != nil {
+	from, err := m.read()
+	if err != nil || m.engine.kept(from) {
 		return err
 	}
-	return m.engine.cached(ctx, m, module.Module, 1) // calls of other plugins go on meanwhile
+	if _, err := m.rewrite(from); err != nil {
+		return err
+	}
+	return m.engine.cached(ctx, m, from, 1) // calls of other plugins go on meanwhile
 }
+
+// source is a module's file, and what it was rewritten to.
+type source struct{ binary, module []byte }
 
 // compile loads the module.
 func (m *Module) compile(ctx context.Context) (*loaded, error) {
-	module, err := m.rewritten()
+	from, err := m.read()
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{globals: module.Globals, pool: newPool()}
-	if l.cache, err = m.openCache(ctx, module.Module); err != nil {
+	result, err := m.rewrite(from)
+	if err != nil {
 		return nil, err
 	}
-	if err := m.instantiable(ctx, l, module.Module); err != nil {
+	l := &loaded{globals: result.Globals, pool: newPool()}
+	if l.cache, err = m.openCache(ctx, from); err != nil {
+		return nil, err
+	}
+	if err := m.instantiable(ctx, l, from.module); err != nil {
 		return nil, errors.Join(err, l.cache.Close(ctx))
 	}
-	if !m.spec.Reused && module.Restorable() {
+	if !m.spec.Reused && result.Restorable() {
 		m.takeImage(ctx, l)
 	}
 	return l, nil
@@ -72,12 +82,12 @@ func (m *Module) compile(ctx context.Context) (*loaded, error) {
 
 // openCache gives the cache that has the module's code. Without a place for it on disk the module is
 // compiled in memory.
-func (m *Module) openCache(ctx context.Context, module []byte) (wazero.CompilationCache, error) {
-	err := m.engine.cached(ctx, m, module, goruntime.GOMAXPROCS(0))
+func (m *Module) openCache(ctx context.Context, from *source) (wazero.CompilationCache, error) {
+	err := m.engine.cached(ctx, m, from, goruntime.GOMAXPROCS(0))
 	if failure := (*Error)(nil); errors.As(err, &failure) && failure.Code != CodeInternal {
 		return nil, err
 	}
-	if dir := m.engine.folder(module); err == nil && dir != "" {
+	if dir := m.engine.folder(from); err == nil && dir != "" {
 		cache, oerr := wazero.NewCompilationCacheWithDir(dir)
 		if oerr == nil {
 			return cache, nil
@@ -90,23 +100,20 @@ func (m *Module) openCache(ctx context.Context, module []byte) (wazero.Compilati
 	return wazero.NewCompilationCache(), nil
 }
 
-// rewritten reads the module and adds metering to it.
-func (m *Module) rewritten() (meter.Result, error) {
-	binary, err := m.read()
+// rewrite adds metering to the module.
+func (m *Module) rewrite(from *source) (meter.Result, error) {
+	result, err := meter.Rewrite(from.binary, meter.Config{MaxModule: maxModule})
 	if err != nil {
-		return meter.Result{}, err
-	}
-	result, err := meter.Rewrite(binary, meter.Config{MaxModule: maxModule})
-	if err != nil {
-		return meter.Result{}, m.fail(CodeInvalidModule, err, "cannot run %s: %s", m.spec.File, bounded(err.Error(), 500))
+		return result, m.fail(CodeInvalidModule, err, "cannot run %s: %s", m.spec.File, bounded(err.Error(), 500))
 	}
 	if result.ImportsState {
-		return meter.Result{}, m.fail(CodeInvalidModule, nil, "cannot run %s: it imports a memory, a table or a mutable global, and must own what it changes", m.spec.File)
+		return result, m.fail(CodeInvalidModule, nil, "cannot run %s: it imports a memory, a table or a mutable global, and must own what it changes", m.spec.File)
 	}
+	from.module = result.Module
 	return result, nil
 }
 
-func (m *Module) read() ([]byte, error) {
+func (m *Module) read() (*source, error) {
 	file, err := os.Open(m.spec.File)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +132,7 @@ func (m *Module) read() ([]byte, error) {
 	if sum := sha256.Sum256(binary); m.spec.SHA256 != "" && hex.EncodeToString(sum[:]) != m.spec.SHA256 {
 		return nil, m.fail(CodeDigest, nil, "cannot run: %s has the SHA-256 %x, and its manifest was built for %s: build the plugin again, or find out who changed the file", m.spec.File, sum, m.spec.SHA256)
 	}
-	return binary, nil
+	return &source{binary: binary}, nil
 }
 
 // instantiable compiles the module and gives it what it imports. Memory is not the runtime's to bound, but

@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -44,8 +45,9 @@ const (
 
 // Engine compiles and runs modules. It is safe for concurrent use.
 type Engine struct {
-	config Config
-	log    hclog.Logger
+	config  Config
+	log     hclog.Logger
+	filling sync.Map // of *sync.Mutex, by the cache's folder that is being filled
 }
 
 // New returns an engine. It touches nothing but the cache's folder.

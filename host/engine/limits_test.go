@@ -233,3 +233,30 @@ func TestACallThatIsCancelledWhileItsModuleLoadsLosesNothing(t *testing.T) {
 		t.Error("the module was loaded twice")
 	}
 }
+
+func TestWarmingAgainLeavesTheModuleAsItIs(t *testing.T) {
+	cache := t.TempDir()
+	e := newEngine(t, cache)
+	if err := newModule(t, e, Spec{}).Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	code, err := filepath.Glob(filepath.Join(cache, "code-*", sumsFile))
+	if err != nil || len(code) != 1 {
+		t.Fatalf("the cache holds %v, %v", code, err)
+	}
+	long := time.Now().Add(-cacheAge / 2)
+	if err := os.Chtimes(code[0], long, long); err != nil {
+		t.Fatal(err)
+	}
+	again := testing.AllocsPerRun(1, func() {
+		if err := newModule(t, e, Spec{}).Warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if again > 150 {
+		t.Errorf("it took %v allocations: is the module rewritten, or its code read?", again)
+	}
+	if info, err := os.Stat(code[0]); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Error("the code does not count as used")
+	}
+}

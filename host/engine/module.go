@@ -19,7 +19,6 @@ type Module struct {
 	loaded  *loaded
 	loading *loading // nil: nobody loads it
 	closed  bool
-	filling sync.Mutex // held while the cache on disk is filled
 
 	count  sync.Mutex // guards what follows
 	active int        // calls that need the module loaded
