@@ -8,7 +8,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
@@ -37,7 +36,7 @@ func findPlaces(o Options) (config.Places, error) {
 	if err != nil {
 		return p, usage("%s: %w", by, err)
 	}
-	if broad(dir, p.Home) {
+	if p.Broad(dir) {
 		return p, usage("%s: %s is no project: everything in it would be granted; name a folder in it, or grant it to a plugin in %s", by, dir, config.FileName)
 	}
 	p.Project = dir
@@ -47,18 +46,13 @@ func findPlaces(o Options) (config.Places, error) {
 // nearestProject is the repository around the working directory, else the working directory. Desktop
 // clients start their servers in the root or the home folder: neither is ever a project.
 func nearestProject(p config.Places) (dir, whyNone string) {
-	if top, ok := git.TopLevel(p.Cwd); ok && !broad(top, p.Home) {
+	if top, ok := git.TopLevel(p.Cwd); ok && !p.Broad(top) {
 		return top, ""
 	}
-	if !broad(p.Cwd, p.Home) {
+	if !p.Broad(p.Cwd) {
 		return p.Cwd, ""
 	}
 	return "", fmt.Sprintf("the working directory, %s, is no project: pass --project DIR or set %s", p.Cwd, envProject)
-}
-
-// broad tells whether dir is the root, the home folder or one that holds it.
-func broad(dir, home string) bool {
-	return dir == "/" || home != "" && (dir == home || strings.HasPrefix(home, dir+"/"))
 }
 
 // folder resolves the links in the path of a folder that must be there.

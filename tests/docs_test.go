@@ -11,8 +11,10 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -112,6 +114,38 @@ func eachLineIsJSON(text string) bool {
 		}
 	}
 	return true
+}
+
+// TestExamplesOfTheReferencesAreWhatTheHostReads: each manifest and each config that its page shows is one.
+func TestExamplesOfTheReferencesAreWhatTheHostReads(t *testing.T) {
+	readers := map[string]func(text string) error{
+		"docs/manifest.md": func(text string) error {
+			m, problems := manifest.Parse("plugin.toml", []byte(text))
+			if err := problems.Err(); err != nil {
+				return err
+			}
+			return m.Check().Err()
+		},
+		"docs/config.md": func(text string) error {
+			_, problems := config.Parse("bulkhead.toml", []byte(text))
+			return problems.Err()
+		},
+	}
+	for page, reads := range readers {
+		examples := 0
+		for _, b := range blocks(read(t, filepath.Join("..", page))) {
+			if b.language != "toml" {
+				continue
+			}
+			examples++
+			if err := reads(b.text); err != nil {
+				t.Errorf("%s, example %d: %v", page, examples, err)
+			}
+		}
+		if examples == 0 {
+			t.Errorf("%s has no example", page)
+		}
+	}
 }
 
 func TestTheGuideShowsTheExampleAsItIs(t *testing.T) {

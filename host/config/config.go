@@ -118,6 +118,12 @@ type Places struct {
 	State     string // the folder that holds each plugin's own state folder
 }
 
+// Broad tells whether dir is the root, the home folder or one that holds it: with it everything would be
+// granted.
+func (p Places) Broad(dir string) bool {
+	return dir == "/" || p.Home != "" && within(p.Home, dir)
+}
+
 // Grant is what a plugin may do.
 type Grant struct {
 	Tools     []manifest.Tool // granted, in the manifest's order, by the plugin's own names

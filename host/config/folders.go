@@ -52,7 +52,7 @@ func (c *decision) configuredFolders() {
 		case missing != "":
 			c.faultAt(f.Line, key+".path", fmt.Sprintf("%s has no value here", tomlfile.Quote(f.Path)), "write an absolute path")
 			continue
-		case c.broad(dir):
+		case c.places.Broad(dir):
 			c.add(tomlfile.Problem{File: c.p.File, Line: f.Line, Key: c.p.Key + "." + key + ".path", Warning: true,
 				What: fmt.Sprintf("grants %s, with everything in it", dir), Remedy: "name the folders that the plugin needs"})
 		}
@@ -76,7 +76,7 @@ func (c *decision) askedFolders() {
 			why = "which has no value here"
 		case c.ownState(dir):
 			continue // always granted, and always writable
-		case c.broad(dir):
+		case c.places.Broad(dir):
 			why = "which only a config file that names it can grant"
 		case !c.configured() && !within(dir, c.places.Project):
 			why = "which only a config file can grant"
@@ -144,11 +144,6 @@ func (c *decision) stateDir() string {
 }
 
 func (c *decision) ownState(dir string) bool { return within(dir, c.stateDir()) }
-
-// broad tells whether dir is the root, the home folder or one that holds it.
-func (c *decision) broad(dir string) bool {
-	return dir == "/" || c.places.Home != "" && within(c.places.Home, dir)
-}
 
 func (c *decision) leaveOut(why string) {
 	if c.grant.LeftOut == "" {

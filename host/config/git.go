@@ -46,7 +46,7 @@ func (c *decision) configuredRepositories() {
 		case g.Access == manifest.ReadWrite && asked.Access == manifest.Read:
 			fault("access", fmt.Sprintf("%s asks for no more than access = \"r\"", c.m.Name), `write access = "r"`)
 			continue
-		case c.broad(dir):
+		case c.places.Broad(dir):
 			c.add(tomlfile.Problem{File: c.p.File, Line: g.Line, Key: fmt.Sprintf("%s.git[%d].repo", c.p.Key, i), Warning: true,
 				What: fmt.Sprintf("grants every repository in %s", dir), Remedy: "name the repositories that the plugin needs"})
 		}

@@ -23,7 +23,7 @@ import (
 // binaries are built once: the host, the native server, and the folder of the echo plugin.
 type binaries struct{ host, native, echo, dir string }
 
-func build1(b *testing.B) binaries {
+func buildAll(b *testing.B) binaries {
 	b.Helper()
 	dir := b.TempDir()
 	s := binaries{host: filepath.Join(dir, "bulkhead"), native: filepath.Join(dir, "native"), dir: dir}
@@ -135,7 +135,7 @@ func ratio(b *testing.B, host, native []time.Duration, each int) {
 
 // BenchmarkStart measures from the start of the process to the first answer of tools/list.
 func BenchmarkStart(b *testing.B) {
-	s := build1(b)
+	s := buildAll(b)
 	for _, plugins := range []int{1, 10, 50} {
 		b.Run(fmt.Sprintf("%dplugins", plugins), func(b *testing.B) {
 			dir := b.TempDir()
@@ -186,7 +186,7 @@ const batch = 200
 // BenchmarkCall measures calls of a tool that answers with what it was given: one after the other, and
 // with all of a batch on their way at once.
 func BenchmarkCall(b *testing.B) {
-	s := build1(b)
+	s := buildAll(b)
 	var calls []string
 	for id := range batch {
 		calls = append(calls, echo(id))
