@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/store"
+)
+
+// CreatePrompt adds a prompt.
+func (c *Catalog) CreatePrompt(name, content, description string) error {
+	draft, err := item.NewPrompt(name, content, description)
+	if err != nil {
+		return err
+	}
+	return c.create(draft)
+}
+
+// CreateResource adds a resource. Its MIME type says whether content is text or base64.
+func (c *Catalog) CreateResource(name, uri, content, mimeType, description string) error {
+	draft, err := item.NewResource(name, uri, mimeType, description, func(mimeType string) (item.Content, error) {
+		return resourceContent(mimeType, content)
+	})
+	if err != nil {
+		return err
+	}
+	return c.create(draft)
+}
+
+func resourceContent(mimeType, content string) (item.Content, error) {
+	if content == "" {
+		return item.Content{}, item.EmptyContent(item.Resource)
+	}
+	return item.ResourceContent(mimeType, content)
+}
+
+func (c *Catalog) create(d item.Draft) error {
+	doing := "create " + d.Kind.Word()
+	if err := c.begin(doing); err != nil {
+		return err
+	}
+	return c.conflict(doing, d.Item, c.files.Create(d))
+}
+
+// begin takes the lock: what is read behind it is what a change is made to.
+func (c *Catalog) begin(doing string) error {
+	if err := c.lock(c.files.LockName()); err != nil {
+		return failure(doing, fmt.Errorf("the store cannot be locked: %w", err))
+	}
+	return c.there(doing)
+}
+
+// conflict words why an item was not put in; nil if it was.
+func (c *Catalog) conflict(doing string, it item.Item, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNameTaken):
+		return item.Refuse("%s '%s' already exists in project '%s'", it.Kind, item.Show(it.Name), c.Project())
+	case errors.Is(err, store.ErrURITaken):
+		return item.Refuse("Resource with URI '%s' already exists in project '%s'", item.Show(it.URI), c.Project())
+	case errors.Is(err, store.ErrFull):
+		return item.Refuse("Project '%s' has the maximum number of %d prompts and resources", c.Project(), store.MaxItems)
+	}
+	return failure(doing, err)
+}
+
+// Change is what an update sets; nil leaves as it is. An empty description is none.
+type Change struct {
+	Content     *string
+	MIMEType    *string // of a resource
+	Description *string
+}
+
+// Update changes an item and returns it as it is now.
+func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item, error) {
+	content, err := change.check(kind, name)
+	if err != nil {
+		return item.Item{}, err
+	}
+	doing := "update " + kind.Word()
+	stored, err := c.find(doing, kind, name)
+	if err != nil {
+		return item.Item{}, err
+	}
+	draft := item.Draft{Item: stored.Item}
+	if change.Description != nil {
+		draft.Description = *change.Description
+	}
+	if change.MIMEType != nil {
+		draft.MIMEType = *change.MIMEType
+	}
+	switch {
+	case content != nil:
+		draft.Content = *content
+	case change.Content != nil: // the stored type says how it was sent
+		if draft.Content, err = item.ResourceContent(draft.MIMEType, *change.Content); err != nil {
+			return item.Item{}, err
+		}
+	default:
+		draft.Content.Binary = stored.Binary
+		if draft.Content.Bytes, err = c.files.Content(stored); err != nil {
+			return item.Item{}, failure(doing, err)
+		}
+	}
+	if err := c.files.Replace(stored, draft); err != nil {
+		return item.Item{}, failure(doing, err)
+	}
+	return draft.Item, nil
+}
+
+// check tests a change before anything is read, and puts the MIME type as it is kept. It returns the
+// content where that depends on nothing stored.
+func (ch *Change) check(kind item.Kind, name string) (content *item.Content, err error) {
+	if err := item.CheckName(string(kind), name); err != nil {
+		return nil, err
+	}
+	if ch.Content != nil && *ch.Content == "" {
+		return nil, item.EmptyContent(kind)
+	}
+	if ch.MIMEType != nil {
+		kept, err := item.ParseMIMEType(*ch.MIMEType)
+		if err != nil {
+			return nil, err
+		}
+		ch.MIMEType = &kept
+	}
+	if ch.Content != nil && (kind == item.Prompt || ch.MIMEType != nil) {
+		var parsed item.Content
+		if kind == item.Prompt {
+			parsed, err = item.PromptContent(*ch.Content)
+		} else {
+			parsed, err = item.ResourceContent(*ch.MIMEType, *ch.Content)
+		}
+		if err != nil {
+			return nil, err
+		}
+		content = &parsed
+	}
+	if ch.Description != nil {
+		if err := item.CheckDescription(kind, *ch.Description); err != nil {
+			return nil, err
+		}
+	}
+	return content, ch.any(kind)
+}
+
+// any refuses a change that sets nothing.
+func (ch *Change) any(kind item.Kind) error {
+	if ch.Content != nil || ch.MIMEType != nil || ch.Description != nil {
+		return nil
+	}
+	if kind == item.Prompt {
+		return item.Refuse("At least one of content or description must be provided")
+	}
+	return item.Refuse("At least one of content, mime_type or description must be provided")
+}
+
+// Delete removes an item for good.
+func (c *Catalog) Delete(kind item.Kind, name string) error {
+	if err := item.CheckName(string(kind), name); err != nil {
+		return err
+	}
+	doing := "delete " + kind.Word()
+	stored, err := c.find(doing, kind, name)
+	if err != nil {
+		return err
+	}
+	if err := c.files.Delete(stored); err != nil {
+		return failure(doing, err)
+	}
+	return nil
+}
+
+// find returns an item that is to be changed, behind the lock.
+func (c *Catalog) find(doing string, kind item.Kind, name string) (store.Stored, error) {
+	if err := c.begin(doing); err != nil {
+		return store.Stored{}, err
+	}
+	stored, err := c.files.Find(kind, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return stored, item.Refuse("%s '%s' does not exist in project '%s'", kind, item.Show(name), c.Project())
+	}
+	if err != nil {
+		return stored, failure(doing, err)
+	}
+	return stored, nil
+}

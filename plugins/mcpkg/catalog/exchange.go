@@ -1,0 +1,88 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/exchange"
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/store"
+)
+
+var errTooLarge = fmt.Errorf("it is larger than %d MiB as a JSON string, which is the most that one answer holds", item.MaxJSON>>20)
+
+// Export returns the whole project as one file. An item that is damaged ends it: a file that lacks one
+// would look like the project.
+func (c *Catalog) Export() (string, error) {
+	const doing = "export project"
+	if err := c.there(doing); err != nil {
+		return "", err
+	}
+	var drafts []item.Draft
+	size := 0
+	err := c.files.Each(func(s store.Stored, content []byte) error {
+		if size += len(content); size > item.MaxJSON {
+			return errTooLarge
+		}
+		drafts = append(drafts, item.Draft{Item: s.Item, Content: item.Content{Bytes: content, Binary: s.Binary}})
+		return nil
+	})
+	if err != nil {
+		return "", failure(doing, err)
+	}
+	text, err := exchange.Write(c.Project(), drafts)
+	if err == nil && item.JSONLen(text) > item.MaxJSON {
+		err = errTooLarge
+	}
+	if err != nil {
+		return "", failure(doing, err)
+	}
+	return text, nil
+}
+
+// Imported says what an import has put in.
+type Imported struct {
+	Prompts, Resources int
+	Replaced           []item.Item // of those, what was there before under the same name
+}
+
+// Import puts all that an exported file holds into the project, or nothing. With overwrite, prompts and
+// resources of the same name are replaced; what the file does not name stays.
+func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
+	const doing = "import project"
+	drafts, err := exchange.Parse(text)
+	if err != nil {
+		return Imported{}, failure(doing, err)
+	}
+	if err := c.begin(doing); err != nil {
+		return Imported{}, err
+	}
+	replaced, err := c.files.Import(drafts, overwrite)
+	if clash := (*store.Conflict)(nil); errors.As(err, &clash) {
+		return Imported{}, c.clash(doing, clash, overwrite)
+	}
+	if err != nil {
+		return Imported{}, failure(doing, err)
+	}
+	done := Imported{Replaced: replaced}
+	for _, d := range drafts {
+		if d.Kind == item.Prompt {
+			done.Prompts++
+		} else {
+			done.Resources++
+		}
+	}
+	return done, nil
+}
+
+// clash words what kept an import out, and what can be done about it.
+func (c *Catalog) clash(doing string, clash *store.Conflict, overwrite bool) error {
+	err := c.conflict(doing, clash.Item, clash.Err)
+	switch {
+	case clash.HasURI != "":
+		return fmt.Errorf("%w with the URI '%s', which cannot be changed: delete it first", err, item.Show(clash.HasURI))
+	case errors.Is(clash.Err, store.ErrNameTaken) && !overwrite:
+		return fmt.Errorf("%w; nothing was imported. Set overwrite to replace what has the same name", err)
+	}
+	return fmt.Errorf("%w; nothing was imported", err)
+}

@@ -1,0 +1,57 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+)
+
+// The variables that select a project.
+const (
+	projectVariable   = "MCPKG_PROJECT"
+	workspaceVariable = "MCPKG_WORKSPACE"
+	createVariable    = "MCPKG_CREATE"
+	stateVariable     = "BULKHEAD_STATE"
+)
+
+const defaultWorkspace = "default"
+
+// createNever is the value of MCPKG_CREATE with which a project has to be there.
+const createNever = "never"
+
+// Selection is the one project that is served.
+type Selection struct {
+	State     string // the folder that holds the store
+	Workspace string
+	Project   string
+	MustExist bool // a project that is not there is an error, and no write makes it
+}
+
+// Select reads the selection from the environment. A variable that is empty counts as absent.
+func Select(getenv func(name string) string) (Selection, error) {
+	s := Selection{State: getenv(stateVariable), Workspace: getenv(workspaceVariable), Project: getenv(projectVariable)}
+	if s.Project == "" {
+		return s, fmt.Errorf("--project flag is required: grant the variable %s to this plugin (bulkhead serve --env %[1]s=NAME, or env in bulkhead.toml)", projectVariable)
+	}
+	if err := item.CheckName("Project", s.Project); err != nil {
+		return s, err
+	}
+	if s.Workspace == "" {
+		s.Workspace = defaultWorkspace
+	}
+	if err := item.CheckName("Workspace", s.Workspace); err != nil {
+		return s, err
+	}
+	switch create := getenv(createVariable); create {
+	case "":
+	case createNever:
+		s.MustExist = true
+	default:
+		return s, fmt.Errorf("%s is '%s': set it to %s, or not at all", createVariable, item.Show(create), createNever)
+	}
+	if s.State == "" {
+		return s, errors.New("there is no folder for the store: the host has no place for state")
+	}
+	return s, nil
+}

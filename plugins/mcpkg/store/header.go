@@ -1,0 +1,118 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+)
+
+// header is the first line of an item's file. The content follows it as it is.
+type header struct {
+	Format      int       `json:"format"`
+	Name        string    `json:"name"`
+	URI         string    `json:"uri,omitempty"`
+	MIMEType    string    `json:"mime_type,omitempty"`
+	Description string    `json:"description,omitempty"`
+	Content     string    `json:"content"` // contentText or contentBinary
+	Size        int64     `json:"size"`    // of the content, in bytes
+	Created     time.Time `json:"created_at"`
+	Updated     time.Time `json:"updated_at"`
+}
+
+// How content is to be taken.
+const (
+	contentText   = "text"
+	contentBinary = "binary"
+)
+
+// headerKeys are the keys that this version knows. Others are kept as they are.
+var headerKeys = []string{"format", "name", "uri", "mime_type", "description", "content", "size", "created_at", "updated_at"}
+
+func newHeader(it item.Item, size int) header {
+	h := header{
+		Format: format, Name: it.Name, URI: it.URI, MIMEType: it.MIMEType, Description: it.Description,
+		Content: contentText, Size: int64(size), Created: it.Created, Updated: it.Updated,
+	}
+	if it.Binary {
+		h.Content = contentBinary
+	}
+	return h
+}
+
+// item returns the item that the header of a file with that kind describes.
+func (h header) item(kind item.Kind) item.Item {
+	return item.Item{
+		Kind: kind, Name: h.Name, Description: h.Description, URI: h.URI, MIMEType: h.MIMEType,
+		Binary: h.Content == contentBinary, Created: h.Created, Updated: h.Updated,
+	}
+}
+
+// line returns the header as the line that begins a file; unknown holds further keys.
+func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	if len(unknown) > 0 {
+		further, err := json.Marshal(unknown)
+		if err != nil {
+			return nil, err
+		}
+		line = append(append(line[:len(line)-1], ','), further[1:]...)
+	}
+	line = append(line, '\n')
+	if len(line) > maxHeader {
+		return nil, fmt.Errorf("the item's description takes %d bytes of at most %d", len(line), maxHeader)
+	}
+	return line, nil
+}
+
+// parseHeader reads the first line of the file that an entry names. The error is ErrNewer, or says what
+// is wrong with the line.
+func parseHeader(line []byte, e entry) (header, error) {
+	if newer(line) {
+		return header{}, ErrNewer
+	}
+	var h header
+	if err := json.Unmarshal(line, &h); err != nil {
+		return header{}, err
+	}
+	switch {
+	case h.Format != format:
+		return header{}, fmt.Errorf("its format is %d", h.Format)
+	case key(h.Name) != e.name:
+		return header{}, errors.New("the name in it does not belong to its file name")
+	case e.kind == item.Resource && key(h.URI) != e.uri:
+		return header{}, errors.New("the URI in it does not belong to its file name")
+	case h.Content != contentText && h.Content != contentBinary:
+		return header{}, fmt.Errorf("its content is neither %s nor %s", contentText, contentBinary)
+	case h.Size < 1 || h.Size > maxContent:
+		return header{}, fmt.Errorf("its size is %d", h.Size)
+	}
+	return h, nil
+}
+
+// maxContent is the most that is read of an item; the rules for contents allow less.
+const maxContent = 16 << 20
+
+// unknownKeys returns those keys of a header that this version does not know.
+func unknownKeys(line []byte) (map[string]json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(line, &all); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
+		for _, known := range headerKeys {
+			if strings.EqualFold(name, known) { // as encoding/json compares them
+				return true
+			}
+		}
+		return false
+	})
+	return all, nil
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+)
+
+// An import is many files, and happens whole or not at all: they are written in a temporary folder, and
+// its new name, import, is what makes all of them part of the project at once. Then they move to their
+// places, and readers look for them in both. Whoever changes the project next ends what was left.
+
+func (p *Project) importDir() string { return filepath.Join(p.dir, "import") }
+
+// Conflict is an import's item that cannot be put in.
+type Conflict struct {
+	Item   item.Item // that was to be put in
+	Err    error     // ErrNameTaken, ErrURITaken, ErrFull, ErrDamaged, ErrNewer or the system's
+	HasURI string    // the other URI of the item that has the name; "" if that is not the reason
+}
+
+func (c *Conflict) Error() string {
+	return fmt.Sprintf("%s %s: %v", c.Item.Kind.Word(), c.Item.Name, c.Err)
+}
+
+func (c *Conflict) Unwrap() error { return c.Err }
+
+// Import adds all items, which have different names and URIs, or none. With overwrite, one whose name and
+// URI an item of the project has takes that one's place. It returns those that were replaced. An error
+// about one of the items is a *Conflict.
+func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.Item, err error) {
+	ix, err := p.begin()
+	if err != nil {
+		return nil, err
+	}
+	staged := make([]staging, 0, len(drafts))
+	for _, d := range drafts {
+		s, err := p.plan(ix, d, overwrite)
+		if err != nil {
+			return nil, err
+		}
+		if s.replaces {
+			replaced = append(replaced, d.Item)
+		} else {
+			ix = append(ix, s.entry)
+		}
+		staged = append(staged, s)
+	}
+	if err := p.make(); err != nil {
+		return nil, err
+	}
+	if len(staged) == 0 {
+		return nil, nil
+	}
+	if err := p.stage(staged); err != nil {
+		return nil, err
+	}
+	if err := p.finishImport(); err != nil {
+		// All of it is in the project already; the next change goes on here.
+		p.warn(fmt.Sprintf("%s: the import is to be ended: %v", p.dir, err))
+	}
+	return replaced, nil
+}
+
+// staging is a file of an import.
+type staging struct {
+	entry    entry
+	header   []byte
+	content  []byte
+	replaces bool
+}
+
+// plan decides where a draft goes. The error is a *Conflict.
+func (p *Project) plan(ix index, d item.Draft, overwrite bool) (staging, error) {
+	conflict := func(err error) (staging, error) { return staging{}, &Conflict{Item: d.Item, Err: err} }
+	e, err := ix.place(d.Item)
+	replaces := overwrite && errors.Is(err, ErrNameTaken)
+	if err != nil && !replaces {
+		return conflict(p.inTheWay(e, err))
+	}
+	d.Updated = p.now()
+	d.Created = d.Updated
+	var unknown map[string]json.RawMessage
+	if replaces {
+		old, err := p.readItem(e, bufio.NewReader(nil))
+		if err != nil {
+			return conflict(err)
+		}
+		if old.URI != d.URI {
+			return staging{}, &Conflict{Item: d.Item, Err: ErrNameTaken, HasURI: old.URI}
+		}
+		if unknown, err = p.unknownKeys(e); err != nil {
+			return conflict(err)
+		}
+		d.Created = old.Created
+	}
+	line, err := draftHeader(d).line(unknown)
+	if err != nil {
+		return conflict(err)
+	}
+	return staging{e, line, d.Content.Bytes, replaces}, nil
+}
+
+// stage writes the files of an import and makes them part of the project.
+func (p *Project) stage(files []staging) error {
+	temp := p.tempPath()
+	err := p.disk.mkdir(temp)
+	for _, file := range files {
+		if err != nil {
+			break
+		}
+		err = p.disk.create(filepath.Join(temp, file.entry.file()), file.header, file.content)
+	}
+	if err == nil {
+		syncFolder(temp)
+		err = p.disk.rename(temp, p.importDir())
+	}
+	if err != nil {
+		_ = os.RemoveAll(temp) // else sweep does
+		return err
+	}
+	syncFolder(p.dir)
+	return nil
+}
+
+// finishImport moves the files of an import to their places, if there is one.
+func (p *Project) finishImport() error {
+	files, err := os.ReadDir(p.importDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := p.disk.rename(filepath.Join(p.importDir(), file.Name()), filepath.Join(p.itemsDir(), file.Name())); err != nil {
+			return err
+		}
+	}
+	syncFolder(p.itemsDir())
+	return p.disk.remove(p.importDir())
+}
