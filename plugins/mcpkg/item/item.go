@@ -4,10 +4,7 @@
 // Errors are texts for whoever sent a field. They begin with what is wrong ("Prompt name cannot be empty").
 package item
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // Refusal is why something that was sent is not taken, as a sentence for who sent it.
 type Refusal string
@@ -42,11 +39,9 @@ type Item struct {
 	URI         string // of a resource; unique, and opaque
 	MIMEType    string // of a resource
 	Binary      bool   // the content is bytes, not text
-	Created     time.Time
-	Updated     time.Time
 }
 
-// Draft is an item with its content, to be stored. Its times are the store's to set.
+// Draft is an item with its content, to be stored.
 type Draft struct {
 	Item
 	Content Content

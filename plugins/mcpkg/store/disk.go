@@ -126,7 +126,7 @@ func (p *Project) sweep() {
 			continue
 		}
 		info, err := entry.Info()
-		if err == nil && p.now().Sub(info.ModTime()) > sweepAge {
+		if err == nil && time.Since(info.ModTime()) > sweepAge {
 			_ = p.disk.removeAll(filepath.Join(p.dir, entry.Name()))
 		}
 	}

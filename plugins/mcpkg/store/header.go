@@ -6,22 +6,21 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
 // header is the first line of an item's file. The content follows it as it is.
 type header struct {
-	Format      int       `json:"format"`
-	Name        string    `json:"name"`
-	URI         string    `json:"uri,omitempty"`
-	MIMEType    string    `json:"mime_type,omitempty"`
-	Description string    `json:"description,omitempty"`
-	Content     string    `json:"content"` // contentText or contentBinary
-	Size        int64     `json:"size"`    // of the content, in bytes
-	Created     time.Time `json:"created_at"`
-	Updated     time.Time `json:"updated_at"`
+	Format      int    `json:"format"`
+	Name        string `json:"name"`
+	URI         string `json:"uri,omitempty"`
+	MIMEType    string `json:"mime_type,omitempty"`
+	Description string `json:"description,omitempty"`
+	Content     string `json:"content"`    // contentText or contentBinary
+	Size        int64  `json:"size"`       // of the content, in bytes
+	Created     string `json:"created_at"` // RFC 3339; for people, so nobody reads it
+	Updated     string `json:"updated_at"` // likewise
 }
 
 // How content is to be taken.
@@ -33,12 +32,13 @@ const (
 // headerKeys are the keys that this version knows. Others are kept as they are.
 var headerKeys = []string{"format", "name", "uri", "mime_type", "description", "content", "size", "created_at", "updated_at"}
 
-func newHeader(it item.Item, size int) header {
+// newHeader returns the header of a draft that was created then and is written now.
+func newHeader(d item.Draft, created, now string) header {
 	h := header{
-		Format: format, Name: it.Name, URI: it.URI, MIMEType: it.MIMEType, Description: it.Description,
-		Content: contentText, Size: int64(size), Created: it.Created, Updated: it.Updated,
+		Format: format, Name: d.Name, URI: d.URI, MIMEType: d.MIMEType, Description: d.Description,
+		Content: contentText, Size: int64(len(d.Content.Bytes)), Created: created, Updated: now,
 	}
-	if it.Binary {
+	if d.Content.Binary {
 		h.Content = contentBinary
 	}
 	return h
@@ -48,7 +48,7 @@ func newHeader(it item.Item, size int) header {
 func (h header) item(kind item.Kind) item.Item {
 	return item.Item{
 		Kind: kind, Name: h.Name, Description: h.Description, URI: h.URI, MIMEType: h.MIMEType,
-		Binary: h.Content == contentBinary, Created: h.Created, Updated: h.Updated,
+		Binary: h.Content == contentBinary,
 	}
 }
 
@@ -75,11 +75,12 @@ func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
 // parseHeader reads the first line of the file that an entry names. The error is ErrNewer, or says what
 // is wrong with the line.
 func parseHeader(line []byte, e entry) (header, error) {
-	if newer(line) {
+	var h header
+	err := json.Unmarshal(line, &h)
+	if h.Format > format || err != nil && newer(line) {
 		return header{}, ErrNewer
 	}
-	var h header
-	if err := json.Unmarshal(line, &h); err != nil {
+	if err != nil {
 		return header{}, err
 	}
 	switch {

@@ -84,8 +84,8 @@ func (p *Project) plan(ix index, d item.Draft, overwrite bool) (staging, error) 
 	if err != nil && !replaces {
 		return conflict(p.inTheWay(e, err))
 	}
-	d.Updated = p.now()
-	d.Created = d.Updated
+	updated := now()
+	created := updated
 	var unknown map[string]json.RawMessage
 	if replaces {
 		old, err := p.readItem(e, bufio.NewReader(nil))
@@ -98,9 +98,9 @@ func (p *Project) plan(ix index, d item.Draft, overwrite bool) (staging, error) 
 		if unknown, err = p.unknownKeys(e); err != nil {
 			return conflict(err)
 		}
-		d.Created = old.Created
+		created = old.created
 	}
-	line, err := draftHeader(d).line(unknown)
+	line, err := newHeader(d, created, updated).line(unknown)
 	if err != nil {
 		return conflict(err)
 	}
@@ -115,7 +115,7 @@ func (p *Project) stage(files []staging) error {
 		if err != nil {
 			break
 		}
-		err = p.disk.create(filepath.Join(temp, file.entry.file()), file.header, file.content)
+		err = p.disk.create(filepath.Join(temp, file.entry.file), file.header, file.content)
 	}
 	if err == nil {
 		syncFolder(temp)

@@ -1,11 +1,11 @@
 package store
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +16,7 @@ import (
 // entry is an item as its file's name tells of it: all that has to be unique in a project, and the order,
 // so that neither takes opening a file.
 type entry struct {
+	file   string // number, kind, name and uri as fileName writes them
 	number uint64 // counts the items that were ever created
 	kind   item.Kind
 	name   string // key of the name
@@ -26,28 +27,53 @@ type entry struct {
 // maxNumber is the highest number that fits in a file's name.
 const maxNumber = 9_999_999_999
 
-var entryPattern = regexp.MustCompile(`^([0-9]{10})-(?:(prompt)-([0-9a-f]{64})|resource-([0-9a-f]{64})-([0-9a-f]{64}))\.item$`)
+// The parts of a file's name: 0000000001-prompt-KEY.item, 0000000001-resource-KEY-KEY.item.
+const (
+	digits         = 10
+	keySize        = 2 * sha256.Size
+	promptMiddle   = "-prompt-"
+	resourceMiddle = "-resource-"
+	fileEnd        = ".item"
+)
 
-func (e entry) file() string {
+func (e entry) fileName() string {
 	if e.kind == item.Prompt {
-		return fmt.Sprintf("%010d-prompt-%s.item", e.number, e.name)
+		return fmt.Sprintf("%0*d%s%s%s", digits, e.number, promptMiddle, e.name, fileEnd)
 	}
-	return fmt.Sprintf("%010d-resource-%s-%s.item", e.number, e.name, e.uri)
+	return fmt.Sprintf("%0*d%s%s-%s%s", digits, e.number, resourceMiddle, e.name, e.uri, fileEnd)
 }
 
+// parseEntry reads a file's name; false if it is none of an item's.
 func parseEntry(file string) (entry, bool) {
-	m := entryPattern.FindStringSubmatch(file)
-	if m == nil {
+	if len(file) < digits {
 		return entry{}, false
 	}
-	number, err := strconv.ParseUint(m[1], 10, 64)
+	number, err := strconv.ParseUint(file[:digits], 10, 64)
 	if err != nil {
 		return entry{}, false
 	}
-	if m[2] != "" {
-		return entry{number: number, kind: item.Prompt, name: m[3]}, true
+	e := entry{file: file, number: number}
+	rest, ended := strings.CutSuffix(file[digits:], fileEnd)
+	if prompt, ok := strings.CutPrefix(rest, promptMiddle); ok {
+		e.kind, e.name = item.Prompt, prompt
+		return e, ended && isKey(e.name)
 	}
-	return entry{number: number, kind: item.Resource, name: m[4], uri: m[5]}, true
+	resource, ok := strings.CutPrefix(rest, resourceMiddle)
+	e.kind = item.Resource
+	e.name, e.uri, _ = strings.Cut(resource, "-")
+	return e, ended && ok && isKey(e.name) && isKey(e.uri)
+}
+
+func isKey(text string) bool {
+	if len(text) != keySize {
+		return false
+	}
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
 }
 
 func (e entry) sameName(other entry) bool { return e.kind == other.kind && e.name == other.name }
@@ -78,31 +104,32 @@ func (p *Project) readIndex() (index, error) {
 			found = append(found, e)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b entry) int { return strings.Compare(a.file(), b.file()) })
+	slices.SortStableFunc(found, func(a, b entry) int { return strings.Compare(a.file, b.file) })
 	return p.withoutTwins(found), nil
 }
 
 // withoutTwins leaves out the files that claim what an earlier one has. A staged one and the one that it
 // replaces have the same file name, and the staged one is the first.
 func (p *Project) withoutTwins(found index) index {
-	names, uris := map[string]string{}, map[string]string{}
+	type claim struct {
+		kind item.Kind // "" for a URI
+		key  string
+	}
+	claimed := make(map[claim]string, 2*len(found))
 	kept := found[:0]
 	for _, e := range found {
-		file, name := e.file(), string(e.kind)+e.name
-		first, twin := names[name]
+		name, uri := claim{e.kind, e.name}, claim{"", e.uri}
+		first, twin := claimed[name]
 		if !twin && e.uri != "" {
-			first, twin = uris[e.uri]
+			first, twin = claimed[uri]
 		}
 		if twin {
-			if first != file {
-				p.warn(fmt.Sprintf("%s is left out: %s has its name or URI", file, first))
+			if first != e.file {
+				p.warn(fmt.Sprintf("%s is left out: %s has its name or URI", e.file, first))
 			}
 			continue
 		}
-		names[name] = file
-		if e.uri != "" {
-			uris[e.uri] = file
-		}
+		claimed[name], claimed[uri] = e.file, e.file
 		kept = append(kept, e)
 	}
 	return kept
@@ -150,5 +177,6 @@ func (ix index) place(it item.Item) (entry, error) {
 	if e.number++; e.number > maxNumber {
 		return entry{}, fmt.Errorf("no number above %d is left for an item", maxNumber)
 	}
+	e.file = e.fileName()
 	return e, nil
 }

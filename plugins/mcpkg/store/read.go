@@ -17,7 +17,8 @@ import (
 // Stored is an item in the store.
 type Stored struct {
 	item.Item
-	entry entry
+	entry   entry
+	created string // as the header has it
 }
 
 // List returns the items of a kind in the order in which they were created; none if there is no project.
@@ -114,12 +115,12 @@ func (p *Project) look(find func(index) (entry, bool)) (entry, error) {
 // open opens an entry's file. One that an import staged may have moved to its place meanwhile.
 func (p *Project) open(e entry) (*os.File, error) {
 	if e.staged {
-		file, err := os.Open(filepath.Join(p.importDir(), e.file()))
+		file, err := os.Open(filepath.Join(p.importDir(), e.file))
 		if !errors.Is(err, fs.ErrNotExist) {
 			return file, err
 		}
 	}
-	file, err := os.Open(filepath.Join(p.itemsDir(), e.file()))
+	file, err := os.Open(filepath.Join(p.itemsDir(), e.file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
 	}
@@ -137,7 +138,7 @@ func (p *Project) readItem(e entry, buffer *bufio.Reader) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	return Stored{h.item(e.kind), e}, nil
+	return Stored{h.item(e.kind), e, h.Created}, nil
 }
 
 // readHeader reads the first line of an entry's file and returns it parsed and as it is.
@@ -192,10 +193,10 @@ func (p *Project) readWhole(e entry) (Stored, []byte, error) {
 	if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
 		return Stored{}, nil, p.damaged(e, fmt.Errorf("it has more than %d bytes of content", h.Size))
 	}
-	return Stored{h.item(e.kind), e}, content, nil
+	return Stored{h.item(e.kind), e, h.Created}, content, nil
 }
 
 func (p *Project) damaged(e entry, why error) error {
-	p.warn(fmt.Sprintf("%s in %s is damaged: %v", e.file(), p.dir, why))
+	p.warn(fmt.Sprintf("%s in %s is damaged: %v", e.file, p.dir, why))
 	return ErrDamaged
 }

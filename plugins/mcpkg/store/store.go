@@ -40,7 +40,6 @@ var (
 type Project struct {
 	workspace, name string
 	dir             string // the project's folder
-	now             func() time.Time
 	warn            func(text string)
 	disk            disk
 }
@@ -52,10 +51,12 @@ func Open(state, workspace, project string, warn func(text string)) *Project {
 		workspace: workspace,
 		name:      project,
 		dir:       filepath.Join(state, key(workspace), key(project)),
-		now:       func() time.Time { return time.Now().UTC() },
 		warn:      warn,
 	}
 }
+
+// now is the time as the store writes it.
+func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
 // key stands for a name in paths: any name is as good as another, on any file system.
 func key(name string) string {
@@ -76,9 +77,9 @@ func (p *Project) itemsDir() string { return filepath.Join(p.dir, "items") }
 
 // label is what workspace.json and project.json hold.
 type label struct {
-	Format  int       `json:"format"`
-	Name    string    `json:"name"`
-	Created time.Time `json:"created_at"`
+	Format  int    `json:"format"`
+	Name    string `json:"name"`
+	Created string `json:"created_at"`
 }
 
 // Exists tells whether the project is in the store. The error says why the store cannot be used.
@@ -147,7 +148,7 @@ func (p *Project) make() error {
 		if there {
 			continue
 		}
-		data, err := json.Marshal(label{format, place.name, p.now()})
+		data, err := json.Marshal(label{format, place.name, now()})
 		if err != nil {
 			return err
 		}

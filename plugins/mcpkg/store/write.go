@@ -36,9 +36,8 @@ func (p *Project) Create(d item.Draft) error {
 	if err := p.make(); err != nil {
 		return err
 	}
-	d.Created = p.now()
-	d.Updated = d.Created
-	return p.write(p.itemPath(e), d, nil)
+	created := now()
+	return p.write(p.itemPath(e), d, newHeader(d, created, created), nil)
 }
 
 // inTheWay is why a new item has no place: what place said of the entry e, unless that cannot be read.
@@ -58,8 +57,7 @@ func (p *Project) Replace(s Stored, d item.Draft) error {
 	if err != nil {
 		return err
 	}
-	d.Created, d.Updated = s.Created, p.now()
-	return p.write(p.itemPath(s.entry), d, unknown)
+	return p.write(p.itemPath(s.entry), d, newHeader(d, s.created, now()), unknown)
 }
 
 // Delete removes an item that Find found.
@@ -91,20 +89,15 @@ func (p *Project) Content(s Stored) ([]byte, error) {
 	return content, err
 }
 
-func (p *Project) itemPath(e entry) string { return filepath.Join(p.itemsDir(), e.file()) }
+func (p *Project) itemPath(e entry) string { return filepath.Join(p.itemsDir(), e.file) }
 
 // write puts an item's file at path, whole or not at all.
-func (p *Project) write(path string, d item.Draft, unknown map[string]json.RawMessage) error {
-	line, err := draftHeader(d).line(unknown)
+func (p *Project) write(path string, d item.Draft, h header, unknown map[string]json.RawMessage) error {
+	line, err := h.line(unknown)
 	if err != nil {
 		return err
 	}
 	return p.put(path, line, d.Content.Bytes)
-}
-
-func draftHeader(d item.Draft) header {
-	d.Binary = d.Content.Binary
-	return newHeader(d.Item, len(d.Content.Bytes))
 }
 
 // unknownKeys returns what another version has written into an entry's header.
@@ -120,7 +113,7 @@ func (p *Project) unknownKeys(e entry) (map[string]json.RawMessage, error) {
 	}
 	unknown, err := unknownKeys(line)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.file(), err)
+		return nil, fmt.Errorf("%s: %w", e.file, err)
 	}
 	return unknown, nil
 }

@@ -1,0 +1,153 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
+)
+
+// exchange is a request of the contract and what it is answered with.
+type exchange struct {
+	Name   string
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage // or
+	Error  json.RawMessage
+	// Before are the calls that make the state in which the contract shows the exchange.
+	Before []struct {
+		Tool      string
+		Arguments json.RawMessage
+	}
+}
+
+// readExchanges reads the contract's examples from testdata.
+func readExchanges(t *testing.T) []exchange {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "testdata", "contract.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []exchange
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestScenario04Contract makes every request of the contract in the state that it implies.
+func TestScenario04Contract(t *testing.T) {
+	all := readExchanges(t)
+	if len(all) < 16 {
+		t.Fatalf("%d exchanges are in testdata", len(all))
+	}
+	for _, test := range all {
+		t.Run(test.Name, func(t *testing.T) {
+			s := newServer(t)
+			for _, call := range test.Before {
+				if got := s.call(call.Tool, string(call.Arguments)); strings.HasPrefix(got, "Error: ") {
+					t.Fatalf("%s: %s", call.Tool, got)
+				}
+			}
+			want := test.Result
+			if want == nil {
+				want = test.Error
+			}
+			if diff := cmp.Diff(plain(t, want), plain(t, []byte(s.answer(test.Method, string(test.Params))))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// plain decodes JSON and takes isError: false out, which counts as absent.
+func plain(t *testing.T, raw []byte) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	if object, ok := value.(map[string]any); ok && object["isError"] == false {
+		delete(object, "isError")
+	}
+	return value
+}
+
+// manifest is what plugin.toml says of the server.
+type manifest struct {
+	Server struct {
+		Name, Version    string
+		ProtocolVersions []string `toml:"protocol_versions"`
+	}
+	Offers map[string]any
+	Tools  []struct {
+		Name, Description, Access string
+		Alone                     *bool
+		Input                     map[string]any
+	}
+}
+
+func readManifest(t *testing.T) manifest {
+	t.Helper()
+	var m manifest
+	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestScenario01Identity(t *testing.T) {
+	m := readManifest(t)
+	if m.Server.Name != "mcpkg" || m.Server.Version != "0.1.0" || !cmp.Equal(m.Server.ProtocolVersions, []string{"2024-11-05"}) {
+		t.Errorf("got %+v", m.Server)
+	}
+	want := map[string]any{"prompts": true, "resources": true}
+	got := map[string]any{"prompts": m.Offers["prompts"], "resources": m.Offers["resources"]}
+	for _, absent := range []string{"subscribe", "completions", "logging"} {
+		if m.Offers[absent] == true {
+			got[absent] = true
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("offers (-want +got)\n%s", diff)
+	}
+}
+
+// TestScenario02Tools compares the tools that are offered alone with the contract's list, in its order.
+func TestScenario02Tools(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "testdata", "tools.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type listed struct {
+		Name        string         `json:"name"`
+		Description string         `json:"description"`
+		InputSchema map[string]any `json:"inputSchema"`
+	}
+	var want struct{ Tools []listed }
+	if err := json.Unmarshal(raw, &want); err != nil {
+		t.Fatal(err)
+	}
+	var got, further []listed
+	for _, tool := range readManifest(t).Tools {
+		it := listed{tool.Name, tool.Description, tool.Input}
+		if tool.Alone != nil && !*tool.Alone {
+			further = append(further, it)
+			continue
+		}
+		got = append(got, it)
+		if tool.Access != "write" {
+			t.Errorf("%s has access %s", tool.Name, tool.Access)
+		}
+	}
+	if diff := cmp.Diff(want.Tools, got); diff != "" {
+		t.Errorf("alone (-want +got)\n%s", diff)
+	}
+	if len(further) != 2 || further[0].Name != "export_project" || further[1].Name != "import_project" {
+		t.Errorf("beside others: %+v", further)
+	}
+}
