@@ -1,0 +1,365 @@
+package tools_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// itemFile returns the path of the newest item's file.
+func (s *server) itemFile() string {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.state, "*", "*", "items", "*.item"))
+	if err != nil || len(found) == 0 {
+		s.t.Fatalf("no items: %v", err)
+	}
+	return found[len(found)-1]
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestScenario27ADamagedItem(t *testing.T) {
+	for name, damage := range map[string]func(string) string{
+		"garbled":                func(string) string { return "\x00garbled" },
+		"empty":                  func(string) string { return "" },
+		"cut in its first line":  func(s string) string { return s[:20] },
+		"with another name":      func(s string) string { return strings.Replace(s, `"bad"`, `"ba2"`, 1) },
+		"with another URI":       func(s string) string { return strings.Replace(s, `"a:bad"`, `"a:ba2"`, 1) },
+		"of no kind of content":  func(s string) string { return strings.Replace(s, `"content":"text"`, `"content":"sound"`, 1) },
+		"with a size beyond all": func(s string) string { return strings.Replace(s, `"size":1`, `"size":99999999999`, 1) },
+		"with a first line too long": func(s string) string {
+			return strings.Replace(s, `"size"`, `"more":"`+strings.Repeat("x", 70<<10)+`","size"`, 1)
+		},
+		"of a format before the first": func(s string) string { return strings.Replace(s, `"format":1`, `"format":0`, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.call("create_resource", `{"name":"good","uri":"a:good","content":"x"}`)
+			s.call("create_resource", `{"name":"bad","uri":"a:bad","content":"x"}`)
+			file := s.itemFile()
+			damaged := damage(read(t, file))
+			write(t, file, damaged)
+			if diff := cmp.Diff([]string{"good"}, s.resources()); diff != "" {
+				t.Errorf("listed (-want +got)\n%s", diff)
+			}
+			if log := strings.Join(s.Log(), "\n"); !strings.Contains(log, filepath.Base(file)+" in ") {
+				t.Errorf("the log does not name the file: %s", log)
+			}
+			s.wantAnswer("resources/read", `{"uri":"a:bad"}`, `{"code":-32603,"message":"Failed to read resources: stored item is damaged"}`)
+			s.want("create_resource", `{"name":"bad","uri":"a:new","content":"x"}`, "Error: Failed to create resource: stored item is damaged")
+			s.want("create_resource", `{"name":"new","uri":"a:bad","content":"x"}`, "Error: Failed to create resource: stored item is damaged")
+			s.want("update_resource", `{"name":"bad","content":"y"}`, "Error: Failed to update resource: stored item is damaged")
+			s.want("delete_resource", `{"name":"bad"}`, "Error: Failed to delete resource: stored item is damaged")
+			s.want("export_project", ``, "Error: Failed to export project: stored item is damaged")
+			s.want("create_resource", `{"name":"new","uri":"a:new","content":"x"}`, "Created resource 'new' in project 'auth-module'")
+			if got := read(t, file); got != damaged {
+				t.Errorf("the file is now %q", got)
+			}
+		})
+	}
+	t.Run("cut in its content", func(t *testing.T) {
+		s := newServer(t)
+		s.call("create_prompt", `{"name":"p","content":"12345"}`)
+		file := s.itemFile()
+		whole := read(t, file)
+		for _, damaged := range []string{whole[:len(whole)-1], whole + "6"} {
+			write(t, file, damaged)
+			s.wantAnswer("prompts/get", `{"name":"p"}`, `{"code":-32603,"message":"Failed to read prompts: stored item is damaged"}`)
+			s.want("update_prompt", `{"name":"p","description":"d"}`, "Error: Failed to update prompt: stored item is damaged")
+		}
+	})
+	t.Run("files that are not the store's are left alone", func(t *testing.T) {
+		s := newServer(t)
+		s.call("create_prompt", `{"name":"p","content":"x"}`)
+		stray := filepath.Join(filepath.Dir(s.itemFile()), "notes~")
+		write(t, stray, "mine")
+		s.call("create_prompt", `{"name":"q","content":"x"}`)
+		if got := s.prompts(); len(got) != 2 || read(t, stray) != "mine" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestADamagedOrNewerStoreIsNotTouched(t *testing.T) {
+	const newer = "the store was written by a newer version"
+	for name, test := range map[string]struct{ pattern, content, reason string }{
+		"workspace of a newer version": {"*/workspace.json", `{"format":2,"name":["x"]}`, newer},
+		"project of a newer version":   {"*/*/project.json", `{"format":2}`, newer},
+		"item of a newer version":      {"*/*/items/*", `{"format":2,"size":"1"}` + "\nx", newer},
+		"garbled workspace":            {"*/workspace.json", `{`, "the store is damaged: workspace.json cannot be read (the log has its path)"},
+		"garbled project":              {"*/*/project.json", ``, "the store is damaged: project.json cannot be read (the log has its path)"},
+		"project of another name":      {"*/*/project.json", `{"format":1,"name":"x"}`, "the store is damaged: project.json cannot be read (the log has its path)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.call("create_prompt", `{"name":"p","content":"x"}`)
+			found, err := filepath.Glob(filepath.Join(s.state, filepath.FromSlash(test.pattern)))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%v, %v", found, err)
+			}
+			write(t, found[0], test.content)
+			before := snapshot(t, s.state)
+			s.wantAnswer("prompts/list", `{}`, `{"code":-32603,"message":"Failed to read prompts: `+test.reason+`"}`)
+			s.wantAnswer("prompts/get", `{"name":"p"}`, `{"code":-32603,"message":"Failed to read prompts: `+test.reason+`"}`)
+			s.want("create_prompt", `{"name":"p","content":"x"}`, "Error: Failed to create prompt: "+test.reason)
+			s.want("update_prompt", `{"name":"p","content":"x"}`, "Error: Failed to update prompt: "+test.reason)
+			s.want("delete_prompt", `{"name":"p"}`, "Error: Failed to delete prompt: "+test.reason)
+			s.want("export_project", ``, "Error: Failed to export project: "+test.reason)
+			if got := s.call("import_project", object(t, "content", oneProject, "overwrite", true)); !strings.HasPrefix(got, "Error: Failed to import project: "+test.reason) {
+				t.Error(got)
+			}
+			if diff := cmp.Diff(before, snapshot(t, s.state)); diff != "" {
+				t.Errorf("(-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+const oneProject = `{"format":"mcpkg-project","version":1,"name":"n","prompts":[{"name":"p","content":"new"}],"resources":[]}`
+
+// snapshot reads all files below a folder, by path.
+func snapshot(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files[path] = read(t, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestScenario28Sizes(t *testing.T) {
+	s := newServer(t)
+	mib := func(n int) string { return strings.Repeat("x", n<<20) }
+	s.want("create_prompt", object(t, "name", "p", "content", mib(1)+"x"), "Error: Prompt content exceeds maximum size of 1 MiB")
+	s.want("create_prompt", object(t, "name", "p", "content", mib(1)), "Created prompt 'p' in project 'auth-module'")
+	s.want("update_prompt", object(t, "name", "p", "content", mib(1)+"x"), "Error: Prompt content exceeds maximum size of 1 MiB")
+	s.want("create_resource", object(t, "name", "r", "uri", "a:b", "content", mib(5)), "Error: Resource content exceeds maximum size of 4 MiB")
+	five := base64.StdEncoding.EncodeToString([]byte(mib(5)))
+	s.want("create_resource", object(t, "name", "r", "uri", "a:b", "content", five, "mime_type", "image/png"), "Error: Resource content exceeds maximum size of 4 MiB")
+	s.want("create_resource", object(t, "name", "r", "uri", "a:b", "content", strings.Repeat("\x00", 2<<20)), "Error: Resource content exceeds maximum size of 7 MiB as a JSON string")
+	s.want("create_prompt", object(t, "name", "q", "content", "x", "description", strings.Repeat("é", 4097)), "Error: Prompt description exceeds maximum length of 4096 characters")
+	s.want("update_resource", object(t, "name", "q", "description", strings.Repeat("é", 4097)), "Error: Resource description exceeds maximum length of 4096 characters")
+	s.want("create_prompt", object(t, "name", "q", "content", "x", "description", strings.Repeat("\x01", 4096)), "Created prompt 'q' in project 'auth-module'")
+	s.want("create_resource", object(t, "name", "r", "uri", "a:b", "content", "x", "mime_type", strings.Repeat("x", 256)), "Error: Resource MIME type exceeds maximum length of 255 characters")
+
+	four := base64.StdEncoding.EncodeToString([]byte(mib(4)))
+	s.want("create_resource", object(t, "name", "r", "uri", "a:b", "content", four, "mime_type", "image/png"), "Created resource 'r' in project 'auth-module'")
+	s.wantAnswer("resources/read", `{"uri":"a:b"}`, `{"contents":[{"uri":"a:b","mimeType":"image/png","blob":"`+four+`"}]}`)
+}
+
+func TestScenario28AThousandItems(t *testing.T) {
+	s := newServer(t)
+	for i := range 1000 {
+		s.call("create_resource", object(t, "name", fmt.Sprint(i), "uri", fmt.Sprintf("a:%d", i), "content", strings.Repeat("x", 10_000)))
+	}
+	fastest := time.Hour
+	for range 5 {
+		begin := time.Now()
+		if got := len(s.resources()); got != 1000 {
+			t.Fatalf("%d are listed", got)
+		}
+		fastest = min(fastest, time.Since(begin))
+	}
+	t.Logf("natively %v", fastest)
+	if fastest > 100*time.Millisecond {
+		t.Errorf("the list took %v", fastest)
+	}
+}
+
+func TestScenario29ContentStaysAsItIs(t *testing.T) {
+	s := newServer(t)
+	content := "a\r\nb\rc\n\u2028\u2029 😀 \x00\x01\x7f <&> \ufeff\ufffd \"\\ \t end\n"
+	s.call("create_prompt", object(t, "name", "p", "content", content))
+	s.call("create_resource", object(t, "name", "r", "uri", "a:b", "content", content))
+	var prompt struct {
+		Messages []struct{ Content struct{ Text string } }
+	}
+	if err := json.Unmarshal([]byte(s.answer("prompts/get", `{"name":"p"}`)), &prompt); err != nil {
+		t.Fatal(err)
+	}
+	var resource struct{ Contents []struct{ Text string } }
+	if err := json.Unmarshal([]byte(s.answer("resources/read", `{"uri":"a:b"}`)), &resource); err != nil {
+		t.Fatal(err)
+	}
+	if got := prompt.Messages[0].Content.Text; got != content {
+		t.Errorf("prompt: %q", got)
+	}
+	if got := resource.Contents[0].Text; got != content {
+		t.Errorf("resource: %q", got)
+	}
+}
+
+func TestScenario30AStoreThatCannotBeWritten(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("NOT TESTED: the superuser may write everywhere")
+	}
+	s := newServer(t)
+	s.call("create_prompt", `{"name":"p","content":"x"}`)
+	items := filepath.Dir(s.itemFile())
+	for _, dir := range []string{items, filepath.Dir(items)} {
+		if err := os.Chmod(dir, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Chmod(dir, 0o700) })
+	}
+	if diff := cmp.Diff([]string{"p"}, s.prompts()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	s.want("create_prompt", `{"name":"q","content":"x"}`, "Error: Failed to create prompt: the store is read-only")
+	s.want("update_prompt", `{"name":"p","content":"y"}`, "Error: Failed to update prompt: the store is read-only")
+	s.want("delete_prompt", `{"name":"p"}`, "Error: Failed to delete prompt: the store is read-only")
+	if len(s.Notifications()) != 1 {
+		t.Errorf("what did not happen was told: %v", s.Notifications())
+	}
+}
+
+func TestScenario31Selection(t *testing.T) {
+	const invalid = "name 'a b' contains invalid characters. Allowed: a-z, A-Z, 0-9, -, _, ."
+	const required = "--project flag is required: grant the variable MCPKG_PROJECT to this plugin (bulkhead serve --env MCPKG_PROJECT=NAME, or env in bulkhead.toml)"
+	for name, test := range map[string]struct{ variable, value, want string }{
+		"no project":             {"MCPKG_PROJECT", "", required},
+		"an invalid project":     {"MCPKG_PROJECT", "a b", "Project " + invalid},
+		"a project too long":     {"MCPKG_PROJECT", strings.Repeat("a", 256), "Project name exceeds maximum length of 255 characters"},
+		"an invalid workspace":   {"MCPKG_WORKSPACE", "a b", "Workspace " + invalid},
+		"an unknown word":        {"MCPKG_CREATE", "sometimes", "MCPKG_CREATE is 'sometimes': set it to never, or not at all"},
+		"no place for the store": {"BULKHEAD_STATE", "", "there is no folder for the store: the host has no place for state"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			t.Setenv(test.variable, test.value)
+			s.want("create_prompt", `{"name":"p","content":"x"}`, "Error: "+test.want)
+			for method, params := range map[string]string{
+				"prompts/list": `{}`, "prompts/get": `{"name":"p"}`, "resources/list": `{}`, "resources/read": `{"uri":"a:b"}`,
+			} {
+				s.wantAnswer(method, params, `{"code":-32603,"message":"`+test.want+`"}`)
+			}
+		})
+	}
+}
+
+func TestScenario32AProjectThatMustExist(t *testing.T) {
+	s := newServer(t)
+	t.Setenv("MCPKG_PROJECT", "x")
+	t.Setenv("MCPKG_CREATE", "never")
+	const want = "Project 'x' does not exist in workspace 'default'"
+	for _, tool := range []string{"create_prompt", "update_prompt", "delete_prompt", "export_project"} {
+		s.want(tool, `{"name":"p","content":"x"}`, "Error: "+want)
+	}
+	for method, params := range map[string]string{
+		"prompts/list": `{}`, "prompts/get": `{"name":"p"}`, "resources/list": `{}`, "resources/read": `{"uri":"a:b"}`,
+	} {
+		s.wantAnswer(method, params, `{"code":-32603,"message":"`+want+`"}`)
+	}
+	t.Setenv("MCPKG_CREATE", "")
+	s.call("create_prompt", `{"name":"p","content":"x"}`)
+	t.Setenv("MCPKG_CREATE", "never")
+	s.want("create_prompt", `{"name":"q","content":"x"}`, "Created prompt 'q' in project 'x'")
+	if err := os.RemoveAll(filepath.Dir(filepath.Dir(s.itemFile()))); err != nil {
+		t.Fatal(err)
+	}
+	s.wantAnswer("prompts/list", `{}`, `{"code":-32603,"message":"`+want+`"}`)
+}
+
+func TestScenario33Arguments(t *testing.T) {
+	s := newServer(t)
+	for _, test := range []struct{ tool, arguments, want string }{
+		{"create_prompt", `{"name":"p"}`, "Missing required argument 'content'"},
+		{"create_prompt", ``, "Missing required argument 'name'"},
+		{"create_prompt", `[]`, "Missing required argument 'name'"},
+		{"create_prompt", `null`, "Missing required argument 'name'"},
+		{"create_prompt", `{"name":null,"content":"x"}`, "Missing required argument 'name'"},
+		{"create_prompt", `{"NAME":"p","content":"x"}`, "Missing required argument 'name'"},
+		{"create_prompt", `{"name":"a b","content":7}`, "Argument 'content' must be a string"},
+		{"create_prompt", `{"name":["p"],"content":"x"}`, "Argument 'name' must be a string"},
+		{"create_prompt", `{"name":"p","content":"x","description":false}`, "Argument 'description' must be a string"},
+		{"create_resource", `{"name":"p","content":"x"}`, "Missing required argument 'uri'"},
+		{"update_resource", `{"name":"p","mime_type":{}}`, "Argument 'mime_type' must be a string"},
+		{"delete_prompt", `{}`, "Missing required argument 'name'"},
+		{"import_project", `{"content":"{}","overwrite":"yes"}`, "Argument 'overwrite' must be a boolean"},
+	} {
+		s.want(test.tool, test.arguments, "Error: "+test.want)
+	}
+	s.want("create_prompt", `{"name":"p","content":"x","uri":9,"more":{}}`, "Created prompt 'p' in project 'auth-module'")
+	if _, err := s.CallTool("rename_prompt", `{}`); err == nil {
+		t.Error("an unknown tool is no error")
+	}
+}
+
+func TestTheLockIsTakenBeforeTheStoreIsRead(t *testing.T) {
+	s := newServer(t)
+	s.call("create_prompt", `{"name":"p","content":"x"}`)
+	taken := len(s.Locks())
+	s.prompts()
+	s.call("export_project", ``)
+	if len(s.Locks()) != taken {
+		t.Error("readers wait")
+	}
+	t.Run("what another server does meanwhile is seen", func(t *testing.T) {
+		s.Handle(abi.OpLock, func(json.RawMessage) (any, error) { return nil, os.Remove(s.itemFile()) })
+		s.want("update_prompt", `{"name":"p","content":"y"}`, "Error: Prompt 'p' does not exist in project 'auth-module'")
+	})
+	t.Run("without a lock nothing is changed", func(t *testing.T) {
+		s.Handle(abi.OpLock, func(json.RawMessage) (any, error) { return nil, errors.New("no folder") })
+		s.want("create_prompt", `{"name":"p","content":"y"}`, "Error: Failed to create prompt: the store cannot be locked: lock: no folder (failed)")
+		if got := s.prompts(); len(got) > 0 {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestNotifications(t *testing.T) {
+	s := newServer(t)
+	for _, test := range []struct{ tool, arguments, want string }{
+		{"create_prompt", `{"name":"p","content":"x"}`, "notifications/prompts/list_changed"},
+		{"create_prompt", `{"name":"p","content":"x"}`, ""},
+		{"update_prompt", `{"name":"p","content":"x"}`, "notifications/prompts/list_changed"},
+		{"delete_prompt", `{"name":"p"}`, "notifications/prompts/list_changed"},
+		{"create_resource", `{"name":"r","uri":"a:b","content":"x"}`, "notifications/resources/list_changed"},
+		{"update_resource", `{"name":"r","content":"y"}`, `notifications/resources/list_changed notifications/resources/updated{"uri":"a:b"}`},
+		{"import_project", object(t, "content", oneProject), "notifications/prompts/list_changed"},
+		{"delete_resource", `{"name":"r"}`, "notifications/resources/list_changed"},
+		{"export_project", `{}`, ""},
+	} {
+		before := len(s.Notifications())
+		s.call(test.tool, test.arguments)
+		var got []string
+		for _, n := range s.Notifications()[before:] {
+			got = append(got, n.Method+string(n.Params))
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s told %q, want %q", test.tool, got, test.want)
+		}
+	}
+	s.Handle(abi.OpNotify, func(json.RawMessage) (any, error) { return nil, errors.New("nobody listens") })
+	s.want("create_prompt", `{"name":"q","content":"x"}`, "Created prompt 'q' in project 'auth-module'")
+}
