@@ -1,0 +1,73 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// The variables that make a test of this package the process that is killed: in which state folder it
+// works, which change it makes, and before which step it dies.
+const (
+	killState  = "STORE_TEST_KILL_STATE"
+	killChange = "STORE_TEST_KILL_CHANGE"
+	killStep   = "STORE_TEST_KILL_STEP"
+)
+
+// TestKilledWriter is the process that TestScenario25 starts, and nothing otherwise.
+func TestKilledWriter(t *testing.T) {
+	state := os.Getenv(killState)
+	if state == "" {
+		t.Skip("this is a part of TestScenario25KillAtEachStep")
+	}
+	last, err := strconv.Atoi(os.Getenv(killStep))
+	must(t, err)
+	self, err := os.FindProcess(os.Getpid())
+	must(t, err)
+	p := openStore(t, state)
+	steps := 0
+	p.disk.before = func(string, string) error {
+		if steps++; steps == last {
+			must(t, self.Kill())
+			time.Sleep(time.Minute) // it is dead by then
+		}
+		return nil
+	}
+	for _, c := range changes() {
+		if c.name == os.Getenv(killChange) {
+			must(t, c.do(t, p))
+		}
+	}
+}
+
+// TestScenario25KillAtEachStep kills a process that makes a change, before each of its steps in turn.
+func TestScenario25KillAtEachStep(t *testing.T) {
+	for _, c := range changes() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			seen := map[bool]int{}
+			for n := 1; ; n++ {
+				state := t.TempDir()
+				changeBase(t, state)
+				child := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
+				child.Env = append(os.Environ(), killState+"="+state, killChange+"="+c.name, killStep+"="+strconv.Itoa(n))
+				out, err := child.CombinedOutput()
+				exit := (*exec.ExitError)(nil)
+				if err != nil && (!errors.As(err, &exit) || exit.Exited()) {
+					t.Fatalf("step %d: %v\n%s", n, err, out)
+				}
+				seen[checkOldOrNew(t, state, c)]++
+				if err == nil { // it had fewer steps
+					break
+				}
+			}
+			t.Logf("killed %d times before it was there, %d times after", seen[false], seen[true]-1)
+			if seen[false] == 0 || c.name == "import" && seen[true] < 2 {
+				t.Errorf("no kill came in between: %v", seen)
+			}
+		})
+	}
+}
