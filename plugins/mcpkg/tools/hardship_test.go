@@ -179,9 +179,12 @@ func TestScenario28Sizes(t *testing.T) {
 
 func TestScenario28AThousandItems(t *testing.T) {
 	s := newServer(t)
-	for i := range 1000 {
-		s.call("create_resource", object(t, "name", fmt.Sprint(i), "uri", fmt.Sprintf("a:%d", i), "content", strings.Repeat("x", 10_000)))
+	resources := make([]map[string]string, 1000)
+	for i := range resources {
+		resources[i] = map[string]string{"name": fmt.Sprint(i), "uri": fmt.Sprintf("a:%d", i), "content": strings.Repeat("x", 10_000)}
 	}
+	file := object(t, "format", "mcpkg-project", "version", 1, "name", "n", "resources", resources)
+	s.want("import_project", object(t, "content", file), "Imported 0 prompts and 1000 resources into project 'auth-module' (0 replaced)")
 	fastest := time.Hour
 	for range 5 {
 		begin := time.Now()
