@@ -181,7 +181,11 @@ func (p *Project) readWhole(e entry) (Stored, []byte, error) {
 		return Stored{}, nil, err
 	}
 	defer file.Close()
-	r := bufio.NewReader(file)
+	return p.parseWhole(e, bufio.NewReader(file))
+}
+
+// parseWhole reads what an entry's file holds.
+func (p *Project) parseWhole(e entry, r *bufio.Reader) (Stored, []byte, error) {
 	h, _, err := p.readHeader(e, r)
 	if err != nil {
 		return Stored{}, nil, err

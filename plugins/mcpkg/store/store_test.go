@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -352,30 +354,59 @@ func FuzzReadItem(f *testing.F) {
 	}
 	f.Add(append(line, 'x'))
 	f.Add(append(line, 'x', 'y'))
-	f.Add([]byte(`{"format":1,"name":"n","uri":"a:n","content":"text","size":1e0}` + "\nx"))
+	f.Add([]byte(`{"format":1,"name":"n","uri":"a:n","content":"text","size":1,"more":[{}]}` + "\nx"))
 	f.Add([]byte(`{"format":1,"FORMAT":2}` + "\n"))
 	f.Add([]byte{})
+	p := Open("nowhere", "default", "demo", func(string) {})
+	e := entry{number: 1, kind: item.Resource, name: key("n"), uri: key("a:n")}
+	parse := func(raw []byte) (Stored, []byte, error) {
+		return p.parseWhole(e, bufio.NewReader(bytes.NewReader(raw)))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p := Open(t.TempDir(), "default", "demo", func(string) {})
-		must(t, p.make())
-		e := entry{number: 1, kind: item.Resource, name: key("n"), uri: key("a:n")}
-		e.file = e.fileName()
-		path := filepath.Join(p.itemsDir(), e.file)
-		must(t, os.WriteFile(path, raw, 0o600))
-		s, content, err := p.LoadURI("a:n")
+		s, content, err := parse(raw)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNewer) {
 				t.Errorf("got %v", err)
 			}
 			return
 		}
-		if s.Name != "n" || s.URI != "a:n" || len(content) == 0 || !strings.HasSuffix(string(raw), "\n"+string(content)) {
+		first, body, _ := bytes.Cut(raw, []byte("\n"))
+		if s.Name != "n" || s.URI != "a:n" || len(content) == 0 || !bytes.Equal(body, content) {
 			t.Errorf("%q is read as %+v with %q", raw, s, content)
 		}
-		must(t, p.Replace(s, item.Draft{Item: s.Item, Content: item.Content{Bytes: content, Binary: s.Binary}}))
-		again, same, err := p.LoadURI("a:n")
-		if err != nil || again != s || string(same) != string(content) {
+		unknown, err := unknownKeys(first)
+		must(t, err)
+		line, err := newHeader(item.Draft{Item: s.Item, Content: item.Content{Bytes: content, Binary: s.Binary}}, s.created, now()).line(unknown)
+		must(t, err)
+		again, same, err := parse(append(line, content...))
+		if err != nil || again != s || !bytes.Equal(same, content) {
 			t.Errorf("written again it is %+v, %q, %v", again, same, err)
 		}
 	})
+}
+
+func TestScenario28AThousandItems(t *testing.T) {
+	p := openStore(t, t.TempDir())
+	must(t, p.make())
+	for i := range 1000 {
+		d := resource(t, fmt.Sprint(i), strings.Repeat("x", 10_000))
+		e, err := index{{number: uint64(i)}}.place(d.Item)
+		must(t, err)
+		line, err := newHeader(d, now(), now()).line(nil)
+		must(t, err)
+		must(t, os.WriteFile(p.itemPath(e), append(line, d.Content.Bytes...), 0o600))
+	}
+	fastest := time.Hour
+	for range 5 {
+		begin := time.Now()
+		list, err := p.List(item.Resource)
+		if err != nil || len(list) != 1000 || list[999].Name != "999" {
+			t.Fatalf("%d are listed, %v", len(list), err)
+		}
+		fastest = min(fastest, time.Since(begin))
+	}
+	t.Logf("natively %v", fastest)
+	if fastest > 100*time.Millisecond {
+		t.Errorf("the list took %v", fastest)
+	}
 }

@@ -69,7 +69,7 @@ func TestScenario34RealDocuments(t *testing.T) {
 	}
 	s := newServer(t)
 	sums := map[string][sha256.Size]byte{}
-	const most = 200
+	const most = 100
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
 			return err

@@ -4,12 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -175,28 +173,6 @@ func TestScenario28Sizes(t *testing.T) {
 	four := base64.StdEncoding.EncodeToString([]byte(mib(4)))
 	s.want("create_resource", object(t, "name", "r", "uri", "a:b", "content", four, "mime_type", "image/png"), "Created resource 'r' in project 'auth-module'")
 	s.wantAnswer("resources/read", `{"uri":"a:b"}`, `{"contents":[{"uri":"a:b","mimeType":"image/png","blob":"`+four+`"}]}`)
-}
-
-func TestScenario28AThousandItems(t *testing.T) {
-	s := newServer(t)
-	resources := make([]map[string]string, 1000)
-	for i := range resources {
-		resources[i] = map[string]string{"name": fmt.Sprint(i), "uri": fmt.Sprintf("a:%d", i), "content": strings.Repeat("x", 10_000)}
-	}
-	file := object(t, "format", "mcpkg-project", "version", 1, "name", "n", "resources", resources)
-	s.want("import_project", object(t, "content", file), "Imported 0 prompts and 1000 resources into project 'auth-module' (0 replaced)")
-	fastest := time.Hour
-	for range 5 {
-		begin := time.Now()
-		if got := len(s.resources()); got != 1000 {
-			t.Fatalf("%d are listed", got)
-		}
-		fastest = min(fastest, time.Since(begin))
-	}
-	t.Logf("natively %v", fastest)
-	if fastest > 100*time.Millisecond {
-		t.Errorf("the list took %v", fastest)
-	}
 }
 
 func TestScenario29ContentStaysAsItIs(t *testing.T) {
