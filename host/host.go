@@ -105,6 +105,7 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(for
 type Host struct {
 	plugins []*plugin // in the order of the config, else of their names
 	tools   map[string]offer
+	offered offered // beside tools
 	places  config.Places
 	alone   bool
 	log     hclog.Logger
@@ -177,7 +178,7 @@ func Open(o Options) (*Host, error) {
 		h.plugins = append(h.plugins, h.newPlugin(f, found.defaults, flags))
 	}
 	h.warnOfEnv(o.Env)
-	if err := h.offerTools(); err != nil {
+	if err := errors.Join(h.offerTools(), h.offerElse()); err != nil {
 		return nil, err
 	}
 	if h.gateway, err = gateway.New(h.gatewayConfig(found, o), backend{h}); err != nil {
@@ -222,7 +223,7 @@ func (h *Host) speaksForItself() bool { return h.alone && h.plugins[0].problems.
 
 // gatewayConfig is what the server says of itself: a plugin that is served alone speaks for itself.
 func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
-	c := gateway.Config{Name: "bulkhead", Version: o.Version, Log: o.Log.Named("gateway")}
+	c := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: h.gatewayOffers(), Log: o.Log.Named("gateway")}
 	if found.server != nil {
 		c.Name = found.server.Name
 	}
