@@ -34,6 +34,7 @@ type Options struct {
 	Plugins    []string          // names of the plugins to open; empty: all that are found
 	Project    string            // what ${project} stands for; empty: see docs/config.md
 	AllowWrite bool              // the word that plugins with write = "opt-in" wait for
+	AllTools   bool              // offers a plugin that is served alone with the tools that it hides then, too
 	Env        map[string]string // granted to the plugins that ask for a variable of that name
 
 	// Compiler is a command that compiles modules in a process of its own: see engine.Config. Empty:
@@ -173,7 +174,7 @@ func Open(o Options) (*Host, error) {
 	if h.audit, err = openAudit(found.audit, o.Log); err != nil {
 		return nil, err
 	}
-	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone}
+	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone && !o.AllTools}
 	for _, f := range found.plugins {
 		h.plugins = append(h.plugins, h.newPlugin(f, found.defaults, flags))
 	}

@@ -121,7 +121,7 @@ func (c *decision) withhold(t manifest.Tool) string {
 	case t.Write && c.m.Write == manifest.WriteOptIn && !c.p.AllowWrite && !c.flags.AllowWrite:
 		return "writes: pass --allow-write or set allow_write = true"
 	case t.Hidden && c.flags.Alone:
-		return "is not offered when its plugin is served alone: serve another plugin with it"
+		return "is not offered when its plugin is served alone: pass --all-tools"
 	}
 	return ""
 }
