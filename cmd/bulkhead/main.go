@@ -92,7 +92,7 @@ config with faults; 3 the host failed.`,
 	}
 	root.SetVersionTemplate("bulkhead {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newServe(), newTools(), newCall(), newPlugin(), newDemo(), newCompile())
+	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo(), newCompile())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})

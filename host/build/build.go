@@ -33,6 +33,9 @@ type Options struct {
 	// CacheDir is the engine's compilation cache: with it, the first call of a host that shares it need
 	// not compile. Empty: nothing is kept.
 	CacheDir string
+	// Compiler is the engine's command that compiles in a process of its own, bounded; of use only with a
+	// CacheDir. Empty: modules are compiled in this process.
+	Compiler []string
 }
 
 // Result is a plugin that was built.
@@ -91,7 +94,7 @@ func newBuilder(o Options) (*builder, error) {
 		b.log = hclog.NewNullLogger()
 	}
 	var err error
-	b.engine, err = engine.New(engine.Config{CacheDir: o.CacheDir, Log: b.log})
+	b.engine, err = engine.New(engine.Config{CacheDir: o.CacheDir, Compiler: o.Compiler, Log: b.log})
 	return b, err
 }
 
