@@ -80,8 +80,7 @@ func TestTheTestsComeInOrder(t *testing.T) {
 }
 
 func update(c *Catalog, change Change) error {
-	_, err := c.Update(item.Resource, "r", change)
-	return err
+	return c.Update(item.Resource, "r", change)
 }
 
 func TestAnExportTooLargeIsRefused(t *testing.T) {

@@ -73,16 +73,16 @@ type Change struct {
 	Description *string
 }
 
-// Update changes an item and returns it as it is now.
-func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item, error) {
+// Update changes an item.
+func (c *Catalog) Update(kind item.Kind, name string, change Change) error {
 	content, err := change.check(kind, name)
 	if err != nil {
-		return item.Item{}, err
+		return err
 	}
 	doing := "update " + kind.Word()
 	stored, err := c.find(doing, kind, name)
 	if err != nil {
-		return item.Item{}, err
+		return err
 	}
 	draft := item.Draft{Item: stored.Item}
 	if change.Description != nil {
@@ -96,18 +96,18 @@ func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item,
 		draft.Content = *content
 	case change.Content != nil: // the stored type says how it was sent
 		if draft.Content, err = item.ResourceContent(draft.MIMEType, *change.Content); err != nil {
-			return item.Item{}, err
+			return err
 		}
 	default:
 		draft.Content.Binary = stored.Binary
 		if draft.Content.Bytes, err = c.files.Content(stored); err != nil {
-			return item.Item{}, failure(doing, err)
+			return failure(doing, err)
 		}
 	}
 	if err := c.files.Replace(stored, draft); err != nil {
-		return item.Item{}, failure(doing, err)
+		return failure(doing, err)
 	}
-	return draft.Item, nil
+	return nil
 }
 
 // check tests a change before anything is read, and puts the MIME type as it is kept. It returns the

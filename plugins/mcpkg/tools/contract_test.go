@@ -82,6 +82,7 @@ type manifest struct {
 	Server struct {
 		Name, Version    string
 		ProtocolVersions []string `toml:"protocol_versions"`
+		ListChanged      *bool    `toml:"list_changed"`
 	}
 	Offers map[string]any
 	Tools  []struct {
@@ -102,7 +103,8 @@ func readManifest(t *testing.T) manifest {
 
 func TestScenario01Identity(t *testing.T) {
 	m := readManifest(t)
-	if m.Server.Name != "mcpkg" || m.Server.Version != "0.1.0" || !cmp.Equal(m.Server.ProtocolVersions, []string{"2024-11-05"}) {
+	if m.Server.Name != "mcpkg" || m.Server.Version != "0.1.0" || !cmp.Equal(m.Server.ProtocolVersions, []string{"2024-11-05"}) ||
+		m.Server.ListChanged == nil || *m.Server.ListChanged {
 		t.Errorf("got %+v", m.Server)
 	}
 	want := map[string]any{"prompts": true, "resources": true}

@@ -324,7 +324,7 @@ func TestNotifications(t *testing.T) {
 		{"update_prompt", `{"name":"p","content":"x"}`, "notifications/prompts/list_changed"},
 		{"delete_prompt", `{"name":"p"}`, "notifications/prompts/list_changed"},
 		{"create_resource", `{"name":"r","uri":"a:b","content":"x"}`, "notifications/resources/list_changed"},
-		{"update_resource", `{"name":"r","content":"y"}`, `notifications/resources/list_changed notifications/resources/updated{"uri":"a:b"}`},
+		{"update_resource", `{"name":"r","content":"y"}`, "notifications/resources/list_changed"},
 		{"import_project", object(t, "content", oneProject), "notifications/prompts/list_changed"},
 		{"delete_resource", `{"name":"r"}`, "notifications/resources/list_changed"},
 		{"export_project", `{}`, ""},
@@ -333,7 +333,7 @@ func TestNotifications(t *testing.T) {
 		s.call(test.tool, test.arguments)
 		var got []string
 		for _, n := range s.Notifications()[before:] {
-			got = append(got, n.Method+string(n.Params))
+			got = append(got, n.Method)
 		}
 		if strings.Join(got, " ") != test.want {
 			t.Errorf("%s told %q, want %q", test.tool, got, test.want)

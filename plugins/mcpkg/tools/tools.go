@@ -95,16 +95,13 @@ func createResource(c *catalog.Catalog, a arguments) (string, error) {
 
 func update(kind item.Kind) func(*catalog.Catalog, arguments) (string, error) {
 	return func(c *catalog.Catalog, a arguments) (string, error) {
-		now, err := c.Update(kind, a.text("name"), catalog.Change{
+		err := c.Update(kind, a.text("name"), catalog.Change{
 			Content: a.optional("content"), MIMEType: a.optional("mime_type"), Description: a.optional("description"),
 		})
 		if err != nil {
 			return "", err
 		}
 		changed(kind)
-		if kind == item.Resource {
-			updated(now.URI)
-		}
 		return done("Updated", kind, a, "in", c), nil
 	}
 }
@@ -123,10 +120,6 @@ func done(verb string, kind item.Kind, a arguments, preposition string, c *catal
 	return fmt.Sprintf("%s %s '%s' %s project '%s'", verb, kind.Word(), a.text("name"), preposition, c.Project())
 }
 
-// maxUpdated is the most resources of one import whose change is told one by one: a call has so many
-// operations of the host, and that the list has changed is told anyway.
-const maxUpdated = 1000
-
 func importProject(c *catalog.Catalog, a arguments) (string, error) {
 	imported, err := c.Import(a.text("content"), a.flag("overwrite"))
 	if err != nil {
@@ -138,11 +131,6 @@ func importProject(c *catalog.Catalog, a arguments) (string, error) {
 	if imported.Resources > 0 {
 		changed(item.Resource)
 	}
-	for _, replaced := range imported.Replaced[:min(len(imported.Replaced), maxUpdated)] {
-		if replaced.Kind == item.Resource {
-			updated(replaced.URI)
-		}
-	}
 	return fmt.Sprintf("Imported %d prompts and %d resources into project '%s' (%d replaced)",
-		imported.Prompts, imported.Resources, c.Project(), len(imported.Replaced)), nil
+		imported.Prompts, imported.Resources, c.Project(), imported.Replaced), nil
 }
