@@ -12,7 +12,7 @@ import (
 
 // header is the first line of an item's file. The content follows it as it is.
 type header struct {
-	Format      int    `json:"format"`
+	Format      int64  `json:"format"`
 	Name        string `json:"name"`
 	URI         string `json:"uri,omitempty"`
 	MIMEType    string `json:"mime_type,omitempty"`
@@ -75,8 +75,12 @@ func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
 // parseHeader reads the first line of the file that an entry names. The error is ErrNewer, or says what
 // is wrong with the line.
 func parseHeader(line []byte, e entry) (header, error) {
-	var h header
-	err := json.Unmarshal(line, &h)
+	h, quick := quickHeader(line)
+	var err error
+	if !quick {
+		h = header{}
+		err = json.Unmarshal(line, &h)
+	}
 	if h.Format > format || err != nil && newer(line) {
 		return header{}, ErrNewer
 	}
