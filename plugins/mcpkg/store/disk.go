@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -116,15 +115,8 @@ func (p *Project) put(path string, parts ...[]byte) error {
 const sweepAge = time.Hour
 
 // sweep removes what calls left that were ended in the middle. What it cannot remove does no harm.
-func (p *Project) sweep() {
-	found, err := os.ReadDir(p.dir)
-	if err != nil {
-		return
-	}
-	for _, entry := range found {
-		if !strings.HasPrefix(entry.Name(), tempPrefix) {
-			continue
-		}
+func (p *Project) sweep(left []os.DirEntry) {
+	for _, entry := range left {
 		info, err := entry.Info()
 		if err == nil && time.Since(info.ModTime()) > sweepAge {
 			_ = p.disk.removeAll(filepath.Join(p.dir, entry.Name()))

@@ -16,7 +16,7 @@ import (
 // its new name, import, is what makes all of them part of the project at once. Then they move to their
 // places, and readers look for them in both. Whoever changes the project next ends what was left.
 
-func (p *Project) importDir() string { return filepath.Join(p.dir, "import") }
+func (p *Project) importDir() string { return filepath.Join(p.dir, importFolder) }
 
 // Conflict is an import's item that cannot be put in.
 type Conflict struct {
@@ -139,10 +139,10 @@ func (p *Project) finishImport() error {
 		return err
 	}
 	for _, file := range files {
-		if err := p.disk.rename(filepath.Join(p.importDir(), file.Name()), filepath.Join(p.itemsDir(), file.Name())); err != nil {
+		if err := p.disk.rename(filepath.Join(p.importDir(), file.Name()), filepath.Join(p.dir, file.Name())); err != nil {
 			return err
 		}
 	}
-	syncFolder(p.itemsDir())
+	syncFolder(p.dir)
 	return p.disk.remove(p.importDir())
 }

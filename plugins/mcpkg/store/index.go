@@ -83,29 +83,38 @@ func (e entry) sameURI(other entry) bool { return e.uri != "" && e.uri == other.
 // index is what a project holds, in the order in which it was created.
 type index []entry
 
-// readIndex looks into the project's folder. A finished import counts although its files may not be at
-// their places yet: it is looked at first, since files move only from there.
-func (p *Project) readIndex() (index, error) {
-	var found index
-	for _, dir := range []string{p.importDir(), p.itemsDir()} {
+// scan looks into the project's folder: what it holds, and what calls have left there that were ended in the
+// middle. A finished import counts although its files may not be at their places yet: it is looked at first,
+// since files move only from there.
+func (p *Project) scan() (found index, left []os.DirEntry, err error) {
+	for _, dir := range []string{p.importDir(), p.dir} {
 		files, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, file := range files {
-			e, ok := parseEntry(file.Name())
-			if !ok {
-				if !strings.HasPrefix(file.Name(), ".") {
-					p.warn(fmt.Sprintf("%s in %s is not a file of the store", strconv.Quote(file.Name()), dir))
-				}
+			name := file.Name()
+			if e, ok := parseEntry(name); ok {
+				e.staged = dir == p.importDir()
+				found = append(found, e)
 				continue
 			}
-			e.staged = dir == p.importDir()
-			found = append(found, e)
+			switch {
+			case strings.HasPrefix(name, tempPrefix):
+				left = append(left, file)
+			case name != projectFile && name != importFolder && !strings.HasPrefix(name, "."):
+				p.warn(fmt.Sprintf("%s in %s is not a file of the store", strconv.Quote(name), dir))
+			}
 		}
 	}
 	slices.SortStableFunc(found, func(a, b entry) int { return strings.Compare(a.file, b.file) })
-	return p.withoutTwins(found), nil
+	return p.withoutTwins(found), left, nil
+}
+
+// readIndex returns what the project holds.
+func (p *Project) readIndex() (index, error) {
+	ix, _, err := p.scan()
+	return ix, err
 }
 
 // withoutTwins leaves out the files that claim what an earlier one has. A staged one and the one that it

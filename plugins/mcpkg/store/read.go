@@ -120,7 +120,7 @@ func (p *Project) open(e entry) (*os.File, error) {
 			return file, err
 		}
 	}
-	file, err := os.Open(filepath.Join(p.itemsDir(), e.file))
+	file, err := os.Open(filepath.Join(p.dir, e.file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
 	}

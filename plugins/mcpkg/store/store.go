@@ -67,13 +67,16 @@ func key(name string) string {
 // LockName names the lock that a writer of this project holds.
 func (p *Project) LockName() string { return "store " + key(p.workspace) + "/" + key(p.name) }
 
-func (p *Project) workspaceFile() string {
-	return filepath.Join(filepath.Dir(p.dir), "workspace.json")
-}
+// What lies in the folders of a workspace and of a project beside projects and items.
+const (
+	workspaceFile = "workspace.json"
+	projectFile   = "project.json"
+	importFolder  = "import"
+)
 
-func (p *Project) projectFile() string { return filepath.Join(p.dir, "project.json") }
+func (p *Project) workspaceFile() string { return filepath.Join(filepath.Dir(p.dir), workspaceFile) }
 
-func (p *Project) itemsDir() string { return filepath.Join(p.dir, "items") }
+func (p *Project) projectFile() string { return filepath.Join(p.dir, projectFile) }
 
 // label is what workspace.json and project.json hold.
 type label struct {
@@ -137,7 +140,7 @@ func newer(data []byte) bool {
 // make lays the project out in the store, if it is not there yet. The label comes last: without it there
 // is no project.
 func (p *Project) make() error {
-	if err := p.disk.mkdir(p.itemsDir()); err != nil {
+	if err := p.disk.mkdir(p.dir); err != nil {
 		return err
 	}
 	for _, place := range []struct{ path, name string }{{p.workspaceFile(), p.workspace}, {p.projectFile(), p.name}} {

@@ -172,10 +172,10 @@ func TestTwinsAreLeftOut(t *testing.T) {
 	twin.number = 9
 	raw, err := os.ReadFile(p.itemPath(s.entry))
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(p.itemsDir(), twin.fileName()), raw, 0o600))
+	must(t, os.WriteFile(filepath.Join(p.dir, twin.fileName()), raw, 0o600))
 	sameURI := twin
 	sameURI.name, sameURI.number = key("c"), 10
-	must(t, os.WriteFile(filepath.Join(p.itemsDir(), sameURI.fileName()), raw, 0o600))
+	must(t, os.WriteFile(filepath.Join(p.dir, sameURI.fileName()), raw, 0o600))
 	want := []string{"resource a: first", "resource b: other"}
 	if diff := cmp.Diff(want, contents(t, p)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -18,8 +18,12 @@ func (p *Project) begin() (index, error) {
 	if err := p.finishImport(); err != nil {
 		return nil, err
 	}
-	p.sweep()
-	return p.readIndex()
+	ix, left, err := p.scan()
+	if err != nil {
+		return nil, err
+	}
+	p.sweep(left)
+	return ix, nil
 }
 
 // Create adds an item, and the project if it is not there yet. The error is ErrNameTaken, ErrURITaken,
@@ -65,7 +69,7 @@ func (p *Project) Delete(s Stored) error {
 	if err := p.disk.remove(p.itemPath(s.entry)); err != nil {
 		return err
 	}
-	syncFolder(p.itemsDir())
+	syncFolder(p.dir)
 	return nil
 }
 
@@ -89,7 +93,7 @@ func (p *Project) Content(s Stored) ([]byte, error) {
 	return content, err
 }
 
-func (p *Project) itemPath(e entry) string { return filepath.Join(p.itemsDir(), e.file) }
+func (p *Project) itemPath(e entry) string { return filepath.Join(p.dir, e.file) }
 
 // write puts an item's file at path, whole or not at all.
 func (p *Project) write(path string, d item.Draft, h header, unknown map[string]json.RawMessage) error {

@@ -17,7 +17,7 @@ import (
 // itemFile returns the path of the newest item's file.
 func (s *server) itemFile() string {
 	s.t.Helper()
-	found, err := filepath.Glob(filepath.Join(s.state, "*", "*", "items", "*.item"))
+	found, err := filepath.Glob(filepath.Join(s.state, "*", "*", "*.item"))
 	if err != nil || len(found) == 0 {
 		s.t.Fatalf("no items: %v", err)
 	}
@@ -107,7 +107,7 @@ func TestADamagedOrNewerStoreIsNotTouched(t *testing.T) {
 	for name, test := range map[string]struct{ pattern, content, reason string }{
 		"workspace of a newer version": {"*/workspace.json", `{"format":2,"name":["x"]}`, newer},
 		"project of a newer version":   {"*/*/project.json", `{"format":2}`, newer},
-		"item of a newer version":      {"*/*/items/*", `{"format":2,"size":"1"}` + "\nx", newer},
+		"item of a newer version":      {"*/*/*.item", `{"format":2,"size":"1"}` + "\nx", newer},
 		"garbled workspace":            {"*/workspace.json", `{`, "the store is damaged: workspace.json cannot be read (the log has its path)"},
 		"garbled project":              {"*/*/project.json", ``, "the store is damaged: project.json cannot be read (the log has its path)"},
 		"project of another name":      {"*/*/project.json", `{"format":1,"name":"x"}`, "the store is damaged: project.json cannot be read (the log has its path)"},
@@ -204,13 +204,11 @@ func TestScenario30AStoreThatCannotBeWritten(t *testing.T) {
 	}
 	s := newServer(t)
 	s.call("create_prompt", `{"name":"p","content":"x"}`)
-	items := filepath.Dir(s.itemFile())
-	for _, dir := range []string{items, filepath.Dir(items)} {
-		if err := os.Chmod(dir, 0o500); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { os.Chmod(dir, 0o700) })
+	dir := filepath.Dir(s.itemFile())
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.Chmod(dir, 0o700) })
 	if diff := cmp.Diff([]string{"p"}, s.prompts()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -263,7 +261,7 @@ func TestScenario32AProjectThatMustExist(t *testing.T) {
 	s.call("create_prompt", `{"name":"p","content":"x"}`)
 	t.Setenv("MCPKG_CREATE", "never")
 	s.want("create_prompt", `{"name":"q","content":"x"}`, "Created prompt 'q' in project 'x'")
-	if err := os.RemoveAll(filepath.Dir(filepath.Dir(s.itemFile()))); err != nil {
+	if err := os.RemoveAll(filepath.Dir(s.itemFile())); err != nil {
 		t.Fatal(err)
 	}
 	s.wantAnswer("prompts/list", `{}`, `{"code":-32603,"message":"`+want+`"}`)
