@@ -62,8 +62,8 @@ func NewPrompt(name, text, description string) (Draft, error) {
 	return Draft{Item{Kind: Prompt, Name: name, Description: description}, content}, nil
 }
 
-// NewResource checks the fields of a resource. Its content is read by read, which is given the MIME type
-// as it is kept: "" stands for DefaultMIMEType.
+// NewResource checks the fields of a resource; a MIME type "" stands for DefaultMIMEType. Its content is what
+// read returns, which is given the MIME type as it is kept.
 func NewResource(name, uri, mimeType, description string, read func(mimeType string) (Content, error)) (Draft, error) {
 	if err := CheckName(string(Resource), name); err != nil {
 		return Draft{}, err

@@ -32,8 +32,8 @@ func (c *Conflict) Error() string {
 func (c *Conflict) Unwrap() error { return c.Err }
 
 // Import adds all items, which have different names and URIs, or none. With overwrite, one whose name and
-// URI an item of the project has takes that one's place; it returns how many did. An error
-// about one of the items is a *Conflict.
+// URI an item of the project has takes that one's place; it returns how many did. An error about one of the
+// items is a *Conflict.
 func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced int, err error) {
 	ix, err := p.begin()
 	if err != nil {
