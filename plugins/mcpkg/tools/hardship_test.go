@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -218,6 +219,20 @@ func TestScenario30AStoreThatCannotBeWritten(t *testing.T) {
 	if len(s.Notifications()) != 1 {
 		t.Errorf("what did not happen was told: %v", s.Notifications())
 	}
+}
+
+func TestAStoreThatCannotBeRead(t *testing.T) {
+	s := newServer(t)
+	state := filepath.Join(s.state, "file")
+	write(t, state, "no folder")
+	t.Setenv("BULKHEAD_STATE", state)
+	reason := syscall.ENOTDIR.Error()
+	s.wantAnswer("prompts/list", `{}`, `{"code":-32603,"message":"Failed to read prompts: `+reason+`"}`)
+	s.wantAnswer("resources/list", `{}`, `{"code":-32603,"message":"Failed to read resources: `+reason+`"}`)
+	s.wantAnswer("prompts/get", `{"name":"p"}`, `{"code":-32603,"message":"Failed to read prompts: `+reason+`"}`)
+	s.wantAnswer("resources/read", `{"uri":"a:b"}`, `{"code":-32603,"message":"Failed to read resources: `+reason+`"}`)
+	s.want("create_prompt", `{"name":"p","content":"x"}`, "Error: Failed to create prompt: "+reason)
+	s.want("delete_resource", `{"name":"p"}`, "Error: Failed to delete resource: "+reason)
 }
 
 func TestScenario31Selection(t *testing.T) {
