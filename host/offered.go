@@ -88,17 +88,13 @@ func (o *offered) claimResources(p *plugin) error {
 
 // gatewayOffers is what the server says it has beside tools.
 func (h *Host) gatewayOffers() gateway.Offers {
-	changes := func(p *plugin) bool {
-		if h.speaksForItself() {
-			return p.manifest.Server.ListChanged
-		}
-		return p.manifest.Offers.ListChanged
-	}
 	o := &h.offered
+	tells := !h.speaksForItself() || !h.plugins[0].manifest.Server.NoChanges
+	changes := func(p *plugin) bool { return tells && p.manifest.Offers.ListChanged }
 	return gateway.Offers{
 		Prompts: len(o.prompts) > 0, PromptsChange: slices.ContainsFunc(o.prompts, changes),
 		Resources: len(o.resources) > 0, ResourcesChange: slices.ContainsFunc(o.resources, changes),
-		Subscribe: o.subscribe, Completions: o.complete,
+		Subscribe: o.subscribe && tells, Completions: o.complete,
 	}
 }
 

@@ -189,7 +189,7 @@ func TestClaimsThatMeetEndTheStart(t *testing.T) {
 }
 
 func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
-	server := "[server]\nlist_changed = false\n"
+	server := "[server]\nchanges = false\n"
 	for name, c := range map[string]struct {
 		plugins []files
 		want    string
@@ -197,8 +197,8 @@ func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
 		"of a plugin with tools alone":           {[]files{handmade("a", answering(done), reads("x"))}, `{"tools":{}}`},
 		"of a plugin without tools":              {[]files{offering("a", "prompts = true\nresources = true\nsubscribe = true\ncompletions = true\nlist_changed = true", "{}")}, `{"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true}}`},
 		"of several plugins together":            {[]files{offering("a", "prompts = true\nlist_changed = true", "{}"), offering("b", "resources = true", "{}"), handmade("c", answering(done), reads("x"))}, `{"prompts":{"listChanged":true},"resources":{},"tools":{}}`},
-		"of a plugin that keeps to itself alone": {[]files{offering("a", "prompts = true\nlist_changed = true\n"+server, "{}")}, `{"prompts":{}}`},
-		"of the same among others":               {[]files{offering("a", "prompts = true\nlist_changed = true\n"+server, "{}"), handmade("c", answering(done), reads("x"))}, `{"prompts":{"listChanged":true},"tools":{}}`},
+		"of a plugin that keeps to itself alone": {[]files{offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}")}, `{"prompts":{},"resources":{}}`},
+		"of the same among others":               {[]files{offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}"), handmade("c", answering(done), reads("x"))}, `{"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{}}`},
 		"of a plugin that is left out":           {[]files{handmade("a", nil, "[offers]\nprompts = true\n"), handmade("c", answering(done), reads("x"))}, `{"tools":{}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

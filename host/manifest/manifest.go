@@ -71,7 +71,7 @@ type Server struct {
 	ProtocolVersions []string // empty: all that the host speaks; the first answers any other
 	Instructions     string
 	Failure          string // template of a failure's text: {code} {plugin} {tool} {message}
-	ListChanged      bool   // in place of Offers.ListChanged
+	NoChanges        bool   // changes = false: clients hear of none, whatever Offers says
 }
 
 // Access is how far a grant reaches.

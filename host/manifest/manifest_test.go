@@ -116,7 +116,7 @@ access = "read"
 			SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"},
 		Build: manifest.Build{Command: []string{"make", "notes.wasm"}},
 		Server: manifest.Server{Name: "notes-server", Version: "9", ProtocolVersions: []string{"2025-06-18", "2024-11-05"},
-			Instructions: "Ask first.", Failure: `{"error": "{message}"}`, ListChanged: true},
+			Instructions: "Ask first.", Failure: `{"error": "{message}"}`},
 		Capabilities: manifest.Capabilities{
 			FS: []manifest.FS{{Path: "${home}/.notes//a/", Access: "rw", Optional: true, Why: "keeps notes", Line: 30}},
 			Git: []manifest.Git{{Repo: "${project}", Access: "r", Line: 27},
@@ -149,12 +149,12 @@ access = "read"
 }
 
 func TestAloneAPluginCanKeepItsChangesToItself(t *testing.T) {
-	m, ps := manifest.Parse("plugin.toml", []byte(small+"\n[offers]\nprompts = true\nlist_changed = true\n[server]\nlist_changed = false\n"))
+	m, ps := manifest.Parse("plugin.toml", []byte(small+"\n[offers]\nprompts = true\nlist_changed = true\n[server]\nchanges = false\n"))
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
-	if !m.Offers.ListChanged || m.Server.ListChanged {
-		t.Errorf("offers %t, alone %t", m.Offers.ListChanged, m.Server.ListChanged)
+	if !m.Offers.ListChanged || !m.Server.NoChanges {
+		t.Errorf("%+v %+v", m.Offers, m.Server)
 	}
 }
 
@@ -251,7 +251,6 @@ func TestParseRefuses(t *testing.T) {
 		"list_changed without a list":         {"[module]", "[offers]\nlist_changed=true\n[module]", "7", "offers.list_changed: is of no use without prompts or resources"},
 		"subscribe without resources":         {"[module]", "[offers]\nprompts=true\nsubscribe=true\n[module]", "8", "offers.subscribe: is of no use without resources"},
 		"completions of nothing":              {"[module]", "[offers]\ncompletions=true\n[module]", "7", "offers.completions: is of no use without prompts or resources"},
-		"list_changed when alone only":        {"[module]", "[server]\nlist_changed=true\n[module]", "7", "server.list_changed: is not offered"},
 		"a tool's name with a space":          {`"add"`, `"a b"`, "9", "tools[0].name:"},
 		"a tool's name of 129 letters":        {`"add"`, `"` + strings.Repeat("a", 129) + `"`, "9", "tools[0].name:"},
 		"a tool without description":          {`description = "Adds a note."`, "", "8", "tools[0].description: is missing"},

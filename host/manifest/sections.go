@@ -86,13 +86,9 @@ func (m *Manifest) readBuild(t *tomlfile.Table) {
 	}
 }
 
-// readServer follows readOffers, whose word on list_changed holds where there is no other.
 func (m *Manifest) readServer(t *tomlfile.Table) {
 	m.Server = Server{Name: m.Name, Version: m.Version, Instructions: t.String("instructions"), Failure: t.String("failure"),
-		ListChanged: t.Bool("list_changed", m.Offers.ListChanged)}
-	if m.Server.ListChanged && !m.Offers.ListChanged {
-		t.Fault("list_changed", "is not offered", "set list_changed = true in [offers] too")
-	}
+		NoChanges: !t.Bool("changes", true)}
 	if t.Has("name") {
 		m.Server.Name = t.Required("name", "")
 	}
