@@ -80,7 +80,8 @@ func TestTheTestsComeInOrder(t *testing.T) {
 }
 
 func update(c *Catalog, change Change) error {
-	return c.Update(item.Resource, "r", change)
+	_, err := c.Update(item.Resource, "r", change)
+	return err
 }
 
 func TestAnExportTooLargeIsRefused(t *testing.T) {

@@ -73,16 +73,16 @@ type Change struct {
 	Description *string
 }
 
-// Update changes an item.
-func (c *Catalog) Update(kind item.Kind, name string, change Change) error {
+// Update changes an item and returns it as it is now.
+func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item, error) {
 	content, err := change.check(kind, name)
 	if err != nil {
-		return err
+		return item.Item{}, err
 	}
 	doing := "update " + kind.Word()
 	stored, err := c.find(doing, kind, name)
 	if err != nil {
-		return err
+		return item.Item{}, err
 	}
 	draft := item.Draft{Item: stored.Item}
 	if change.Description != nil {
@@ -96,18 +96,18 @@ func (c *Catalog) Update(kind item.Kind, name string, change Change) error {
 		draft.Content = *content
 	case change.Content != nil: // the stored type says how it was sent
 		if draft.Content, err = item.ResourceContent(draft.MIMEType, *change.Content); err != nil {
-			return err
+			return item.Item{}, err
 		}
 	default:
 		draft.Content.Binary = stored.Binary
 		if draft.Content.Bytes, err = c.files.Content(stored); err != nil {
-			return failure(doing, err)
+			return item.Item{}, failure(doing, err)
 		}
 	}
 	if err := c.files.Replace(stored, draft); err != nil {
-		return failure(doing, err)
+		return item.Item{}, failure(doing, err)
 	}
-	return nil
+	return draft.Item, nil
 }
 
 // check tests a change before anything is read, and puts the MIME type as it is kept. It returns the
@@ -157,20 +157,20 @@ func (ch *Change) any(kind item.Kind) error {
 	return item.Refuse("At least one of content, mime_type or description must be provided")
 }
 
-// Delete removes an item for good.
-func (c *Catalog) Delete(kind item.Kind, name string) error {
+// Delete removes an item for good and returns what it was.
+func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	if err := item.CheckName(string(kind), name); err != nil {
-		return err
+		return item.Item{}, err
 	}
 	doing := "delete " + kind.Word()
 	stored, err := c.find(doing, kind, name)
 	if err != nil {
-		return err
+		return item.Item{}, err
 	}
 	if err := c.files.Delete(stored); err != nil {
-		return failure(doing, err)
+		return item.Item{}, failure(doing, err)
 	}
-	return nil
+	return stored.Item, nil
 }
 
 // find returns an item that is to be changed, behind the lock.

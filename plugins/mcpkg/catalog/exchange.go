@@ -43,7 +43,7 @@ func (c *Catalog) Export() (string, error) {
 // Imported says what an import has put in.
 type Imported struct {
 	Prompts, Resources int
-	Replaced           int // of those, what was there before under the same name
+	Replaced           []item.Item // of those, what was there before under the same name
 }
 
 // Import puts all that an exported file holds into the project, or nothing. With overwrite, prompts and

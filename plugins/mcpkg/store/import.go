@@ -32,34 +32,34 @@ func (c *Conflict) Error() string {
 func (c *Conflict) Unwrap() error { return c.Err }
 
 // Import adds all items, which have different names and URIs, or none. With overwrite, one whose name and
-// URI an item of the project has takes that one's place; it returns how many did. An error about one of the
+// URI an item of the project has takes that one's place; it returns those that did. An error about one of the
 // items is a *Conflict.
-func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced int, err error) {
+func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.Item, err error) {
 	ix, err := p.begin()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	staged := make([]staging, 0, len(drafts))
 	for _, d := range drafts {
 		s, err := p.plan(ix, d, overwrite)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if s.replaces {
-			replaced++
+			replaced = append(replaced, d.Item)
 		} else {
 			ix = append(ix, s.entry)
 		}
 		staged = append(staged, s)
 	}
 	if err := p.make(); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if len(staged) == 0 {
-		return 0, nil
+		return nil, nil
 	}
 	if err := p.stage(staged); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := p.finishImport(); err != nil {
 		// All of it is in the project already; the next change goes on here.

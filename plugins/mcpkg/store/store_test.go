@@ -119,8 +119,8 @@ func TestImportConflicts(t *testing.T) {
 	t.Run("with overwrite names keep their places", func(t *testing.T) {
 		replaced, err := p.Import([]item.Draft{prompt(t, "q", "new"), prompt(t, "p", "new"), resource(t, "r", "new")}, true)
 		must(t, err)
-		if replaced != 2 {
-			t.Errorf("replaced %d", replaced)
+		if len(replaced) != 2 || replaced[0].Name != "p" || replaced[1].URI != "a:r" {
+			t.Errorf("replaced %+v", replaced)
 		}
 		want := []string{"prompt p: new", "prompt q: new", "resource r: new"}
 		if diff := cmp.Diff(want, contents(t, p)); diff != "" {

@@ -82,7 +82,7 @@ type manifest struct {
 	Server struct {
 		Name, Version    string
 		ProtocolVersions []string `toml:"protocol_versions"`
-		ListChanged      *bool    `toml:"list_changed"`
+		Changes          *bool
 	}
 	Offers map[string]any
 	Tools  []struct {
@@ -104,12 +104,12 @@ func readManifest(t *testing.T) manifest {
 func TestScenario01Identity(t *testing.T) {
 	m := readManifest(t)
 	if m.Server.Name != "mcpkg" || m.Server.Version != "0.1.0" || !cmp.Equal(m.Server.ProtocolVersions, []string{"2024-11-05"}) ||
-		m.Server.ListChanged == nil || *m.Server.ListChanged {
+		m.Server.Changes == nil || *m.Server.Changes {
 		t.Errorf("got %+v", m.Server)
 	}
 	want := map[string]any{"prompts": true, "resources": true}
 	got := map[string]any{"prompts": m.Offers["prompts"], "resources": m.Offers["resources"]}
-	for _, absent := range []string{"subscribe", "completions", "logging"} {
+	for _, absent := range []string{"completions", "logging"} {
 		if m.Offers[absent] == true {
 			got[absent] = true
 		}

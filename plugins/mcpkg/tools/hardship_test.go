@@ -140,6 +140,8 @@ func TestADamagedOrNewerStoreIsNotTouched(t *testing.T) {
 
 const oneProject = `{"format":"mcpkg-project","version":1,"name":"n","prompts":[{"name":"p","content":"new"}],"resources":[]}`
 
+const oneResource = `{"format":"mcpkg-project","version":1,"name":"n","resources":[{"name":"r","uri":"a:b","content":"new"}]}`
+
 // snapshot reads all files below a folder, by path.
 func snapshot(t *testing.T, root string) map[string]string {
 	t.Helper()
@@ -332,21 +334,23 @@ func TestTheLockIsTakenBeforeTheStoreIsRead(t *testing.T) {
 func TestNotifications(t *testing.T) {
 	s := newServer(t)
 	for _, test := range []struct{ tool, arguments, want string }{
-		{"create_prompt", `{"name":"p","content":"x"}`, "notifications/prompts/list_changed"},
+		{"create_prompt", `{"name":"p","content":"x"}`, "notifications/prompts/list_changed{}"},
 		{"create_prompt", `{"name":"p","content":"x"}`, ""},
-		{"update_prompt", `{"name":"p","content":"x"}`, "notifications/prompts/list_changed"},
-		{"delete_prompt", `{"name":"p"}`, "notifications/prompts/list_changed"},
-		{"create_resource", `{"name":"r","uri":"a:b","content":"x"}`, "notifications/resources/list_changed"},
-		{"update_resource", `{"name":"r","content":"y"}`, "notifications/resources/list_changed"},
-		{"import_project", object(t, "content", oneProject), "notifications/prompts/list_changed"},
-		{"delete_resource", `{"name":"r"}`, "notifications/resources/list_changed"},
+		{"update_prompt", `{"name":"p","content":"x"}`, "notifications/prompts/list_changed{}"},
+		{"delete_prompt", `{"name":"p"}`, "notifications/prompts/list_changed{}"},
+		{"create_resource", `{"name":"r","uri":"a:b","content":"x"}`, "notifications/resources/list_changed{}"},
+		{"update_resource", `{"name":"r","content":"y"}`, `notifications/resources/list_changed{} notifications/resources/updated{"uri":"a:b"}`},
+		{"import_project", object(t, "content", oneProject), "notifications/prompts/list_changed{}"},
+		{"import_project", object(t, "content", oneResource, "overwrite", true), `notifications/resources/list_changed{} notifications/resources/updated{"uri":"a:b"}`},
+		{"delete_resource", `{"name":"r"}`, `notifications/resources/list_changed{} notifications/resources/updated{"uri":"a:b"}`},
+		{"import_project", object(t, "content", oneResource), "notifications/resources/list_changed{}"},
 		{"export_project", `{}`, ""},
 	} {
 		before := len(s.Notifications())
 		s.call(test.tool, test.arguments)
 		var got []string
 		for _, n := range s.Notifications()[before:] {
-			got = append(got, n.Method)
+			got = append(got, n.Method+string(n.Params))
 		}
 		if strings.Join(got, " ") != test.want {
 			t.Errorf("%s told %q, want %q", test.tool, got, test.want)

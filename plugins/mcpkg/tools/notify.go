@@ -5,14 +5,38 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// changed tells clients that the list of a kind is another. Whether they hear of it is the host's to decide,
-// which knows what was announced to them. It never fails a call: what it tells of has happened.
+// Whether clients hear of a change is the host's to decide, which knows what was announced to them. That
+// they do not never fails a call: what it tells of has happened.
+
+// maxUpdated is for how many resources one call can say that they hold something else. Of more, clients hear
+// that the list has changed.
+const maxUpdated = 256
+
+// changed tells clients that the list of a kind is another.
 func changed(kind item.Kind) {
-	tell := sdk.ResourcesChanged
 	if kind == item.Prompt {
-		tell = sdk.PromptsChanged
+		told(sdk.PromptsChanged())
+	} else {
+		told(sdk.ResourcesChanged())
 	}
-	if err := tell(); err != nil {
+}
+
+// updated tells clients that those of the items that are resources hold something else, or nothing any more.
+func updated(items ...item.Item) {
+	count := 0
+	for _, it := range items {
+		if it.Kind != item.Resource {
+			continue
+		}
+		if count++; count > maxUpdated {
+			return
+		}
+		told(sdk.ResourceUpdated(it.URI))
+	}
+}
+
+func told(err error) {
+	if err != nil {
 		sdk.Log(sdk.LevelDebug, "%v", err)
 	}
 }

@@ -95,23 +95,26 @@ func createResource(c *catalog.Catalog, a arguments) (string, error) {
 
 func update(kind item.Kind) func(*catalog.Catalog, arguments) (string, error) {
 	return func(c *catalog.Catalog, a arguments) (string, error) {
-		err := c.Update(kind, a.text("name"), catalog.Change{
+		now, err := c.Update(kind, a.text("name"), catalog.Change{
 			Content: a.optional("content"), MIMEType: a.optional("mime_type"), Description: a.optional("description"),
 		})
 		if err != nil {
 			return "", err
 		}
 		changed(kind)
+		updated(now)
 		return done("Updated", kind, a, "in", c), nil
 	}
 }
 
 func remove(kind item.Kind) func(*catalog.Catalog, arguments) (string, error) {
 	return func(c *catalog.Catalog, a arguments) (string, error) {
-		if err := c.Delete(kind, a.text("name")); err != nil {
+		was, err := c.Delete(kind, a.text("name"))
+		if err != nil {
 			return "", err
 		}
 		changed(kind)
+		updated(was)
 		return done("Deleted", kind, a, "from", c), nil
 	}
 }
@@ -131,6 +134,7 @@ func importProject(c *catalog.Catalog, a arguments) (string, error) {
 	if imported.Resources > 0 {
 		changed(item.Resource)
 	}
+	updated(imported.Replaced...)
 	return fmt.Sprintf("Imported %d prompts and %d resources into project '%s' (%d replaced)",
-		imported.Prompts, imported.Resources, c.Project(), imported.Replaced), nil
+		imported.Prompts, imported.Resources, c.Project(), len(imported.Replaced)), nil
 }

@@ -1,0 +1,38 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
+)
+
+// TestOneCallTellsOfSoManyResources: of more the host hears no more than it takes.
+func TestOneCallTellsOfSoManyResources(t *testing.T) {
+	items := []item.Item{{Kind: item.Prompt}}
+	for i := range maxUpdated + 1 {
+		items = append(items, item.Item{Kind: item.Resource, URI: fmt.Sprintf("a:%d", i)})
+	}
+	p := sdk.New()
+	sdk.HandleTool(p, "tell", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		updated(items...)
+		return sdk.Text("told"), nil
+	})
+	manifest := filepath.Join(t.TempDir(), "plugin.toml")
+	if err := os.WriteFile(manifest, []byte("[[tools]]\nname = 'tell'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host := sdktest.New(t, p, manifest)
+	if _, err := host.CallTool("tell", ""); err != nil {
+		t.Fatal(err)
+	}
+	sent := host.Notifications()
+	if len(sent) != maxUpdated || string(sent[0].Params) != `{"uri":"a:0"}` || string(sent[maxUpdated-1].Params) != `{"uri":"a:255"}` {
+		t.Errorf("%d were sent: %s", len(sent), sent[0].Params)
+	}
+}
