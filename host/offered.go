@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // offered says which plugin a prompt or a resource belongs to. What a manifest claims is its plugin's alone;
@@ -111,12 +112,31 @@ func (o *offered) serves(p *plugin, uri string) bool {
 	if !p.grant.Resources.Allowed(uri) {
 		return false
 	}
-	for _, c := range o.resourceClaims {
-		if strings.HasPrefix(uri, c.prefix) {
-			return c.plugin == p
-		}
+	if owner := o.claimant(uri); owner != nil {
+		return owner == p
 	}
 	return p.manifest.Offers.Resources.Any
+}
+
+// claimant is the plugin that claims a URI; nil if none does.
+func (o *offered) claimant(uri string) *plugin {
+	for _, c := range o.resourceClaims {
+		if strings.HasPrefix(uri, c.prefix) {
+			return c.plugin
+		}
+	}
+	return nil
+}
+
+// foreign are those of the names that another plugin than p claims.
+func (o *offered) foreign(p *plugin, names abi.Claims) abi.Claims {
+	others := func(names []string, owner func(string) *plugin) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return owner(name) == nil || owner(name) == p })
+	}
+	return abi.Claims{
+		Prompts:   others(names.Prompts, func(name string) *plugin { return o.promptClaims[name] }),
+		Resources: others(names.Resources, o.claimant),
+	}
 }
 
 // promptOf are the plugins that may have a prompt of that name: the one that claims it, or those that have

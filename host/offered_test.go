@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // offering is a plugin whose module answers every request with body, and which offers something beside
@@ -185,6 +187,17 @@ func TestClaimsThatMeetEndTheStart(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestAPluginLearnsWhatOthersClaim(t *testing.T) {
+	ask := operating(`{"op":"claims","params":{"prompts":["x","y"],"resources":["n://a","m://a"]}}`, done)
+	w := newWorld(t, handmade("a", ask, "[offers]\nprompts = ['y']\nresources = true\n"+reads("a_reads")), offering("b", "prompts = ['x']\nresources = ['n://']", "{}"))
+	h := w.open(t, w.options())
+	got := h.offered.foreign(h.plugins[0], abi.Claims{Prompts: []string{"x", "y", "z"}, Resources: []string{"n://a", "m://a"}})
+	wantEqual(t, got, abi.Claims{Prompts: []string{"x"}, Resources: []string{"n://a"}})
+	if answer := asked(t, h, "a_reads", ""); answer.Failure != "" || answer.Error != nil {
+		t.Errorf("the operation: %+v", answer)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/host/schema"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // plugin is one plugin that was found: what it is granted, and its module once somebody called it.
@@ -155,7 +156,8 @@ func (p *plugin) loaded() (*engine.Module, error) {
 	}
 	box, err := sandbox.New(sandbox.Config{
 		Plugin: p.name, Grant: p.grant, Places: p.host.places, Zone: p.host.zone(), Own: p.host.own,
-		GitUser: p.host.gitUser(), Secret: p.host.secret, Messages: p.manifest.Offers.Logging, Log: p.log,
+		GitUser: p.host.gitUser(), Secret: p.host.secret, Messages: p.manifest.Offers.Logging,
+		Claimed: func(names abi.Claims) abi.Claims { return p.host.offered.foreign(p, names) }, Log: p.log,
 	})
 	if err != nil {
 		return nil, err

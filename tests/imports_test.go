@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"host/schema":        {},
 	"host/tomlfile":      {},
 	"plugins/chant":      {"plugins/chant/...", "sdk/..."},
+	"plugins/mcpkg":      {"plugins/mcpkg/...", "sdk/..."},
 	"sdk":                {"sdk/..."},
 	"sdk/abi":            {},
 	"sdk/internal":       {"sdk/abi", "sdk/internal/..."},

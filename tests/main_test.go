@@ -15,7 +15,7 @@ import (
 // built is what the tests run.
 var built struct {
 	program string // path of the bulkhead binary
-	plugins string // folder with the plugins chant and hello, built
+	plugins string // folder with the plugins and examples, built
 	cache   string // value of XDG_CACHE_HOME in which their code is compiled
 }
 
@@ -43,7 +43,7 @@ func buildAll(dir string) error {
 	if out, err := exec.Command("go", "build", "-o", built.program, "../cmd/bulkhead").CombinedOutput(); err != nil {
 		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
 	}
-	return buildPlugins(built.plugins, "../plugins/chant", "../examples/hello")
+	return buildPlugins(built.plugins, "../plugins/chant", "../plugins/mcpkg", "../examples/hello")
 }
 
 // buildPlugins builds the plugins in dirs with the program, so that their compiled code is where the program

@@ -18,7 +18,7 @@ const methodMessage = "notifications/message"
 // *abi.HostError or that of a context that ended.
 type operation struct {
 	do     func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
-	target string // the parameters' member that says what they are about, for the audit
+	target string // the parameters' member that says what they are about, for the audit; empty: none does
 }
 
 var operations = map[string]operation{
@@ -67,6 +67,9 @@ var operations = map[string]operation{
 	abi.OpLock: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.lock)
 	}, "name"},
+	abi.OpClaims: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.claims)
+	}, ""},
 	abi.OpNotify: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.notify)
 	}, "method"},
@@ -90,6 +93,16 @@ func (b *Box) notify(ctx context.Context, n abi.Notification) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
 	}
 	return nil, nil
+}
+
+func (b *Box) claims(_ context.Context, names abi.Claims) (any, error) {
+	switch {
+	case len(names.Prompts)+len(names.Resources) > abi.MaxClaims:
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: more than %d names", abi.MaxClaims)}
+	case b.config.Claimed == nil:
+		return abi.Claims{}, nil
+	}
+	return b.config.Claimed(names), nil
 }
 
 // Operate answers a module's abi.HostRequest with an abi.HostResponse.
@@ -139,7 +152,7 @@ func originOf(text string) string {
 // done says of an operation what an audit keeps.
 func done(r abi.HostRequest, target string, err error) Operation {
 	done := Operation{Op: r.Op}
-	if text := rawjson.Member(r.Params, target); text != nil {
+	if text := rawjson.Member(r.Params, target); target != "" && text != nil {
 		done.Target, _ = rawjson.Unquote(text)
 		if target == targetURL {
 			done.Target = originOf(done.Target)

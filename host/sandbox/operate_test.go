@@ -118,7 +118,7 @@ func TestOperateKnowsTheOperationsOfTheABI(t *testing.T) {
 	ops := []string{
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
-		abi.OpHTTPFetch, abi.OpFSMode, abi.OpLock, abi.OpNotify,
+		abi.OpHTTPFetch, abi.OpFSMode, abi.OpLock, abi.OpClaims, abi.OpNotify,
 	}
 	for _, op := range ops {
 		if got := failure(t, box.Operate(t.Context(), []byte(`{"op":"`+op+`","params":7}`))); !strings.HasPrefix(got, "invalid ") {
@@ -211,6 +211,7 @@ func TestARecordIsKeptOfEachOperation(t *testing.T) {
 		`{"op":"fs/mode","params":{"path":"$W/work/none"}}`,
 		`{"op":"http/fetch","params":{"url":"https://me:secret@example.com/secret?key=secret"}}`,
 		`{"op":"lock","params":{"name":"n"}}`,
+		`{"op":"claims","params":{"prompts":["x"]}}`,
 		`{"op":"notify","params":{"method":"notifications/progress","params":{}}}`,
 	} {
 		box.Operate(ctx, []byte(w.path(request)))
@@ -221,6 +222,7 @@ func TestARecordIsKeptOfEachOperation(t *testing.T) {
 		{Op: abi.OpFSMode, Target: w.path("$W/work/none"), Code: abi.HostFailed},
 		{Op: abi.OpHTTPFetch, Target: "https://example.com", Code: abi.HostInvalid},
 		{Op: abi.OpLock, Target: "n"},
+		{Op: abi.OpClaims},
 		{Op: abi.OpNotify, Target: "notifications/progress"},
 	}
 	if !slices.Equal(got, want) {

@@ -48,6 +48,8 @@ type Config struct {
 	Own []string
 	// GitUser is what git knows of the user.
 	GitUser git.User
+	// Claimed gives those of the names that another plugin claims; nil: none are.
+	Claimed func(abi.Claims) abi.Claims
 	// Secret reads the value of a credential. Its error must not hold it.
 	Secret func(*config.Credential) (string, error)
 	Log    hclog.Logger // nil: no log

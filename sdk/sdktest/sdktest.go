@@ -58,6 +58,7 @@ func New(t testing.TB, p *sdk.Plugin, file string) *Host {
 	h := &Host{plugin: p, manifest: m, operations: map[string]Operation{}}
 	h.Handle(abi.OpNotify, h.keep)
 	h.Handle(abi.OpLock, h.lock)
+	h.Handle(abi.OpClaims, func(json.RawMessage) (any, error) { return abi.Claims{}, nil })
 	return h
 }
 

@@ -18,13 +18,23 @@ import (
 type Catalog struct {
 	selected Selection
 	files    *store.Project
-	lock     func(name string) error
+	around   Surroundings
 }
 
-// Open returns the selected project; no file is touched. Each change takes the lock of that name, which
-// must keep all others out until the call ends. Warn is told what is wrong with the store.
-func Open(s Selection, lock func(name string) error, warn func(text string)) *Catalog {
-	return &Catalog{selected: s, files: store.Open(s.State, s.Workspace, s.Project, warn), lock: lock}
+// Surroundings are what a catalog needs of the world around it beside files.
+type Surroundings struct {
+	// Lock takes the lock of that name, which keeps all others out until the call ends. Each change does.
+	Lock func(name string) error
+	// Claimed returns those of the names of prompts and URIs of resources that somebody else serves under;
+	// what has one of them could never be seen. Nil: nobody does.
+	Claimed func(prompts, uris []string) (claimed []string, err error)
+	// Warn is told what is wrong with the store.
+	Warn func(text string)
+}
+
+// Open returns the selected project; no file is touched.
+func Open(s Selection, around Surroundings) *Catalog {
+	return &Catalog{selected: s, files: store.Open(s.State, s.Workspace, s.Project, around.Warn), around: around}
 }
 
 // Project returns the project's name.

@@ -52,7 +52,8 @@ func TestReasonsHoldNoPath(t *testing.T) {
 
 func newCatalog(t *testing.T) *Catalog {
 	t.Helper()
-	return Open(Selection{State: t.TempDir(), Workspace: "default", Project: "p"}, func(string) error { return nil }, func(text string) { t.Log(text) })
+	return Open(Selection{State: t.TempDir(), Workspace: "default", Project: "p"}, Surroundings{
+		Lock: func(string) error { return nil }, Warn: func(text string) { t.Log(text) }})
 }
 
 // TestTheTestsComeInOrder: of several faults the first of the contract's order is told.

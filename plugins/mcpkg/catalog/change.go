@@ -40,15 +40,41 @@ func (c *Catalog) create(d item.Draft) error {
 	if err := c.begin(doing); err != nil {
 		return err
 	}
+	if err := c.free(doing, d); err != nil {
+		return err
+	}
 	return c.conflict(doing, d.Item, c.files.Create(d))
 }
 
 // begin takes the lock: what is read behind it is what a change is made to.
 func (c *Catalog) begin(doing string) error {
-	if err := c.lock(c.files.LockName()); err != nil {
+	if err := c.around.Lock(c.files.LockName()); err != nil {
 		return failure(doing, fmt.Errorf("the store cannot be locked: %w", err))
 	}
 	return c.there(doing)
+}
+
+// free refuses drafts with a name or URI that another plugin serves under.
+func (c *Catalog) free(doing string, drafts ...item.Draft) error {
+	if c.around.Claimed == nil {
+		return nil
+	}
+	var prompts, uris []string
+	for _, d := range drafts {
+		if d.Kind == item.Prompt {
+			prompts = append(prompts, d.Name)
+		} else {
+			uris = append(uris, d.URI)
+		}
+	}
+	claimed, err := c.around.Claimed(prompts, uris)
+	if err != nil {
+		return failure(doing, err)
+	}
+	if len(claimed) > 0 {
+		return failure(doing, fmt.Errorf("'%s' belongs to another plugin, which hides it", item.Show(claimed[0])))
+	}
+	return nil
 }
 
 // conflict words why an item was not put in; nil if it was.

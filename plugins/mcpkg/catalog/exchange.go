@@ -57,6 +57,9 @@ func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
 	if err := c.begin(doing); err != nil {
 		return Imported{}, err
 	}
+	if err := c.free(doing, drafts...); err != nil {
+		return Imported{}, err
+	}
 	replaced, err := c.files.Import(drafts, overwrite)
 	if clash := (*store.Conflict)(nil); errors.As(err, &clash) {
 		return Imported{}, c.clash(doing, clash, overwrite)

@@ -40,3 +40,9 @@ func told(err error) {
 		sdk.Log(sdk.LevelDebug, "%v", err)
 	}
 }
+
+// claimed asks the host which names and URIs other plugins serve under.
+func claimed(prompts, uris []string) ([]string, error) {
+	theirs, err := sdk.Claimed(sdk.Claims{Prompts: prompts, Resources: uris})
+	return append(theirs.Prompts, theirs.Resources...), err
+}

@@ -1,0 +1,111 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// serveMcpkg serves mcpkg alone, on a store of its own.
+func serveMcpkg(t *testing.T) *server {
+	t.Helper()
+	return startServer(t, programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "mcpkg", "--project", layOut(t, nil), "--env", "MCPKG_PROJECT=auth-module"))
+}
+
+// TestTheContractOfMcpkg makes every request of its contract, in the state that it implies, of the built
+// program. Absent and false are the same there.
+func TestTheContractOfMcpkg(t *testing.T) {
+	t.Parallel()
+	var all []struct {
+		Name, Method          string
+		Params, Result, Error json.RawMessage
+		Before                []struct {
+			Tool      string
+			Arguments json.RawMessage
+		}
+	}
+	raw, err := os.ReadFile("../plugins/mcpkg/testdata/contract.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &all); err != nil || len(all) < 16 {
+		t.Fatalf("%d examples: %v", len(all), err)
+	}
+	for _, e := range all {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			s := serveMcpkg(t)
+			for _, call := range e.Before {
+				s.succeed(call.Tool, oneLine(t, call.Arguments))
+			}
+			want, member := e.Result, "result"
+			if want == nil {
+				want, member = e.Error, "error"
+			}
+			answer := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, e.Method, oneLine(t, e.Params)))
+			if diff := cmp.Diff(withoutFalse(t, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"%s":%s}`, member, want)), withoutFalse(t, []byte(answer))); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			s.end()
+		})
+	}
+}
+
+// TestMcpkgAlone has its contract's name and capabilities, and nothing of what it has among others.
+func TestMcpkgAlone(t *testing.T) {
+	t.Parallel()
+	s := serveMcpkg(t)
+	got := s.ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	want := `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"prompts":{},"resources":{},"tools":{}},"serverInfo":{"name":"mcpkg","version":"0.1.0"}}}`
+	if diff := cmp.Diff(withoutFalse(t, []byte(want)), withoutFalse(t, []byte(got))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if names := s.names(); len(names) != 6 {
+		t.Errorf("the tools are %q", names)
+	}
+	s.unknown("export_project")
+	s.succeed("create_prompt", `{"name":"quiet","content":"x"}`) // which would fail on a notification before its answer
+	s.end()
+}
+
+// oneLine takes line breaks out, which end a message.
+func oneLine(t *testing.T, value json.RawMessage) string {
+	t.Helper()
+	var line bytes.Buffer
+	if err := json.Compact(&line, value); err != nil {
+		t.Fatal(err)
+	}
+	return line.String()
+}
+
+// withoutFalse decodes JSON, and leaves out the members of objects that are false.
+func withoutFalse(t *testing.T, raw []byte) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	var clean func(v any)
+	clean = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, member := range v {
+				if member == false {
+					delete(v, key)
+					continue
+				}
+				clean(member)
+			}
+		case []any:
+			for _, item := range v {
+				clean(item)
+			}
+		}
+	}
+	clean(value)
+	return value
+}

@@ -1,0 +1,137 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// offersClient is the client of the official Go SDK, and what it hears of changes.
+type offersClient struct {
+	*mcp.ClientSession
+	heard chan string
+}
+
+// connectOffers serves plugins together; version is what the client asks for, empty: its own choice.
+func connectOffers(t *testing.T, version string, plugins []string, args ...string) offersClient {
+	t.Helper()
+	heard := make(chan string, 100)
+	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { heard <- "prompts" },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { heard <- "resources" },
+		ResourceUpdatedHandler:     func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard <- r.Params.URI },
+	})
+	cmd := programCommand(t, append([]string{"serve", "--plugins", pluginFolder(t, plugins...)}, args...)...)
+	session, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return offersClient{session, heard}
+}
+
+// hear waits for word of a change.
+func (c offersClient) hear(t *testing.T, want string) {
+	t.Helper()
+	for end := time.After(patience); ; {
+		select {
+		case got := <-c.heard:
+			if got == want {
+				return
+			}
+		case <-end:
+			t.Fatalf("no word of %s", want)
+		}
+	}
+}
+
+// must makes a call that has to go well.
+func (c offersClient) must(t *testing.T, tool string, arguments map[string]any) {
+	t.Helper()
+	result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil || result.IsError {
+		t.Fatalf("%s %v: %v %+v", tool, arguments, err, result)
+	}
+}
+
+func TestPromptsAndResourcesThatExistAtCallTime(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"", "2025-11-25", "2024-11-05"} {
+		t.Run("asked for "+version, func(t *testing.T) {
+			t.Parallel()
+			c := connectOffers(t, version, []string{"mcpkg", "hello"}, "--project", layOut(t, nil), "--env", "MCPKG_PROJECT=p")
+			ctx := t.Context()
+			if got := c.InitializeResult(); version == "" && got.ProtocolVersion != "2026-07-28" || !got.Capabilities.Prompts.ListChanged || !got.Capabilities.Resources.ListChanged ||
+				!got.Capabilities.Resources.Subscribe || got.Capabilities.Completions != nil || got.Capabilities.Tools == nil {
+				t.Errorf("%s %+v", got.ProtocolVersion, got.Capabilities)
+			}
+			list, err := c.ListPrompts(ctx, nil)
+			if err != nil || len(list.Prompts) != 0 {
+				t.Errorf("at first: %v %+v", err, list)
+			}
+			c.must(t, "create_prompt", map[string]any{"name": "greet", "content": "Say hello <&>", "description": "d"})
+			c.hear(t, "prompts")
+			prompt, err := c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet"})
+			if err != nil || len(prompt.Messages) != 1 || prompt.Messages[0].Content.(*mcp.TextContent).Text != "Say hello <&>" {
+				t.Errorf("prompts/get: %v %+v", err, prompt)
+			}
+			c.must(t, "create_resource", map[string]any{"name": "logo", "uri": "file:///logo.png", "mime_type": "image/png", "content": "iVBORw0KGgo="})
+			c.hear(t, "resources")
+			if err := c.Subscribe(ctx, &mcp.SubscribeParams{URI: "file:///logo.png"}); err != nil {
+				t.Errorf("subscribe: %v", err)
+			}
+			c.must(t, "update_resource", map[string]any{"name": "logo", "content": "iVBORw0KGgo="})
+			c.hear(t, "file:///logo.png")
+			read, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///logo.png"})
+			if err != nil || len(read.Contents) != 1 || string(read.Contents[0].Blob) != "\x89PNG\r\n\x1a\n" {
+				t.Errorf("resources/read: %v %+v", err, read)
+			}
+			if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///etc/passwd"}); err == nil || !strings.Contains(err.Error(), "not found in project 'p'") {
+				t.Errorf("a resource that is not there: %v", err)
+			}
+			c.must(t, "delete_prompt", map[string]any{"name": "greet"})
+			c.hear(t, "prompts")
+			if list, err := c.ListPrompts(ctx, nil); err != nil || len(list.Prompts) != 0 {
+				t.Errorf("in the end: %v %+v", err, list)
+			}
+		})
+	}
+}
+
+func TestALongListComesInPages(t *testing.T) {
+	t.Parallel()
+	c := connectOffers(t, "", []string{"mcpkg"}, "--all-tools", "--project", layOut(t, nil), "--env", "MCPKG_PROJECT=p")
+	var want, prompts []string
+	for i := range 620 {
+		name := fmt.Sprintf("prompt-%d", i)
+		want = append(want, name)
+		prompts = append(prompts, fmt.Sprintf(`{"name":%q,"content":"x"}`, name))
+	}
+	c.must(t, "import_project", map[string]any{
+		"content": `{"format":"mcpkg-project","version":1,"name":"p","prompts":[` + strings.Join(prompts, ",") + `],"resources":[]}`})
+	first, err := c.ListPrompts(t.Context(), nil)
+	if err != nil || len(first.Prompts) != 500 || first.NextCursor == "" {
+		t.Fatalf("first page: %v, %d prompts, cursor %q", err, len(first.Prompts), first.NextCursor)
+	}
+	// What is taken away meanwhile moves nothing.
+	c.must(t, "delete_prompt", map[string]any{"name": "prompt-499"})
+	second, err := c.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: first.NextCursor})
+	if err != nil || second.NextCursor != "" {
+		t.Fatalf("second page: %v %q", err, second.NextCursor)
+	}
+	var got []string
+	for _, p := range slices.Concat(first.Prompts, second.Prompts) {
+		got = append(got, p.Name)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %d prompts, want %d", len(got), len(want))
+	}
+	if _, err := c.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: "made up"}); err == nil || !strings.Contains(err.Error(), "unknown cursor") {
+		t.Errorf("another cursor: %v", err)
+	}
+}
