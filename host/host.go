@@ -45,6 +45,8 @@ type Options struct {
 
 	// System is where the process stands; its zero value is the process's own surroundings.
 	System System
+
+	content []byte // of the config's file; nil: it is read
 }
 
 // System is what the host takes from its surroundings.
@@ -153,7 +155,7 @@ func Open(o Options) (*Host, error) {
 	h := &Host{
 		places: places,
 		log:    o.Log,
-		alone:  len(found.plugins) == 1 && found.server == nil,
+		alone:  found.alone(),
 		zone:   sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	h.gitUser = sync.OnceValue(func() git.User {
