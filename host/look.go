@@ -43,6 +43,15 @@ func ConfigFile(o Options) (string, error) {
 	return system.absolute(o.ConfigFile), nil
 }
 
+// FindPlaces says what the variables in paths stand for, in a host that o describes.
+func FindPlaces(o Options) (config.Places, error) {
+	var err error
+	if o.System, err = o.System.complete(); err != nil {
+		return config.Places{}, err
+	}
+	return findPlaces(o)
+}
+
 // Look says what Open would serve. The view is not nil where plugins were found, even if the error says that
 // they cannot be served together.
 func Look(o Options) (*View, error) { return look(o, nil) }

@@ -33,6 +33,9 @@ type Options struct {
 	// CacheDir is the engine's compilation cache: with it, the first call of a host that shares it need
 	// not compile. Empty: nothing is kept.
 	CacheDir string
+	// Compiler is a command that compiles modules in a process of its own: see engine.Config. Empty: they are
+	// compiled in this one.
+	Compiler []string
 }
 
 // Result is a plugin that was built.
@@ -91,7 +94,7 @@ func newBuilder(o Options) (*builder, error) {
 		b.log = hclog.NewNullLogger()
 	}
 	var err error
-	b.engine, err = engine.New(engine.Config{CacheDir: o.CacheDir, Log: b.log})
+	b.engine, err = engine.New(engine.Config{CacheDir: o.CacheDir, Compiler: o.Compiler, Log: b.log})
 	return b, err
 }
 
