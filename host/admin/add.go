@@ -3,7 +3,6 @@ package admin
 import (
 	"errors"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -212,12 +211,4 @@ func (p *Proposal) Write() error {
 		return errors.New("the proposal is not complete")
 	}
 	return p.file.replace(p.content)
-}
-
-// Name is how a person calls the config: by its file's name in the working directory, else by its path.
-func Name(o host.Options, file string) string {
-	if dir, err := absolute(o, "."); err == nil && filepath.Dir(file) == dir {
-		return filepath.Base(file)
-	}
-	return file
 }

@@ -36,7 +36,7 @@ func (q *asking) folders() {
 		case missing != "" && variable != manifest.VarProject:
 			item.NotGiven = "there is no such folder here"
 		case variable == "" || variable == manifest.VarHome:
-			item.Caution = "whatever the project is"
+			item.Caution = "it is this folder, whatever the project is"
 		}
 		if item.NotGiven == "" {
 			q.giveFolder(f)
@@ -118,11 +118,11 @@ func (q *asking) remotes(g manifest.Git, item *Item) []string {
 		}
 		item.Caution = "no remote is granted but those that you name in remotes = [\"https://…\"] beside the repository"
 	}
-	words := strings.Join(named, ", ")
+	words := slices.Clone(named)
 	if len(named) < len(g.Remotes) {
-		words = strings.TrimPrefix(words+", or any other remote", ", or ")
+		words = append(words, "any remote that you name")
 	}
-	item.Words += "; list and fetch from " + words
+	item.Words += "; list and fetch from " + strings.Join(words, ", ")
 	return named
 }
 

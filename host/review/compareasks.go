@@ -9,20 +9,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 )
 
-// names reports names that came and went; "*" covers all.
+// names reports names that came and went. To have asked for any covers no name: what is asked for by name
+// can be granted without an admin's naming it.
 func (c *comparing) names(key, what string, old, new []string) {
-	covered := slices.Contains(old, manifest.Any)
 	for _, name := range new {
 		switch {
 		case slices.Contains(old, name):
 		case name == manifest.Any:
 			c.add(key, true, "asks for any %s that you name", strings.TrimPrefix(what, "the "))
 		default:
-			c.add(key, !covered, "asks for %s %s", what, name)
+			c.add(key, true, "asks for %s %s", what, name)
 		}
 	}
 	for _, name := range old {
-		if !slices.Contains(new, name) {
+		switch {
+		case slices.Contains(new, name):
+		case name == manifest.Any:
+			c.add(key, false, "no longer asks for any %s that you name", strings.TrimPrefix(what, "the "))
+		default:
 			c.add(key, false, "no longer asks for %s %s", what, name)
 		}
 	}
@@ -145,15 +149,11 @@ func sameRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
 	return list[i], true
 }
 
-// holds tells whether to ask for one repository is to ask for another, too.
-func holds(asked, repo string) bool {
-	return asked == manifest.Any || repo != manifest.Any && inside(asked, repo)
-}
+// holds tells whether to ask for one repository is to ask for another, too. To ask for any is not: see names.
+func holds(asked, repo string) bool { return asked == repo || inside(asked, repo) }
 
 func coveredRemote(old []manifest.Git, repo, remote string) bool {
-	return slices.ContainsFunc(old, func(o manifest.Git) bool {
-		return holds(o.Repo, repo) && (slices.Contains(o.Remotes, remote) || slices.Contains(o.Remotes, manifest.Any))
-	})
+	return slices.ContainsFunc(old, func(o manifest.Git) bool { return holds(o.Repo, repo) && slices.Contains(o.Remotes, remote) })
 }
 
 // limitNames name what a limit bounds.

@@ -26,7 +26,7 @@ func (q *asking) limits() {
 		if usual[i].Value == 0 || need.Value <= usual[i].Value {
 			continue
 		}
-		item := Item{Kind: Limit, What: need.Key, Words: fmt.Sprintf("%s %s, where %s is usual", need.Text, limitWords[need.Key], usual[i].Text)}
+		item := Item{Kind: Limit, What: need.Key, Words: fmt.Sprintf("have %s %s, where %s is usual", need.Text, limitWords[need.Key], usual[i].Text)}
 		switch {
 		case bound[i].Value > 0 && need.Value > bound[i].Value:
 			item.NotGiven = fmt.Sprintf("defaults.limits says %s, which holds for it too", bound[i].Text)

@@ -122,7 +122,7 @@ func (s Subject) Tool(t manifest.Tool) ToolRule {
 	if glob, i := s.allowing(t.Name); i >= 0 {
 		r.By = fmt.Sprintf("allow_tools has %q (%s)", glob, s.Entry.At(fmt.Sprintf("allow_tools[%d]", i)))
 	} else {
-		r.By = "nothing withholds it: there is no allow_tools" + s.orNoConfig()
+		r.By = "nothing withholds it" + s.orNoConfig()
 	}
 	if t.Write && s.Manifest.Write == manifest.WriteOptIn {
 		word := "--allow-write"
@@ -136,9 +136,9 @@ func (s Subject) Tool(t manifest.Tool) ToolRule {
 
 func (s Subject) orNoConfig() string {
 	if s.Config == "" {
-		return ", as there is no config"
+		return ": there is no config"
 	}
-	return " for the plugin (" + s.Entry.At("") + ")"
+	return " (" + s.Entry.At("") + ")"
 }
 
 // allowing is the pattern of allow_tools that matches a tool, and its index; -1 if there is none.
