@@ -62,9 +62,11 @@ func (e *examination) audit() {
 	case errors.Is(err, fs.ErrNotExist):
 		err = writable(filepath.Dir(file))
 		file = filepath.Dir(file)
-	case err == nil && !info.Mode().IsRegular():
+	case err != nil:
+		err = fmt.Errorf("cannot be looked at: %w", cause(err))
+	case !info.Mode().IsRegular():
 		err = errors.New("is not a regular file")
-	case err == nil:
+	default:
 		if err = unix.Access(file, unix.W_OK); err != nil {
 			err = fmt.Errorf("cannot be written: %w", err)
 		}

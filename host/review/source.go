@@ -67,7 +67,7 @@ func (s Subject) repositoryBy(g config.Git) string {
 		list, by = s.Manifest.Capabilities.Git, func(have manifest.Git) string {
 			words := s.asks(have.Line, "git")
 			if have.Access == manifest.ReadWrite {
-				words += ", which writing takes"
+				words += "; to write it takes git with access = \"rw\" in a config"
 			}
 			return words
 		}
