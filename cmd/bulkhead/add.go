@@ -13,13 +13,12 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/admin"
-	"github.com/bulkhead-mcp/bulkhead/host/config"
 )
 
 // adding are the flags of add.
 type adding struct {
-	host.Options
-	admin.Addition
+	host                host.Options
+	plugin              admin.Addition
 	yes, dryRun, asJSON bool
 }
 
@@ -46,7 +45,7 @@ there already; or there is nobody to ask.`,
   bulkhead add dist/plugins/chant --repin           # it was built again, and reviewed`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a.Dir = args[0]
+			a.plugin.Dir = args[0]
 			return a.run(c.InOrStdin(), c.OutOrStdout())
 		},
 	}
@@ -57,14 +56,14 @@ there already; or there is nobody to ask.`,
 
 func (a *adding) flags(c *cobra.Command) {
 	f := c.Flags()
-	configFlag(c, &a.Options)
+	configFlag(c, &a.host)
 	f.BoolVarP(&a.yes, "yes", "y", false, "grant it without being asked")
-	f.BoolVar(&a.ReadOnly, "read-only", false, "no tool that writes, every folder and repository only to read")
-	f.BoolVar(&a.AllowWrite, "allow-write", false, "the word that a plugin with write = \"opt-in\" waits for")
-	f.StringArrayVar(&a.AllowTools, "allow-tool", nil, "offer only tools whose own names match `pattern`, repeatable")
-	f.StringArrayVar(&a.Addition.Env, "env", nil, "grant the variable `NAME`, with the value that it has where the host is started;\nrepeatable")
-	f.StringVar(&a.Prefix, "prefix", "", "`text` before the name of each of its tools, as clients see it")
-	f.BoolVar(&a.Repin, "repin", false, "the plugin is in the config: review it again, and change only its digest there")
+	f.BoolVar(&a.plugin.ReadOnly, "read-only", false, "no tool that writes, every folder and repository only to read")
+	f.BoolVar(&a.plugin.AllowWrite, "allow-write", false, "the word that a plugin with write = \"opt-in\" waits for")
+	f.StringArrayVar(&a.plugin.AllowTools, "allow-tool", nil, "offer only tools whose own names match `pattern`, repeatable")
+	f.StringArrayVar(&a.plugin.Env, "env", nil, "grant the variable `NAME`, with the value that it has where the host is started;\nrepeatable")
+	f.StringVar(&a.plugin.Prefix, "prefix", "", "`text` before the name of each of its tools, as clients see it")
+	f.BoolVar(&a.plugin.Repin, "repin", false, "the plugin is in the config: review it again, and change only its digest there")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show everything, change nothing")
 	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"table\"}; does not ask")
 }
@@ -76,14 +75,14 @@ func configFlag(c *cobra.Command, o *host.Options) {
 }
 
 func (a *adding) run(stdin io.Reader, stdout io.Writer) error {
-	if a.Repin && (a.ReadOnly || a.AllowWrite || a.AllowTools != nil || a.Addition.Env != nil || a.Prefix != "") {
-		return usage("--repin changes nothing but the digest: change the plugin's table in %s for the rest", config.FileName)
+	if a.plugin.Repin && (a.plugin.ReadOnly || a.plugin.AllowWrite || a.plugin.AllowTools != nil || a.plugin.Env != nil || a.plugin.Prefix != "") {
+		return usage("--repin changes nothing but the digest: change the plugin's table in the config for the rest")
 	}
 	asks := !a.yes && !a.dryRun
 	if asks && (a.asJSON || !person(stdin)) {
 		return usage("there is nobody to ask: pass --yes to grant what the plugin asks for, or --dry-run to see what that is")
 	}
-	p, err := admin.Propose(a.Options, a.Addition)
+	p, err := admin.Propose(a.host, a.plugin)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (a *adding) run(stdin io.Reader, stdout io.Writer) error {
 		}{!a.dryRun, p})
 	case a.dryRun:
 		fmt.Fprintln(stdout, "\nNothing was changed.")
-	case a.Repin:
+	case a.plugin.Repin:
 		fmt.Fprintf(stdout, "\nPinned %s in %s.\n", p.Plugin.Name, line(p.Config))
 	default:
 		fmt.Fprintf(stdout, "\nAdded %s to %s.\n", p.Plugin.Name, line(p.Config))
@@ -125,7 +124,7 @@ func person(in io.Reader) bool {
 // ask waits for a yes; anything else is a no.
 func (a *adding) ask(stdin io.Reader, p *admin.Proposal) error {
 	what := "Add " + p.Plugin.Name + " to"
-	if a.Repin {
+	if a.plugin.Repin {
 		what = "Pin " + p.Plugin.Name + " as it is now in"
 	}
 	fmt.Fprintf(os.Stderr, "\n%s %s? [y/N] ", what, line(p.Config))

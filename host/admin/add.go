@@ -82,11 +82,11 @@ func reviewed(o host.Options, a Addition) (*manifest.Manifest, error) {
 	if err := checkModule(m); err != nil {
 		return nil, err
 	}
-	return m, checkChoice(m, a.Choice)
+	return m, checkChoice(o, m, a.Choice)
 }
 
 // checkChoice refuses what the admin says of tools and variables that the plugin does not have.
-func checkChoice(m *manifest.Manifest, c review.Choice) error {
+func checkChoice(o host.Options, m *manifest.Manifest, c review.Choice) error {
 	if c.ReadOnly && c.AllowWrite {
 		return usage("--read-only and --allow-write contradict each other: keep one of the two")
 	}
@@ -108,6 +108,9 @@ func checkChoice(m *manifest.Manifest, c review.Choice) error {
 			return usage("--env %s: %w", tomlfile.Quote(name), err)
 		case !slices.Contains(m.Capabilities.Env, name) && !slices.Contains(m.Capabilities.Env, manifest.Any):
 			return usage("--env %s: %s does not ask for it", name, m.Name)
+		}
+		if _, set := lookup(o)(name); !set {
+			return usage("--env %s: is not set here, and the host does not start where it is not: set it, or write its value for the plugin in %s", name, config.FileName)
 		}
 	}
 	return nil

@@ -42,14 +42,18 @@ func absolute(o host.Options, path string) (string, error) {
 	return filepath.Join(dir, path), nil
 }
 
+// lookup looks up a variable of the host's environment.
+func lookup(o host.Options) func(string) (string, bool) {
+	if o.System.LookupEnv != nil {
+		return o.System.LookupEnv
+	}
+	return os.LookupEnv
+}
+
 // expandPaths puts in what the plugins' paths name of the environment; the error says which have no value.
 func expandPaths(o host.Options, c *config.Config) error {
-	lookup := o.System.LookupEnv
-	if lookup == nil {
-		lookup = os.LookupEnv
-	}
 	var about tomlfile.Problems
-	for _, p := range config.Expand(c, lookup) {
+	for _, p := range config.Expand(c, lookup(o)) {
 		if slices.ContainsFunc(c.Plugins, func(have config.Plugin) bool { return p.Key == have.Key+".path" }) {
 			about = append(about, p)
 		}

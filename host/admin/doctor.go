@@ -111,7 +111,7 @@ func (e *examination) config() bool {
 	}
 	c, problems := config.Parse(named, file.data)
 	if c != nil {
-		problems = append(problems, config.Expand(c, e.lookup())...)
+		problems = append(problems, config.Expand(c, lookup(e.options))...)
 	}
 	e.problems("config", problems)
 	if problems.Err() != nil {

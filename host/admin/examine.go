@@ -16,13 +16,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-func (e *examination) lookup() func(string) (string, bool) {
-	if e.options.System.LookupEnv != nil {
-		return e.options.System.LookupEnv
-	}
-	return os.LookupEnv
-}
-
 // writable tells why nothing can be made in dir, which need not be there yet. Its errors are predicates.
 func writable(dir string) error {
 	info, err := os.Stat(dir)
