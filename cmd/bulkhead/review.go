@@ -96,16 +96,16 @@ func printReviewedTools(w io.Writer, tools []review.Tool) {
 	}
 	fmt.Fprintf(w, "\nIts tools (%d, of which %d write, as its author says):\n", len(tools), writes)
 	for _, t := range tools {
-		kind := "reads "
+		kind := "reads   "
 		switch {
 		case t.Writes && t.Destructive:
-			kind = "WRITES, destroys"
+			kind = "DESTROYS"
 		case t.Writes:
-			kind = "WRITES"
+			kind = "WRITES  "
 		}
 		fmt.Fprintf(w, "  %s  %s: %s\n", kind, line(t.Name), shown(t.Description))
 		if t.WhyNot != "" {
-			fmt.Fprintf(w, "          not offered: %s\n", shown(t.WhyNot))
+			fmt.Fprintf(w, "            not offered: %s\n", shown(t.WhyNot))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/admin"
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
@@ -49,7 +50,7 @@ func TestAddingAndRemovingLeavesTheRestAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := commented + "\n[[plugins]]\npath = \"" + dir + "\"\nsha256 = \"" + p.Plugin.Digest + "\"\nallow_tools = [\"second_*\"]\nread_only = true\n" +
-		"fs = [{ path = \"${project}\", access = \"r\" }]\n"
+		"fs = [{ path = \"${project}\", access = \"r\" }]\nhttp = []\ngit = []\n"
 	if diff := cmp.Diff(want, w.read(t, "work/bulkhead.toml")); diff != "" {
 		t.Error(diff)
 	}
@@ -230,6 +231,28 @@ func TestPinningAgainChangesTheDigestAlone(t *testing.T) {
 		if diff := cmp.Diff(want, w.read(t, "work/bulkhead.toml")); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func TestPinningAgainGrantsNothingNew(t *testing.T) {
+	w := newWorld(t)
+	w.plugin(t, "first", "")
+	for _, a := range []admin.Addition{{Dir: "../plugins/first"}, {Dir: "../plugins/first", Repin: true}} {
+		p, err := admin.Propose(w.options(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Write(); err != nil {
+			t.Fatal(err)
+		}
+		w.plugin(t, "first", askedFor+"git = [{ repo = \"${project}\", access = \"r\" }]\n")
+	}
+	view, err := host.Look(w.options())
+	if err != nil || view.Plugins[0].Problem != "" {
+		t.Fatalf("%+v, %v", view, err)
+	}
+	if g := view.Plugins[0].Grant; len(g.FS) != 1 || !g.FS[0].State || len(g.HTTP)+len(g.Git)+len(g.Env) != 0 {
+		t.Errorf("%+v", g)
 	}
 }
 

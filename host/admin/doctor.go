@@ -118,7 +118,7 @@ func (e *examination) config() bool {
 		return false
 	}
 	e.parsed = c
-	e.fine("config", "%s: %d plugins", named, len(c.Plugins))
+	e.fine("config", "%s, plugins: %d", named, len(c.Plugins))
 	return true
 }
 

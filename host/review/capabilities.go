@@ -17,9 +17,6 @@ func example(format string, args ...any) string {
 }
 
 func (q *asking) folders() {
-	if len(q.m.Capabilities.FS) > 0 {
-		q.entry.FS = []manifest.FS{}
-	}
 	for _, f := range q.m.Capabilities.FS {
 		item := Item{Kind: Folder, What: f.Path, Access: string(f.Access), Why: f.Why, Optional: f.Optional}
 		item.Words = folderWords(f.Access) + q.standsFor(f.Path)
@@ -80,9 +77,6 @@ func (q *asking) standsFor(path string) string {
 }
 
 func (q *asking) repositories() {
-	if len(q.m.Capabilities.Git) > 0 {
-		q.entry.Git = []manifest.Git{}
-	}
 	for _, g := range q.m.Capabilities.Git {
 		given := manifest.Git{Repo: g.Repo, Access: q.granted(g.Access)}
 		item := Item{Kind: Repository, What: g.Repo, Access: string(g.Access)}
@@ -147,9 +141,6 @@ func (q *asking) giveRepository(given manifest.Git) {
 }
 
 func (q *asking) origins() {
-	if len(q.m.Capabilities.HTTP) > 0 {
-		q.entry.HTTP = []config.HTTP{}
-	}
 	for _, text := range q.m.Capabilities.HTTP {
 		if text == manifest.Any {
 			q.add(Item{Kind: Origin, What: text, Words: "send requests to any web server",

@@ -79,6 +79,8 @@ func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.P
 	q.entry = config.Plugin{
 		Path: choice.Path, SHA256: m.Digest, Prefix: choice.Prefix, AllowTools: choice.AllowTools,
 		ReadOnly: choice.ReadOnly, AllowWrite: choice.AllowWrite,
+		// Not nil: what the file does not name is not granted, whatever a later manifest asks for.
+		FS: []manifest.FS{}, HTTP: []config.HTTP{}, Git: []manifest.Git{},
 	}
 	q.folders()
 	q.repositories()

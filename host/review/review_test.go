@@ -149,7 +149,7 @@ func TestAsk(t *testing.T) {
 			if diff := cmp.Diff(c.items, items(r)); diff != "" {
 				t.Error(diff)
 			}
-			want := fmt.Sprintf("[[plugins]]\npath = \"notes\"\nsha256 = %q\n%s", m.Digest, c.table)
+			want := fmt.Sprintf("[[plugins]]\npath = \"notes\"\nsha256 = %q\n%s", m.Digest, spelledOut(c.table))
 			if diff := cmp.Diff(want, config.Table(entry)); diff != "" {
 				t.Error(diff)
 			}
@@ -168,6 +168,21 @@ func TestAsk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// spelledOut adds the empty grants to the lines of a table, in the order of the file.
+func spelledOut(table string) string {
+	keys := []string{"prefix", "allow_tools", "read_only", "allow_write", "fs", "http", "git", "env", "limits"}
+	lines := map[string]string{"fs": "fs = []\n", "http": "http = []\n", "git": "git = []\n"}
+	for line := range strings.Lines(table) {
+		key, _, _ := strings.Cut(line, " ")
+		lines[key] = line
+	}
+	out := ""
+	for _, key := range keys {
+		out += lines[key]
+	}
+	return out
 }
 
 func TestAskNamesTheTools(t *testing.T) {
