@@ -11,17 +11,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
-// line makes one line of a text that somebody else wrote, in which nothing moves a terminal's cursor, colours
-// it, turns the direction of writing, or cannot be seen.
-func line(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+// plain makes text of what somebody else wrote: nothing in it moves a terminal's cursor, colours it, turns the
+// direction of writing, or cannot be seen.
+func plain(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) {
+		if unseen(r) {
 			return '·'
 		}
 		return r
 	}, visible(text))
 }
+
+// unseen tells whether a character steers how others are shown, or is none that can be seen.
+func unseen(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) }
+
+// line is plain text on one line.
+func line(text string) string { return plain(strings.Join(strings.Fields(text), " ")) }
 
 // maxShown bounds a description that is shown, in characters; --json has all of it.
 const maxShown = 400
@@ -59,7 +64,7 @@ func printProposal(to io.Writer, p *admin.Proposal) {
 		}
 		fmt.Fprintf(w, "\nThis is added to %s%s:\n\n", line(p.Config), creates)
 		for row := range strings.Lines(p.Table) {
-			fmt.Fprintf(w, "  %s\n", strings.TrimRight(visible(row), "\n"))
+			fmt.Fprintf(w, "  %s\n", strings.TrimRight(plain(row), "\n"))
 		}
 	}
 }

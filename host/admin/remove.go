@@ -57,7 +57,12 @@ func nameOf(p config.Plugin) string {
 	if p.Path == "" {
 		return "" // its variables have no values here
 	}
-	if m, _ := manifest.Load(p.Path); m != nil && m.Name != "" {
+	m, _ := manifest.Load(p.Path)
+	return nameIn(m, p)
+}
+
+func nameIn(m *manifest.Manifest, p config.Plugin) string {
+	if m != nil && m.Name != "" {
 		return m.Name
 	}
 	return filepath.Base(p.Path)

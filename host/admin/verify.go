@@ -62,8 +62,8 @@ func Verify(o host.Options) ([]Pin, error) {
 }
 
 func verifyPlugin(p config.Plugin) []Pin {
-	pin := Pin{Plugin: nameOf(p), File: filepath.Join(p.Path, manifest.FileName), Pinned: p.SHA256, By: fmt.Sprintf("sha256 (%s)", p.At("sha256"))}
 	m, problems := manifest.Load(p.Path)
+	pin := Pin{Plugin: nameIn(m, p), File: filepath.Join(p.Path, manifest.FileName), Pinned: p.SHA256, By: fmt.Sprintf("sha256 (%s)", p.At("sha256"))}
 	switch {
 	case m == nil && p.SHA256 != "":
 		pin.State, pin.Remedy = Missing, "put the plugin back, or `bulkhead remove` it: "+problems.Error()
