@@ -46,7 +46,7 @@ func comparedOrigins(texts []string) []string {
 
 func (c *comparing) folders() {
 	const key = "capabilities.fs"
-	old, new := c.old.Capabilities.FS, c.new.Capabilities.FS
+	old, new := foldersOnce(c.old.Capabilities.FS), foldersOnce(c.new.Capabilities.FS)
 	for _, f := range new {
 		was, found := sameFolder(old, f.Path)
 		switch {
@@ -70,8 +70,27 @@ func (c *comparing) folders() {
 	}
 }
 
+// foldersOnce has each folder once: one that is asked for twice is asked for with the higher access.
+func foldersOnce(list []manifest.FS) []manifest.FS {
+	var once []manifest.FS
+	for _, f := range list {
+		i := slices.IndexFunc(once, func(have manifest.FS) bool { return samePath(have.Path, f.Path) })
+		if i < 0 {
+			once = append(once, f)
+			continue
+		}
+		once[i].Optional = once[i].Optional && f.Optional
+		if f.Access == manifest.ReadWrite {
+			once[i].Access = f.Access
+		}
+	}
+	return once
+}
+
+func samePath(a, b string) bool { return a == b || inside(a, b) && inside(b, a) }
+
 func sameFolder(list []manifest.FS, path string) (manifest.FS, bool) {
-	i := slices.IndexFunc(list, func(f manifest.FS) bool { return inside(f.Path, path) && inside(path, f.Path) })
+	i := slices.IndexFunc(list, func(f manifest.FS) bool { return samePath(f.Path, path) })
 	if i < 0 {
 		return manifest.FS{}, false
 	}
@@ -94,7 +113,7 @@ func inside(dir, path string) bool {
 
 func (c *comparing) repositories() {
 	const key = "capabilities.git"
-	old, new := c.old.Capabilities.Git, c.new.Capabilities.Git
+	old, new := repositoriesOnce(c.old.Capabilities.Git), repositoriesOnce(c.new.Capabilities.Git)
 	for _, g := range new {
 		where := repositoryName(g.Repo)
 		was, found := sameRepository(old, g.Repo)
@@ -127,6 +146,31 @@ func (c *comparing) repositories() {
 	}
 }
 
+// repositoriesOnce has each repository once, with all that is asked for there, and its remotes in the form in
+// which they are compared.
+func repositoriesOnce(list []manifest.Git) []manifest.Git {
+	var once []manifest.Git
+	for _, g := range list {
+		i := slices.IndexFunc(once, func(have manifest.Git) bool { return samePath(have.Repo, g.Repo) })
+		if i < 0 {
+			i = len(once)
+			once = append(once, manifest.Git{Repo: g.Repo, Access: g.Access})
+		}
+		if g.Access == manifest.ReadWrite {
+			once[i].Access = g.Access
+		}
+		for _, r := range g.Remotes {
+			if u, err := manifest.Remote(r); err == nil {
+				r = u
+			}
+			if !slices.Contains(once[i].Remotes, r) {
+				once[i].Remotes = append(once[i].Remotes, r)
+			}
+		}
+	}
+	return once
+}
+
 func repositoryName(repo string) string {
 	if repo == manifest.Any {
 		return "any repository that you name"
@@ -142,7 +186,7 @@ func remoteName(remote string) string {
 }
 
 func sameRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
-	i := slices.IndexFunc(list, func(g manifest.Git) bool { return g.Repo == repo || inside(g.Repo, repo) && inside(repo, g.Repo) })
+	i := slices.IndexFunc(list, func(g manifest.Git) bool { return samePath(g.Repo, repo) })
 	if i < 0 {
 		return manifest.Git{}, false
 	}
