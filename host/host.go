@@ -34,6 +34,7 @@ type Options struct {
 	Plugins    []string          // names of the plugins to open; empty: all that are found
 	Project    string            // what ${project} stands for; empty: see docs/config.md
 	AllowWrite bool              // the word that plugins with write = "opt-in" wait for
+	AllTools   bool              // offers a plugin that is served alone with the tools that it hides then, too
 	Env        map[string]string // granted to the plugins that ask for a variable of that name
 
 	// Compiler is a command that compiles modules in a process of its own: see engine.Config. Empty:
@@ -107,6 +108,7 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(for
 type Host struct {
 	plugins []*plugin // in the order of the config, else of their names
 	tools   map[string]offer
+	offered offered // beside tools
 	places  config.Places
 	alone   bool
 	log     hclog.Logger
@@ -174,14 +176,10 @@ func Open(o Options) (*Host, error) {
 	if h.audit, err = openAudit(found.audit, o.Log); err != nil {
 		return nil, err
 	}
-	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone}
-	for _, f := range found.plugins {
-		h.plugins = append(h.plugins, h.newPlugin(f, found.defaults, flags))
-	}
-	h.warnOfEnv(o.Env)
-	if err := h.offerTools(); err != nil {
+	if err := h.decide(found, o); err != nil {
 		return nil, err
 	}
+	h.warnOfEnv(o.Env)
 	if h.gateway, err = gateway.New(h.gatewayConfig(found, o), backend{h}); err != nil {
 		if h.speaksForItself() {
 			err = usage("%s: server: %w", h.plugins[0].manifest.File, err)
@@ -189,6 +187,15 @@ func Open(o Options) (*Host, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// decide says what each plugin is granted. The error tells what keeps them from being served together.
+func (h *Host) decide(found found, o Options) error {
+	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone && !o.AllTools}
+	for _, f := range found.plugins {
+		h.plugins = append(h.plugins, h.newPlugin(f, found.defaults, flags))
+	}
+	return errors.Join(h.offerTools(), h.offerElse())
 }
 
 // warnOfEnv says which granted variables no plugin asks for.
@@ -224,7 +231,7 @@ func (h *Host) speaksForItself() bool { return h.alone && h.plugins[0].problems.
 
 // gatewayConfig is what the server says of itself: a plugin that is served alone speaks for itself.
 func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
-	c := gateway.Config{Name: "bulkhead", Version: o.Version, Log: o.Log.Named("gateway")}
+	c := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: h.gatewayOffers(), Log: o.Log.Named("gateway")}
 	if found.server != nil {
 		c.Name = found.server.Name
 	}

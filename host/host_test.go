@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 func TestTheServerIs(t *testing.T) {
@@ -159,10 +162,14 @@ func TestOfferedAre(t *testing.T) {
 func TestARefusalKnowsToolsByTheNamesThatClientsSee(t *testing.T) {
 	w := newWorld(t, handmade("a", nil, reads("a_reads")), files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nprefix = 'team_'\n"})
 	b := backend{w.open(t, w.options())}
-	if got := b.Refusal("team_a_reads"); !strings.Contains(got, `plugin "a" is left out: there is no module at `) {
+	call := func(tool string) string {
+		_, err := b.Find(gateway.Request{Method: abi.MethodToolsCall, Name: tool})
+		return err.Message
+	}
+	if got := call("team_a_reads"); !strings.Contains(got, `Unknown tool: team_a_reads: plugin "a" is left out: there is no module at `) {
 		t.Errorf("got %q", got)
 	}
-	if got := b.Refusal("a_reads"); got != "" {
+	if got := call("a_reads"); got != "Unknown tool: a_reads" {
 		t.Errorf("a name that no client was told: %q", got)
 	}
 }

@@ -2,8 +2,11 @@ package host
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
@@ -16,6 +19,10 @@ type PluginInfo struct {
 	Problem     string            `json:"problem,omitempty"` // why nothing of it is offered; empty if it is
 	Warnings    tomlfile.Problems `json:"warnings,omitempty"`
 	Tools       []ToolInfo        `json:"tools"`
+	// Prompts are the names that it claims, and Resources the URI prefixes: those of them that are granted.
+	// "*" stands for what exists at call time only.
+	Prompts   []string `json:"prompts,omitempty"`
+	Resources []string `json:"resources,omitempty"`
 }
 
 // ToolInfo describes a tool of a plugin, whether it is offered or not.
@@ -45,6 +52,10 @@ func (p *plugin) info() PluginInfo {
 		return info
 	}
 	info.Version, info.Description = p.manifest.Version, p.manifest.Description
+	if p.problem == "" {
+		info.Prompts = claimed(p.manifest.Offers.Prompts, p.grant.Prompts)
+		info.Resources = claimed(p.manifest.Offers.Resources, p.grant.Resources)
+	}
 	withheld := map[string]string{}
 	for _, w := range p.grant.Withheld {
 		withheld[w.Tool.Name] = w.Why
@@ -62,6 +73,14 @@ func (p *plugin) info() PluginInfo {
 		info.Tools = append(info.Tools, tool)
 	}
 	return info
+}
+
+// claimed is what a plugin can offer of a kind.
+func claimed(c manifest.Claim, f config.Filter) []string {
+	if c.Any {
+		return []string{manifest.Any}
+	}
+	return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !f.Allowed(name) })
 }
 
 // Tool describes an offered tool; false if there is none of that name.

@@ -86,14 +86,13 @@ func look(o Options, content []byte) (*View, error) {
 		Config: found.config, Defaults: found.defaults, Audit: found.audit, Credentials: found.credentials,
 		Places: places, Own: ownPaths(o.System, places, found), CacheDir: cacheDir(o.System),
 	}
-	for _, c := range found.plugins {
-		p := h.newPlugin(c, found.defaults, config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone})
-		h.plugins = append(h.plugins, p)
+	err = h.decide(found, o)
+	for i, p := range h.plugins {
 		v.Plugins = append(v.Plugins, Standing{
-			Name: p.name, Entry: c.entry, Manifest: p.manifest, Grant: p.grant, Problem: p.problem, Problems: p.problems,
+			Name: p.name, Entry: found.plugins[i].entry, Manifest: p.manifest, Grant: p.grant, Problem: p.problem, Problems: p.problems,
 		})
 	}
-	return v, h.offerTools()
+	return v, err
 }
 
 // Secret tells whether the value of a credential can be read, and says why not. It does not give it away.

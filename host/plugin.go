@@ -42,8 +42,9 @@ type plugin struct {
 type tool struct {
 	manifest.Tool
 	offered string // the name that clients know it by
-	// schema is compiled on the first call: it takes longer than reading the whole manifest.
-	schema func() (*schema.Schema, error)
+	// The schemas are compiled on the first call: that takes longer than reading the whole manifest.
+	schema       func() (*schema.Schema, error)
+	outputSchema func() (*schema.Schema, error) // of Output, if there is one
 }
 
 // newPlugin takes the decision on one candidate.
@@ -79,7 +80,10 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 }
 
 func newTool(t manifest.Tool, prefix string) *tool {
-	return &tool{Tool: t, offered: prefix + t.Name, schema: sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(t.Input) })}
+	compiled := func(text json.RawMessage) func() (*schema.Schema, error) {
+		return sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(text) })
+	}
+	return &tool{Tool: t, offered: prefix + t.Name, schema: compiled(t.Input), outputSchema: compiled(t.Output)}
 }
 
 // listing is what clients are told of the tool.
@@ -121,6 +125,26 @@ func (t *tool) check(arguments json.RawMessage) error {
 	return nil
 }
 
+// checkResult says what of a result does not keep the promise of the tool's output schema; "" if nothing
+// does. A result that is an error makes no promise, and what is no result at all the gateway says.
+func (t *tool) checkResult(result json.RawMessage) string {
+	if string(rawjson.Member(result, "isError")) == "true" || rawjson.Kind(result) != '{' {
+		return ""
+	}
+	structured := rawjson.Member(result, "structuredContent")
+	if structured == nil {
+		return "gave a result without the structuredContent that its output schema promises"
+	}
+	s, err := t.outputSchema()
+	if err != nil {
+		return "has an output " + err.Error()
+	}
+	if err := s.Validate(structured); err != nil {
+		return "gave structuredContent that does not fit its output schema: " + err.Error()
+	}
+	return ""
+}
+
 // loaded makes the plugin's sandbox and names its module on the first call. After a failure the next call
 // tries again.
 func (p *plugin) loaded() (*engine.Module, error) {
@@ -151,7 +175,7 @@ func (p *plugin) loaded() (*engine.Module, error) {
 // warm compiles the module ahead of the first call, into the cache: neither the module nor what it may touch
 // is needed for that.
 func (p *plugin) warm(ctx context.Context) {
-	if p.problem != "" || len(p.tools) == 0 {
+	if p.problem != "" || len(p.tools) == 0 && !offersElse(p.manifest) {
 		return
 	}
 	m := p.host.engine.Module(engine.Spec{Name: p.name, File: p.manifest.ModuleFile(), SHA256: p.manifest.Module.SHA256, Log: p.log})

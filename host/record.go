@@ -17,6 +17,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
+// codeUnknown is the code of a refused request for what is not offered.
+const codeUnknown = "unknown"
+
 // failureAudit is the code of a call that must not run, or must not be answered, unrecorded.
 const failureAudit = "audit"
 
@@ -34,36 +37,45 @@ func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 	return l, nil
 }
 
-// recorded runs a call and keeps a record of it.
-func (c *call) recorded(ctx context.Context, params json.RawMessage, n gateway.Notifier) (json.RawMessage, error) {
-	log := c.plugin.host.audit
-	if err := log.Ready(); err != nil {
-		return nil, c.Failure(failureAudit, "cannot run: no record of it could be kept: "+err.Error())
+// answerer has a plugin answer. record is told of the operations of the call; it may be nil.
+type answerer func(ctx context.Context, record func(sandbox.Operation)) (result json.RawMessage, fuel int64, err error)
+
+// recorded answers a request and keeps a record of it.
+func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessage, error) {
+	log := r.plugin.host.audit
+	if log == nil {
+		result, _, err := answer(ctx, nil)
+		return result, err
 	}
-	r := audit.Record{
+	if err := log.Ready(); err != nil {
+		return nil, r.Failure(failureAudit, "cannot run: no record of it could be kept: "+err.Error())
+	}
+	record := audit.Record{
 		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
-		Plugin: c.plugin.name, Version: c.plugin.manifest.Version, Digest: c.plugin.manifest.Module.SHA256,
-		Method: abi.MethodToolsCall, Tool: c.tool.offered, BytesIn: int64(len(params)), Arguments: rawjson.Member(params, "arguments"),
+		Plugin: r.plugin.name, Version: r.plugin.manifest.Version, Digest: r.plugin.manifest.Module.SHA256,
+		Client: r.Client, Method: r.Method, Tool: r.Name,
+		BytesIn: int64(len(r.Params)), Arguments: rawjson.Member(r.Params, "arguments"),
 	}
 	var trail audit.Trail
 	var refused []audit.Operation
-	result, fuel, err := c.run(ctx, params, n, func(o sandbox.Operation) {
+	result, fuel, err := answer(ctx, func(o sandbox.Operation) {
 		if done := operationRecord(o); trail.Add(done) && done.Outcome == audit.Denied {
 			refused = append(refused, done)
 		}
 	})
-	r.Duration, r.Fuel, r.BytesOut = time.Since(r.Time), uint64(fuel), int64(len(result))
-	r.Outcome, r.Code = outcome(result, err)
-	r.Operations, r.LeftOut = trail.Operations()
-	lost := log.Write(r)
+	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(fuel), int64(len(result))
+	record.Outcome, record.Code = outcome(result, err)
+	record.Operations, record.LeftOut = trail.Operations()
+	lost := log.Write(record)
 	for _, o := range refused {
 		lost = errors.Join(lost, log.Write(audit.Record{
-			Kind: audit.KindRefused, ID: r.ID, Plugin: r.Plugin, Version: r.Version, Digest: r.Digest, Tool: r.Tool,
+			Kind: audit.KindRefused, ID: record.ID, Plugin: record.Plugin, Version: record.Version, Digest: record.Digest,
+			Client: record.Client, Method: record.Method, Tool: record.Tool,
 			Outcome: audit.Denied, Code: o.Code, Operations: []audit.Operation{o},
 		}))
 	}
 	if lost != nil {
-		return nil, c.Failure(failureAudit, "ran, and its answer is withheld, as no record of it could be kept: "+lost.Error())
+		return nil, r.Failure(failureAudit, "ran, and its answer is withheld, as no record of it could be kept: "+lost.Error())
 	}
 	return result, err
 }

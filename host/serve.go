@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -41,26 +42,29 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // Answer is what a call gave: exactly one of Result and Error.
 type Answer struct {
-	Result json.RawMessage // an MCP CallToolResult
+	Result json.RawMessage // of MCP: a CallToolResult, or that of another method
 	Error  *abi.Error      // a JSON-RPC error
 	// IsError is set where Result reports an error.
 	IsError bool
-	// Failure is the code of a failure of the host's own, which Result then reports; empty otherwise.
+	// Failure is the code of a failure of the host's own, which Result or Error then reports; empty otherwise.
 	Failure string
 }
 
 // Call makes one call in the way of Serve: as the only request of a client of its own. arguments is a JSON
 // object or empty; notify gets the parameters of the call's notifications, and may be nil.
 func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage, notify func(method string, params json.RawMessage)) (Answer, error) {
-	request, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": 1, "method": abi.MethodToolsCall,
-		"params": callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}},
-	})
+	return h.Ask(ctx, abi.MethodToolsCall, callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}}, notify)
+}
+
+// Ask is Call for any method of MCP that a client can ask for by itself; params become its parameters.
+func (h *Host) Ask(ctx context.Context, method string, params any, notify func(method string, params json.RawMessage)) (Answer, error) {
+	encoded, err := json.Marshal(params)
 	if err != nil {
 		return Answer{}, &UsageError{fmt.Errorf("arguments: %w", err)}
 	}
+	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}`, rawjson.Quote(method), encoded)
 	if int64(len(request)) > gateway.DefaultMaxLine {
-		return Answer{}, usage("arguments: %d bytes are more than the %d MiB of a message", len(arguments), gateway.DefaultMaxLine>>20)
+		return Answer{}, usage("arguments: %d bytes are more than the %d MiB of a message", len(encoded), gateway.DefaultMaxLine>>20)
 	}
 	out := &answerReader{notify: notify}
 	if err := h.gateway.Serve(ctx, bytes.NewReader(append(request, '\n')), out); err != nil {
@@ -111,15 +115,20 @@ func (r *answerReader) Write(line []byte) (int, error) {
 
 // judge says what kind of answer it is.
 func (a *Answer) judge() {
+	type failure struct {
+		Failure struct {
+			Code string `json:"code"`
+		} `json:"bulkhead/error"`
+	}
 	var r struct {
-		IsError bool `json:"isError"`
-		Meta    struct {
-			Failure struct {
-				Code string `json:"code"`
-			} `json:"bulkhead/error"`
-		} `json:"_meta"`
+		IsError bool    `json:"isError"`
+		Meta    failure `json:"_meta"`
 	}
 	if a.Result != nil && json.Unmarshal(a.Result, &r) == nil {
 		a.IsError, a.Failure = r.IsError, r.Meta.Failure.Code
+	}
+	var f failure
+	if a.Error != nil && json.Unmarshal(a.Error.Data, &f) == nil {
+		a.Failure = f.Failure.Code
 	}
 }

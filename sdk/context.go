@@ -78,6 +78,21 @@ func Message(level, logger string, data any) error {
 	}{level, logger, data})
 }
 
+// PromptsChanged tells clients that the list of prompts is another one, when the call ends. The manifest has
+// to say list_changed in [offers], here and for ResourcesChanged.
+func PromptsChanged() error { return notify("notifications/prompts/list_changed", struct{}{}) }
+
+// ResourcesChanged tells clients that the list of resources or of their templates is another one.
+func ResourcesChanged() error { return notify("notifications/resources/list_changed", struct{}{}) }
+
+// ResourceUpdated tells the clients that subscribed to the resource at uri that it has changed, when the call
+// ends. The manifest has to say subscribe in [offers].
+func ResourceUpdated(uri string) error {
+	return notify("notifications/resources/updated", struct {
+		URI string `json:"uri"`
+	}{uri})
+}
+
 func notify(method string, params any) error {
 	raw, err := encode(params)
 	if err != nil {

@@ -34,14 +34,16 @@ func TestTheAuditHasALineOfEachCall(t *testing.T) {
 	putFile(t, config, fmt.Sprintf("[audit]\nfile = %q\non_failure = \"closed\"\n[[plugins]]\npath = %q\n[[plugins]]\npath = %q\n", file,
 		filepath.Join(built.plugins, "hello"), filepath.Join(pluginFolder(t, "misbehave"), "misbehave")))
 	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
+	s.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"editor","version":"7"}}}`)
 	s.succeed("hello_greet", `{"name":"a secret name"}`)
+	s.unknown("hello_delete")
 	s.fail("hello_greet", `{}`, "invalid_arguments")
 	s.fail("misbehave_exit", `{}`, "exit")
 	s.end()
 
 	type line struct {
-		Kind, Plugin, Version, Digest, Tool, Outcome, Code, Arguments string
-		Fuel, BytesOut                                                int64
+		Kind, Plugin, Version, Digest, Client, Tool, Outcome, Code, Arguments string
+		Fuel, BytesOut                                                        int64
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -57,12 +59,15 @@ func TestTheAuditHasALineOfEachCall(t *testing.T) {
 		if strings.Contains(lines.Text(), "secret") {
 			t.Errorf("an argument is in the log: %s", lines.Text())
 		}
+		if l.Client != "editor/7" {
+			t.Errorf("the client is missing: %s", lines.Text())
+		}
 		if l.Outcome == "ok" && (l.Fuel == 0 || len(l.Digest) != 64 || !strings.HasPrefix(l.Arguments, "hmac-sha256:")) {
 			t.Errorf("a line lacks something: %s", lines.Text())
 		}
 		got = append(got, strings.Join([]string{l.Kind, l.Plugin, l.Tool, l.Outcome, l.Code}, " "))
 	}
-	want := []string{"call hello hello_greet ok ", "call hello hello_greet failed invalid_arguments", "call misbehave misbehave_exit failed exit"}
+	want := []string{"call hello hello_greet ok ", "refused  hello_delete denied unknown", "call hello hello_greet failed invalid_arguments", "call misbehave misbehave_exit failed exit"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -329,7 +329,7 @@ func TestAFullDisk(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 20_000)
 	s.refuse("chant_spec_update", `{"id":"a1b","status":"completed","output":"`+long+`"}`, "save spec '"+goodID+"'", "\nbulkhead: write", "file too large")
 	s.refuse("chant_add", `{"description":"`+long+`"}`, "create spec", "\nbulkhead: write", "file too large")
-	s.logged("the file system failed", "tool=chant_add", "file too large")
+	s.logged("the file system failed", "name=chant_add", "file too large")
 	if diff := cmp.Diff(before, snapshot(t, project)); diff != "" {
 		t.Errorf("(-before +after)\n%s", diff)
 	}

@@ -20,7 +20,7 @@ import (
 const maxArguments = 16 << 20
 
 func newCall() *cobra.Command {
-	var o options
+	o := options{Options: host.Options{AllTools: true}} // the identity that they would disturb is a server's
 	var pairs []string
 	var asJSON bool
 	c := &cobra.Command{
@@ -134,17 +134,13 @@ func printTexts(w io.Writer, a host.Answer) error {
 	if a.IsError {
 		w = os.Stderr
 	}
-	text := func(s string) string { return s }
-	if terminal(w) {
-		text = visible
-	}
 	out := bufio.NewWriter(w)
 	for _, item := range r.Content {
 		switch {
 		case item.Type == "text":
-			fmt.Fprintln(out, text(item.Text))
+			fmt.Fprintln(out, shownTo(w, item.Text))
 		case item.Resource.Text != nil:
-			fmt.Fprintln(out, text(*item.Resource.Text))
+			fmt.Fprintln(out, shownTo(w, *item.Resource.Text))
 		default:
 			fmt.Fprintf(out, "[%s %s: see it with --json]\n", item.Type, firstOf(item.MIMEType, item.URI, item.Resource.URI))
 		}

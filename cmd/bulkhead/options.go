@@ -30,6 +30,7 @@ func (o *options) add(c *cobra.Command, level string) {
 	f.StringVar(&o.PluginsDir, "plugins", "", "`folder` of plugins, used where there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins)")
 	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all that are found)")
 	f.BoolVar(&o.AllowWrite, "allow-write", false, "offer the write tools of plugins that wait for this word")
+	f.BoolVar(&o.AllTools, "all-tools", o.AllTools, "offer also the tools that a plugin hides when it is served alone")
 	f.StringArrayVar(&o.env, "env", nil, "grant a variable to the plugins that ask for it: `NAME=VALUE`, or NAME for the\nvalue that it has here; repeatable")
 	f.StringVar(&o.logLevel, "log-level", level, "what is logged to stderr: "+strings.Join(logLevels, ", "))
 	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON, one object a line")

@@ -41,7 +41,9 @@ The Go plugins need the go command; a plugin with [build] command runs that.`,
   bulkhead plugin build . --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			results, err := build.All(c.Context(), dirs, build.Options{Out: out, Progress: progress, CacheDir: host.CacheDir(host.System{})})
+			options := buildOptions()
+			options.Out, options.Progress = out, progress
+			results, err := build.All(c.Context(), dirs, options)
 			for _, r := range results {
 				printProblems(r.Warnings)
 			}
@@ -82,7 +84,7 @@ Exit codes: 0 nothing is wrong (warnings do not count); 2 something is.`,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			all := tomlfile.Problems{}
 			for _, dir := range dirs {
-				all = append(all, build.Check(c.Context(), dir, build.Options{CacheDir: host.CacheDir(host.System{})})...)
+				all = append(all, build.Check(c.Context(), dir, buildOptions())...)
 				if err := context.Cause(c.Context()); err != nil {
 					return err
 				}
@@ -103,6 +105,11 @@ Exit codes: 0 nothing is wrong (warnings do not count); 2 something is.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"problems\": [{\"file\", \"line\", \"key\", \"problem\", \"remedy\", \"warning\"}]}")
 	completeDirs(c)
 	return c
+}
+
+// buildOptions have modules compiled as the server does it, into the cache that it uses.
+func buildOptions() build.Options {
+	return build.Options{CacheDir: host.CacheDir(host.System{}), Compiler: compilerCommand()}
 }
 
 func completeDirs(c *cobra.Command) {

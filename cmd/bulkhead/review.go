@@ -49,7 +49,7 @@ func printProposal(to io.Writer, p *admin.Proposal) {
 	if r.License != "" {
 		fmt.Fprintf(w, "  licence %s\n", line(r.License))
 	}
-	printItems(w, r.Items)
+	printAsked(w, r.Items)
 	printReviewedTools(w, r.Tools)
 	for _, warning := range p.Warnings {
 		fmt.Fprintf(w, "\nwarning: %s: %s\n", line(warning.Key), shown(warning.What))
@@ -69,7 +69,7 @@ func printProposal(to io.Writer, p *admin.Proposal) {
 	}
 }
 
-func printItems(w io.Writer, items []review.Item) {
+func printAsked(w io.Writer, items []review.Item) {
 	if len(items) == 0 {
 		fmt.Fprintf(w, "\nIt asks for nothing but its own state folder.\n")
 		return

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf16"
@@ -70,8 +71,20 @@ func printTools(to io.Writer, plugins []host.PluginInfo) error {
 		if err := table.Flush(); err != nil {
 			return err
 		}
+		printClaim(w, "prompts", p.Prompts)
+		printClaim(w, "resources", p.Resources)
 	}
 	return w.Flush()
+}
+
+// printClaim says what a plugin offers beside tools, if anything.
+func printClaim(w io.Writer, what string, names []string) {
+	switch {
+	case slices.Contains(names, "*"):
+		fmt.Fprintf(w, "  %s: those that it has at call time\n", what)
+	case len(names) > 0:
+		fmt.Fprintf(w, "  %s: %s\n", what, strings.Join(names, ", "))
+	}
 }
 
 // indented keeps further lines under the first.

@@ -188,8 +188,11 @@ func (p *Proposal) decide(o host.Options, index int) error {
 		return err
 	}
 	s := view.Plugins[index]
-	if err != nil {
+	if err != nil && sharesTool(view.Plugins, index) {
 		return usage("%w\nor add it with --prefix, which stands before the names of its tools, or with --allow-tool for the others only", err)
+	}
+	if err != nil {
+		return err
 	}
 	if err := s.Problems.Err(); err != nil {
 		return &host.UsageError{Err: err}
@@ -206,6 +209,21 @@ func (p *Proposal) decide(o host.Options, index int) error {
 		p.Plugin.Tools[i].WhyNot = why[p.Plugin.Tools[i].Name]
 	}
 	return nil
+}
+
+// sharesTool tells whether the plugin at index would offer a tool by the name of another's.
+func sharesTool(plugins []host.Standing, index int) bool {
+	offers := func(s host.Standing, name string) bool {
+		return slices.ContainsFunc(s.Grant.Tools, func(t manifest.Tool) bool { return s.Grant.Prefix+t.Name == name })
+	}
+	for i, other := range plugins {
+		for _, t := range other.Grant.Tools {
+			if i != index && offers(plugins[index], other.Grant.Prefix+t.Name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Write changes the config.

@@ -152,10 +152,18 @@ func TestAddRefuses(t *testing.T) {
 		before func(t *testing.T, w *world)
 		want   []string
 	}{
-		"a folder that is there":      {config: first, add: admin.Addition{Dir: "../plugins/first"}, want: []string{`plugin "first" is in `, "pass --repin"}},
-		"the same folder by a link":   {config: first, add: admin.Addition{Dir: "../link"}, want: []string{`plugin "first" is in `}, before: func(t *testing.T, w *world) { symlink(t, w, "plugins/first", "link") }},
-		"a name that is taken":        {config: first, add: admin.Addition{Dir: "../plugins/copy"}, want: []string{`a plugin named "first" is in `, "remove that one first"}, before: func(t *testing.T, w *world) { copyPlugin(t, w, "first", "copy") }},
-		"a tool that is taken":        {config: first, add: admin.Addition{Dir: "../plugins/other"}, want: []string{`both offer the tool first_read`, "--prefix"}, before: clashing},
+		"a folder that is there":    {config: first, add: admin.Addition{Dir: "../plugins/first"}, want: []string{`plugin "first" is in `, "pass --repin"}},
+		"the same folder by a link": {config: first, add: admin.Addition{Dir: "../link"}, want: []string{`plugin "first" is in `}, before: func(t *testing.T, w *world) { symlink(t, w, "plugins/first", "link") }},
+		"a name that is taken":      {config: first, add: admin.Addition{Dir: "../plugins/copy"}, want: []string{`a plugin named "first" is in `, "remove that one first"}, before: func(t *testing.T, w *world) { copyPlugin(t, w, "first", "copy") }},
+		"a tool that is taken":      {config: first, add: admin.Addition{Dir: "../plugins/other"}, want: []string{`both offer the tool first_read`, "--prefix"}, before: clashing},
+		"a prompt that is taken": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{`both claim the prompt "p"`, "deny_prompts"}, before: func(t *testing.T, w *world) {
+			w.plugin(t, "first", "[offers]\nprompts = [\"p\"]\n")
+			w.plugin(t, "second", "[offers]\nprompts = [\"p\"]\n")
+		}},
+		"resources that are taken": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{"claim resources that meet"}, before: func(t *testing.T, w *world) {
+			w.plugin(t, "first", "[offers]\nresources = [\"a://\"]\n")
+			w.plugin(t, "second", "[offers]\nresources = [\"a://b/\"]\n")
+		}},
 		"a folder without a manifest": {add: admin.Addition{Dir: "../plugins"}, want: []string{"plugins/plugin.toml: there is no such file"}},
 		"a manifest with faults": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"plugin.toml:20: tools[2].access: "},
 			before: func(t *testing.T, w *world) {

@@ -33,8 +33,8 @@ type Options struct {
 	// CacheDir is the engine's compilation cache: with it, the first call of a host that shares it need
 	// not compile. Empty: nothing is kept.
 	CacheDir string
-	// Compiler is a command that compiles modules in a process of its own: see engine.Config. Empty: they are
-	// compiled in this one.
+	// Compiler is the engine's command that compiles in a process of its own, bounded; of use only with a
+	// CacheDir. Empty: modules are compiled in this process.
 	Compiler []string
 }
 

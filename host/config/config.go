@@ -105,7 +105,7 @@ const (
 type Flags struct {
 	AllowWrite bool              // the word that write = "opt-in" waits for
 	Env        map[string]string // for the plugins that ask for them
-	Alone      bool              // one plugin is served alone, so hidden tools stay hidden
+	Alone      bool              // tools that a plugin hides when it is served alone are not offered
 }
 
 // Places are what the variables in paths stand for; all absolute, links resolved.

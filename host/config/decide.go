@@ -28,7 +28,7 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	c.repositories()
 	c.origins()
 	c.env()
-	c.grant.Prompts, c.grant.Resources = p.Prompts, p.Resources
+	c.offers()
 	c.grant.Limits = c.limits(d)
 	c.grant.Reused = p.Isolation == IsolationReused
 	return c.grant, c.problems
@@ -89,8 +89,8 @@ func (c *decision) at(key string) string {
 }
 
 func (c *decision) tools() {
-	c.checkGlobs("allow_tools", c.p.AllowTools)
-	c.checkGlobs("deny_tools", c.p.DenyTools)
+	c.checkTools("allow_tools", c.p.AllowTools)
+	c.checkTools("deny_tools", c.p.DenyTools)
 	for _, t := range c.m.Tools {
 		if why := c.withhold(t); why != "" {
 			c.grant.Withheld = append(c.grant.Withheld, Withheld{Tool: t, Why: why})
@@ -120,38 +120,68 @@ func (c *decision) withhold(t manifest.Tool) string {
 	case t.Write && c.m.Write == manifest.WriteOptIn && !c.p.AllowWrite && !c.flags.AllowWrite:
 		return "writes: pass --allow-write or set allow_write = true"
 	case t.Hidden && c.flags.Alone:
-		return "is not offered when its plugin is served alone: serve another plugin with it"
+		return "is not offered when its plugin is served alone: pass --all-tools"
 	}
 	return ""
 }
 
-func (c *decision) checkGlobs(key string, globs []string) {
+// offers passes the filters of prompts and resources on, as far as there is anything to filter.
+func (c *decision) offers() {
+	c.grant.Prompts, c.grant.Resources = c.p.Prompts, c.p.Resources
+	prompts, resources := c.m.Offers.Prompts, c.m.Offers.Resources
+	for _, one := range []struct {
+		key   string
+		globs []string
+		offer manifest.Claim
+		what  string
+	}{
+		{"allow_prompts", c.p.Prompts.Allow, prompts, "prompt"},
+		{"deny_prompts", c.p.Prompts.Deny, prompts, "prompt"},
+		{"allow_resources", c.p.Resources.Allow, resources, "resource"},
+		{"deny_resources", c.p.Resources.Deny, resources, "resource"},
+	} {
+		switch {
+		case len(one.globs) > 0 && !one.offer.Offers():
+			c.fault(one.key, c.m.Name+" offers no "+one.what+"s", "remove it")
+		case one.what == "prompt" && !one.offer.Any:
+			c.checkNames(one.key, one.globs, "prompt", one.offer.Names)
+		}
+	}
+}
+
+func (c *decision) checkTools(key string, globs []string) {
+	var names []string
+	for _, t := range c.m.Tools {
+		names = append(names, t.Name)
+	}
+	c.checkNames(key, globs, "tool", names)
+}
+
+// checkNames checks globs against the names that there are.
+func (c *decision) checkNames(key string, globs []string, what string, names []string) {
 	for i, glob := range globs {
 		item := fmt.Sprintf("%s[%d]", key, i)
 		if !validGlob(glob) {
 			c.fault(item, fmt.Sprintf("%s is not a pattern", tomlfile.Quote(glob)), globRemedy)
 			continue
 		}
-		matches := func(t manifest.Tool) bool { _, ok := matching(globs[i:i+1], t.Name); return ok }
-		switch found := slices.ContainsFunc(c.m.Tools, matches); {
+		found := slices.ContainsFunc(names, func(name string) bool { return matchGlob(glob, name) })
+		switch {
 		case !found && strings.ContainsAny(glob, `*?[\\`):
-			c.warn(item, fmt.Sprintf("%s matches no tool of %s; its tools are %s", tomlfile.Quote(glob), c.m.Name, toolNames(c.m)),
+			c.warn(item, fmt.Sprintf("%s matches no %s of %s; its %ss are %s", tomlfile.Quote(glob), what, c.m.Name, what, listed(names)),
 				"correct or remove it")
 		case !found:
-			c.fault(item, fmt.Sprintf("%s has no tool %s; its tools are %s", c.m.Name, tomlfile.Quote(glob), toolNames(c.m)),
+			c.fault(item, fmt.Sprintf("%s has no %s %s; its %ss are %s", c.m.Name, what, tomlfile.Quote(glob), what, listed(names)),
 				"correct or remove it")
 		}
 	}
 }
 
-func toolNames(m *manifest.Manifest) string {
+// listed is a list of names that is not too long to read.
+func listed(names []string) string {
 	const most = 30
-	var names []string
-	for _, t := range m.Tools[:min(len(m.Tools), most)] {
-		names = append(names, t.Name)
-	}
-	if more := len(m.Tools) - most; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
+	if more := len(names) - most; more > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }

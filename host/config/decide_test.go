@@ -113,7 +113,7 @@ func TestTools(t *testing.T) {
 		"--allow-write is the word that opt-in waits for": {decide{plugin: "write = 'opt-in'", tools: "a B", flags: config.Flags{AllowWrite: true}}, "a B", "", ""},
 		"allow_write is that word too":                    {decide{plugin: "write = 'opt-in'", tools: "a B", config: conf("allow_write = true")}, "a B", "", ""},
 		"a hidden tool is withheld alone": {decide{tools: "a b-", flags: config.Flags{Alone: true}}, "a",
-			"b: is not offered when its plugin is served alone: serve another plugin with it", ""},
+			"b: is not offered when its plugin is served alone: pass --all-tools", ""},
 		"a hidden tool is granted among others": {decide{tools: "a b-"}, "a b", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -100,11 +100,36 @@ func TestTheRestOfAGrant(t *testing.T) {
 	if g.Reused || g.Prefix != "" || g.Deny != nil || !g.Prompts.Allowed("a") || !g.Resources.Allowed("x://a") {
 		t.Errorf("without a config: %+v", g)
 	}
-	g, problems := decide{config: "[defaults]\ndeny = ['**/.env', 'a']\n" +
+	g, problems := decide{caps: "[offers]\nprompts = true\nresources = true", config: "[defaults]\ndeny = ['**/.env', 'a']\n" +
 		conf("deny = ['a', '**/*.{pem,key}']\nisolation = 'reused'\nprefix = 'n.'\ndeny_prompts = ['x']\nallow_resources = ['a://*']")}.run(t)
 	if len(problems) > 0 || !g.Reused || g.Prefix != "n." || strings.Join(g.Deny, " ") != "**/.env a **/*.{pem,key}" ||
 		g.Prompts.Allowed("x") || g.Resources.Allowed("b://c") {
 		t.Errorf("with one: %+v, %v", g, problems)
+	}
+}
+
+func TestPatternsOfPromptsAndResourcesAreChecked(t *testing.T) {
+	const claims = "[offers]\nprompts = ['daily', 'weekly']\nresources = ['notes://']"
+	for name, c := range map[string]struct {
+		decide
+		problems string
+	}{
+		"what the manifest claims can be named": {decide{caps: claims, config: conf("allow_prompts = ['daily']\ndeny_resources = ['notes://x/*']")}, ""},
+		"a prompt that is not claimed is an error": {decide{caps: claims, config: conf("deny_prompts = ['daily', 'yearly']")},
+			`error /etc/bulkhead.toml:3 plugins[0].deny_prompts[1]: notes has no prompt "yearly"; its prompts are daily, weekly`},
+		"a pattern that matches no prompt is a warning": {decide{caps: claims, config: conf("allow_prompts = ['year*']")},
+			`warning /etc/bulkhead.toml:3 plugins[0].allow_prompts[0]: "year*" matches no prompt of notes; its prompts are daily, weekly`},
+		"where prompts exist at call time only any can be named": {decide{caps: "[offers]\nprompts = true", config: conf("deny_prompts = ['yearly']")}, ""},
+		"a plugin without prompts has none to deny": {decide{config: conf("deny_prompts = ['x']")},
+			"error /etc/bulkhead.toml:3 plugins[0].deny_prompts: notes offers no prompts"},
+		"a plugin without resources has none to allow": {decide{caps: "[offers]\nprompts = true", config: conf("allow_resources = ['x://*']")},
+			"error /etc/bulkhead.toml:3 plugins[0].allow_resources: notes offers no resources"},
+		"to allow none of nothing is no error": {decide{config: conf("allow_prompts = []\nallow_resources = []")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := c.run(t)
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
 	}
 }
 

@@ -13,15 +13,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// notYet are the keys that are read and checked, but that the host does not act on yet. Whoever makes it
-// act on one deletes it here and in docs/config.md.
-var notYet = map[string]string{
-	"allow_prompts":   "no prompt is offered",
-	"deny_prompts":    "no prompt is offered",
-	"allow_resources": "no resource is offered",
-	"deny_resources":  "no resource is offered",
-}
-
 // Load reads the config in file. The config is nil if file cannot be read or is not TOML, and is to be used
 // only where the problems' Err is nil, and once Expand has put in what its values name of the environment.
 func Load(file string) (*Config, tomlfile.Problems) {
@@ -117,11 +108,6 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	if p.ReadOnly && p.AllowWrite {
 		t.Fault("allow_write", "contradicts read_only", "keep one of the two")
 	}
-	for name, effect := range notYet {
-		if t.Has(name) {
-			t.Warn(name, "is not acted on yet: "+effect, "")
-		}
-	}
 	return p
 }
 
@@ -134,7 +120,8 @@ func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 			lines[key] = t.LineOf(key)
 		}
 	}
-	for key, n := range map[string]int{"allow_tools": len(p.AllowTools), "deny_tools": len(p.DenyTools), "deny": len(p.Deny), "http": len(p.HTTP)} {
+	for key, n := range map[string]int{"allow_tools": len(p.AllowTools), "deny_tools": len(p.DenyTools),
+		"allow_prompts": len(p.Prompts.Allow), "deny_prompts": len(p.Prompts.Deny), "deny": len(p.Deny), "http": len(p.HTTP)} {
 		for i := range n {
 			lines[fmt.Sprintf("%s[%d]", key, i)] = t.LineOfItem(key, i)
 		}

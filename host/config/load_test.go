@@ -94,13 +94,8 @@ func TestParseReadsEveryKey(t *testing.T) {
 	if diff := cmp.Diff(want, c, cmpopts.IgnoreFields(config.Plugin{}, "Lines")); diff != "" {
 		t.Error(diff)
 	}
-	var warned []string
-	for _, p := range ps {
-		warned = append(warned, fmt.Sprintf("%d %s", p.Line, p.Key))
-	}
-	if diff := cmp.Diff([]string{"29 plugins[0].allow_prompts", "30 plugins[0].deny_prompts", "31 plugins[0].allow_resources",
-		"32 plugins[0].deny_resources"}, warned); diff != "" {
-		t.Errorf("what is not acted on yet: %s", diff)
+	if len(ps) > 0 {
+		t.Errorf("problems: %v", ps)
 	}
 }
 

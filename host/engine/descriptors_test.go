@@ -9,8 +9,8 @@ import (
 )
 
 // tree shows a folder to a module.
-func tree(t *testing.T, dir string) func(func(error)) experimentalsys.FS {
-	return func(func(error)) experimentalsys.FS {
+func tree(t *testing.T, dir string) func(Caller) experimentalsys.FS {
+	return func(Caller) experimentalsys.FS {
 		f, err := vfs.New(vfs.Config{Mounts: []vfs.Mount{{Path: dir}}})
 		if err != nil {
 			t.Error(err)

@@ -43,6 +43,16 @@ const (
 	defaultModuleIdle   = 10 * time.Minute
 )
 
+// Caller connects an instance's file system with the calls that the instance runs. It is an alias, so that
+// who makes file systems need not know this package.
+type Caller = interface {
+	// Context is the one that the call that runs now was made with; between calls it has no values.
+	Context() context.Context
+	// Fault reports an error that WASI has no number for, such as a full disk: it comes back with the
+	// call's response.
+	Fault(err error)
+}
+
 // Engine compiles and runs modules. It is safe for concurrent use.
 type Engine struct {
 	config  Config
@@ -91,10 +101,8 @@ type Spec struct {
 	// Reused keeps a module's state from one call to the next.
 	Reused bool
 	Env    map[string]string
-	// FS makes an instance's file system, which stands at "/"; nil: it has none. WASI has no number for
-	// some errors, a full disk among them: the file system reports those by fault, and they come back
-	// with the call's response.
-	FS func(fault func(error)) experimentalsys.FS
+	// FS makes an instance's file system, which stands at "/"; nil: it has none.
+	FS func(Caller) experimentalsys.FS
 	// Operate answers a host operation (an abi.HostRequest, an abi.HostResponse); nil: there is none.
 	// ctx is the one that Call was given.
 	Operate func(ctx context.Context, request []byte) []byte

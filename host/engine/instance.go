@@ -113,18 +113,28 @@ func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 		config = config.WithEnv(name, value)
 	}
 	if m.spec.FS != nil {
-		tree := m.spec.FS(inst.fault)
+		tree := m.spec.FS(inst)
 		inst.files, _ = tree.(handles)
 		config = config.WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(tree, "/"))
 	}
 	return config
 }
 
-// fault keeps an error of the file system's for the call that met it.
-func (i *instance) fault(err error) {
+var _ Caller = (*instance)(nil)
+
+// Fault implements Caller.
+func (i *instance) Fault(err error) {
 	if i.current != nil {
 		i.current.fault(err)
 	}
+}
+
+// Context implements Caller.
+func (i *instance) Context() context.Context {
+	if i.current == nil {
+		return context.Background()
+	}
+	return i.current.ctx
 }
 
 // sleep heeds the end of the call, which wazero's own sleep does not.

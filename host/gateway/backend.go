@@ -3,28 +3,40 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // Backend does what is offered. Its methods may be called by several sessions at once.
 type Backend interface {
-	// Tool finds a granted tool. It is called while messages are read, in their order, so it must not
-	// block. The Call it returns holds the call's place in whatever queue there is, so that pipelined
-	// writes take effect in the order they were sent; its Run follows exactly once.
-	Tool(name string) (Call, bool)
+	// Find finds what answers a request. It is called while messages are read, in their order, so it must
+	// not block. The Call it returns holds the request's place in whatever queue there is, so that
+	// pipelined writes take effect in the order they were sent; its Run follows exactly once. The error of
+	// what is not offered is best one that Unknown words.
+	Find(r Request) (Call, *abi.Error)
 
-	// Refusal says why a tool that Tool does not find is not offered; "" if there is nothing to say.
-	Refusal(name string) string
+	// Watched tells whether a resource can be subscribed to, without looking whether it is there.
+	Watched(uri string) bool
 }
 
-// Call is one call of one tool.
+// Request is what a client asks of the backend: to call a tool, or one of the methods of prompts,
+// resources and completions that Config.Offers has the gateway let through.
+type Request struct {
+	Method string
+	Name   string          // of the tool or prompt, or the resource's URI; empty for other methods
+	Params json.RawMessage // as the client sent them: a JSON object; nil if absent
+	Client string          // its name and version, as it said itself; empty if it did not
+}
+
+// Call is one request that is to be answered.
 type Call interface {
-	// Run does the call. params are those of the tools/call request as the client sent them; n sends
-	// what the call has to say before it ends. The result is a CallToolResult, which reaches the client
-	// with its own bytes. The error is an *abi.Error, which reaches the client as it stands, or a
-	// *Failure; any other is reported as an internal failure. Run returns soon after ctx ends.
-	Run(ctx context.Context, params json.RawMessage, n Notifier) (json.RawMessage, error)
+	// Run answers it. n sends what there is to say before that. The result is that of the method, for
+	// tools/call a CallToolResult, and reaches the client with its own bytes. The error is an *abi.Error,
+	// which reaches the client as it stands, or a *Failure; any other is reported as an internal failure.
+	// Run returns soon after ctx ends.
+	Run(ctx context.Context, n Notifier) (json.RawMessage, error)
 
 	// Failure words a failure that the gateway found, such as a result of the wrong shape.
 	Failure(code, message string) *Failure
@@ -34,8 +46,13 @@ type Call interface {
 type Notifier interface {
 	// Notify takes notifications/progress and notifications/message. One that the client did not ask
 	// for (no progress token, a level too low), or that comes after the call ended, is dropped. The
-	// progress token in params is replaced by the client's own. The error says what is wrong with a
-	// notification that no client could read.
+	// progress token in params is replaced by the client's own.
+	//
+	// It also takes what changed for every client: notifications/prompts/list_changed, likewise resources,
+	// and notifications/resources/updated. These leave when the call ends, before its answer and each once,
+	// to all sessions that want them, also where the call failed or was cancelled.
+	//
+	// The error says what is wrong with a notification that no client could read.
 	Notify(method string, params json.RawMessage) error
 }
 
@@ -45,8 +62,8 @@ const (
 	FailureInternal      = "internal"       // a fault of the host's
 )
 
-// Failure is a call that failed by the host's hand. It becomes a tool result with isError, so that the
-// client's model reads it.
+// Failure is a call that failed by the host's hand. That of a tool becomes a result with isError, so that
+// the client's model reads it; any other a JSON-RPC error.
 type Failure struct {
 	Code    string // "timeout", "memory", "denied", …
 	Plugin  string
@@ -57,17 +74,24 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Message + " (" + f.Code + ")" }
 
+func (f *Failure) text() string {
+	if f.Text == "" {
+		return "bulkhead: " + f.Message
+	}
+	return f.Text
+}
+
 // result is the failure as a CallToolResult.
 func (f *Failure) result() []byte {
-	text := f.Text
-	if text == "" {
-		text = "bulkhead: " + f.Message
-	}
-	out := append([]byte(nil), `{"content":[{"type":"text","text":`...)
-	out = append(out, rawjson.Quote(text)...)
-	out = append(out, `}],"isError":true,"_meta":{"bulkhead/error":{"code":`...)
-	out = append(out, rawjson.Quote(f.Code)...)
-	out = append(out, `,"plugin":`...)
-	out = append(out, rawjson.Quote(f.Plugin)...)
-	return append(out, `}}}`...)
+	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],"isError":true,"_meta":%s}`, rawjson.Quote(f.text()), f.meta())
+}
+
+// rpc is the failure as a JSON-RPC error.
+func (f *Failure) rpc() *abi.Error {
+	return &abi.Error{Code: abi.CodeInternal, Message: f.text(), Data: f.meta()}
+}
+
+// meta tells programs what happened.
+func (f *Failure) meta() []byte {
+	return fmt.Appendf(nil, `{"bulkhead/error":{"code":%s,"plugin":%s}}`, rawjson.Quote(f.Code), rawjson.Quote(f.Plugin))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
@@ -26,24 +27,27 @@ type fakeBackend struct {
 }
 
 type fakeCall struct {
-	b    *fakeBackend
-	name string
+	b *fakeBackend
+	Request
 }
 
-func (b *fakeBackend) Tool(name string) (Call, bool) {
+func (b *fakeBackend) Find(r Request) (Call, *abi.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.looked = append(b.looked, name)
-	if name == "lookup_panics" {
+	if r.Method != "tools/call" {
+		return fakeCall{b, r}, nil
+	}
+	b.looked = append(b.looked, r.Name)
+	if r.Name == "lookup_panics" {
 		panic("looked up")
 	}
-	if b.tools[name] == nil {
-		return nil, false
+	if b.tools[r.Name] == nil {
+		return nil, Unknown(r.Method, r.Name, b.refusals[r.Name])
 	}
-	return fakeCall{b, name}, true
+	return fakeCall{b, r}, nil
 }
 
-func (b *fakeBackend) Refusal(name string) string { return b.refusals[name] }
+func (b *fakeBackend) Watched(uri string) bool { return strings.HasPrefix(uri, "note://") }
 
 func (b *fakeBackend) runs() int {
 	b.mu.Lock()
@@ -51,22 +55,50 @@ func (b *fakeBackend) runs() int {
 	return len(b.ran)
 }
 
-func (c fakeCall) Run(ctx context.Context, params json.RawMessage, n Notifier) (json.RawMessage, error) {
+func (c fakeCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) {
+	if c.Method != "tools/call" {
+		return answerElse(c.Request)
+	}
 	c.b.mu.Lock()
-	c.b.ran = append(c.b.ran, c.name)
+	c.b.ran = append(c.b.ran, c.Name)
 	c.b.mu.Unlock()
 	var p struct{ Arguments json.RawMessage }
-	if err := json.Unmarshal(params, &p); err != nil {
+	if err := json.Unmarshal(c.Params, &p); err != nil {
 		return nil, err
 	}
-	return c.b.tools[c.name](ctx, p.Arguments, n)
+	return c.b.tools[c.Name](ctx, p.Arguments, n)
+}
+
+// answerElse answers what is no call of a tool: prompts/get with the raw result that the prompt's argument
+// "result" holds, resources/read of note://missing and note://hangs with an error, and else with as little
+// as a method allows.
+func answerElse(r Request) (json.RawMessage, error) {
+	switch r.Method {
+	case "prompts/list":
+		return json.RawMessage(`{"prompts":[{"name":"greet","x":9007199254740993}]}`), nil
+	case "prompts/get":
+		return rawjson.Member(rawjson.Member(r.Params, "arguments"), "result"), nil
+	case "resources/list":
+		return json.RawMessage(`{"resources":[]}`), nil
+	case "resources/templates/list":
+		return json.RawMessage(`{"ttlMs":5,"cacheScope":"public","resourceTemplates":[]}`), nil
+	case "resources/read":
+		switch r.Name {
+		case "note://missing":
+			return nil, Unknown(r.Method, r.Name, "")
+		case "note://hangs":
+			return nil, &Failure{Code: "timeout", Plugin: "fake", Message: "ran past its time limit of 30s"}
+		}
+		return json.RawMessage(`{"contents":[{"uri":` + string(rawjson.Quote(r.Name)) + `,"text":"from ` + r.Client + `"}]}`), nil
+	}
+	return json.RawMessage(`{"completion":{"values":["one"]}}`), nil
 }
 
 func (c fakeCall) Failure(code, message string) *Failure {
-	if c.name == "wordless" {
+	if c.Name == "wordless" {
 		panic("no words")
 	}
-	return &Failure{Code: code, Plugin: "fake", Tool: c.name, Message: message, Text: "fake: " + message}
+	return &Failure{Code: code, Plugin: "fake", Tool: c.Name, Message: message, Text: "fake: " + message}
 }
 
 // newFake makes the backend that the conversations in testdata talk to.

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// call starts a call of a tool. What can be refused is refused before the backend hears of it.
-func (s *session) call(ctx context.Context, m message, meta requestMeta, to answers) {
-	name, ok := rawjson.Unquote(rawjson.Member(m.params, "name"))
-	if !ok {
-		putError(to, m.id, &abi.Error{Code: abi.CodeInvalidParams, Message: "Missing tool name"})
+// call starts a request that the backend answers. What can be refused is refused before the backend hears
+// of it.
+func (s *session) call(ctx context.Context, m message, meta requestMeta, how method, to answers) {
+	request, err := s.ask(m, meta, how)
+	if err != nil {
+		putError(to, m.id, err)
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -27,92 +29,98 @@ func (s *session) call(ctx context.Context, m message, meta requestMeta, to answ
 		}
 		return
 	}
-	tool, err := s.g.find(name)
+	call, err := s.g.find(request)
 	if err != nil {
 		s.calls.take(e)
 		s.calls.done(e)
-		putError(to, m.id, err)
+		putError(to, m.id, meta.coded(err))
 		return
 	}
 	go func() {
 		defer s.calls.done(e)
-		result, err := s.g.run(ctx, tool, name, m.params, n)
+		result, err := s.g.run(ctx, call, request, how, n)
 		n.close()
 		switch {
 		case !s.calls.take(e) || ctx.Err() != nil:
 			to.none()
 		case err != nil:
-			putError(to, m.id, err)
+			putError(to, m.id, meta.coded(err))
 		case meta.modern:
-			putResult(to, m.id, oneLine(modern(result, s.g.info)))
+			putResult(to, m.id, oneLine(modern(result, s.g.info, how.cached)))
 		default:
 			putResult(to, m.id, oneLine(result))
 		}
 	}()
 }
 
-// find asks the backend for a tool. A tool that is not granted is unknown, with a word on why where
-// the backend has one.
-func (g *Gateway) find(name string) (call Call, err *abi.Error) {
+// find asks the backend for what answers a request.
+func (g *Gateway) find(r Request) (call Call, err *abi.Error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			g.log.Error("looking up a tool panicked", "tool", bounded(name), "panic", fault, "stack", string(debug.Stack()))
+			g.log.Error("looking up a request panicked", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
 			err = &abi.Error{Code: abi.CodeInternal, Message: "internal error"}
 		}
 	}()
-	if call, ok := g.backend.Tool(name); ok {
-		return call, nil
-	}
-	unknown := "Unknown tool: " + bounded(name)
-	if why := g.backend.Refusal(name); why != "" {
-		unknown += ": " + why
-	}
-	return nil, &abi.Error{Code: abi.CodeInvalidParams, Message: unknown}
+	return g.backend.Find(r)
 }
 
-// run makes one call and turns whatever comes of it into a result that a client can read, or into the
-// error that the tool answered with.
-func (g *Gateway) run(ctx context.Context, call Call, name string, params []byte, n Notifier) ([]byte, *abi.Error) {
-	result, err := g.invoke(ctx, call, name, params, n)
+// run answers one request: whatever comes of it becomes a result that a client can read, or an error.
+func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n Notifier) ([]byte, *abi.Error) {
+	result, err := g.invoke(ctx, call, r, n)
+	name := r.what()
 	var failure *Failure
 	var own *abi.Error
 	switch {
 	case err == nil:
-		why := checkResult(result)
+		why := ""
+		if how.check != nil {
+			why = how.check(result)
+		}
 		if why == "" {
 			return result, nil
 		}
-		g.log.Warn("a tool's result cannot be read", "tool", name, "reason", why)
-		failure = g.failure(call, name, FailureInvalidResult, "the result of "+name+" cannot be read: "+why)
+		g.log.Warn("a result cannot be read", "method", r.Method, "name", bounded(r.Name), "reason", why)
+		failure = g.failure(call, r, FailureInvalidResult, "the result of "+name+" cannot be read: "+why)
 	case errors.As(err, &failure) && failure != nil:
 	case errors.As(err, &own) && own != nil:
 		return nil, own
 	case ctx.Err() != nil:
 		return nil, nil // no one waits for the answer
 	default:
-		g.log.Error("a call failed", "tool", name, "error", err)
-		failure = g.failure(call, name, FailureInternal, "the call of "+name+" failed: "+err.Error())
+		g.log.Error("a call failed", "method", r.Method, "name", bounded(r.Name), "error", err)
+		failure = g.failure(call, r, FailureInternal, "the call of "+name+" failed: "+err.Error())
+	}
+	if r.Method != string(mcp.MethodToolsCall) {
+		return nil, failure.rpc()
 	}
 	return failure.result(), nil
 }
 
+// what names a request for a person.
+func (r Request) what() string {
+	if r.Name == "" {
+		return r.Method
+	}
+	return bounded(r.Name)
+}
+
 // invoke runs a call; a panic becomes an error.
-func (g *Gateway) invoke(ctx context.Context, call Call, name string, params []byte, n Notifier) (result []byte, err error) {
+func (g *Gateway) invoke(ctx context.Context, call Call, r Request, n Notifier) (result []byte, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			g.log.Error("a call panicked", "tool", name, "panic", fault, "stack", string(debug.Stack()))
+			g.log.Error("a call panicked", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
 			result, err = nil, errors.New("a fault in the host; its log says more")
 		}
 	}()
-	return call.Run(ctx, params, n)
+	return call.Run(ctx, n)
 }
 
 // failure has the call word a failure, and does so itself where the call cannot.
-func (g *Gateway) failure(call Call, name, code, message string) (f *Failure) {
+func (g *Gateway) failure(call Call, r Request, code, message string) (f *Failure) {
 	defer func() {
 		if fault := recover(); fault != nil || f == nil {
-			g.log.Error("a call could not word its failure", "tool", name, "panic", fmt.Sprint(fault))
-			f = &Failure{Code: code, Tool: name, Message: message}
+			g.log.Error("a call could not word its failure", "method", r.Method, "name", bounded(r.Name), "panic", fmt.Sprint(fault))
+			f = &Failure{Code: code, Tool: r.Name, Message: message}
 		}
 	}()
 	return call.Failure(code, message)

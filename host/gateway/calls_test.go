@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // held is a tool that waits for its context or for release; it says how it ended.
@@ -276,10 +277,12 @@ func TestParamsReachTheBackendAsTheyWereSent(t *testing.T) {
 // spyBackend is a Backend of one tool that keeps its params.
 type spyBackend struct{ params string }
 
-func (s *spyBackend) Tool(string) (Call, bool)        { return s, true }
-func (s *spyBackend) Refusal(string) string           { return "" }
+func (s *spyBackend) Find(r Request) (Call, *abi.Error) {
+	s.params = string(r.Params)
+	return s, nil
+}
+func (s *spyBackend) Watched(string) bool             { return false }
 func (s *spyBackend) Failure(_, text string) *Failure { return &Failure{Message: text} }
-func (s *spyBackend) Run(_ context.Context, params json.RawMessage, _ Notifier) (json.RawMessage, error) {
-	s.params = string(params)
+func (s *spyBackend) Run(context.Context, Notifier) (json.RawMessage, error) {
 	return textResult(""), nil
 }

@@ -15,6 +15,16 @@ type requestMeta struct {
 	modern bool   // the request speaks 2026-07-28, which has no handshake
 	token  []byte // progressToken as it stands; nil: no progress is wanted
 	level  string // least level of log messages wanted, of a modern request; empty: none
+	client string // who a modern request comes from; empty: it does not say
+}
+
+// coded gives an error the code that its era has for it: in the modern one what is not there is a fault of
+// the parameters.
+func (m requestMeta) coded(err *abi.Error) *abi.Error {
+	if !m.modern || err.Code != abi.CodeResourceNotFound {
+		return err
+	}
+	return &abi.Error{Code: abi.CodeInvalidParams, Message: err.Message, Data: err.Data}
 }
 
 // meta reads a request's _meta and refuses a version that is not spoken. A request without a version,
@@ -33,6 +43,8 @@ func (g *Gateway) meta(m message) (requestMeta, *abi.Error) {
 			version = value
 		case mcp.MetaKeyClientCapabilities:
 			capabilities = value
+		case mcp.MetaKeyClientInfo:
+			meta.client = clientName(value)
 		case mcp.MetaKeyLogLevel:
 			meta.level, _ = rawjson.Unquote(value)
 		}

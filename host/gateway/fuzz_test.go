@@ -15,7 +15,7 @@ import (
 // UTF-8, and every request with an id of its own is answered exactly once.
 func FuzzServe(f *testing.F) {
 	seeds := 0
-	for _, file := range []string{"jsonrpc", "legacy", "modern", "results"} {
+	for _, file := range []string{"jsonrpc", "legacy", "modern", "offers", "results"} {
 		archive, err := txtar.ParseFile("testdata/" + file + ".txtar")
 		if err != nil {
 			f.Fatal(err)

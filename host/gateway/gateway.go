@@ -1,4 +1,4 @@
-// Package gateway offers tools as one MCP server over a pair of streams, which is what an MCP client
+// Package gateway offers tools, prompts and resources as one MCP server over a pair of streams, which is what an MCP client
 // starts a program for. New makes a Gateway from a Config and a Backend, which does the work; Serve
 // speaks the protocol until the client's stream ends.
 //
@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,7 +50,8 @@ type Config struct {
 	// Without 2026-07-28, server/discover is unknown, which makes clients begin with initialize.
 	ProtocolVersions []string
 
-	Tools []Tool // listed in this order
+	Tools  []Tool // listed in this order
+	Offers Offers // beside them
 
 	// Logging advertises the logging capability and lets the log messages of calls through: those of
 	// level info and above unless the client says otherwise (logging/setLevel); in 2026-07-28 only
@@ -74,6 +76,9 @@ type Gateway struct {
 	lists    lists
 	info     []byte // serverInfo, as JSON
 	sessions atomic.Int64
+
+	mu   sync.Mutex
+	open []*session
 }
 
 // New checks config and makes the answers that stay the same. An error names each fault.
@@ -90,14 +95,10 @@ func New(config Config, backend Backend) (*Gateway, error) {
 	if config.Log == nil {
 		config.Log = hclog.NewNullLogger()
 	}
-	options := []server.ServerOption{server.WithToolCapabilities(false), server.WithInstructions(config.Instructions)}
-	if config.Logging {
-		options = append(options, server.WithLogging())
-	}
 	g := &Gateway{
 		config:   config,
 		backend:  backend,
-		library:  server.NewMCPServer(config.Name, config.Version, options...),
+		library:  server.NewMCPServer(config.Name, config.Version, config.capabilities()...),
 		log:      config.Log,
 		versions: config.ProtocolVersions,
 		info:     serverInfo(config.Name, config.Version),
@@ -111,6 +112,32 @@ func New(config Config, backend Backend) (*Gateway, error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// offersTools tells whether there are tools to list, or nothing else.
+func (c Config) offersTools() bool {
+	return len(c.Tools) > 0 || !c.Offers.Prompts && !c.Offers.Resources
+}
+
+// capabilities has the library say what the server can do.
+func (c Config) capabilities() []server.ServerOption {
+	options := []server.ServerOption{server.WithInstructions(c.Instructions)}
+	if c.offersTools() {
+		options = append(options, server.WithToolCapabilities(false))
+	}
+	if c.Offers.Prompts {
+		options = append(options, server.WithPromptCapabilities(c.Offers.PromptsChange))
+	}
+	if c.Offers.Resources {
+		options = append(options, server.WithResourceCapabilities(c.Offers.Subscribe, c.Offers.ResourcesChange))
+	}
+	if c.Offers.Completions {
+		options = append(options, server.WithCompletions())
+	}
+	if c.Logging {
+		options = append(options, server.WithLogging())
+	}
+	return options
 }
 
 func (c Config) check() error {
@@ -141,6 +168,8 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := newSession(g, out, stop)
+	g.register(s)
+	defer g.unregister(s)
 
 	read := make(chan error, 1)
 	go func() { read <- s.read(ctx, in) }()
@@ -160,9 +189,22 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 			g.log.Warn("calls went on after they were stopped", "waited", stopGrace)
 		}
 	}
+	s.watch.close(s.out, g.info)
 	s.out.close()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+func (g *Gateway) register(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = append(g.open, s)
+}
+
+func (g *Gateway) unregister(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = slices.DeleteFunc(g.open, func(other *session) bool { return other == s })
 }

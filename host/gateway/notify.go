@@ -24,13 +24,17 @@ type notifier struct {
 	s       *session
 	meta    requestMeta
 	stopped atomic.Bool
-	sending sync.Mutex
+	sending sync.Mutex // guards changes too
+	changes changes
 }
 
 func newNotifier(s *session, meta requestMeta) *notifier { return &notifier{s: s, meta: meta} }
 
 // Notify implements Notifier.
 func (n *notifier) Notify(method string, params json.RawMessage) error {
+	if len(params) == 0 {
+		params = json.RawMessage(`{}`)
+	}
 	if !json.Valid(params) || !utf8.Valid(params) || rawjson.Kind(params) != '{' {
 		return fmt.Errorf("%s: params must be a JSON object", bounded(method))
 	}
@@ -45,7 +49,9 @@ func (n *notifier) Notify(method string, params json.RawMessage) error {
 	case methodMessage:
 		wanted, err = n.wantsMessage(params)
 	default:
-		err = errors.New("a call sends only " + methodProgress + " and " + methodMessage)
+		n.sending.Lock()
+		err = n.changes.add(method, params)
+		n.sending.Unlock()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", bounded(method), err)
@@ -61,11 +67,15 @@ func (n *notifier) Notify(method string, params json.RawMessage) error {
 // stop lets no more notifications out, without waiting for one that is on its way.
 func (n *notifier) stop() { n.stopped.Store(true) }
 
-// close does the same and waits.
+// close does the same and waits, and tells everybody of what the call changed, also if it was stopped: what
+// it changed before is changed.
 func (n *notifier) close() {
 	n.sending.Lock()
 	n.stopped.Store(true)
+	changed := n.changes
+	n.changes = changes{}
 	n.sending.Unlock()
+	n.s.g.announce(n.s, changed)
 }
 
 func checkProgress(params []byte) error {

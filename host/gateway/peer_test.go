@@ -45,10 +45,19 @@ type peer struct {
 
 func connect(t *testing.T, g *Gateway) *peer {
 	t.Helper()
+	out := &outBuffer{}
+	p := connectTo(t, g, out)
+	p.out = out
+	return p
+}
+
+// connectTo has a session write to out; what say returns is empty then.
+func connectTo(t *testing.T, g *Gateway, out io.Writer) *peer {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	p := &peer{t: t, in: w, out: &outBuffer{}, cancel: cancel, served: make(chan error, 1)}
-	go func() { p.served <- g.Serve(ctx, r, p.out) }()
+	go func() { p.served <- g.Serve(ctx, r, out) }()
 	t.Cleanup(func() { cancel(); w.Close() })
 	return p
 }

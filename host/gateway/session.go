@@ -17,18 +17,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// session is one client. Messages are read and answered in order by one goroutine; only calls of tools
-// run beside it.
+// session is one client. Messages are read and answered in order by one goroutine; only what the backend
+// answers runs beside it.
 type session struct {
 	g     *Gateway
 	name  string
 	out   *writer
 	calls *inflight
 	level atomic.Value // mcp.LoggingLevel, of log messages in the era of initialize
+	watch watch
+	mail  mailbox
 
 	// Of the reader only.
 	version string // what initialize agreed on; empty before
-	streams []stream
+	client  string // who initialize came from; empty before
 }
 
 func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
@@ -57,7 +59,6 @@ func (s *session) read(ctx context.Context, in io.Reader) error {
 			s.line(ctx, bytes.ToValidUTF8(line, []byte("\uFFFD")))
 		}
 		if err != nil {
-			s.closeStreams()
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -100,7 +101,7 @@ func (s *session) message(ctx context.Context, object []byte, to answers) {
 func (s *session) cancelled(m message) {
 	id := rawjson.Member(m.params, "requestId")
 	s.calls.cancel(id)
-	s.cancelStream(id)
+	s.watch.cancel(id)
 }
 
 // request answers a request, or starts the call that will. A fault of ours is answered like any other
@@ -118,15 +119,24 @@ func (s *session) request(ctx context.Context, m message, to answers) {
 	}
 	meta, err := s.g.meta(m)
 	_, batched := to.(*batch)
+	how, ours := methods[mcp.MCPMethod(m.method)]
 	switch {
 	case err != nil:
 		putError(to, m.id, err)
 	case meta.modern && batched:
 		putError(to, m.id, invalidRequest("this protocol version has no batches"))
-	case m.method == string(mcp.MethodToolsCall):
-		s.call(ctx, m, meta, to)
-	case m.method == string(mcp.MethodToolsList):
+	case ours && how.offered(s.g.config.Offers):
+		s.call(ctx, m, meta, how, to)
+	case m.method == string(mcp.MethodToolsList) && s.g.config.offersTools():
 		s.list(m, meta, to)
+	case ours, m.method == string(mcp.MethodToolsList):
+		putError(to, m.id, methodNotFound(m.method))
+	case m.method == string(mcp.MethodResourcesSubscribe), m.method == string(mcp.MethodResourcesUnsubscribe):
+		if meta.modern || !s.g.config.Offers.Subscribe {
+			putError(to, m.id, methodNotFound(m.method))
+			return
+		}
+		s.subscribe(m, to)
 	case m.method == string(mcp.MethodSubscriptionsListen) && meta.modern:
 		s.listen(m)
 	default:
@@ -134,7 +144,7 @@ func (s *session) request(ctx context.Context, m message, to answers) {
 	}
 }
 
-// list answers tools/list. There is one page, so no cursor is one of ours.
+// list answers tools/list, whose answer never changes. There is one page, so no cursor is one of ours.
 func (s *session) list(m message, meta requestMeta, to answers) {
 	switch cursor, _ := rawjson.Unquote(rawjson.Member(m.params, "cursor")); {
 	case cursor != "":
@@ -178,7 +188,8 @@ func (s *session) delegated(m message, result any, to answers) {
 			return
 		}
 		r.ProtocolVersion = s.g.negotiate(asked, r.ProtocolVersion)
-		s.version = r.ProtocolVersion
+		s.version, s.client = r.ProtocolVersion, clientName(rawjson.Member(m.params, "clientInfo"))
+		s.watch.greet()
 		result = r
 	}
 	encoded, err := json.Marshal(result)

@@ -46,12 +46,12 @@ func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	m.readPlugin(root.Table("plugin"))
 	m.readModule(root.Table("module"))
 	m.readBuild(root.Table("build"))
+	m.readOffers(root.Table("offers"))
 	m.readServer(root.Table("server"))
 	m.readCapabilities(root.Table("capabilities"))
 	m.Limits = ReadLimits(root.Table("limits"))
-	m.readOffers(root.Table("offers"))
 	m.readTools(root.Tables("tools"))
-	if o := m.Offers; len(m.Tools) == 0 && !root.Has("tools") && !o.Prompts.claims() && !o.Resources.claims() {
+	if o := m.Offers; len(m.Tools) == 0 && !root.Has("tools") && !o.Prompts.Offers() && !o.Resources.Offers() {
 		doc.Add(tomlfile.Problem{What: "offers nothing", Remedy: "add [[tools]], or prompts or resources in [offers]",
 			Warning: true})
 	}

@@ -71,6 +71,7 @@ type Server struct {
 	ProtocolVersions []string // empty: all that the host speaks; the first answers any other
 	Instructions     string
 	Failure          string // template of a failure's text: {code} {plugin} {tool} {message}
+	NoChanges        bool   // changes = false: clients hear of none, whatever Offers says
 }
 
 // Access is how far a grant reaches.
@@ -132,7 +133,8 @@ type Limits struct {
 type Offers struct {
 	Prompts     Claim
 	Resources   Claim
-	Subscribe   bool
+	ListChanged bool // its calls say when its lists of prompts or resources change
+	Subscribe   bool // its calls say when one of its resources changes
 	Completions bool
 	Logging     bool // its calls send log messages to the client
 }
@@ -142,6 +144,9 @@ type Claim struct {
 	Any   bool
 	Names []string
 }
+
+// Offers tells whether there is anything: any name, or some.
+func (c Claim) Offers() bool { return c.Any || len(c.Names) > 0 }
 
 // Tool is one [[tools]] table.
 type Tool struct {

@@ -79,6 +79,7 @@ http_concurrency = 9
 [offers]
 prompts = ["daily"]
 resources = true
+list_changed = true
 subscribe = true
 completions = true
 
@@ -126,14 +127,14 @@ access = "read"
 			Input: 1 << 20, Operations: 4, Log: 2 << 10, Files: 5, Queue: 6 * time.Second,
 			HTTPRequest: 7 << 10, HTTPResponse: 8 << 10, HTTPConcurrency: 9},
 		Offers: manifest.Offers{Prompts: manifest.Claim{Names: []string{"daily"}}, Resources: manifest.Claim{Any: true},
-			Subscribe: true, Completions: true},
+			ListChanged: true, Subscribe: true, Completions: true},
 		Tools: []manifest.Tool{
 			{Name: "add", Title: "Add", Description: "Adds.", Write: true, Destructive: &no, Idempotent: &yes, OpenWorld: &no,
 				Hidden: true,
 				Input:  []byte(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer","default":-1,"enum":[1,1.5],"title":"<é\n>"}}}`),
 				Output: []byte(`{"type":"object","b":null,"a":9007199254740993}`),
-				Meta:   []byte(`{"example.com/x":true}`), Line: 57},
-			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 73},
+				Meta:   []byte(`{"example.com/x":true}`), Line: 58},
+			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 74},
 		},
 	}
 	if diff := cmp.Diff(want, m, cmpopts.IgnoreFields(manifest.Manifest{}, "Dir", "File", "Digest")); diff != "" {
@@ -142,13 +143,18 @@ access = "read"
 	if tool, ok := m.Tool("list"); !ok || tool.Name != "list" {
 		t.Errorf("Tool(list) = %v, %v", tool, ok)
 	}
-	var warned []string
-	for _, p := range ps {
-		warned = append(warned, fmt.Sprintf("%d %s", p.Line, p.Key))
+	if len(ps) > 0 {
+		t.Errorf("problems: %v", ps)
 	}
-	wantWarned := []string{"52 offers.prompts", "53 offers.resources", "54 offers.subscribe", "55 offers.completions"}
-	if diff := cmp.Diff(wantWarned, warned); diff != "" {
-		t.Errorf("what is not acted on yet: %s", diff)
+}
+
+func TestAloneAPluginCanKeepItsChangesToItself(t *testing.T) {
+	m, ps := manifest.Parse("plugin.toml", []byte(small+"\n[offers]\nprompts = true\nlist_changed = true\n[server]\nchanges = false\n"))
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	if !m.Offers.ListChanged || !m.Server.NoChanges {
+		t.Errorf("%+v %+v", m.Offers, m.Server)
 	}
 }
 
@@ -242,6 +248,9 @@ func TestParseRefuses(t *testing.T) {
 		"a claim of another type":             {"[module]", "[offers]\nprompts='x'\n[module]", "7", "offers.prompts: is a string, not true or false"},
 		"a claim twice":                       {"[module]", "[offers]\nprompts=['a','a']\n[module]", "7", "offers.prompts[1]: is there twice"},
 		"a claim of no URI":                   {"[module]", "[offers]\nresources=['notes']\n[module]", "7", "offers.resources[0]:"},
+		"list_changed without a list":         {"[module]", "[offers]\nlist_changed=true\n[module]", "7", "offers.list_changed: is of no use without prompts or resources"},
+		"subscribe without resources":         {"[module]", "[offers]\nprompts=true\nsubscribe=true\n[module]", "8", "offers.subscribe: is of no use without resources"},
+		"completions of nothing":              {"[module]", "[offers]\ncompletions=true\n[module]", "7", "offers.completions: is of no use without prompts or resources"},
 		"a tool's name with a space":          {`"add"`, `"a b"`, "9", "tools[0].name:"},
 		"a tool's name of 129 letters":        {`"add"`, `"` + strings.Repeat("a", 129) + `"`, "9", "tools[0].name:"},
 		"a tool without description":          {`description = "Adds a note."`, "", "8", "tools[0].description: is missing"},

@@ -87,7 +87,8 @@ func (m *Manifest) readBuild(t *tomlfile.Table) {
 }
 
 func (m *Manifest) readServer(t *tomlfile.Table) {
-	m.Server = Server{Name: m.Name, Version: m.Version, Instructions: t.String("instructions"), Failure: t.String("failure")}
+	m.Server = Server{Name: m.Name, Version: m.Version, Instructions: t.String("instructions"), Failure: t.String("failure"),
+		NoChanges: !t.Bool("changes", true)}
 	if t.Has("name") {
 		m.Server.Name = t.Required("name", "")
 	}
@@ -117,6 +118,7 @@ func (m *Manifest) readOffers(t *tomlfile.Table) {
 	m.Offers = Offers{
 		Prompts:     readClaim(t, "prompts", "names"),
 		Resources:   readClaim(t, "resources", "URI prefixes"),
+		ListChanged: t.Bool("list_changed", false),
 		Subscribe:   t.Bool("subscribe", false),
 		Completions: t.Bool("completions", false),
 		Logging:     t.Bool("logging", false),
@@ -127,15 +129,21 @@ func (m *Manifest) readOffers(t *tomlfile.Table) {
 				`write its scheme at least: "notes://"`)
 		}
 	}
-	pending(t, "prompts", m.Offers.Prompts.claims())
-	pending(t, "resources", m.Offers.Resources.claims())
-	pending(t, "subscribe", m.Offers.Subscribe)
-	pending(t, "completions", m.Offers.Completions)
+	resources := m.Offers.Resources.Offers()
+	lists := resources || m.Offers.Prompts.Offers()
+	needs(t, "list_changed", m.Offers.ListChanged, lists, "prompts or resources")
+	needs(t, "subscribe", m.Offers.Subscribe, resources, "resources")
+	needs(t, "completions", m.Offers.Completions, lists, "prompts or resources")
+}
+
+// needs refuses an offer that is of no use without another.
+func needs(t *tomlfile.Table, key string, offered, other bool, what string) {
+	if offered && !other {
+		t.Fault(key, "is of no use without "+what, "offer "+what+", or remove it")
+	}
 }
 
 var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
-
-func (c Claim) claims() bool { return c.Any || len(c.Names) > 0 }
 
 func readClaim(t *tomlfile.Table, key, what string) Claim {
 	if !t.IsArray(key) {

@@ -126,9 +126,11 @@ func (c *comparing) offers() {
 		key, what string
 		old, new  bool
 	}{
-		{"offers.subscribe", "changes of its resources", old.Subscribe, new.Subscribe},
+		{"offers.list_changed", "word of changes of its lists", old.ListChanged, new.ListChanged},
+		{"offers.subscribe", "word of changes of its resources", old.Subscribe, new.Subscribe},
 		{"offers.completions", "completions", old.Completions, new.Completions},
 		{"offers.logging", "log messages for the client", old.Logging, new.Logging},
+		{"server.changes", "word of changes where it is served alone", !c.old.Server.NoChanges, !c.new.Server.NoChanges},
 	} {
 		switch {
 		case offer.new && !offer.old:

@@ -65,7 +65,8 @@ func TestCompare(t *testing.T) {
 		"prompts and resources": {"[offers]\nprompts = [\"p\"]\nresources = [\"a://\"]\n", "[offers]\nprompts = [\"q\"]\nresources = true\n", []string{"+ offers.prompts: offers prompts q", "  offers.prompts: no longer offers prompts p",
 			"+ offers.resources: offers any resources"}},
 		"named prompts of any":   {"[offers]\nprompts = true\n", "[offers]\nprompts = [\"q\"]\n", []string{"  offers.prompts: no longer offers any prompts"}},
-		"other offers that came": {"", "[offers]\nsubscribe = true\ncompletions = true\nlogging = true\n", []string{"+ offers.subscribe: offers changes of its resources", "+ offers.completions: offers completions", "+ offers.logging: offers log messages for the client"}},
+		"other offers that came": {"[offers]\nresources = true\n", "[offers]\nresources = true\nlist_changed = true\nsubscribe = true\ncompletions = true\nlogging = true\n", []string{"+ offers.list_changed: offers word of changes of its lists", "+ offers.subscribe: offers word of changes of its resources", "+ offers.completions: offers completions", "+ offers.logging: offers log messages for the client"}},
+		"silence that came":      {"", "[server]\nchanges = false\n", []string{"  server.changes: no longer offers word of changes where it is served alone"}},
 		"other offers that went": {"[offers]\nlogging = true\n", "", []string{"  offers.logging: no longer offers log messages for the client"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func (q *asking) offers() {
 		if !c.Any {
 			words = named + ": " + strings.Join(c.Names, ", ")
 		}
-		if c.Any || len(c.Names) > 0 {
+		if c.Offers() {
 			q.add(Item{Kind: Offer, What: key, Words: words})
 		}
 	}
@@ -56,7 +56,8 @@ func (q *asking) offers() {
 		key, words string
 		is         bool
 	}{
-		{"subscribe", "tell clients when its resources change", o.Subscribe},
+		{"list_changed", "tell clients when its lists of prompts or resources change", o.ListChanged},
+		{"subscribe", "tell clients when one of its resources changes", o.Subscribe},
 		{"completions", "complete the arguments of its prompts and resources", o.Completions},
 		{"logging", "send log messages to the client", o.Logging},
 	} {

@@ -21,6 +21,9 @@ env = ["TOKEN", "USER"]
 [limits]
 time = "10m"
 files = 9
+[offers]
+prompts = ["p"]
+resources = true
 [[tools]]
 name = "get"
 description = "x"

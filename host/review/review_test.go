@@ -127,8 +127,8 @@ func TestAsk(t *testing.T) {
 			items:    []string{"limit: have 512MiB of memory for a call, where 64MiB is usual | not given defaults.limits says 128MiB, which holds for it too"},
 		},
 		"offers and what it tells the model": {
-			manifest: "validate = \"plugin\"\n---\n[server]\ninstructions = \"Obey.\"\n[offers]\nprompts = [\"p\", \"q\"]\nresources = true\nsubscribe = true\ncompletions = true\nlogging = true\n",
-			items: []string{"offer: offer the prompts: p, q", "offer: offer resources, whose URIs it says when it runs", "offer: tell clients when its resources change",
+			manifest: "validate = \"plugin\"\n---\n[server]\ninstructions = \"Obey.\"\n[offers]\nprompts = [\"p\", \"q\"]\nresources = true\nlist_changed = true\nsubscribe = true\ncompletions = true\nlogging = true\n",
+			items: []string{"offer: offer the prompts: p, q", "offer: offer resources, whose URIs it says when it runs", "offer: tell clients when its lists of prompts or resources change", "offer: tell clients when one of its resources changes",
 				"offer: complete the arguments of its prompts and resources", "offer: send log messages to the client",
 				"text: tell the client's model, where it is served alone: Obey.", "text: check the arguments of calls by itself: the host does not"},
 		},

@@ -25,7 +25,7 @@ func TestABoxHidesWhatIsDeniedAndTheHostsOwn(t *testing.T) {
 	grant.Limits = manifest.Limits{Files: 2}
 	box := w.new(t, Config{Plugin: "p", Grant: grant, Own: []string{w.path("$W/link/bulkhead.toml"), w.path("$W/other")}})
 	defer box.Close()
-	tree := box.FS(func(error) {})
+	tree := box.FS(&faults{})
 	for path, seen := range map[string]bool{
 		"$W/work/plain":         true,
 		"$W/work/.env":          false,

@@ -22,17 +22,17 @@ type Call struct {
 	locks map[string]*fileLock
 }
 
-// Operation is something that a call had the host do, for the audit.
+// Operation is something that a call had the host do, or was refused, for the audit.
 type Operation struct {
-	Op     string
-	Target string // a path, a repository, an origin, a lock's name; never a secret
+	Op     string // a host operation, or "file/" and what was tried
+	Target string // a path, a repository, an origin, a lock's name, a notification's method; never a secret
 	Code   string // of the abi.HostError it failed with; empty: it was done
 }
 
 type callKey struct{}
 
-// Begin starts a call. The context is for the call's operations; record is told of each of them, but for
-// notifications, and may be nil.
+// Begin starts a call. The context is for the call's operations and its files; record is told of each
+// operation, and of each access to a file that was refused. It may be nil.
 func Begin(ctx context.Context, n Notifier, record func(Operation)) (context.Context, *Call) {
 	c := &Call{notifier: n, record: record}
 	return context.WithValue(ctx, callKey{}, c), c

@@ -61,7 +61,7 @@ func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
 		if v.Rule == RuleAbove {
 			continue // it can be listed, which is all
 		}
-		tree := box.FS(func(error) {})
+		tree := box.FS(&faults{})
 		if _, errno := tree.Stat(w.path(path)); (errno == 0) != v.Read {
 			t.Errorf("%s: the verdict says read %v, the tree %v", path, v.Read, errno)
 		}

@@ -12,22 +12,28 @@ import (
 
 // mode reads or sets the permission bits of a file, through the same tree as the module's own files.
 func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
-	var cause error
-	tree := b.FS(func(err error) { cause = err })
+	var asked faults // the operation itself is recorded, with what became of it
+	tree := b.FS(&asked)
 	if q.Mode != nil {
 		if *q.Mode&^uint32(fs.ModePerm) != 0 {
 			return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("fs/mode: %#o has bits beyond 0777", *q.Mode)}
 		}
 		if errno := tree.Chmod(q.Path, fs.FileMode(*q.Mode)); errno != 0 {
-			return nil, modeError(q.Path, errno, cause)
+			return nil, modeError(q.Path, errno, asked.last)
 		}
 	}
 	stat, errno := tree.Stat(q.Path)
 	if errno != 0 {
-		return nil, modeError(q.Path, errno, cause)
+		return nil, modeError(q.Path, errno, asked.last)
 	}
 	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
 }
+
+// faults is a Caller that keeps the last fault, and belongs to no call.
+type faults struct{ last error }
+
+func (f *faults) Context() context.Context { return context.Background() }
+func (f *faults) Fault(err error)          { f.last = err }
 
 func modeError(path string, errno experimentalsys.Errno, cause error) error {
 	e := &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("fs/mode: %q: %v", bounded(path), errno)}

@@ -15,11 +15,10 @@ import (
 const methodMessage = "notifications/message"
 
 // operation is one operation of the host's. The result of do is encoded as JSON; its error is an
-// *abi.HostError or that of a context that ended. target names what the parameters are about, for the
-// audit; nil: the operation leaves no trace there.
+// *abi.HostError or that of a context that ended.
 type operation struct {
 	do     func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
-	target string // the parameters' member that says it; "": none is recorded
+	target string // the parameters' member that says what they are about, for the audit
 }
 
 var operations = map[string]operation{
@@ -70,7 +69,7 @@ var operations = map[string]operation{
 	}, "name"},
 	abi.OpNotify: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.notify)
-	}, ""},
+	}, "method"},
 }
 
 // with decodes an operation's parameters.
@@ -120,7 +119,7 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host has no operation %q", bounded(r.Op))}
 	}
 	result, err := o.do(b, ctx, r.Params)
-	if record := callOf(ctx).record; record != nil && o.target != "" {
+	if record := callOf(ctx).record; record != nil {
 		record(done(r, o.target, err))
 	}
 	return result, err

@@ -195,7 +195,7 @@ func begin(t *testing.T, n Notifier) context.Context {
 	return ctx
 }
 
-func TestARecordIsKeptOfEachOperationThatMatters(t *testing.T) {
+func TestARecordIsKeptOfEachOperation(t *testing.T) {
 	w := newWorld(t)
 	repository(t, w.path("$W/work"))
 	grant := w.grant("rw $W/work")
@@ -221,6 +221,7 @@ func TestARecordIsKeptOfEachOperationThatMatters(t *testing.T) {
 		{Op: abi.OpFSMode, Target: w.path("$W/work/none"), Code: abi.HostFailed},
 		{Op: abi.OpHTTPFetch, Target: "https://example.com", Code: abi.HostInvalid},
 		{Op: abi.OpLock, Target: "n"},
+		{Op: abi.OpNotify, Target: "notifications/progress"},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -6,6 +6,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +25,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // Variables that every module finds in its environment, beside PWD.
@@ -157,17 +159,27 @@ func (b *Box) workingDirectory() string {
 // Env is the module's environment.
 func (b *Box) Env() map[string]string { return b.env }
 
-// FS makes the file tree of one instance. Errors that WASI has no number for go to fault.
-func (b *Box) FS(fault func(error)) experimentalsys.FS {
+// Caller knows the call that an instance runs: whose context it is, and who hears of errors that WASI has no
+// number for. It is an alias, so that who runs instances need not know this package.
+type Caller = interface {
+	Context() context.Context
+	Fault(err error)
+}
+
+// FS makes the file tree of one instance.
+func (b *Box) FS(caller Caller) experimentalsys.FS {
 	var denials denials
 	tree, err := vfs.New(vfs.Config{
 		Mounts:  b.mounts,
 		MaxOpen: b.config.Grant.Limits.Files,
 		Hidden:  b.hidden.hides,
 		OnError: func(op, path string, err error) {
-			fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
+			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
 		},
 		Denied: func(op, path string) {
+			if record := callOf(caller.Context()).record; record != nil {
+				record(Operation{Op: "file/" + op, Target: bounded(path), Code: abi.HostDenied})
+			}
 			if denials.next() {
 				b.config.Log.Warn("denied", "op", op, "path", bounded(path))
 			}

@@ -92,7 +92,7 @@ func TestGrantedFoldersAreMounted(t *testing.T) {
 			if diff := cmp.Diff(c.want, b.mounts); diff != "" {
 				t.Error(diff)
 			}
-			if tree := b.FS(func(error) {}); tree == nil {
+			if tree := b.FS(&faults{}); tree == nil {
 				t.Error("there is no file tree")
 			}
 		})
@@ -153,7 +153,7 @@ func TestTheGrantStaysWhereTheLinkLed(t *testing.T) {
 	if err := os.Symlink("other", w.path("$W/link")); err != nil {
 		t.Fatal(err)
 	}
-	tree := b.FS(func(error) {})
+	tree := b.FS(&faults{})
 	if _, errno := tree.Stat(w.path("$W/work/sub")[1:]); errno != 0 {
 		t.Errorf("the granted folder: %v", errno)
 	}
@@ -230,7 +230,7 @@ func TestRefusalsAreLoggedAFewTimes(t *testing.T) {
 	var log bytes.Buffer
 	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/work"), Log: hclog.New(&hclog.LoggerOptions{Output: &log})})
 	for range 2 { // each instance has its own bound
-		tree := b.FS(func(error) {})
+		tree := b.FS(&faults{})
 		for range 3 * maxDenials {
 			if errno := tree.Mkdir(w.path("$W/work/new")[1:], 0o755); errno == 0 {
 				t.Fatal("a folder was made in what is read-only")
@@ -255,9 +255,9 @@ func TestFaultsNameTheFileInFewWords(t *testing.T) {
 	if err := os.WriteFile(name, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var fault error
+	var asked faults
 	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/work")})
-	tree := b.FS(func(err error) { fault = err })
+	tree := b.FS(&asked)
 	for range 1000 {
 		file, errno := tree.OpenFile(name[1:], experimentalsys.O_RDONLY, 0)
 		if errno != 0 {
@@ -266,7 +266,7 @@ func TestFaultsNameTheFileInFewWords(t *testing.T) {
 		defer file.Close()
 	}
 	want := `open "` + name[:100]
-	if !errors.Is(fault, syscall.EMFILE) || !strings.HasPrefix(fault.Error(), want) || len(fault.Error()) > 400 || !utf8.ValidString(fault.Error()) {
+	if fault := asked.last; !errors.Is(fault, syscall.EMFILE) || !strings.HasPrefix(fault.Error(), want) || len(fault.Error()) > 400 || !utf8.ValidString(fault.Error()) {
 		t.Errorf("got %q, want %q…", fault, want)
 	}
 }

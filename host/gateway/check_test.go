@@ -2,10 +2,11 @@ package gateway
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
-func TestCheckResult(t *testing.T) {
+func TestCheckToolResult(t *testing.T) {
 	content := func(item string) string { return `{"content":[{"type":"text","text":""},` + item + `]}` }
 	cases := map[string]struct{ result, want string }{
 		"content may be empty":                    {`{"content":[]}`, ""},
@@ -46,27 +47,68 @@ func TestCheckResult(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := checkResult([]byte(test.result)); got != test.want {
-				t.Errorf("checkResult(%s) = %q, want %q", test.result, got, test.want)
+			if got := checkToolResult([]byte(test.result)); got != test.want {
+				t.Errorf("checkToolResult(%s) = %q, want %q", test.result, got, test.want)
 			}
 		})
 	}
 }
 
-// FuzzCheckResult: a result that passes can be decorated for the modern era and is still valid, still
+func TestChecksOfOtherResults(t *testing.T) {
+	values := func(n int) string {
+		return `{"completion":{"values":[` + strings.TrimSuffix(strings.Repeat(`"v",`, n), ",") + `]}}`
+	}
+	message := func(m string) string { return `{"messages":[` + m + `]}` }
+	cases := map[string]struct {
+		check        func([]byte) string
+		result, want string
+	}{
+		"a prompt may have no messages":          {checkPromptResult, `{"messages":[],"description":"d","x":1}`, ""},
+		"a prompt has messages":                  {checkPromptResult, `{"description":"d"}`, "messages is missing"},
+		"a prompt's messages are an array":       {checkPromptResult, `{"messages":{}}`, "messages is not an array"},
+		"a prompt's description is a string":     {checkPromptResult, `{"messages":[],"description":null}`, "description is not a string"},
+		"a message is an object":                 {checkPromptResult, message(`5`), "messages[0] is not an object"},
+		"a message is the user's or the model's": {checkPromptResult, message(`{"role":"system","content":{"type":"text","text":""}}`), "messages[0].role is not user or assistant"},
+		"a message has content":                  {checkPromptResult, message(`{"role":"user"}`), "messages[0].content is not an object"},
+		"a message's content is known":           {checkPromptResult, message(`{"role":"user","content":{"type":"text"}}`), "messages[0].content.text is missing"},
+		"a message may embed a resource":         {checkPromptResult, message(`{"role":"assistant","content":{"type":"resource","resource":{"uri":"x:y","blob":""}}}`), ""},
+		"a read may find nothing":                {checkReadResult, `{"contents":[]}`, ""},
+		"a read has contents":                    {checkReadResult, `{}`, "contents is missing"},
+		"contents have a URI":                    {checkReadResult, `{"contents":[{"text":""}]}`, "contents[0].uri is not a string"},
+		"contents have text or a blob":           {checkReadResult, `{"contents":[{"uri":"x:y","text":""},{"uri":"x:y"}]}`, "contents[1] has neither text nor blob"},
+		"a result's _meta is an object":          {checkReadResult, `{"contents":[],"_meta":[]}`, "_meta is not an object"},
+		"a completion may be empty":              {checkCompletion, `{"completion":{"values":[],"total":0,"hasMore":false}}`, ""},
+		"a completion has values":                {checkCompletion, `{"completion":{}}`, "completion.values is missing"},
+		"a completion is an object":              {checkCompletion, `{"completion":[]}`, "completion is not an object"},
+		"a completion may have 100 values":       {checkCompletion, values(100), ""},
+		"a completion has no more than 100":      {checkCompletion, values(101), "completion.values[100] is one of more than 100"},
+		"a completion's values are strings":      {checkCompletion, `{"completion":{"values":[1]}}`, "completion.values[0] is not a string"},
+		"a completion's total is a number":       {checkCompletion, `{"completion":{"values":[],"total":"1"}}`, "completion.total is not a number"},
+		"a completion has more or not":           {checkCompletion, `{"completion":{"values":[],"hasMore":1}}`, "completion.hasMore is not true or false"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := test.check([]byte(test.result)); got != test.want {
+				t.Errorf("%s: %q, want %q", test.result, got, test.want)
+			}
+		})
+	}
+}
+
+// FuzzCheckToolResult: a result that passes can be decorated for the modern era and is still valid, still
 // passes, and has lost no member.
-func FuzzCheckResult(f *testing.F) {
+func FuzzCheckToolResult(f *testing.F) {
 	f.Add([]byte(`{"content":[]}`))
 	f.Add([]byte(` { "_meta" : { } , "content":[{"type":"text","text":"a\"b"}] } `))
 	f.Add([]byte(`{"_meta":{"io.modelcontextprotocol/serverInfo":1},"content":[],"resultType":"complete","_meta":{"a":1}}`))
 	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"\\","blob":""}}],"\"":[{}]}`))
 	info := serverInfo("n\n", "v")
 	f.Fuzz(func(t *testing.T, result []byte) {
-		if checkResult(result) != "" {
+		if checkToolResult(result) != "" {
 			return
 		}
-		decorated := modern(result, info)
-		if why := checkResult(decorated); why != "" {
+		decorated := modern(result, info, false)
+		if why := checkToolResult(decorated); why != "" {
 			t.Fatalf("%s\nbecame\n%s\nwhich cannot be read: %s", result, decorated, why)
 		}
 		var before, after map[string]json.RawMessage

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// newPrompt lists prompts, or gets one.
+func newPrompt() *cobra.Command {
+	o := options{Options: host.Options{AllTools: true}}
+	var pairs []string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "prompt [NAME] [flags]",
+		Short: "List the prompts that plugins offer, or get one",
+		Long: `Without a name, list the prompts that clients are offered. With one, print the
+messages of that prompt, in the way that the server gives them to clients.`,
+		Example: `  bulkhead prompt
+  bulkhead prompt proposal --arg request="dark mode"
+  bulkhead prompt apply --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			arguments, err := promptArguments(pairs)
+			if err != nil {
+				return err
+			}
+			return o.asking(c, func(h *host.Host) error {
+				if len(args) == 0 {
+					return printList(c, h, asJSON, list{abi.MethodPromptsList, "prompts"})
+				}
+				return getPrompt(c, h, args[0], arguments, asJSON)
+			})
+		},
+	}
+	o.add(c, "warn")
+	c.Flags().StringArrayVar(&pairs, "arg", nil, "one argument: `name=value`, repeatable")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: the array of prompts, or MCP's GetPromptResult")
+	return c
+}
+
+func getPrompt(c *cobra.Command, h *host.Host, name string, arguments map[string]string, asJSON bool) error {
+	answer, err := asked(c.Context(), h, abi.MethodPromptsGet, map[string]any{"name": name, "arguments": arguments})
+	switch {
+	case err != nil:
+		return err
+	case answer.Error != nil:
+		return explain(answer)
+	case asJSON:
+		return printJSON(c.OutOrStdout(), answer.Result)
+	}
+	var r struct {
+		Messages []struct {
+			Role    string `json:"role"`
+			Content struct {
+				Type string `json:"type"`
+				Text string `json:"text"`
+			} `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(answer.Result, &r); err != nil {
+		return fmt.Errorf("read the prompt: %w", err)
+	}
+	out := bufio.NewWriter(c.OutOrStdout())
+	for _, m := range r.Messages {
+		text := m.Content.Text
+		if m.Content.Type != "text" {
+			text = "[" + m.Content.Type + ": see it with --json]"
+		}
+		fmt.Fprintf(out, "%s:\n%s\n", m.Role, shownTo(c.OutOrStdout(), text))
+	}
+	return out.Flush()
+}
+
+// promptArguments reads name=value pairs: the arguments of a prompt are strings.
+func promptArguments(pairs []string) (map[string]string, error) {
+	arguments := map[string]string{}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, usage("--arg %s: write name=value", pair)
+		}
+		arguments[name] = value
+	}
+	return arguments, nil
+}

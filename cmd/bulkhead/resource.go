@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// newResource lists resources, or reads one.
+func newResource() *cobra.Command {
+	o := options{Options: host.Options{AllTools: true}}
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "resource [URI] [flags]",
+		Short: "List the resources that plugins offer, or read one",
+		Long: `Without a URI, list the resources and the templates that clients are offered. With
+one, print what the resource holds: text as it stands, anything else byte for byte
+unless stdout is a terminal.`,
+		Example: `  bulkhead resource
+  bulkhead resource openspec://specs/auth/login
+  bulkhead resource aam://config --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.asking(c, func(h *host.Host) error {
+				if len(args) == 0 {
+					return printList(c, h, asJSON, list{abi.MethodResourcesList, "resources"}, list{abi.MethodResourcesTemplatesList, "resourceTemplates"})
+				}
+				return readResource(c, h, args[0], asJSON)
+			})
+		},
+	}
+	o.add(c, "warn")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"resources\", \"resourceTemplates\"}, or MCP's ReadResourceResult")
+	return c
+}
+
+func readResource(c *cobra.Command, h *host.Host, uri string, asJSON bool) error {
+	answer, err := asked(c.Context(), h, abi.MethodResourcesRead, map[string]string{"uri": uri})
+	switch {
+	case err != nil:
+		return err
+	case answer.Error != nil:
+		return explain(answer)
+	case asJSON:
+		return printJSON(c.OutOrStdout(), answer.Result)
+	}
+	var r struct {
+		Contents []struct {
+			Text     *string `json:"text"`
+			Blob     []byte  `json:"blob"`
+			MIMEType string  `json:"mimeType"`
+		} `json:"contents"`
+	}
+	if err := json.Unmarshal(answer.Result, &r); err != nil {
+		return fmt.Errorf("read the resource: %w", err)
+	}
+	w := c.OutOrStdout()
+	for _, part := range r.Contents {
+		switch {
+		case part.Text != nil:
+			_, err = io.WriteString(w, shownTo(w, *part.Text))
+		case terminal(w):
+			_, err = fmt.Fprintf(w, "[%d bytes of %s: send them to a file, or see them with --json]\n", len(part.Blob), visible(firstOf(part.MIMEType)))
+		default:
+			_, err = w.Write(part.Blob)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// find finds who answers prompts/get, resources/read and completion/complete; nil if nobody does.
+func (h *Host) find(r gateway.Request) gateway.Call {
+	var candidates []*plugin
+	switch r.Method {
+	case abi.MethodPromptsGet:
+		candidates = h.offered.promptOf(r.Name)
+	case abi.MethodResourcesRead:
+		candidates = h.offered.resourceOf(r.Name)
+	case abi.MethodComplete:
+		candidates = filtered(h.referred(r.Params), func(p *plugin) bool { return p.manifest.Offers.Completions })
+	}
+	switch len(candidates) {
+	case 0:
+		return nil
+	case 1:
+		return candidates[0].ask(r, false)
+	}
+	return &search{first: candidates[0].ask(r, false), others: candidates[1:]}
+}
+
+// referred are the plugins that may have the prompt or the resource template that a completion is for.
+func (h *Host) referred(params json.RawMessage) []*plugin {
+	ref := rawjson.Member(params, "ref")
+	text := func(key string) string { s, _ := rawjson.Unquote(rawjson.Member(ref, key)); return s }
+	switch text("type") {
+	case "ref/prompt":
+		return h.offered.promptOf(text("name"))
+	case "ref/resource":
+		return h.offered.resourceOf(text("uri"))
+	}
+	return nil
+}
+
+// search asks one plugin after the other for something that none of them claims, until one has it.
+type search struct {
+	first  *request
+	others []*plugin
+}
+
+// Run implements gateway.Call. Of several that do not have it the last is not the one to say so: the answer
+// is the host's. One that fails is passed over, unless nobody has it.
+func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+	result, err := s.first.Run(ctx, n)
+	var failure error
+	for _, next := range s.others {
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return result, err
+		case failure == nil && !notThere(err):
+			failure = err
+		}
+		result, err = next.ask(s.first.Request, false).Run(ctx, n)
+	}
+	switch {
+	case err == nil:
+		return result, nil
+	case !notThere(err):
+		return nil, err
+	case failure != nil:
+		return nil, failure
+	}
+	return nil, gateway.Unknown(s.first.Method, s.first.Name, "")
+}
+
+// Failure implements gateway.Call.
+func (s *search) Failure(code, message string) *gateway.Failure {
+	f := s.first.Failure(code, message)
+	f.Plugin = "" // which of them it was is not known here
+	return f
+}
+
+// notThere tells whether a plugin answered that it has no such prompt, resource or argument.
+func notThere(err error) bool {
+	var own *abi.Error
+	return errors.As(err, &own) && (own.Code == abi.CodeResourceNotFound || own.Code == abi.CodeInvalidParams || own.Code == abi.CodeMethodNotFound)
+}

@@ -1,0 +1,247 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+)
+
+// checkObject says what keeps a client from reading a result; "" if nothing does. member checks the members
+// that are the method's own. Members that MCP does not know are let through, here and below.
+func checkObject(result []byte, member func(key string, value []byte) string) string {
+	switch {
+	case !json.Valid(result):
+		return "it is not JSON"
+	case !utf8.Valid(result):
+		return "it is not UTF-8"
+	case rawjson.Kind(result) != '{':
+		return "it is not an object"
+	}
+	for key, value := range rawjson.Members(result) {
+		why := ""
+		switch key {
+		case "_meta":
+			why = checkKind(key, value, '{')
+		case "resultType":
+			if text, _ := rawjson.Unquote(value); text != string(mcp.ResultTypeComplete) {
+				why = `resultType is not "complete"`
+			}
+		default:
+			why = member(key, value)
+		}
+		if why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func checkKind(name string, value []byte, want byte) string {
+	if rawjson.Kind(value) != want {
+		return name + " is not " + kindName(want)
+	}
+	return ""
+}
+
+// checkItems checks an array of objects; what check says follows the item's name.
+func checkItems(name string, array []byte, check func(item []byte) string) string {
+	if why := checkKind(name, array, '['); why != "" {
+		return why
+	}
+	for i, item := range rawjson.Elements(array) {
+		if why := check(item); why != "" {
+			return fmt.Sprintf("%s[%d]%s", name, i, why)
+		}
+	}
+	return ""
+}
+
+// checkToolResult checks the result of tools/call.
+func checkToolResult(result []byte) string {
+	content := false
+	why := checkObject(result, func(key string, value []byte) string {
+		switch key {
+		case "content":
+			content = true
+			return checkItems(key, value, checkContent)
+		case "isError":
+			return checkKind(key, value, 't')
+		case "structuredContent":
+			return checkKind(key, value, '{')
+		}
+		return ""
+	})
+	if why == "" && !content {
+		return "content is missing"
+	}
+	return why
+}
+
+// checkPromptResult checks the result of prompts/get.
+func checkPromptResult(result []byte) string {
+	messages := false
+	why := checkObject(result, func(key string, value []byte) string {
+		switch key {
+		case "description":
+			return checkKind(key, value, '"')
+		case "messages":
+			messages = true
+			return checkItems(key, value, checkMessage)
+		}
+		return ""
+	})
+	if why == "" && !messages {
+		return "messages is missing"
+	}
+	return why
+}
+
+func checkMessage(message []byte) string {
+	if rawjson.Kind(message) != '{' {
+		return " is not an object"
+	}
+	if role, _ := rawjson.Unquote(rawjson.Member(message, "role")); role != string(mcp.RoleUser) && role != string(mcp.RoleAssistant) {
+		return ".role is not user or assistant"
+	}
+	if why := checkContent(rawjson.Member(message, "content")); why != "" {
+		return ".content" + why
+	}
+	return ""
+}
+
+// checkReadResult checks the result of resources/read.
+func checkReadResult(result []byte) string {
+	contents := false
+	why := checkObject(result, func(key string, value []byte) string {
+		if key != "contents" {
+			return ""
+		}
+		contents = true
+		return checkItems(key, value, checkResource)
+	})
+	if why == "" && !contents {
+		return "contents is missing"
+	}
+	return why
+}
+
+// maxCompletions is what MCP allows.
+const maxCompletions = 100
+
+// checkCompletion checks the result of completion/complete.
+func checkCompletion(result []byte) string {
+	values := false
+	why := checkObject(result, func(key string, value []byte) string {
+		if key != "completion" {
+			return ""
+		}
+		if why := checkKind(key, value, '{'); why != "" {
+			return why
+		}
+		for name, part := range rawjson.Members(value) {
+			why := ""
+			switch name {
+			case "values":
+				values = true
+				why = checkValues(part)
+			case "total":
+				why = checkKind("completion.total", part, '0')
+			case "hasMore":
+				why = checkKind("completion.hasMore", part, 't')
+			}
+			if why != "" {
+				return why
+			}
+		}
+		return ""
+	})
+	if why == "" && !values {
+		return "completion.values is missing"
+	}
+	return why
+}
+
+func checkValues(values []byte) string {
+	n := 0
+	return checkItems("completion.values", values, func(value []byte) string {
+		if n++; n > maxCompletions {
+			return fmt.Sprintf(" is one of more than %d", maxCompletions)
+		}
+		if rawjson.Kind(value) != '"' {
+			return " is not a string"
+		}
+		return ""
+	})
+}
+
+// checkContent checks one item of content; what it says follows the item's name.
+func checkContent(item []byte) string {
+	if rawjson.Kind(item) != '{' {
+		return " is not an object"
+	}
+	need := map[string]byte{}
+	switch t, _ := rawjson.Unquote(rawjson.Member(item, "type")); t {
+	case "text":
+		need["text"] = '"'
+	case "image", "audio":
+		need["data"], need["mimeType"] = '"', '"'
+	case "resource":
+		need["resource"] = '{'
+	case "resource_link":
+		need["uri"], need["name"] = '"', '"'
+	default:
+		return ".type is not text, image, audio, resource or resource_link"
+	}
+	for key, value := range rawjson.Members(item) {
+		want, needed := need[key]
+		delete(need, key)
+		switch {
+		case key == "annotations" || key == "_meta":
+			want, needed = '{', true
+		case key == "resource" && needed:
+			if why := checkResource(value); why != "" {
+				return ".resource" + why
+			}
+		}
+		if needed && rawjson.Kind(value) != want {
+			return "." + key + " is not " + kindName(want)
+		}
+	}
+	for _, key := range []string{"text", "data", "mimeType", "resource", "uri", "name"} {
+		if need[key] != 0 {
+			return "." + key + " is missing"
+		}
+	}
+	return ""
+}
+
+// checkResource checks the contents of a resource that a result embeds.
+func checkResource(resource []byte) string {
+	switch {
+	case rawjson.Kind(resource) != '{':
+		return " is not an object"
+	case rawjson.Kind(rawjson.Member(resource, "uri")) != '"':
+		return ".uri is not a string"
+	case rawjson.Kind(rawjson.Member(resource, "text")) != '"' && rawjson.Kind(rawjson.Member(resource, "blob")) != '"':
+		return " has neither text nor blob"
+	}
+	return ""
+}
+
+func kindName(kind byte) string {
+	switch kind {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case 't':
+		return "true or false"
+	case '0':
+		return "a number"
+	}
+	return "a string"
+}

@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Offers are what a server has beside tools.
+type Offers struct {
+	Prompts         bool
+	PromptsChange   bool // clients are told when the list of prompts changes
+	Resources       bool
+	ResourcesChange bool // likewise
+	Subscribe       bool // clients are told of resources that change
+	Completions     bool
+}
+
+// method is how a request that the backend answers is read, and its answer checked.
+type method struct {
+	offered func(Offers) bool
+	// name is the member of the parameters that says what is asked for; empty: none does.
+	name string
+	// check says what keeps a client from reading a result, "" if nothing does; nil: the backend made it.
+	check func(result []byte) string
+	// cached results say in the modern era how long they hold.
+	cached bool
+}
+
+// methods are those that the backend answers.
+var methods = map[mcp.MCPMethod]method{
+	mcp.MethodToolsCall:              {offered: func(Offers) bool { return true }, name: "name", check: checkToolResult},
+	mcp.MethodPromptsList:            {offered: func(o Offers) bool { return o.Prompts }, cached: true},
+	mcp.MethodPromptsGet:             {offered: func(o Offers) bool { return o.Prompts }, name: "name", check: checkPromptResult},
+	mcp.MethodResourcesList:          {offered: func(o Offers) bool { return o.Resources }, cached: true},
+	mcp.MethodResourcesTemplatesList: {offered: func(o Offers) bool { return o.Resources }, cached: true},
+	mcp.MethodResourcesRead:          {offered: func(o Offers) bool { return o.Resources }, name: "uri", check: checkReadResult, cached: true},
+	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }, check: checkCompletion},
+}
+
+// ask reads what a request asks the backend for.
+func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Error) {
+	r := Request{Method: m.method, Params: m.params, Client: s.client}
+	if meta.client != "" {
+		r.Client = meta.client
+	}
+	if how.name == "" {
+		return r, nil
+	}
+	var ok bool
+	if r.Name, ok = rawjson.Unquote(rawjson.Member(m.params, how.name)); !ok {
+		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missing[m.method]}
+	}
+	return r, nil
+}
+
+// missing is what is answered where a request does not say what it asks for.
+var missing = map[string]string{
+	string(mcp.MethodToolsCall):     "Missing tool name",
+	string(mcp.MethodPromptsGet):    "Missing prompt name",
+	string(mcp.MethodResourcesRead): "Missing resource uri",
+}
+
+// Unknown is the error of a tool or prompt, by its name, or of a resource, by its URI, that is not offered.
+// why may be empty.
+func Unknown(method, name, why string) *abi.Error {
+	if why != "" {
+		why = ": " + why
+	}
+	switch mcp.MCPMethod(method) {
+	case mcp.MethodToolsCall:
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown tool: " + bounded(name) + why}
+	case mcp.MethodPromptsGet:
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown prompt: " + bounded(name) + why}
+	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe:
+		return &abi.Error{Code: abi.CodeResourceNotFound, Message: "Resource not found: " + bounded(name) + why}
+	}
+	return invalidParams("unknown reference" + why)
+}
+
+// clientName is what a client says of itself, as "name/version".
+func clientName(info []byte) string {
+	name, _ := rawjson.Unquote(rawjson.Member(info, "name"))
+	version, _ := rawjson.Unquote(rawjson.Member(info, "version"))
+	const most = 128 // characters of each that are worth keeping
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%.*s/%.*s", most, name, most, version)
+}

@@ -1,0 +1,104 @@
+package host
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Bounds of one page of a list.
+const (
+	pageItems = 500
+	pageBytes = 4 << 20
+)
+
+// cursor says where a page ended. Lists change between two pages, so it names the last items: the next page
+// begins after the latest of them that is still there, and what is there all the time comes exactly once.
+type cursor struct {
+	List   string   `json:"l"`
+	Plugin string   `json:"p"`
+	Index  int      `json:"n"` // of the plugin's items are listed; counts where none of Last is left
+	Last   []string `json:"k"` // marks of the plugin's last items, the latest first
+}
+
+// maxLast is how many items may go away between two pages.
+const maxLast = 8
+
+// mark stands for an item's key.
+func mark(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
+}
+
+func (c cursor) String() string {
+	text, _ := json.Marshal(c) // strings and a number always encode
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// after is the cursor of what follows the first n items of a part.
+func (l *listing) after(p part, n int) cursor {
+	c := cursor{List: l.kind.member, Plugin: p.plugin, Index: n}
+	for i := n - 1; i >= 0 && len(c.Last) < maxLast; i-- {
+		c.Last = append(c.Last, mark(p.items[i].key))
+	}
+	return c
+}
+
+// start finds where a page begins: the part and the item in it.
+func (l *listing) start(parts []part) (int, int, error) {
+	raw := rawjson.Member(l.Params, "cursor")
+	if raw == nil || rawjson.Kind(raw) == 'n' || string(raw) == `""` {
+		return 0, 0, nil
+	}
+	unknown := &abi.Error{Code: abi.CodeInvalidParams, Message: "Invalid params: unknown cursor"}
+	text, ok := rawjson.Unquote(raw)
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	var c cursor
+	if !ok || err != nil || json.Unmarshal(decoded, &c) != nil || c.List != l.kind.member || c.Index < 0 || len(c.Last) > maxLast {
+		return 0, 0, unknown
+	}
+	i := slices.IndexFunc(parts, func(p part) bool { return p.plugin == c.Plugin })
+	if i < 0 {
+		return 0, 0, unknown
+	}
+	items := parts[i].items
+	for _, last := range c.Last {
+		if at := slices.IndexFunc(items, func(it item) bool { return mark(it.key) == last }); at >= 0 {
+			return i, at + 1, nil
+		}
+	}
+	return i, min(c.Index, len(items)), nil
+}
+
+// page writes the page that the client asks for.
+func (l *listing) page(parts []part) (json.RawMessage, error) {
+	i, n, err := l.start(parts)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"%s":[`, l.kind.member)
+	empty := out.Len()
+	listed := 0
+	for ; i < len(parts); i, n = i+1, 0 {
+		for ; n < len(parts[i].items); n++ {
+			if listed == pageItems || listed > 0 && out.Len() > pageBytes {
+				fmt.Fprintf(&out, `],"nextCursor":"%s"}`, l.after(parts[i], n))
+				return out.Bytes(), nil
+			}
+			if out.Len() > empty {
+				out.WriteByte(',')
+			}
+			out.Write(parts[i].items[n].raw)
+			listed++
+		}
+	}
+	out.WriteString(`]}`)
+	return out.Bytes(), nil
+}

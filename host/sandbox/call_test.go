@@ -1,0 +1,42 @@
+package sandbox
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+)
+
+// calls is a Caller that runs one call, or none.
+type calls struct {
+	faults
+	ctx context.Context
+}
+
+func (c *calls) Context() context.Context { return c.ctx }
+
+func TestFilesThatAreRefusedAreRecordedWithTheirCall(t *testing.T) {
+	w := newWorld(t)
+	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/work")})
+	var got []Operation
+	ctx, call := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
+	defer call.End()
+	during := &calls{ctx: ctx}
+	tree := b.FS(during)
+	inside, outside := string(w[1:])+"/work/new", string(w[1:])+"/other"
+	if errno := tree.Mkdir(inside, 0); errno != experimentalsys.EACCES {
+		t.Errorf("mkdir: %v", errno)
+	}
+	if _, errno := tree.Stat(outside); errno != experimentalsys.ENOENT {
+		t.Errorf("stat: %v", errno)
+	}
+	during.ctx = context.Background()
+	if errno := tree.Mkdir(inside, 0); errno != experimentalsys.EACCES {
+		t.Errorf("mkdir between calls: %v", errno)
+	}
+	want := []Operation{{"file/mkdir", "/" + inside, "denied"}, {"file/stat", "/" + outside, "denied"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
