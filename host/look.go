@@ -1,8 +1,6 @@
 package host
 
 import (
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
@@ -65,14 +63,11 @@ func LookAt(o Options, content []byte) (*View, error) {
 }
 
 func look(o Options, content []byte) (*View, error) {
-	o.content = content
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
-	var err error
-	if o.System, err = o.System.complete(); err != nil {
+	o, err := o.complete()
+	if err != nil {
 		return nil, err
 	}
+	o.content = content
 	found, err := discover(o)
 	if err != nil {
 		return nil, err

@@ -46,6 +46,15 @@ func TestLookingSaysWhatKeepsAHostFromStarting(t *testing.T) {
 	}
 }
 
+func TestLookingSaysWhatTheServerCannotBe(t *testing.T) {
+	w := newWorld(t, handmade("a", answering(done), "[server]\nprotocol_versions = ['1999-01-01']\n"+reads("a_reads")))
+	v, err := Look(w.options())
+	wantUsage(t, err, `server: protocol version "1999-01-01" is not one of`)
+	if v == nil {
+		t.Error("there is no view")
+	}
+}
+
 func TestTheConfigFileIs(t *testing.T) {
 	w := newWorld(t)
 	o := w.options()
