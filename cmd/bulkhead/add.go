@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -46,7 +46,7 @@ there already; or there is nobody to ask.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			a.plugin.Dir = args[0]
-			return a.run(c.InOrStdin(), c.OutOrStdout())
+			return a.run(c.Context(), c.InOrStdin(), c.OutOrStdout())
 		},
 	}
 	a.flags(c)
@@ -74,7 +74,7 @@ func configFlag(c *cobra.Command, o *host.Options) {
 	must(c.MarkFlagFilename("config", "toml"))
 }
 
-func (a *adding) run(stdin io.Reader, stdout io.Writer) error {
+func (a *adding) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if a.plugin.Repin && (a.plugin.ReadOnly || a.plugin.AllowWrite || a.plugin.AllowTools != nil || a.plugin.Env != nil || a.plugin.Prefix != "") {
 		return usage("--repin changes nothing but the digest: change the plugin's table in the config for the rest")
 	}
@@ -90,7 +90,7 @@ func (a *adding) run(stdin io.Reader, stdout io.Writer) error {
 		printProposal(stdout, p)
 	}
 	if asks {
-		if err := a.ask(stdin, p); err != nil {
+		if err := a.ask(ctx, stdin, p); err != nil {
 			return err
 		}
 	}
@@ -121,21 +121,30 @@ func person(in io.Reader) bool {
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// ask waits for a yes; anything else is a no.
-func (a *adding) ask(stdin io.Reader, p *admin.Proposal) error {
+// ask waits for a yes; anything else is a no, and so is an interrupt.
+func (a *adding) ask(ctx context.Context, stdin io.Reader, p *admin.Proposal) error {
 	what := "Add " + p.Plugin.Name + " to"
 	if a.plugin.Repin {
 		what = "Pin " + p.Plugin.Name + " as it is now in"
 	}
 	fmt.Fprintf(os.Stderr, "\n%s %s? [y/N] ", what, line(p.Config))
-	answer, err := bufio.NewReader(io.LimitReader(stdin, 64)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	answers := make(chan string, 1)
+	go func() {
+		// Where nothing can be read, nobody has said yes.
+		answer, _ := bufio.NewReader(io.LimitReader(stdin, maxAnswer)).ReadString('\n')
+		answers <- answer
+	}()
+	select {
+	case answer := <-answers:
+		if yes := strings.ToLower(strings.TrimSpace(answer)); yes == "y" || yes == "yes" {
+			return nil
+		}
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
 	}
 	fmt.Fprintln(os.Stderr, "Nothing was changed.")
 	return silent(exitNo)
 }
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 64
