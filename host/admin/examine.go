@@ -104,15 +104,23 @@ func (e *examination) plugins(ctx context.Context, sound bool) {
 	}
 }
 
+// plugin runs no module that is not the pinned one, and none with more memory and time than the plugin is
+// granted.
 func (e *examination) plugin(ctx context.Context, s host.Standing) {
 	name := "plugin " + s.Name
+	if errs := s.Problems.Errors(); len(errs) > 0 {
+		e.problems(name, errs)
+		return
+	}
 	start := time.Now()
-	problems := build.Check(ctx, s.Entry.Path, build.Options{CacheDir: e.cached, Compiler: e.options.Compiler})
+	problems := build.Check(ctx, s.Entry.Path, build.Options{
+		CacheDir: e.cached, Compiler: e.options.Compiler, Memory: s.Grant.Limits.Memory, Time: s.Grant.Limits.Time,
+	})
 	if ctx.Err() != nil {
 		e.fail(name, "not examined: "+context.Cause(ctx).Error(), "try again")
 		return
 	}
-	if errs := append(problems.Errors(), s.Problems.Errors()...); len(errs) > 0 {
+	if errs := problems.Errors(); len(errs) > 0 {
 		e.problems(name, errs)
 		return
 	}
