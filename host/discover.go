@@ -84,15 +84,25 @@ func discover(o Options) (found, error) {
 	return all, sameName(all.plugins)
 }
 
+// alone tells whether one plugin is served, under its own name.
+func (f found) alone() bool { return len(f.plugins) == 1 && f.server == nil }
+
+func (o Options) readConfig(file string) (*config.Config, tomlfile.Problems) {
+	if o.content != nil {
+		return config.Parse(file, o.content)
+	}
+	return config.Load(file)
+}
+
 // loadConfig reads the config; nil where there is none.
 func loadConfig(o Options) (*config.Config, error) {
 	file := o.System.absolute(config.FileName)
 	if o.ConfigFile != "" {
 		file = o.System.absolute(o.ConfigFile)
-	} else if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+	} else if _, err := os.Stat(file); o.content == nil && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	c, problems := config.Load(file)
+	c, problems := o.readConfig(file)
 	if problems.Err() == nil {
 		problems = append(problems, config.Expand(c, o.System.LookupEnv)...)
 	}

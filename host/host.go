@@ -46,6 +46,8 @@ type Options struct {
 
 	// System is where the process stands; its zero value is the process's own surroundings.
 	System System
+
+	content []byte // of the config's file; nil: it is read
 }
 
 // System is what the host takes from its surroundings.
@@ -133,17 +135,11 @@ type offer struct {
 // Open finds plugins and decides what each is granted. The error is a *UsageError where the caller can
 // put it right.
 func Open(o Options) (*Host, error) {
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
-	if o.Version == "" {
-		o.Version = "0.0.0"
-	}
-	system, err := o.System.complete()
+	o, err := o.complete()
 	if err != nil {
 		return nil, err
 	}
-	o.System = system
+	system := o.System
 	found, err := discover(o)
 	if err != nil {
 		return nil, err
@@ -155,7 +151,7 @@ func Open(o Options) (*Host, error) {
 	h := &Host{
 		places: places,
 		log:    o.Log,
-		alone:  len(found.plugins) == 1 && found.server == nil,
+		alone:  found.alone(),
 		zone:   sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	h.gitUser = sync.OnceValue(func() git.User {
@@ -168,27 +164,47 @@ func Open(o Options) (*Host, error) {
 	h.secret = system.secret
 	h.own = ownPaths(system, places, found)
 	h.stopped, h.stop = context.WithCancel(context.Background())
+	if err := h.decide(found, o); err != nil {
+		return nil, err
+	}
+	h.warnOfEnv(o.Env)
 	if h.engine, err = newEngine(o); err != nil {
 		return nil, err
 	}
 	if h.audit, err = openAudit(found.audit, o.Log); err != nil {
 		return nil, err
 	}
+	return h, nil
+}
+
+// complete fills in what is not set.
+func (o Options) complete() (Options, error) {
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	if o.Version == "" {
+		o.Version = "0.0.0"
+	}
+	var err error
+	o.System, err = o.System.complete()
+	return o, err
+}
+
+// decide says what each plugin is granted, and makes the server of them all. The error tells what keeps them
+// from being served together. It opens nothing.
+func (h *Host) decide(found found, o Options) error {
 	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone && !o.AllTools}
 	for _, f := range found.plugins {
 		h.plugins = append(h.plugins, h.newPlugin(f, found.defaults, flags))
 	}
-	h.warnOfEnv(o.Env)
 	if err := errors.Join(h.offerTools(), h.offerElse()); err != nil {
-		return nil, err
+		return err
 	}
-	if h.gateway, err = gateway.New(h.gatewayConfig(found, o), backend{h}); err != nil {
-		if h.speaksForItself() {
-			err = usage("%s: server: %w", h.plugins[0].manifest.File, err)
-		}
-		return nil, err
+	var err error
+	if h.gateway, err = gateway.New(h.gatewayConfig(found, o), backend{h}); err != nil && h.speaksForItself() {
+		err = usage("%s: server: %w", h.plugins[0].manifest.File, err)
 	}
-	return h, nil
+	return err
 }
 
 // warnOfEnv says which granted variables no plugin asks for.

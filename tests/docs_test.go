@@ -118,6 +118,10 @@ func eachLineIsJSON(text string) bool {
 
 // TestExamplesOfTheReferencesAreWhatTheHostReads: each manifest and each config that its page shows is one.
 func TestExamplesOfTheReferencesAreWhatTheHostReads(t *testing.T) {
+	config := func(text string) error {
+		_, problems := config.Parse("bulkhead.toml", []byte(text))
+		return problems.Err()
+	}
 	readers := map[string]func(text string) error{
 		"docs/manifest.md": func(text string) error {
 			m, problems := manifest.Parse("plugin.toml", []byte(text))
@@ -126,10 +130,8 @@ func TestExamplesOfTheReferencesAreWhatTheHostReads(t *testing.T) {
 			}
 			return m.Check().Err()
 		},
-		"docs/config.md": func(text string) error {
-			_, problems := config.Parse("bulkhead.toml", []byte(text))
-			return problems.Err()
-		},
+		"docs/config.md": config,
+		"docs/admin.md":  config,
 	}
 	for page, reads := range readers {
 		examples := 0

@@ -35,8 +35,9 @@ func packages(t *testing.T) map[string][]string {
 // arrows says what the packages of each part may import of this repository. The longest matching part
 // counts; "x/..." stands for x and what is below it.
 var arrows = map[string][]string{
-	"cmd":                {"cmd/...", "host", "host/build", "host/engine", "host/manifest", "host/tomlfile", "sdk/abi"},
+	"cmd":                {"cmd/...", "host", "host/admin", "host/build", "host/engine", "host/manifest", "host/review", "host/tomlfile", "sdk/abi"},
 	"host":               {"host/audit", "host/config", "host/engine", "host/gateway", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/git", "host/schema", "host/tomlfile", "sdk/abi"},
+	"host/admin":         {"host", "host/build", "host/config", "host/engine", "host/manifest", "host/review", "host/sandbox", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/build":         {"host/engine", "host/manifest", "host/tomlfile", "sdk/abi"},
 	"host/config":        {"host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/audit":         {},
@@ -44,6 +45,7 @@ var arrows = map[string][]string{
 	"host/gateway":       {"host/rawjson", "sdk/abi"},
 	"host/manifest":      {"host/sandbox/fetch/origin", "host/schema", "host/tomlfile"},
 	"host/rawjson":       {},
+	"host/review":        {"host/config", "host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/sandbox":       {"host/config", "host/manifest", "host/rawjson", "host/sandbox/...", "sdk/abi"},
 	"host/sandbox/git":   {"host/config", "sdk/abi"},
 	"host/sandbox/dial":  {},
@@ -102,6 +104,7 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"host/schema", "sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"host/config", "host/sandbox"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
+	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
 	"go.yaml.in/yaml":                        {"plugins/chant"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }

@@ -24,6 +24,7 @@ import (
 const (
 	exitOK    = 0
 	exitTool  = 1 // the tool answered with an error
+	exitNo    = 1 // what was asked has the answer no: something pinned has changed, a check failed
 	exitUsage = 2 // wrong usage: flags, arguments, config, or a plugin that cannot be used as it is
 	exitHost  = 3 // the host failed
 )
@@ -77,10 +78,11 @@ described by a manifest, and offers them to an MCP client as one server.
 
 A plugin gets what its manifest asks for as far as you grant it, and nothing else.
 
-Exit codes: 0 success; 1 a tool answered with an error; 2 wrong usage, or a plugin or
-config with faults; 3 the host failed.`,
+Exit codes: 0 success; 1 a tool answered with an error, or what was asked has the answer
+no; 2 wrong usage, or a plugin or config with faults; 3 the host failed.`,
 		Example: `  bulkhead demo                                   # see it work, in a checkout
   bulkhead plugin build plugins/chant             # compile a plugin to dist/plugins/chant
+  bulkhead add dist/plugins/chant                 # review it, and grant what it asks for
   bulkhead tools                                  # what would be offered
   bulkhead call chant_spec_list --arg limit=5     # one call
   bulkhead serve --plugin chant                   # an MCP server on stdin and stdout`,
@@ -93,6 +95,7 @@ config with faults; 3 the host failed.`,
 	root.SetVersionTemplate("bulkhead {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo(), newCompile())
+	root.AddCommand(newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})

@@ -36,6 +36,9 @@ type Options struct {
 	// Compiler is the engine's command that compiles in a process of its own, bounded; of use only with a
 	// CacheDir. Empty: modules are compiled in this process.
 	Compiler []string
+	// Memory and Time bound a module that is asked for its handlers; 0: as its manifest asks.
+	Memory int64
+	Time   time.Duration
 }
 
 // Result is a plugin that was built.
@@ -70,8 +73,10 @@ type builder struct {
 	out      string
 	log      hclog.Logger
 	engine   *engine.Engine
-	making   sync.Mutex // see make
-	saying   sync.Mutex // guards progress
+	memory   int64         // of a module that is asked for its handlers; 0: as its manifest asks
+	time     time.Duration // likewise
+	making   sync.Mutex    // see make
+	saying   sync.Mutex    // guards progress
 	progress func(format string, args ...any)
 }
 
@@ -86,7 +91,7 @@ func (b *builder) say(name, format string, args ...any) {
 }
 
 func newBuilder(o Options) (*builder, error) {
-	b := &builder{out: o.Out, progress: o.Progress, log: o.Log}
+	b := &builder{out: o.Out, progress: o.Progress, log: o.Log, memory: o.Memory, time: o.Time}
 	if b.out == "" {
 		b.out = filepath.Join("dist", "plugins")
 	}

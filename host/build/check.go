@@ -11,7 +11,7 @@ import (
 
 // Check says everything that is wrong with the plugin in dir, by file and line: with its manifest, and,
 // where the module is there, with that. A source whose module has yet to be built is in order. It writes
-// nothing but the cache. Of o it uses Log and CacheDir.
+// nothing but the cache. Of o it uses neither Out nor Progress.
 func Check(ctx context.Context, dir string, o Options) tomlfile.Problems {
 	s, ps := load(dir)
 	if s == nil {

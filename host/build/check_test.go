@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/build"
 )
@@ -70,9 +71,9 @@ func TestCheckFindsOffersWithoutAHandler(t *testing.T) {
 }
 
 func TestWarningsKeepNothingFromBeingBuilt(t *testing.T) {
-	source := good().with(files{"plugin.toml": head + "[offers]\nsubscribe = true\n" + tools("one")}).write(t, t.TempDir())
+	source := files{"plugin.toml": head, "hand.wasm": string(answering(`{"result":{"tools":[]}}`))}.write(t, t.TempDir())
 	result, err := build.Build(t.Context(), source, build.Options{Out: t.TempDir()})
-	if err != nil || len(result.Warnings) != 1 || result.Warnings[0].Key != "offers.subscribe" {
+	if err != nil || len(result.Warnings) != 1 || result.Warnings[0].What != "offers nothing" {
 		t.Errorf("got %v, %v", result.Warnings, err)
 	}
 }
@@ -99,4 +100,16 @@ func manyNames(n int) string {
 		fmt.Fprintf(&names, `,"t%d"`, i)
 	}
 	return names.String()
+}
+
+func TestACallerBoundsWhatIsAskedForHandlers(t *testing.T) {
+	endless := module([]byte{0x03, 0x40, 0x0c, 0x00, 0x0b}, "") // loop: br 0
+	greedy := head + "[limits]\nmemory = \"4GiB\"\ntime = \"24h\"\n" + tools("one")
+	dir := good().with(files{"plugin.toml": greedy, "hand.wasm": string(endless)}).write(t, t.TempDir())
+	wantProblems(t, build.Check(t.Context(), dir, build.Options{Time: 50 * time.Millisecond}),
+		"plugin.toml:7 module.file: asked for its handlers, the plugin ran past its time limit of 50ms")
+	dir = good().with(files{"plugin.toml": greedy}).write(t, t.TempDir())
+	wantProblems(t, build.Check(t.Context(), dir, build.Options{}))
+	wantProblems(t, build.Check(t.Context(), dir, build.Options{Memory: 16 << 16}), // the module begins with 17 pages
+		"plugin.toml:7 module.file: asked for its handlers, the plugin ")
 }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,8 +31,8 @@ func (b *builder) inspect(ctx context.Context, s *source, file, sum string) toml
 		Name:   s.m.Name,
 		File:   file,
 		SHA256: sum,
-		Memory: s.m.Limits.Memory,
-		Time:   s.m.Limits.Time,
+		Memory: cmp.Or(b.memory, s.m.Limits.Memory),
+		Time:   cmp.Or(b.time, s.m.Limits.Time),
 		Output: maxDescription,
 		Reused: true, // there is one call
 		Log:    b.log.Named(s.m.Name),

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -86,7 +85,7 @@ func (c *decision) at(key string) string {
 	if c.p.File == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%s:%d)", path.Base(c.p.File), c.line(key))
+	return " (" + c.p.At(key) + ")"
 }
 
 func (c *decision) tools() {

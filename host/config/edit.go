@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
@@ -35,6 +33,9 @@ func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// Table is p as AddPlugin writes it.
+func Table(p Plugin) string { return "[[" + pluginsArray + "]]\n" + tableOf(p) }
 
 // RemovePlugin removes the [[plugins]] table of Config.Plugins[index] from data, with its sub-tables and
 // the comments directly above its headings and between its keys, and keeps every other byte.
@@ -113,34 +114,11 @@ func repositoryText(g manifest.Git) string {
 
 func limitTexts(l manifest.Limits) []string {
 	var out []string
-	size := func(key string, n int64) {
-		if n > 0 {
-			out = append(out, key+" = "+tomlfile.Text(manifest.FormatSize(n)))
+	for _, limit := range l.List() {
+		if limit.Value > 0 {
+			out = append(out, limit.Key+" = "+limit.TOML())
 		}
 	}
-	count := func(key string, n int64) {
-		if n > 0 {
-			out = append(out, key+" = "+strconv.FormatInt(n, 10))
-		}
-	}
-	duration := func(key string, d time.Duration) {
-		if d > 0 {
-			out = append(out, key+" = "+tomlfile.Text(d.String()))
-		}
-	}
-	size("memory", l.Memory)
-	duration("time", l.Time)
-	count("fuel", l.Fuel)
-	size("input", l.Input)
-	size("output", l.Output)
-	count("operations", int64(l.Operations))
-	size("log", l.Log)
-	count("files", int64(l.Files))
-	count("concurrency", int64(l.Concurrency))
-	duration("queue", l.Queue)
-	size("http_request", l.HTTPRequest)
-	size("http_response", l.HTTPResponse)
-	count("http_concurrency", int64(l.HTTPConcurrency))
 	return out
 }
 

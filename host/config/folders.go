@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
@@ -115,33 +114,10 @@ func (c *decision) mount(dir string, access manifest.Access) {
 }
 
 // expand replaces the variable in a path. missing is its name where it has no value.
-func (c *decision) expand(p string) (dir, missing string) {
-	variable, rest, err := manifest.SplitPath(p)
-	if err != nil {
-		return "", p // reported where it was read
-	}
-	if variable == "" {
-		return rest, ""
-	}
-	root := map[string]string{
-		manifest.VarProject: c.places.Project,
-		manifest.VarCwd:     c.places.Cwd,
-		manifest.VarHome:    c.places.Home,
-		manifest.VarState:   c.stateDir(),
-	}[variable]
-	if root == "" {
-		return "", variable
-	}
-	return filepath.Join(root, rest), ""
-}
+func (c *decision) expand(p string) (dir, missing string) { return c.places.Resolve(p, c.m.Name) }
 
 // stateDir is the plugin's own state folder, "" where there is no place for one.
-func (c *decision) stateDir() string {
-	if c.places.State == "" {
-		return ""
-	}
-	return filepath.Join(c.places.State, c.m.Name)
-}
+func (c *decision) stateDir() string { return c.places.stateOf(c.m.Name) }
 
 func (c *decision) ownState(dir string) bool { return within(dir, c.stateDir()) }
 

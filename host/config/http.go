@@ -73,7 +73,7 @@ func (c *decision) origins() {
 			c.fault(fmt.Sprintf("http[%d]", i), what, "remove it")
 			continue
 		}
-		if !h.Private && local(h.Origin.Host) {
+		if !h.Private && IsLocal(h.Origin.Host) {
 			c.warn(fmt.Sprintf("http[%d]", i), fmt.Sprintf("%s is on this machine or its network, and is refused as long as the grant does not say so", h.Origin),
 				fmt.Sprintf("write { origin = %q, private = true }", h.Origin))
 		}
@@ -96,7 +96,7 @@ func (c *decision) askedOrigins(all bool) {
 			continue
 		}
 		c.grant.HTTP = append(c.grant.HTTP, HTTP{Origin: o})
-		if local(o.Host) {
+		if IsLocal(o.Host) {
 			drop(fmt.Sprintf("asks for %s, which is on this machine or its network and needs a grant that says so", o),
 				fmt.Sprintf("{ origin = %q, private = true }", o))
 		}
@@ -109,8 +109,8 @@ func (c *decision) askedOrigins(all bool) {
 	}
 }
 
-// local tells of a host, without asking anybody, whether it is this machine or one of its network.
-func local(host string) bool {
+// IsLocal tells of a host, without asking anybody, whether it is this machine or one of its network.
+func IsLocal(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()
 	}

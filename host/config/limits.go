@@ -7,14 +7,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// defaultLimits hold where neither the manifest nor the config says anything.
-func defaultLimits() manifest.Limits {
+// DefaultLimits hold where neither the manifest nor the config says anything.
+func DefaultLimits() manifest.Limits {
 	return manifest.Limits{Memory: 64 << 20, Time: 30 * time.Second, Input: 16 << 20, Output: 8 << 20, Operations: 10_000,
 		Log: 1 << 20, Files: 256, Concurrency: 8, Queue: time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
 }
 
-// ceilings are the most that a manifest gets by itself; a config can give more.
-func ceilings() manifest.Limits {
+// Ceilings are the most that a manifest gets by itself; a config can give more.
+func Ceilings() manifest.Limits {
 	return manifest.Limits{Memory: 256 << 20, Time: 5 * time.Minute, Input: 16 << 20, Output: 64 << 20, Operations: 100_000,
 		Log: 16 << 20, Files: 1024, Concurrency: 64, Queue: 5 * time.Minute, HTTPRequest: 64 << 20, HTTPResponse: 64 << 20, HTTPConcurrency: 32}
 }
@@ -22,7 +22,7 @@ func ceilings() manifest.Limits {
 // limits bounds what the manifest needs by what the config allows: the plugin's own table, else the
 // defaults, else the ceilings. Where the manifest is silent, what the config allows stands.
 func (c *decision) limits(d Defaults) manifest.Limits {
-	need, table, own, most := c.m.Limits, c.p.Limits, defaultLimits(), ceilings()
+	need, table, own, most := c.m.Limits, c.p.Limits, DefaultLimits(), Ceilings()
 	size, duration := manifest.FormatSize, time.Duration.String
 	return manifest.Limits{
 		Memory:      limit(c, "memory", need.Memory, first(table.Memory, d.Limits.Memory), own.Memory, most.Memory, size),

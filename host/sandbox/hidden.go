@@ -43,11 +43,8 @@ func (h *hidden) hides(p string, below bool) bool {
 		return false
 	}
 	mount := h.mounts[i]
-	for _, own := range h.own {
-		// A grant of something in the host's folder, or of the folder itself, means it.
-		if inside(own, p) && !inside(own, mount) || below && inside(p, own) {
-			return true
-		}
+	if h.ownOf(p, mount) != "" || below && slices.ContainsFunc(h.own, func(own string) bool { return inside(p, own) }) {
+		return true
 	}
 	if len(h.patterns) == 0 {
 		return false // this is asked for each component of each path
@@ -56,6 +53,17 @@ func (h *hidden) hides(p string, below bool) bool {
 	return slices.ContainsFunc(h.patterns, func(pattern string) bool {
 		return matchesPrefix(pattern, name) || below && matchesBelow(pattern, name)
 	})
+}
+
+// ownOf is the host's own file or folder that hides p, "" if none does. A grant of something in the host's
+// folder, or of the folder itself, means it.
+func (h *hidden) ownOf(p, mount string) string {
+	for _, own := range h.own {
+		if inside(own, p) && !inside(own, mount) {
+			return own
+		}
+	}
+	return ""
 }
 
 // matchesPrefix tells whether the pattern matches name or a folder that it lies in.

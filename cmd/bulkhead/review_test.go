@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestALineOfSomebodyElsesTextIsOneAndSteersNothing(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"what is plain stays":       {"Größe: 3 – 日本", "Größe: 3 – 日本"},
+		"lines are joined":          {"a\n\tb\r\n c\u2028d\u0085e", "a b c d e"},
+		"escapes are taken out":     {"a\x1b[2Jb\u009bc\x7f", "a·[2Jb·c·"},
+		"the direction is kept":     {"a\u202eb\u2066c\u200f", "a·b·c·"},
+		"what cannot be seen shows": {"a\u200bb\U000e0041", "a·b·"},
+	} {
+		if got := line(c.text); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestALongTextSaysWhatIsMissing(t *testing.T) {
+	if got := shown(strings.Repeat("ä", maxShown)); got != strings.Repeat("ä", maxShown) {
+		t.Errorf("got %q", got)
+	}
+	want := strings.Repeat("ä", maxShown) + "… (and 2 more characters: see them with --json)"
+	if got := shown(strings.Repeat("ä", maxShown+2)); got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestJSONSteersNoTerminalAndMeansTheSame(t *testing.T) {
+	text := "a\x1b\x7f\u009b\u202e\u2028\U000e0041<ä\u00a0日"
+	var out bytes.Buffer
+	if err := printJSON(&out, map[string]any{"text": text, "raw": json.RawMessage("\"\u202e\"")}); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.ContainsFunc(out.Bytes(), func(r rune) bool { return r < ' ' && r != '\n' || steers(r) }) {
+		t.Errorf("%q", out.String())
+	}
+	var back map[string]string
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["text"] != text || back["raw"] != "\u202e" {
+		t.Errorf("%q, %v", back, err)
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/admin"
+)
+
+func newVerify() *cobra.Command {
+	var o host.Options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "verify [flags]",
+		Short: "Check that every plugin is the one that was reviewed",
+		Long: `Compare the plugin.toml of each plugin in the config with the SHA-256 there, and each
+module with the SHA-256 in its plugin.toml. What nothing pins is said, and is no failure.
+
+Exit codes: 0 all that is pinned matches; 1 something does not; 2 the config has faults.`,
+		Example: `  bulkhead verify
+  bulkhead verify --config /etc/bulkhead/bulkhead.toml --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			pins, err := admin.Verify(o)
+			if err != nil {
+				return err
+			}
+			broken := slices.ContainsFunc(pins, admin.Pin.Broken)
+			if asJSON {
+				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !broken, "files": pins})
+			} else {
+				err = printPins(c.OutOrStdout(), pins)
+			}
+			if err == nil && broken {
+				err = silent(exitNo)
+			}
+			return err
+		},
+	}
+	configFlag(c, &o)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"files\": [{\"plugin\", \"file\", \"state\", \"pinned\", \"found\", \"by\", \"remedy\"}]}")
+	return c
+}
+
+func printPins(to io.Writer, pins []admin.Pin) error {
+	w := bufio.NewWriter(to)
+	for _, p := range pins {
+		fmt.Fprintf(w, "%-10s  %s  %s\n", p.State, line(p.Plugin), line(p.File))
+		if p.State == admin.Changed {
+			fmt.Fprintf(w, "            it is %s, and %s says %s\n", p.Found, line(p.By), p.Pinned)
+		}
+		if p.Remedy != "" {
+			fmt.Fprintf(w, "            remedy: %s\n", shown(p.Remedy))
+		}
+	}
+	if len(pins) == 0 {
+		fmt.Fprintln(w, "The config names no plugin.")
+	}
+	return w.Flush()
+}

@@ -1,0 +1,191 @@
+package admin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/review"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
+	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+)
+
+// Question says what is to be explained. Without any of its last four fields the answer is all that is
+// granted.
+type Question struct {
+	Plugin   string // its name; empty: all
+	Tool     string // as clients see it, or the plugin's own name for it
+	Path     string
+	Origin   string // of a web server
+	Variable string // of the environment
+}
+
+// Policies is what a host would grant.
+type Policies struct {
+	Config  string          `json:"config,omitempty"` // empty: there is none
+	Plugins []PluginPolicy  `json:"plugins,omitempty"`
+	Answers []review.Answer `json:"answers,omitempty"` // for each plugin that the question is about
+}
+
+// PluginPolicy is what one plugin is granted.
+type PluginPolicy struct {
+	Name     string            `json:"name"`
+	Version  string            `json:"version,omitempty"`
+	Dir      string            `json:"dir"`
+	At       string            `json:"at,omitempty"` // the line of the config that names it
+	Pinned   bool              `json:"pinned"`
+	Problem  string            `json:"problem,omitempty"` // why nothing of it is offered; empty if it is
+	Warnings tomlfile.Problems `json:"warnings,omitempty"`
+	*review.Policy
+}
+
+// Explain says what plugins are granted, or why one thing is or is not.
+func Explain(o host.Options, q Question) (Policies, error) {
+	view, err := host.Look(o)
+	if err != nil {
+		return Policies{}, err
+	}
+	out := Policies{Config: view.Config}
+	var names []string
+	for _, s := range view.Plugins {
+		if names = append(names, s.Name); q.Plugin != "" && q.Plugin != s.Name {
+			continue
+		}
+		if q == (Question{Plugin: q.Plugin}) {
+			out.Plugins = append(out.Plugins, pluginPolicy(o, view, s))
+			continue
+		}
+		answers, err := answer(o, view, s, q)
+		if err != nil {
+			return Policies{}, err
+		}
+		for _, a := range answers {
+			a.Plugin = s.Name
+			out.Answers = append(out.Answers, a)
+		}
+	}
+	switch {
+	case q.Plugin != "" && !slices.Contains(names, q.Plugin):
+		return out, usage("there is no plugin %q: there are %s", q.Plugin, strings.Join(names, ", "))
+	case out.Plugins == nil && out.Answers == nil:
+		return out, usage("there is no tool %q: `bulkhead policy` lists what there is", q.Tool)
+	}
+	return out, nil
+}
+
+func pluginPolicy(o host.Options, v *host.View, s host.Standing) PluginPolicy {
+	p := PluginPolicy{
+		Name: s.Name, Dir: s.Entry.Path, At: s.Entry.At(""), Pinned: s.Entry.SHA256 != "", Problem: s.Problem, Warnings: s.Problems.Warnings(),
+	}
+	if s.Manifest != nil {
+		p.Version = s.Manifest.Version
+	}
+	if s.Problems.Err() == nil {
+		effective := review.Effective(subject(o, v, s))
+		p.Policy = &effective
+	}
+	return p
+}
+
+func subject(o host.Options, v *host.View, s host.Standing) review.Subject {
+	return review.Subject{
+		Manifest: s.Manifest, Entry: s.Entry, Defaults: v.Defaults, Grant: s.Grant, Places: v.Places, Config: v.Config, FlagEnv: o.Env,
+	}
+}
+
+// answer answers a question for one plugin; none if it is not about that.
+func answer(o host.Options, v *host.View, s host.Standing, q Question) ([]review.Answer, error) {
+	about := subject(o, v, s)
+	if s.Problems.Err() != nil || s.Grant.LeftOut != "" {
+		if q.Tool != "" && (s.Manifest == nil || len(tools(about, q.Tool)) == 0) {
+			return nil, nil
+		}
+		asked := strings.Join(slices.DeleteFunc([]string{q.Tool, q.Path, q.Origin, q.Variable}, func(t string) bool { return t == "" }), ", ")
+		return []review.Answer{{Asked: asked, Why: "the plugin is left out: " + s.Problem}}, nil
+	}
+	var out []review.Answer
+	if q.Tool != "" {
+		out = append(out, tools(about, q.Tool)...)
+	}
+	if q.Path != "" {
+		answers, err := paths(o, v, about, s.Name, q.Path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, answers...)
+	}
+	if q.Origin != "" {
+		asked, err := origin.Parse(q.Origin)
+		if err != nil {
+			return nil, usage("--origin %s: %w", tomlfile.Quote(q.Origin), err)
+		}
+		out = append(out, about.Origin(asked))
+	}
+	if q.Variable != "" {
+		if !manifest.IsVariable(q.Variable) {
+			return nil, usage("--variable %s: is not the name of a variable", tomlfile.Quote(q.Variable))
+		}
+		out = append(out, about.Variable(q.Variable))
+	}
+	return out, nil
+}
+
+func tools(about review.Subject, name string) []review.Answer {
+	for _, t := range about.Manifest.Tools {
+		rule := about.Tool(t)
+		if rule.Name == name || t.Name == name {
+			return []review.Answer{{Asked: rule.Name, Access: rule.Access, Allowed: rule.Offered, Why: rule.By}}
+		}
+	}
+	return nil
+}
+
+// paths says of a path whether it can be read, and whether it can be written.
+func paths(o host.Options, v *host.View, about review.Subject, name, asked string) ([]review.Answer, error) {
+	path, err := absolute(o, asked)
+	if err != nil {
+		return nil, err
+	}
+	verdict, err := sandbox.Explain(sandbox.Config{Plugin: name, Grant: about.Grant, Places: v.Places, Own: v.Own}, path)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	shown := path
+	if verdict.Path != path {
+		shown += " (which is " + verdict.Path + ")"
+	}
+	held := ""
+	if verdict.Mount != nil {
+		held = fmt.Sprintf("it lies in %s: %s", verdict.Mount.Path, about.FolderBy(*verdict.Mount))
+	}
+	read, write := held, pathWords(verdict, about, held)
+	if !verdict.Read {
+		read = write
+	}
+	return []review.Answer{
+		{Asked: shown, Access: "read", Allowed: verdict.Read, Why: read},
+		{Asked: shown, Access: "write", Allowed: verdict.Write, Why: write},
+	}, nil
+}
+
+// pathWords say why no more than v has is allowed at a path; held is what grants it.
+func pathWords(v sandbox.Verdict, about review.Subject, held string) string {
+	switch v.Rule {
+	case sandbox.RuleOutside:
+		return "no folder that is granted to " + about.Manifest.Name + " holds it"
+	case sandbox.RuleAbove:
+		return "it is only on the way to a granted folder: of what it holds no more is seen than that way"
+	case sandbox.RuleOwn:
+		return fmt.Sprintf("%s belongs to the host, and no grant names it or something in it", v.Own)
+	case sandbox.RuleHidden:
+		return fmt.Sprintf("hidden by %q: %s", v.Pattern, about.DenyBy(v.Pattern))
+	case sandbox.RuleGit:
+		return "what lies in a .git is never written through files"
+	case sandbox.RuleReadOnly:
+		return "its folder is granted to read only: " + held
+	}
+	return held
+}

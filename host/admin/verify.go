@@ -1,0 +1,107 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+)
+
+// The states of a Pin.
+const (
+	Matches   = "ok"
+	Changed   = "changed"    // it is not what was pinned
+	Missing   = "missing"    // it is pinned, and cannot be read
+	NotPinned = "not pinned" // nothing says what it has to be
+)
+
+// Pin is a file of a plugin's, and whether it is the one that is pinned.
+type Pin struct {
+	Plugin string `json:"plugin"`
+	File   string `json:"file"`
+	State  string `json:"state"`
+	Pinned string `json:"pinned,omitempty"` // the SHA-256 that it has to have
+	Found  string `json:"found,omitempty"`  // the one that it has
+	By     string `json:"by"`               // what pins it, or would
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Broken tells whether the file is not what was pinned.
+func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
+
+// Verify compares the manifest of each plugin in the config with the digest there, and each module with the
+// digest in its manifest. Of the environment it needs the variables in the
+// plugins' paths only.
+func Verify(o host.Options) ([]Pin, error) {
+	named, err := host.ConfigFile(o)
+	if err != nil {
+		return nil, err
+	}
+	file, err := readConfigFile(named)
+	if err != nil {
+		return nil, err
+	}
+	if !file.exists {
+		return nil, usage("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
+	}
+	c, problems := config.Parse(named, file.data)
+	if err := problems.Err(); err != nil {
+		return nil, &host.UsageError{Err: err}
+	}
+	if err := expandPaths(o, c); err != nil {
+		return nil, err
+	}
+	pins := []Pin{}
+	for _, p := range c.Plugins {
+		pins = append(pins, verifyPlugin(p)...)
+	}
+	return pins, nil
+}
+
+func verifyPlugin(p config.Plugin) []Pin {
+	m, problems := manifest.Load(p.Path)
+	pin := Pin{Plugin: nameIn(m, p), File: filepath.Join(p.Path, manifest.FileName), Pinned: p.SHA256, By: fmt.Sprintf("sha256 (%s)", p.At("sha256"))}
+	switch {
+	case m == nil && p.SHA256 != "":
+		pin.State, pin.Remedy = Missing, "put the plugin back, or `bulkhead remove` it: "+problems.Error()
+		return []Pin{pin}
+	case m == nil:
+		pin.State, pin.Remedy = NotPinned, problems.Error()
+		return []Pin{pin}
+	}
+	pin.Found = m.Digest
+	switch p.SHA256 {
+	case "":
+		pin.State, pin.Remedy = NotPinned, fmt.Sprintf("review it, and pin it with `bulkhead add --repin %s`", p.Path)
+	case m.Digest:
+		pin.State = Matches
+	default:
+		pin.State, pin.Remedy = Changed, fmt.Sprintf("find out who changed it; if it was you, review it with `bulkhead add --repin %s`", p.Path)
+	}
+	if m.Module.File == "" {
+		return []Pin{pin}
+	}
+	return []Pin{pin, verifyModule(pin.Plugin, m)}
+}
+
+func verifyModule(plugin string, m *manifest.Manifest) Pin {
+	pin := Pin{Plugin: plugin, File: m.ModuleFile(), Pinned: m.Module.SHA256, By: "module.sha256 of " + manifest.FileName}
+	sum, err := moduleDigest(m)
+	pin.Found = sum
+	switch {
+	case m.Module.SHA256 == "":
+		pin.State, pin.Remedy = NotPinned, "build the plugin with `bulkhead plugin build`, which fills in the module's digest"
+	case errors.Is(err, errNoModule):
+		pin.State, pin.Remedy = Missing, "build the plugin, or put the module back"
+	case err != nil:
+		pin.State, pin.Remedy = Missing, "it "+err.Error()
+	case sum == m.Module.SHA256:
+		pin.State = Matches
+	default:
+		pin.State, pin.Remedy = Changed, "find out who changed it, or build the plugin again"
+	}
+	return pin
+}

@@ -1,0 +1,59 @@
+package manifest
+
+import (
+	"strconv"
+	"time"
+)
+
+// Limit is one of Limits with its key.
+type Limit struct {
+	Key   string
+	Value int64  // bytes, nanoseconds or a number; 0: the file is silent
+	Text  string // as a person writes it: 64MiB, 30s, 256
+	text  bool   // TOML writes it as a string
+}
+
+// TOML is the value as TOML has it.
+func (l Limit) TOML() string {
+	if l.text {
+		return strconv.Quote(l.Text)
+	}
+	return l.Text
+}
+
+// List are all limits, in the order in which their page has them.
+func (l Limits) List() []Limit {
+	size := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: FormatSize(n), text: true} }
+	count := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: strconv.FormatInt(n, 10)} }
+	duration := func(key string, d time.Duration) Limit {
+		return Limit{Key: key, Value: int64(d), Text: d.String(), text: true}
+	}
+	return []Limit{
+		size("memory", l.Memory), duration("time", l.Time), count("fuel", l.Fuel), size("input", l.Input), size("output", l.Output),
+		count("operations", int64(l.Operations)), size("log", l.Log), count("files", int64(l.Files)),
+		count("concurrency", int64(l.Concurrency)), duration("queue", l.Queue),
+		size("http_request", l.HTTPRequest), size("http_response", l.HTTPResponse), count("http_concurrency", int64(l.HTTPConcurrency)),
+	}
+}
+
+// Pick gives the limits that keep says yes to, and 0 for the others.
+func (l Limits) Pick(keep func(key string) bool) Limits {
+	for key, field := range map[string]any{
+		"memory": &l.Memory, "time": &l.Time, "fuel": &l.Fuel, "input": &l.Input, "output": &l.Output, "operations": &l.Operations,
+		"log": &l.Log, "files": &l.Files, "concurrency": &l.Concurrency, "queue": &l.Queue,
+		"http_request": &l.HTTPRequest, "http_response": &l.HTTPResponse, "http_concurrency": &l.HTTPConcurrency,
+	} {
+		if keep(key) {
+			continue
+		}
+		switch field := field.(type) {
+		case *int64:
+			*field = 0
+		case *int:
+			*field = 0
+		case *time.Duration:
+			*field = 0
+		}
+	}
+	return l
+}

@@ -1,0 +1,188 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
+	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+)
+
+// example is a line of the plugin's table, and where it goes.
+func example(format string, args ...any) string {
+	return fmt.Sprintf("write "+format+" for the plugin in "+config.FileName, args...)
+}
+
+func (q *asking) folders() {
+	for _, f := range q.m.Capabilities.FS {
+		item := Item{Kind: Folder, What: f.Path, Access: string(f.Access), Why: f.Why, Optional: f.Optional}
+		item.Words = folderWords(f.Access) + q.standsFor(f.Path)
+		dir, missing := q.places.Resolve(f.Path, q.m.Name)
+		variable, _, _ := manifest.SplitPath(f.Path)
+		switch {
+		case variable == manifest.VarState:
+			item.Words = "keep files in its own state folder, which every plugin has"
+			q.add(item)
+			continue
+		case missing == "" && q.places.Broad(dir):
+			item.Caution = "this is everything that you have"
+			item.NotGiven = "too much for a yes: " + example("fs = [{ path = %s, access = %q }]", tomlfile.Text(f.Path), f.Access)
+		case missing != "" && variable != manifest.VarProject:
+			item.NotGiven = "there is no such folder here"
+		case variable == "" || variable == manifest.VarHome:
+			item.Caution = "it is this folder, whatever the project is"
+		}
+		if item.NotGiven == "" {
+			q.giveFolder(f)
+		}
+		q.add(item)
+	}
+}
+
+// giveFolder adds a folder to the entry; of one that is asked for twice the higher access counts.
+func (q *asking) giveFolder(f manifest.FS) {
+	given := manifest.FS{Path: f.Path, Access: q.granted(f.Access)}
+	for i, have := range q.entry.FS {
+		if have.Path == given.Path {
+			if given.Access == manifest.ReadWrite {
+				q.entry.FS[i] = given
+			}
+			return
+		}
+	}
+	q.entry.FS = append(q.entry.FS, given)
+}
+
+func folderWords(a manifest.Access) string {
+	if a == manifest.ReadWrite {
+		return "read, change and delete everything in "
+	}
+	return "read everything in "
+}
+
+// standsFor is a path with what it stands for here.
+func (q *asking) standsFor(path string) string {
+	variable, _, _ := manifest.SplitPath(path)
+	dir, missing := q.places.Resolve(path, q.m.Name)
+	switch {
+	case variable == "":
+		return path
+	case missing != "":
+		return path + " (here there is none)"
+	}
+	return fmt.Sprintf("%s (here %s)", path, dir)
+}
+
+func (q *asking) repositories() {
+	for _, g := range q.m.Capabilities.Git {
+		given := manifest.Git{Repo: g.Repo, Access: q.granted(g.Access)}
+		item := Item{Kind: Repository, What: g.Repo, Access: string(g.Access)}
+		where := "the git repository " + q.standsFor(g.Repo)
+		if g.Repo == manifest.Any {
+			where = "any git repository"
+			item.NotGiven = "name the repositories: " + example(`git = [{ repo = "/path/to/it", access = %q }]`, given.Access)
+		} else if dir, missing := q.places.Resolve(g.Repo, q.m.Name); missing == "" && q.places.Broad(dir) {
+			item.Caution = "this is every repository that you have"
+			item.NotGiven = "too much for a yes: " + example(`git = [{ repo = "/path/to/it", access = %q }]`, given.Access)
+		}
+		item.Words = "read the whole history of " + where
+		if g.Access == manifest.ReadWrite {
+			item.Words += ", and make branches with a commit in it"
+		}
+		if len(g.Remotes) > 0 {
+			given.Remotes = q.remotes(g, &item)
+		}
+		if item.NotGiven == "" {
+			q.giveRepository(given)
+		}
+		q.add(item)
+	}
+}
+
+// remotes are those that a yes gives; item gets words for all.
+func (q *asking) remotes(g manifest.Git, item *Item) []string {
+	var named []string
+	for _, r := range g.Remotes {
+		if r != manifest.Any {
+			named = append(named, r)
+			continue
+		}
+		item.Caution = "no remote is granted but those that you name in remotes = [\"https://…\"] beside the repository"
+	}
+	words := slices.Clone(named)
+	if len(named) < len(g.Remotes) {
+		words = append(words, "any remote that you name")
+	}
+	item.Words += "; list and fetch from " + strings.Join(words, ", ")
+	return named
+}
+
+// giveRepository adds a repository to the entry; one that is asked for twice gets what both ask for.
+func (q *asking) giveRepository(given manifest.Git) {
+	for i := range q.entry.Git {
+		have := &q.entry.Git[i]
+		if have.Repo != given.Repo {
+			continue
+		}
+		if given.Access == manifest.ReadWrite {
+			have.Access = given.Access
+		}
+		for _, r := range given.Remotes {
+			if !slices.Contains(have.Remotes, r) {
+				have.Remotes = append(have.Remotes, r)
+			}
+		}
+		return
+	}
+	q.entry.Git = append(q.entry.Git, given)
+}
+
+func (q *asking) origins() {
+	for _, text := range q.m.Capabilities.HTTP {
+		if text == manifest.Any {
+			q.add(Item{Kind: Origin, What: text, Words: "send requests to any web server",
+				NotGiven: "name the servers: " + example(`http = ["https://…"]`)})
+			continue
+		}
+		o, err := origin.Parse(text)
+		if err != nil {
+			continue // a manifest with faults, which is not to be reviewed
+		}
+		item := Item{Kind: Origin, What: text, Words: "send requests to " + o.String()}
+		switch {
+		case config.IsLocal(o.Host):
+			item.Caution = "this is on this machine or its network"
+			item.NotGiven = "not by a yes: " + example("http = [{ origin = %q, private = true }]", o)
+		case o.Scheme == "http":
+			item.Caution = "not encrypted: whoever is on the way can read and change it"
+		}
+		if item.NotGiven == "" {
+			q.entry.HTTP = append(q.entry.HTTP, config.HTTP{Origin: o})
+		}
+		q.add(item)
+	}
+}
+
+func (q *asking) variables() {
+	asked := q.m.Capabilities.Env
+	for _, name := range q.choice.Env {
+		if q.entry.Env == nil {
+			q.entry.Env = map[string]string{}
+		}
+		q.entry.Env[name] = "${env:" + name + "}"
+	}
+	for _, name := range asked {
+		item := Item{Kind: Variable, What: name, Words: "know the value of the variable " + name}
+		switch {
+		case name == manifest.Any:
+			item.Words = "know the value of any variable of the environment"
+			item.NotGiven = "name the variables: pass --env NAME, or " + example(`env = { NAME = "…" }`)
+		case !slices.Contains(q.choice.Env, name):
+			item.NotGiven = fmt.Sprintf("pass --env %s, or %s", name, example(`env = { %s = "…" }`, name))
+		}
+		q.add(item)
+	}
+}

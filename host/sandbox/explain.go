@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+)
+
+// Verdict is what a module may do at a path, and what decides.
+type Verdict struct {
+	Path        string        // the path with its links resolved, by which it is judged
+	Read, Write bool          // whether it may, if the thing is there and the system lets the user
+	Rule        Rule          // that decides why not more; RuleGranted where nothing is refused
+	Mount       *config.Mount // the granted folder that decides, as the grant has it; nil: none holds the path
+	Pattern     string        // that hides it; empty: none
+	Own         string        // the host's file or folder that hides it; empty: none
+}
+
+// Rule names what decides about a path.
+type Rule string
+
+// The rules, in the order in which they decide.
+const (
+	RuleOutside  Rule = "outside"  // no granted folder holds it
+	RuleAbove    Rule = "above"    // it is a folder above a granted one, of which only the way down is seen
+	RuleOwn      Rule = "own"      // it belongs to the host, and no grant names it
+	RuleHidden   Rule = "hidden"   // a pattern of deny hides it
+	RuleGit      Rule = "git"      // it lies in a .git, which nobody writes
+	RuleReadOnly Rule = "readonly" // its folder is granted to read
+	RuleGranted  Rule = "granted"
+)
+
+// Explain judges an absolute path as a Box made from c would, of which it needs Grant and Own. It changes
+// nothing: it only looks where links lead.
+func Explain(c Config, path string) (Verdict, error) {
+	real, err := realPath(filepath.Clean(path))
+	if err != nil {
+		return Verdict{}, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	mounts, err := realMounts(c.Grant.FS)
+	if err != nil {
+		return Verdict{}, err
+	}
+	b := Box{config: c}
+	for _, m := range mounts {
+		b.mounts = append(b.mounts, vfs.Mount{Path: m.real})
+	}
+	if b.hidden, err = b.newHidden(); err != nil {
+		return Verdict{}, err
+	}
+	in := innermost(mounts, real)
+	if in == nil {
+		above := slices.ContainsFunc(mounts, func(m realMount) bool { return inside(real, m.real) })
+		return Verdict{Path: real, Rule: outsideOr(above)}, nil
+	}
+	v := Verdict{Path: real, Mount: &in.Mount, Read: !b.hidden.hides(real, false)}
+	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path))
+	switch {
+	case !v.Read:
+		v.Rule, v.Own, v.Pattern = b.hidden.why(real, in.real, c.Grant.Deny)
+	case v.Write:
+		v.Rule = RuleGranted
+	case in.Access == manifest.ReadWrite:
+		v.Rule = RuleGit
+	default:
+		v.Rule = RuleReadOnly
+	}
+	return v, nil
+}
+
+func outsideOr(above bool) Rule {
+	if above {
+		return RuleAbove
+	}
+	return RuleOutside
+}
+
+// why names what hides p: a file or folder of the host's, else one of the patterns, as the config has them.
+func (h *hidden) why(p, mount string, patterns []string) (rule Rule, own, pattern string) {
+	if own = h.ownOf(p, mount); own != "" {
+		return RuleOwn, own, ""
+	}
+	name := fold(strings.Trim(strings.TrimPrefix(p, mount), "/"))
+	for i, folded := range h.patterns {
+		if matchesPrefix(folded, name) {
+			pattern = patterns[i]
+			break
+		}
+	}
+	return RuleHidden, "", pattern
+}
+
+// realMount is a granted folder, and where it is once no link is left in its path.
+type realMount struct {
+	config.Mount
+	real string
+}
+
+// realMounts resolves the granted folders; of two names for one folder the wider access counts.
+func realMounts(granted []config.Mount) ([]realMount, error) {
+	var out []realMount
+	for _, m := range granted {
+		real, err := realPath(m.Path)
+		if err != nil {
+			return nil, fmt.Errorf("granted folder %s: %w", m.Path, cause(err))
+		}
+		i := slices.IndexFunc(out, func(have realMount) bool { return have.real == real })
+		switch {
+		case i < 0:
+			out = append(out, realMount{m, real})
+		case m.Access == manifest.ReadWrite:
+			out[i].Access = m.Access
+		}
+	}
+	return out, nil
+}
+
+// innermost is the granted folder that decides about p, nil if none holds it.
+func innermost(mounts []realMount, p string) *realMount {
+	var found *realMount
+	for i := range mounts {
+		if m := &mounts[i]; inside(m.real, p) && (found == nil || len(m.real) > len(found.real)) {
+			found = m
+		}
+	}
+	return found
+}

@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+)
+
+// What is explained is what happens: each verdict is held against the file tree that a module gets.
+func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"work/a", "work/.env", "work/sub/.ENV", "work/sub/.git/hooks/x", "work/deep/ro/f", "work/bulkhead.toml", "other/x", "away"} {
+		path := filepath.Join(string(w), name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"out": "../away", "env": ".env", "hook": "sub/.git/hooks/x"} {
+		if err := os.Symlink(target, filepath.Join(string(w), "work", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grant := w.grant("rw $W/work", "r $W/work/deep/ro", "r $W/other")
+	grant.Deny = []string{"**/.env"}
+	c := Config{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/bulkhead.toml")}}
+	box := w.new(t, c)
+	defer box.Close()
+	for path, want := range map[string]struct {
+		rule    Rule
+		pattern string
+	}{
+		"$W/work/a":                 {rule: RuleGranted},
+		"$W/work/sub":               {rule: RuleGranted},
+		"$W/work/.env":              {rule: RuleHidden, pattern: "**/.env"},
+		"$W/work/sub/.ENV":          {rule: RuleHidden, pattern: "**/.env"},
+		"$W/work/env":               {rule: RuleHidden, pattern: "**/.env"},
+		"$W/work/sub/.git/hooks/x":  {rule: RuleGit},
+		"$W/work/hook":              {rule: RuleGit},
+		"$W/work/deep/ro/f":         {rule: RuleReadOnly},
+		"$W/other/x":                {rule: RuleReadOnly},
+		"$W/work/bulkhead.toml":     {rule: RuleOwn},
+		"$W/away":                   {rule: RuleOutside},
+		"$W/work/out":               {rule: RuleOutside},
+		"$W/work/../other/../other": {rule: RuleReadOnly},
+		"$W":                        {rule: RuleAbove},
+		"/":                         {rule: RuleAbove},
+	} {
+		v, err := Explain(c, w.path(path))
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if v.Rule != want.rule || v.Pattern != want.pattern {
+			t.Errorf("%s: %s %q, want %s %q", path, v.Rule, v.Pattern, want.rule, want.pattern)
+		}
+		if v.Rule == RuleAbove {
+			continue // it can be listed, which is all
+		}
+		tree := box.FS(&faults{})
+		if _, errno := tree.Stat(w.path(path)); (errno == 0) != v.Read {
+			t.Errorf("%s: the verdict says read %v, the tree %v", path, v.Read, errno)
+		}
+		if info, err := os.Stat(w.path(path)); err == nil && info.Mode().IsRegular() {
+			f, errno := tree.OpenFile(w.path(path), experimentalsys.O_RDWR, 0)
+			if errno == 0 {
+				f.Close()
+			}
+			if (errno == 0) != v.Write {
+				t.Errorf("%s: the verdict says write %v, the tree %v", path, v.Write, errno)
+			}
+		}
+	}
+}
+
+func TestExplainingChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	grant := w.grant("rw $W/work/none")
+	grant.FS[0].State = true
+	v, err := Explain(Config{Grant: grant}, w.path("$W/work/none/f"))
+	if err != nil || !v.Write || v.Mount == nil || v.Mount.Path != grant.FS[0].Path {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if _, err := os.Lstat(w.path("$W/work/none")); err == nil {
+		t.Error("the state folder was made")
+	}
+}
