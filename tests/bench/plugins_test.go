@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/build"
+	chant "github.com/bulkhead-mcp/bulkhead/plugins/chant/tools"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+// subject is a call of a plugin whose cost grows with what it finds.
+type subject struct {
+	plugin    string
+	register  func(*sdk.Plugin)
+	tool      string
+	arguments string
+	layOut    func(b *testing.B, project string, n int)
+}
+
+var subjects = []subject{
+	{"chant", chant.Register, "chant_spec_list", `{}`, layOutSpecs},
+	{"chant", chant.Register, "chant_search", `{"query":"nothing has this"}`, layOutSpecs},
+}
+
+// sizes are how much a plugin finds.
+var sizes = []int{10, 100, 1000}
+
+// BenchmarkPlugins makes the same call of the same handlers in a module and natively, in turns. x-native is
+// the ratio of their times, and ns/item shows how they grow.
+func BenchmarkPlugins(b *testing.B) {
+	folder := filepath.Join(b.TempDir(), "plugins")
+	built := map[string]bool{}
+	for _, s := range subjects {
+		for _, n := range sizes {
+			b.Run(fmt.Sprintf("%s/%d", s.tool, n), func(b *testing.B) {
+				if !built[s.plugin] {
+					if _, err := build.Build(b.Context(), filepath.Join("..", "..", "plugins", s.plugin), build.Options{Out: folder}); err != nil {
+						b.Fatal(err)
+					}
+					built[s.plugin] = true
+				}
+				s.run(b, folder, n)
+			})
+		}
+	}
+}
+
+func (s subject) run(b *testing.B, folder string, n int) {
+	project := b.TempDir()
+	s.layOut(b, project, n)
+	native := s.native(b, project)
+	module := s.module(b, folder, project)
+	native() // what is done once is not counted
+	module()
+	var inModule, natively time.Duration
+	for b.Loop() {
+		inModule += module()
+		natively += native()
+	}
+	b.ReportMetric(float64(inModule)/float64(natively), "x-native")
+	b.ReportMetric(float64(inModule.Nanoseconds())/float64(b.N)/float64(n), "ns/item")
+	b.ReportMetric(float64(natively.Nanoseconds())/float64(b.N)/float64(n), "ns/item-native")
+}
+
+// module makes the call through a host.
+func (s subject) module(b *testing.B, folder, project string) func() time.Duration {
+	h, err := host.Open(host.Options{PluginsDir: folder, Plugins: []string{s.plugin}, Project: project})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = h.Close(b.Context()) })
+	return func() time.Duration {
+		start := time.Now()
+		answer, err := h.Call(b.Context(), s.tool, json.RawMessage(s.arguments), nil)
+		if err != nil || answer.Error != nil || answer.IsError {
+			b.Fatalf("%v %+v %s", err, answer.Error, answer.Result)
+		}
+		return time.Since(start)
+	}
+}
+
+// native makes it of the handlers in this process, which stands where the module would.
+func (s subject) native(b *testing.B, project string) func() time.Duration {
+	b.Chdir(project)
+	b.Setenv("BULKHEAD_PROJECT", project)
+	b.Setenv("BULKHEAD_STATE", b.TempDir())
+	p := sdk.New()
+	s.register(p)
+	request := fmt.Appendf(nil, `{"method":"tools/call","params":{"name":%q,"arguments":%s}}`, s.tool, s.arguments)
+	return func() time.Duration {
+		start := time.Now()
+		var response struct {
+			Result *struct {
+				IsError bool `json:"isError"`
+			} `json:"result"`
+		}
+		if err := json.Unmarshal(p.Dispatch(request), &response); err != nil || response.Result == nil || response.Result.IsError {
+			b.Fatalf("%v: %s", err, p.Dispatch(request))
+		}
+		return time.Since(start)
+	}
+}
+
+// layOutSpecs makes a project of chant's with n specs of some 2 kB.
+func layOutSpecs(b *testing.B, project string, n int) {
+	b.Helper()
+	dir := filepath.Join(project, ".chant", "specs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	for i := range n {
+		text := fmt.Sprintf("---\ntype: code\nstatus: pending\nlabels: [a, b]\n---\n\n# Work %d\n\n", i)
+		for line := range 30 {
+			text += fmt.Sprintf("Line %d of what is to be done, in as many words as people use.\n", line)
+		}
+		name := fmt.Sprintf("2026-03-%02d-%03x-%03x.md", i%28+1, i/28+1, i)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
