@@ -49,6 +49,11 @@ func (f *FS) openFile(name string, flag sys.Oflag) (file sys.File, err error) {
 func (f *FS) tryOpen(name string, flag sys.Oflag) (sys.File, error) {
 	exclusive := flag&sys.O_CREAT != 0 && flag&sys.O_EXCL != 0
 	write := flag&(sys.O_RDWR|sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC) != 0
+	if !write && flag&(sys.O_DIRECTORY|sys.O_APPEND) == 0 {
+		if file, err, ok := f.quickOpen(name); ok {
+			return file, err
+		}
+	}
 	p, err := f.resolve(name, walkMode{follow: flag&sys.O_NOFOLLOW == 0 && !exclusive, write: write})
 	if err != nil {
 		return nil, err

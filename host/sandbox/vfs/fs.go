@@ -65,6 +65,7 @@ type FS struct {
 	maxOpen int64
 	open    atomic.Int64 // handles given out and not closed
 	given   atomic.Int64 // of the descriptor that wazero opens by itself, when it is first used
+	noQuick atomic.Bool  // quick finds nothing on this system
 }
 
 var _ sys.FS = (*FS)(nil)
@@ -102,6 +103,9 @@ func (f *FS) Lstat(name string) (wsys.Stat_t, sys.Errno) {
 }
 
 func (f *FS) stat(name string, follow bool) (wsys.Stat_t, error) {
+	if st, err, ok := f.quickStat(name); ok {
+		return st, err
+	}
 	p, err := f.resolve(name, walkMode{follow: follow})
 	if err != nil {
 		return wsys.Stat_t{}, err
