@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 func TestEveryLimitEndsACallByItsName(t *testing.T) {
@@ -160,8 +162,7 @@ func TestIdleInstancesAndModulesAreReleased(t *testing.T) {
 func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
 	cache := t.TempDir()
 	file := filepath.Join(t.TempDir(), "m.wasm")
-	module := handmade{imports: []handmadeImport{{"bulkhead", "output", 2, 0}}, data: "{}", code: callImport(0, 16, 2)}
-	if err := os.WriteFile(file, module.bytes(), 0o600); err != nil {
+	if err := os.WriteFile(file, wasmtest.Answering("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	call := func() {
