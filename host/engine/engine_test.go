@@ -289,6 +289,30 @@ func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
 	}
 }
 
+func TestAStartFunctionThatFailsHarmsItsCallsOnly(t *testing.T) {
+	for name, code := range map[string][]byte{
+		"a trap":               {0x00},
+		"an answer":            wasmtest.Invoke(wasmtest.Output, 0, 2),
+		"an endless recursion": {0x10, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			module := wasmtest.Plugin(nil, "{}")
+			module.Start = []byte{module.Next()}
+			module.Funcs = append(module.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: wasmtest.Code(code, 0x0b)})
+			file := filepath.Join(t.TempDir(), "m.wasm")
+			if err := os.WriteFile(file, module.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			m := newModule(t, newEngine(t, ""), Spec{File: file})
+			want := map[string]Code{"a trap": CodeTrap, "an answer": CodeMisuse, "an endless recursion": CodeStack}[name]
+			for range 2 {
+				_, err := m.Call(t.Context(), "m", nil)
+				wantCode(t, err, want)
+			}
+		})
+	}
+}
+
 func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
 	const drop = 0x1a
 	const requestLen = int32(len(`{"method":"m","deadline":1234567890123}`))
