@@ -19,6 +19,7 @@ const (
 	br          = 0x0c
 	brIf        = 0x0d
 	brTable     = 0x0e
+	giveBack    = 0x0f // return
 	callFunc    = 0x10
 	indirect    = 0x11
 	drop        = 0x1a
@@ -35,6 +36,7 @@ const (
 	memoryGrow  = 0x40
 	eqz         = 0x45
 	eq          = 0x46
+	lessThan    = 0x49
 	add         = 0x6a
 	sub         = 0x6b
 	mul         = 0x6c
