@@ -123,13 +123,14 @@ func (w *world) unchanged(t *testing.T, names ...string) (check func()) {
 func TestAGoModuleThatGoesWrong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.intruder(`limits = { time = "5s", memory = "32MiB", files = 100 }`)
+	w.intruder(`limits = { time = "3s", memory = "32MiB", files = 100 }`)
 	s := w.serve()
 	all := []intrusion{
 		{"it behaves", order{Do: "nothing"}, "", "nothing"},
 		{"recursion without end", order{Do: "recurse", Count: 1}, "stack_overflow", ".*nest too deep.*"},
 		{"memory without end", order{Do: "grow"}, "memory", ".*its limit of 32 MiB.*"},
-		{"a sleep of centuries", order{Do: "sleep"}, "timeout", ".*time limit of 5s.*"},
+		{"a loop without end", order{Do: "spin"}, "timeout", ".*time limit of 3s.*"},
+		{"a sleep of centuries", order{Do: "sleep"}, "timeout", ".*time limit of 3s.*"},
 		{"an exit", order{Do: "exit", Count: 3}, "exit", ".*exit code 3"},
 		{"an exit that says that all is well", order{Do: "exit"}, "exit", ".*exit code 0"},
 		{"a panic that would clear the screen", order{Do: "panic"}, "trap", "[[:print:]]*"},

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-var rounds int
-
 func spin(order) (string, error) {
-	for {
-		rounds++
+	for rounds := 0; ; rounds++ {
+		if rounds < 0 {
+			return "it is over", nil
+		}
 	}
 }
 
