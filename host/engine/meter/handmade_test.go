@@ -53,6 +53,7 @@ type running struct {
 	tb     testing.TB
 	result meter.Result
 	yields int
+	yield  func(api.MutableGlobal)
 }
 
 // run makes an instance of a module, rewritten, whose fuel starts at fuel, and which yield is called for; nil
@@ -75,13 +76,13 @@ func tryRun(tb testing.TB, module []byte, config meter.Config, yield func(api.Mu
 	}
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2))
 	tb.Cleanup(func() { runtime.Close(ctx) })
-	r := &running{tb: tb, result: result}
+	r := &running{tb: tb, result: result, yield: yield}
 	instantiateYield(tb, runtime, func(fuel api.MutableGlobal) {
-		if r.yields++; yield == nil {
+		if r.yields++; r.yield == nil {
 			fuel.Set(meter.Quantum)
 			return
 		}
-		yield(fuel)
+		r.yield(fuel)
 	})
 	host := runtime.NewHostModuleBuilder("host").NewFunctionBuilder().WithFunc(func() {}).Export("nothing")
 	if _, err := host.Instantiate(ctx); err != nil {

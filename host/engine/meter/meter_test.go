@@ -95,6 +95,26 @@ func TestCallsThatNestTooDeepTrap(t *testing.T) {
 	}
 }
 
+// TestFramesThatReturnAreStopped: what each frame of a deep recursion does on its way back is paid for there.
+func TestFramesThatReturnAreStopped(t *testing.T) {
+	const frames, work, quantum = 10_000, 100, 10_000
+	h := wasmtest.Module{Types: someTypes, Globals: [][]byte{{0x7f, 1, 0x41, 0, 0x0b}}, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code(
+		0x20, 0, 0x04, 0x40, 0x20, 0, i32(1), 0x6b, 0x10, 0, 0x1a, repeat(work, 0x01), // f(n-1), and then its own work
+		0x23, 0, i32(1), 0x6a, 0x24, 0, 0x0b, 0x20, 0, 0x0b))}}
+	h.Exports = [][]byte{append(text("done"), 3, 0)}
+	var most, last uint64
+	r := run(t, h.Bytes(), meter.Config{}, func(api.MutableGlobal) {})
+	r.yield = func(fuel api.MutableGlobal) {
+		done := r.ExportedGlobal("done").Get()
+		most, last = max(most, done-last), done
+		fuel.Set(quantum)
+	}
+	r.must("f", frames)
+	if done := r.ExportedGlobal("done").Get(); done != frames || most == 0 || most*work > 2*quantum {
+		t.Errorf("%d frames returned, %d of them without a look at the fuel", done, most)
+	}
+}
+
 func TestStackIsGivenBackOnEveryWayOut(t *testing.T) {
 	// f(n) calls a leaf and leaves by return, by br, by br_if, by br_table, from nested blocks, or at its end.
 	leave := func(parts ...any) []byte { return code(0x20, 0, parts[0], 0x46, 0x04, 0x40, code(parts[1:]...), 0x0b) }
