@@ -70,6 +70,12 @@ func plugin(parts ...any) wasmtest.Module { return wasmtest.Plugin(answering(par
 
 func forever(parts ...any) []byte { return code(loop, void, code(parts...), br, 0, end) }
 
+// exceptAtLoad is code that is not run in the shorter request of a load, in which a module describes itself: then
+// it runs another.
+func exceptAtLoad(other []byte, parts ...any) []byte {
+	return code(localGet, 0, num(40), lessThan, ifThen, void, other, giveBack, end, code(parts...))
+}
+
 // with changes a module.
 func with(m wasmtest.Module, change func(*wasmtest.Module)) wasmtest.Module {
 	change(&m)
