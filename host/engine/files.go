@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 )
 
 // One call of WASI can have the host do much: a write is given any number of buffers, of any length. So what is
@@ -32,22 +34,28 @@ func clone(from []byte) []byte {
 	return to
 }
 
-// spend charges the call that runs for bytes, and ends it if its time is over. The counters are known by then:
-// the guard of WASI's functions has called the host before.
+// spend charges the call that runs for bytes, lets others run before what takes long, and ends the call if its
+// time is over. The counters are known by then: the guard of WASI's functions has called the host before.
 func (i *instance) spend(bytes int) {
-	if c := i.current; c != nil {
-		c.checkTime()
-		c.charge(bytes)
+	c := i.current
+	if c == nil {
+		return
 	}
+	if bytes >= bytesPerFuel*meter.Quantum/10 {
+		runtime.Gosched()
+	}
+	c.checkTime()
+	c.charge(bytes)
 }
 
 // random is where a module's random numbers come from.
 type random struct{ instance *instance }
 
-// Read implements io.Reader.
+// Read implements io.Reader. It gives no more at a time than takes a fraction of a millisecond.
 func (r random) Read(p []byte) (int, error) {
-	r.instance.spend(min(len(p), piece))
-	return rand.Read(p[:min(len(p), piece)])
+	const most = 64 << 10
+	r.instance.spend(min(len(p), most))
+	return rand.Read(p[:min(len(p), most)])
 }
 
 // tree is a module's file tree, whose files charge for what is read and written.
