@@ -375,37 +375,6 @@ func TestWarmFillsTheCacheAndLeavesNothingInMemory(t *testing.T) {
 	}
 }
 
-func BenchmarkCall(b *testing.B) {
-	for name, reused := range map[string]bool{"pristine": false, "reused": true} {
-		b.Run(name, func(b *testing.B) {
-			m := newModule(b, newEngine(b, shared), Spec{Reused: reused})
-			if _, err := callTool(b.Context(), m, "echo", `{"text":"hello there"}`); err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				if _, err := callTool(b.Context(), m, "echo", `{"text":"hello there"}`); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkFreshInstance(b *testing.B) {
-	m := newModule(b, newEngine(b, shared), Spec{Reused: true})
-	l, err := m.load(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		inst, failure := m.fresh(b.Context(), l)
-		if failure != nil {
-			b.Fatal(failure)
-		}
-		inst.close()
-	}
-}
-
 func BenchmarkReset(b *testing.B) {
 	m := newModule(b, newEngine(b, shared), Spec{})
 	l, err := m.load(b.Context())
