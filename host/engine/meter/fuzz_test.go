@@ -80,7 +80,7 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 	exports := compiled.ExportedFunctions()
 	for _, name := range slices.Sorted(maps.Keys(exports)) {
 		results, err := m.ExportedFunction(name).Call(ctx, make([]uint64, slots(exports[name].ParamTypes()))...)
-		if errors.Is(err, errStop) || reason(err) == tooDeep {
+		if errors.Is(err, errStop) || reason(err) == tooDeep || outOfStack(m) {
 			return nil, true
 		}
 		for i, typ := range exports[name].ResultTypes() {
@@ -99,6 +99,13 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 		all = append(all, fmt.Sprintf("memory: %x", sha256.Sum256(content)))
 	}
 	return all, false
+}
+
+// outOfStack tells whether the meter ended an instance whose calls nest too deep: the names of a module may hide
+// that it did.
+func outOfStack(m api.Module) bool {
+	left := m.ExportedGlobal(meter.ExportStack)
+	return left != nil && int64(left.Get()) < 0
 }
 
 // slots is how many numbers stand for values of some types.
