@@ -183,6 +183,19 @@ func attacks() []attack {
 		{"an answer in _initialize", starting("_initialize", invoke(wasmtest.Output, 0, 2)), "", "abi_misuse", "output was called without a request", 0},
 		{"a call in _initialize", starting("_initialize", num(0), callFunc, wasmtest.Extra+1, invoke(wasmtest.Input, 0, 0)), "", "abi_misuse", "", 0},
 
+		{"a call that is an import of WASI's", with(plugin(), func(m *wasmtest.Module) {
+			m.Imports = append(m.Imports, wasi("proc_exit", wasmtest.OfI32))
+			m.Funcs = m.Funcs[:1]
+			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 0, wasmtest.Extra)}
+		}), "", "exit", "ended itself with exit code [0-9]+$", 0},
+		{"a call that is a memory", with(plugin(), func(m *wasmtest.Module) {
+			m.Funcs = m.Funcs[:1]
+			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 2, 0)}
+		}), "", "invalid_module", "does not export the function bulkhead_call", 0},
+		{"an _initialize of another form", with(plugin(), func(m *wasmtest.Module) {
+			m.Funcs = append(m.Funcs, wasmtest.Func{Name: "_initialize", Type: wasmtest.FourToI, Code: code(num(0), end)})
+		}), "", "invalid_module", "_initialize is not of the form", 0},
+
 		{"a function of more paths than can be compiled", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xd0, 0x0f, i32}, Code: code(repeat(10_000, block, void, num(1), brIf, 0, end), end)})
 		}), "", "invalid_module", "variables times joints", 0},
@@ -240,6 +253,10 @@ func TestModulesThatAttackTheHost(t *testing.T) {
 		})
 	}
 	s.others()
+	// Tables and native stack are no linear memory: one module was seen to take gigabytes of the former.
+	if most := s.mostMemory(); most > 1<<30 {
+		t.Errorf("the host took %d MiB", most>>20)
+	}
 	s.end()
 	for _, a := range all {
 		outcome := "failed"

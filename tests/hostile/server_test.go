@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -223,4 +225,22 @@ func (s *server) othersUntil(over <-chan struct{}) {
 			s.others()
 		}
 	}
+}
+
+// mostMemory is the most that the process ever had, in bytes; 0 where the system does not say.
+func (s *server) mostMemory() int64 {
+	s.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil && runtime.GOOS == "linux" {
+		s.t.Fatal(err)
+	}
+	var kib int64
+	for line := range strings.Lines(string(status)) {
+		if n, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			if _, err := fmt.Sscan(n, &kib); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	return kib << 10
 }
