@@ -46,7 +46,7 @@ func (l *linear) Reallocate(size uint64) []byte {
 
 // lazy is how many bytes of a memory get their pages only when the module touches them, each by a fault that
 // takes up to some microseconds and that nobody else gets the processor in. Those of the rest are there before.
-const lazy = 4 << 20
+const lazy = 2 << 20
 
 // back gives a range its pages, but for what may be lazy. It reports whether the system has them.
 func (l *linear) back(from, to uint64) bool {

@@ -11,7 +11,7 @@ import (
 // TestPagesOfALargeMemoryAreThereBeforeTheyAreTouched: each that is not costs a fault in which nobody else gets
 // the processor.
 func TestPagesOfALargeMemoryAreThereBeforeTheyAreTouched(t *testing.T) {
-	const first, then = 3 << 20, 20 << 20
+	const first, then = 1 << 20, 20 << 20
 	l, err := newLinear(32 << 20)
 	if err != nil {
 		t.Fatal(err)

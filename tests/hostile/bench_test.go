@@ -79,23 +79,16 @@ func (w *waits) measure(s *server) {
 // harm begins calls of the plugin that harms, which stop cancels.
 func (s *server) harm(calls int) (stop func()) {
 	s.t.Helper()
-	var first int
+	var ids []int
 	for range calls {
 		s.begin("harm", `{}`)
-		s.mu.Lock()
-		first = s.last - calls + 1
-		s.mu.Unlock()
+		ids = append(ids, s.lastID())
 	}
 	time.Sleep(50 * time.Millisecond) // they run
 	return func() {
 		s.t.Helper()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for id := first; id < first+calls; id++ {
-			delete(s.waiting, id) // a cancelled call is not answered
-			if _, err := fmt.Fprintf(s.stdin, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`+"\n", id); err != nil {
-				s.t.Fatal(err)
-			}
+		for _, id := range ids {
+			s.cancel(id)
 		}
 	}
 }

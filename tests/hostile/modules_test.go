@@ -31,7 +31,7 @@ const (
 	tableSet    = 0x26
 	load8       = 0x2d
 	store8      = 0x3a
-	store32     = 0x36
+	store64     = 0x37
 	memorySize  = 0x3f
 	memoryGrow  = 0x40
 	eqz         = 0x45
@@ -72,8 +72,11 @@ func forever(parts ...any) []byte { return code(loop, void, code(parts...), br, 
 
 // exceptAtLoad is code that is not run in the shorter request of a load, in which a module describes itself: then
 // it runs another.
-func exceptAtLoad(other []byte, parts ...any) []byte {
-	return code(localGet, 0, num(40), lessThan, ifThen, void, other, giveBack, end, code(parts...))
+func exceptAtLoad(other []byte, parts ...any) []byte { return exceptUpTo(40, other, parts...) }
+
+// exceptUpTo is code that is not run in requests that are shorter: for them it runs another.
+func exceptUpTo(length int32, other []byte, parts ...any) []byte {
+	return code(localGet, 0, num(length), lessThan, ifThen, void, other, giveBack, end, code(parts...))
 }
 
 // with changes a module.

@@ -156,6 +156,24 @@ func (s *server) begin(tool, arguments string) <-chan answer {
 	return s.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments))
 }
 
+// lastID is the id of the last request.
+func (s *server) lastID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// cancel takes a call back, which is then not answered.
+func (s *server) cancel(id int) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, id)
+	if _, err := fmt.Fprintf(s.stdin, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`+"\n", id); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // await waits for an answer.
 func (s *server) await(from <-chan answer) answer {
 	s.t.Helper()
