@@ -38,7 +38,7 @@ func TestNothingButGrantedOriginsIsAsked(t *testing.T) {
 
 	w := newWorld(t)
 	// The name was granted and its address was not: what it stands for is another matter from its name.
-	w.intruder(fmt.Sprintf("limits = { time = \"3s\" }\ngit = []\nhttp = [{ origin = %q, private = true }, \"http://localhost:%s\", \"http://169.254.169.254\", \"https://metadata.google.internal\"]\n", granted.URL, otherPort))
+	w.intruder(fmt.Sprintf("limits = { time = \"5s\" }\ngit = []\nhttp = [{ origin = %q, private = true }, \"http://localhost:%s\", \"http://169.254.169.254\", \"https://metadata.google.internal\"]\n", granted.URL, otherPort))
 	s := w.serve()
 	asking := func(url string) order {
 		return order{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": url}}
@@ -65,7 +65,7 @@ func TestNothingButGrantedOriginsIsAsked(t *testing.T) {
 		{"a header that splits the request", order{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"X": {"a\r\nHost: b"}}}}, "", invalid},
 		{"the header of a host", order{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"Host": {"b"}}}}, "", invalid},
 		{"a method that opens a tunnel", order{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "method": "CONNECT"}}, "", invalid},
-		{"a server that never answers", asking(granted.URL + "/silent"), "timeout", ".*time limit of 3s"},
+		{"a server that never answers", asking(granted.URL + "/silent"), "timeout", ".*time limit of 5s"},
 		{"git of a server that is not granted", order{Do: "ask", Op: "git/list_remote", Params: map[string]any{"url": "https://git.example.com/a/b"}}, "", denied},
 		{"an operation that there is not", order{Do: "ask", Op: "process/run", Params: map[string]any{"command": "sh"}}, "", `.*\(unavailable\)`},
 	}
