@@ -17,6 +17,14 @@ test:
 bench:
     go test ./tests/bench -run '^$' -bench . -benchtime 3s
 
+# what a hostile module costs the others, what metering costs, and how long anything can keep a processor
+bench-hostile:
+    go test ./tests/hostile ./host/engine/... -run '^$' -bench 'Neighbour|Isolation|Resident|Cost|Stalls' -benchtime 1x
+
+# each fuzz target for a while: `.ci/fuzz 5m host/engine` takes another time, and the targets of one folder
+fuzz:
+    .ci/fuzz 30s
+
 # formatting, vet and staticcheck
 lint:
     gofmt -l .

@@ -53,6 +53,7 @@ var arrows = map[string][]string{
 	"host/sandbox/vfs":   {},
 	"host/schema":        {},
 	"host/tomlfile":      {},
+	"internal/wasmtest":  {"host/engine/meter/wasm", "sdk/abi"}, // for tests
 	"plugins/chant":      {"plugins/chant/...", "sdk/..."},
 	"plugins/mcpkg":      {"plugins/mcpkg/...", "sdk/..."},
 	"sdk":                {"sdk/..."},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 func TestCheckFinds(t *testing.T) {
@@ -103,13 +104,17 @@ func manyNames(n int) string {
 }
 
 func TestACallerBoundsWhatIsAskedForHandlers(t *testing.T) {
-	endless := module([]byte{0x03, 0x40, 0x0c, 0x00, 0x0b}, "") // loop: br 0
+	endless := wasmtest.Plugin([]byte{0x03, 0x40, 0x0c, 0x00, 0x0b}, "").Bytes() // loop: br 0
 	greedy := head + "[limits]\nmemory = \"4GiB\"\ntime = \"24h\"\n" + tools("one")
 	dir := good().with(files{"plugin.toml": greedy, "hand.wasm": string(endless)}).write(t, t.TempDir())
 	wantProblems(t, build.Check(t.Context(), dir, build.Options{Time: 50 * time.Millisecond}),
 		"plugin.toml:7 module.file: asked for its handlers, the plugin ran past its time limit of 50ms")
-	dir = good().with(files{"plugin.toml": greedy}).write(t, t.TempDir())
+	large := wasmtest.Plugin(wasmtest.Invoke(wasmtest.Output, 0, int32(len(describesOne))), describesOne)
+	large.Memory = []byte{0, 17} // pages that it begins with
+	dir = good().with(files{"plugin.toml": greedy, "hand.wasm": string(large.Bytes())}).write(t, t.TempDir())
 	wantProblems(t, build.Check(t.Context(), dir, build.Options{}))
-	wantProblems(t, build.Check(t.Context(), dir, build.Options{Memory: 16 << 16}), // the module begins with 17 pages
+	wantProblems(t, build.Check(t.Context(), dir, build.Options{Memory: 16 << 16}),
 		"plugin.toml:7 module.file: asked for its handlers, the plugin ")
 }
+
+const describesOne = `{"result":{"tools":["one"],"prompts":false,"resources":false,"completions":false}}`

@@ -69,7 +69,7 @@ func (c *call) copyOut(mod api.Module, stack []uint64, function string, data []b
 		c.end(c.module.fail(CodeMisuse, nil, "misused the border: %s was called for %d bytes, and there are %d", function, uint32(stack[1]), len(data)))
 	}
 	c.charge(len(data))
-	copy(c.view(mod, function, stack[0], stack[1]), data)
+	move(c.view(mod, function, stack[0], stack[1]), data)
 }
 
 func (c *call) output(response []byte) {
@@ -80,7 +80,7 @@ func (c *call) output(response []byte) {
 		c.end(c.module.fail(CodeOutputSize, nil, "gave an answer of %d bytes, and its limit is %d", len(response), c.module.spec.Output))
 	}
 	c.charge(len(response))
-	c.response, c.hasResponse = append([]byte(nil), response...), true
+	c.response, c.hasResponse = clone(response), true
 }
 
 // maxFaults bounds how many faults a call keeps: the first are the telling ones.
@@ -115,7 +115,7 @@ func (c *call) operate(request []byte) int {
 	case c.module.spec.Operate == nil:
 		c.result = noOperations
 	default:
-		c.result = c.performed(append([]byte(nil), request...))
+		c.result = c.performed(clone(request))
 	}
 	c.hasResult = true
 	c.checkTime()

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	goruntime "runtime"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -162,10 +163,13 @@ func runtimeConfig() wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2)
 }
 
+// imageTime bounds the making of an image, which goes on when the call that it is for has been cancelled.
+const imageTime = 10 * time.Second
+
 // takeImage makes the first instance and keeps its state. A module that leaves files open, or crashes
 // before its first call, has none: each of its calls gets an instance that is made for it.
 func (m *Module) takeImage(ctx context.Context, l *loaded) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.spec.Time)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(m.spec.Time, imageTime))
 	defer cancel()
 	inst, failure := m.fresh(ctx, l)
 	if failure == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// tree shows a folder to a module.
-func tree(t *testing.T, dir string) func(Caller) experimentalsys.FS {
+// showing shows a folder to a module.
+func showing(t *testing.T, dir string) func(Caller) experimentalsys.FS {
 	return func(Caller) experimentalsys.FS {
 		f, err := vfs.New(vfs.Config{Mounts: []vfs.Mount{{Path: dir}}})
 		if err != nil {
@@ -21,7 +21,7 @@ func tree(t *testing.T, dir string) func(Caller) experimentalsys.FS {
 
 func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
 	dir := t.TempDir()
-	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, FS: tree(t, dir), Env: map[string]string{"PWD": dir}})
+	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, FS: showing(t, dir), Env: map[string]string{"PWD": dir}})
 	var first string
 	for i := range 5 {
 		got, err := callTool(t.Context(), m, "leave", `{}`)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -273,9 +274,9 @@ func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
 		{"a missing file names the command to run", filepath.Join(dir, "none.wasm"), "", CodeModuleMissing, "bulkhead plugin build"},
 		{"another digest", write("a.wasm", []byte("a")), sum([]byte("b")), CodeDigest, sum([]byte("a"))},
 		{"no WASM", write("b.wasm", []byte("hello")), sum([]byte("hello")), CodeInvalidModule, "not a WebAssembly module"},
-		{"a module of no ABI names all that it lacks", write("c.wasm", handmade{noMark: true, noCall: true}.bytes()), "", CodeInvalidModule, "bulkhead_abi_1; it does not export the function bulkhead_call"},
-		{"an import that there is not", write("d.wasm", handmade{imports: []handmadeImport{{"env", "abort", 4, 0}}}.bytes()), "", CodeInvalidModule, `"env"."abort"`},
-		{"an import of another form", write("e.wasm", handmade{imports: []handmadeImport{{"bulkhead", "input", 1, 0}}}.bytes()), "", CodeInvalidModule, "(i32, i32)"},
+		{"a module of no ABI names all that it lacks", write("c.wasm", wasmtest.Module{Memory: []byte{0, 1}}.Bytes()), "", CodeInvalidModule, "bulkhead_abi_1; it does not export the function bulkhead_call"},
+		{"an import that there is not", write("d.wasm", wasmtest.Plugin(nil, "", wasmtest.Import{Module: "env", Name: "abort", Type: wasmtest.FourToI}).Bytes()), "", CodeInvalidModule, `"env"."abort"`},
+		{"an import of another form", write("e.wasm", wasmtest.Plugin(nil, "", wasmtest.Import{Module: "bulkhead", Name: "input", Type: wasmtest.OfI32}).Bytes()), "", CodeInvalidModule, "(i32, i32)"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -288,50 +289,69 @@ func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
 	}
 }
 
+func TestAStartFunctionThatFailsHarmsItsCallsOnly(t *testing.T) {
+	for name, code := range map[string][]byte{
+		"a trap":               {0x00},
+		"an answer":            wasmtest.Invoke(wasmtest.Output, 0, 2),
+		"an endless recursion": {0x10, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			module := wasmtest.Plugin(nil, "{}")
+			module.Start = []byte{module.Next()}
+			module.Funcs = append(module.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: wasmtest.Code(code, 0x0b)})
+			file := filepath.Join(t.TempDir(), "m.wasm")
+			if err := os.WriteFile(file, module.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			m := newModule(t, newEngine(t, ""), Spec{File: file})
+			want := map[string]Code{"a trap": CodeTrap, "an answer": CodeMisuse, "an endless recursion": CodeStack}[name]
+			for range 2 {
+				_, err := m.Call(t.Context(), "m", nil)
+				wantCode(t, err, want)
+			}
+		})
+	}
+}
+
 func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
-	input := handmadeImport{"bulkhead", "input", 2, 0}
-	output := handmadeImport{"bulkhead", "output", 2, 0}
-	hostCall := handmadeImport{"bulkhead", "host_call", 2, 1}
-	hostResult := handmadeImport{"bulkhead", "host_result", 2, 0}
-	log := handmadeImport{"bulkhead", "log", 3, 0}
-	drop := []byte{0x1a}
+	const drop = 0x1a
 	const requestLen = int32(len(`{"method":"m","deadline":1234567890123}`))
 	tests := []struct {
-		name   string
-		module handmade
-		code   Code // "": the call answers
+		name  string
+		code  []byte // of the call
+		fails Code   // "": the call answers
 	}{
-		{"input and output within memory", handmade{imports: []handmadeImport{input, output}, data: "{}", code: join(callImport(0, 200, requestLen), callImport(0, 100, requestLen), callImport(1, 16, 1), callImport(1, 16, 2))}, ""},
-		{"no output", handmade{}, CodeNoResponse},
-		{"unreachable", handmade{code: []byte{0x00}}, CodeTrap},
-		{"input of another length", handmade{imports: []handmadeImport{input}, code: callImport(0, 0, requestLen+1)}, CodeMisuse},
-		{"input past memory's end", handmade{imports: []handmadeImport{input}, code: callImport(0, 65530, requestLen)}, CodeMisuse},
-		{"output past memory's end", handmade{imports: []handmadeImport{output}, code: callImport(0, 65535, 2)}, CodeMisuse},
-		{"output whose end overflows", handmade{imports: []handmadeImport{output}, code: callImport(0, -1, -1)}, CodeMisuse},
-		{"a result before any operation", handmade{imports: []handmadeImport{hostResult}, code: callImport(0, 0, 0)}, CodeMisuse},
-		{"a result of another length", handmade{imports: []handmadeImport{hostCall, hostResult}, code: join(callImport(0, 0, 0), drop, callImport(1, 0, 1))}, CodeMisuse},
-		{"an operation past memory's end", handmade{imports: []handmadeImport{hostCall}, code: join(callImport(0, 65536, 1), drop)}, CodeMisuse},
-		{"a log line past memory's end", handmade{imports: []handmadeImport{log}, code: callImport(0, 3, 0, 65537)}, CodeMisuse},
-		{"a log line of no level is logged", handmade{imports: []handmadeImport{log, output}, code: join(callImport(0, 99, 0, 3), callImport(1, 0, 0))}, ""},
+		{"input and output within memory", wasmtest.Code(wasmtest.Invoke(wasmtest.Input, 200, requestLen), wasmtest.Invoke(wasmtest.Input, 100, requestLen), wasmtest.Invoke(wasmtest.Output, 0, 1), wasmtest.Invoke(wasmtest.Output, 0, 2)), ""},
+		{"no output", nil, CodeNoResponse},
+		{"unreachable", []byte{0x00}, CodeTrap},
+		{"input of another length", wasmtest.Invoke(wasmtest.Input, 0, requestLen+1), CodeMisuse},
+		{"input past memory's end", wasmtest.Invoke(wasmtest.Input, 65530, requestLen), CodeMisuse},
+		{"output past memory's end", wasmtest.Invoke(wasmtest.Output, 65535, 2), CodeMisuse},
+		{"output whose end overflows", wasmtest.Invoke(wasmtest.Output, -1, -1), CodeMisuse},
+		{"a result before any operation", wasmtest.Invoke(wasmtest.HostResult, 0, 0), CodeMisuse},
+		{"a result of another length", wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 0, 0), drop, wasmtest.Invoke(wasmtest.HostResult, 0, 1)), CodeMisuse},
+		{"an operation past memory's end", wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 65536, 1), drop), CodeMisuse},
+		{"a log line past memory's end", wasmtest.Invoke(wasmtest.Log, 3, 0, 65537), CodeMisuse},
+		{"a log line of no level is logged", wasmtest.Code(wasmtest.Invoke(wasmtest.Log, 99, 0, 3), wasmtest.Invoke(wasmtest.Output, 0, 2)), ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "m.wasm")
-			if err := os.WriteFile(file, test.module.bytes(), 0o600); err != nil {
+			if err := os.WriteFile(file, wasmtest.Plugin(test.code, "{}").Bytes(), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			m := newModule(t, newEngine(t, ""), Spec{File: file})
 			got, err := m.Call(t.Context(), "m", nil)
-			if test.code == "" {
+			if test.fails == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want := test.module.data; string(got.Body) != want {
-					t.Errorf("the last output counts: got %q, want %q", got.Body, want)
+				if string(got.Body) != "{}" {
+					t.Errorf("the last output counts: got %q", got.Body)
 				}
 				return
 			}
-			wantCode(t, err, test.code)
+			wantCode(t, err, test.fails)
 		})
 	}
 }
@@ -352,37 +372,6 @@ func TestWarmFillsTheCacheAndLeavesNothingInMemory(t *testing.T) {
 	}
 	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 		t.Error(err)
-	}
-}
-
-func BenchmarkCall(b *testing.B) {
-	for name, reused := range map[string]bool{"pristine": false, "reused": true} {
-		b.Run(name, func(b *testing.B) {
-			m := newModule(b, newEngine(b, shared), Spec{Reused: reused})
-			if _, err := callTool(b.Context(), m, "echo", `{"text":"hello there"}`); err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				if _, err := callTool(b.Context(), m, "echo", `{"text":"hello there"}`); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkFreshInstance(b *testing.B) {
-	m := newModule(b, newEngine(b, shared), Spec{Reused: true})
-	l, err := m.load(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		inst, failure := m.fresh(b.Context(), l)
-		if failure != nil {
-			b.Fatal(failure)
-		}
-		inst.close()
 	}
 }
 

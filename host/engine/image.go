@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"bytes"
-
 	"github.com/tetratelabs/wazero/api"
 )
 
@@ -16,7 +14,7 @@ type image struct {
 
 // snapshot copies the state of an instance.
 func (i *instance) snapshot() *image {
-	img := &image{memory: bytes.Clone(i.memory.space[:i.memory.size])}
+	img := &image{memory: clone(i.memory.space[:i.memory.size])}
 	for _, g := range i.globals {
 		img.globals = append(img.globals, g.Get())
 	}

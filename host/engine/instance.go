@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"runtime"
 	"strings"
 	"time"
@@ -38,8 +37,8 @@ type handles interface{ Handles() int }
 
 // instantiate makes an instance, which is of no use before it is initialized or put into the state of an
 // image.
-func (m *Module) instantiate(ctx context.Context, l *loaded) (inst *instance, failure *Error) {
-	inst = &instance{owner: m}
+func (m *Module) instantiate(ctx context.Context, l *loaded) (_ *instance, failure *Error) {
+	inst := &instance{owner: m}
 	inst.said = &lineLog{instance: inst, level: hclog.Warn}
 	inst.printed = &lineLog{instance: inst, level: hclog.Info}
 	started := newCall(ctx, m, inst)
@@ -51,7 +50,7 @@ func (m *Module) instantiate(ctx context.Context, l *loaded) (inst *instance, fa
 			if !ok {
 				panic(fault)
 			}
-			inst, failure = nil, m.fail(CodeMemory, err, "cannot run: there is no memory for it")
+			failure = m.fail(CodeMemory, err, "cannot run: there is no memory for it")
 		}
 	}()
 	ctx = context.WithValue(ctx, callKey{}, started)
@@ -106,16 +105,16 @@ func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 		WithSysNanotime().
 		WithNanosleep(inst.sleep).
 		WithOsyield(runtime.Gosched).
-		WithRandSource(rand.Reader).
+		WithRandSource(random{inst}).
 		WithStdout(inst.printed).
 		WithStderr(inst.said)
 	for name, value := range m.spec.Env {
 		config = config.WithEnv(name, value)
 	}
 	if m.spec.FS != nil {
-		tree := m.spec.FS(inst)
-		inst.files, _ = tree.(handles)
-		config = config.WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(tree, "/"))
+		files := m.spec.FS(inst)
+		inst.files, _ = files.(handles)
+		config = config.WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(&tree{files, inst}, "/"))
 	}
 	return config
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 func TestEveryLimitEndsACallByItsName(t *testing.T) {
@@ -38,6 +40,65 @@ func TestEveryLimitEndsACallByItsName(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheHostsOwnWorkIsStopped: one call of WASI's can have the host do much, and each piece of it heeds the
+// time and is paid for.
+func TestTheHostsOwnWorkIsStopped(t *testing.T) {
+	const all = 16 << 20
+	wasi := func(name string, typ byte) wasmtest.Import {
+		return wasmtest.Import{Module: "wasi_snapshot_preview1", Name: name, Type: typ}
+	}
+	long := func(code []byte, data string, more wasmtest.Import) []byte {
+		m := wasmtest.Plugin(wasmtest.Code(code, 0x1a, wasmtest.Invoke(wasmtest.Output, 0, 2)), data, more)
+		m.Memory = []byte{0, 0x80, 2} // 256 pages
+		return m.Bytes()
+	}
+	for name, test := range map[string]struct {
+		module []byte
+		fuel   int64 // that it takes at least
+	}{
+		"random numbers": {long(wasmtest.Invoke(wasmtest.Extra, 0, all), "", wasi("random_get", wasmtest.TwoToI)), all / bytesPerFuel},
+		"empty writes":   {long(wasmtest.Invoke(wasmtest.Extra, 2, 64, all/8-8, 8), "", wasi("fd_write", wasmtest.FourToI)), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "m.wasm")
+			if err := os.WriteFile(file, test.module, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			m := newModule(t, newEngine(t, ""), Spec{File: file})
+			l, err := m.load(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.expect(-1)
+			inst, failure := m.fresh(t.Context(), l)
+			if failure != nil {
+				t.Fatal(failure)
+			}
+			if response, failure := inst.call(t.Context(), nil); failure != nil || response.Fuel < test.fuel {
+				t.Errorf("took %d instructions' worth, want at least %d: %v", response.Fuel, test.fuel, failure)
+			}
+			inst.current = newCall(canceled(t), m, inst)
+			defer func() {
+				if ended, ok := recover().(*Error); !ok || ended.Code != CodeCanceled {
+					t.Errorf("ended with %v", ended)
+				}
+				inst.close()
+			}()
+			if name == "random numbers" {
+				_, _ = random{inst}.Read(make([]byte, 1))
+			} else {
+				_, _ = inst.said.Write(nil)
+			}
+		})
+	}
+}
+
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 func TestACallThatFindsNoPlaceIsToldSo(t *testing.T) {
@@ -160,8 +221,7 @@ func TestIdleInstancesAndModulesAreReleased(t *testing.T) {
 func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
 	cache := t.TempDir()
 	file := filepath.Join(t.TempDir(), "m.wasm")
-	module := handmade{imports: []handmadeImport{{"bulkhead", "output", 2, 0}}, data: "{}", code: callImport(0, 16, 2)}
-	if err := os.WriteFile(file, module.bytes(), 0o600); err != nil {
+	if err := os.WriteFile(file, wasmtest.Answering("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	call := func() {

@@ -24,6 +24,7 @@ const maxLogged = 50
 const keptLines = 10
 
 func (l *lineLog) Write(p []byte) (int, error) {
+	l.instance.spend(len(p))
 	if c := l.instance.current; c != nil {
 		c.spendLog(len(p))
 	}

@@ -36,12 +36,41 @@ func newLinear(limit uint64) (*linear, error) {
 func (l *linear) Reallocate(size uint64) []byte {
 	if l.forced > 0 {
 		size = l.forced
-	} else if size > l.limit {
+	} else if size > l.limit || !l.back(l.size, size) {
 		l.refused = true
 		return nil
 	}
 	l.size = size
 	return l.space[:size:len(l.space)]
+}
+
+// lazy is how many bytes of a memory get their pages only when the module touches them, each by a fault that
+// takes up to some microseconds and that nobody else gets the processor in. Those of the rest are there before.
+const lazy = 2 << 20
+
+// back gives a range its pages, but for what may be lazy. It reports whether the system has them.
+func (l *linear) back(from, to uint64) bool {
+	// The system lets nobody change the process's mappings while it works on a part.
+	const part = 1 << 20
+	for from = max(from, lazy); from < to; from += part {
+		if !populate(l.space[from:min(from+part, to)]) {
+			return false
+		}
+	}
+	return true
+}
+
+func populate(pages []byte) bool {
+	const populateWrite = 23 // MADV_POPULATE_WRITE, of Linux 5.14
+	if runtime.GOOS == "linux" {
+		if err := unix.Madvise(pages, populateWrite); err == nil || err != unix.EINVAL {
+			return err == nil
+		}
+	}
+	for at := 0; at < len(pages); at += pageOf {
+		pages[at] = 0 // which it is: nobody has had it, or it was cleared
+	}
+	return true
 }
 
 // Free implements experimental.LinearMemory.

@@ -180,8 +180,8 @@ func write(b *testing.B, file, text string) {
 	}
 }
 
-// batch is how many calls are timed together.
-const batch = 200
+// batch is how many calls are timed together: three times 64.
+const batch = 3 * 64
 
 // BenchmarkCall measures calls of a tool that answers with what it was given: one after the other, and
 // with all of a batch on their way at once.
@@ -192,7 +192,18 @@ func BenchmarkCall(b *testing.B) {
 		calls = append(calls, echo(id))
 	}
 	together := strings.Join(calls, "\n")
+	together64 := strings.Join(calls[:64], "\n") + "\n"
 	ways := map[string]func(p *server){
+		"64_at_once": func(p *server) {
+			for range batch / 64 {
+				if _, err := io.WriteString(p.in, together64); err != nil {
+					b.Fatal(err)
+				}
+				for range 64 {
+					p.checkEcho(p.receive())
+				}
+			}
+		},
 		"one_at_a_time": func(p *server) {
 			for _, call := range calls {
 				p.checkEcho(p.ask(call))
@@ -214,6 +225,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 	for _, run := range []struct{ way, isolation string }{
 		{"one_at_a_time", "pristine"}, {"one_at_a_time", "reused"}, {"pipelined", "pristine"}, {"pipelined", "reused"},
+		{"64_at_once", "pristine"}, {"64_at_once", "reused"},
 	} {
 		way := run.way
 		b.Run(way+"/"+run.isolation, func(b *testing.B) {

@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 func BenchmarkRewrite(b *testing.B) {
@@ -29,9 +30,9 @@ func BenchmarkCost(b *testing.B) {
 	const hot = 1 << 14
 	loop := one(tI32ToI32, []byte{1, 1, 0x7f}, code(0x03, 0x40,
 		0x20, 1, 0x20, 0, 0x28, 2, 0, 0x6a, 0x21, 1, 0x20, 0, i32(4), 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x20, 1, 0x0b))
-	calls := handmade{types: someTypes, funcs: []handmadeFunc{{"f", tI32ToI32, nil, code( // Fibonacci's numbers
+	calls := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code( // Fibonacci's numbers
 		0x20, 0, i32(2), 0x48, 0x04, 0x40, 0x20, 0, 0x0f, 0x0b,
-		0x20, 0, i32(1), 0x6b, 0x10, 0, 0x20, 0, i32(2), 0x6b, 0x10, 0, 0x6a, 0x0b)}}}
+		0x20, 0, i32(1), 0x6b, 0x10, 0, 0x20, 0, i32(2), 0x6b, 0x10, 0, 0x6a, 0x0b))}}
 	copies := one(tI32ToI32, nil, code(0x03, 0x40,
 		i32(64), i32(9000), i32(100), 0xfc, 10, 0, 0, 0x20, 0, i32(1), 0x6b, 0x22, 0, 0x0d, 0, 0x0b, i32(0), 0x0b))
 	f := func(arg uint64) func(*host, api.Module) {
@@ -48,9 +49,9 @@ func BenchmarkCost(b *testing.B) {
 		run    func(*host, api.Module)
 	}{
 		{"echo", buildGuest(b, echoGuest), echo},
-		{"tight loop", loop.bytes(), f(hot)},
-		{"calls", calls.bytes(), f(18)},
-		{"small copies", copies.bytes(), f(hot)},
+		{"tight loop", loop.Bytes(), f(hot)},
+		{"calls", calls.Bytes(), f(18)},
+		{"small copies", copies.Bytes(), f(hot)},
 	} {
 		b.Run(c.name, func(b *testing.B) { compare(b, c.module, c.run) })
 	}
@@ -97,7 +98,7 @@ func compare(b *testing.B, module []byte, run func(*host, api.Module)) {
 func BenchmarkYield(b *testing.B) {
 	h := one(tVoid, nil, code(0x03, 0x40, 0x0c, 0, 0x0b, 0x0b))
 	left := b.N
-	r := run(b, h.bytes(), meter.Config{}, func(fuel api.MutableGlobal) {
+	r := run(b, h.Bytes(), meter.Config{}, func(fuel api.MutableGlobal) {
 		if left--; left < 0 {
 			panic(errStop)
 		}

@@ -92,6 +92,7 @@ func (c Config) bounds() wasm.Bounds {
 	}
 }
 
-// Quantum is how much fuel a host best gives at a time: some ten microseconds of usual work, and one or two
-// milliseconds of the worst, which misses the cache with every instruction. Twice as much is hardly faster.
-const Quantum = 50_000
+// Quantum is how much fuel a host best gives at a time: some five microseconds of usual work, and at most five
+// milliseconds of the worst, which follows pointers that miss every cache (BenchmarkStalls has more). Twice as
+// much is hardly faster.
+const Quantum = 25_000

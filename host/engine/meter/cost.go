@@ -6,12 +6,13 @@ import "github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 // instruction much longer than others costs more, so that a unit is at most some tens of nanoseconds of work,
 // and usually a third of one.
 const (
-	costMemory = 2  // a load or store: it may miss every cache
-	costDivide = 8  // an integer division, or a square root or division of floats
-	costVector = 3  // of v128: some are ten machine instructions
-	costCall   = 2  // and 1 for each parameter and result
-	costHost   = 50 // a call of an imported function, besides
-	costRefs   = 50 // ref.func, for which wazero leaves compiled code
+	costMemory = 2    // a load or store: it may miss every cache
+	costDivide = 8    // an integer division, or a square root or division of floats
+	costVector = 3    // of v128: some are ten machine instructions
+	costCall   = 2    // and 1 for each parameter and result
+	costHost   = 50   // a call of an imported function, besides
+	costWASI   = 1000 // a call of WASI's, besides: a system call takes microseconds
+	costRefs   = 50   // ref.func, for which wazero leaves compiled code
 	costGrow   = 250
 	costBulk   = 10 // calling a helper for an instruction of variable length, besides the length
 

@@ -15,13 +15,14 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 // FuzzRewrite: no bytes make it panic; what a runtime compiles, it compiles rewritten; what it does not, it
 // does not; and what is rewritten computes the same.
 func FuzzRewrite(f *testing.F) {
 	for _, h := range seeds() {
-		f.Add(h.bytes())
+		f.Add(h.Bytes())
 	}
 	small := meter.Config{MaxModule: 1 << 16, MaxFunctions: 1000, MaxLocals: 500, MaxMesh: 50_000, TableMax: 1000, Stack: 1 << 20}
 	ctx := context.Background()
@@ -79,7 +80,7 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 	exports := compiled.ExportedFunctions()
 	for _, name := range slices.Sorted(maps.Keys(exports)) {
 		results, err := m.ExportedFunction(name).Call(ctx, make([]uint64, slots(exports[name].ParamTypes()))...)
-		if errors.Is(err, errStop) || reason(err) == tooDeep {
+		if errors.Is(err, errStop) || reason(err) == tooDeep || outOfStack(m) {
 			return nil, true
 		}
 		for i, typ := range exports[name].ResultTypes() {
@@ -100,6 +101,13 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 	return all, false
 }
 
+// outOfStack tells whether the meter ended an instance whose calls nest too deep: the names of a module may hide
+// that it did.
+func outOfStack(m api.Module) bool {
+	left := m.ExportedGlobal(meter.ExportStack)
+	return left != nil && int64(left.Get()) < 0
+}
+
 // slots is how many numbers stand for values of some types.
 func slots(types []api.ValueType) (n int) {
 	for _, t := range types {
@@ -111,42 +119,42 @@ func slots(types []api.ValueType) (n int) {
 }
 
 // seeds are modules that between them have every section and every kind of instruction that is rewritten.
-func seeds() []handmade {
+func seeds() []wasmtest.Module {
 	ranges := one(tRange, nil, code(
 		0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 10, 0, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 11, 0,
 		0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 8, 0, 0, 0xfc, 9, 0, i32(1), 0x40, 0, 0x1a,
 		0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 12, 0, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 14, 0, 0,
 		0xd2, 0, 0x20, 0, 0xfc, 15, 0, 0x1a, 0x20, 0, 0xd0, 0x70, 0x20, 1, 0xfc, 17, 0, 0xfc, 13, 0, 0x0b))
-	ranges.tables, ranges.elements = [][]byte{{0x70, 1, 2, 9}}, [][]byte{{1, 0, 1, 0}}
-	ranges.data, ranges.counted = [][]byte{{1, 2, 'a', 'b'}, {0, 0x41, 3, 0x0b, 1, 'c'}}, true
-	calls := handmade{
-		types:   someTypes,
-		imports: []handmadeImport{{"host", "nothing", tVoid}},
-		funcs: []handmadeFunc{
-			{"a", tI32Pair, []byte{1, 2, 0x7b}, code(0x10, 0, 0x20, 0, 0x04, 0x40, i32(1), 0x42, 2, 0x0f, 0x0b, i32(3), 0x42, 4, 0x20, 0, 0x0d, 0, 0x0b)},
-			{"b", tToPair, nil, code(0x02, tToPair, i32(1), i32(2), i32(0), 0x0e, 1, 0, 1, 0x0b, 0x10, 2, 0x1a, 0x1a, 0x0b)},
-			{"c", tI32ToI32, nil, code(0x03, 0x7f, 0x20, 0, 0x20, 0, i32(1), 0x6b, 0x22, 0, 0x0d, 0, 0x20, 0, 0x11, tToI32, 0, 0x6a, 0x0b, 0x0b)},
+	ranges.Tables, ranges.Elements = [][]byte{{0x70, 1, 2, 9}}, [][]byte{{1, 0, 1, 0}}
+	ranges.Data, ranges.Counted = [][]byte{{1, 2, 'a', 'b'}, {0, 0x41, 3, 0x0b, 1, 'c'}}, true
+	calls := wasmtest.Module{
+		Types:   someTypes,
+		Imports: []wasmtest.Import{imported("host", "nothing", tVoid)},
+		Funcs: []wasmtest.Func{
+			function("a", tI32Pair, []byte{1, 2, 0x7b}, code(0x10, 0, 0x20, 0, 0x04, 0x40, i32(1), 0x42, 2, 0x0f, 0x0b, i32(3), 0x42, 4, 0x20, 0, 0x0d, 0, 0x0b)),
+			function("b", tToPair, nil, code(0x02, tToPair, i32(1), i32(2), i32(0), 0x0e, 1, 0, 1, 0x0b, 0x10, 2, 0x1a, 0x1a, 0x0b)),
+			function("c", tI32ToI32, nil, code(0x03, 0x7f, 0x20, 0, 0x20, 0, i32(1), 0x6b, 0x22, 0, 0x0d, 0, 0x20, 0, 0x11, tToI32, 0, 0x6a, 0x0b, 0x0b)),
 		},
-		tables:   [][]byte{{0x70, 0, 4}, {0x6f, 0, 1}},
-		globals:  [][]byte{{0x7f, 1, 0x41, 1, 0x0b}, {0x70, 0, 0xd2, 1, 0x0b}},
-		start:    []byte{0},
-		elements: [][]byte{{0, 0x41, 0, 0x0b, 2, 1, 2}, {5, 0x70, 2, 0xd2, 3, 0x0b, 0xd0, 0x70, 0x0b}, {3, 0, 1, 1}},
-		custom:   [][]byte{code(text("name"), 0, text("\x01m"), 1, text("\x01\x01\x01f"))},
+		Tables:   [][]byte{{0x70, 0, 4}, {0x6f, 0, 1}},
+		Globals:  [][]byte{{0x7f, 1, 0x41, 1, 0x0b}, {0x70, 0, 0xd2, 1, 0x0b}},
+		Start:    []byte{0},
+		Elements: [][]byte{{0, 0x41, 0, 0x0b, 2, 1, 2}, {5, 0x70, 2, 0xd2, 3, 0x0b, 0xd0, 0x70, 0x0b}, {3, 0, 1, 1}},
+		Custom:   [][]byte{code(text("name"), 0, text("\x01m"), 1, text("\x01\x01\x01f"))},
 	}
 	vectors := one(tVoid, []byte{1, 1, 0x7b}, code(
 		i32(0), 0xfd, 0, 4, 0, 0xfd, 12, make([]byte, 16), 0xfd, 13, make([]byte, 16), 0xfd, 0x80, 1, 0x21, 0,
 		i32(0), 0x20, 0, 0xfd, 0x58, 0, 0, 3, 0x20, 0, 0xfd, 0x15, 2, 0x1a,
 		0x43, 0, 0, 0, 0, 0xfc, 0, 0x1a, 0x44, make([]byte, 8), 0xfc, 7, 0x1a, i32(1), i32(2), i32(3), 0x1c, 1, 0x7f, 0x1a, 0x0b))
-	return []handmade{{}, ranges, calls, vectors, one(tVoid, nil, code(repeat(300, 0x01), 0x0b))}
+	return []wasmtest.Module{{}, ranges, calls, vectors, one(tVoid, nil, code(repeat(300, 0x01), 0x0b))}
 }
 
 func TestSeedsAreValid(t *testing.T) {
 	for i, h := range seeds() {
 		runtime := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2))
-		if _, err := runtime.CompileModule(t.Context(), h.bytes()); err != nil {
+		if _, err := runtime.CompileModule(t.Context(), h.Bytes()); err != nil {
 			t.Errorf("seed %d: %v", i, err)
 		}
-		if _, err := runtime.CompileModule(t.Context(), rewrite(t, h.bytes()).Module); err != nil {
+		if _, err := runtime.CompileModule(t.Context(), rewrite(t, h.Bytes()).Module); err != nil {
 			t.Errorf("seed %d, rewritten: %v", i, err)
 		}
 		runtime.Close(t.Context())

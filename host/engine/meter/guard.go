@@ -6,9 +6,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 )
 
+// Where a module calls a function of WASI, it gets a guard.
+//
+// It charges costWASI, and calls the host if that leaves the fuel below zero: what a system's work takes bears no
+// relation to the module's own, and a module that did nothing but ask for it would not be stopped for long.
+//
 // Descriptors 0 to 3 are the host's: standard input, output and error, and the root of the file tree. A module
-// that closed one, or put another in its place, would leave that to the next call, and no host can see it. So
-// where a module calls a function that could, it gets a guard, which answers EBADF for them.
+// that closed one, or put another in its place, would leave that to the next call, and no host can see it. The
+// guard of a function that could answers EBADF for them.
 
 const (
 	wasiModule = "wasi_snapshot_preview1"
@@ -18,21 +23,27 @@ const (
 	badDescriptor = 8
 )
 
-// guarded are the functions, with the number of their parameters, all of which are descriptors.
-var guarded = map[string]int{"fd_close": 1, "fd_renumber": 2}
+// closing are the functions that let go of descriptors, with the number of their parameters, all of which are
+// descriptors.
+var closing = map[string]int{"fd_close": 1, "fd_renumber": 2}
 
-// guard makes a helper for each imported function that takes one.
+// guard makes a helper for each imported function of WASI.
 func (w *rewriter) guard() {
 	index := uint32(0)
 	for _, i := range w.m.Imports {
 		if i.Kind != wasm.KindFunc {
 			continue
 		}
-		t := w.m.FuncType(index)
-		if n, ok := guarded[i.Name]; ok && i.Module == wasiModule && isOfI32(t, n) {
+		if i.Module == wasiModule {
+			t := w.m.FuncType(index)
 			w.guards[index] = w.m.Space.Funcs + 1 + uint32(len(w.helpers))
+			w.callees[index] = callee{leaf: true} // it charges itself
 			h := helper{name: reserved + i.Name, typ: w.typeIndex(t)}
-			guardHelper(&h.body, index, n)
+			descriptors := closing[i.Name]
+			if !isOfI32(t, descriptors) {
+				descriptors = 0
+			}
+			w.guardHelper(&h.body, index, len(t.Params), descriptors)
 			w.helpers = append(w.helpers, h)
 		}
 		index++
@@ -46,9 +57,10 @@ func isOfI32(t wasm.FuncType, n int) bool {
 	return bytes.Equal(t.Params, bytes.Repeat(i32, n)) && bytes.Equal(t.Results, i32)
 }
 
-func guardHelper(a *asm, imported uint32, parameters int) {
+func (w *rewriter) guardHelper(a *asm, imported uint32, parameters, descriptors int) {
 	a.op(0)
-	for local := range uint32(parameters) {
+	w.charge(a, charge{amount: costWASI, check: true})
+	for local := range uint32(descriptors) {
 		a.get(local).i32(hostDescriptors).op(wasm.OpI32LtU).block(wasm.OpIf)
 		a.i32(badDescriptor).op(wasm.OpReturn, wasm.OpEnd)
 	}

@@ -10,23 +10,24 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 func TestTheHostsDescriptorsCannotBeClosed(t *testing.T) {
 	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
-	module := handmade{
-		types:   []wasm.FuncType{{Params: i32s(1), Results: i32s(1)}, {Params: i32s(2), Results: i32s(1)}},
-		imports: []handmadeImport{{"wasi_snapshot_preview1", "fd_close", 0}, {"wasi_snapshot_preview1", "fd_renumber", 1}, {"other", "fd_close", 0}},
-		funcs: []handmadeFunc{
-			{"close", 0, nil, code(0x20, 0, 0x10, 0, 0x0b)},
-			{"renumber", 1, nil, code(0x20, 0, 0x20, 1, 0x10, 1, 0x0b)},
-			{"indirectly", 0, nil, code(0x20, 0, i32(0), 0x11, 0, 0, 0x0b)},
-			{"other", 0, nil, code(0x20, 0, 0x10, 2, 0x0b)},
+	module := wasmtest.Module{
+		Types:   []wasm.FuncType{{Params: i32s(1), Results: i32s(1)}, {Params: i32s(2), Results: i32s(1)}},
+		Imports: []wasmtest.Import{imported("wasi_snapshot_preview1", "fd_close", 0), imported("wasi_snapshot_preview1", "fd_renumber", 1), imported("other", "fd_close", 0)},
+		Funcs: []wasmtest.Func{
+			function("close", 0, nil, code(0x20, 0, 0x10, 0, 0x0b)),
+			function("renumber", 1, nil, code(0x20, 0, 0x20, 1, 0x10, 1, 0x0b)),
+			function("indirectly", 0, nil, code(0x20, 0, i32(0), 0x11, 0, 0, 0x0b)),
+			function("other", 0, nil, code(0x20, 0, 0x10, 2, 0x0b)),
 		},
-		tables:   [][]byte{{0x70, 0, 1}},
-		elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // the import itself
+		Tables:   [][]byte{{0x70, 0, 1}},
+		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // the import itself
 	}
-	result, err := meter.Rewrite(module.bytes(), meter.Config{})
+	result, err := meter.Rewrite(module.Bytes(), meter.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,5 +79,46 @@ func TestTheHostsDescriptorsCannotBeClosed(t *testing.T) {
 				t.Errorf("the host was reached with %v", reached)
 			}
 		})
+	}
+}
+
+// A module that only asks for WASI's functions is stopped like any other.
+func TestCallsOfWASIAreCharged(t *testing.T) {
+	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
+	module := wasmtest.Module{
+		Types:   []wasm.FuncType{{Params: i32s(2), Results: i32s(1)}, {}},
+		Imports: []wasmtest.Import{imported("wasi_snapshot_preview1", "random_get", 0)},
+		Funcs: []wasmtest.Func{
+			function("f", 1, nil, code(repeat(100, i32(0), i32(8), 0x10, 0, 0x1a), 0x0b)),
+			function("by_table", 1, nil, code(repeat(100, i32(0), i32(8), i32(0), 0x11, 0, 0, 0x1a), 0x0b)),
+		},
+		Tables:   [][]byte{{0x70, 0, 1}},
+		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)},
+	}
+	result := rewrite(t, module.Bytes())
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	defer runtime.Close(ctx)
+	asked, most := 0, 0
+	instantiateYield(t, runtime, func(fuel api.MutableGlobal) {
+		most, asked = max(most, asked), 0
+		fuel.Set(meter.Quantum)
+	})
+	if _, err := runtime.NewHostModuleBuilder("wasi_snapshot_preview1").
+		NewFunctionBuilder().WithFunc(func(_, _ uint32) uint32 { asked++; return 0 }).Export("random_get").Instantiate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m, err := runtime.InstantiateWithConfig(ctx, result.Module, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"f", "by_table"} {
+		most, asked = 0, 0
+		if _, err := m.ExportedFunction(f).Call(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if most == 0 || most > 50 {
+			t.Errorf("%s: %d calls between two looks at the time", f, most)
+		}
 	}
 }

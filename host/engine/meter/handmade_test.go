@@ -2,8 +2,6 @@ package meter_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -11,114 +9,25 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// handmade is a module put together by hand. Everything that is set becomes a section.
-type handmade struct {
-	types    []wasm.FuncType
-	imports  []handmadeImport
-	funcs    []handmadeFunc // exported under their names
-	tables   [][]byte
-	memory   []byte // limits
-	globals  [][]byte
-	exports  [][]byte // besides the functions
-	start    []byte
-	elements [][]byte
-	data     [][]byte
-	counted  bool // write a data count section
-	custom   [][]byte
+// What modules are put together with.
+var (
+	code   = wasmtest.Code
+	i32    = wasmtest.I32
+	repeat = wasmtest.Repeat
+	text   = wasmtest.Text
+	vector = wasmtest.Vector
+)
+
+func function(name string, typ byte, locals, code []byte) wasmtest.Func {
+	return wasmtest.Func{Name: name, Type: typ, Locals: locals, Code: code}
 }
 
-// handmadeImport is a function.
-type handmadeImport struct {
-	module, name string
-	typ          byte
+func imported(module, name string, typ byte) wasmtest.Import {
+	return wasmtest.Import{Module: module, Name: name, Type: typ}
 }
-
-type handmadeFunc struct {
-	name   string
-	typ    byte
-	locals []byte // declarations with their number; nil: none
-	code   []byte // with its end
-}
-
-func (h handmade) bytes() []byte {
-	out := wasm.Header()
-	section := func(id wasm.SectionID, entries [][]byte) {
-		if len(entries) > 0 {
-			out = wasm.AppendSection(out, id, vector(entries))
-		}
-	}
-	var types, imports, funcs, exports, bodies [][]byte
-	for _, t := range h.types {
-		types = append(types, slices.Concat([]byte{0x60}, text(string(t.Params)), text(string(t.Results))))
-	}
-	for _, i := range h.imports {
-		imports = append(imports, slices.Concat(text(i.module), text(i.name), []byte{0, i.typ}))
-	}
-	for i, f := range h.funcs {
-		funcs = append(funcs, []byte{f.typ})
-		if f.name != "" {
-			exports = append(exports, slices.Concat(text(f.name), []byte{0}, wasm.AppendU32(nil, uint32(len(h.imports)+i))))
-		}
-		locals := f.locals
-		if locals == nil {
-			locals = []byte{0}
-		}
-		bodies = append(bodies, text(string(slices.Concat(locals, f.code))))
-	}
-	section(wasm.SectionType, types)
-	section(wasm.SectionImport, imports)
-	section(wasm.SectionFunction, funcs)
-	section(wasm.SectionTable, h.tables)
-	if h.memory != nil {
-		section(wasm.SectionMemory, [][]byte{h.memory})
-		exports = append(exports, append(text("memory"), 2, 0))
-	}
-	section(wasm.SectionGlobal, h.globals)
-	section(wasm.SectionExport, append(exports, h.exports...))
-	if h.start != nil {
-		out = wasm.AppendSection(out, wasm.SectionStart, h.start)
-	}
-	section(wasm.SectionElement, h.elements)
-	if h.counted {
-		out = wasm.AppendSection(out, wasm.SectionDataCount, []byte{byte(len(h.data))})
-	}
-	section(wasm.SectionCode, bodies)
-	section(wasm.SectionData, h.data)
-	for _, c := range h.custom {
-		out = wasm.AppendSection(out, wasm.SectionCustom, c)
-	}
-	return out
-}
-
-func vector(entries [][]byte) []byte {
-	return append(wasm.AppendU32(nil, uint32(len(entries))), slices.Concat(entries...)...)
-}
-
-func text(s string) []byte { return wasm.AppendVector(nil, []byte(s)) }
-
-// code joins instructions: opcodes as numbers, and slices.
-func code(parts ...any) []byte {
-	var out []byte
-	for _, p := range parts {
-		switch p := p.(type) {
-		case int:
-			out = append(out, byte(p))
-		case byte:
-			out = append(out, p)
-		case []byte:
-			out = append(out, p...)
-		default:
-			panic(fmt.Sprintf("%T is no code", p))
-		}
-	}
-	return out
-}
-
-func i32(n int32) []byte { return wasm.AppendS64([]byte{0x41}, int64(n)) }
-
-func repeat(n int, parts ...any) []byte { return slices.Repeat(code(parts...), n) }
 
 // The types that the tests share, by their place.
 const (
@@ -144,6 +53,7 @@ type running struct {
 	tb     testing.TB
 	result meter.Result
 	yields int
+	yield  func(api.MutableGlobal)
 }
 
 // run makes an instance of a module, rewritten, whose fuel starts at fuel, and which yield is called for; nil
@@ -166,13 +76,13 @@ func tryRun(tb testing.TB, module []byte, config meter.Config, yield func(api.Mu
 	}
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2))
 	tb.Cleanup(func() { runtime.Close(ctx) })
-	r := &running{tb: tb, result: result}
+	r := &running{tb: tb, result: result, yield: yield}
 	instantiateYield(tb, runtime, func(fuel api.MutableGlobal) {
-		if r.yields++; yield == nil {
+		if r.yields++; r.yield == nil {
 			fuel.Set(meter.Quantum)
 			return
 		}
-		yield(fuel)
+		r.yield(fuel)
 	})
 	host := runtime.NewHostModuleBuilder("host").NewFunctionBuilder().WithFunc(func() {}).Export("nothing")
 	if _, err := host.Instantiate(ctx); err != nil {

@@ -11,21 +11,22 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 func TestModulesThatAreTooLargeAreRefused(t *testing.T) {
-	functions := handmade{types: someTypes, funcs: slices.Repeat([]handmadeFunc{{"", tVoid, nil, code(0x0b)}}, 20)}
-	branches := func(locals byte) handmade {
+	functions := wasmtest.Module{Types: someTypes, Funcs: slices.Repeat([]wasmtest.Func{function("", tVoid, nil, code(0x0b))}, 20)}
+	branches := func(locals byte) wasmtest.Module {
 		return one(tVoid, []byte{1, locals, 0x7f}, code(repeat(50, 0x02, 0x40, 0x0b), 0x0b))
 	}
-	many := func(set func(*handmade)) handmade {
+	many := func(set func(*wasmtest.Module)) wasmtest.Module {
 		h := one(tVoid, nil, code(0x0b))
-		h.tables = [][]byte{{0x70, 0, 1}}
+		h.Tables = [][]byte{{0x70, 0, 1}}
 		set(&h)
 		return h
 	}
 	for name, c := range map[string]struct {
-		h      handmade
+		h      wasmtest.Module
 		config meter.Config
 		what   string
 	}{
@@ -40,19 +41,19 @@ func TestModulesThatAreTooLargeAreRefused(t *testing.T) {
 		"types":                {functions, meter.Config{MaxTypes: 5}, "types"},
 		"parameters":           {functions, meter.Config{MaxArity: 2}, "parameters"},
 		"results":              {functions, meter.Config{MaxArity: 1, MaxTypes: 6}, "parameters"},
-		"imports":              {handmade{types: someTypes, imports: []handmadeImport{{"a", "b", 0}, {"a", "c", 0}}}, meter.Config{MaxImports: 1}, "imports"},
-		"exports":              {handmade{types: someTypes, funcs: []handmadeFunc{{"a", 0, nil, code(0x0b)}, {"b", 0, nil, code(0x0b)}}}, meter.Config{MaxExports: 1}, "exports"},
-		"a name":               {handmade{types: someTypes, funcs: []handmadeFunc{{strings.Repeat("a", 50), 0, nil, code(0x0b)}}}, meter.Config{MaxName: 49}, "bytes of a name"},
-		"globals":              {many(func(h *handmade) { h.globals = repeatSlices(3, 0x7f, 0, 0x41, 0, 0x0b) }), meter.Config{MaxGlobals: 2}, "globals"},
-		"tables":               {many(func(h *handmade) { h.tables = repeatSlices(3, 0x70, 0, 1) }), meter.Config{MaxTables: 2}, "tables"},
-		"element segments":     {many(func(h *handmade) { h.elements = repeatSlices(3, 1, 0, 0) }), meter.Config{MaxElements: 2}, "element segments"},
-		"data segments":        {many(func(h *handmade) { h.data = repeatSlices(3, 1, 0) }), meter.Config{MaxData: 2}, "data segments"},
+		"imports":              {wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("a", "b", 0), imported("a", "c", 0)}}, meter.Config{MaxImports: 1}, "imports"},
+		"exports":              {wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("a", 0, nil, code(0x0b)), function("b", 0, nil, code(0x0b))}}, meter.Config{MaxExports: 1}, "exports"},
+		"a name":               {wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function(strings.Repeat("a", 50), 0, nil, code(0x0b))}}, meter.Config{MaxName: 49}, "bytes of a name"},
+		"globals":              {many(func(h *wasmtest.Module) { h.Globals = repeatSlices(3, 0x7f, 0, 0x41, 0, 0x0b) }), meter.Config{MaxGlobals: 2}, "globals"},
+		"tables":               {many(func(h *wasmtest.Module) { h.Tables = repeatSlices(3, 0x70, 0, 1) }), meter.Config{MaxTables: 2}, "tables"},
+		"element segments":     {many(func(h *wasmtest.Module) { h.Elements = repeatSlices(3, 1, 0, 0) }), meter.Config{MaxElements: 2}, "element segments"},
+		"data segments":        {many(func(h *wasmtest.Module) { h.Data = repeatSlices(3, 1, 0) }), meter.Config{MaxData: 2}, "data segments"},
 		"variables and joints": {branches(60), meter.Config{MaxMesh: 3000}, "variables times joints of a function"},
 		"their sum":            {branches(60), meter.Config{MaxMeshSum: 3000}, "variables times joints of all functions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit := (*wasm.LimitError)(nil)
-			if _, err := meter.Rewrite(c.h.bytes(), c.config); !errors.As(err, &limit) || limit.What != c.what {
+			if _, err := meter.Rewrite(c.h.Bytes(), c.config); !errors.As(err, &limit) || limit.What != c.what {
 				t.Errorf("error %v, want a limit of %s", err, c.what)
 			}
 		})
@@ -62,41 +63,41 @@ func TestModulesThatAreTooLargeAreRefused(t *testing.T) {
 func repeatSlices(n int, parts ...any) [][]byte { return slices.Repeat([][]byte{code(parts...)}, n) }
 
 func TestReservedNamesAreRefused(t *testing.T) {
-	for name, h := range map[string]handmade{
-		"import": {types: someTypes, imports: []handmadeImport{{meter.ImportModule, meter.ImportYield, tVoid}}},
-		"export": {types: someTypes, funcs: []handmadeFunc{{meter.ExportFuel, tVoid, nil, code(0x0b)}}},
+	for name, h := range map[string]wasmtest.Module{
+		"import": {Types: someTypes, Imports: []wasmtest.Import{imported(meter.ImportModule, meter.ImportYield, tVoid)}},
+		"export": {Types: someTypes, Funcs: []wasmtest.Func{function(meter.ExportFuel, tVoid, nil, code(0x0b))}},
 	} {
-		if _, err := meter.Rewrite(h.bytes(), meter.Config{}); err == nil || !strings.Contains(err.Error(), "reserved") {
+		if _, err := meter.Rewrite(h.Bytes(), meter.Config{}); err == nil || !strings.Contains(err.Error(), "reserved") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// A module's own exports under the plain prefix of the ABI are another matter.
-	h := handmade{types: someTypes, funcs: []handmadeFunc{{"bulkhead_call", tVoid, nil, code(0x0b)}}}
-	if _, err := meter.Rewrite(h.bytes(), meter.Config{}); err != nil {
+	h := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("bulkhead_call", tVoid, nil, code(0x0b))}}
+	if _, err := meter.Rewrite(h.Bytes(), meter.Config{}); err != nil {
 		t.Error(err)
 	}
 }
 
 // What reaches behind the module's own spaces would reach what is added there: the counters, the helpers.
 func TestIndicesBehindTheModulesOwnAreRefused(t *testing.T) {
-	withGlobal := func(h handmade) handmade {
-		h.globals = [][]byte{{0x7e, 1, 0x42, 0, 0x0b}}
-		h.tables = [][]byte{{0x70, 0, 1}}
+	withGlobal := func(h wasmtest.Module) wasmtest.Module {
+		h.Globals = [][]byte{{0x7e, 1, 0x42, 0, 0x0b}}
+		h.Tables = [][]byte{{0x70, 0, 1}}
 		return h
 	}
-	export := func(kind, index byte) handmade {
+	export := func(kind, index byte) wasmtest.Module {
 		h := withGlobal(one(tVoid, nil, code(0x0b)))
-		h.exports = [][]byte{append(text("x"), kind, index)}
+		h.Exports = [][]byte{append(text("x"), kind, index)}
 		return h
 	}
-	element := func(segment ...any) handmade {
+	element := func(segment ...any) wasmtest.Module {
 		h := withGlobal(one(tVoid, nil, code(0x0b)))
-		h.elements = [][]byte{code(segment...)}
+		h.Elements = [][]byte{code(segment...)}
 		return h
 	}
 	starting := withGlobal(one(tVoid, nil, code(0x0b)))
-	starting.start = []byte{1}
-	for name, h := range map[string]handmade{
+	starting.Start = []byte{1}
+	for name, h := range map[string]wasmtest.Module{
 		"global.get of the fuel":       withGlobal(one(tVoid, nil, code(0x23, 1, 0x1a, 0x0b))),
 		"global.set of the fuel":       withGlobal(one(tVoid, nil, code(0x42, 0, 0x24, 1, 0x0b))),
 		"call of a helper":             withGlobal(one(tVoid, nil, code(i32(0), 0x10, 1, 0x1a, 0x0b))),
@@ -129,7 +130,7 @@ func TestIndicesBehindTheModulesOwnAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			format := (*wasm.FormatError)(nil)
-			if _, err := meter.Rewrite(h.bytes(), meter.Config{}); !errors.As(err, &format) {
+			if _, err := meter.Rewrite(h.Bytes(), meter.Config{}); !errors.As(err, &format) {
 				t.Errorf("error %v, want that it is malformed", err)
 			}
 		})
@@ -138,12 +139,12 @@ func TestIndicesBehindTheModulesOwnAreRefused(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	mutable := func(t byte, init ...any) []byte { return code(append([]any{t, 1}, append(init, 0x0b)...)...) }
-	with := func(body []byte, set func(*handmade)) handmade {
+	with := func(body []byte, set func(*wasmtest.Module)) wasmtest.Module {
 		h := one(tVoid, nil, code(body, 0x0b))
-		h.tables = [][]byte{{0x70, 0, 2}}
-		h.elements = [][]byte{{1, 0, 1, 0}}
-		h.data, h.counted = [][]byte{{1, 1, 'x'}}, true
-		h.globals = [][]byte{
+		h.Tables = [][]byte{{0x70, 0, 2}}
+		h.Elements = [][]byte{{1, 0, 1, 0}}
+		h.Data, h.Counted = [][]byte{{1, 1, 'x'}}, true
+		h.Globals = [][]byte{
 			mutable(0x7f, 0x41, 1), mutable(0x7b, 0xfd, 12, make([]byte, 16)), mutable(0x70, 0xd0, 0x70),
 			{0x7e, 0, 0x42, 0, 0x0b}, mutable(0x7c, 0x44, make([]byte, 8)),
 		}
@@ -155,7 +156,7 @@ func TestFacts(t *testing.T) {
 	globals := []meter.Global{{Export: "bulkhead:g0", Type: wasm.I32}, {Export: "bulkhead:g4", Type: wasm.F64}}
 	zeros := code(i32(0), i32(0), i32(0))
 	for name, c := range map[string]struct {
-		h    handmade
+		h    wasmtest.Module
 		want meter.Result
 	}{
 		"nothing":                     {with(nil, nil), meter.Result{}},
@@ -175,7 +176,7 @@ func TestFacts(t *testing.T) {
 		"global.set of funcref":       {with(code(0x23, 2, 0x24, 2), nil), meter.Result{UnrestorableGlobals: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, c.h.bytes(), meter.Config{}, nil)
+			r := run(t, c.h.Bytes(), meter.Config{}, nil)
 			got := r.result
 			got.Module, c.want.Globals = nil, globals
 			if d := cmp.Diff(c.want, got); d != "" {

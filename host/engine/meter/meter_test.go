@@ -12,6 +12,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 var errStop = errors.New("enough")
@@ -27,17 +28,17 @@ func stopAfter(refills int) func(api.MutableGlobal) {
 }
 
 // one is a module of one function, called f.
-func one(typ byte, locals []byte, body []byte) handmade {
-	return handmade{types: someTypes, funcs: []handmadeFunc{{"f", typ, locals, body}}, memory: []byte{0, 20}}
+func one(typ byte, locals []byte, body []byte) wasmtest.Module {
+	return wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", typ, locals, body)}, Memory: []byte{0, 20}}
 }
 
 func TestEndlessCodeIsStopped(t *testing.T) {
-	table := func(h handmade) handmade {
-		h.tables = [][]byte{{0x70, 0, 8}}
+	table := func(h wasmtest.Module) wasmtest.Module {
+		h.Tables = [][]byte{{0x70, 0, 8}}
 		return h
 	}
-	call := func(f ...handmadeFunc) handmade { return handmade{types: someTypes, funcs: f} }
-	for name, h := range map[string]handmade{
+	call := func(f ...wasmtest.Func) wasmtest.Module { return wasmtest.Module{Types: someTypes, Funcs: f} }
+	for name, h := range map[string]wasmtest.Module{
 		"an empty loop":               one(tVoid, nil, code(0x03, 0x40, 0x0c, 0, 0x0b, 0x0b)),
 		"a loop by br_if":             one(tVoid, nil, code(0x03, 0x40, i32(1), 0x0d, 0, 0x0b, 0x0b)),
 		"a loop by br_table":          one(tVoid, nil, code(0x03, 0x40, i32(5), 0x0e, 1, 1, 0, 0x0b, 0x0b)),
@@ -51,12 +52,12 @@ func TestEndlessCodeIsStopped(t *testing.T) {
 		"a loop of memory.grow":       one(tVoid, nil, code(0x03, 0x40, i32(0), 0x40, 0, 0x1a, 0x0c, 0, 0x0b, 0x0b)),
 		"a loop of table.grow":        table(one(tVoid, nil, code(0x03, 0x40, 0xd0, 0x70, i32(0), 0xfc, 15, 0, 0x1a, 0x0c, 0, 0x0b, 0x0b))),
 		"a loop of long code":         one(tVoid, nil, code(0x03, 0x40, repeat(20_000, i32(1), 0x1a), 0x0c, 0, 0x0b, 0x0b)),
-		"a loop calling a short leaf": call(handmadeFunc{"f", tVoid, nil, code(0x03, 0x40, 0x10, 1, 0x0c, 0, 0x0b, 0x0b)}, handmadeFunc{"", tVoid, nil, code(0x01, 0x0b)}),
-		"a tree of calls": call(handmadeFunc{"f", tI32ToI32, nil, code(0x20, 0, 0x45, 0x04, 0x40, i32(0), 0x0f, 0x0b,
-			0x20, 0, i32(1), 0x6b, 0x10, 0, 0x1a, 0x20, 0, i32(1), 0x6b, 0x10, 0, 0x0b)}),
+		"a loop calling a short leaf": call(function("f", tVoid, nil, code(0x03, 0x40, 0x10, 1, 0x0c, 0, 0x0b, 0x0b)), function("", tVoid, nil, code(0x01, 0x0b))),
+		"a tree of calls": call(function("f", tI32ToI32, nil, code(0x20, 0, 0x45, 0x04, 0x40, i32(0), 0x0f, 0x0b,
+			0x20, 0, i32(1), 0x6b, 0x10, 0, 0x1a, 0x20, 0, i32(1), 0x6b, 0x10, 0, 0x0b))),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, h.bytes(), meter.Config{}, stopAfter(5))
+			r := run(t, h.Bytes(), meter.Config{}, stopAfter(5))
 			args := []uint64{60}[:len(r.ExportedFunction("f").Definition().ParamTypes())]
 			_, err := r.call("f", args...)
 			if !errors.Is(err, errStop) || r.yields != 6 {
@@ -68,21 +69,21 @@ func TestEndlessCodeIsStopped(t *testing.T) {
 
 func TestEndlessStartFunctionIsStopped(t *testing.T) {
 	h := one(tVoid, nil, code(0x03, 0x40, 0x0c, 0, 0x0b, 0x0b))
-	h.start = []byte{0}
-	if _, err := tryRun(t, h.bytes(), meter.Config{}, stopAfter(3)); !errors.Is(err, errStop) {
+	h.Start = []byte{0}
+	if _, err := tryRun(t, h.Bytes(), meter.Config{}, stopAfter(3)); !errors.Is(err, errStop) {
 		t.Errorf("start: %v", err)
 	}
 }
 
 func TestCallsThatNestTooDeepTrap(t *testing.T) {
-	direct := handmade{types: someTypes, funcs: []handmadeFunc{{"f", tVoid, nil, code(0x10, 0, 0x0b)}}}
-	indirect := handmade{
-		types: someTypes, funcs: []handmadeFunc{{"f", tVoid, nil, code(i32(0), 0x11, tVoid, 0, 0x0b)}},
-		tables: [][]byte{{0x70, 0, 1}}, elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)},
+	direct := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(0x10, 0, 0x0b))}}
+	indirect := wasmtest.Module{
+		Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(i32(0), 0x11, tVoid, 0, 0x0b))},
+		Tables: [][]byte{{0x70, 0, 1}}, Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)},
 	}
-	for name, h := range map[string]handmade{"direct": direct, "indirect": indirect} {
+	for name, h := range map[string]wasmtest.Module{"direct": direct, "indirect": indirect} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, h.bytes(), meter.Config{Stack: 100_000}, nil)
+			r := run(t, h.Bytes(), meter.Config{Stack: 100_000}, nil)
 			_, err := r.call("f")
 			if err == nil || !strings.Contains(err.Error(), "unreachable") || !strings.Contains(err.Error(), "bulkhead:enter") {
 				t.Errorf("call: %v", err)
@@ -91,6 +92,26 @@ func TestCallsThatNestTooDeepTrap(t *testing.T) {
 				t.Errorf("the counter is at %d, and should be a little below zero", left)
 			}
 		})
+	}
+}
+
+// TestFramesThatReturnAreStopped: what each frame of a deep recursion does on its way back is paid for there.
+func TestFramesThatReturnAreStopped(t *testing.T) {
+	const frames, work, quantum = 10_000, 100, 10_000
+	h := wasmtest.Module{Types: someTypes, Globals: [][]byte{{0x7f, 1, 0x41, 0, 0x0b}}, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code(
+		0x20, 0, 0x04, 0x40, 0x20, 0, i32(1), 0x6b, 0x10, 0, 0x1a, repeat(work, 0x01), // f(n-1), and then its own work
+		0x23, 0, i32(1), 0x6a, 0x24, 0, 0x0b, 0x20, 0, 0x0b))}}
+	h.Exports = [][]byte{append(text("done"), 3, 0)}
+	var most, last uint64
+	r := run(t, h.Bytes(), meter.Config{}, func(api.MutableGlobal) {})
+	r.yield = func(fuel api.MutableGlobal) {
+		done := r.ExportedGlobal("done").Get()
+		most, last = max(most, done-last), done
+		fuel.Set(quantum)
+	}
+	r.must("f", frames)
+	if done := r.ExportedGlobal("done").Get(); done != frames || most == 0 || most*work > 2*quantum {
+		t.Errorf("%d frames returned, %d of them without a look at the fuel", done, most)
 	}
 }
 
@@ -105,8 +126,8 @@ func TestStackIsGivenBackOnEveryWayOut(t *testing.T) {
 		0x02, 0x40, 0x03, 0x40, leave(i32(4), two(40), i32(0), 0x0e, 1, 3, 3), 0x0b, 0x0b,
 		leave(i32(5), 0x03, 0x40, two(50), 0x0f, 0x0b),
 		two(60), 0x20, 0, i32(6), 0x46, 0x0d, 0, 0x1a, 0x1a, two(70), 0x0b)
-	h := handmade{types: someTypes, funcs: []handmadeFunc{{"f", tI32Pair, nil, body}, {"", tVoid, nil, code(0x0b)}}}
-	r := run(t, h.bytes(), meter.Config{}, nil)
+	h := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tI32Pair, nil, body), function("", tVoid, nil, code(0x0b))}}
+	r := run(t, h.Bytes(), meter.Config{}, nil)
 	for n := range uint64(8) {
 		want := []uint64{n * 10, 7}
 		if n == 0 || n == 7 {
@@ -122,10 +143,10 @@ func TestStackIsGivenBackOnEveryWayOut(t *testing.T) {
 }
 
 func TestCharges(t *testing.T) {
-	nothing := handmadeFunc{"", tVoid, nil, code(0x0b)}
-	long := handmadeFunc{"", tVoid, nil, code(repeat(50, 0x01), 0x0b)}
-	caller := func(callee handmadeFunc, times int) handmade {
-		return handmade{types: someTypes, funcs: []handmadeFunc{{"f", tVoid, nil, code(repeat(times, 0x10, 1), 0x0b)}, callee}}
+	nothing := function("", tVoid, nil, code(0x0b))
+	long := function("", tVoid, nil, code(repeat(50, 0x01), 0x0b))
+	caller := func(callee wasmtest.Func, times int) wasmtest.Module {
+		return wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(repeat(times, 0x10, 1), 0x0b)), callee}}
 	}
 	count := func(body ...any) []byte { // runs body n times
 		return code(0x03, 0x40, code(body...), 0x20, 0, i32(1), 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x41, 0, 0x0b)
@@ -133,7 +154,7 @@ func TestCharges(t *testing.T) {
 	const perRound = 5 // local.get, const, sub, tee, br_if
 	for _, c := range []struct {
 		name string
-		h    handmade
+		h    wasmtest.Module
 		args []uint64
 		want int64
 	}{
@@ -148,17 +169,17 @@ func TestCharges(t *testing.T) {
 		// taken or not.
 		{"a loop pays for each round", one(tI32ToI32, nil, count(repeat(10, 0x01))), []uint64{100}, 100 * (10 + perRound)},
 		{"a call costs 2", caller(nothing, 20), nil, 40},
-		{"and the short leaf", caller(handmadeFunc{"", tVoid, nil, code(repeat(5, 0x01), 0x0b)}, 20), nil, 140},
+		{"and the short leaf", caller(function("", tVoid, nil, code(repeat(5, 0x01), 0x0b)), 20), nil, 140},
 		{"a longer leaf pays for itself", caller(long, 3), nil, 3*2 + 3*50},
-		{"a call costs 1 a parameter and a result", handmade{types: someTypes, funcs: []handmadeFunc{{"f", tVoid, nil, code(i32(0), 0x10, 1, 0x1a, 0x0b)}, {"", tI32ToI32, nil, code(0x20, 0, 0x0b)}}}, nil, 1 + 2 + 2 + 1 + 1},
-		{"a call of the host costs 50", handmade{types: someTypes, imports: []handmadeImport{{"host", "nothing", tVoid}}, funcs: []handmadeFunc{{"f", tVoid, nil, code(0x10, 0, 0x10, 0, 0x0b)}}}, nil, 104},
+		{"a call costs 1 a parameter and a result", wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(i32(0), 0x10, 1, 0x1a, 0x0b)), function("", tI32ToI32, nil, code(0x20, 0, 0x0b))}}, nil, 1 + 2 + 2 + 1 + 1},
+		{"a call of the host costs 50", wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(0x10, 0, 0x10, 0, 0x0b))}}, nil, 104},
 		{"memory.fill costs 1 for 8 bytes", one(tVoid, nil, code(i32(0), i32(0), i32(8000), 0xfc, 11, 0, 0x0b)), nil, 1000},
 		{"in chunks too", one(tVoid, nil, code(i32(0), i32(0), i32(1<<20), 0xfc, 11, 0, 0x0b)), nil, 1 << 17},
 		{"a page costs as much as filling it", one(tVoid, nil, code(i32(2), 0x40, 0, 0x1a, 0x0b)), nil, 251 + 2*8192},
 		{"a page that is refused costs nothing", one(tVoid, nil, code(i32(-5), 0x40, 0, 0x1a, 0x0b)), nil, 251},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := run(t, c.h.bytes(), meter.Config{}, nil)
+			r := run(t, c.h.Bytes(), meter.Config{}, nil)
 			got := r.cost("f", c.args...)
 			if got != c.want {
 				t.Errorf("cost %d, want %d", got, c.want)
@@ -175,20 +196,20 @@ func TestHelpersComputeWhatTheInstructionsDo(t *testing.T) {
 	for i := range segment {
 		segment[i] = byte(i*7 + i>>9)
 	}
-	initing := func(data []byte) handmade {
+	initing := func(data []byte) wasmtest.Module {
 		h := one(tRange, nil, code(0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 8, 0, 0, 0x0b))
-		h.funcs = append(h.funcs, handmadeFunc{"drop", tVoid, nil, code(0xfc, 9, 0, 0x0b)})
-		h.data, h.counted = [][]byte{append([]byte{1}, text(string(data))...)}, true
+		h.Funcs = append(h.Funcs, function("drop", tVoid, nil, code(0xfc, 9, 0, 0x0b)))
+		h.Data, h.Counted = [][]byte{append([]byte{1}, text(string(data))...)}, true
 		return h
 	}
 	dropped := initing(segment)
-	dropped.start = []byte{1}
+	dropped.Start = []byte{1}
 	const chunk = 256 << 10
 	lengths := []uint64{0, 1, chunk - 1, chunk, chunk + 1, 2*chunk - 1, 2 * chunk, 2*chunk + 1, 600 << 10, size, size + 1, 0xffffffff}
 	starts := []uint64{0, 1, chunk, size - 2*chunk, size - 1, size, size + 1, 0xffffffff}
-	for name, h := range map[string]handmade{"copy": copying, "fill": filling, "init, long": initing(segment), "init, short": initing(segment[:5000]), "init, dropped": dropped} {
+	for name, h := range map[string]wasmtest.Module{"copy": copying, "fill": filling, "init, long": initing(segment), "init, short": initing(segment[:5000]), "init, dropped": dropped} {
 		t.Run(name, func(t *testing.T) {
-			plain, metered := plainly(t, h.bytes()), run(t, h.bytes(), meter.Config{}, nil)
+			plain, metered := plainly(t, h.Bytes()), run(t, h.Bytes(), meter.Config{}, nil)
 			for _, length := range lengths {
 				for _, to := range starts {
 					for _, from := range append(starts, to+1, to-1, to+chunk+3, to-chunk-3) {
@@ -227,20 +248,20 @@ var pattern = func() []byte {
 
 func TestFunctionsKeepTheirIdentity(t *testing.T) {
 	// Five functions that return their number, and every place that can name one.
-	h := handmade{types: someTypes, imports: []handmadeImport{{"host", "nothing", tVoid}}, tables: [][]byte{{0x70, 0, 20}, {0x70, 0, 20}}}
+	h := wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Tables: [][]byte{{0x70, 0, 20}, {0x70, 0, 20}}}
 	for n := range int32(5) {
-		h.funcs = append(h.funcs, handmadeFunc{"", tToI32, nil, code(i32(n+1), 0x0b)})
+		h.Funcs = append(h.Funcs, function("", tToI32, nil, code(i32(n+1), 0x0b)))
 	}
 	at := func(table byte) []byte { return code(0x20, 0, 0x11, tToI32, table, 0x0b) }
-	h.funcs = append(h.funcs, handmadeFunc{"zero", tI32ToI32, nil, at(0)}, handmadeFunc{"one", tI32ToI32, nil, at(1)},
-		handmadeFunc{"init", tVoid, nil, code(
+	h.Funcs = append(h.Funcs, function("zero", tI32ToI32, nil, at(0)), function("one", tI32ToI32, nil, at(1)),
+		function("init", tVoid, nil, code(
 			i32(3), i32(0), i32(2), 0xfc, 12, 1, 0, // passive indices
 			i32(9), i32(0), i32(1), 0xfc, 12, 5, 0, // passive expressions
 			i32(11), 0xd2, 4, 0x26, 0, // ref.func
-			0x10, 0, 0x0b)})
-	h.exports = [][]byte{append(text("third"), 0, 3)}
-	h.globals = [][]byte{code(0x70, 0, 0xd2, 5, 0x0b)}
-	h.elements = [][]byte{
+			0x10, 0, 0x0b)))
+	h.Exports = [][]byte{append(text("third"), 0, 3)}
+	h.Globals = [][]byte{code(0x70, 0, 0xd2, 5, 0x0b)}
+	h.Elements = [][]byte{
 		code(0, i32(1), 0x0b, 2, 1, 2),
 		code(1, 0, 2, 3, 4),
 		code(2, 1, i32(1), 0x0b, 0, 1, 5),
@@ -250,7 +271,7 @@ func TestFunctionsKeepTheirIdentity(t *testing.T) {
 		code(6, 1, i32(7), 0x0b, 0x70, 1, 0xd2, 3, 0x0b),
 		code(7, 0x70, 1, 0xd2, 4, 0x0b),
 	}
-	r := run(t, h.bytes(), meter.Config{}, nil)
+	r := run(t, h.Bytes(), meter.Config{}, nil)
 	r.must("init")
 	got := map[string][]uint64{}
 	for _, c := range []struct {
@@ -267,7 +288,7 @@ func TestFunctionsKeepTheirIdentity(t *testing.T) {
 }
 
 func TestNamesStayInStackTraces(t *testing.T) {
-	h := handmade{types: someTypes, imports: []handmadeImport{{"host", "nothing", tVoid}}, funcs: []handmadeFunc{{"f", tVoid, nil, code(0x10, 2, 0x0b)}, {"", tVoid, nil, code(0x00, 0x0b)}}}
+	h := wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(0x10, 2, 0x0b)), function("", tVoid, nil, code(0x00, 0x0b))}}
 	names := code(text("name"), 0, text("\x03mod"), 1, text("\x02\x01\x05outer\x02\x05inner"), 2, text("\x01\x02\x01\x00\x01x"))
 	for name, c := range map[string]struct {
 		custom [][]byte
@@ -281,8 +302,8 @@ func TestNamesStayInStackTraces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := h
-			h.custom = c.custom
-			r := run(t, h.bytes(), meter.Config{}, nil)
+			h.Custom = c.custom
+			r := run(t, h.Bytes(), meter.Config{}, nil)
 			if _, err := r.call("f"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("no %s in: %v", c.want, err)
 			}
@@ -294,9 +315,9 @@ func TestNamesStayInStackTraces(t *testing.T) {
 }
 
 func TestTablesHaveAMaximum(t *testing.T) {
-	grow := func(limits ...byte) handmade {
+	grow := func(limits ...byte) wasmtest.Module {
 		h := one(tI32ToI32, nil, code(0xd0, 0x70, 0x20, 0, 0xfc, 15, 0, 0x0b))
-		h.tables = [][]byte{append([]byte{0x70}, limits...)}
+		h.Tables = [][]byte{append([]byte{0x70}, limits...)}
 		return h
 	}
 	const refused = 0xffffffff
@@ -313,14 +334,14 @@ func TestTablesHaveAMaximum(t *testing.T) {
 		"the whole range at once, refused": {[]byte{0, 0}, 0xffffffff, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, grow(c.limits...).bytes(), meter.Config{TableMax: 100}, nil)
+			r := run(t, grow(c.limits...).Bytes(), meter.Config{TableMax: 100}, nil)
 			if got := r.must("f", c.by)[0]; uint32(got) != uint32(c.want) {
 				t.Errorf("table.grow %d: %d, want %d", c.by, int32(got), int32(c.want))
 			}
 		})
 	}
 	limit := (*wasm.LimitError)(nil)
-	if _, err := meter.Rewrite(grow(0, 101).bytes(), meter.Config{TableMax: 100}); !errors.As(err, &limit) || limit.Have != 101 {
+	if _, err := meter.Rewrite(grow(0, 101).Bytes(), meter.Config{TableMax: 100}); !errors.As(err, &limit) || limit.Have != 101 {
 		t.Errorf("a table that starts above the clamp: %v", err)
 	}
 }

@@ -21,11 +21,12 @@ package meter
 // round of the loop would pay for it.
 //
 // Calls: a function that calls others is charged and checked where it begins, so no recursion and no tree of
-// calls goes free. One that calls no other and has a small rest, a short leaf, is paid for by its callers
-// instead: direct ones know its rest and its way, and indirect ones take them to be maxLeaf and maxWay.
-// A longer leaf is charged and checked like the others. When many frames return one after the other, each
-// still goes the way that lies behind its call, unchecked: maxAfterCall bounds it, and the depth of calls is
-// counted. Imported functions are a constant to their callers; their host charges for what they do by length.
+// calls goes free. It is checked where it ends, too, and what lies behind a call is charged behind it: else the
+// frames of a deep recursion, returning one after the other, would all do what was paid for when they began, and
+// nobody would be asked. A function that calls no other and has a small rest, a short leaf, is paid for by its
+// callers instead: direct ones know its rest and its way, and indirect ones take them to be maxLeaf and maxWay.
+// A longer leaf is charged and checked where it begins. Imported functions are a constant to their callers, but
+// for WASI's, which charge for themselves (see guard.go); their host charges for what they do by length.
 //
 // Instructions of variable length are charged and checked by helpers: see helper.go.
 const (
@@ -33,8 +34,6 @@ const (
 	maxLeaf = 32
 	// maxWay is some microseconds.
 	maxWay = 4096
-	// maxAfterCall, times the frames that fit in DefaultStack, is some milliseconds.
-	maxAfterCall = 128
 	// maxTail is what a round of a loop may pay for what follows the loop.
 	maxTail = 8
 )
@@ -104,8 +103,8 @@ func (p *planner) plan(s *scan) place {
 		case stepLoop, stepOpen, stepIf:
 			at = p.open(step.kind, at)
 		case stepCall, stepIndirect:
-			if step.deep && at.way > maxAfterCall {
-				step.after = at.charge(true)
+			if step.deep && at.rest > 0 {
+				step.after = at.charge(false)
 			}
 		case stepBr, stepBrIf, stepBrTable, stepReturn:
 			at, leadsBack = p.branch(s, step, at)

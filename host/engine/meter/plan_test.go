@@ -88,6 +88,9 @@ func (p *paths) check() {
 				p.t.Errorf("step %d: a charge of %d in front of a path that costs %d", i, step.before.amount, way)
 			}
 		}
+		if way := p.behind(i, byCharge); step.deep && way > 0 {
+			p.t.Errorf("step %d: what follows a call costs %d, and was charged before it", i, way)
+		}
 		if way := p.front(i+1, byCharge); step.after.amount > 0 && way > int(step.after.amount) {
 			p.t.Errorf("step %d: a charge of %d in front of a path that costs %d", i, step.after.amount, way)
 		}

@@ -50,7 +50,9 @@ func (w *rewriter) function(a *asm, body wasm.Body, t wasm.FuncType, as callee) 
 	a.op(wasm.OpEnd)
 	a.op(wasm.OpBlock).raw(w.resultType(t))
 	w.steps(a, body.Code)
-	a.index(wasm.OpGlobalGet, w.stack).i64(frame).op(wasm.OpI64Add).index(wasm.OpGlobalSet, w.stack).op(wasm.OpEnd)
+	a.index(wasm.OpGlobalGet, w.stack).i64(frame).op(wasm.OpI64Add).index(wasm.OpGlobalSet, w.stack)
+	w.check(a)
+	a.op(wasm.OpEnd)
 }
 
 // enterHelper is called by a function that finds one of the counters below zero where it begins.

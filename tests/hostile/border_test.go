@@ -1,0 +1,177 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+)
+
+// misuse is one wrong use of an import.
+type misuse struct {
+	name    string
+	code    []byte // that leaves nothing behind
+	failure string // empty: the import answers an error, and the call goes on
+}
+
+// misuses are those of the ABI's own imports, whose answer is always the end of the call.
+func misuses() []misuse {
+	const last = 65535 // byte of the memory
+	var all []misuse
+	add := func(name string, function byte, failure string, args ...int32) {
+		instructions := invoke(function, args...)
+		if function == wasmtest.HostCall {
+			instructions = code(instructions, drop)
+		}
+		all = append(all, misuse{name, instructions, failure})
+	}
+	for _, f := range []struct {
+		name  string
+		index byte
+		level []int32 // what comes before the pointer
+	}{{"input", wasmtest.Input, nil}, {"output", wasmtest.Output, nil}, {"host_call", wasmtest.HostCall, nil}, {"host_result", wasmtest.HostResult, nil}, {"log", wasmtest.Log, []int32{3}}} {
+		at := func(pointer, length int32) []int32 { return append(slices.Clone(f.level), pointer, length) }
+		add(f.name+" behind the memory", f.index, "abi_misuse", at(last+1, 1)...)
+		add(f.name+" over the memory's end", f.index, "abi_misuse", at(last, 2)...)
+		add(f.name+" of all there could be", f.index, "abi_misuse", at(0, -1)...)
+		add(f.name+" whose end overflows", f.index, "abi_misuse", at(-1, 2)...)
+		add(f.name+" of the last address", f.index, "abi_misuse", at(-1, -1)...)
+	}
+	add("input of no length", wasmtest.Input, "abi_misuse", 0, 0)
+	add("input of another length", wasmtest.Input, "abi_misuse", 0, 7)
+	add("a result before any operation", wasmtest.HostResult, "abi_misuse", 0, 0)
+	add("an operation that is no JSON", wasmtest.HostCall, "", 1000, 5)
+	add("an operation of nothing", wasmtest.HostCall, "", 0, 0)
+	all = append(all,
+		misuse{"a result of another length", code(invoke(wasmtest.HostCall, 0, 0), drop, invoke(wasmtest.HostResult, 0, 1)), "abi_misuse"},
+		misuse{"a result over its own operation", code(num(0), invoke(wasmtest.HostCall, 0, 0), callFunc, wasmtest.HostResult), ""})
+	return all
+}
+
+// wasiFunctions are the functions of WASI that the host has, but for the one that ends the module.
+func wasiFunctions(t *testing.T) []api.FunctionDefinition {
+	t.Helper()
+	ctx := context.Background()
+	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	defer runtime.Close(ctx)
+	compiled, err := wasi_snapshot_preview1.NewBuilder(runtime).Compile(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []api.FunctionDefinition
+	for name, f := range compiled.ExportedFunctions() {
+		if name != "proc_exit" {
+			all = append(all, f)
+		}
+	}
+	if len(all) < 40 {
+		t.Fatalf("there are %d functions of WASI, and there should be more", len(all))
+	}
+	slices.SortFunc(all, func(a, b api.FunctionDefinition) int { return strings.Compare(a.Name(), b.Name()) })
+	return all
+}
+
+// wild are arguments that lie, whatever the function: each is given for all parameters but the first, which may
+// be a descriptor.
+var wild = []struct {
+	name        string
+	first, rest int32
+}{
+	{"behind the memory", -1, -1}, {"over the memory's end", 3, 65535}, {"far away", 1, 0x7fffffff}, {"over itself", 1, 8},
+	{"over itself, of the root", 3, 16}, {"nowhere", 0, 0},
+}
+
+// wildCalls has each of WASI's functions called with arguments that lie. It adds what they import to the module.
+func wildCalls(t *testing.T, m *wasmtest.Module) []misuse {
+	var all []misuse
+	for _, f := range wasiFunctions(t) {
+		index := byte(len(m.Imports))
+		m.Imports = append(m.Imports, wasi(f.Name(), byte(len(m.Types))))
+		m.Types = append(m.Types, wasm.FuncType{Params: f.ParamTypes(), Results: f.ResultTypes()})
+		for _, lie := range wild {
+			var call []byte
+			for i, typ := range f.ParamTypes() {
+				value := lie.rest
+				if i == 0 {
+					value = lie.first
+				}
+				if typ == api.ValueTypeI64 {
+					call = append(call, wasmtest.I64(int64(value))...)
+				} else {
+					call = append(call, num(value)...)
+				}
+			}
+			call = code(call, callFunc, index)
+			if len(f.ResultTypes()) > 0 {
+				call = append(call, drop)
+			}
+			one := misuse{name: f.Name() + " " + lie.name, code: call}
+			if f.Name() == "fd_filestat_set_times" && (lie.name == "over itself" || lie.name == "nowhere") {
+				one.failure = "trap" // wazero 1.12 meets a nil pointer in the streams, and says so to the module alone
+			}
+			all = append(all, one)
+		}
+	}
+	poll := byte(slices.IndexFunc(m.Imports, func(i wasmtest.Import) bool { return i.Name == "poll_oneoff" }))
+	return append(all, misuse{"poll_oneoff of a number that overflows", code(invoke(poll, 0, 0, 1<<28, 64), drop), "trap"})
+}
+
+// choosing is a module that does one of many things, by the three digits that its request ends with.
+func choosing(m wasmtest.Module, all []misuse) wasmtest.Module {
+	const request, first = 4096, 100
+	digit := func(from int32, times int32) []byte { // the last of them stands before three braces
+		return code(localGet, 0, num(request-from), add, load8, 0, 0, num(times), mul)
+	}
+	choice := code(digit(6, 100), digit(5, 10), add, digit(4, 1), add, num(first+111*'0'), sub)
+	var labels, cases []byte
+	for i := range all {
+		labels = append(labels, leb(i)...)
+	}
+	for i, one := range all {
+		cases = code(cases, one.code, br, leb(len(all)-i), end)
+	}
+	m.Data, m.Counted = [][]byte{code(1, wasmtest.Text(done))}, true
+	answer := code( // what a case wrote over is put right before
+		num(0), num(0), num(int32(len(done))), more, 8, 0, 0, invoke(wasmtest.Output, 0, int32(len(done))))
+	m.Funcs[1].Code = code(num(request), localGet, 0, callFunc, wasmtest.Input,
+		block, void, repeat(len(all)+1, block, void), choice, brTable, leb(len(all)), labels, leb(len(all)), end, cases, unreachable, end,
+		answer, end)
+	return m
+}
+
+func leb(n int) []byte { return wasm.AppendU32(nil, uint32(n)) }
+
+// TestPointersAndLengthsThatLie has every function that a module can import be given wild, overlapping and
+// overflowing arguments.
+func TestPointersAndLengthsThatLie(t *testing.T) {
+	t.Parallel()
+	m := wasmtest.Plugin(nil, "")
+	all := misuses()
+	all = append(all, wildCalls(t, &m)...)
+	w := newWorld(t)
+	w.handmade("liar", choosing(m, all).Bytes(), "")
+	s := w.serve()
+	for i, one := range all {
+		t.Run(one.name, func(t *testing.T) {
+			got := s.call("liar", fmt.Sprintf(`{"n":%d}`, 100+i))
+			if got.Failure != one.failure || one.failure == "" && got.Text != "done" {
+				t.Errorf("got %+v, want the failure %q", got, one.failure)
+			}
+		})
+	}
+	s.others()
+	s.end()
+	for i, r := range w.calls("liar") {
+		if r.Code != all[i].failure {
+			t.Errorf("%s: the audit log has %+v", all[i].name, r)
+		}
+	}
+}

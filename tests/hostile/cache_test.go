@@ -1,0 +1,73 @@
+package hostile
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCodeThatWasTamperedWith is made anew, and never run: a file of the cache is native code.
+func TestCodeThatWasTamperedWith(t *testing.T) {
+	t.Parallel()
+	module := plugin().Bytes()
+	cache := t.TempDir()
+	serving := func() *server {
+		w := newWorld(t)
+		w.handmade("victim", module, "")
+		for i, variable := range w.env {
+			if strings.HasPrefix(variable, "XDG_CACHE_HOME=") {
+				w.env[i] = "XDG_CACHE_HOME=" + cache
+			}
+		}
+		return w.serve()
+	}
+	fine := func(s *server) {
+		t.Helper()
+		if got := s.call("victim", `{}`); got != (answer{Text: "done"}) {
+			t.Errorf("got %+v", got)
+		}
+		s.end()
+	}
+	fine(serving())
+	code := smallest(t, filepath.Join(cache, "bulkhead", "code-*", "wazero-*", "*"))
+	for name, tamper := range map[string]func([]byte) []byte{
+		"one bit is another":   func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+		"it is cut off":        func(b []byte) []byte { return b[:len(b)/2] },
+		"it is something else": func([]byte) []byte { return []byte("\x7fELF") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(code)
+			if err == nil {
+				err = os.WriteFile(code, tamper(data), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := serving()
+			fine(s)
+			if !strings.Contains(s.log.String(), "compiled code is not as it was written, and is made anew") {
+				t.Error("the log does not say so")
+			}
+		})
+	}
+}
+
+// smallest is the smallest of some files: the code of a module made by hand, where the others' is compiled Go.
+func smallest(t *testing.T, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%s: %q, %v", pattern, files, err)
+	}
+	size := func(file string) int64 {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	return slices.MinFunc(files, func(a, b string) int { return cmp.Compare(size(a), size(b)) })
+}

@@ -1,0 +1,273 @@
+package hostile
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+)
+
+// The instructions that the modules here are made of.
+const (
+	unreachable = 0x00
+	block       = 0x02
+	loop        = 0x03
+	ifThen      = 0x04
+	end         = 0x0b
+	br          = 0x0c
+	brIf        = 0x0d
+	brTable     = 0x0e
+	giveBack    = 0x0f // return
+	callFunc    = 0x10
+	indirect    = 0x11
+	drop        = 0x1a
+	localGet    = 0x20
+	localSet    = 0x21
+	globalGet   = 0x23
+	globalSet   = 0x24
+	tableGet    = 0x25
+	tableSet    = 0x26
+	load8       = 0x2d
+	store8      = 0x3a
+	store64     = 0x37
+	memorySize  = 0x3f
+	memoryGrow  = 0x40
+	eqz         = 0x45
+	eq          = 0x46
+	lessThan    = 0x49
+	add         = 0x6a
+	sub         = 0x6b
+	mul         = 0x6c
+	refNull     = 0xd0
+	isNull      = 0xd1
+	more        = 0xfc // begins memory.init 8, data.drop 9, memory.copy 10, .fill 11, table.init 12, elem.drop 13, .copy 14, .grow 15
+	simd        = 0xfd
+	void        = 0x40
+	i32         = 0x7f
+	funcref     = 0x70
+)
+
+// Short names for what is used all over.
+var (
+	code   = wasmtest.Code
+	num    = wasmtest.I32
+	invoke = wasmtest.Invoke
+	repeat = wasmtest.Repeat
+)
+
+// done is what a module answers that has nothing to tell.
+const done = `{"result":{"content":[{"type":"text","text":"done"}]}}`
+
+// answering is code that does something and then answers done, which has to be the module's data.
+func answering(parts ...any) []byte {
+	return code(code(parts...), invoke(wasmtest.Output, 0, int32(len(done))))
+}
+
+// plugin is a module whose calls do something and then answer done.
+func plugin(parts ...any) wasmtest.Module { return wasmtest.Plugin(answering(parts...), done) }
+
+func forever(parts ...any) []byte { return code(loop, void, code(parts...), br, 0, end) }
+
+// exceptAtLoad is code that is not run in the shorter request of a load, in which a module describes itself: then
+// it runs another.
+func exceptAtLoad(other []byte, parts ...any) []byte { return exceptUpTo(40, other, parts...) }
+
+// exceptUpTo is code that is not run in requests that are shorter: for them it runs another.
+func exceptUpTo(length int32, other []byte, parts ...any) []byte {
+	return code(localGet, 0, num(length), lessThan, ifThen, void, other, giveBack, end, code(parts...))
+}
+
+// with changes a module.
+func with(m wasmtest.Module, change func(*wasmtest.Module)) wasmtest.Module {
+	change(&m)
+	return m
+}
+
+// starting is a module with a start function or an _initialize that runs code.
+func starting(export string, parts ...any) wasmtest.Module {
+	return with(plugin(), func(m *wasmtest.Module) {
+		if export == "" {
+			m.Start = []byte{m.Next()}
+		}
+		m.Funcs = append(m.Funcs, wasmtest.Func{Name: export, Type: wasmtest.Void, Code: code(code(parts...), end)})
+	})
+}
+
+// wasi is an import of WASI.
+func wasi(name string, typ byte) wasmtest.Import {
+	return wasmtest.Import{Module: "wasi_snapshot_preview1", Name: name, Type: typ}
+}
+
+// attack is a module made by hand that is called once, and what has to come of it.
+type attack struct {
+	name    string
+	module  wasmtest.Module
+	lines   string // of its table in the config
+	failure string // code of the failure; empty: it answers
+	says    string // pattern of the answer's text
+	kind    kind
+}
+
+// kind is what else is known of an attack.
+type kind byte
+
+const (
+	hangs kind = iota + 1 // it goes on until it is stopped: the others are served meanwhile
+)
+
+const soon = `limits = { time = "1s" }`
+
+func attacks() []attack {
+	recursing := with(plugin(), func(m *wasmtest.Module) {
+		m.Funcs[1].Code = code(callFunc, m.Next(), end)
+		m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: code(callFunc, m.Next(), end)})
+	})
+	mutual := with(plugin(), func(m *wasmtest.Module) {
+		first := m.Next()
+		m.Funcs[1].Code = code(callFunc, first, end)
+		m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: code(num(0), indirect, wasmtest.Void, 0, end)})
+		m.Tables = [][]byte{{funcref, 0, 1}}
+		m.Elements = [][]byte{code(0, num(0), end, 1, first)}
+	})
+	table := func(parts ...any) wasmtest.Module {
+		return with(plugin(parts...), func(m *wasmtest.Module) { m.Tables = [][]byte{{funcref, 0, 1}} })
+	}
+	pages := func(m wasmtest.Module, min byte) wasmtest.Module {
+		m.Memory = []byte{0, 0x80 | min&0x7f, min >> 7}
+		return m
+	}
+	exiting := func(with ...byte) wasmtest.Module {
+		return wasmtest.Plugin(code(0x41, with, callFunc, wasmtest.Extra), "", wasi("proc_exit", wasmtest.OfI32))
+	}
+	waiting := func(subscription int) wasmtest.Module { // of 48 bytes: a clock without end, or standard input
+		data := strings.Repeat("\x00", 8) + string(rune(subscription)) + strings.Repeat("\x00", 15) + "\xff\xff\xff\xff\xff\xff\xff\x7f" + strings.Repeat("\x00", 16)
+		m := wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 100, 1, 200), drop), data, wasi("poll_oneoff", wasmtest.FourToI))
+		return m
+	}
+	return []attack{
+		{"an endless loop", plugin(forever()), soon, "timeout", "ran past its time limit of 1s", hangs},
+		{"a loop that uses up its fuel", plugin(forever()), `limits = { fuel = 1000000 }`, "fuel", "used up its fuel limit of 1000000 instructions", 0},
+		{"long straight code in a loop", plugin(forever(repeat(20_000, num(1), drop))), soon, "timeout", "", hangs},
+		{"memory copied over itself in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), more, 10, 0, 0)), 250), soon, "timeout", "", hangs},
+		{"memory filled in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), more, 11, 0)), 250), soon, "timeout", "", hangs},
+		{"a table grown in a loop", table(forever(refNull, funcref, num(1000), more, 15, 0, drop)), soon, "timeout", "", hangs},
+		{"memory grown in a loop", plugin(forever(num(1), memoryGrow, 0, drop)), soon, "timeout", "", hangs},
+		{"an endless start function", starting("", forever()), soon, "timeout", "", hangs},
+		{"an endless _initialize", starting("_initialize", forever()), soon, "timeout", "", hangs},
+		{"answers in a loop", plugin(forever(invoke(wasmtest.Output, 0, 65536))), soon, "timeout", "", hangs},
+		{"a sleep without end", waiting(0), soon, "timeout", "", hangs},
+		{"input waited for without end", waiting(1), soon, "timeout", "", hangs},
+		{"random numbers without end", pages(wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 250<<16), drop), "", wasi("random_get", wasmtest.TwoToI)), 250), soon, "timeout", "", hangs},
+
+		{"endless recursion", recursing, "", "stack_overflow", "its calls nest too deep", 0},
+		{"endless recursion by a table", mutual, "", "stack_overflow", "", 0},
+		{"a call that calls itself", wasmtest.Plugin(code(localGet, 0, callFunc, wasmtest.Extra+1), done), "", "stack_overflow", "", 0},
+		{"memory that is needed and refused", plugin(num(1025), memoryGrow, 0, num(-1), eq, ifThen, void, unreachable, end), "", "memory", "more memory than its limit of 64 MiB", 0},
+		{"memory that is refused", plugin(num(-1), memoryGrow, 0, drop), "", "", "^done$", 0},
+		{"more memory than its limit to begin with", pages(plugin(), 250), `limits = { memory = "8MiB" }`, "memory", "begins with 15 MiB of memory, and its limit is 8", 0},
+		{"a table of millions", with(plugin(), func(m *wasmtest.Module) { m.Tables = [][]byte{{funcref, 0, 0x80, 0x80, 0x80, 0x02}} }), "", "invalid_module", "elements of a table", 0},
+
+		{"host operations without end", wasmtest.Plugin(forever(invoke(wasmtest.HostCall, 0, 2), drop), "{}"), `limits = { operations = 50 }`, "too_many_operations", "more than its limit of 50", 0},
+		{"log lines without end", wasmtest.Plugin(forever(invoke(wasmtest.Log, 3, 0, 60_000)), ""), "", "log_too_large", "1048576", 0},
+		{"an answer over the limit", wasmtest.Plugin(invoke(wasmtest.Output, 0, 65536), ""), `limits = { output = "1KiB" }`, "output_too_large", "65536 bytes, and its limit is 1024", 0},
+		{"no answer", wasmtest.Plugin(nil, ""), "", "no_response", "", 0},
+		{"an answer that is no JSON", wasmtest.Plugin(invoke(wasmtest.Output, 0, 4), "\x1b[2J"), "", "invalid_response", "", 0},
+		{"an answer that is no result", wasmtest.Plugin(invoke(wasmtest.Output, 0, 16), `{"result":[1,2]}`), "", "invalid_result", "", 0},
+
+		{"exit code 0", exiting(0), "", "exit", "ended itself with exit code 0$", 0},
+		{"exit code 255", exiting(0xff, 1), "", "exit", "ended itself with exit code 255$", 0},
+		{"an exit code that is negative", exiting(0x7f), "", "exit", "ended itself with exit code 4294967295$", 0},
+		{"a trap", wasmtest.Plugin([]byte{unreachable}, ""), "", "trap", "crashed: wasm error: unreachable", 0},
+		{"a trap in the start function", starting("", unreachable), "", "trap", "", 0},
+		{"a trap in _initialize", starting("_initialize", unreachable), "", "trap", "", 0},
+		{"an answer in _initialize", starting("_initialize", invoke(wasmtest.Output, 0, 2)), "", "abi_misuse", "output was called without a request", 0},
+		{"a call in _initialize", starting("_initialize", num(0), callFunc, wasmtest.Extra+1, invoke(wasmtest.Input, 0, 0)), "", "abi_misuse", "", 0},
+
+		{"a call that is an import of WASI's", with(plugin(), func(m *wasmtest.Module) {
+			m.Imports = append(m.Imports, wasi("proc_exit", wasmtest.OfI32))
+			m.Funcs = m.Funcs[:1]
+			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 0, wasmtest.Extra)}
+		}), "", "exit", "ended itself with exit code [0-9]+$", 0},
+		{"a call that is a memory", with(plugin(), func(m *wasmtest.Module) {
+			m.Funcs = m.Funcs[:1]
+			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 2, 0)}
+		}), "", "invalid_module", "does not export the function bulkhead_call", 0},
+		{"an _initialize of another form", with(plugin(), func(m *wasmtest.Module) {
+			m.Funcs = append(m.Funcs, wasmtest.Func{Name: "_initialize", Type: wasmtest.FourToI, Code: code(num(0), end)})
+		}), "", "invalid_module", "_initialize is not of the form", 0},
+
+		{"a function of more paths than can be compiled", with(plugin(), func(m *wasmtest.Module) {
+			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xd0, 0x0f, i32}, Code: code(repeat(10_000, block, void, num(1), brIf, 0, end), end)})
+		}), "", "invalid_module", "variables times joints", 0},
+		{"a function of millions of locals", with(plugin(), func(m *wasmtest.Module) {
+			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f, i32}, Code: []byte{end}})
+		}), "", "invalid_module", "parameters and locals of a function", 0},
+		{"blocks nested without measure", with(plugin(), func(m *wasmtest.Module) {
+			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: code(repeat(50_000, block, void), repeat(50_001, end))})
+		}), "", "invalid_module", "blocks in each other", 0},
+		{"a name of the host's own", with(plugin(), func(m *wasmtest.Module) {
+			m.Imports = append(m.Imports, wasmtest.Import{Module: "bulkhead:meter", Name: "yield", Type: wasmtest.Void})
+		}), "", "invalid_module", "reserved", 0},
+		{"a counter of the host's", plugin(code(0x42, 0, globalSet, 0)), "", "invalid_module", "", 0},
+		{"instructions of another WebAssembly", plugin(num(0), num(0), 0xfe, 0, 2, 0, drop), "", "invalid_module", "", 0},
+	}
+}
+
+// slug is a name as a plugin may have it.
+func slug(name string) string {
+	return strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-"), "-")
+}
+
+// TestModulesThatAttackTheHost has all of them run at the same time, with the others served meanwhile.
+func TestModulesThatAttackTheHost(t *testing.T) {
+	t.Parallel()
+	all := attacks()
+	w := newWorld(t)
+	for _, a := range all {
+		w.handmade(slug(a.name), a.module.Bytes(), a.lines)
+	}
+	s := w.serve()
+	answers := make([]answer, len(all))
+	var hanging, calls sync.WaitGroup
+	for i, a := range all {
+		from := s.begin(slug(a.name), `{}`)
+		if a.kind == hangs {
+			hanging.Add(1)
+		}
+		calls.Go(func() {
+			answers[i] = <-from
+			if a.kind == hangs {
+				hanging.Done()
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { hanging.Wait(); close(over) }()
+	s.othersUntil(over)
+	calls.Wait()
+	for i, a := range all {
+		t.Run(a.name, func(t *testing.T) {
+			if got := answers[i]; got.Failure != a.failure || !regexp.MustCompile(a.says).MatchString(got.Text) {
+				t.Errorf("got %+v, want the failure %q that says %q", got, a.failure, a.says)
+			}
+		})
+	}
+	s.others()
+	// Tables and native stack are no linear memory: one module was seen to take gigabytes of the former.
+	if most := s.mostMemory(); most > 1<<30 {
+		t.Errorf("the host took %d MiB", most>>20)
+	}
+	s.end()
+	for _, a := range all {
+		outcome := "failed"
+		if a.failure == "" {
+			outcome = "ok"
+		}
+		got := w.calls(slug(a.name))
+		if len(got) != 1 || got[0].Outcome != outcome || got[0].Code != a.failure || got[0].Tool != slug(a.name) {
+			t.Errorf("%s: the audit log has %+v", a.name, got)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package hostile
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// world is what a server is started in: a folder with a config, an audit log, a project, and what lies around
+// it.
+type world struct {
+	t       testing.TB
+	dir     string
+	project string
+	config  strings.Builder
+	env     []string
+}
+
+// newWorld makes one whose config has the plugin that behaves.
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dir: dir, project: filepath.Join(dir, "work"), env: environment(t)}
+	w.put("work/plain.txt", "nothing special")
+	fmt.Fprintf(&w.config, "[audit]\nfile = %q\narguments = \"full\"\non_failure = \"closed\"\n", w.path("audit.jsonl"))
+	w.plugin(filepath.Join(built.plugins, "echo"), "")
+	return w
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+// put writes a file.
+func (w *world) put(name, content string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path(name), []byte(content), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// link makes a symbolic link.
+func (w *world) link(name, target string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Symlink(target, w.path(name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// plugin adds a plugin to the config, with further lines of its table.
+func (w *world) plugin(dir, lines string) {
+	fmt.Fprintf(&w.config, "[[plugins]]\npath = %q\n%s\n", dir, lines)
+}
+
+// handmade adds a plugin with one tool of its name, whose module is given.
+func (w *world) handmade(name string, module []byte, lines string) {
+	w.t.Helper()
+	folder := "plugins/" + name
+	w.put(folder+"/plugin.toml", fmt.Sprintf(`manifest = 1
+[plugin]
+name = %[1]q
+version = "1.0.0"
+description = "Made by hand."
+[module]
+file = "it.wasm"
+[[capabilities.fs]]
+path = "${project}"
+access = "rw"
+[[tools]]
+name = %[1]q
+description = "Do it"
+access = "read"
+`, name))
+	w.put(folder+"/it.wasm", string(module))
+	w.plugin(w.path(folder), lines)
+}
+
+// serve starts the server, and waits until the plugin that behaves has answered.
+func (w *world) serve() *server {
+	w.t.Helper()
+	w.put("bulkhead.toml", w.config.String())
+	cmd := exec.Command(built.program, "serve", "--config", w.path("bulkhead.toml"), "--project", w.project)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	s := start(w.t, cmd)
+	s.others()
+	return s
+}
+
+// record is a line of the audit log.
+type record struct {
+	Kind, Plugin, Tool, Outcome, Code string
+	Arguments                         string
+	Operations                        []struct{ Op, Target, Outcome, Code string }
+}
+
+// records reads the audit log, of which every line has to be clean: whole, JSON, and without anything that
+// could steer a terminal or shows the secret.
+func (w *world) records() []record {
+	w.t.Helper()
+	f, err := os.Open(w.path("audit.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer f.Close()
+	var all []record
+	lines := bufio.NewScanner(f)
+	for lines.Buffer(nil, 1<<20); lines.Scan(); {
+		line := lines.Text()
+		var r record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			w.t.Errorf("a line of the audit log: %v: %s", err, line)
+		}
+		if strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }) || leaks(line) {
+			w.t.Errorf("a line of the audit log is not clean: %q", line)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// calls are the records of a plugin's calls.
+func (w *world) calls(plugin string) []record {
+	w.t.Helper()
+	var own []record
+	for _, r := range w.records() {
+		if r.Kind == "call" && r.Plugin == plugin {
+			own = append(own, r)
+		}
+	}
+	return own
+}

@@ -1,0 +1,27 @@
+package tests
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestEveryPromiseNamesTestsThatThereAre: a promise is shown by tests, and a test that was renamed shows nothing.
+func TestEveryPromiseNamesTestsThatThereAre(t *testing.T) {
+	shown := regexp.MustCompile("`([^`]+_test\\.go)` ((?:Test|Fuzz)\\w+(?:, (?:Test|Fuzz)\\w+)*)")
+	tests := 0
+	for line := range strings.Lines(contentOf(t, filepath.Join("..", "docs", "security.md"))) {
+		for _, m := range shown.FindAllStringSubmatch(line, -1) {
+			source := contentOf(t, filepath.Join("..", m[1]))
+			for name := range strings.SplitSeq(m[2], ", ") {
+				if tests++; !strings.Contains(source, "\nfunc "+name+"(") {
+					t.Errorf("%s has no %s, by which docs/security.md shows: %.100s", m[1], name, line)
+				}
+			}
+		}
+	}
+	if tests < 80 {
+		t.Errorf("docs/security.md names %d tests: is its form another?", tests)
+	}
+}
