@@ -44,16 +44,15 @@ func ParseProposal(id string, text *markdown.Text) (*Proposal, error) {
 	return &Proposal{Title: title(id, text), Why: why.Content(), WhatChanges: what.Content()}, nil
 }
 
-// title returns a proposal's title. One that says nothing is the change's id.
+// title returns a proposal's title, the first header of level 1; one in a fence counts too. A title that
+// says nothing is the change's id.
 func title(id string, text *markdown.Text) string {
-	for i := range text.Lines {
-		level, title, ok := text.Header(i)
+	for _, line := range text.Lines {
+		level, title, ok := markdown.Header(line)
 		if !ok || level != 1 {
 			continue
 		}
-		if len(title) >= len("Change:") && strings.EqualFold(title[:len("Change:")], "Change:") {
-			title = markdown.Trim(title[len("Change:"):])
-		}
+		title = withoutPrefix(title)
 		if title == "" || strings.EqualFold(title, "Proposal") {
 			break
 		}
@@ -62,8 +61,21 @@ func title(id string, text *markdown.Text) string {
 	return id
 }
 
-// bullet is a list item whose bold beginning names a spec; the colon may be in the bold or behind it.
-var bullet = regexp.MustCompile(`^\s*[-*+]\s*\*\*([^*:]+)(?::\*\*|\*\*:)\s*(.+)$`)
+// withoutPrefix drops the word that some titles begin with.
+func withoutPrefix(title string) string {
+	const prefix = "Change:"
+	if len(title) <= len(prefix) || !strings.EqualFold(title[:len(prefix)], prefix) {
+		return title
+	}
+	rest := title[len(prefix):]
+	if trimmed := markdown.TrimLeft(rest); trimmed != rest {
+		return trimmed
+	}
+	return title
+}
+
+// bullet is a list item with a hyphen whose bold beginning names a spec; the colon may be in the bold or behind it.
+var bullet = regexp.MustCompile(`^\s*-\s*\*\*([^*:]+)(?::\*\*|\*\*:)\s*(.+)$`)
 
 // What an operation looks like in prose, in the order in which they are tried.
 var prose = []struct {

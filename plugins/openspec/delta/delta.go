@@ -8,6 +8,8 @@
 package delta
 
 import (
+	"strings"
+
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
@@ -24,6 +26,8 @@ type Delta struct {
 	Orphans  []Orphan
 	// Sections has the kinds of delta sections that are there, each once, in the order of spec.Operations.
 	Sections []string
+	// Meant says that a header begins like one of those, whatever its spacing and what follows.
+	Meant bool
 	// Purpose is the body of a Purpose section, trimmed; "" if there is none.
 	Purpose string
 }
@@ -74,6 +78,7 @@ func Parse(text *markdown.Text) *Delta {
 			continue
 		}
 		operation := spec.DeltaSection(title)
+		d.Meant = d.Meant || means(title)
 		seen[operation] = true
 		d.read(operation, title, text.Slice(start, i))
 		start, title = min(i+1, len(text.Lines)), next
@@ -84,6 +89,11 @@ func Parse(text *markdown.Text) *Delta {
 		}
 	}
 	return d
+}
+
+func means(title string) bool {
+	words := strings.Fields(title)
+	return len(words) >= 2 && spec.DeltaSection(words[0]+" "+words[1]) != ""
 }
 
 // read takes in the body of one section.

@@ -7,34 +7,33 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// readRemoved takes requirements as headers and as items of a list.
+// readRemoved takes requirements as headers and as items of a list. The body of a header reaches to the
+// next one, whatever lists are in it.
 func (d *Delta) readRemoved(body *markdown.Text) {
-	headed := -1 // where the entry begins whose body is being read
-	flush := func(end int) {
-		if headed < 0 {
-			return
+	headed := -1 // which of d.Removed is the header whose body is being read
+	start := 0   // and at which line it stands
+	end := func(at int) {
+		if headed >= 0 {
+			d.Removed[headed].Text = body.Slice(start, at)
 		}
-		name, _ := requirement.ParseHeader(body.Lines[headed])
-		d.Removed = append(d.Removed, requirement.Block{Name: name, Text: body.Slice(headed, end)})
-		headed = -1
 	}
 	for i, line := range body.Lines {
 		if body.Fenced(i) {
 			continue
 		}
 		if name, ok := requirement.ParseHeader(line); ok && name != "" {
-			flush(i)
-			headed = i
+			end(i)
+			headed, start = len(d.Removed), i
+			d.Removed = append(d.Removed, requirement.Block{Name: name})
 			continue
 		}
 		if item, ok := listItem(line); ok {
 			if name, ok := quotedHeader(item); ok {
-				flush(i)
 				d.Removed = append(d.Removed, requirement.Block{Name: name, Text: body.Slice(i, i+1)})
 			}
 		}
 	}
-	flush(len(body.Lines))
+	end(len(body.Lines))
 }
 
 // readRenamed pairs each FROM with the TO behind it. A pair never crosses the end of a section.

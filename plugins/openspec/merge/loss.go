@@ -22,8 +22,7 @@ type Loss struct {
 // LostScenarios compares the scenarios of a requirement with those of the block that is to replace it. It
 // returns nil if none gets lost.
 func LostScenarios(current, modified requirement.Block) *Loss {
-	want, _ := current.Scenarios()
-	have, _ := modified.Scenarios()
+	want, have := current.Scenarios(), modified.Scenarios()
 	missing := requirement.Missing(want, have)
 	if len(missing) == 0 {
 		return nil

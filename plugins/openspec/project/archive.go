@@ -211,7 +211,7 @@ func (a *archiver) checkDeltas() error {
 	says := a.input.RootSpec || len(a.input.Misplaced) > 0 ||
 		a.input.Metadata.SkipSpecs && a.input.HasFiles || a.input.Invalid != nil && a.input.Invalid.SkipSpecs
 	for _, file := range a.files {
-		says = says || len(file.parsed.Sections) > 0
+		says = says || file.parsed.Meant
 	}
 	if !says || validation.Valid(validation.BeforeArchive(a.input), false) {
 		return nil

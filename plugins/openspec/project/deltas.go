@@ -77,9 +77,10 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	if err != nil {
 		return err
 	}
-	current := map[string]requirement.Block{}
+	current, folded := map[string]requirement.Block{}, map[string]string{}
 	for _, block := range spec.Divide(text(source)).Blocks {
 		current[block.Name] = block
+		folded[requirement.Fold(block.Name)] = block.Name
 	}
 	for _, pair := range file.parsed.Renamed {
 		if block, ok := current[pair.From]; ok {
@@ -88,6 +89,11 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	}
 	for i, block := range file.parsed.Modified {
 		old, known := current[block.Name]
+		near, alike := folded[requirement.Fold(block.Name)]
+		if alike && !known {
+			old, known = current[near], true
+			views[i].Warning = fmt.Sprintf(`Header differs from the main spec's "%s" only in case or spacing; archive matches names exactly, so reconcile them before archiving`, near)
+		}
 		hunks, ok := "", true
 		if known {
 			hunks, ok = unified.Diff(old.Raw(), block.Raw())

@@ -55,7 +55,7 @@ func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 		return "", &Failure{
 			Code:    codeAmbiguous,
 			Message: fmt.Sprintf("Ambiguous item '%s' matches both a change and a spec.", name),
-			Fix:     `Say which with type: "change" or "spec" (--type change|spec).`,
+			Fix:     fmt.Sprintf(`Say which is meant with type, as in openspec_show(name: "%s", type: "spec") (--type change|spec).`, name),
 		}
 	case isChange:
 		return KindChange, nil

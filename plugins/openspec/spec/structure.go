@@ -37,13 +37,14 @@ func Structure(text *markdown.Text) []Problem {
 		if text.Fenced(i) {
 			continue
 		}
-		if level, title, ok := text.Header(i); ok && level == 2 && DeltaSection(title) != "" {
+		level, title, ok := text.Header(i)
+		if ok && level == 2 && DeltaSection(title) != "" {
 			problems = append(problems, Problem{text.Number(i), fmt.Sprintf(
 				`Main spec contains delta header "%s". Delta headers are only valid inside openspec/changes/<name>/specs/<capability-path>/spec.md and truncate the parsed ## Requirements section.`, markdown.Trim(line))})
 			continue
 		}
-		name, ok := requirement.ParseHeader(line)
-		if !ok || name == "" {
+		name, isRequirement := requirement.ParseHeader(line)
+		if !ok || !isRequirement || name == "" {
 			continue
 		}
 		if start < 0 || i < start || i >= end {

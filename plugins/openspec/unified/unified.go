@@ -9,7 +9,7 @@ import (
 )
 
 // context is how many unchanged lines stand around changed ones.
-const context = 3
+const context = 4
 
 // maxEdits bounds the lines that may differ: time and memory grow with its square.
 const maxEdits = 1000

@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	rootSpec  = "Delta spec found at specs/spec.md. Delta specs must live under a capability path (e.g. specs/<capability-path>/spec.md) — a file at the specs/ root is ignored when the change is applied or archived."
-	misplaced = "Delta spec found at specs/%s. Delta specs must be a spec.md inside a capability folder — this file is ignored when the change is applied or archived. Move its requirements into specs/%s."
-	noDelta   = `Change must have at least one delta. No deltas found. Ensure your change has a specs/ directory with capability folders (e.g. specs/http-server/spec.md) containing .md files that use delta headers (## ADDED/MODIFIED/REMOVED/RENAMED Requirements) and that each requirement includes at least one "#### Scenario:" block. If this change intentionally modifies no specs (pure refactor, tooling, docs), set "skip_specs: true" in the change's .openspec.yaml instead. Tip: run "openspec change show <change-id> --json --deltas-only" to inspect parsed deltas.`
-	badMarker = "skip_specs is set but .openspec.yaml is not valid change metadata, so the marker is not honored. Fix the metadata (%s)"
-	bothWays  = "skip_specs is set in .openspec.yaml but spec files exist under specs/. Remove skip_specs or delete the delta spec files"
-	skipped   = "skip_specs is set in .openspec.yaml: change declares no spec-level behavior changes, zero deltas accepted"
+	rootSpec   = "Delta spec found at specs/spec.md. Delta specs must live under a capability path (e.g. specs/<capability-path>/spec.md) — a file at the specs/ root is ignored when the change is applied or archived."
+	misplaced  = "Delta spec found at specs/%s. Delta specs must be a spec.md inside a capability folder — this file is ignored when the change is applied or archived. Move its requirements into specs/%s."
+	noDelta    = `Change must have at least one delta. No deltas found. Ensure your change has a specs/ directory with capability folders (e.g. specs/http-server/spec.md) containing .md files that use delta headers (## ADDED/MODIFIED/REMOVED/RENAMED Requirements) and that each requirement includes at least one "#### Scenario:" block. If this change intentionally modifies no specs (pure refactor, tooling, docs), set "skip_specs: true" in the change's .openspec.yaml instead. Tip: run "openspec change show <change-id> --json --deltas-only" to inspect parsed deltas.`
+	noSections = `No delta sections found. Add headers such as "## ADDED Requirements" or move non-delta notes outside specs/.`
+	badMarker  = "skip_specs is set but .openspec.yaml is not valid change metadata, so the marker is not honored. Fix the metadata (%s)"
+	bothWays   = "skip_specs is set in .openspec.yaml but spec files exist under specs/. Remove skip_specs or delete the delta spec files"
+	skipped    = "skip_specs is set in .openspec.yaml: change declares no spec-level behavior changes, zero deltas accepted"
 )
 
 // MetadataFile is the name of a change's metadata.
@@ -63,6 +64,9 @@ func Change(in Input) []Issue {
 		}
 	}
 	issues = append(issues, whole(in)...)
+	if in.Invalid != nil { // which files hold its tasks is then not known
+		return issues
+	}
 	for _, finding := range change.LintTasks(in.Tasks) {
 		issues = append(issues, Issue{Level: Warning, Path: "tasks.md", Line: finding.Line, Message: finding.Message})
 	}
@@ -115,12 +119,18 @@ func whole(in Input) []Issue {
 		issues = append(issues, Issue{Level: Error, Path: file.Path, Message: fmt.Sprintf(misplaced, file.Path, file.Expected)})
 	}
 	entries := 0
+	var headless []Issue
 	for _, file := range in.Deltas {
 		entries += file.Delta.Entries()
-		if file.Delta.Entries() == 0 && len(file.Delta.Unpaired) == 0 {
-			issues = append(issues, emptiness(deltaPath(file.ID), file.Delta))
+		switch {
+		case file.Delta.Entries() > 0:
+		case len(file.Delta.Sections) > 0:
+			issues = append(issues, emptySections(deltaPath(file.ID), file.Delta))
+		default:
+			headless = append(headless, Issue{Level: Error, Path: deltaPath(file.ID), Message: noSections})
 		}
 	}
+	issues = append(issues, headless...)
 	if in.Invalid != nil && in.Invalid.SkipSpecs {
 		issues = append(issues, Issue{Level: Error, Path: MetadataFile, Message: fmt.Sprintf(badMarker, in.Invalid.Reason)})
 	}
@@ -129,17 +139,8 @@ func whole(in Input) []Issue {
 		issues = append(issues, Issue{Level: Error, Path: "file", Message: bothWays})
 	case in.Metadata.SkipSpecs:
 		issues = append(issues, Issue{Level: Info, Path: "file", Message: skipped})
-	case entries == 0 && !in.RootSpec && len(in.Misplaced) == 0 && !unpaired(in.Deltas):
+	case entries == 0 && !in.RootSpec && len(in.Misplaced) == 0:
 		issues = append(issues, Issue{Level: Error, Path: "file", Message: noDelta})
 	}
 	return issues
-}
-
-func unpaired(files []File) bool {
-	for _, file := range files {
-		if len(file.Delta.Unpaired) > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -34,15 +34,18 @@ func deltaIssues(path string, d *delta.Delta, current map[string]requirement.Blo
 	for _, orphan := range d.Orphans {
 		l.add(Warning, orphan.Line, `Requirement "%s" is %s, which is not a delta section, so it is ignored. %s`, orphan.Name, orphan.Place(), moveOrphan)
 	}
-	l.blocks("ADDED", d.Added, nil)
-	l.blocks("MODIFIED", d.Modified, func(block requirement.Block) { l.loss(d, block, current) })
+	l.blocks("ADDED", d.Added)
+	l.blocks("MODIFIED", d.Modified)
+	for _, block := range d.Modified {
+		l.loss(d, block, current)
+	}
 	l.repeated(d)
 	l.conflicts(d)
 	return l.issues
 }
 
-// blocks looks at each requirement of a section, and then calls more with it.
-func (l *list) blocks(section string, blocks []requirement.Block, more func(requirement.Block)) {
+// blocks looks at each requirement of a section.
+func (l *list) blocks(section string, blocks []requirement.Block) {
 	seen := map[string]bool{}
 	for _, block := range blocks {
 		if seen[block.Name] {
@@ -58,16 +61,12 @@ func (l *list) blocks(section string, blocks []requirement.Block, more func(requ
 		case !requirement.HasKeyword(statement):
 			l.add(Warning, 0, "%s", noKeyword(subject, "should", block.Name))
 		}
-		scenarios, bare := block.Scenarios()
-		if len(scenarios) == 0 {
+		if scenarios := block.Scenarios(); !requirement.AnyFilled(scenarios) {
 			help := ""
-			if bare {
+			if len(scenarios) > 0 {
 				help = bareScenario
 			}
 			l.add(Error, 0, "%s must include at least one scenario%s", subject, help)
-		}
-		if more != nil {
-			more(block)
 		}
 	}
 }
@@ -154,11 +153,8 @@ func unique(names []string) []string {
 	return once
 }
 
-// emptiness says why a delta without entries has none.
-func emptiness(path string, d *delta.Delta) Issue {
-	if len(d.Sections) == 0 {
-		return Issue{Level: Error, Path: path, Message: `No delta sections found. Add headers such as "## ADDED Requirements" or move non-delta notes outside specs/.`}
-	}
+// emptySections says that a delta has sections and nothing in them.
+func emptySections(path string, d *delta.Delta) Issue {
 	headers := make([]string, len(d.Sections))
 	for i, operation := range d.Sections {
 		headers[i] = "## " + operation + " " + spec.RequirementsTitle
