@@ -46,7 +46,7 @@ type Unpaired struct {
 type Stray struct {
 	Header  string // as written, trimmed
 	Title   string // behind the ###
-	Section string // such as "ADDED Requirements"
+	Section string // the section's title as written
 	Line    int
 	Unnamed bool // it says Requirement: and nothing else
 }
@@ -102,11 +102,11 @@ func (d *Delta) read(operation, title string, body *markdown.Text) {
 	case "ADDED":
 		_, blocks := requirement.Blocks(body)
 		d.Added = append(d.Added, blocks...)
-		d.readStrays(operation, body)
+		d.readStrays(title, body)
 	case "MODIFIED":
 		_, blocks := requirement.Blocks(body)
 		d.Modified = append(d.Modified, blocks...)
-		d.readStrays(operation, body)
+		d.readStrays(title, body)
 	case "REMOVED":
 		d.readRemoved(body)
 	case "RENAMED":
@@ -116,7 +116,7 @@ func (d *Delta) read(operation, title string, body *markdown.Text) {
 	}
 }
 
-func (d *Delta) readStrays(operation string, body *markdown.Text) {
+func (d *Delta) readStrays(section string, body *markdown.Text) {
 	for i, line := range body.Lines {
 		level, title, ok := body.Header(i)
 		if !ok || level != 3 {
@@ -129,7 +129,7 @@ func (d *Delta) readStrays(operation string, body *markdown.Text) {
 		d.Strays = append(d.Strays, Stray{
 			Header:  markdown.Trim(line),
 			Title:   title,
-			Section: operation + " " + spec.RequirementsTitle,
+			Section: section,
 			Line:    body.Number(i),
 			Unnamed: isRequirement,
 		})

@@ -95,7 +95,7 @@ func run(t testing.TB, p *project.Project, command string) string {
 	case "validate":
 		result, err = p.Validate(project.ValidateRequest{
 			Kind: project.Kind(words.value("--type")), All: words.flag("--all"), Changes: words.flag("--changes"), Specs: words.flag("--specs"),
-			Archived: words.flag("--archived"), Strict: words.flag("--strict"), Name: words.next()})
+			Archived: words.flag("--archived"), Strict: words.flag("--strict"), Name: words.optional()})
 	case "archive":
 		result, err = p.Archive(project.ArchiveRequest{
 			Ask: !words.flag("--yes"), SkipSpecs: words.flag("--skip-specs"), NoValidate: words.flag("--no-validate"), Name: words.next()})
@@ -164,6 +164,15 @@ func (w *words) next() string {
 	first := w.left[0]
 	w.left = w.left[1:]
 	return first
+}
+
+// optional returns the next word; nil if there is none.
+func (w *words) optional() *string {
+	if len(w.left) == 0 {
+		return nil
+	}
+	word := w.next()
+	return &word
 }
 
 func (w *words) rest() string {

@@ -79,6 +79,9 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	}
 	current, folded := map[string]requirement.Block{}, map[string]string{}
 	for _, block := range spec.Divide(text(source)).Blocks {
+		if _, twice := current[block.Name]; twice {
+			continue
+		}
 		current[block.Name] = block
 		folded[requirement.Fold(block.Name)] = block.Name
 	}

@@ -194,25 +194,41 @@ func showChange(root *store.Root, info RootInfo, request ShowRequest) (*ChangeVi
 	if err != nil {
 		return nil, err
 	}
-	view := &ChangeView{ID: c.Name, Title: proposal.Title, Deltas: []DeltaView{}, Root: info}
+	view := &ChangeView{ID: c.Name, Title: c.Name, Deltas: []DeltaView{}, Root: info}
+	if err := view.fill(root, c, proposal, request.Diff); err != nil {
+		return nil, err
+	}
+	return view, nil
+}
+
+// fill takes in a change's title and deltas. Without a proposal, which is nil, they are those of its name and
+// its files.
+func (v *ChangeView) fill(root *store.Root, c store.Change, proposal *change.Proposal, diff bool) error {
 	files, err := readDeltas(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sections := 0
 	for _, file := range files {
 		sections += len(file.parsed.Sections)
-		deltas, err := deltaViews(root, file, request.Diff)
+		deltas, err := deltaViews(root, file, diff)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		view.Deltas = append(view.Deltas, deltas...)
+		v.Deltas = append(v.Deltas, deltas...)
 	}
-	if sections == 0 {
-		for _, one := range proposal.Bullets() {
-			view.Deltas = append(view.Deltas, DeltaView{Spec: one.Spec, Operation: one.Operation, Description: one.Description})
+	if proposal != nil {
+		v.Title = proposal.Title
+		if sections == 0 {
+			v.addProse(proposal)
 		}
 	}
-	view.DeltaCount = len(view.Deltas)
-	return view, nil
+	v.DeltaCount = len(v.Deltas)
+	return nil
+}
+
+func (v *ChangeView) addProse(proposal *change.Proposal) {
+	for _, one := range proposal.Bullets() {
+		v.Deltas = append(v.Deltas, DeltaView{Spec: one.Spec, Operation: one.Operation, Description: one.Description})
+	}
 }

@@ -15,8 +15,8 @@ import (
 // ValidateRequest says what to validate: one item, the archived changes, or all of some kinds. A request for
 // nothing is one for everything.
 type ValidateRequest struct {
-	Name     string
-	Kind     Kind // of the named item; "": whichever has the name
+	Name     *string // nil: no single item
+	Kind     Kind    // of the named item; "": whichever has the name
 	All      bool
 	Changes  bool
 	Specs    bool
@@ -64,7 +64,7 @@ func (p *Project) Validate(request ValidateRequest) (*Report, error) {
 }
 
 func (p *Project) validate(request ValidateRequest) (*Report, error) {
-	if request.Name != "" {
+	if request.Name != nil {
 		return p.validateOne(request)
 	}
 	root, info, err := p.find()
@@ -93,16 +93,17 @@ func (p *Project) validate(request ValidateRequest) (*Report, error) {
 }
 
 func (p *Project) validateOne(request ValidateRequest) (*Report, error) {
-	root, info, kind, err := p.item(request.Name, request.Kind)
+	name := *request.Name
+	root, info, kind, err := p.item(name, request.Kind)
 	if err != nil {
 		return nil, err
 	}
 	v := &validator{root: root, strict: request.Strict, targets: map[string]*string{}}
 	if kind == KindSpec {
-		v.item(request.Name, KindSpec, v.spec)
+		v.item(name, KindSpec, v.spec)
 		return v.report(info, KindSpec), nil
 	}
-	v.item(request.Name, KindChange, func(name string) ([]validation.Issue, error) {
+	v.item(name, KindChange, func(name string) ([]validation.Issue, error) {
 		c, exists, _ := root.Change(name)
 		if !exists {
 			return validation.Change(validation.Input{ID: name}), nil

@@ -73,6 +73,18 @@ func (c Change) Read(name string) (content string, found bool, err error) {
 	return c.root.read(c.Dir, nil, name)
 }
 
+// Has tells whether a change has a file of its own of this name.
+func (c Change) Has(name string) bool { return c.root.hasFile(c.Dir, name) }
+
+// HasFile tells whether there is a file of this name in the openspec folder itself.
+func (r *Root) HasFile(name string) bool { return r.hasFile(r.Folder, name) }
+
+func (r *Root) hasFile(dir, name string) bool {
+	path := filepath.Join(dir, name)
+	info, err := r.files.Lstat(path)
+	return err == nil && r.isFile(fs.FileInfoToDirEntry(info), dir, path)
+}
+
 // ReadDelta returns the content of a change's delta file. The id must have passed CheckSpec.
 func (c Change) ReadDelta(id string) (content string, found bool, err error) {
 	return c.root.read(c.Dir, append([]string{specsName}, strings.Split(id, "/")...), specFile)

@@ -90,7 +90,7 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	for _, file := range in.Deltas {
 		var current map[string]requirement.Block
 		if heedLoss && len(file.Delta.Modified) > 0 {
-			current = currentBlocks(file.Target)
+			current = currentBlocks(file)
 		}
 		found := deltaIssues(deltaPath(file.ID), file.Delta, current)
 		failed[file.ID] = file.Delta.Entries() == 0 || !Valid(found, false)
@@ -99,14 +99,20 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	return issues, failed
 }
 
-func currentBlocks(target *string) map[string]requirement.Block {
+// currentBlocks returns the requirements of the main spec by the names that they have after the delta's
+// renames.
+func currentBlocks(file File) map[string]requirement.Block {
 	current := map[string]requirement.Block{}
-	if target == nil {
+	if file.Target == nil {
 		return current
 	}
-	for _, block := range spec.Divide(markdown.Parse(*target)).Blocks {
-		if _, twice := current[block.Name]; !twice {
-			current[block.Name] = block
+	for _, block := range spec.Divide(markdown.Parse(*file.Target)).Blocks {
+		current[block.Name] = block
+	}
+	for _, pair := range file.Delta.Renamed {
+		if block, ok := current[pair.From]; ok {
+			delete(current, pair.From)
+			current[pair.To] = block
 		}
 	}
 	return current

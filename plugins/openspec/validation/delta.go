@@ -37,7 +37,7 @@ func deltaIssues(path string, d *delta.Delta, current map[string]requirement.Blo
 	l.blocks("ADDED", d.Added)
 	l.blocks("MODIFIED", d.Modified)
 	for _, block := range d.Modified {
-		l.loss(d, block, current)
+		l.loss(block, current)
 	}
 	l.repeated(d)
 	l.conflicts(d)
@@ -71,15 +71,9 @@ func (l *list) blocks(section string, blocks []requirement.Block) {
 	}
 }
 
-// loss looks for scenarios of the current requirement that a modified one lacks. The current one may still
-// have the name that the delta renames.
-func (l *list) loss(d *delta.Delta, block requirement.Block, current map[string]requirement.Block) {
+// loss looks for scenarios of the current requirement that a modified one lacks.
+func (l *list) loss(block requirement.Block, current map[string]requirement.Block) {
 	old, found := current[block.Name]
-	for _, pair := range d.Renamed {
-		if renamed, ok := current[pair.From]; !found && ok && pair.To == block.Name {
-			old, found = renamed, true
-		}
-	}
 	if !found {
 		return
 	}
