@@ -51,10 +51,10 @@ func (r *Root) Archive(plan Plan) (leftover, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = r.unchanged(plan)
-	if err == nil {
-		err = r.prepare(c, plan)
+	if err := r.unchanged(plan); err != nil {
+		return nil, errors.Join(err, r.release(c)) // there is nothing to undo, and what is there is somebody else's
 	}
+	err = r.prepare(c, plan)
 	if err == nil {
 		err = r.replace(c)
 	}

@@ -124,9 +124,9 @@ func (r *Root) place(path, content string) error {
 	case err == nil && gone == nil:
 		return nil
 	case err == nil:
-		return errors.Join(gone, r.discard(path))
+		return errors.Join(gone, r.discard(path), r.discard(temp))
 	case gone != nil || errors.Is(err, fs.ErrExist):
-		return errors.Join(err, gone)
+		return errors.Join(err, gone, r.discard(temp))
 	}
 	return r.placeDirectly(path, content) // a file system without hard links
 }

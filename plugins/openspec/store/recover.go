@@ -90,6 +90,11 @@ func (r *Root) undo(c *claim) error {
 			return err
 		}
 	}
+	return r.release(c)
+}
+
+// release removes the claim, and the archive folder if it was made for it alone.
+func (r *Root) release(c *claim) error {
 	if err := r.discard(r.ClaimPath()); err != nil {
 		return err
 	}
@@ -99,8 +104,8 @@ func (r *Root) undo(c *claim) error {
 	return nil
 }
 
-// restore puts one spec back. What is neither its old nor its new text was written by somebody else since,
-// and stays.
+// restore puts one spec back, as far as the archive came with it: its new text waits until it is put in
+// place, and its old one from before that. What is neither was written by somebody else since, and stays.
 func (r *Root) restore(c *claim, write claimSpec) error {
 	path := r.SpecPath(write.ID)
 	old, fresh := c.waiting(path, "old"), c.waiting(path, "new")
@@ -108,11 +113,12 @@ func (r *Root) restore(c *claim, write claimSpec) error {
 	switch {
 	case err != nil:
 		return err
-	case now == write.Before:
+	case !r.missing(fresh): // not in place yet
+	case write.Before == "" && now == write.After:
+		err = r.discard(path)
+	case write.Before == "" || r.missing(old) || now == write.Before: // somebody else's, or not begun
 	case now != write.After:
-		return fmt.Errorf("%s was changed since; put it in order, then remove %s and, if it is there, %s", path, r.ClaimPath(), old)
-	case write.Before == "":
-		err = r.files.Remove(path)
+		return fmt.Errorf("%s was changed since; put it in order, then remove %s and %s", path, r.ClaimPath(), old)
 	default:
 		err = r.files.Rename(old, path)
 	}
