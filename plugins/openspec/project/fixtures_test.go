@@ -131,6 +131,15 @@ func TestReferenceAnswers(t *testing.T) {
 	c.unused()
 }
 
+// TestOwnData runs the commands on the small project in testdata, which has answers of the command line too.
+func TestOwnData(t *testing.T) {
+	c := &comparison{t, map[int]bool{}}
+	c.project(t, filepath.Join("..", "testdata", "branch"))
+	if len(c.used) == 0 {
+		t.Error("no answer names a call first")
+	}
+}
+
 // expectation is the file that stands beside the input of a small project.
 type expectation struct {
 	Runs []struct {
