@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
@@ -71,7 +72,7 @@ func Apply(in Input) (*Result, error) {
 			return nil, err
 		}
 	}
-	return m.result(), nil
+	return m.result()
 }
 
 // merger is a merge under way.
@@ -175,13 +176,21 @@ func (m *merger) add() error {
 	return nil
 }
 
-func (m *merger) result() *Result {
-	blocks := m.entries.raw()
+// result puts the text together. A fence that nobody closed may swallow what stands behind it: a text that
+// shows other requirements than it was made of is refused.
+func (m *merger) result() (*Result, error) {
+	names, blocks := m.entries.left()
 	text := m.parts.Compose(blocks)
+	shown := Names(spec.Divide(markdown.Parse(text)).Blocks)
+	for i, name := range names {
+		if i >= len(shown) || shown[i] != name {
+			return nil, fmt.Errorf(`%s: requirement "%s" would be hidden in the rebuilt spec; close the fence above it`, m.in.ID, name)
+		}
+	}
 	if m.in.Target != nil && mostlyCRLF(*m.in.Target) {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
-	return &Result{Text: text, Counts: m.counts, Warnings: m.warnings, Left: len(blocks)}
+	return &Result{Text: text, Counts: m.counts, Warnings: m.warnings, Left: len(blocks)}, nil
 }
 
 // mostlyCRLF tells whether at least half of a text's line ends are CRLF.

@@ -66,13 +66,12 @@ func (e *entries) drop(one *entry) {
 	one.gone = true
 }
 
-// raw returns the text of each entry that is left.
-func (e *entries) raw() []string {
-	var all []string
+// left returns the names and texts of the entries that are not gone.
+func (e *entries) left() (names, texts []string) {
 	for _, one := range e.order {
 		if !one.gone {
-			all = append(all, one.raw)
+			names, texts = append(names, one.name), append(texts, one.raw)
 		}
 	}
-	return all
+	return names, texts
 }

@@ -117,6 +117,13 @@ func Test43AHeadingThatGoesWithItsBlock(t *testing.T) {
 	}
 }
 
+func TestAFenceThatIsOpenHidesNoRequirement(t *testing.T) {
+	target := head + block("One", "a") + "```\nopen\n"
+	if _, err := apply(&target, "## ADDED Requirements\n"+block("Two", "b")); err == nil || !strings.Contains(err.Error(), `"Two" would be hidden`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // FuzzApply holds that a merge of a valid delta is stable: applied to its own result once more, it changes
 // nothing or is refused.
 func FuzzApply(f *testing.F) {

@@ -209,7 +209,7 @@ func Test55AKillAtAnyStepIsPutInOrderByTheNextCall(t *testing.T) {
 			return // where there are no links, an empty claim says no more than that somebody was here
 		}
 		s.must(t, want)
-		if _, err := s.archive(store.Disk{}); err != nil {
+		if _, err := s.archive(newFaulty()); err != nil {
 			t.Errorf("archive again: %v", err)
 		}
 		s.must(t, s.after)

@@ -146,9 +146,10 @@ func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string
 // Nested returns the changes that a folder wraps which is no change itself, as "parent/child", in order;
 // none if it is a change or wraps none.
 func (c Change) Nested() ([]string, error) {
-	entries, err := c.root.readDir(c.Dir)
+	// Not counted: who asks has counted the folder, or looks at no other.
+	entries, err := c.root.files.ReadDir(c.Dir)
 	if err != nil {
-		return nil, err
+		return nil, ignoreMissing(err)
 	}
 	for _, entry := range entries {
 		if entry.Type().IsRegular() && (isMarker(entry.Name()) || !strings.HasPrefix(entry.Name(), ".")) {
