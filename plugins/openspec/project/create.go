@@ -151,7 +151,7 @@ func (p *Project) CreateChange(request CreateRequest) (*CreateResult, error) {
 
 func (p *Project) createChange(request CreateRequest) (*CreateResult, error) {
 	if reason := wrongName(request.Name); reason != "" {
-		return nil, errors.New("Change name " + reason) //lint:ignore ST1005 the command line's words
+		return nil, errors.New("Change name " + reason)
 	}
 	root, info := p.toMake()
 	if err := p.recover(root); err != nil {

@@ -157,6 +157,7 @@ func steps(t *testing.T, archived, noLinks bool) int {
 
 // Test55AFaultAtAnyStepLeavesTheOldTreeOrTheNewOne makes each step of an archive fail in turn.
 func Test55AFaultAtAnyStepLeavesTheOldTreeOrTheNewOne(t *testing.T) {
+	t.Parallel()
 	everyStep(t, func(t *testing.T, s scene, files *faulty, n int) {
 		files.failAt = n
 		leftover, err := s.archive(files)
@@ -187,6 +188,7 @@ func (s scene) mustBeOldBut(t *testing.T, files *faulty) {
 
 // Test55AKillAtAnyStepIsPutInOrderByTheNextCall stops the program at each step in turn.
 func Test55AKillAtAnyStepIsPutInOrderByTheNextCall(t *testing.T) {
+	t.Parallel()
 	everyStep(t, func(t *testing.T, s scene, files *faulty, n int) {
 		files.dieAt = n
 		if leftover, err := s.archive(files); err == nil && leftover == nil {
@@ -238,6 +240,7 @@ func everyStep(t *testing.T, check func(t *testing.T, s scene, files *faulty, n 
 		for _, noLinks := range []bool{false, true} {
 			for n := range steps(t, archived, noLinks) {
 				t.Run(fmt.Sprintf("archive folder %t, no links %t, step %d", archived, noLinks, n+1), func(t *testing.T) {
+					t.Parallel()
 					files := newFaulty()
 					files.noLinks = noLinks
 					check(t, newScene(t, archived), files, n+1)
@@ -250,32 +253,42 @@ func everyStep(t *testing.T, check func(t *testing.T, s scene, files *faulty, n 
 // TestAKillWhileGoingBack stops the program a second time, at each step of putting in order what the first
 // left.
 func TestAKillWhileGoingBack(t *testing.T) {
+	t.Parallel()
 	total := steps(t, true, false)
 	for first := 1; first <= total; first++ {
-		for second := 1; ; second++ {
-			s := newScene(t, true)
-			files := newFaulty()
-			files.dieAt = first
-			_, _ = s.archive(files)
-			moved := !missing(filepath.Join(s.root, store.FolderName, "changes/archive/2026-11-21-add-x"))
-			again := newFaulty()
-			again.dieAt = second
-			if err := store.At(again, s.root).Recover(owner); err == nil {
-				break // it was done before the second kill
-			}
-			s.recover(t)
-			if moved {
-				s.must(t, s.after)
-			} else {
-				s.must(t, s.before)
-			}
+		t.Run(fmt.Sprintf("step %d", first), func(t *testing.T) {
+			t.Parallel()
+			killTwice(t, first)
+		})
+	}
+}
+
+// killTwice stops the program at a step of an archive, and then at each step of putting that in order.
+func killTwice(t *testing.T, first int) {
+	for second := 1; ; second++ {
+		s := newScene(t, true)
+		files := newFaulty()
+		files.dieAt = first
+		_, _ = s.archive(files)
+		moved := !missing(filepath.Join(s.root, store.FolderName, "changes/archive/2026-11-21-add-x"))
+		again := newFaulty()
+		again.dieAt = second
+		if err := store.At(again, s.root).Recover(owner); err == nil {
+			break // it was done before the second kill
+		}
+		s.recover(t)
+		if moved {
+			s.must(t, s.after)
+		} else {
+			s.must(t, s.before)
 		}
 	}
 }
 
 // Test57AFullDiskWhileWriting gives the disk room for each number of bytes in turn: going back needs none.
 func Test57AFullDiskWhileWriting(t *testing.T) {
-	for room := 0; ; room += 7 {
+	t.Parallel()
+	for room := 0; ; room += 23 {
 		s := newScene(t, true)
 		files := newFaulty()
 		files.room = room
@@ -296,6 +309,7 @@ func Test57AFullDiskWhileWriting(t *testing.T) {
 
 // Test56TwoArchivesAtOnce starts many: one of them archives the change.
 func Test56TwoArchivesAtOnce(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		s := newScene(t, true)
 		const many = 8
