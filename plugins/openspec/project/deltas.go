@@ -19,21 +19,22 @@ type deltaFile struct {
 	parsed *delta.Delta
 }
 
-// readDeltas reads all delta files of a change, in the order of their capabilities.
-func readDeltas(c store.Change) ([]deltaFile, error) {
-	ids, err := c.Deltas()
+// readDeltas reads all delta files of a change, in the order of their capabilities, and returns the paths of
+// the other files beside them.
+func readDeltas(c store.Change) (files []deltaFile, loose []string, err error) {
+	ids, loose, err := c.Deltas()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	files := make([]deltaFile, 0, len(ids))
+	files = make([]deltaFile, 0, len(ids))
 	for _, id := range ids {
 		source, _, err := c.ReadDelta(id)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		files = append(files, deltaFile{id, source, delta.Parse(text(source))})
 	}
-	return files, nil
+	return files, loose, nil
 }
 
 // deltaViews shows one delta file.

@@ -87,7 +87,7 @@ func readChange(root *store.Root, info RootInfo, c store.Change, exists bool, at
 	if at.Capability != "" {
 		return file(c.ReadDelta(at.Capability))
 	}
-	ids, err := c.Deltas()
+	ids, _, err := c.Deltas()
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func changeResources(c store.Change) ([]Resource, error) {
 			all = append(all, Resource{At: address.Address{In: address.Changes, Name: c.Name, Part: one.part}})
 		}
 	}
-	ids, err := c.Deltas()
+	ids, _, err := c.Deltas()
 	for _, id := range ids {
 		all = append(all, Resource{At: address.Address{In: address.Changes, Name: c.Name, Part: address.Deltas, Capability: id}})
 	}
@@ -213,5 +213,6 @@ func (p *Project) DeltaIDs(in address.Collection, name string) ([]string, error)
 	if !exists {
 		return nil, nil
 	}
-	return c.Deltas()
+	ids, _, err := c.Deltas()
+	return ids, err
 }

@@ -204,7 +204,7 @@ func showChange(root *store.Root, info RootInfo, request ShowRequest) (*ChangeVi
 // fill takes in a change's title and deltas. Without a proposal, which is nil, they are those of its name and
 // its files.
 func (v *ChangeView) fill(root *store.Root, c store.Change, proposal *change.Proposal, diff bool) error {
-	files, err := readDeltas(c)
+	files, _, err := readDeltas(c)
 	if err != nil {
 		return err
 	}

@@ -223,7 +223,7 @@ func (v *validator) change(c store.Change) ([]validation.Issue, error) {
 // input reads all of a change that validation looks at. The delta files come with their sources.
 func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error) {
 	in := validation.Input{ID: c.Name}
-	files, err := readDeltas(c)
+	files, loose, err := readDeltas(c)
 	if err != nil {
 		return in, nil, err
 	}
@@ -233,10 +233,6 @@ func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error)
 			return in, nil, err
 		}
 		in.Deltas = append(in.Deltas, validation.File{ID: file.id, Delta: file.parsed, Target: target, Path: v.root.SpecPath(file.id)})
-	}
-	loose, err := c.Loose()
-	if err != nil {
-		return in, nil, err
 	}
 	in.HasFiles = len(files)+len(loose) > 0
 	if err := misplaced(c, loose, &in); err != nil {

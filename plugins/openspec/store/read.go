@@ -90,22 +90,9 @@ func (c Change) ReadDelta(id string) (content string, found bool, err error) {
 	return c.root.read(c.Dir, append([]string{specsName}, strings.Split(id, "/")...), specFile)
 }
 
-// Deltas returns the capabilities that a change has delta files for, in order.
-func (c Change) Deltas() ([]string, error) { return c.root.capabilities(c.specsDir()) }
-
-// Loose returns the files below a change's specs folder that are not delta files, as paths below it with
-// slashes, in order. Hidden ones are left out.
-func (c Change) Loose() ([]string, error) {
-	var loose []string
-	err := c.root.walkVisible(c.specsDir(), "", maxDepth, func(path string) error {
-		if filepath.Base(path) != specFile || path == specFile {
-			loose = append(loose, path)
-		}
-		return nil
-	})
-	slices.Sort(loose)
-	return loose, err
-}
+// Deltas returns the capabilities that a change has delta files for, and the other files below its specs
+// folder as paths with slashes; both in order.
+func (c Change) Deltas() (ids, loose []string, err error) { return c.root.capabilities(c.specsDir()) }
 
 // ReadLoose returns the content of one of those files.
 func (c Change) ReadLoose(path string) (content string, found bool, err error) {

@@ -45,13 +45,13 @@ func (r *Root) Specs() ([]string, error) {
 	if !r.reachable(r.SpecsDir()) {
 		return nil, nil
 	}
-	return r.capabilities(r.SpecsDir())
+	ids, _, err := r.capabilities(r.SpecsDir())
+	return ids, err
 }
 
-// capabilities returns the folders below dir that hold a spec.md, as paths with slashes, in order. Folders
-// that are links are not entered, and hidden ones neither.
-func (r *Root) capabilities(dir string) ([]string, error) {
-	var ids []string
+// capabilities returns the folders below dir that hold a spec.md, and the paths of all other files there; both
+// below dir, with slashes, in order. Folders that are links are not entered, and what is hidden is left out.
+func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
 	var walk func(dir, id string, depth int) error
 	walk = func(dir, id string, depth int) error {
 		if depth < 0 {
@@ -64,23 +64,27 @@ func (r *Root) capabilities(dir string) ([]string, error) {
 		for _, entry := range entries {
 			name := entry.Name()
 			below := filepath.Join(dir, name)
+			isSpec := name == specFile && id != ""
 			switch {
 			case strings.HasPrefix(name, "."):
 			case entry.IsDir():
 				if err := walk(below, path.Join(id, name), depth-1); err != nil {
 					return err
 				}
-			case name == specFile && id != "" && r.isFile(entry, dir, below):
+			case isSpec && r.isFile(entry, dir, below):
 				ids = append(ids, id)
+			case !isSpec && entry.Type().IsRegular():
+				loose = append(loose, path.Join(id, name))
 			}
 		}
 		return nil
 	}
 	if err := walk(dir, "", maxDepth); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	slices.Sort(ids)
-	return ids, nil
+	slices.Sort(loose)
+	return ids, loose, nil
 }
 
 // isFile tells whether an entry is a file, or a link to one in its own folder.
