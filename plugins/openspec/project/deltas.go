@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
@@ -101,6 +102,7 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 		hunks, ok := "", true
 		if known {
 			hunks, ok = unified.Diff(old.Raw(), block.Raw())
+			hunks = markdown.TrimRight(hunks) // as the command line does, even where the last line is blank
 		}
 		switch {
 		case !found:
