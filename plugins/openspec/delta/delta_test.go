@@ -1,0 +1,92 @@
+package delta_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+)
+
+func parse(source string) *delta.Delta { return delta.Parse(markdown.Parse(source)) }
+
+func names(blocks []requirement.Block) []string {
+	var all []string
+	for _, block := range blocks {
+		all = append(all, block.Name)
+	}
+	return all
+}
+
+func Test28SectionsInAnyCaseAreOne(t *testing.T) {
+	d := parse("## added requirements\n### Requirement: A\nx\n## Notes\n## ADDED Requirements\n### Requirement: B\n## modified requirements\n### Requirement: C\n")
+	if diff := cmp.Diff([]string{"A", "B"}, names(d.Added)); diff != "" {
+		t.Errorf("added (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"ADDED", "MODIFIED"}, d.Sections); diff != "" {
+		t.Errorf("sections (-want +got)\n%s", diff)
+	}
+}
+
+func Test30RemovedInEverySpelling(t *testing.T) {
+	d := parse("## REMOVED Requirements\n### Requirement: A\n**Reason**: x\n- `### Requirement: B`\n* ### Requirement: C\n  + `### Requirement: D`\n1. ### Requirement: no\n```\n### Requirement: no\n```\n")
+	if diff := cmp.Diff([]string{"A", "B", "C", "D"}, names(d.Removed)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func Test22UnpairedRenames(t *testing.T) {
+	d := parse("## RENAMED Requirements\n- FROM: `### Requirement: A`\n- FROM: `### Requirement: B`\n- TO: `### Requirement: C`\n* TO: ### Requirement: D\nFROM: ### Requirement: E\n## RENAMED Requirements\nTO: ### Requirement: F\n")
+	if diff := cmp.Diff([]delta.Rename{{From: "B", To: "C"}}, d.Renamed); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	want := []delta.Unpaired{{Side: "FROM", Name: "A", Line: 2}, {Side: "TO", Name: "D", Line: 5}, {Side: "FROM", Name: "E", Line: 6}, {Side: "TO", Name: "F", Line: 8}}
+	if diff := cmp.Diff(want, d.Unpaired); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func Test23WhatStandsWhereNothingReadsIt(t *testing.T) {
+	d := parse("### Requirement: Above\n## Notes\n### Requirement: Under\n## ADDED Requirements\n### Notes\n### Requirement:\n")
+	orphans := []delta.Orphan{{Name: "Above", Line: 1}, {Name: "Under", Section: "Notes", Line: 3}}
+	if diff := cmp.Diff(orphans, d.Orphans); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	strays := []delta.Stray{
+		{Header: "### Notes", Title: "Notes", Section: "ADDED Requirements", Line: 5},
+		{Header: "### Requirement:", Title: "Requirement:", Section: "ADDED Requirements", Line: 6, Unnamed: true},
+	}
+	if diff := cmp.Diff(strays, d.Strays); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func Test31HeadersInFencesCountForNothing(t *testing.T) {
+	if d := parse("```\n## ADDED Requirements\n### Requirement: A\n```\n"); len(d.Sections) != 0 || d.Entries() != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// FuzzParse holds that every entry has a name and a place in the text.
+func FuzzParse(f *testing.F) {
+	f.Add("## ADDED Requirements\n### Requirement: A\n## REMOVED Requirements\n- `### Requirement: B`\n## RENAMED Requirements\n- FROM: `### Requirement: C`\n- TO: `### Requirement: D`\n")
+	f.Add("## Purpose\nx\n### Requirement:\n~~~\n## MODIFIED Requirements")
+	f.Fuzz(func(t *testing.T, source string) {
+		text := markdown.Parse(source)
+		d := delta.Parse(text)
+		for _, blocks := range [][]requirement.Block{d.Added, d.Modified, d.Removed} {
+			for _, block := range blocks {
+				if block.Name == "" || block.Line() < 1 || block.Line()+len(block.Text.Lines)-1 > len(text.Lines) {
+					t.Errorf("%q: %q at line %d", source, block.Name, block.Line())
+				}
+			}
+		}
+		for _, pair := range d.Renamed {
+			if pair.From == "" || pair.To == "" {
+				t.Errorf("%q: %+v", source, pair)
+			}
+		}
+	})
+}

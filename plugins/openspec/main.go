@@ -1,0 +1,15 @@
+// Command openspec is the plugin's module: it registers the handlers and does nothing else.
+package main
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/tools"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+func init() {
+	plugin := sdk.New()
+	tools.Register(plugin)
+	sdk.Serve(plugin)
+}
+
+func main() {}

@@ -1,0 +1,47 @@
+package markdown
+
+import "strings"
+
+// minFence is how many backticks or tildes make a fence.
+const minFence = 3
+
+// mask tells for each line whether it is in a fence or one of its ends. A fence that is not closed reaches
+// to the end.
+func mask(lines []string) []bool {
+	fenced := make([]bool, len(lines))
+	var mark byte // what the open fence is made of; 0: none is open
+	length := 0
+	for i, line := range lines {
+		fenced[i] = mark != 0
+		if mark == 0 {
+			mark, length = opens(line)
+			fenced[i] = mark != 0
+		} else if closes(line, mark, length) {
+			mark = 0
+		}
+	}
+	return fenced
+}
+
+// opens returns the character and the length of the fence that a line opens; 0 if it opens none.
+func opens(line string) (mark byte, length int) {
+	line = TrimLeft(line)
+	if line == "" || line[0] != '`' && line[0] != '~' {
+		return 0, 0
+	}
+	length = run(line)
+	if length < minFence {
+		return 0, 0
+	}
+	return line[0], length
+}
+
+func closes(line string, mark byte, length int) bool {
+	line = Trim(line)
+	return len(line) >= length && line != "" && line[0] == mark && run(line) == len(line)
+}
+
+// run returns how many characters like its first a line begins with.
+func run(line string) int {
+	return len(line) - len(strings.TrimLeft(line, line[:1]))
+}

@@ -1,0 +1,200 @@
+// Package merge applies a delta to a main spec.
+//
+//	result, err := merge.Apply(merge.Input{ID: "inventory", Change: "add-x", Delta: parsed, Target: &source, Path: path})
+//
+// It computes texts and touches no file: Result.Text is what would be written.
+package merge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
+)
+
+// Input is one capability's delta and the main spec that it is for.
+type Input struct {
+	ID     string // of the capability
+	Change string // the change's id
+	Delta  *delta.Delta
+	Target *string // the main spec's content; nil if there is none yet
+	Path   string  // the main spec's path, for messages
+}
+
+// Counts tells how many requirements a merge really changed.
+type Counts struct {
+	Added    int `json:"added"`
+	Modified int `json:"modified"`
+	Removed  int `json:"removed"`
+	Renamed  int `json:"renamed"`
+}
+
+// Total returns the sum of all counts.
+func (c Counts) Total() int { return c.Added + c.Modified + c.Removed + c.Renamed }
+
+// Plus returns the sums of both.
+func (c Counts) Plus(other Counts) Counts {
+	return Counts{c.Added + other.Added, c.Modified + other.Modified, c.Removed + other.Removed, c.Renamed + other.Renamed}
+}
+
+// Result is what a merge gives.
+type Result struct {
+	Text     string
+	Counts   Counts
+	Warnings []string // in the order in which they came up
+	Left     int      // how many requirements the text has
+}
+
+// Apply merges a delta: renames first, then removals, modifications and additions, each against the result
+// so far. An error says why archive must refuse the delta, in the command line's words.
+func Apply(in Input) (*Result, error) {
+	if err := refuse(in.ID, in.Delta); err != nil {
+		return nil, err
+	}
+	m := &merger{in: in}
+	for _, orphan := range in.Delta.Orphans {
+		m.warn("requirement \"%s\" (line %d) is %s, which is not a delta section, so it was not applied. Move it under ADDED/MODIFIED/REMOVED/RENAMED Requirements.",
+			orphan.Name, orphan.Line, orphan.Place())
+	}
+	text, err := m.target()
+	if err != nil {
+		return nil, err
+	}
+	m.parts = spec.Divide(text)
+	for _, block := range m.parts.Blocks {
+		m.entries.add(block)
+	}
+	for _, step := range []func() error{m.rename, m.remove, m.modify, m.add} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return m.result()
+}
+
+// merger is a merge under way.
+type merger struct {
+	in       Input
+	parts    spec.Parts
+	entries  entries
+	counts   Counts
+	warnings []string
+}
+
+func (m *merger) warn(format string, arguments ...any) {
+	m.warnings = append(m.warnings, m.in.ID+" - "+fmt.Sprintf(format, arguments...))
+}
+
+func (m *merger) fail(operation, name, reason string, arguments ...any) error {
+	return fmt.Errorf(`%s %s failed for header "%s" - %s`, m.in.ID, operation, requirement.Title(name), fmt.Sprintf(reason, arguments...))
+}
+
+func (m *merger) rename() error {
+	for _, pair := range m.in.Delta.Renamed {
+		source, target := m.entries.find(pair.From), m.entries.find(pair.To)
+		if source == nil {
+			near := m.entries.like(pair.From, nil)
+			switch {
+			case near != nil && near.name != pair.To:
+				return m.fail("RENAMED", pair.From, `source not found, but "%s" exists; fix the header to match it exactly`, requirement.Title(near.name))
+			case target != nil:
+				continue // done already
+			}
+			return m.fail("RENAMED", pair.From, "source not found")
+		}
+		if target != nil {
+			return m.fail("RENAMED", pair.To, "target already exists")
+		}
+		if near := m.entries.like(pair.To, source); near != nil {
+			return m.fail("RENAMED", pair.To, `"%s" already exists and differs only in case or spacing; choose a distinct name`, requirement.Title(near.name))
+		}
+		m.entries.rename(source, pair.To)
+		m.counts.Renamed++
+	}
+	return nil
+}
+
+func (m *merger) remove() error {
+	for _, gone := range m.in.Delta.Removed {
+		found := m.entries.find(gone.Name)
+		if found == nil && m.in.Target == nil {
+			continue // said once for all of them
+		}
+		if found == nil {
+			if near := m.entries.like(gone.Name, nil); near != nil {
+				return m.fail("REMOVED", gone.Name, `not found, but "%s" exists; fix the header to match it exactly`, requirement.Title(near.name))
+			}
+			m.warn("REMOVED requirement \"%s\" is not in the current spec; treating it as already removed.", gone.Name)
+			continue
+		}
+		m.warnTail(found, "")
+		m.entries.drop(found)
+		m.counts.Removed++
+	}
+	return nil
+}
+
+func (m *merger) modify() error {
+	for _, block := range m.in.Delta.Modified {
+		found := m.entries.find(block.Name)
+		if found == nil {
+			return m.fail("MODIFIED", block.Name, "not found")
+		}
+		raw := block.Raw()
+		if loss := LostScenarios(found.block, block); loss != nil {
+			return m.fail("MODIFIED", block.Name, "current spec contains scenario(s) not present in the modified block: %s. %s Refresh the change spec before archiving to avoid dropping scenarios.",
+				loss.Names(), loss.Balance())
+		}
+		if raw == found.raw {
+			continue
+		}
+		m.warnTail(found, raw)
+		found.raw = raw
+		m.counts.Modified++
+	}
+	return nil
+}
+
+func (m *merger) add() error {
+	for _, block := range m.in.Delta.Added {
+		raw := block.Raw()
+		if found := m.entries.find(block.Name); found != nil {
+			if found.raw == raw {
+				continue
+			}
+			return m.fail("ADDED", block.Name, "already exists")
+		}
+		if near := m.entries.like(block.Name, nil); near != nil {
+			return m.fail("ADDED", block.Name, `"%s" already exists and differs only in case or spacing; use MODIFIED with that exact header to change it, or choose a distinct name`, requirement.Title(near.name))
+		}
+		m.entries.add(block)
+		m.counts.Added++
+	}
+	return nil
+}
+
+// result puts the text together. A fence that nobody closed may swallow what stands behind it: a text that
+// shows other requirements than it was made of is refused.
+func (m *merger) result() (*Result, error) {
+	names, blocks := m.entries.left()
+	text := m.parts.Compose(blocks)
+	shown := Names(spec.Divide(markdown.Parse(text)).Blocks)
+	for i, name := range names {
+		if i >= len(shown) || shown[i] != name {
+			return nil, fmt.Errorf(`%s: requirement "%s" would be hidden in the rebuilt spec; close the fence above it`, m.in.ID, name)
+		}
+	}
+	if m.in.Target != nil && mostlyCRLF(*m.in.Target) {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return &Result{Text: text, Counts: m.counts, Warnings: m.warnings, Left: len(blocks)}, nil
+}
+
+// mostlyCRLF tells whether at least half of a text's line ends are CRLF.
+func mostlyCRLF(text string) bool {
+	crlf := strings.Count(text, "\r\n")
+	return crlf > 0 && 2*crlf >= strings.Count(text, "\n")
+}

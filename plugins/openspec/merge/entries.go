@@ -1,0 +1,77 @@
+package merge
+
+import (
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+)
+
+// entry is a requirement of the text that is being made.
+type entry struct {
+	name  string
+	raw   string
+	block requirement.Block // as it was read, under its old name
+	gone  bool
+}
+
+// entries are the requirements of a text, in order. Names are looked up in constant time: a text may have
+// a hundred thousand.
+type entries struct {
+	order  []*entry
+	byName map[string]*entry
+	byFold map[string][]*entry
+}
+
+// add puts a requirement at the end. A name must not come twice.
+func (e *entries) add(block requirement.Block) {
+	one := &entry{name: block.Name, raw: block.Raw(), block: block}
+	e.order = append(e.order, one)
+	e.index(one)
+}
+
+func (e *entries) index(one *entry) {
+	if e.byName == nil {
+		e.byName, e.byFold = map[string]*entry{}, map[string][]*entry{}
+	}
+	folded := requirement.Fold(one.name)
+	e.byName[one.name] = one
+	e.byFold[folded] = append(e.byFold[folded], one)
+}
+
+func (e *entries) find(name string) *entry { return e.byName[name] }
+
+// like returns an entry whose name differs from name only in case or spacing and which is not except.
+func (e *entries) like(name string, except *entry) *entry {
+	for _, one := range e.byFold[requirement.Fold(name)] {
+		// An entry stays in the lists under which it was once found.
+		if one != except && one.name != name && e.byName[one.name] == one && requirement.Fold(one.name) == requirement.Fold(name) {
+			return one
+		}
+	}
+	return nil
+}
+
+// rename gives an entry a new header; its place and body stay.
+func (e *entries) rename(one *entry, to string) {
+	_, body, _ := strings.Cut(one.raw, "\n")
+	delete(e.byName, one.name)
+	one.name = to
+	one.raw = markdown.TrimRight(requirement.Title(to) + "\n" + body)
+	e.index(one)
+}
+
+func (e *entries) drop(one *entry) {
+	delete(e.byName, one.name)
+	one.gone = true
+}
+
+// left returns the names and texts of the entries that are not gone.
+func (e *entries) left() (names, texts []string) {
+	for _, one := range e.order {
+		if !one.gone {
+			names, texts = append(names, one.name), append(texts, one.raw)
+		}
+	}
+	return names, texts
+}

@@ -1,0 +1,72 @@
+package merge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+)
+
+// maxNamed is how many added scenarios are named.
+const maxNamed = 3
+
+// Loss is what a modified requirement would drop.
+type Loss struct {
+	missing  []string
+	added    []string
+	have     int // scenarios of the modified block
+	required int // scenarios of the current one
+}
+
+// LostScenarios compares the scenarios of a requirement with those of the block that is to replace it. It
+// returns nil if none gets lost.
+func LostScenarios(current, modified requirement.Block) *Loss {
+	want, have := current.Scenarios(), modified.Scenarios()
+	missing := requirement.Missing(want, have)
+	if len(missing) == 0 {
+		return nil
+	}
+	return &Loss{missing: missing, added: requirement.Missing(have, want), have: len(have), required: len(want)}
+}
+
+// Names returns the lost scenarios' names, quoted and with commas between them.
+func (l *Loss) Names() string { return quoted(l.missing) }
+
+// Balance says in two sentences what the modified block has.
+func (l *Loss) Balance() string {
+	adds := "It adds none."
+	if n := len(l.added); n > 0 {
+		named := quoted(l.added[:min(n, maxNamed)])
+		if n > maxNamed {
+			named += fmt.Sprintf(", and %d more", n-maxNamed)
+		}
+		adds = fmt.Sprintf("It adds %s not in the current spec: %s.", scenarios(n), named)
+	}
+	return fmt.Sprintf("The modified block has %s; the current spec has %s. %s", scenarios(l.have), scenarios(l.required), adds)
+}
+
+func scenarios(n int) string {
+	if n == 1 {
+		return "1 scenario"
+	}
+	return fmt.Sprintf("%d scenarios", n)
+}
+
+func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
+
+// warnTail warns of a header in a block that reads like one of its own and goes with the block, unless what
+// replaces the block has it too.
+func (m *merger) warnTail(old *entry, replacement string) {
+	body := old.block.Body()
+	at := body.NextHeader(0, 3)
+	if at == len(body.Lines) {
+		return
+	}
+	tail := markdown.TrimRight(body.Slice(at, len(body.Lines)).String())
+	if strings.Contains(replacement, tail) {
+		return
+	}
+	m.warn("\"%s\" sits inside requirement \"%s\" and goes with it. Move it under its own requirement, or above `## Requirements`, to keep it.",
+		markdown.Trim(body.Lines[at]), old.name)
+}

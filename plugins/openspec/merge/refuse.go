@@ -1,0 +1,125 @@
+package merge
+
+import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+)
+
+// refuse says why a delta contradicts itself, whatever it is for.
+func refuse(id string, d *delta.Delta) error {
+	invalid := func(format string, arguments ...any) error {
+		return fmt.Errorf("%s validation failed - %s", id, fmt.Sprintf(format, arguments...))
+	}
+	if len(d.Unpaired) > 0 {
+		one := d.Unpaired[0]
+		return invalid(`RENAMED entry on line %d has no matching %s: for header "%s". Write each rename as a FROM: line followed immediately by its TO: line.`,
+			one.Line, one.Other(), requirement.Title(one.Name))
+	}
+	for _, section := range []struct {
+		what  string
+		names []string
+	}{
+		{"requirement in ADDED", Names(d.Added)},
+		{"requirement in MODIFIED", Names(d.Modified)},
+		{"requirement in REMOVED", Names(d.Removed)},
+		{"FROM in RENAMED", From(d.Renamed)},
+		{"TO in RENAMED", To(d.Renamed)},
+	} {
+		if twice := Repeated(section.names); len(twice) > 0 {
+			return invalid(`duplicate %s for header "%s"`, section.what, requirement.Title(twice[0]))
+		}
+	}
+	if err := conflict(d, invalid); err != nil {
+		return err
+	}
+	if d.Entries() == 0 {
+		return fmt.Errorf("Delta parsing found no operations for %s. Provide ADDED/MODIFIED/REMOVED/RENAMED sections in change spec.", id) //lint:ignore ST1005 the command line's words
+	}
+	return nil
+}
+
+func conflict(d *delta.Delta, invalid func(string, ...any) error) error {
+	added, modified, removed := Set(Names(d.Added)), Set(Names(d.Modified)), Set(Names(d.Removed))
+	both := func(sections, name string) error {
+		return invalid(`requirement present in multiple sections (%s) for header "%s"`, sections, requirement.Title(name))
+	}
+	for _, name := range Names(d.Modified) {
+		if removed[name] {
+			return both("MODIFIED and REMOVED", name)
+		}
+		if added[name] {
+			return both("MODIFIED and ADDED", name)
+		}
+	}
+	for _, name := range Names(d.Added) {
+		if removed[name] {
+			return both("ADDED and REMOVED", name)
+		}
+	}
+	folded := map[string]bool{}
+	for _, block := range d.Removed {
+		folded[requirement.Fold(block.Name)] = true
+	}
+	for _, pair := range d.Renamed {
+		switch {
+		case modified[pair.From]:
+			return invalid(`when a rename exists, MODIFIED must reference the NEW header "%s"`, requirement.Title(pair.To))
+		case added[pair.To]:
+			return invalid(`RENAMED TO header collides with ADDED for "%s"`, requirement.Title(pair.To))
+		case folded[requirement.Fold(pair.From)]:
+			return both("RENAMED and REMOVED", pair.From)
+		}
+	}
+	return nil
+}
+
+// Names returns the names of blocks, in order.
+func Names(blocks []requirement.Block) []string {
+	names := make([]string, len(blocks))
+	for i, block := range blocks {
+		names[i] = block.Name
+	}
+	return names
+}
+
+// From returns the old names of renames, in order.
+func From(pairs []delta.Rename) []string {
+	names := make([]string, len(pairs))
+	for i, pair := range pairs {
+		names[i] = pair.From
+	}
+	return names
+}
+
+// To returns the new names of renames, in order.
+func To(pairs []delta.Rename) []string {
+	names := make([]string, len(pairs))
+	for i, pair := range pairs {
+		names[i] = pair.To
+	}
+	return names
+}
+
+// Repeated returns each name that was there before, once for every time that it comes again.
+func Repeated(names []string) []string {
+	seen := map[string]bool{}
+	var again []string
+	for _, name := range names {
+		if seen[name] {
+			again = append(again, name)
+		}
+		seen[name] = true
+	}
+	return again
+}
+
+// Set returns names as a set.
+func Set(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}

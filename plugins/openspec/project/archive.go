@@ -1,0 +1,322 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
+)
+
+// ArchiveRequest says which change to archive, and how.
+type ArchiveRequest struct {
+	Name string
+	// Ask refuses where the command line would ask a person first.
+	Ask        bool
+	SkipSpecs  bool // move the change and leave the main specs alone
+	NoValidate bool
+}
+
+// ArchiveResult answers an archive.
+type ArchiveResult struct {
+	Archive ArchivedChange `json:"archive"`
+	Root    RootInfo       `json:"root"`
+	// Specs are the ids of the main specs that were written or deleted.
+	Specs []string `json:"-"`
+}
+
+// ArchivedChange is what was done.
+type ArchivedChange struct {
+	Change       string        `json:"change"`
+	ArchivedAs   string        `json:"archivedAs"`
+	Path         string        `json:"path"`
+	SpecsUpdated bool          `json:"specsUpdated"`
+	Totals       *merge.Counts `json:"totals,omitempty"` // nil: no delta was looked at
+	Warnings     []string      `json:"warnings,omitempty"`
+}
+
+// Archive merges a change's deltas into the main specs and moves its folder to the archive. Either all of
+// that happens or nothing.
+func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
+	root, info := p.findOrHere()
+	result, err := p.archive(root, info, request)
+	if err != nil {
+		failure := asFailure(p.archiveError(root, err), codeArchive, "archive", false)
+		if failure.Code == codeInvalid {
+			failure.Code = codeNameInvalid
+		}
+		failure.Root = &info
+		return nil, failure
+	}
+	return result, nil
+}
+
+// archiveError puts the store's errors in words. Those of the sandbox name the path that was denied.
+func (p *Project) archiveError(root *store.Root, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return &Failure{Code: codeOutside, Message: err.Error(), Fix: "Grant the openspec folder for writing, or put a folder in the place of the link."}
+	case errors.Is(err, store.ErrChanged):
+		return &Failure{Code: codeArchive, Message: err.Error(), Fix: "Call openspec_archive again."}
+	}
+	return err
+}
+
+func (p *Project) archive(root *store.Root, info RootInfo, request ArchiveRequest) (*ArchiveResult, error) {
+	c, err := p.toArchive(root, request.Name)
+	if err != nil {
+		return nil, err
+	}
+	a := &archiver{
+		root: root, change: c, request: request,
+		validator: &validator{root: root, targets: map[string]*string{}},
+		name:      archiveName(c.Name, p.Now),
+	}
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	plan := store.Plan{Owner: p.Owner, Change: c.Name, Archived: a.name}
+	if !request.SkipSpecs {
+		if err := a.merge(&plan); err != nil {
+			return nil, err
+		}
+	}
+	leftover, err := root.Archive(plan)
+	switch {
+	case errors.Is(err, store.ErrTargetExists):
+		return nil, a.exists()
+	case errors.Is(err, store.ErrClaimed):
+		return nil, a.claimed()
+	case err != nil:
+		return nil, err
+	}
+	if leftover != nil {
+		p.warn("openspec: the change is archived, but its claim could not be removed, which the next call does: " + leftover.Error())
+	}
+	return a.result(info, plan), nil
+}
+
+// toArchive finds the change, and puts in order first what an earlier call left.
+func (p *Project) toArchive(root *store.Root, name string) (store.Change, error) {
+	if name == "" {
+		return store.Change{}, &Failure{
+			Code:    codeNameMissing,
+			Message: "A change name is required: archive --json is non-interactive.",
+			Fix:     `Call openspec_archive(name: "<id>") (openspec archive <change-name> --json).`,
+		}
+	}
+	if err := store.CheckChange(name); err != nil {
+		return store.Change{}, err
+	}
+	if err := p.recover(root); err != nil {
+		return store.Change{}, err
+	}
+	c, exists, linked := root.Change(name)
+	if linked {
+		return c, &Failure{Code: codeSymlink, Message: fmt.Sprintf("Change '%s' is a symbolic link. Replace it with a real directory before archiving.", name)}
+	}
+	if !exists {
+		return c, notFound(root, name)
+	}
+	nested, err := c.Nested()
+	if err != nil || nested == nil {
+		return c, err
+	}
+	return c, &Failure{
+		Code:    codeNamespace,
+		Message: fmt.Sprintf("Cannot archive '%s': %s", name, nestedText(name, nested)),
+		Fix:     fmt.Sprintf("Rename openspec/changes/%s/ to a flat change directory, then archive it.", nested[0]),
+	}
+}
+
+func notFound(root *store.Root, name string) error {
+	all, err := root.Changes()
+	if err != nil {
+		return err
+	}
+	message := fmt.Sprintf("Change '%s' not found. No active changes exist in this root.", name)
+	if len(all) > 0 {
+		message = fmt.Sprintf("Change '%s' not found. Available changes: %s", name, strings.Join(changeNames(all), ", "))
+	}
+	return &Failure{Code: codeNotFound, Message: message}
+}
+
+// archiveName is the name of a change's folder in the archive: with today's date unless it has one.
+func archiveName(name string, now time.Time) string {
+	if startsWithDate(name) {
+		return name
+	}
+	return now.Format(time.DateOnly) + "-" + name
+}
+
+// archiver is an archive that is being prepared.
+type archiver struct {
+	root      *store.Root
+	change    store.Change
+	request   ArchiveRequest
+	validator *validator
+	name      string // of the folder in the archive
+	input     validation.Input
+	files     []deltaFile
+	totals    merge.Counts
+	warnings  []string
+	specs     []string
+}
+
+// check refuses what must not be archived, in the order in which the command line does.
+func (a *archiver) check() error {
+	var err error
+	if a.input, a.files, err = a.validator.input(a.change); err != nil {
+		return err
+	}
+	if err := a.checkDeltas(); err != nil {
+		return err
+	}
+	done, total := change.CountTasks(a.input.Tasks)
+	if open := total - done; open > 0 {
+		if a.request.Ask {
+			return &Failure{
+				Code:    codeTasks,
+				Message: fmt.Sprintf("%d incomplete task(s) found for change '%s'.", open, a.change.Name),
+				Fix:     fmt.Sprintf(`Complete the tasks, or call openspec_archive(name: "%s", yes: true) (--yes).`, a.change.Name),
+			}
+		}
+		a.warnings = append(a.warnings, fmt.Sprintf("%d incomplete task(s) found", open))
+	}
+	if _, exists := a.root.ArchivedChange(a.name); exists {
+		return a.exists()
+	}
+	if a.request.Ask && !a.request.SkipSpecs && len(a.files) > 0 {
+		return a.confirm(fmt.Sprintf("Updating %d spec(s) requires confirmation: rerun with --yes.", len(a.files)))
+	}
+	return nil
+}
+
+// checkDeltas validates the change's own files, if it has any that say something about specs.
+func (a *archiver) checkDeltas() error {
+	if a.request.NoValidate {
+		if a.request.Ask {
+			return a.confirm("Skipping validation requires confirmation: rerun with --yes.")
+		}
+		return nil
+	}
+	says := a.input.RootSpec || len(a.input.Misplaced) > 0 ||
+		a.input.Metadata.SkipSpecs && a.input.HasFiles || a.input.Invalid != nil && a.input.Invalid.SkipSpecs
+	for _, file := range a.files {
+		says = says || file.parsed.Meant
+	}
+	if !says || validation.Valid(validation.BeforeArchive(a.input), false) {
+		return nil
+	}
+	return &Failure{
+		Code:    codeValidation,
+		Message: fmt.Sprintf("Validation failed for change '%s'.", a.change.Name),
+		Fix: fmt.Sprintf(`Call openspec_validate(name: "%[1]s") for details (openspec validate %[1]s), fix the errors, or archive with noValidate: true (--no-validate).`,
+			a.change.Name),
+	}
+}
+
+func (a *archiver) confirm(message string) error {
+	return &Failure{
+		Code:    codeConfirm,
+		Message: message,
+		Fix:     fmt.Sprintf(`Call openspec_archive(name: "%s", yes: true) (--yes).`, a.change.Name),
+	}
+}
+
+func (a *archiver) exists() error {
+	return &Failure{Code: codeExists, Message: fmt.Sprintf("Archive '%s' already exists.", a.name)}
+}
+
+func (a *archiver) claimed() error {
+	return &Failure{Code: codeExists, Message: fmt.Sprintf(
+		"Archive '%s' is already being created. If no archive process is running, remove the stale claim at %s and rerun.", a.name, a.root.ClaimPath())}
+}
+
+// merge computes the texts of all specs that the change touches and puts them into the plan.
+func (a *archiver) merge(plan *store.Plan) error {
+	for _, file := range a.files {
+		target, err := a.validator.target(file.id)
+		if err != nil {
+			return err
+		}
+		if err := onlyText(file, target); err != nil {
+			return err
+		}
+		result, err := merge.Apply(merge.Input{
+			ID: file.id, Change: a.change.Name, Delta: file.parsed, Target: target, Path: a.root.SpecPath(file.id)})
+		if err != nil {
+			return &Failure{Code: codeSpecUpdate, Message: err.Error(), Fix: "Fix the change delta specs and rerun. No files were changed."}
+		}
+		a.warnings = append(a.warnings, result.Warnings...)
+		after, err := a.accept(file.id, target, result)
+		if err != nil {
+			return err
+		}
+		a.totals = a.totals.Plus(result.Counts)
+		plan.Seen = append(plan.Seen, store.Seen{ID: file.id, Content: file.source})
+		if result.Counts.Total() > 0 {
+			plan.Specs = append(plan.Specs, store.SpecWrite{ID: file.id, Before: target, After: after})
+			a.specs = append(a.specs, file.id)
+		}
+	}
+	return nil
+}
+
+// onlyText refuses files of which writing them anew would change what nobody asked for.
+func onlyText(file deltaFile, target *string) error {
+	const message = "%s: the %s is not UTF-8 text, and writing it would damage it"
+	if !utf8.ValidString(file.source) {
+		return &Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.id, "delta"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
+	}
+	if target != nil && !utf8.ValidString(*target) {
+		return &Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.id, "main spec"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
+	}
+	return nil
+}
+
+// accept validates a rebuilt spec and returns what is to be written: nil for a capability that retires.
+func (a *archiver) accept(id string, target *string, result *merge.Result) (*string, error) {
+	last := result.Left == 0 && result.Counts.Removed > 0
+	if a.request.NoValidate && !last {
+		return &result.Text, nil
+	}
+	issues := validation.Spec(markdown.Parse(result.Text))
+	if validation.Valid(issues, false) {
+		return &result.Text, nil
+	}
+	fix := fmt.Sprintf(`Fix the change deltas, then call openspec_validate(name: "%[1]s", type: "spec") (openspec validate %[1]s).`, id)
+	if last && onlyEmpty(issues) {
+		if fix = a.retire(id, *target); fix == "" {
+			return nil, nil
+		}
+	}
+	return nil, &Failure{
+		Code:    codeSpecInvalid,
+		Message: fmt.Sprintf("Rebuilt spec for '%s' failed validation. No files were changed.", id),
+		Fix:     fix,
+	}
+}
+
+// result tells what was done.
+func (a *archiver) result(info RootInfo, plan store.Plan) *ArchiveResult {
+	result := &ArchiveResult{Root: info, Specs: a.specs, Archive: ArchivedChange{
+		Change:       a.change.Name,
+		ArchivedAs:   a.name,
+		Path:         filepath.Join(a.root.ArchiveDir(), a.name),
+		SpecsUpdated: len(plan.Specs) > 0,
+		Warnings:     a.warnings,
+	}}
+	if !a.request.SkipSpecs && len(a.files) > 0 {
+		result.Archive.Totals = &a.totals
+	}
+	return result
+}

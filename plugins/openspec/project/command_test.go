@@ -1,0 +1,264 @@
+package project_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+)
+
+// day is the date on which the reference answers were made, and start the time of their files.
+var (
+	day   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// open returns the project in a folder, as a call that nobody runs beside sees it.
+func open(root string) *project.Project {
+	return &project.Project{Files: store.Disk{}, Cwd: root, Top: root, Now: day, Alone: true}
+}
+
+// copyProject copies a folder into a new one, gives all files one time, and returns the new one's path. A
+// folder that is not there is an empty project.
+func copyProject(t testing.TB, from string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(from); err == nil {
+		if err := os.CopyFS(root, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range readTree(t, root) {
+		setTime(t, filepath.Join(root, name), start)
+	}
+	return root
+}
+
+func setTime(t testing.TB, path string, at time.Time) {
+	t.Helper()
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readTree returns all files below a folder by their relative paths, with their content. A folder is a
+// path that ends in a slash.
+func readTree(t testing.TB, root string) map[string]string {
+	t.Helper()
+	tree := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			tree[relative+"/"] = ""
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		tree[relative] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// run does what a command line asks for, and returns the answer as JSON.
+func run(t testing.TB, p *project.Project, command string) string {
+	t.Helper()
+	words := split(command)
+	var result any
+	var err error
+	switch words.next() {
+	case "list":
+		result, err = runList(p, words)
+	case "show":
+		result, err = p.Show(project.ShowRequest{
+			Kind: project.Kind(words.value("--type")), Requirements: words.flag("--requirements"), NoScenarios: words.flag("--no-scenarios"),
+			Requirement: words.number("-r"), Diff: words.flag("--diff"), Name: words.next()})
+	case "validate":
+		result, err = p.Validate(project.ValidateRequest{
+			Kind: project.Kind(words.value("--type")), All: words.flag("--all"), Changes: words.flag("--changes"), Specs: words.flag("--specs"),
+			Archived: words.flag("--archived"), Strict: words.flag("--strict"), Name: words.optional()})
+	case "archive":
+		result, err = p.Archive(project.ArchiveRequest{
+			Ask: !words.flag("--yes"), SkipSpecs: words.flag("--skip-specs"), NoValidate: words.flag("--no-validate"), Name: words.next()})
+	case "new":
+		result, err = p.CreateChange(project.CreateRequest{Name: strings.TrimPrefix(words.rest(), "change ")})
+	case "init":
+		result, err = p.Init(nil)
+	default:
+		t.Fatalf("unknown command %q", command)
+	}
+	if err != nil {
+		result = err
+	}
+	out, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func runList(p *project.Project, w *words) (any, error) {
+	if w.flag("--specs") {
+		return p.ListSpecs()
+	}
+	order := project.ByTime
+	if w.value("--sort") == "name" {
+		order = project.ByName
+	}
+	return p.ListChanges(order)
+}
+
+// words are a command line's, of which each is used once.
+type words struct{ left []string }
+
+func split(command string) *words {
+	all := strings.Split(strings.TrimPrefix(command, "openspec "), " ")
+	all = slices.DeleteFunc(all, func(word string) bool { return word == "--json" || word == "--" })
+	return &words{all}
+}
+
+func (w *words) flag(name string) bool {
+	before := len(w.left)
+	w.left = slices.DeleteFunc(w.left, func(word string) bool { return word == name })
+	return len(w.left) < before
+}
+
+func (w *words) value(name string) string {
+	at := slices.Index(w.left, name)
+	if at < 0 {
+		return ""
+	}
+	value := w.left[at+1]
+	w.left = slices.Delete(w.left, at, at+2)
+	return value
+}
+
+func (w *words) number(name string) int {
+	n, _ := strconv.Atoi(w.value(name))
+	return n
+}
+
+func (w *words) next() string {
+	if len(w.left) == 0 {
+		return ""
+	}
+	first := w.left[0]
+	w.left = w.left[1:]
+	return first
+}
+
+// optional returns the next word; nil if there is none.
+func (w *words) optional() *string {
+	if len(w.left) == 0 {
+		return nil
+	}
+	word := w.next()
+	return &word
+}
+
+func (w *words) rest() string {
+	rest := strings.Join(w.left, " ")
+	if strings.HasSuffix(rest, "<201 x 'a'>") {
+		return "change " + strings.Repeat("a", 201)
+	}
+	return rest
+}
+
+// decode reads an answer for a comparison: the root's path is /project in it, and times that differ from
+// run to run are gone.
+func decode(t testing.TB, answer, root string) any {
+	t.Helper()
+	quoted, err := json.Marshal(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer = strings.ReplaceAll(answer, strings.Trim(string(quoted), `"`), "/project")
+	var value any
+	if err := json.Unmarshal([]byte(answer), &value); err != nil {
+		t.Fatalf("%v in %s", err, answer)
+	}
+	return withoutDurations(value)
+}
+
+func withoutDurations(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		delete(value, "durationMs")
+		for _, member := range value {
+			withoutDurations(member)
+		}
+	case []any:
+		for _, item := range value {
+			withoutDurations(item)
+		}
+	}
+	return value
+}
+
+// gap is a place at which two answers differ; a value that one of them lacks is nil.
+type gap struct {
+	path      string
+	want, got any
+}
+
+func (g gap) String() string { return fmt.Sprintf("%s\n\twant %v\n\tgot  %v", g.path, g.want, g.got) }
+
+// gaps returns where two decoded answers differ.
+func gaps(path string, want, got any) []gap {
+	switch want := want.(type) {
+	case map[string]any:
+		if got, ok := got.(map[string]any); ok {
+			return memberGaps(path, want, got)
+		}
+	case []any:
+		if got, ok := got.([]any); ok && len(got) == len(want) {
+			var all []gap
+			for i := range want {
+				all = append(all, gaps(fmt.Sprintf("%s[%d]", path, i), want[i], got[i])...)
+			}
+			return all
+		}
+	default:
+		if want == got {
+			return nil
+		}
+	}
+	return []gap{{path, want, got}}
+}
+
+func memberGaps(path string, want, got map[string]any) []gap {
+	var all []gap
+	for name := range want {
+		if _, ok := got[name]; !ok {
+			all = append(all, gap{path + "." + name, want[name], nil})
+			continue
+		}
+		all = append(all, gaps(path+"."+name, want[name], got[name])...)
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			all = append(all, gap{path + "." + name, nil, got[name]})
+		}
+	}
+	slices.SortFunc(all, func(a, b gap) int { return strings.Compare(a.path, b.path) })
+	return all
+}

@@ -1,0 +1,270 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+)
+
+// maxChangeName bounds a new change's name, in characters.
+const maxChangeName = 200
+
+// config is what a new project begins with.
+const config = `schema: spec-driven
+
+# What everybody who works on a change should know: technologies, conventions, limits.
+# context: |
+#   Go 1.26, no dependencies outside of the standard library
+
+# Rules for single files of a change.
+# rules:
+#   proposal:
+#     - Name the people who are affected
+#   tasks:
+#     - Keep each task below half a day
+`
+
+// InitResult answers Init. Paths are relative to the project, with slashes.
+type InitResult struct {
+	ProjectPath  string    `json:"projectPath"`
+	OpenspecPath string    `json:"openspecPath"`
+	OpenspecDir  string    `json:"openspecDir"`
+	ExtendMode   bool      `json:"extendMode"` // the openspec folder was there
+	Created      []string  `json:"created"`
+	Existing     []string  `json:"existing"`
+	ConfigFile   string    `json:"configFile"` // created, exists
+	Migrated     bool      `json:"migrated"`   // always false: nothing is ever moved
+	Tools        InitTools `json:"tools"`
+	Root         RootInfo  `json:"root"`
+}
+
+// InitTools says what became of the assistants that were named.
+type InitTools struct {
+	Selected []string `json:"selected"`
+	Created  []string `json:"created"`
+	Skipped  []string `json:"skipped"`
+	Note     string   `json:"note,omitempty"`
+}
+
+// Init makes what a project is missing, in the working directory's root or in the directory itself. What is
+// there stays as it is. Tools are names of assistants, for which the command line writes files of their own;
+// they are skipped.
+func (p *Project) Init(tools []string) (*InitResult, error) {
+	result, err := p.init(tools)
+	if err != nil {
+		return nil, asFailure(err, codeInit, "", false)
+	}
+	return result, nil
+}
+
+func (p *Project) init(tools []string) (*InitResult, error) {
+	root, info := p.toMake()
+	if err := p.recover(root); err != nil {
+		return nil, err
+	}
+	extend := false
+	if stat, err := p.Files.Stat(root.Folder); err == nil {
+		extend = stat.IsDir()
+	}
+	configFile := "created"
+	if root.Config() != "" {
+		configFile = "exists"
+	}
+	scaffold := root.NewScaffold()
+	if err := scaffold.Base(config, true); err != nil {
+		return nil, errors.Join(err, scaffold.Undo())
+	}
+	result := &InitResult{
+		ProjectPath:  root.Path,
+		OpenspecPath: root.Folder,
+		OpenspecDir:  store.FolderName,
+		ExtendMode:   extend,
+		Created:      orEmpty(scaffold.Created),
+		Existing:     orEmpty(scaffold.Existing),
+		ConfigFile:   configFile,
+		Tools:        InitTools{Selected: orEmpty(tools), Created: []string{}, Skipped: orEmpty(tools)},
+		Root:         info,
+	}
+	if len(tools) > 0 {
+		result.Tools.Note = "Files for assistants are not written here; run openspec init --tools for them."
+	}
+	return result, nil
+}
+
+// toMake returns the root that is to be completed: never an old hidden one.
+func (p *Project) toMake() (*store.Root, RootInfo) {
+	root, info := p.findOrHere()
+	if filepath.Base(root.Folder) != store.FolderName {
+		return store.At(p.Files, root.Path), info
+	}
+	return root, info
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// CreateRequest says which change to make.
+type CreateRequest struct {
+	Name        string
+	Schema      string // "": the project's default
+	Description string // "": no README.md
+	Goal        string // "": none is noted
+}
+
+// CreateResult answers CreateChange.
+type CreateResult struct {
+	Change  CreatedChange `json:"change"`
+	Created []string      `json:"created"` // relative to the project, with slashes
+	Root    RootInfo      `json:"root"`
+}
+
+// CreatedChange is the change that was made.
+type CreatedChange struct {
+	ID           string `json:"id"`
+	Path         string `json:"path"`
+	MetadataPath string `json:"metadataPath"`
+	Schema       string `json:"schema"`
+}
+
+// CreateChange makes the folder of a change, with its metadata and nothing that is for its author to write.
+func (p *Project) CreateChange(request CreateRequest) (*CreateResult, error) {
+	result, err := p.createChange(request)
+	if err != nil {
+		return nil, asFailure(err, codeChange, "change", false)
+	}
+	return result, nil
+}
+
+func (p *Project) createChange(request CreateRequest) (*CreateResult, error) {
+	if reason := wrongName(request.Name); reason != "" {
+		return nil, errors.New("Change name " + reason)
+	}
+	root, info := p.toMake()
+	if err := p.recover(root); err != nil {
+		return nil, err
+	}
+	schema, err := chooseSchema(root, request.Schema)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(root.ChangesDir(), request.Name)
+	taken := &Failure{Code: codeChange, Message: fmt.Sprintf("Change '%s' already exists at %s", request.Name, path)}
+	if _, err := p.Files.Lstat(path); err == nil {
+		return nil, taken
+	}
+	files, err := newFiles(request, schema, p.Now)
+	if err != nil {
+		return nil, err
+	}
+	scaffold := root.NewScaffold()
+	if err = scaffold.Base(config, false); err == nil {
+		err = scaffold.Change(request.Name, files)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = taken
+	}
+	if err != nil {
+		if undone := scaffold.Undo(); undone != nil {
+			return nil, errors.Join(err, undone)
+		}
+		return nil, err
+	}
+	return &CreateResult{
+		Change:  CreatedChange{ID: request.Name, Path: path, MetadataPath: filepath.Join(path, store.MetadataFile), Schema: schema},
+		Created: scaffold.Created,
+		Root:    info,
+	}, nil
+}
+
+// newFiles returns the files of a new change.
+func newFiles(request CreateRequest, schema string, now time.Time) ([]store.File, error) {
+	meta, err := yaml.Dump(struct {
+		Schema  string   `yaml:"schema"`
+		Created dateText `yaml:"created"`
+		Goal    string   `yaml:"goal,omitempty"`
+	}{schema, dateText(now.Format(time.DateOnly)), request.Goal})
+	if err != nil {
+		return nil, err
+	}
+	files := []store.File{{Name: store.MetadataFile, Content: string(meta)}}
+	if request.Description != "" {
+		files = append(files, store.File{Name: store.ReadmeFile, Content: fmt.Sprintf("# %s\n\n%s\n", request.Name, request.Description)})
+	}
+	return files, nil
+}
+
+// dateText is a date that is written without quotes, as everybody writes it.
+type dateText string
+
+// MarshalYAML implements yaml.Marshaler.
+func (d dateText) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: string(d)}, nil
+}
+
+// chooseSchema returns the workflow schema of a new change: the one asked for, or the project's default.
+func chooseSchema(root *store.Root, asked string) (string, error) {
+	if asked == "" {
+		asked = defaultSchema
+		if found := root.Config(); found != "" {
+			source, _, err := root.ReadFile(filepath.Base(found))
+			if err != nil {
+				return "", err
+			}
+			if named := change.ConfigSchema(source); named != "" {
+				asked = named
+			}
+		}
+	}
+	own, err := root.Schemas()
+	if err != nil {
+		return "", err
+	}
+	available := slices.Concat(own, []string{defaultSchema})
+	if slices.Contains(available, asked) {
+		return asked, nil
+	}
+	slices.Sort(available)
+	return "", fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", asked, strings.Join(slices.Compact(available), "\n  ")) //lint:ignore ST1005 the command line's words
+}
+
+// wrongName says what keeps a text from being a new change's name; "" for nothing.
+func wrongName(name string) string {
+	has := func(chars string) bool { return strings.ContainsAny(name, chars) }
+	switch {
+	case name == "":
+		return "cannot be empty"
+	case utf8.RuneCountInString(name) > maxChangeName:
+		return fmt.Sprintf("is too long (%d characters max)", maxChangeName)
+	case has("ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
+		return "must be lowercase (use kebab-case)"
+	case has(" \t\n\v\f\r"):
+		return "cannot contain spaces (use hyphens instead)"
+	case has("_"):
+		return "cannot contain underscores (use hyphens instead)"
+	case strings.HasPrefix(name, "-"):
+		return "cannot start with a hyphen"
+	case strings.HasSuffix(name, "-"):
+		return "cannot end with a hyphen"
+	case strings.Contains(name, "--"):
+		return "cannot contain consecutive hyphens"
+	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return "can only contain lowercase letters, numbers, and hyphens"
+	case name == store.ArchiveName:
+		return "is reserved"
+	}
+	return ""
+}

@@ -1,0 +1,125 @@
+package project
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+)
+
+// Codes of failures.
+const (
+	codeNoRoot      = "no_openspec_root"
+	codeUnknown     = "unknown_item"
+	codeAmbiguous   = "ambiguous_item"
+	codeInvalid     = "invalid_item"
+	codeShow        = "show_error"
+	codeChange      = "change_error"
+	codeList        = "list_error"
+	codeValidate    = "validate_error"
+	codeInit        = "init_error"
+	codeArchive     = "archive_error"
+	codeOutside     = "archive_path_outside_root"
+	codeNameInvalid = "archive_change_name_invalid"
+	codeNameMissing = "archive_change_name_required"
+	codeNotFound    = "archive_change_not_found"
+	codeSymlink     = "archive_change_symlink"
+	codeNamespace   = "archive_change_is_namespace_folder"
+	codeConfirm     = "archive_confirmation_required"
+	codeTasks       = "archive_tasks_incomplete"
+	codeExists      = "archive_target_exists"
+	codeSpecUpdate  = "archive_spec_update_failed"
+	codeSpecInvalid = "archive_spec_validation_failed"
+	codeValidation  = "archive_validation_failed"
+)
+
+// Failure says why a request was not done. As JSON it is the status object of the command line.
+type Failure struct {
+	Code    string
+	Message string
+	Fix     string // what to do about it; "" if that is plain
+	Target  string // what it is about; often ""
+	// Empty is the key of the answer that the failure stands in for, such as "changes"; "" if the command
+	// line leaves it out.
+	Empty string
+	// EmptyList says that the key is an empty list, not null.
+	EmptyList bool
+	// Root closes what Empty begins, for a failure in a known root, or null if NullRoot is set.
+	Root     *RootInfo
+	NullRoot bool
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+// MarshalJSON writes the status object.
+func (f *Failure) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	if f.Empty != "" {
+		value := "null"
+		if f.EmptyList {
+			value = "[]"
+		}
+		out.WriteString(`"` + f.Empty + `":` + value + ",")
+	}
+	if f.Root != nil || f.NullRoot {
+		root, err := marshal(f.Root)
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString(`"root":`)
+		out.Write(root)
+		out.WriteByte(',')
+	}
+	status, err := marshal([]any{struct {
+		Severity string `json:"severity"`
+		Code     string `json:"code"`
+		Message  string `json:"message"`
+		Target   string `json:"target,omitempty"`
+		Fix      string `json:"fix,omitempty"`
+	}{"error", f.Code, f.Message, f.Target, f.Fix}})
+	if err != nil {
+		return nil, err
+	}
+	out.WriteString(`"status":`)
+	out.Write(status)
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// marshal writes JSON with <, > and & as they are.
+func marshal(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// noRoot is the failure of a call without a project.
+func noRoot() *Failure {
+	return &Failure{
+		Code:    codeNoRoot,
+		Message: store.ErrNoRoot.Error(),
+		Target:  "openspec.root",
+		Fix:     "Call openspec_init to create a root here (openspec init).",
+	}
+}
+
+// asFailure returns err as a failure, with code and key for one that is none yet.
+func asFailure(err error, code, empty string, list bool) *Failure {
+	if failure := (*Failure)(nil); errors.As(err, &failure) {
+		failure.Empty, failure.EmptyList = empty, list
+		return failure
+	}
+	if invalid := (*store.InvalidName)(nil); errors.As(err, &invalid) {
+		code = codeInvalid
+	}
+	if errors.Is(err, store.ErrNoRoot) {
+		failure := noRoot()
+		failure.Empty, failure.EmptyList, failure.NullRoot = empty, list, empty != ""
+		return failure
+	}
+	return &Failure{Code: code, Message: err.Error(), Empty: empty, EmptyList: list}
+}

@@ -1,0 +1,230 @@
+package project
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+)
+
+// Order is how changes are sorted.
+type Order string
+
+// The orders: the newest first, names where times are equal; or by name.
+const (
+	ByTime Order = "recent"
+	ByName Order = "name"
+)
+
+// timeForm is ISO 8601 in UTC with milliseconds.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// ChangeList answers a list of active changes.
+type ChangeList struct {
+	Changes  []ChangeItem    `json:"changes"`
+	Warnings []NestedWarning `json:"warnings,omitempty"`
+	Root     RootInfo        `json:"root"`
+}
+
+// ChangeItem is an active change in a list.
+type ChangeItem struct {
+	Name           string   `json:"name"`
+	CompletedTasks int      `json:"completedTasks"`
+	TotalTasks     int      `json:"totalTasks"`
+	LastModified   string   `json:"lastModified"`
+	Status         string   `json:"status"` // no-tasks, complete, in-progress
+	Nested         []string `json:"nested,omitempty"`
+	modified       time.Time
+}
+
+// NestedWarning tells of a folder that wraps changes and is none.
+type NestedWarning struct {
+	Code    string   `json:"code"`
+	Name    string   `json:"name"`
+	Nested  []string `json:"nested"`
+	Message string   `json:"message"`
+}
+
+// SpecList answers a list of main specs.
+type SpecList struct {
+	Specs []SpecItem `json:"specs"`
+	Root  RootInfo   `json:"root"`
+}
+
+// SpecItem is a main spec in a list; one that cannot be parsed counts no requirements.
+type SpecItem struct {
+	ID               string `json:"id"`
+	RequirementCount int    `json:"requirementCount"`
+}
+
+// ArchivedList answers a list of archived changes.
+type ArchivedList struct {
+	Archived []ArchivedItem `json:"archived"`
+	Root     RootInfo       `json:"root"`
+}
+
+// ArchivedItem is an archived change: Name is its folder's, which Date and Change make up.
+type ArchivedItem struct {
+	Name           string `json:"name"`
+	Date           string `json:"date"` // "" for a folder without one
+	Change         string `json:"change"`
+	CompletedTasks int    `json:"completedTasks"`
+	TotalTasks     int    `json:"totalTasks"`
+}
+
+// ListChanges lists the active changes.
+func (p *Project) ListChanges(order Order) (*ChangeList, error) {
+	list, err := p.listChanges(order)
+	if err != nil {
+		return nil, asFailure(err, codeList, "changes", true)
+	}
+	return list, nil
+}
+
+func (p *Project) listChanges(order Order) (*ChangeList, error) {
+	root, info, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	all, err := root.Changes()
+	if err != nil {
+		return nil, err
+	}
+	list := &ChangeList{Changes: make([]ChangeItem, 0, len(all)), Root: info}
+	for _, one := range all {
+		item, err := changeItem(one)
+		if err != nil {
+			return nil, err
+		}
+		list.Changes = append(list.Changes, item)
+		if item.Nested != nil {
+			list.Warnings = append(list.Warnings, NestedWarning{
+				Code: "nested_change_directory", Name: one.Name, Nested: item.Nested, Message: nestedText(one.Name, item.Nested)})
+		}
+	}
+	if order != ByName {
+		slices.SortStableFunc(list.Changes, func(a, b ChangeItem) int {
+			return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(a.Name, b.Name))
+		})
+	}
+	return list, nil
+}
+
+func changeItem(c store.Change) (ChangeItem, error) {
+	item := ChangeItem{Name: c.Name}
+	tasks, _, err := c.Read(store.TasksFile)
+	if err != nil {
+		return item, err
+	}
+	item.CompletedTasks, item.TotalTasks = change.CountTasks(tasks)
+	switch {
+	case item.TotalTasks == 0:
+		item.Status = "no-tasks"
+	case item.CompletedTasks == item.TotalTasks:
+		item.Status = "complete"
+	default:
+		item.Status = "in-progress"
+	}
+	if item.modified, err = c.Modified(); err != nil {
+		return item, err
+	}
+	item.modified = item.modified.UTC().Truncate(time.Millisecond)
+	item.LastModified = item.modified.Format(timeForm)
+	item.Nested, err = c.Nested()
+	return item, err
+}
+
+// nestedText says that a folder wraps changes and is none.
+func nestedText(name string, nested []string) string {
+	paths := make([]string, len(nested))
+	for i, id := range nested {
+		paths[i] = "openspec/changes/" + id + "/"
+	}
+	return fmt.Sprintf(`"%s" is not a change: it is a folder wrapping %s. A change must be a directory directly under openspec/changes/, so those nested directories are invisible to OpenSpec while the folder around them is reported as a change. Nested paths are supported under openspec/specs/ only. Rename each nested change to a flat name (for example "%s").`,
+		name, strings.Join(paths, ", "), strings.ReplaceAll(nested[0], "/", "-"))
+}
+
+// ListSpecs lists the main specs.
+func (p *Project) ListSpecs() (*SpecList, error) {
+	list, err := p.listSpecs()
+	if err != nil {
+		return nil, asFailure(err, codeList, "specs", true)
+	}
+	return list, nil
+}
+
+func (p *Project) listSpecs() (*SpecList, error) {
+	root, info, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := root.Specs()
+	if err != nil {
+		return nil, err
+	}
+	list := &SpecList{Specs: make([]SpecItem, 0, len(ids)), Root: info}
+	for _, id := range ids {
+		source, _, err := root.ReadSpec(id)
+		if err != nil {
+			return nil, err
+		}
+		item := SpecItem{ID: id}
+		if parsed, err := spec.Parse(id, text(source)); err == nil {
+			item.RequirementCount = len(parsed.Requirements)
+		}
+		list.Specs = append(list.Specs, item)
+	}
+	return list, nil
+}
+
+// ListArchived lists the archived changes by name.
+func (p *Project) ListArchived() (*ArchivedList, error) {
+	list, err := p.listArchived()
+	if err != nil {
+		return nil, asFailure(err, codeList, "archived", true)
+	}
+	return list, nil
+}
+
+func (p *Project) listArchived() (*ArchivedList, error) {
+	root, info, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	all, err := root.Archived()
+	if err != nil {
+		return nil, err
+	}
+	list := &ArchivedList{Archived: make([]ArchivedItem, 0, len(all)), Root: info}
+	for _, one := range all {
+		tasks, _, err := one.Read(store.TasksFile)
+		if err != nil {
+			return nil, err
+		}
+		item := ArchivedItem{Name: one.Name, Change: one.Name}
+		if startsWithDate(one.Name) {
+			item.Date, item.Change = one.Name[:len(time.DateOnly)], one.Name[len(time.DateOnly)+1:]
+		}
+		item.CompletedTasks, item.TotalTasks = change.CountTasks(tasks)
+		list.Archived = append(list.Archived, item)
+	}
+	return list, nil
+}
+
+// startsWithDate tells whether a name begins with something that looks like a date and a hyphen.
+func startsWithDate(name string) bool {
+	if len(name) <= len(time.DateOnly) {
+		return false
+	}
+	for i, form := range []byte("0000-00-00-") {
+		if digit := '0' <= name[i] && name[i] <= '9'; (form == '0') != digit || form == '-' && name[i] != '-' {
+			return false
+		}
+	}
+	return true
+}

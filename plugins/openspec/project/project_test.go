@@ -1,0 +1,330 @@
+package project_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+)
+
+// branch returns a copy of the project in testdata.
+func branch(t testing.TB) string {
+	return copyProject(t, filepath.Join("..", "testdata", "branch", "input"))
+}
+
+func write(t testing.TB, root, name, content string) {
+	t.Helper()
+	path := filepath.Join(root, store.FolderName, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// code returns the code of a failure; "" for nil.
+func code(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	failure := (*project.Failure)(nil)
+	if !errors.As(err, &failure) {
+		t.Fatalf("%v is no Failure", err)
+	}
+	return failure.Code
+}
+
+func TestNamesThatCanBeNobodysAreRefusedAsInvalid(t *testing.T) {
+	root := branch(t)
+	before := readTree(t, root)
+	for _, name := range []string{
+		"", ".", "..", "../specs", "a/../b", "/etc/passwd", "a//b", "a/", `a\b`, ".hidden", "x/.hidden", "a\x00b", "a\nb", "\xff", strings.Repeat("a", 1025),
+	} {
+		for _, kind := range []project.Kind{"", project.KindChange, project.KindSpec} {
+			_, shown := open(root).Show(project.ShowRequest{Name: name, Kind: kind})
+			_, validated := open(root).Validate(project.ValidateRequest{Name: &name, Kind: kind})
+			_, raw := open(root).Markdown(name, kind)
+			for what, err := range map[string]error{"show": shown, "validate": validated, "markdown": raw} {
+				if got := code(t, err); got != "invalid_item" {
+					t.Errorf("%s %q as %q: got %q", what, name, kind, got)
+				}
+				if err != nil && strings.Contains(err.Error(), "lending") {
+					t.Errorf("%s %q tells what exists: %v", what, name, err)
+				}
+			}
+		}
+		_, err := open(root).Archive(project.ArchiveRequest{Name: name})
+		if got := code(t, err); got != "archive_change_name_invalid" && got != "archive_change_name_required" {
+			t.Errorf("archive %q: got %q", name, got)
+		}
+		if _, err := open(root).CreateChange(project.CreateRequest{Name: name}); code(t, err) != "change_error" {
+			t.Errorf("create %q: got %v", name, err)
+		}
+	}
+	if _, err := open(root).Archive(project.ArchiveRequest{Name: "archive"}); code(t, err) != "archive_change_name_invalid" {
+		t.Errorf("archive archive: got %v", err)
+	}
+	sameTree(t, before, readTree(t, root))
+}
+
+func Test52LinksThatLeadOut(t *testing.T) {
+	root := branch(t)
+	secret := filepath.Join(t.TempDir(), "spec.md")
+	if err := os.WriteFile(secret, []byte("# s\n\n## Purpose\nsecret\n\n## Requirements\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, "specs/evil/notes.md", "x")
+	write(t, root, "specs/inside/real.md", "# s\n\n## Purpose\ninside\n\n## Requirements\n")
+	open0 := filepath.Join(root, "openspec")
+	for link, target := range map[string]string{
+		"specs/evil/spec.md":   secret,
+		"specs/inside/spec.md": "real.md",
+		"specs/linked":         filepath.Dir(secret),
+		"changes/linked":       filepath.Join(open0, "changes", "tidy"),
+		"project.md":           secret,
+	} {
+		if err := os.Symlink(target, filepath.Join(open0, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids, err := open(root).SpecIDs()
+	if want := []string{"desk/opening-hours", "inside", "lending"}; err != nil || !slices.Equal(ids, want) {
+		t.Errorf("listed: %q, %v", ids, err)
+	}
+	for _, id := range []string{"evil", "linked"} {
+		if _, err := open(root).Show(project.ShowRequest{Name: id, Kind: project.KindSpec}); code(t, err) != "show_error" {
+			t.Errorf("show %s: %v", id, err)
+		}
+		if _, err := open(root).Read(address.Address{In: address.Specs, Name: id}); !errors.Is(err, project.ErrNoResource) {
+			t.Errorf("read %s: %v", id, err)
+		}
+	}
+	if _, err := open(root).Read(address.Address{In: address.Project}); !errors.Is(err, project.ErrNoResource) {
+		t.Errorf("project.md: %v", err)
+	}
+	if _, err := open(root).Archive(project.ArchiveRequest{Name: "linked"}); code(t, err) != "archive_change_symlink" {
+		t.Errorf("archive: %v", err)
+	}
+}
+
+func TestAFolderThatLeadsOutOfTheProjectIsNoRoot(t *testing.T) {
+	outside, root := branch(t), t.TempDir()
+	if err := os.Symlink(filepath.Join(outside, "openspec"), filepath.Join(root, "openspec")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(root).ListSpecs(); code(t, err) != "no_openspec_root" {
+		t.Errorf("got %v", err)
+	}
+	before := readTree(t, outside)
+	if _, err := open(root).CreateChange(project.CreateRequest{Name: "add-x"}); code(t, err) != "change_error" {
+		t.Errorf("got %v", err)
+	}
+	sameTree(t, before, readTree(t, outside))
+}
+
+// TestArchiveThenReadGivesTheMergedRequirements archives every real change that can be, and reads the specs.
+func TestArchiveThenReadGivesTheMergedRequirements(t *testing.T) {
+	archiveAll(t, filepath.Join("..", "testdata", "branch", "input"), 2)
+	t.Run("real data", func(t *testing.T) { archiveAll(t, filepath.Join(fixtures(t), "project"), 5) })
+}
+
+func archiveAll(t *testing.T, from string, least int) {
+	root := copyProject(t, from)
+	names, err := open(root).ChangeIDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived := 0
+	for _, name := range names {
+		ids, err := open(root).DeltaIDs(address.Changes, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deltas := map[string]*delta.Delta{}
+		for _, id := range ids {
+			source, err := open(root).Read(address.Address{In: address.Changes, Name: name, Part: address.Deltas, Capability: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			deltas[id] = delta.Parse(markdown.Parse(source.(string)))
+		}
+		before := readTree(t, root)
+		if _, err := open(root).Archive(project.ArchiveRequest{Name: name}); err != nil {
+			sameTree(t, before, readTree(t, root))
+			continue
+		}
+		archived++
+		for id, parsed := range deltas {
+			checkMerged(t, root, id, parsed, before["openspec/specs/"+id+"/spec.md"])
+		}
+	}
+	if archived < least {
+		t.Errorf("only %d changes could be archived, want at least %d", archived, least)
+	}
+}
+
+// checkMerged compares a main spec's requirements with what a delta makes of the ones before.
+func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
+	t.Helper()
+	want, order := map[string]string{}, []string{}
+	for _, block := range spec.Divide(markdown.Parse(before)).Blocks {
+		want[block.Name] = block.Statement()
+		order = append(order, block.Name)
+	}
+	for _, pair := range d.Renamed {
+		at := slices.Index(order, pair.From)
+		order[at], want[pair.To] = pair.To, want[pair.From]
+	}
+	for _, block := range d.Removed {
+		order = slices.DeleteFunc(order, func(name string) bool { return name == block.Name })
+	}
+	for _, block := range d.Modified {
+		want[block.Name] = block.Statement()
+	}
+	for _, block := range d.Added {
+		if !slices.Contains(order, block.Name) {
+			order = append(order, block.Name)
+		}
+		want[block.Name] = block.Statement()
+	}
+	source, err := open(root).Read(address.Address{In: address.Specs, Name: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, block := range spec.Divide(markdown.Parse(source.(string))).Blocks {
+		names = append(names, block.Name)
+		if got := block.Statement(); got != want[block.Name] {
+			t.Errorf("%s, %s: got %q, want %q", id, block.Name, got, want[block.Name])
+		}
+	}
+	if diff := cmp.Diff(order, names); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", id, diff)
+	}
+}
+
+func TestArchiveRefusesToRewriteWhatIsNotUTF8(t *testing.T) {
+	for _, name := range []string{"specs/lending/spec.md", "changes/add-fines/specs/lending/spec.md"} {
+		root := branch(t)
+		content, err := os.ReadFile(filepath.Join(root, "openspec", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, root, name, string(content)+"\nna\xefve\n")
+		before := readTree(t, root)
+		if _, err := open(root).Archive(project.ArchiveRequest{Name: "add-fines"}); code(t, err) != "archive_spec_update_failed" {
+			t.Errorf("%s: got %v", name, err)
+		}
+		sameTree(t, before, readTree(t, root))
+		if view, err := open(root).Show(project.ShowRequest{Name: "lending"}); err != nil || view == nil {
+			t.Errorf("show %s: %v", name, err)
+		}
+	}
+}
+
+func Test42TheLastRequirementGoesOnlyWithTheMarker(t *testing.T) {
+	root := branch(t)
+	write(t, root, "changes/drop/specs/desk/opening-hours/spec.md", "## REMOVED Requirements\n### Requirement: Open\n")
+	for _, request := range []project.ArchiveRequest{{Name: "drop"}, {Name: "drop", NoValidate: true}} {
+		if _, err := open(root).Archive(request); code(t, err) != "archive_spec_validation_failed" {
+			t.Errorf("%+v: got %v", request, err)
+		}
+	}
+	write(t, root, "changes/drop/.openspec.yaml", "schema: spec-driven\nretire_capabilities: true\n")
+	result, err := open(root).Archive(project.ArchiveRequest{Name: "drop"})
+	if err != nil || len(result.Archive.Warnings) != 1 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if _, there := readTree(t, root)["openspec/specs/desk/"]; there {
+		t.Error("an empty folder is left")
+	}
+}
+
+func Test47InitMakesWhatIsMissingAndNothingElse(t *testing.T) {
+	root := t.TempDir()
+	first, err := open(root).Init([]string{"claude"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"openspec", "openspec/specs", "openspec/changes", "openspec/changes/archive", "openspec/specs/.gitkeep", "openspec/changes/archive/.gitkeep", "openspec/config.yaml"}
+	if diff := cmp.Diff(want, first.Created); diff != "" || first.ExtendMode || first.ConfigFile != "created" || !slices.Equal(first.Tools.Skipped, []string{"claude"}) {
+		t.Errorf("%+v (-want +got)\n%s", first, diff)
+	}
+	before := readTree(t, root)
+	second, err := open(root).Init(nil)
+	if err != nil || !second.ExtendMode || len(second.Created) != 0 || second.ConfigFile != "exists" {
+		t.Errorf("%+v, %v", second, err)
+	}
+	sameTree(t, before, readTree(t, root))
+}
+
+func Test46CreateChange(t *testing.T) {
+	root := branch(t)
+	made, err := open(root).CreateChange(project.CreateRequest{Name: "add-y", Description: "Why", Goal: "a: b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"openspec/changes/add-y", "openspec/changes/add-y/.openspec.yaml", "openspec/changes/add-y/README.md"}
+	if diff := cmp.Diff(want, made.Created); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	tree := readTree(t, root)
+	if got := tree["openspec/changes/add-y/.openspec.yaml"]; got != "schema: spec-driven\ncreated: 2026-11-21\ngoal: 'a: b'\n" {
+		t.Errorf("metadata: %q", got)
+	}
+	if got := tree["openspec/changes/add-y/README.md"]; got != "# add-y\n\nWhy\n" {
+		t.Errorf("README.md: %q", got)
+	}
+	for name, message := range map[string]string{
+		"archive": "Change name is reserved",
+		"add-y":   "Change 'add-y' already exists at " + filepath.Join(root, "openspec/changes/add-y"),
+	} {
+		if _, err := open(root).CreateChange(project.CreateRequest{Name: name}); err == nil || err.Error() != message {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	_, err = open(root).CreateChange(project.CreateRequest{Name: "add-z", Schema: "nope"})
+	if err == nil || err.Error() != "Schema 'nope' not found. Available schemas:\n  spec-driven" {
+		t.Errorf("got %v", err)
+	}
+	write(t, root, "schemas/own/schema.yaml", "name: own\n")
+	write(t, root, "config.yaml", "schema: own\n")
+	if made, err := open(root).CreateChange(project.CreateRequest{Name: "add-z"}); err != nil || made.Change.Schema != "own" {
+		t.Errorf("%+v, %v", made, err)
+	}
+}
+
+func TestAFailureLeavesNothingOfAnInitOrANewChange(t *testing.T) {
+	for _, what := range []func(p *project.Project) error{
+		func(p *project.Project) error { _, err := p.Init(nil); return err },
+		func(p *project.Project) error {
+			_, err := p.CreateChange(project.CreateRequest{Name: "add-x", Description: "d"})
+			return err
+		},
+	} {
+		for failAt := 1; ; failAt++ {
+			root := t.TempDir()
+			files := &failing{failAt: failAt}
+			err := what(&project.Project{Files: files, Cwd: root, Top: root, Now: day})
+			if err == nil {
+				if failAt < 8 {
+					t.Fatalf("only %d steps were counted", failAt)
+				}
+				break
+			}
+			if tree := readTree(t, root); len(tree) != 1 {
+				t.Errorf("step %d (%v): left %q", failAt, err, tree)
+			}
+		}
+	}
+}

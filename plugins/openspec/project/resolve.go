@@ -1,0 +1,110 @@
+package project
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+)
+
+// Kind is what an item is.
+type Kind string
+
+// The kinds of items; "" in a request means either.
+const (
+	KindChange Kind = "change"
+	KindSpec   Kind = "spec"
+)
+
+// maxSuggestions is how many names are offered for one that does not exist.
+const maxSuggestions = 5
+
+// checkName refuses a name that can be no item's, before anything is looked for.
+func checkName(name string, kind Kind) error {
+	if kind == KindSpec || kind == "" && strings.Contains(name, "/") {
+		return store.CheckSpec(name)
+	}
+	return store.CheckChange(name)
+}
+
+// resolve tells which kind of item a name is. A request that says so is believed.
+func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
+	if err := checkName(name, kind); err != nil {
+		return "", err
+	}
+	if kind != "" || root == nil {
+		if kind != "" {
+			return kind, nil
+		}
+		return "", &Failure{Code: codeUnknown, Message: unknown(name, nil)}
+	}
+	changes, err := root.Changes()
+	if err != nil {
+		return "", err
+	}
+	specs, err := root.Specs()
+	if err != nil {
+		return "", err
+	}
+	names := changeNames(changes)
+	isChange, isSpec := slices.Contains(names, name), slices.Contains(specs, name)
+	switch {
+	case isChange && isSpec:
+		return "", &Failure{
+			Code:    codeAmbiguous,
+			Message: fmt.Sprintf("Ambiguous item '%s' matches both a change and a spec.", name),
+			Fix:     fmt.Sprintf(`Say which is meant with type, as in openspec_show(name: "%s", type: "spec") (--type change|spec).`, name),
+		}
+	case isChange:
+		return KindChange, nil
+	case isSpec:
+		return KindSpec, nil
+	}
+	return "", &Failure{Code: codeUnknown, Message: unknown(name, append(names, specs...))}
+}
+
+func changeNames(changes []store.Change) []string {
+	names := make([]string, len(changes))
+	for i, one := range changes {
+		names[i] = one.Name
+	}
+	return names
+}
+
+// unknown says that a name is no item's, and which come near.
+func unknown(name string, all []string) string {
+	message := fmt.Sprintf("Unknown item '%s'.", name)
+	if len(all) == 0 {
+		return message
+	}
+	distances := map[string]int{}
+	for _, one := range all {
+		distances[one] = distance(name, one)
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
+	return message + " Did you mean: " + strings.Join(all[:min(len(all), maxSuggestions)], ", ") + "?"
+}
+
+// distance is the number of characters to put in, take out or replace to make b of a (V. Levenshtein).
+func distance(a, b string) int {
+	from, to := []rune(a), []rune(b)
+	row := make([]int, len(to)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, x := range from {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, y := range to {
+			replace := diagonal
+			if x != y {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
+}

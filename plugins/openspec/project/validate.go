@@ -1,0 +1,297 @@
+package project
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
+)
+
+// ValidateRequest says what to validate: one item, the archived changes, or all of some kinds. A request for
+// nothing is one for everything.
+type ValidateRequest struct {
+	Name     *string // nil: no single item
+	Kind     Kind    // of the named item; "": whichever has the name
+	All      bool
+	Changes  bool
+	Specs    bool
+	Archived bool
+	Strict   bool // warnings make an item invalid
+}
+
+// Report answers a validation.
+type Report struct {
+	Items   []ReportItem `json:"items"`
+	Summary Summary      `json:"summary"`
+	Version string       `json:"version"`
+	Root    RootInfo     `json:"root"`
+}
+
+// ReportItem is what was found about one item.
+type ReportItem struct {
+	ID         string             `json:"id"`
+	Type       Kind               `json:"type"`
+	Valid      bool               `json:"valid"`
+	Issues     []validation.Issue `json:"issues"`
+	DurationMs int64              `json:"durationMs"`
+}
+
+// Summary counts items; ByType has a key for each kind that was asked for.
+type Summary struct {
+	Totals Totals          `json:"totals"`
+	ByType map[Kind]Totals `json:"byType"`
+}
+
+// Totals counts items.
+type Totals struct {
+	Items  int `json:"items"`
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+}
+
+// Validate says what is wrong with specs and changes. That something is wrong is no error.
+func (p *Project) Validate(request ValidateRequest) (*Report, error) {
+	report, err := p.validate(request)
+	if err != nil {
+		return nil, asFailure(err, codeValidate, "", false)
+	}
+	return report, nil
+}
+
+func (p *Project) validate(request ValidateRequest) (*Report, error) {
+	if request.Name != nil {
+		return p.validateOne(request)
+	}
+	root, info, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	v := &validator{root: root, strict: request.Strict, targets: map[string]*string{}}
+	if request.Archived {
+		err = v.archived()
+		return v.report(info, KindChange), err
+	}
+	all := request.All || !request.Changes && !request.Specs
+	var kinds []Kind
+	if all || request.Changes {
+		kinds = append(kinds, KindChange)
+		err = v.changes()
+	}
+	if err == nil && (all || request.Specs) {
+		kinds = append(kinds, KindSpec)
+		err = v.specs()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.report(info, kinds...), nil
+}
+
+func (p *Project) validateOne(request ValidateRequest) (*Report, error) {
+	name := *request.Name
+	root, info, kind, err := p.item(name, request.Kind)
+	if err != nil {
+		return nil, err
+	}
+	v := &validator{root: root, strict: request.Strict, targets: map[string]*string{}}
+	if kind == KindSpec {
+		v.item(name, KindSpec, v.spec)
+		return v.report(info, KindSpec), nil
+	}
+	v.item(name, KindChange, func(name string) ([]validation.Issue, error) {
+		c, exists, _ := root.Change(name)
+		if !exists {
+			return validation.Change(validation.Input{ID: name}), nil
+		}
+		return v.change(c)
+	})
+	return v.report(info, KindChange), nil
+}
+
+// validator is a validation under way. It reads each main spec once.
+type validator struct {
+	root    *store.Root
+	strict  bool
+	items   []ReportItem
+	targets map[string]*string
+}
+
+// item adds what check finds. What cannot be read is an issue of its item, and not the end of the others.
+func (v *validator) item(id string, kind Kind, check func(id string) ([]validation.Issue, error)) {
+	begin := time.Now()
+	issues, err := check(id)
+	if err != nil {
+		issues = append(issues, validation.Issue{Level: validation.Error, Path: "file", Message: err.Error()})
+	}
+	if issues == nil {
+		issues = []validation.Issue{}
+	}
+	v.items = append(v.items, ReportItem{
+		ID: id, Type: kind, Valid: validation.Valid(issues, v.strict), Issues: issues, DurationMs: time.Since(begin).Milliseconds()})
+}
+
+func (v *validator) specs() error {
+	ids, err := v.root.Specs()
+	for _, id := range ids {
+		v.item(id, KindSpec, v.spec)
+	}
+	return err
+}
+
+func (v *validator) changes() error {
+	all, err := v.root.Changes()
+	for _, c := range all {
+		v.item(c.Name, KindChange, func(string) ([]validation.Issue, error) { return v.change(c) })
+	}
+	return err
+}
+
+func (v *validator) archived() error {
+	all, err := v.root.Archived()
+	for _, c := range all {
+		v.item(c.Name, KindChange, func(string) ([]validation.Issue, error) { return openTasks(c), nil })
+	}
+	return err
+}
+
+// openTasks returns an issue if an archived change has tasks that are not done.
+func openTasks(c store.Change) []validation.Issue {
+	source, _, err := c.Read(store.TasksFile)
+	if err != nil {
+		return []validation.Issue{{Level: validation.Error, Path: store.TasksFile, Message: "could not read task file"}}
+	}
+	done, total := change.CountTasks(source)
+	if done == total {
+		return nil
+	}
+	word := "tasks"
+	if total-done == 1 {
+		word = "task"
+	}
+	return []validation.Issue{{Level: validation.Error, Path: store.TasksFile, Message: fmt.Sprintf(
+		"%d incomplete %s (%d/%d completed)", total-done, word, done, total)}}
+}
+
+func (v *validator) spec(id string) ([]validation.Issue, error) {
+	target, err := v.target(id)
+	if err != nil {
+		return nil, err
+	}
+	if target == nil {
+		return nil, fmt.Errorf("ENOENT: no such file or directory, open '%s'", v.root.SpecPath(id))
+	}
+	return validation.Spec(text(*target)), nil
+}
+
+// target returns the content of a main spec; nil if there is none.
+func (v *validator) target(id string) (*string, error) {
+	if known, ok := v.targets[id]; ok {
+		return known, nil
+	}
+	source, found, err := v.root.ReadSpec(id)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		v.targets[id] = nil
+		return nil, nil
+	}
+	v.targets[id] = &source
+	return &source, nil
+}
+
+func (v *validator) change(c store.Change) ([]validation.Issue, error) {
+	nested, err := c.Nested()
+	if err != nil {
+		return nil, err
+	}
+	if nested != nil {
+		return []validation.Issue{{Level: validation.Error, Path: "file", Message: nestedText(c.Name, nested)}}, nil
+	}
+	in, _, err := v.input(c)
+	if err != nil {
+		return nil, err
+	}
+	return validation.Change(in), nil
+}
+
+// input reads all of a change that validation looks at. The delta files come with their sources.
+func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error) {
+	in := validation.Input{ID: c.Name}
+	files, loose, err := readDeltas(c)
+	if err != nil {
+		return in, nil, err
+	}
+	for _, file := range files {
+		target, err := v.target(file.id)
+		if err != nil {
+			return in, nil, err
+		}
+		in.Deltas = append(in.Deltas, validation.File{ID: file.id, Delta: file.parsed, Target: target, Path: v.root.SpecPath(file.id)})
+	}
+	in.HasFiles = len(files)+len(loose) > 0
+	if err := misplaced(c, loose, &in); err != nil {
+		return in, nil, err
+	}
+	if in.Metadata, in.Invalid, err = metadata(v.root, c); err != nil {
+		return in, nil, err
+	}
+	in.Tasks, _, err = c.Read(store.TasksFile)
+	return in, files, err
+}
+
+// misplaced looks for deltas in files that are not read.
+func misplaced(c store.Change, loose []string, in *validation.Input) error {
+	for _, path := range loose {
+		if path == "spec.md" {
+			in.RootSpec = true
+			continue
+		}
+		if filepath.Ext(path) != ".md" {
+			continue
+		}
+		source, _, err := c.ReadLoose(path)
+		if err != nil {
+			return err
+		}
+		if hasSections(source) {
+			in.Misplaced = append(in.Misplaced, validation.Misplaced{Path: path, Expected: expected(path)})
+		}
+	}
+	return nil
+}
+
+// report sums up and sorts the items.
+func (v *validator) report(info RootInfo, kinds ...Kind) *Report {
+	report := &Report{Items: v.items, Version: "1.0", Root: info, Summary: Summary{ByType: map[Kind]Totals{}}}
+	if report.Items == nil {
+		report.Items = []ReportItem{}
+	}
+	slices.SortStableFunc(report.Items, func(a, b ReportItem) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Type, b.Type))
+	})
+	for _, kind := range kinds {
+		report.Summary.ByType[kind] = Totals{}
+	}
+	for _, item := range report.Items {
+		totals := report.Summary.ByType[item.Type]
+		totals.count(item.Valid)
+		report.Summary.ByType[item.Type] = totals
+		report.Summary.Totals.count(item.Valid)
+	}
+	return report
+}
+
+func (t *Totals) count(valid bool) {
+	t.Items++
+	if valid {
+		t.Passed++
+	} else {
+		t.Failed++
+	}
+}

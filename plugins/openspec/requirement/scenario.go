@@ -1,0 +1,63 @@
+package requirement
+
+import (
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+)
+
+// scenarioLevel is the level of a scenario's header.
+const scenarioLevel = 4
+
+// Scenario is one of a requirement's, by its header.
+type Scenario struct {
+	Name   string
+	Filled bool // something follows the header
+}
+
+// Scenarios returns a block's scenarios: its headers of level 4, whatever they say. One ends at the next
+// header of that level or a higher one.
+func (b Block) Scenarios() []Scenario {
+	text := b.Body()
+	var all []Scenario
+	for i := range text.Lines {
+		level, title, ok := text.Header(i)
+		if !ok || level != scenarioLevel {
+			continue
+		}
+		body := text.Slice(i+1, text.NextHeader(i+1, scenarioLevel))
+		all = append(all, Scenario{Name: scenarioName(title), Filled: markdown.Trim(body.String()) != ""})
+	}
+	return all
+}
+
+// AnyFilled tells whether there is a scenario that says something.
+func AnyFilled(all []Scenario) bool {
+	return slices.ContainsFunc(all, func(one Scenario) bool { return one.Filled })
+}
+
+func scenarioName(title string) string {
+	title = CleanName(title)
+	if rest, ok := cutFold(title, "Scenario:"); ok {
+		return markdown.Trim(rest)
+	}
+	return title
+}
+
+// Missing returns the names of want that are not in have, in want's order. A name that want has twice must
+// be twice in have.
+func Missing(want, have []Scenario) []string {
+	left := map[string]int{}
+	for _, one := range have {
+		left[one.Name]++
+	}
+	var missing []string
+	for _, one := range want {
+		if left[one.Name] == 0 {
+			missing = append(missing, one.Name)
+			continue
+		}
+		left[one.Name]--
+	}
+	return missing
+}

@@ -1,0 +1,92 @@
+package spec
+
+import (
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+)
+
+// Parts is a main spec as a merge sees it.
+type Parts struct {
+	Before   *markdown.Text // what comes before the Requirements header
+	Header   string         // that header as it is written
+	Found    bool           // whether there is one; if not, Before is everything
+	Preamble *markdown.Text // between it and the first requirement
+	Blocks   []requirement.Block
+	After    *markdown.Text // from the next header of level 2 on
+}
+
+// Divide cuts a main spec at its first Requirements header and at the next header of level 2.
+func Divide(text *markdown.Text) Parts {
+	start, end := section(text)
+	if start < 0 {
+		none := text.Slice(len(text.Lines), len(text.Lines))
+		return Parts{Before: text, Header: "## " + RequirementsTitle, Preamble: none, After: none}
+	}
+	preamble, blocks := requirement.Blocks(text.Slice(start+1, end))
+	return Parts{
+		Before:   text.Slice(0, start),
+		Header:   text.Lines[start],
+		Found:    true,
+		Preamble: preamble,
+		Blocks:   blocks,
+		After:    text.Slice(end, len(text.Lines)),
+	}
+}
+
+// section returns the indices of the Requirements header and of the end of its section; -1 if there is none.
+func section(text *markdown.Text) (start, end int) {
+	start = -1
+	for i := range text.Lines {
+		level, title, ok := text.Header(i)
+		if !ok || level != 2 {
+			continue
+		}
+		if start >= 0 {
+			return start, i
+		}
+		if strings.EqualFold(title, RequirementsTitle) {
+			start = i
+		}
+	}
+	return start, len(text.Lines)
+}
+
+// Compose puts parts together, with blocks for theirs. Parts and blocks stand one empty line apart, runs of
+// empty lines outside of fences become one, and the text ends with one line feed.
+func (p Parts) Compose(blocks []string) string {
+	body := append([]string{markdown.TrimRight(p.Preamble.String())}, blocks...)
+	parts := []string{
+		markdown.TrimRight(p.Before.String()),
+		p.Header,
+		joinParts(body),
+		p.After.String(),
+	}
+	return squeeze(joinParts(parts)) + "\n"
+}
+
+// joinParts joins what is not blank, one empty line apart.
+func joinParts(parts []string) string {
+	var filled []string
+	for _, part := range parts {
+		if markdown.Trim(part) != "" {
+			filled = append(filled, strings.Trim(part, "\n"))
+		}
+	}
+	return strings.Join(filled, "\n\n")
+}
+
+// squeeze makes one of each run of empty lines that is in no fence, and none of those at the end.
+func squeeze(source string) string {
+	text := markdown.Parse(source)
+	kept := make([]string, 0, len(text.Lines))
+	for i, line := range text.Lines {
+		again := i > 0 && text.Lines[i-1] == "" && !text.Fenced(i-1)
+		if line == "" && !text.Fenced(i) && again {
+			continue
+		}
+		kept = append(kept, line)
+	}
+	return markdown.TrimRight(strings.Join(kept, "\n"))
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+)
+
+// keepName is a file without content that makes git keep an otherwise empty folder.
+const keepName = ".gitkeep"
+
+// Scaffold makes what a project has at least, and remembers what it made. Whatever fails, Undo removes that
+// again.
+type Scaffold struct {
+	Created  []string // paths relative to the project, with slashes, in the order of making
+	Existing []string // likewise, what was there
+	root     *Root
+	made     []string // absolute
+}
+
+// NewScaffold returns one for a root.
+func (r *Root) NewScaffold() *Scaffold { return &Scaffold{root: r} }
+
+// Base makes the openspec folder with all of its folders, and the config file with the given content unless
+// there is one. Keep puts a file into folders without content, so that git keeps them.
+func (s *Scaffold) Base(config string, keep bool) error {
+	r := s.root
+	for _, dir := range []string{r.Folder, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
+		if err := s.dir(dir); err != nil {
+			return err
+		}
+	}
+	if keep {
+		for _, dir := range []string{r.SpecsDir(), r.ArchiveDir()} {
+			if err := s.keep(dir); err != nil {
+				return err
+			}
+		}
+	}
+	if found := r.Config(); found != "" {
+		s.Existing = append(s.Existing, s.relative(found))
+		return nil
+	}
+	return s.file(filepath.Join(r.Folder, ConfigNames[0]), config)
+}
+
+// Change makes the folder of a change with its files, all at once. A name that is taken is fs.ErrExist.
+func (s *Scaffold) Change(name string, files []File) error {
+	r := s.root
+	dir := filepath.Join(r.ChangesDir(), name)
+	if !r.missing(dir) {
+		return &fs.PathError{Op: "create", Path: dir, Err: fs.ErrExist}
+	}
+	token, err := newToken()
+	if err != nil {
+		return err
+	}
+	staged := filepath.Join(r.ChangesDir(), tempPrefix+token+tempSuffix)
+	err = r.files.Mkdir(staged)
+	for _, file := range files {
+		if err == nil {
+			err = r.files.Create(filepath.Join(staged, file.Name), []byte(file.Content), 0o644)
+		}
+	}
+	if err == nil {
+		err = r.files.Rename(staged, dir)
+	}
+	if err != nil {
+		return errors.Join(err, r.removeStaged(staged, true))
+	}
+	s.Created = append(s.Created, s.relative(dir))
+	for _, file := range files {
+		s.Created = append(s.Created, s.relative(filepath.Join(dir, file.Name)))
+	}
+	return nil
+}
+
+// File is a file to be made.
+type File struct{ Name, Content string }
+
+// Undo removes all that was made, the last first. A folder that somebody else has put something into stays.
+func (s *Scaffold) Undo() error {
+	var failed error
+	for i := len(s.made) - 1; i >= 0; i-- {
+		if info, err := s.root.files.Lstat(s.made[i]); err == nil && info.IsDir() {
+			failed = errors.Join(failed, s.root.removeEmpty(s.made[i]))
+		} else {
+			failed = errors.Join(failed, s.root.discard(s.made[i]))
+		}
+	}
+	return failed
+}
+
+func (s *Scaffold) dir(path string) error {
+	info, err := s.root.files.Stat(path)
+	switch {
+	case err == nil && !info.IsDir():
+		return &fs.PathError{Op: "create", Path: path, Err: errors.New("is there and no folder")}
+	case err == nil && !s.root.reachable(path):
+		return &fs.PathError{Op: "create", Path: path, Err: errors.New("is a link that leads out of the project")}
+	case err == nil:
+		s.Existing = append(s.Existing, s.relative(path))
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := s.root.files.Mkdir(path); err != nil {
+		return err
+	}
+	s.note(path)
+	return nil
+}
+
+func (s *Scaffold) keep(dir string) error {
+	entries, err := s.root.files.ReadDir(dir)
+	if err != nil || len(entries) > 0 {
+		return err
+	}
+	return s.file(filepath.Join(dir, keepName), "")
+}
+
+func (s *Scaffold) file(path, content string) error {
+	if err := s.root.place(path, content); err != nil {
+		return err
+	}
+	s.note(path)
+	return nil
+}
+
+func (s *Scaffold) note(path string) {
+	s.made = append(s.made, path)
+	s.Created = append(s.Created, s.relative(path))
+}
+
+func (s *Scaffold) relative(path string) string {
+	below, err := filepath.Rel(s.root.Path, path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(below)
+}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxName bounds a name in a request, in bytes.
+const MaxName = 1024
+
+// Labels of names, as they stand in refusals.
+const (
+	ChangeLabel = "Change name"
+	SpecLabel   = "Spec id"
+)
+
+// ArchiveName is the folder below changes that holds archived ones; no change can have its name.
+const ArchiveName = "archive"
+
+// InvalidName says what is wrong with a name from a request. It tells nothing of what exists.
+type InvalidName struct{ Label, Reason string }
+
+func (i *InvalidName) Error() string { return i.Label + " " + i.Reason }
+
+// CheckChange refuses names that can be no change's. The error is an *InvalidName.
+func CheckChange(name string) error {
+	if err := checkSegment(ChangeLabel, name); err != nil {
+		return err
+	}
+	if name == ArchiveName {
+		return &InvalidName{ChangeLabel, "is reserved"}
+	}
+	return nil
+}
+
+// CheckSpec refuses ids that can be no capability's: each part between slashes must be the name of a
+// folder. The error is an *InvalidName.
+func CheckSpec(id string) error {
+	if id == "" {
+		return &InvalidName{SpecLabel, "must not be empty"}
+	}
+	if len(id) > MaxName {
+		return &InvalidName{SpecLabel, fmt.Sprintf("must not be longer than %d bytes", MaxName)}
+	}
+	for segment := range strings.SplitSeq(id, "/") {
+		if err := checkSegment(SpecLabel, segment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckArchived refuses names that can be no archived change's. The error is an *InvalidName.
+func CheckArchived(name string) error { return checkSegment(ChangeLabel, name) }
+
+func checkSegment(label, name string) error {
+	invalid := func(reason string) error { return &InvalidName{label, reason} }
+	switch {
+	case name == "":
+		return invalid("must not be empty")
+	case name == "." || name == "..":
+		return invalid("must not be '" + name + "'")
+	case strings.ContainsAny(name, `/\`):
+		return invalid("must not contain path separators")
+	case strings.HasPrefix(name, "."):
+		return invalid("must not begin with a dot")
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return invalid("must not contain control characters")
+	case len(name) > MaxName:
+		return invalid(fmt.Sprintf("must not be longer than %d bytes", MaxName))
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Names of a change's files.
+const (
+	MetadataFile = ".openspec.yaml"
+	ProposalFile = "proposal.md"
+	TasksFile    = "tasks.md"
+	DesignFile   = "design.md"
+	ReadmeFile   = "README.md"
+)
+
+// maxNested is how far below a folder changes are looked for that it may wrap.
+const maxNested = 3
+
+// read returns the content of a file in a folder below base; found is false if there is none. Folders that
+// are links are not entered, and a file that is one must lead to a file in its own folder.
+func (r *Root) read(base string, folders []string, name string) (content string, found bool, err error) {
+	if !r.reachable(base) {
+		return "", false, nil
+	}
+	dir := base
+	for _, folder := range folders {
+		dir = filepath.Join(dir, folder)
+		info, err := r.files.Lstat(dir)
+		if err != nil || !info.IsDir() {
+			return "", false, ignoreMissing(err)
+		}
+	}
+	path := filepath.Join(dir, name)
+	info, err := r.files.Lstat(path)
+	if err != nil {
+		return "", false, ignoreMissing(err)
+	}
+	linked := info.Mode()&fs.ModeSymlink != 0
+	if linked && !r.linkedInside(dir, path) || !linked && !info.Mode().IsRegular() {
+		return "", false, nil
+	}
+	raw, err := r.files.Read(path, MaxFile)
+	if err != nil {
+		return "", false, ignoreMissing(err)
+	}
+	return string(raw), true, nil
+}
+
+// ignoreMissing returns nil for an error that says that something is not there.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// ReadSpec returns the content of a capability's main spec. The id must have passed CheckSpec.
+func (r *Root) ReadSpec(id string) (content string, found bool, err error) {
+	return r.read(r.SpecsDir(), strings.Split(id, "/"), specFile)
+}
+
+// ReadFile returns the content of a file in the openspec folder itself.
+func (r *Root) ReadFile(name string) (content string, found bool, err error) {
+	return r.read(r.Folder, nil, name)
+}
+
+// Read returns the content of one of a change's own files.
+func (c Change) Read(name string) (content string, found bool, err error) {
+	return c.root.read(c.Dir, nil, name)
+}
+
+// Has tells whether a change has a file of its own of this name.
+func (c Change) Has(name string) bool { return c.root.hasFile(c.Dir, name) }
+
+// HasFile tells whether there is a file of this name in the openspec folder itself.
+func (r *Root) HasFile(name string) bool { return r.hasFile(r.Folder, name) }
+
+func (r *Root) hasFile(dir, name string) bool {
+	path := filepath.Join(dir, name)
+	info, err := r.files.Lstat(path)
+	return err == nil && r.isFile(fs.FileInfoToDirEntry(info), dir, path)
+}
+
+// ReadDelta returns the content of a change's delta file. The id must have passed CheckSpec.
+func (c Change) ReadDelta(id string) (content string, found bool, err error) {
+	return c.root.read(c.Dir, append([]string{specsName}, strings.Split(id, "/")...), specFile)
+}
+
+// Deltas returns the capabilities that a change has delta files for, and the other files below its specs
+// folder as paths with slashes; both in order.
+func (c Change) Deltas() (ids, loose []string, err error) { return c.root.capabilities(c.specsDir()) }
+
+// ReadLoose returns the content of one of those files.
+func (c Change) ReadLoose(path string) (content string, found bool, err error) {
+	parts := strings.Split(path, "/")
+	last := len(parts) - 1
+	return c.root.read(c.Dir, append([]string{specsName}, parts[:last]...), parts[last])
+}
+
+func (c Change) specsDir() string { return filepath.Join(c.Dir, specsName) }
+
+// walkVisible calls visit with the path below dir of every regular file that is not hidden or in a hidden
+// folder.
+func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string) error) error {
+	if depth < 0 {
+		return nil
+	}
+	entries, err := r.readDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		switch {
+		case strings.HasPrefix(name, "."):
+			continue
+		case entry.IsDir():
+			err = r.walkVisible(filepath.Join(dir, name), prefix+name+"/", depth-1, visit)
+		case entry.Type().IsRegular():
+			err = visit(prefix + name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Nested returns the changes that a folder wraps which is no change itself, as "parent/child", in order;
+// none if it is a change or wraps none.
+func (c Change) Nested() ([]string, error) {
+	// Not counted: who asks has counted the folder, or looks at no other.
+	entries, err := c.root.files.ReadDir(c.Dir)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	for _, entry := range entries {
+		if entry.Type().IsRegular() && (isMarker(entry.Name()) || !strings.HasPrefix(entry.Name(), ".")) {
+			return nil, nil
+		}
+	}
+	if is, err := c.root.hasSpecs(c.Dir); is || err != nil {
+		return nil, err
+	}
+	var nested []string
+	err = c.root.nested(entries, c.Dir, c.Name, maxNested, &nested)
+	slices.Sort(nested)
+	return nested, err
+}
+
+func (r *Root) nested(entries []fs.DirEntry, dir, name string, depth int, found *[]string) error {
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") || depth == 0 {
+			continue
+		}
+		below, id := filepath.Join(dir, entry.Name()), name+"/"+entry.Name()
+		inside, err := r.readDir(below)
+		if err != nil {
+			return err
+		}
+		is, err := r.hasSpecs(below)
+		if err != nil {
+			return err
+		}
+		if is || slices.ContainsFunc(inside, func(e fs.DirEntry) bool { return e.Type().IsRegular() && isMarker(e.Name()) }) {
+			*found = append(*found, id)
+			continue
+		}
+		if err := r.nested(inside, below, id, depth-1, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isMarker tells whether a file of this name makes its folder a change.
+func isMarker(name string) bool {
+	return name == MetadataFile || name == ProposalFile || name == TasksFile || name == DesignFile
+}
+
+// hasSpecs tells whether a folder has a file in its specs folder, as changes have.
+func (r *Root) hasSpecs(dir string) (bool, error) {
+	err := r.walkVisible(filepath.Join(dir, specsName), "", maxDepth, func(string) error { return fs.SkipAll })
+	if errors.Is(err, fs.SkipAll) {
+		return true, nil
+	}
+	return false, err
+}
+
+// HasSchema tells whether the project brings a workflow schema of a name.
+func (r *Root) HasSchema(name string) bool {
+	if checkSegment("", name) != nil {
+		return false
+	}
+	_, found, err := r.read(filepath.Join(r.Folder, schemas), []string{name}, "schema.yaml")
+	return found && err == nil
+}
+
+// Schemas returns the names of the project's own workflow schemas, in order.
+func (r *Root) Schemas() ([]string, error) {
+	entries, err := r.readDir(filepath.Join(r.Folder, schemas))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() && r.HasSchema(entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}

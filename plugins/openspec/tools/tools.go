@@ -1,0 +1,97 @@
+// Package tools offers what package project does as MCP tools, resources and prompts: it reads arguments,
+// finds the project, and writes results. Register adds all of it to a plugin.
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+// Register adds the handlers to p.
+func Register(p *sdk.Plugin) {
+	sdk.HandleTool(p, "openspec_list", reading(list))
+	sdk.HandleTool(p, "openspec_list_changes", reading(func(p *project.Project, in listArguments) (any, error) {
+		in.Type = ""
+		return list(p, in)
+	}))
+	sdk.HandleTool(p, "openspec_show", reading(show))
+	sdk.HandleTool(p, "openspec_validate", reading(validate))
+	sdk.HandleTool(p, "openspec_archive", writing(archive))
+	sdk.HandleTool(p, "openspec_init", writing(initialize))
+	sdk.HandleTool(p, "openspec_create_change", writing(create))
+	p.HandleResources(resources())
+	p.HandlePrompts(promptHandlers())
+	p.HandleComplete(complete)
+}
+
+// reading is a tool that changes nothing.
+func reading[In any](call func(*project.Project, In) (any, error)) func(context.Context, In) (*sdk.ToolResult, error) {
+	return func(_ context.Context, in In) (*sdk.ToolResult, error) {
+		p, err := openToRead()
+		if err != nil {
+			return nil, err
+		}
+		return answer(call(p, in))
+	}
+}
+
+// writing is a tool that changes the project, and says so to the client.
+func writing[In any](call func(*project.Project, In) (any, []string, error)) func(context.Context, In) (*sdk.ToolResult, error) {
+	return func(_ context.Context, in In) (*sdk.ToolResult, error) {
+		p, err := openToWrite()
+		if err != nil {
+			return nil, err
+		}
+		result, changed, err := call(p, in)
+		if err == nil {
+			announce(changed)
+		}
+		return answer(result, err)
+	}
+}
+
+// answer writes a result as JSON in a text and as structured content. A failure is one too: the model reads
+// its code and what to do.
+func answer(result any, err error) (*sdk.ToolResult, error) {
+	failure := (*project.Failure)(nil)
+	if errors.As(err, &failure) {
+		result = failure
+	} else if err != nil {
+		return nil, err
+	}
+	if text, ok := result.(markdownText); ok {
+		return sdk.Text(string(text)), nil
+	}
+	compact, text, err := encode(result)
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.ToolResult{
+		Content:           []sdk.Content{sdk.TextContent{Text: text}},
+		StructuredContent: compact,
+		IsError:           failure != nil,
+	}, nil
+}
+
+// markdownText is a result that is text and not JSON.
+type markdownText string
+
+// encode writes JSON twice, compact and with an indent of two spaces, with <, > and & as they are.
+func encode(value any) (compact json.RawMessage, text string, err error) {
+	var out, indented bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, "", err
+	}
+	compact = bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	if err := json.Indent(&indented, compact, "", "  "); err != nil {
+		return nil, "", err
+	}
+	return compact, indented.String(), nil
+}

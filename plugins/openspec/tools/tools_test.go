@@ -1,0 +1,199 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/tools"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
+)
+
+// newHost returns a host whose project is a copy of the one in testdata, and the project's path.
+func newHost(t *testing.T) (*sdktest.Host, string) {
+	t.Helper()
+	input, err := filepath.Abs(filepath.Join("..", "testdata", "branch", "input"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := filepath.Abs(filepath.Join("..", "plugin.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(root, os.DirFS(input)); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(root)
+	t.Setenv("BULKHEAD_PROJECT", root)
+	p := sdk.New()
+	tools.Register(p)
+	return sdktest.New(t, p, manifest), root
+}
+
+// call returns a result's JSON, which must be in its one text as in its structured content.
+func call(t *testing.T, host *sdktest.Host, tool, arguments string) (answer map[string]any, isError bool) {
+	t.Helper()
+	result, err := host.CallTool(tool, arguments)
+	if err != nil {
+		t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+	var text, structured map[string]any
+	if err := errors.Join(json.Unmarshal([]byte(result.Text()), &text), json.Unmarshal(result.Structured, &structured)); err != nil {
+		t.Fatalf("%s %s: %v in %s", tool, arguments, err, result.Raw)
+	}
+	if diff := cmp.Diff(text, structured); diff != "" {
+		t.Errorf("%s: the text is not the structured content:\n%s", tool, diff)
+	}
+	if !strings.HasPrefix(result.Text(), "{\n  \"") {
+		t.Errorf("%s: the text is not indented by two spaces: %.40q", tool, result.Text())
+	}
+	return text, result.IsError
+}
+
+func TestEachToolAnswers(t *testing.T) {
+	for _, test := range []struct{ tool, arguments, has string }{
+		{"openspec_list", ``, `"changes":[{`},
+		{"openspec_list", `{"type": "specs"}`, `"specs":[{"id":"desk/opening-hours"`},
+		{"openspec_list", `{"type": "archived"}`, `"archived":[{"change":"first","completedTasks":1,"date":"2025-12-01"`},
+		{"openspec_list_changes", `{"sort": "name"}`, `"changes":[{"completedTasks":1,"lastModified"`},
+		{"openspec_show", `{"id": "lending", "requirement": 2}`, `"requirementCount":1`},
+		{"openspec_show", `{"name": "lending", "scenarios": false}`, `"scenarios":[]`},
+		{"openspec_show", `{"name": "add-fines", "type": "change", "diff": true}`, `"diff":"@@`},
+		{"openspec_validate", ``, `"totals":{"failed":3,"items":6,"passed":3}`},
+		{"openspec_validate", `{"name": "tidy", "strict": true}`, `"valid":true`},
+		{"openspec_init", `{"tools": ["x"]}`, `"extendMode":true`},
+		{"openspec_create_change", `{"name": "add-y"}`, `"id":"add-y"`},
+		{"openspec_archive", `{"name": "add-fines"}`, `"specsUpdated":true`},
+	} {
+		t.Run(test.tool+" "+test.arguments, func(t *testing.T) {
+			host, _ := newHost(t)
+			answer, isError := call(t, host, test.tool, test.arguments)
+			text, err := json.Marshal(answer)
+			if err != nil || isError || !strings.Contains(string(text), test.has) {
+				t.Errorf("%s has no %s", text, test.has)
+			}
+		})
+	}
+}
+
+func TestShowAsMarkdownIsTheFile(t *testing.T) {
+	host, root := newHost(t)
+	result, err := host.CallTool("openspec_show", `{"name": "lending", "format": "markdown"}`)
+	want, err2 := os.ReadFile(filepath.Join(root, "openspec/specs/lending/spec.md"))
+	if err := errors.Join(err, err2); err != nil || result.Text() != string(want) || result.Structured != nil {
+		t.Errorf("%v, %s", err, result.Raw)
+	}
+}
+
+func TestAFailureIsAResultWithItsStatus(t *testing.T) {
+	host, _ := newHost(t)
+	answer, isError := call(t, host, "openspec_show", `{"name": "lendnig"}`)
+	status := answer["status"].([]any)[0].(map[string]any)
+	if !isError || status["code"] != "unknown_item" || !strings.HasPrefix(status["message"].(string), "Unknown item 'lendnig'. Did you mean: lending") {
+		t.Errorf("got %v", answer)
+	}
+	if _, isError := call(t, host, "openspec_validate", `{}`); isError {
+		t.Error("a validation that finds something is no failure")
+	}
+}
+
+func Test58TheSchemaRefuses(t *testing.T) {
+	host, _ := newHost(t)
+	for _, test := range []struct{ tool, arguments string }{
+		{"openspec_list", `{"kind": "specs"}`},
+		{"openspec_show", `{"name": "lending", "type": "Spec"}`},
+		{"openspec_show", `{"name": "lending", "requirement": "two"}`},
+		{"openspec_show", `{"name": "lending", "requirement": 0}`},
+		{"openspec_archive", `{}`},
+		{"openspec_archive", `{"name": "x", "yes": "no"}`},
+	} {
+		if result, err := host.CallTool(test.tool, test.arguments); err == nil {
+			t.Errorf("%s %s: %s", test.tool, test.arguments, result.Raw)
+		}
+	}
+}
+
+func TestWritesLockTheProjectAndTellTheClient(t *testing.T) {
+	host, _ := newHost(t)
+	call(t, host, "openspec_list", ``)
+	if n := len(host.Locks()) + len(host.Notifications()); n != 0 {
+		t.Errorf("a list has locked or notified")
+	}
+	call(t, host, "openspec_archive", `{"name": "add-fines"}`)
+	if len(host.Locks()) != 1 {
+		t.Errorf("locks: %q", host.Locks())
+	}
+	var sent []string
+	for _, one := range host.Notifications() {
+		sent = append(sent, one.Method+" "+string(one.Params))
+	}
+	for _, want := range []string{
+		`notifications/resources/updated {"uri":"openspec://specs/lending"}`,
+		`notifications/resources/updated {"uri":"openspec://specs/accounts"}`,
+		`notifications/resources/updated {"uri":"openspec://changes"}`,
+		`notifications/resources/list_changed `,
+	} {
+		if !slices.Contains(sent, want) {
+			t.Errorf("%q is not among %q", want, sent)
+		}
+	}
+	before := len(host.Notifications())
+	call(t, host, "openspec_archive", `{"name": "drop-list"}`)
+	if len(host.Notifications()) != before {
+		t.Error("a refused archive has told of a change")
+	}
+}
+
+func TestAHostWithoutLocksOrNotificationsServes(t *testing.T) {
+	host, _ := newHost(t)
+	unavailable := func(json.RawMessage) (any, error) { return nil, &abi.HostError{Code: abi.HostUnavailable} }
+	host.Handle(abi.OpLock, unavailable)
+	host.Handle(abi.OpNotify, unavailable)
+	if answer, isError := call(t, host, "openspec_create_change", `{"name": "add-y"}`); isError {
+		t.Errorf("got %v", answer)
+	}
+}
+
+func TestALockThatFailsStopsTheCall(t *testing.T) {
+	host, root := newHost(t)
+	host.Handle(abi.OpLock, func(json.RawMessage) (any, error) { return nil, errors.New("no place for state") })
+	result, err := host.CallTool("openspec_create_change", `{"name": "add-y"}`)
+	if err != nil || !result.IsError || !strings.Contains(result.Text(), "lock the project") {
+		t.Errorf("%v, %v", result, err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "openspec/changes/add-y")); err == nil {
+		t.Error("it was made all the same")
+	}
+}
+
+// claim is one that a call left which was killed before it changed anything.
+const claim = `{"bulkhead-openspec":1,"owner":"e3b0c44298fc1c14","token":"0123456789abcdef","change":"add-fines","archived":"2026-01-01-add-fines","specs":[],"newFolders":null}`
+
+func Test55AnyNextCallPutsInOrderWhatAKilledOneLeft(t *testing.T) {
+	for _, tool := range []string{"openspec_list", "openspec_init"} {
+		t.Run(tool, func(t *testing.T) {
+			host, root := newHost(t)
+			t.Setenv("BULKHEAD_STATE", "")
+			path := filepath.Join(root, "openspec/changes/archive/.openspec-archive.lock")
+			if err := os.WriteFile(path, []byte(claim), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			call(t, host, tool, `{}`)
+			if _, err := os.Stat(path); err == nil {
+				t.Error("the claim is still there")
+			}
+		})
+	}
+}

@@ -1,0 +1,177 @@
+// Package unified compares two texts line by line, in the unified form that patch programs read.
+//
+//	hunks, ok := unified.Diff(before, after)
+package unified
+
+import (
+	"fmt"
+	"strings"
+)
+
+// context is how many unchanged lines stand around changed ones.
+const context = 4
+
+// maxEdits bounds the lines that may differ: time and memory grow with its square.
+const maxEdits = 1000
+
+// edit is one line of a comparison: kept (' '), taken out ('-') or put in ('+').
+type edit struct {
+	kind byte
+	line string
+}
+
+// Diff returns the hunks that make after of before, without file names; "" if the texts are the same. Ok is
+// false if they differ in too many lines for a comparison to say anything.
+func Diff(before, after string) (hunks string, ok bool) {
+	edits, ok := compare(strings.Split(before, "\n"), strings.Split(after, "\n"))
+	if !ok {
+		return "", false
+	}
+	return strings.Join(format(edits), "\n"), true
+}
+
+// compare finds a shortest sequence of edits by the greedy algorithm of E. W. Myers ("An O(ND) Difference
+// Algorithm and Its Variations", 1986).
+func compare(before, after []string) (edits []edit, ok bool) {
+	limit := min(len(before)+len(after), maxEdits)
+	furthest := make([]int, 2*limit+3) // by diagonal, moved by middle: the furthest index in before
+	middle := limit + 1
+	var trace [][]int
+	for d := 0; d <= limit; d++ {
+		trace = append(trace, append([]int(nil), furthest[middle-d:middle+d+1]...))
+		for k := -d; k <= d; k += 2 {
+			x := 0
+			if k == -d || k != d && furthest[middle+k-1] < furthest[middle+k+1] {
+				x = furthest[middle+k+1]
+			} else {
+				x = furthest[middle+k-1] + 1
+			}
+			y := x - k
+			for x < len(before) && y < len(after) && before[x] == after[y] {
+				x, y = x+1, y+1
+			}
+			furthest[middle+k] = x
+			if x >= len(before) && y >= len(after) {
+				return walkBack(trace, before, after), true
+			}
+		}
+	}
+	return nil, false
+}
+
+// walkBack reads the edits off the furthest points that were reached before each step.
+func walkBack(trace [][]int, before, after []string) []edit {
+	var reversed []edit
+	x, y := len(before), len(after)
+	for d := len(trace) - 1; d >= 0; d-- {
+		at := func(k int) int { return trace[d][k+d] } // what step d began with
+		k := x - y
+		down := k == -d || k != d && d > 0 && at(k-1) < at(k+1)
+		previous := k - 1
+		if down {
+			previous = k + 1
+		}
+		fromX, fromY := 0, 0
+		if d > 0 {
+			fromX = at(previous)
+			fromY = fromX - previous
+		}
+		for x > fromX && y > fromY {
+			x, y = x-1, y-1
+			reversed = append(reversed, edit{' ', before[x]})
+		}
+		if d == 0 {
+			break
+		}
+		if down {
+			y--
+			reversed = append(reversed, edit{'+', after[y]})
+		} else {
+			x--
+			reversed = append(reversed, edit{'-', before[x]})
+		}
+	}
+	edits := make([]edit, len(reversed))
+	for i, one := range reversed {
+		edits[len(edits)-1-i] = one
+	}
+	return edits
+}
+
+// format groups edits into hunks.
+func format(edits []edit) []string {
+	var out []string
+	oldLine, newLine := 1, 1
+	for i := 0; i < len(edits); {
+		next := nextChange(edits, i)
+		if next == len(edits) {
+			break
+		}
+		start := max(i, next-context)
+		oldLine, newLine = oldLine+start-i, newLine+start-i
+		end := hunkEnd(edits, next)
+		header := len(out)
+		out = append(out, "")
+		olds, news := 0, 0
+		for _, one := range ordered(edits[start:end]) {
+			out = append(out, string(one.kind)+one.line)
+			if one.kind != '+' {
+				olds++
+			}
+			if one.kind != '-' {
+				news++
+			}
+		}
+		out[header] = fmt.Sprintf("@@ -%s +%s @@", place(oldLine, olds), place(newLine, news))
+		oldLine, newLine = oldLine+olds, newLine+news
+		i = end
+	}
+	return out
+}
+
+func nextChange(edits []edit, from int) int {
+	for from < len(edits) && edits[from].kind == ' ' {
+		from++
+	}
+	return from
+}
+
+// hunkEnd returns where a hunk ends whose first change is at from: changes with few lines between them are
+// one hunk.
+func hunkEnd(edits []edit, from int) int {
+	for {
+		last := from
+		for last < len(edits) && edits[last].kind != ' ' {
+			last++
+		}
+		next := nextChange(edits, last)
+		if next == len(edits) || next-last > 2*context {
+			return min(last+context, len(edits))
+		}
+		from = next
+	}
+}
+
+// ordered puts what is taken out before what is put in, in each run of changes.
+func ordered(edits []edit) []edit {
+	var out, added []edit
+	for _, one := range edits {
+		switch one.kind {
+		case '+':
+			added = append(added, one)
+			continue
+		case ' ':
+			out, added = append(out, added...), nil
+		}
+		out = append(out, one)
+	}
+	return append(out, added...)
+}
+
+// place writes the lines that a hunk is about; a hunk without lines is placed before its line.
+func place(line, count int) string {
+	if count == 0 {
+		line--
+	}
+	return fmt.Sprintf("%d,%d", line, count)
+}

@@ -1,0 +1,83 @@
+package unified_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/unified"
+)
+
+func TestDiff(t *testing.T) {
+	lines := func(from, to int) string {
+		var all []string
+		for i := from; i <= to; i++ {
+			all = append(all, strconv.Itoa(i))
+		}
+		return strings.Join(all, "\n")
+	}
+	for name, test := range map[string]struct{ before, after, want string }{
+		"the same":        {"a\nb", "a\nb", ""},
+		"a line replaced": {"a\nb\nc", "a\nx\nc", "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c"},
+		"two hunks":       {lines(1, 20), strings.Replace(lines(2, 20), "19", "x", 1), "@@ -1,5 +1,4 @@\n-1\n 2\n 3\n 4\n 5\n@@ -15,6 +14,6 @@\n 15\n 16\n 17\n 18\n-19\n+x\n 20"},
+		"one of many":     {lines(1, 9), lines(1, 4) + "\n" + lines(6, 9), "@@ -1,9 +1,8 @@\n 1\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n 9"},
+	} {
+		got, ok := unified.Diff(test.before, test.after)
+		if diff := cmp.Diff(test.want, got); !ok || diff != "" {
+			t.Errorf("%s: %t (-want +got)\n%s", name, ok, diff)
+		}
+	}
+	if _, ok := unified.Diff(strings.Repeat("a\n", 2000), strings.Repeat("b\n", 2000)); ok {
+		t.Error("4,000 edits are compared")
+	}
+}
+
+// FuzzDiff holds that the hunks, applied to the one text, give the other.
+func FuzzDiff(f *testing.F) {
+	f.Add("a\nb\nc", "a\nc\nd")
+	f.Add("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11", "1\nx\n3\n4\n5\n6\n7\n8\n9\n10\ny")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		hunks, ok := unified.Diff(before, after)
+		if !ok {
+			return
+		}
+		if got, err := patch(before, hunks); err != nil || got != after {
+			t.Errorf("%q and %q give %q, which gives %q, %v", before, after, hunks, got, err)
+		}
+	})
+}
+
+func patch(before, hunks string) (string, error) {
+	old := strings.Split(before, "\n")
+	if hunks == "" {
+		return before, nil
+	}
+	var out []string
+	at := 0
+	for line := range strings.SplitSeq(hunks, "\n") {
+		var start, count, to, n int
+		if _, err := fmt.Sscanf(line, "@@ -%d,%d +%d,%d @@", &start, &count, &to, &n); err == nil && strings.HasPrefix(line, "@@") {
+			if count > 0 {
+				start--
+			}
+			out = append(out, old[at:start]...)
+			at = start
+			continue
+		}
+		switch {
+		case strings.HasPrefix(line, "+"):
+			out = append(out, line[1:])
+		case line == "" || at >= len(old) || line[1:] != old[at]:
+			return "", fmt.Errorf("line %d is not %q", at, line)
+		default:
+			if line[0] == ' ' {
+				out = append(out, old[at])
+			}
+			at++
+		}
+	}
+	return strings.Join(append(out, old[at:]...), "\n"), nil
+}

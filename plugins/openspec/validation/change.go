@@ -1,0 +1,152 @@
+package validation
+
+import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
+)
+
+const (
+	rootSpec   = "Delta spec found at specs/spec.md. Delta specs must live under a capability path (e.g. specs/<capability-path>/spec.md) — a file at the specs/ root is ignored when the change is applied or archived."
+	misplaced  = "Delta spec found at specs/%s. Delta specs must be a spec.md inside a capability folder — this file is ignored when the change is applied or archived. Move its requirements into specs/%s."
+	noDelta    = `Change must have at least one delta. No deltas found. Ensure your change has a specs/ directory with capability folders (e.g. specs/http-server/spec.md) containing .md files that use delta headers (## ADDED/MODIFIED/REMOVED/RENAMED Requirements) and that each requirement includes at least one "#### Scenario:" block. If this change intentionally modifies no specs (pure refactor, tooling, docs), set "skip_specs: true" in the change's .openspec.yaml instead. Tip: run "openspec change show <change-id> --json --deltas-only" to inspect parsed deltas.`
+	noSections = `No delta sections found. Add headers such as "## ADDED Requirements" or move non-delta notes outside specs/.`
+	badMarker  = "skip_specs is set but .openspec.yaml is not valid change metadata, so the marker is not honored. Fix the metadata (%s)"
+	bothWays   = "skip_specs is set in .openspec.yaml but spec files exist under specs/. Remove skip_specs or delete the delta spec files"
+	skipped    = "skip_specs is set in .openspec.yaml: change declares no spec-level behavior changes, zero deltas accepted"
+)
+
+// MetadataFile is the name of a change's metadata.
+const MetadataFile = ".openspec.yaml"
+
+// Input is a change as it was read.
+type Input struct {
+	ID     string
+	Deltas []File // by capability, in order
+	// RootSpec says that there is a spec.md in specs/ itself, where it is not read.
+	RootSpec bool
+	// Misplaced are other Markdown files below specs/ that have delta sections, by path below specs/.
+	Misplaced []Misplaced
+	// HasFiles says that there is a file below specs/ that is not hidden.
+	HasFiles bool
+	Metadata change.Metadata
+	// Invalid says why the metadata does not count; nil if it does.
+	Invalid *change.Invalid
+	Tasks   string
+}
+
+// File is one delta file.
+type File struct {
+	ID     string // of the capability
+	Delta  *delta.Delta
+	Target *string // the main spec's content; nil if there is none
+	Path   string  // of the main spec, for messages
+}
+
+// Misplaced is a delta that nothing reads, and where it belongs.
+type Misplaced struct{ Path, Expected string }
+
+// Change returns what is wrong with a change.
+func Change(in Input) []Issue {
+	issues, failed := deltas(in, true)
+	for _, file := range in.Deltas {
+		if failed[file.ID] {
+			continue
+		}
+		_, err := merge.Apply(merge.Input{ID: file.ID, Change: in.ID, Delta: file.Delta, Target: file.Target, Path: file.Path})
+		if err != nil {
+			issues = append(issues, Issue{Level: Info, Path: deltaPath(file.ID), Message: "Archive would refuse this delta: " + err.Error()})
+		}
+	}
+	issues = append(issues, whole(in)...)
+	if in.Invalid != nil { // which files hold its tasks is then not known
+		return issues
+	}
+	for _, finding := range change.LintTasks(in.Tasks) {
+		issues = append(issues, Issue{Level: Warning, Path: "tasks.md", Line: finding.Line, Message: finding.Message})
+	}
+	return issues
+}
+
+// BeforeArchive returns those issues of a change that archive heeds before it merges anything.
+func BeforeArchive(in Input) []Issue {
+	issues, _ := deltas(in, false)
+	return append(issues, whole(in)...)
+}
+
+func deltaPath(id string) string { return id + "/spec.md" }
+
+// deltas looks at each delta file. Failed has the capabilities whose file has an error.
+func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
+	failed = map[string]bool{}
+	if in.RootSpec {
+		issues = append(issues, Issue{Level: Error, Path: "spec.md", Message: rootSpec})
+	}
+	for _, file := range in.Deltas {
+		var current map[string]requirement.Block
+		if heedLoss && len(file.Delta.Modified) > 0 {
+			current = currentBlocks(file)
+		}
+		found := deltaIssues(deltaPath(file.ID), file.Delta, current)
+		failed[file.ID] = file.Delta.Entries() == 0 || !Valid(found, false)
+		issues = append(issues, found...)
+	}
+	return issues, failed
+}
+
+// currentBlocks returns the requirements of the main spec by the names that they have after the delta's
+// renames.
+func currentBlocks(file File) map[string]requirement.Block {
+	current := map[string]requirement.Block{}
+	if file.Target == nil {
+		return current
+	}
+	for _, block := range spec.Divide(markdown.Parse(*file.Target)).Blocks {
+		current[block.Name] = block
+	}
+	for _, pair := range file.Delta.Renamed {
+		if block, ok := current[pair.From]; ok {
+			delete(current, pair.From)
+			current[pair.To] = block
+		}
+	}
+	return current
+}
+
+// whole looks at the change as a whole.
+func whole(in Input) []Issue {
+	var issues []Issue
+	for _, file := range in.Misplaced {
+		issues = append(issues, Issue{Level: Error, Path: file.Path, Message: fmt.Sprintf(misplaced, file.Path, file.Expected)})
+	}
+	entries := 0
+	var headless []Issue
+	for _, file := range in.Deltas {
+		entries += file.Delta.Entries()
+		switch {
+		case file.Delta.Entries() > 0:
+		case len(file.Delta.Sections) > 0:
+			issues = append(issues, emptySections(deltaPath(file.ID), file.Delta))
+		default:
+			headless = append(headless, Issue{Level: Error, Path: deltaPath(file.ID), Message: noSections})
+		}
+	}
+	issues = append(issues, headless...)
+	if in.Invalid != nil && in.Invalid.SkipSpecs {
+		issues = append(issues, Issue{Level: Error, Path: MetadataFile, Message: fmt.Sprintf(badMarker, in.Invalid.Reason)})
+	}
+	switch {
+	case in.Metadata.SkipSpecs && in.HasFiles:
+		issues = append(issues, Issue{Level: Error, Path: "file", Message: bothWays})
+	case in.Metadata.SkipSpecs:
+		issues = append(issues, Issue{Level: Info, Path: "file", Message: skipped})
+	case entries == 0 && !in.RootSpec && len(in.Misplaced) == 0:
+		issues = append(issues, Issue{Level: Error, Path: "file", Message: noDelta})
+	}
+	return issues
+}

@@ -1,0 +1,172 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
+)
+
+const (
+	bareScenario = ` (a scenario header with no body under it does not count; add its steps, e.g. "- **WHEN** ..." and "- **THEN** ...")`
+	moveOrphan   = `Move it under "## ADDED Requirements", "## MODIFIED Requirements", "## REMOVED Requirements", or "## RENAMED Requirements".`
+	keepScenario = `Copy the omitted scenarios into the MODIFIED block (a MODIFIED requirement replaces the whole block, so archive refuses to drop them).`
+)
+
+// deltaIssues returns what is wrong with one delta file, apart from its being empty. Current has the
+// requirements of the main spec by name; nil looks for no lost scenarios.
+func deltaIssues(path string, d *delta.Delta, current map[string]requirement.Block) []Issue {
+	l := &list{path: path}
+	for _, stray := range d.Strays {
+		if stray.Unnamed {
+			l.add(Info, stray.Line, `Header "%s" in %s is missing a requirement name and is ignored by validation. Add a name, e.g. "### Requirement: <name>".`, stray.Header, stray.Section)
+			continue
+		}
+		l.add(Info, stray.Line, `Header "%s" in %s is not a "### Requirement:" header and is ignored by validation. Use "%s" if it should be validated as a requirement.`,
+			stray.Header, stray.Section, requirement.Title(stray.Title))
+	}
+	for _, one := range d.Unpaired {
+		l.add(Error, one.Line, `RENAMED %s: "%s" has no matching %s: line. Write each rename as a FROM: line followed immediately by its TO: line.`, one.Side, one.Name, one.Other())
+	}
+	for _, orphan := range d.Orphans {
+		l.add(Warning, orphan.Line, `Requirement "%s" is %s, which is not a delta section, so it is ignored. %s`, orphan.Name, orphan.Place(), moveOrphan)
+	}
+	l.blocks("ADDED", d.Added)
+	l.blocks("MODIFIED", d.Modified)
+	for _, block := range d.Modified {
+		l.loss(block, current)
+	}
+	l.repeated(d)
+	l.conflicts(d)
+	return l.issues
+}
+
+// blocks looks at each requirement of a section.
+func (l *list) blocks(section string, blocks []requirement.Block) {
+	seen := map[string]bool{}
+	for _, block := range blocks {
+		if seen[block.Name] {
+			l.add(Error, 0, `Duplicate requirement in %s: "%s"`, section, block.Name)
+		}
+		seen[block.Name] = true
+		subject := fmt.Sprintf(`%s "%s"`, section, block.Name)
+		switch statement := block.Statement(); {
+		case statement == "" && requirement.HasKeyword(block.Name):
+			l.add(Error, 0, "%s", noKeyword(subject, "must", block.Name))
+		case statement == "":
+			l.add(Error, 0, "%s is missing requirement text", subject)
+		case !requirement.HasKeyword(statement):
+			l.add(Warning, 0, "%s", noKeyword(subject, "should", block.Name))
+		}
+		if scenarios := block.Scenarios(); !requirement.AnyFilled(scenarios) {
+			help := ""
+			if len(scenarios) > 0 {
+				help = bareScenario
+			}
+			l.add(Error, 0, "%s must include at least one scenario%s", subject, help)
+		}
+	}
+}
+
+// loss looks for scenarios of the current requirement that a modified one lacks.
+func (l *list) loss(block requirement.Block, current map[string]requirement.Block) {
+	old, found := current[block.Name]
+	if !found {
+		return
+	}
+	if lost := merge.LostScenarios(old, block); lost != nil {
+		l.add(Error, 0, `MODIFIED "%s" omits scenario(s) the current spec still has: %s. %s %s`, block.Name, lost.Names(), lost.Balance(), keepScenario)
+	}
+}
+
+func (l *list) repeated(d *delta.Delta) {
+	for _, section := range []struct {
+		what  string
+		names []string
+	}{
+		{"requirement in REMOVED", merge.Names(d.Removed)},
+		{"FROM in RENAMED", merge.From(d.Renamed)},
+		{"TO in RENAMED", merge.To(d.Renamed)},
+	} {
+		for _, name := range merge.Repeated(section.names) {
+			l.add(Error, 0, `Duplicate %s: "%s"`, section.what, name)
+		}
+	}
+}
+
+func (l *list) conflicts(d *delta.Delta) {
+	added, modified, removed := merge.Set(merge.Names(d.Added)), merge.Set(merge.Names(d.Modified)), merge.Set(merge.Names(d.Removed))
+	const both = `Requirement present in both %s: "%s"`
+	for _, name := range unique(merge.Names(d.Modified)) {
+		if removed[name] {
+			l.add(Error, 0, both, "MODIFIED and REMOVED", name)
+		}
+		if added[name] {
+			l.add(Error, 0, both, "MODIFIED and ADDED", name)
+		}
+	}
+	for _, name := range unique(merge.Names(d.Added)) {
+		if removed[name] {
+			l.add(Error, 0, both, "ADDED and REMOVED", name)
+		}
+	}
+	spelled := map[string]string{}
+	for _, block := range d.Removed {
+		spelled[requirement.Fold(block.Name)] = block.Name
+	}
+	for _, pair := range d.Renamed {
+		if modified[pair.From] {
+			l.add(Error, 0, `MODIFIED references old name from RENAMED. Use new header for "%s"`, pair.To)
+		}
+		if added[pair.To] {
+			l.add(Error, 0, `RENAMED TO collides with ADDED for "%s"`, pair.To)
+		}
+		name, gone := spelled[requirement.Fold(pair.From)]
+		switch {
+		case removed[pair.From]:
+			l.add(Error, 0, both, "RENAMED and REMOVED", pair.From)
+		case gone:
+			l.add(Error, 0, both+` (REMOVED spells it "%s")`, "RENAMED and REMOVED", pair.From, name)
+		}
+	}
+}
+
+// unique returns names without those that were there before.
+func unique(names []string) []string {
+	seen := map[string]bool{}
+	var once []string
+	for _, name := range names {
+		if !seen[name] {
+			once = append(once, name)
+		}
+		seen[name] = true
+	}
+	return once
+}
+
+// emptySections says that a delta has sections and nothing in them.
+func emptySections(path string, d *delta.Delta) Issue {
+	headers := make([]string, len(d.Sections))
+	for i, operation := range d.Sections {
+		headers[i] = "## " + operation + " " + spec.RequirementsTitle
+	}
+	return Issue{Level: Error, Path: path, Message: fmt.Sprintf(
+		`Delta sections %s were found, but no requirement entries parsed. Ensure each section includes at least one "### Requirement:" block (REMOVED may use bullet list syntax).`, enumerate(headers))}
+}
+
+// enumerate joins words as one does in a sentence.
+func enumerate(words []string) string {
+	switch n := len(words); n {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	case 2:
+		return words[0] + " and " + words[1]
+	default:
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+}

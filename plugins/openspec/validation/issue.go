@@ -1,0 +1,68 @@
+// Package validation says what is wrong with main specs and with changes.
+//
+//	issues := validation.Spec(markdown.Parse(source))
+//	issues := validation.Change(validation.Input{ID: "add-x", …})
+//	valid := validation.Valid(issues, strict)
+//
+// Order and words are those of the command line 1.13.2. Nothing here reads files: package project does.
+package validation
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+)
+
+// Level is how much an issue matters.
+type Level string
+
+// The levels: an error makes an item invalid, a warning does if validation is strict, information never.
+const (
+	Error   Level = "ERROR"
+	Warning Level = "WARNING"
+	Info    Level = "INFO"
+)
+
+// Issue is one thing that validation has to say.
+type Issue struct {
+	Level   Level  `json:"level"`
+	Path    string `json:"path"`
+	Line    int    `json:"line,omitempty"` // counted from 1; 0: none
+	Message string `json:"message"`
+}
+
+// Valid tells whether an item with these issues passes.
+func Valid(issues []Issue, strict bool) bool {
+	return !slices.ContainsFunc(issues, func(issue Issue) bool {
+		return issue.Level == Error || strict && issue.Level == Warning
+	})
+}
+
+// list collects issues of one path.
+type list struct {
+	path   string
+	issues []Issue
+}
+
+func (l *list) add(level Level, line int, format string, arguments ...any) {
+	l.issues = append(l.issues, Issue{Level: level, Path: l.path, Line: line, Message: fmt.Sprintf(format, arguments...)})
+}
+
+// What follows where a keyword is missing.
+const (
+	headerOnly = ` in the requirement body, not only in the header. Move the SHALL/MUST statement to the line immediately after the "### Requirement: ..." header.`
+	bestUse    = ` (RFC 2119 best practice for English specs)`
+)
+
+// noKeyword says that a requirement "must" or "should" contain SHALL or MUST, and where it has it instead.
+func noKeyword(subject, verb, name string) string {
+	text := fmt.Sprintf("%s %s contain SHALL or MUST", subject, verb)
+	if requirement.HasKeyword(name) {
+		text += headerOnly
+	}
+	if verb == "should" {
+		text += bestUse
+	}
+	return text
+}
