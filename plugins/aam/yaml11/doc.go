@@ -55,7 +55,8 @@ func Parse(data []byte, limit int) (*Document, error) {
 	if root == nil {
 		return &Document{}, nil
 	}
-	if err := (&checker{lines: bytes.Split(data, []byte("\n"))}).check(root, false); err != nil {
+	c := checker{lines: bytes.Split(data, []byte("\n")), merged: map[*yaml.Node]int{}}
+	if err := c.check(root, false); err != nil {
 		return nil, err
 	}
 	return &Document{root: root}, nil
@@ -106,81 +107,6 @@ func syntaxError(err error) *SyntaxError {
 		return &SyntaxError{max(0, load.Mark.Line), load.Message}
 	}
 	return &SyntaxError{Reason: err.Error()}
-}
-
-// checker refuses what the system's own reader refuses although it is YAML.
-type checker struct {
-	lines [][]byte
-}
-
-func (c *checker) check(node *yaml.Node, isKey bool) error {
-	if err := c.checkTabs(node); err != nil {
-		return err
-	}
-	switch node.Kind {
-	case yaml.ScalarNode:
-		return checkScalar(node, isKey)
-	case yaml.SequenceNode, yaml.MappingNode:
-		if node.Style&yaml.TaggedStyle != 0 && node.ShortTag() != "!!seq" && node.ShortTag() != "!!map" {
-			return unknownTag(node)
-		}
-	}
-	for i, child := range node.Content {
-		asKey := node.Kind == yaml.MappingNode && i%2 == 0
-		if asKey && resolveAlias(child).Kind != yaml.ScalarNode {
-			return &SyntaxError{child.Line, "a key is a list or a mapping"}
-		}
-		if err := c.check(child, asKey); err != nil {
-			return err
-		}
-		if asKey && isMerge(child) {
-			if err := checkMerge(node.Content[i+1]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// checkTabs refuses a tab between a value and what stands before it on its line.
-func (c *checker) checkTabs(node *yaml.Node) error {
-	if node.Line < 1 || node.Line > len(c.lines) {
-		return nil
-	}
-	line := c.lines[node.Line-1]
-	end := min(max(node.Column-1, 0), len(line))
-	if node.Kind == yaml.ScalarNode && node.Value == "" && node.Style == 0 {
-		end = len(line) // nothing stands there, so what is behind it on the line is not part of it
-		if at := bytes.IndexByte(line, '#'); at >= 0 {
-			end = at
-		}
-	}
-	for at := end - 1; at >= 0 && (line[at] == ' ' || line[at] == '\t'); at-- {
-		if line[at] == '\t' {
-			return &SyntaxError{node.Line, "a tab stands where only spaces may"}
-		}
-	}
-	return nil
-}
-
-func checkMerge(value *yaml.Node) error {
-	value = resolveAlias(value)
-	if value.Kind == yaml.MappingNode {
-		return nil
-	}
-	if value.Kind == yaml.SequenceNode {
-		for _, item := range value.Content {
-			if resolveAlias(item).Kind != yaml.MappingNode {
-				return &SyntaxError{item.Line, "<< takes mappings only"}
-			}
-		}
-		return nil
-	}
-	return &SyntaxError{value.Line, "<< takes a mapping or a list of mappings"}
-}
-
-func unknownTag(node *yaml.Node) error {
-	return &SyntaxError{node.Line, fmt.Sprintf("tag %.60q is not known", node.Tag)}
 }
 
 // resolveAlias returns what an alias stands for.

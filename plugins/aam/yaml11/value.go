@@ -62,14 +62,18 @@ func (v Value) Field(key string) Value {
 	if v.Kind() != Mapping {
 		return found
 	}
-	content := v.node.Content
+	content, merges := v.node.Content, false
 	for i := len(content) - 2; i >= 0; i -= 2 {
+		merges = merges || isMerge(content[i])
 		if name := resolveAlias(content[i]); name.Value == key && scalarKind(name) == Text && !isMerge(name) {
 			found.node = resolveAlias(content[i+1])
 			return found
 		}
 	}
-	for _, entry := range v.Entries() { // it may be merged in
+	if !merges {
+		return found
+	}
+	for _, entry := range v.Entries() {
 		if entry.Key.Kind() == Text && entry.Key.Text() == key {
 			return entry.Value
 		}
@@ -84,7 +88,7 @@ func (v Value) Entries() []Entry {
 		return nil
 	}
 	e := entries{at: v.at, place: map[string]int{}}
-	e.add(v.node, 0)
+	e.add(v.node)
 	return e.list
 }
 
@@ -95,21 +99,19 @@ type entries struct {
 }
 
 // add takes in a mapping: what it merges, and then its own keys, which win. Of what is merged, the first wins.
-func (e *entries) add(mapping *yaml.Node, depth int) {
-	if depth > maxDepth || len(e.list) > maxPlain {
-		return // a mapping that merges itself, or a bomb of aliases
-	}
+// That this ends, and soon, was seen to by a checker.
+func (e *entries) add(mapping *yaml.Node) {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		if !isMerge(mapping.Content[i]) {
 			continue
 		}
 		merged := resolveAlias(mapping.Content[i+1])
 		if merged.Kind == yaml.MappingNode {
-			e.add(merged, depth+1)
+			e.add(merged)
 			continue
 		}
 		for j := len(merged.Content) - 1; j >= 0; j-- {
-			e.add(resolveAlias(merged.Content[j]), depth+1)
+			e.add(resolveAlias(merged.Content[j]))
 		}
 	}
 	for i := 0; i < len(mapping.Content); i += 2 {

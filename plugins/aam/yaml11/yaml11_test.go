@@ -3,6 +3,7 @@ package yaml11_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,12 +48,14 @@ func TestParse(t *testing.T) {
 		{"too deep", strings.Repeat("[", 100), "!depth"},
 		{"an alias of itself", "a: &x [*x]", "!endless"},
 		{"a bomb of aliases", "a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]", "!too large"},
-		{"too long", strings.Repeat("#", 2000), "!larger than 1000 bytes"},
+		{"a bomb of merged mappings", "a0: &a0 {k: 1}\n" + bomb(40) + "z: {<<: [*a39, *a39], k: 2}", "!more than 10000 keys"},
+		{"a mapping that merges itself", "a: &a {<<: *a}", "!a mapping of itself"},
+		{"too long", strings.Repeat("#", 2000), "!larger than 1500 bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var plain any
-			document, err := yaml11.Parse([]byte(test.text), 1000)
+			document, err := yaml11.Parse([]byte(test.text), 1500)
 			if err == nil {
 				plain, err = document.Root().Plain()
 			} else if syntax := new(yaml11.SyntaxError); !errors.As(err, &syntax) {
@@ -73,6 +76,15 @@ func TestParse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bomb returns n mappings, each of which merges the one before it twice.
+func bomb(n int) string {
+	var text strings.Builder
+	for i := 1; i < n; i++ {
+		fmt.Fprintf(&text, "a%d: &a%d {<<: [*a%d, *a%d]}\n", i, i, i-1, i-1)
+	}
+	return text.String()
 }
 
 func TestReader(t *testing.T) {
