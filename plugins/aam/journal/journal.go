@@ -64,14 +64,20 @@ type step struct {
 
 func (j Journal) recordPath() string { return filepath.Join(j.Roots[0].Stage, recordName) }
 
-// root returns the root that path belongs to.
+// root returns the root that path belongs to. The folder that path is in may be reached through a link, unless
+// that leads to what may not be changed.
 func (j Journal) root(path string) (Root, error) {
 	for _, root := range j.Roots {
-		if root.holds(path) {
-			return root, nil
+		if !root.holds(path) {
+			continue
 		}
+		folder, err := files.Inside(j.Files, root.Dir, filepath.Dir(path))
+		if errors.Is(err, files.ErrOutside) || err == nil && !root.holds(filepath.Join(folder, filepath.Base(path))) {
+			return Root{}, fmt.Errorf("%s: a link on its way leads to what is not to be changed: %w", path, fs.ErrPermission)
+		}
+		return root, err
 	}
-	return Root{}, fmt.Errorf("%s: not a path that may be changed", path)
+	return Root{}, fmt.Errorf("%s is not to be changed: %w", path, fs.ErrPermission)
 }
 
 // holds tells whether path may be changed: not what is staged, nor what the stage lies in.

@@ -250,6 +250,22 @@ func TestRefusals(t *testing.T) {
 		{"a file that has gone", func(c *journal.Change, root string) error {
 			return c.File(filepath.Join(root, "project", ".out", "gone"), []byte("was"), []byte("new"))
 		}},
+		{"a folder that is a link to what is not to be changed", func(c *journal.Change, root string) error {
+			dir := filepath.Join(root, "project", ".out", "link")
+			if err := os.Symlink(filepath.Join("..", "src"), dir); err != nil {
+				panic(err)
+			}
+			defer os.Remove(dir)
+			return c.Remove(filepath.Join(dir, "main.go"))
+		}},
+		{"a folder that is a link out of all", func(c *journal.Change, root string) error {
+			dir := filepath.Join(root, "project", ".out", "link")
+			if err := os.Symlink(root, dir); err != nil {
+				panic(err)
+			}
+			defer os.Remove(dir)
+			return c.Remove(filepath.Join(dir, "other"))
+		}},
 		{"a folder in a file's place", func(c *journal.Change, root string) error {
 			return c.File(filepath.Join(root, "project", ".out", "skill"), []byte("x"), []byte("new"))
 		}},
