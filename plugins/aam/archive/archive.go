@@ -1,0 +1,80 @@
+// Package archive reads and writes .aam files, which carry a package: a tar, compressed by gzip, of the files
+// in the package's folder, aam.yaml among them. Check goes through one and writes nothing, Extract writes
+// what Check has seen, Pack makes one. An archive is hostile until Check has gone through all of it.
+package archive
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+// Limits bound an archive. All of them hold for packing, too.
+type Limits struct {
+	Compressed int64 // the file itself, in bytes
+	Inflated   int64 // the tar in it, and all files that come of it, in bytes
+	Members    int
+	Depth      int // names in a path
+	Path       int // a path, in bytes
+}
+
+// DefaultLimits returns the limits that hold unless others are wanted: 50 MiB for the file, as the system
+// has it, and 200 MiB for what is in it.
+func DefaultLimits() Limits {
+	return Limits{Compressed: 50 << 20, Inflated: 200 << 20, Members: 10_000, Depth: 32, Path: 1024}
+}
+
+// Listing is what is in an archive.
+type Listing struct {
+	Checksum string // of the archive itself: sha256: and 64 hexadecimal digits
+	Size     int64  // of the archive itself, in bytes
+	Files    []File // in the order of the archive; each path once
+	Manifest *manifest.Manifest
+}
+
+// File is a file in an archive.
+type File struct {
+	Path       string // relative, with slashes, clean
+	Size       int64
+	Executable bool
+	member     int    // which member has its content, from 0; -1 for a link
+	copyOf     string // the path of the file that a link leads to
+}
+
+// Has tells whether there is a file at path, or a folder with files in it. "" and "." are the whole.
+func (l *Listing) Has(path string) bool {
+	path = strings.TrimSuffix(clean(path), "/")
+	if path == "." {
+		return true
+	}
+	for _, file := range l.Files {
+		if file.Path == path || strings.HasPrefix(file.Path, path+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckArtifacts returns an error, of code ManifestInvalid, if an artifact of the manifest is not in the archive.
+func (l *Listing) CheckArtifacts() error {
+	for _, artifact := range l.Manifest.Artifacts {
+		if !l.Has(artifact.Path) {
+			return fault.New(fault.ManifestInvalid, "artifact path '%s' is not in the archive", artifact.Path)
+		}
+	}
+	return nil
+}
+
+// FileName returns the name that a package's archive has where it stands alone.
+func FileName(name, version string) string {
+	if scoped, ok := strings.CutPrefix(name, "@"); ok {
+		name = strings.Replace(scoped, "/", "-", 1)
+	}
+	return name + "-" + version + ".aam"
+}
+
+func invalid(path, format string, args ...any) error {
+	return fault.New(fault.ArchiveInvalid, "archive %s: %w", path, fmt.Errorf(format, args...))
+}
