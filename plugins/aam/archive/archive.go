@@ -4,10 +4,14 @@
 package archive
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
@@ -73,6 +77,20 @@ func FileName(name, version string) string {
 		name = strings.Replace(scoped, "/", "-", 1)
 	}
 	return name + "-" + version + ".aam"
+}
+
+// Checksum returns that of a file, whatever is in it.
+func Checksum(s files.System, path string) (string, error) {
+	file, err := files.OpenRegular(s, path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 func invalid(path, format string, args ...any) error {
