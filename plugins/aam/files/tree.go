@@ -8,8 +8,12 @@ import (
 	"path/filepath"
 )
 
-// maxDepth bounds how deep the folders of a tree are nested that is copied or removed.
-const maxDepth = 100
+// Bounds of a tree that is copied or removed: how deep its folders are nested, and how many files and folders
+// are copied. Links can make a small one endless.
+const (
+	maxDepth  = 100
+	maxCopied = 20_000
+)
 
 // MkdirAll makes a folder and those that it lies in, where they are not there yet.
 func MkdirAll(s System, path string) error {
@@ -101,32 +105,41 @@ func CopyMode(s System, from, to string) error {
 
 // CopyTree copies the folder or file at from, with all that is in it, to where nothing is. Links are
 // followed if they stay inside of root, in which from lies; else nothing more is copied, and it is an error.
-func CopyTree(s System, root, from, to string) error { return copyTree(s, root, from, to, 0) }
+func CopyTree(s System, root, from, to string) error {
+	c := copier{system: s, root: root, left: maxCopied}
+	return c.copy(from, to, 0)
+}
 
-func copyTree(s System, root, from, to string, depth int) error {
-	if depth == maxDepth {
-		return fmt.Errorf("%s: folders are nested more than %d deep", from, maxDepth)
+type copier struct {
+	system System
+	root   string
+	left   int // how many more may be copied
+}
+
+func (c *copier) copy(from, to string, depth int) error {
+	if c.left--; depth == maxDepth || c.left < 0 {
+		return fmt.Errorf("%s: folders are nested more than %d deep, or there are more than %d files", from, maxDepth, maxCopied)
 	}
-	real, err := Inside(s, root, from)
+	real, err := Inside(c.system, c.root, from)
 	if err != nil {
 		return err
 	}
-	info, err := s.Stat(real)
+	info, err := c.system.Stat(real)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return CopyFile(s, real, to)
+		return CopyFile(c.system, real, to)
 	}
-	if err := s.Mkdir(to); err != nil {
+	if err := c.system.Mkdir(to); err != nil {
 		return err
 	}
-	entries, err := s.ReadDir(real)
+	entries, err := c.system.ReadDir(real)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if err := copyTree(s, root, filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name()), depth+1); err != nil {
+		if err := c.copy(filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name()), depth+1); err != nil {
 			return err
 		}
 	}
