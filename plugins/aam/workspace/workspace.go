@@ -61,6 +61,9 @@ func (w *Workspace) Manifest(name string) (*manifest.Manifest, error) {
 // Lock reads what is installed.
 func (w *Workspace) Lock() (*lockfile.Lock, error) { return lockfile.Load(w.Files, w.Project) }
 
+// Recover undoes an install or uninstall that was stopped half way, and clears what was staged.
+func (w *Workspace) Recover() error { return w.journal().Recover() }
+
 // Interrupted tells whether an install or uninstall was stopped half way.
 func (w *Workspace) Interrupted() bool { return w.journal().Interrupted() }
 
