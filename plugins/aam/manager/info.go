@@ -1,9 +1,7 @@
 package manager
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
@@ -125,9 +123,6 @@ func (m *Manager) manifestOf(client registry.Registry, name string, r registry.R
 		want = r.Checksum
 	}
 	listing, err := archive.Check(m.Files, path, want, m.Limits)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.PackageNotFound, "registry '%s': %s@%s has no archive: %w", client.Name, name, r.Version, err)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("registry '%s': %s@%s: %w", client.Name, name, r.Version, err)
 	}

@@ -1,9 +1,7 @@
 package manager
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
@@ -35,7 +33,7 @@ type Result struct {
 	Installed            []Package `json:"installed"`         // of those asked for
 	AlreadyInstalled     []string  `json:"already_installed"` // names
 	Failed               []Failed  `json:"failed"`
-	DependenciesResolved int       `json:"dependencies_resolved"` // packages, those asked for included
+	DependenciesResolved int       `json:"dependencies_resolved"` // packages that are there now for those asked for, which are included
 }
 
 // Failed is something that could not be installed.
@@ -118,12 +116,20 @@ func (i *installation) run() error {
 	for _, failure := range resolution.Failed {
 		i.fail(i.texts[failure.Spec], failure.Err)
 	}
-	i.result.DependenciesResolved = resolution.Total
+	resolved := map[string]bool{}
 	for _, group := range resolution.Groups {
 		if err := i.install(group); err != nil {
 			i.fail(i.texts[group.Spec], err)
+			continue
+		}
+		for _, p := range group.Packages {
+			resolved[p.Name] = true
 		}
 	}
+	i.result.DependenciesResolved = len(resolved)
+	slices.SortStableFunc(i.result.Failed, func(a, b Failed) int {
+		return slices.Index(i.request.Packages, a.Package) - slices.Index(i.request.Packages, b.Package)
+	})
 	return nil
 }
 
@@ -209,7 +215,7 @@ func (i *installation) install(group resolve.Group) error {
 	manifests := []*manifest.Manifest{}
 	if len(missing) > 0 {
 		if manifests, err = i.ws.Install(missing, i.options()); err != nil {
-			return missingArchive(err)
+			return err
 		}
 	}
 	for _, p := range missing {
@@ -240,15 +246,6 @@ func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 		Name: p.Name, Version: p.Version, Registry: p.Registry, Archive: path,
 		Checksum: p.Checksum, Verify: i.config.Security.RequireChecksum,
 	}, nil
-}
-
-// missingArchive gives the code of what is not found to an archive that is not there.
-func missingArchive(err error) error {
-	var coded *fault.Error
-	if errors.Is(err, fs.ErrNotExist) && !errors.As(err, &coded) {
-		return fault.New(fault.PackageNotFound, "the registry has no such archive: %w", err)
-	}
-	return err
 }
 
 // report adds what was asked for to the result. Its manifest is among those given, or was installed before.
