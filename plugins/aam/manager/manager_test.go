@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
@@ -114,4 +117,111 @@ func (r refusing) Stat(path string) (fs.FileInfo, error) {
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrPermission}
 	}
 	return r.System.Stat(path)
+}
+
+// TestWhatTheHostRefuses has the code PermissionDenied, and changes nothing.
+func TestWhatTheHostRefuses(t *testing.T) {
+	tests := []struct {
+		name         string
+		write, read  string // folder that may not be written, or read
+		do           func(m *manager.Manager, root string) error
+		alsoMessages string
+	}{
+		{"59 a project that may only be read: install", "project", "-", func(m *manager.Manager, _ string) error {
+			result, err := m.Install(manager.Request{Packages: []string{"pkg"}})
+			return failure(result, err)
+		}, ""},
+		{"create", "project", "-", func(m *manager.Manager, _ string) error {
+			_, err := m.CreatePackage(manager.NewPackage{Path: "."})
+			return err
+		}, ""},
+		{"a home that may only be read: config", "home", "-", func(m *manager.Manager, _ string) error {
+			_, err := m.ConfigSet("author.name", "x")
+			return err
+		}, "has to be granted"},
+		{"codex without its folder", "home/.codex", "-", func(m *manager.Manager, _ string) error {
+			codex := "codex"
+			result, err := m.Install(manager.Request{Packages: []string{"pkg"}, Platform: &codex})
+			return failure(result, err)
+		}, ""},
+		{"a registry that may only be read: publish", "registry", "-", func(m *manager.Manager, root string) error {
+			m.Project = filepath.Join(root, "other")
+			_, err := m.Publish(nil, "latest")
+			return err
+		}, ""},
+		{"a package that may not be read: validate", "-", "other", func(m *manager.Manager, root string) error {
+			_, err := m.Validate(filepath.Join(root, "other"))
+			return err
+		}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root, m := published(t)
+			m.Files = refusing{files.Disk{}, []string{filepath.Join(root, test.write)}, []string{filepath.Join(root, test.read)}}
+			before := tree(t, root)
+			got := fault.From(test.do(m, root))
+			if got == nil || got.Code != fault.PermissionDenied || !strings.Contains(got.Text(), test.alsoMessages) {
+				t.Errorf("got %v", got)
+			}
+			if diff := cmp.Diff(before, tree(t, root)); diff != "" {
+				t.Errorf("(-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+// failure is the first one of an install.
+func failure(result *manager.Result, err error) error {
+	if err != nil || len(result.Failed) == 0 {
+		return err
+	}
+	return &fault.Error{Code: result.Failed[0].Code, Message: result.Failed[0].Message}
+}
+
+// published returns a folder with a registry that has the package pkg, a project, a home, and a package that is not
+// published yet in other.
+func published(t *testing.T) (string, *manager.Manager) {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"home/.aam/config.yaml": "registries: [{name: r, url: 'file://" + root + "/registry'}]\n", "registry/registry.yaml": "name: r\n",
+		"first/aam.yaml": "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {prompts: [{name: p, path: p.md, description: d}]}\n", "first/p.md": "x",
+		"other/aam.yaml": "name: other\nversion: 1.0.0\ndescription: d\nartifacts: {prompts: [{name: p, path: p.md, description: d}]}\n", "other/p.md": "x",
+		"project/.aam/config.yaml": "", "project/prompts/p.md": "x", "home/.codex/auth": "x",
+	} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &manager.Manager{
+		Files: files.Disk{}, Project: filepath.Join(root, "first"), Home: filepath.Join(root, "home"), Now: time.Unix(0, 0), Limits: archive.DefaultLimits(),
+		Lock: func(string) error { return nil }, Probe: func(string) bool { return false }, Warn: func(string) {},
+	}
+	if _, err := m.Publish(nil, "latest"); err != nil {
+		t.Fatal(err)
+	}
+	m.Project = filepath.Join(root, "project")
+	return root, m
+}
+
+// tree returns what all files below root hold.
+func tree(t *testing.T, root string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		found[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
