@@ -354,6 +354,27 @@ func TestSavingKeepsLinkAndMode(t *testing.T) {
 	}
 }
 
+func TestTheEndAtEachWriteOfSaving(t *testing.T) {
+	const before, after = "default_platform: cursor\n", "default_platform: claude\n"
+	for n := 1; ; n++ {
+		home, _ := folders(t, before, "-")
+		system := &faults.System{System: files.Disk{}, FailAt: n, Kill: true}
+		_ = config.Set(system, config.Path(home), "default_platform", "claude")
+		if system.Writes() < n {
+			return
+		}
+		if data, _ := os.ReadFile(config.Path(home)); string(data) != before && string(data) != after {
+			t.Errorf("write %d: %q", n, data)
+		}
+		if err := config.Set(files.Disk{}, config.Path(home), "default_platform", "claude"); err != nil {
+			t.Fatal(err)
+		}
+		if entries, _ := os.ReadDir(filepath.Join(home, ".aam")); len(entries) != 1 {
+			t.Errorf("write %d: the next call leaves %v", n, entries)
+		}
+	}
+}
+
 func TestAFailureAtEachWriteOfSaving(t *testing.T) {
 	const before = "default_platform: cursor\n"
 	for n := 1; ; n++ {

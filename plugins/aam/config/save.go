@@ -22,6 +22,7 @@ func save(s files.System, path string, data []byte) error {
 	if err != nil {
 		return denied(path, err)
 	}
+	files.SweepTemp(s, real)
 	if err := replace(s, real, data); err != nil {
 		return denied(path, err)
 	}

@@ -94,6 +94,20 @@ func IsTemp(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.Contains(name, tempMark)
 }
 
+// SweepTemp takes away what processes that were killed have left of writing the file at path. The caller keeps
+// others from writing it.
+func SweepTemp(s System, path string) {
+	entries, err := s.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return // then nothing is left there
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "."+filepath.Base(path)+tempMark) {
+			_ = s.Remove(filepath.Join(filepath.Dir(path), entry.Name())) // what cannot be removed does no harm
+		}
+	}
+}
+
 // Exists tells whether there is something at path; a link that leads nowhere is something.
 func Exists(s System, path string) (bool, error) {
 	_, err := s.Lstat(path)

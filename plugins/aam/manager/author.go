@@ -180,6 +180,7 @@ func (m *Manager) CreatePackage(n NewPackage) (*Created, error) {
 	if err != nil {
 		return nil, err
 	}
+	files.SweepTemp(m.Files, path)
 	if err := files.Replace(m.Files, path, data); err != nil {
 		return nil, err
 	}

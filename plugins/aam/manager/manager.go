@@ -59,10 +59,17 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	return client, nil
 }
 
-// usable returns the registries that can be used, in the order of the configuration. Of the others it warns.
+// usable returns the registries that can be used, in the order of the configuration. Of the others it warns, and of
+// one that has the name of an earlier one: what is installed is known by the name.
 func (m *Manager) usable(c config.Config) []registry.Registry {
 	var clients []registry.Registry
+	taken := map[string]bool{}
 	for _, r := range c.Registries {
+		if taken[r.Name] {
+			m.Warn("registry '" + r.Name + "' is configured twice; the first is used")
+			continue
+		}
+		taken[r.Name] = true
 		client, err := m.local(r)
 		if err != nil {
 			m.Warn(err.Error())
