@@ -36,6 +36,7 @@ func (e *SyntaxError) Error() string {
 // Document is a file's content.
 type Document struct {
 	root *yaml.Node // nil for none
+	data []byte     // what root was read from, if that was not by the library; nil otherwise
 }
 
 // Parse reads a document of at most limit bytes. Its errors are *SyntaxError. A text without any value is
@@ -48,6 +49,12 @@ func Parse(data []byte, limit int) (*Document, error) {
 		return nil, &SyntaxError{Line: 1 + bytes.Count(data[:firstInvalid(data)], []byte("\n")), Reason: "not UTF-8"}
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if root, ok := loadBlock(data); ok {
+		if err := (&checker{merged: map[*yaml.Node]int{}}).check(root, false); err != nil {
+			return nil, err
+		}
+		return &Document{root, data}, nil
+	}
 	root, err := load(data)
 	if err != nil {
 		return nil, err

@@ -99,6 +99,9 @@ func (d *Document) Set(value any, path ...string) error {
 	if err != nil {
 		return err
 	}
+	if err := d.loadForWriting(); err != nil {
+		return err
+	}
 	if d.root == nil || d.root.Kind == yaml.ScalarNode && scalarKind(d.root) == Null {
 		d.root = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	}
@@ -125,6 +128,16 @@ func (d *Document) Set(value any, path ...string) error {
 		at = next
 	}
 	return nil
+}
+
+// loadForWriting has the document read by the library, which knows how it is written.
+func (d *Document) loadForWriting() (err error) {
+	if d.data == nil {
+		return nil
+	}
+	d.root, err = load(d.data)
+	d.data = nil
+	return err
 }
 
 // find returns the place of a key's value, of the last one; -1 for none.
@@ -158,6 +171,9 @@ func keepComments(to, from *yaml.Node) {
 func (d *Document) Encode() ([]byte, error) {
 	if d.root == nil {
 		return Encode(Map{})
+	}
+	if err := d.loadForWriting(); err != nil {
+		return nil, err
 	}
 	data, err := dump(d.root)
 	if err != nil {
