@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
@@ -53,7 +54,7 @@ func (m *Manager) Search(query string, limit int, packageType string) ([]Found, 
 			break
 		}
 		types := m.types(h)
-		if packageType != "" && !has(types, packageType) {
+		if packageType != "" && !slices.Contains(types, packageType) {
 			continue
 		}
 		found = append(found, Found{h.entry.Name, h.entry.Latest, h.entry.Description, m.author(h), types, h.registry.Name})
@@ -104,13 +105,4 @@ func (m *Manager) author(h hit) *string {
 		return nil
 	}
 	return metadata.Author
-}
-
-func has(list []string, word string) bool {
-	for _, item := range list {
-		if item == word {
-			return true
-		}
-	}
-	return false
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
 // Workspace is that of one project.
@@ -121,7 +122,7 @@ func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 
 // write adds the lock file and the ledger to a change.
 func (w *Workspace) write(c *journal.Change, s *state) error {
-	lock, err := s.lock.Encode(timestamp(w.Now))
+	lock, err := s.lock.Encode(registry.Timestamp(w.Now))
 	if err != nil {
 		return err
 	}
@@ -138,9 +139,6 @@ func (w *Workspace) write(c *journal.Change, s *state) error {
 	s.lockWas, s.ledgerWas = lock, ledger
 	return nil
 }
-
-// timestamp is how times are written: in UTC, with microseconds.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000-07:00") }
 
 // manifest returns the manifest of an installed package; nil where that cannot be read.
 func (w *Workspace) manifest(s *state, name string) *manifest.Manifest {
