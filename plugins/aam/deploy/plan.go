@@ -197,11 +197,17 @@ func (p *Plan) stage(c *journal.Change, path string, t *target) error {
 		return nil
 	}
 	n, err := p.count(path, 0)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 && !p.hidden(path) {
 		return err
 	}
-	p.removed += n
+	p.removed += max(n, 0)
 	return c.Remove(path)
+}
+
+// hidden tells whether a path may be there and not be seen: a folder that a sandbox does not grant looks as if it
+// were not there. To stage a change in it tells which it is.
+func (p *Plan) hidden(path string) bool {
+	return p.Home != "" && !files.Within(p.Project, path) && !files.IsDir(p.Files, filepath.Join(p.Home, ".codex"))
 }
 
 // Removed returns how many files the plan takes away. A file that loses a section only is none.

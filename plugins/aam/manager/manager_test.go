@@ -80,6 +80,7 @@ func TestSecretFilesAreNotOpened(t *testing.T) {
 type refusing struct {
 	files.System
 	writes, reads []string
+	as            error // what a refused look answers
 }
 
 func under(path string, folders []string) bool {
@@ -114,9 +115,16 @@ func (r refusing) Mkdir(path string) error {
 
 func (r refusing) Stat(path string) (fs.FileInfo, error) {
 	if under(path, r.reads) {
-		return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrPermission}
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: r.as}
 	}
 	return r.System.Stat(path)
+}
+
+func (r refusing) Lstat(path string) (fs.FileInfo, error) {
+	if under(path, r.reads) {
+		return nil, &fs.PathError{Op: "lstat", Path: path, Err: r.as}
+	}
+	return r.System.Lstat(path)
 }
 
 // TestWhatTheHostRefuses has the code PermissionDenied, and changes nothing.
@@ -144,6 +152,28 @@ func TestWhatTheHostRefuses(t *testing.T) {
 			result, err := m.Install(manager.Request{Packages: []string{"pkg"}, Platform: &codex})
 			return failure(result, err)
 		}, ""},
+		{"uninstall from codex without its folder", "home/.codex", "home/.codex", func(m *manager.Manager, root string) error {
+			granted := *m
+			granted.Files = files.Disk{}
+			codex := "codex"
+			if _, err := granted.Install(manager.Request{Packages: []string{"pkg"}, Platform: &codex}); err != nil {
+				return err
+			}
+			before := tree(t, root)
+			_, err := m.Uninstall("pkg")
+			if diff := cmp.Diff(before, tree(t, root)); diff != "" {
+				t.Errorf("(-before +after)\n%s", diff)
+			}
+			if _, err := granted.Uninstall("pkg"); err != nil {
+				t.Error(err)
+			}
+			for _, name := range []string{"aam-lock.yaml", "deployments.yaml"} {
+				if err := os.Remove(filepath.Join(root, "project", ".aam", name)); err != nil {
+					t.Error(err)
+				}
+			}
+			return err
+		}, ""},
 		{"a registry that may only be read: publish", "registry", "-", func(m *manager.Manager, root string) error {
 			m.Project = filepath.Join(root, "other")
 			_, err := m.Publish(nil, "latest")
@@ -157,7 +187,11 @@ func TestWhatTheHostRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			root, m := published(t)
-			m.Files = refusing{files.Disk{}, []string{filepath.Join(root, test.write)}, []string{filepath.Join(root, test.read)}}
+			refused := refusing{files.Disk{}, []string{filepath.Join(root, test.write)}, []string{filepath.Join(root, test.read)}, fs.ErrPermission}
+			if strings.Contains(test.read, "codex") {
+				refused.as = fs.ErrNotExist // as a sandbox shows what it does not grant
+			}
+			m.Files = refused
 			before := tree(t, root)
 			got := fault.From(test.do(m, root))
 			if got == nil || got.Code != fault.PermissionDenied || !strings.Contains(got.Text(), test.alsoMessages) {
