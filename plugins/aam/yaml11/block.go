@@ -4,8 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // loadBlock reads a document in the plain style in which the system's own programs write: blocks of
@@ -13,7 +11,7 @@ import (
 // that it does not know for sure, which is then the library's to read; else its result is the library's.
 //
 // It is here because a registry's index is a megabyte and more, which takes a module seconds by way of the library.
-func loadBlock(data []byte) (*yaml.Node, bool) {
+func loadBlock(data []byte) (*node, bool) {
 	lines, ok := splitLines(string(data))
 	if !ok || len(lines) == 0 || lines[0].indent != 0 || isItem(lines[0].text) {
 		return nil, false
@@ -72,8 +70,10 @@ func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 // block is a document that is being read.
 type block struct {
 	lines  []line
-	at     int  // the next line
-	unsure bool // there was something that the library has to look at
+	at     int     // the next line
+	unsure bool    // there was something that the library has to look at
+	open   []*node // what is in the collections that are being read
+	slab   []node  // nodes to be
 }
 
 // next returns the next line; one without any indentation behind the last.
@@ -84,34 +84,50 @@ func (b *block) next() line {
 	return b.lines[b.at]
 }
 
-func (b *block) giveUp() *yaml.Node {
-	b.unsure = true
-	return newScalar("", 0, line{}, 0)
+// node returns a new one, of a number of them made at once, which is quicker by far.
+func (b *block) node(kind Kind, text string, number int) *node {
+	if len(b.slab) == 0 {
+		b.slab = make([]node, min(512, 2+2*(len(b.lines)-b.at)))
+	}
+	n := &b.slab[0]
+	b.slab = b.slab[1:]
+	*n = node{kind: kind, text: text, line: number + 1}
+	return n
 }
 
-func newScalar(value string, style yaml.Style, at line, number int) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Value: value, Style: style, Line: number + 1, Column: at.indent + 1}
+func (b *block) giveUp() *node {
+	b.unsure = true
+	return &node{}
+}
+
+// close makes what was opened since begin the items of a collection.
+func (b *block) close(n *node, begin int) *node {
+	n.items = append([]*node(nil), b.open[begin:]...)
+	b.open = b.open[:begin]
+	return n
 }
 
 // mapping reads the lines of a mapping.
-func (b *block) mapping(indent int) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.MappingNode, Line: b.at + 1, Column: indent + 1}
+func (b *block) mapping(indent int) *node {
+	n, begin := b.node(Mapping, "", b.at), len(b.open)
 	for at := b.next(); at.indent == indent && !isItem(at.text) && !b.unsure; at = b.next() {
-		key, rest, ok := b.key(at)
+		key, rest, ok := readKey(at.text)
 		if !ok {
 			return b.giveUp()
 		}
+		b.open = append(b.open, b.node(Text, key, b.at))
 		b.at++
-		node.Content = append(node.Content, key, b.value(rest, indent))
+		value := b.value(rest, indent)
+		b.open = append(b.open, value)
 	}
 	if b.next().indent > indent {
 		return b.giveUp()
 	}
-	return node
+	return b.close(n, begin)
 }
 
 // value reads what stands behind a key, or below it.
-func (b *block) value(rest string, indent int) *yaml.Node {
+func (b *block) value(rest string, indent int) *node {
 	if rest != "" {
 		return b.scalar(rest, indent)
 	}
@@ -121,58 +137,61 @@ func (b *block) value(rest string, indent int) *yaml.Node {
 	case next.indent > indent:
 		return b.mapping(next.indent)
 	}
-	return newScalar("", 0, line{}, b.at-1) // null
+	return b.node(Null, "", b.at-1)
 }
 
 // list reads the lines of a list.
-func (b *block) list(indent int) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.SequenceNode, Line: b.at + 1, Column: indent + 1}
+func (b *block) list(indent int) *node {
+	n, begin := b.node(List, "", b.at), len(b.open)
 	for at := b.next(); at.indent == indent && isItem(at.text) && !b.unsure; at = b.next() {
 		inner := line{indent + 2, at.text[2:]}
 		if inner.text[0] == ' ' || isItem(inner.text) || inner.text == "-" {
 			return b.giveUp()
 		}
-		if _, _, isKey := b.key(inner); isKey {
+		var item *node
+		if _, _, isKey := readKey(inner.text); isKey {
 			b.lines[b.at] = inner
-			node.Content = append(node.Content, b.mapping(indent+2))
-			continue
+			item = b.mapping(indent + 2)
+		} else {
+			b.at++
+			item = b.scalar(inner.text, indent)
 		}
-		b.at++
-		node.Content = append(node.Content, b.scalar(inner.text, indent))
+		b.open = append(b.open, item)
 	}
-	if next := b.next(); next.indent > indent {
+	if b.next().indent > indent {
 		return b.giveUp()
 	}
-	return node
+	return b.close(n, begin)
 }
 
-// key takes the key off a line; false if the line has none.
-func (b *block) key(at line) (key *yaml.Node, rest string, ok bool) {
-	name, style, end := "", yaml.Style(0), 0
-	if at.text[0] == '\'' {
-		if name, end, ok = quoted(at.text); !ok {
-			return nil, "", false
+// readKey takes the key off a line; false if the line has none. All keys that it takes are texts.
+func readKey(text string) (key, rest string, ok bool) {
+	end := 0
+	if text[0] == '\'' {
+		if key, end, ok = quoted(text); !ok {
+			return "", "", false
 		}
-		style = yaml.SingleQuotedStyle
 	} else {
-		for end < len(at.text) && wordByte(at.text[end]) {
+		for end < len(text) && wordByte(text[end]) {
 			end++
 		}
-		if end == 0 || at.text[0] < 'A' { // a digit, a dot or a hyphen
-			return nil, "", false
+		if end == 0 || text[0] < 'A' { // a digit, a dot or a hyphen
+			return "", "", false
 		}
-		name = at.text[:end]
-	}
-	if end > 128 || !strings.HasPrefix(at.text[end:], ":") {
-		return nil, "", false
-	}
-	if rest = at.text[end+1:]; rest != "" {
-		if len(rest) < 2 || rest[0] != ' ' || rest[1] == ' ' {
-			return nil, "", false
+		if key = text[:end]; plainKind(key) != Text {
+			return "", "", false
 		}
-		rest = rest[1:]
 	}
-	return newScalar(name, style, at, b.at), rest, true
+	if end > 128 || end == len(text) || text[end] != ':' {
+		return "", "", false
+	}
+	if rest = text[end+1:]; rest == "" {
+		return key, "", true
+	}
+	if len(rest) < 2 || rest[0] != ' ' || rest[1] == ' ' {
+		return "", "", false
+	}
+	return key, rest[1:], true
 }
 
 func wordByte(c byte) bool {
@@ -189,19 +208,22 @@ func quoted(text string) (value string, end int, ok bool) {
 			i++
 			continue
 		}
-		return strings.ReplaceAll(text[1:i], "''", "'"), i + 1, true
+		if value = text[1:i]; strings.IndexByte(value, '\'') >= 0 {
+			value = strings.ReplaceAll(value, "''", "'")
+		}
+		return value, i + 1, true
 	}
 	return "", 0, false
 }
 
 // scalar reads a value that begins on the line before the next one, and may go on below.
-func (b *block) scalar(text string, indent int) *yaml.Node {
+func (b *block) scalar(text string, indent int) *node {
 	number := b.at - 1
 	switch {
 	case text == "[]":
-		return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Line: number + 1}
+		return b.node(List, "", number)
 	case text == "{}":
-		return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Line: number + 1}
+		return b.node(Mapping, "", number)
 	case text[0] == '\'':
 		return b.quotedScalar(text, indent, number)
 	}
@@ -215,14 +237,18 @@ func (b *block) scalar(text string, indent int) *yaml.Node {
 		text += " " + next.text
 		b.at++
 	}
-	return newScalar(text, 0, line{}, number)
+	kind := plainKind(text)
+	if text == "=" || text == "<<" || kind == Time && !realTime(text) {
+		return b.giveUp()
+	}
+	return b.node(kind, text, number)
 }
 
-func (b *block) quotedScalar(text string, indent, number int) *yaml.Node {
+func (b *block) quotedScalar(text string, indent, number int) *node {
 	for {
 		value, end, ok := quoted(text)
 		if ok && end == len(text) {
-			return newScalar(value, yaml.SingleQuotedStyle, line{}, number)
+			return b.node(Text, value, number)
 		}
 		next := b.next()
 		if ok || next.indent <= indent {

@@ -1,6 +1,7 @@
 package yaml11
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -16,13 +17,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 )
 
-// tree writes what counts in a document.
-func tree(node *yaml.Node) string {
-	var children []string
-	for _, child := range node.Content {
-		children = append(children, tree(child))
+// written writes a value for comparing.
+func written(n *node) string {
+	var items []string
+	for _, item := range n.items {
+		items = append(items, written(item))
 	}
-	return fmt.Sprintf("%d:%d %q %d [%s]", node.Kind, node.Style, node.Value, node.Line, strings.Join(children, " "))
+	return fmt.Sprintf("%d %q %d [%s]", n.kind, n.text, n.line, strings.Join(items, " "))
 }
 
 func TestLoadBlock(t *testing.T) {
@@ -73,13 +74,17 @@ func TestLoadBlock(t *testing.T) {
 }
 
 // same compares with what the library reads.
-func same(t *testing.T, text string, got *yaml.Node) {
+func same(t *testing.T, text string, got *node) {
 	t.Helper()
-	want, err := load([]byte(text))
-	if err != nil {
-		t.Fatalf("%q: the library says %v", text, err)
+	tree, err := load([]byte(text))
+	if err == nil {
+		err = (&checker{lines: bytes.Split([]byte(text), []byte("\n")), merged: map[*yaml.Node]int{}}).check(tree, false)
 	}
-	if diff := cmp.Diff(tree(want), tree(got)); diff != "" {
+	if err != nil {
+		t.Fatalf("%q: read as %s, the library says %v", text, written(got), err)
+	}
+	want := compose(tree, map[*yaml.Node]*node{})
+	if diff := cmp.Diff(written(want), written(got)); diff != "" {
 		t.Fatalf("%q (-library +got)\n%s", text, diff)
 	}
 }

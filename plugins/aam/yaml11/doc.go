@@ -35,8 +35,9 @@ func (e *SyntaxError) Error() string {
 
 // Document is a file's content.
 type Document struct {
-	root *yaml.Node // nil for none
-	data []byte     // what root was read from, if that was not by the library; nil otherwise
+	root *node      // nil for none
+	data []byte     // what it was read from
+	tree *yaml.Node // how it is written, once it was changed; nil otherwise
 }
 
 // Parse reads a document of at most limit bytes. Its errors are *SyntaxError. A text without any value is
@@ -50,23 +51,46 @@ func Parse(data []byte, limit int) (*Document, error) {
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if root, ok := loadBlock(data); ok {
-		if err := (&checker{merged: map[*yaml.Node]int{}}).check(root, false); err != nil {
-			return nil, err
-		}
-		return &Document{root, data}, nil
+		return &Document{root: root, data: data}, nil
 	}
-	root, err := load(data)
+	tree, err := load(data)
 	if err != nil {
 		return nil, err
 	}
-	if root == nil {
-		return &Document{}, nil
+	if tree == nil {
+		return &Document{data: data}, nil
 	}
 	c := checker{lines: bytes.Split(data, []byte("\n")), merged: map[*yaml.Node]int{}}
-	if err := c.check(root, false); err != nil {
+	if err := c.check(tree, false); err != nil {
 		return nil, err
 	}
-	return &Document{root: root}, nil
+	return &Document{root: compose(tree, map[*yaml.Node]*node{}), data: data}, nil
+}
+
+// compose returns what the library has read, with what aliases stand for in their place.
+func compose(from *yaml.Node, done map[*yaml.Node]*node) *node {
+	from = resolveAlias(from)
+	if to := done[from]; to != nil {
+		return to
+	}
+	to := &node{line: from.Line}
+	done[from] = to
+	switch from.Kind {
+	case yaml.SequenceNode:
+		to.kind = List
+	case yaml.MappingNode:
+		to.kind = Mapping
+	default:
+		to.kind, to.text = scalarKind(from), from.Value
+	}
+	for i, child := range from.Content {
+		item := compose(child, done)
+		if to.kind == Mapping && i%2 == 0 && isMerge(child) {
+			item = &node{kind: merge, text: item.text, line: item.line}
+		}
+		to.items = append(to.items, item)
+	}
+	return to
 }
 
 func firstInvalid(data []byte) int {

@@ -44,7 +44,7 @@ func (r *Reader) Err() error {
 // Problem says that something is wrong with v.
 func (r *Reader) Problem(v Value, format string, args ...any) {
 	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, Problem{v.at, fmt.Sprintf(format, args...)})
+		r.problems = append(r.problems, Problem{v.At(), fmt.Sprintf(format, args...)})
 	}
 }
 

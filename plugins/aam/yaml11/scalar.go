@@ -48,8 +48,8 @@ func plainKind(word string) Kind {
 	case "yes", "Yes", "YES", "no", "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE", "on", "On", "ON", "off", "Off", "OFF":
 		return Bool
 	}
-	if !strings.ContainsRune("+-.0123456789", rune(word[0])) {
-		return Text // no number or date begins otherwise
+	if strings.IndexByte("+-.0123456789", word[0]) < 0 || strings.Count(word, ".") > 1 {
+		return Text // no number or date begins otherwise, and none has two dots, as most versions have
 	}
 	switch {
 	case intPattern.MatchString(word):

@@ -4,18 +4,30 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // maxPlain bounds how many values Plain gives: an alias in few bytes can stand for very many.
 const maxPlain = 100_000
 
+// node is a value as it is kept: what aliases stand for is where they were.
+type node struct {
+	kind  Kind
+	text  string  // of a scalar, without quotes
+	items []*node // of a list; of a mapping, keys and values in turn
+	line  int
+}
+
+// merge is the kind of the key << where it is no text.
+const merge = Mapping + 1
+
 // Value is one value of a document. The zero value is an absent one.
 type Value struct {
-	node *yaml.Node // never an alias; nil if absent
-	at   string
+	node   *node // nil if absent
+	parent *node // nil for the document's own value
+	root   *node
+	key    string // in a mapping
 }
 
 // Entry is a key of a mapping with its value.
@@ -25,49 +37,37 @@ type Entry struct {
 }
 
 // Root returns the document's value. Where it is not a mapping, it has no key, and so all are absent.
-func (d *Document) Root() Value {
-	if d.root == nil {
-		return Value{}
-	}
-	return Value{node: resolveAlias(d.root)}
-}
-
-// At returns where the value is: keys and positions in lists, joined by dots, such as "artifacts.skills.0".
-func (v Value) At() string { return v.at }
+func (d *Document) Root() Value { return Value{node: d.root, root: d.root} }
 
 // Kind returns what the value is.
 func (v Value) Kind() Kind {
-	switch {
-	case v.node == nil:
+	if v.node == nil {
 		return Absent
-	case v.node.Kind == yaml.MappingNode:
-		return Mapping
-	case v.node.Kind == yaml.SequenceNode:
-		return List
 	}
-	return scalarKind(v.node)
+	return v.node.kind
 }
 
 // Text returns a scalar as it is written, without quotes; "" for others.
 func (v Value) Text() string {
-	if v.node == nil || v.node.Kind != yaml.ScalarNode {
+	if v.node == nil {
 		return ""
 	}
-	return v.node.Value
+	return v.node.text
 }
 
 // Field returns the value of a mapping's key: of the last one where it is there more than once.
 func (v Value) Field(key string) Value {
-	found := Value{at: join(v.at, key)}
+	found := Value{parent: v.node, root: v.root, key: key}
 	if v.Kind() != Mapping {
 		return found
 	}
-	content, merges := v.node.Content, false
-	for i := len(content) - 2; i >= 0; i -= 2 {
-		merges = merges || isMerge(content[i])
-		if name := resolveAlias(content[i]); name.Value == key && scalarKind(name) == Text && !isMerge(name) {
-			found.node = resolveAlias(content[i+1])
+	items, merges := v.node.items, false
+	for i := len(items) - 2; i >= 0; i -= 2 {
+		if name := items[i]; name.kind == Text && name.text == key {
+			found.node = items[i+1]
 			return found
+		} else if name.kind == merge {
+			merges = true
 		}
 	}
 	if !merges {
@@ -87,40 +87,46 @@ func (v Value) Entries() []Entry {
 	if v.Kind() != Mapping {
 		return nil
 	}
-	e := entries{at: v.at, place: map[string]int{}}
+	e := entries{of: v, place: make(map[entryKey]int, len(v.node.items)/2)}
 	e.add(v.node)
 	return e.list
 }
 
+// entryKey is what two keys of a mapping differ by.
+type entryKey struct {
+	kind Kind
+	text string
+}
+
 type entries struct {
-	at    string
+	of    Value
 	list  []Entry
-	place map[string]int
+	place map[entryKey]int
 }
 
 // add takes in a mapping: what it merges, and then its own keys, which win. Of what is merged, the first wins.
 // That this ends, and soon, was seen to by a checker.
-func (e *entries) add(mapping *yaml.Node) {
-	for i := 0; i < len(mapping.Content); i += 2 {
-		if !isMerge(mapping.Content[i]) {
+func (e *entries) add(mapping *node) {
+	for i := 0; i < len(mapping.items); i += 2 {
+		if mapping.items[i].kind != merge {
 			continue
 		}
-		merged := resolveAlias(mapping.Content[i+1])
-		if merged.Kind == yaml.MappingNode {
+		merged := mapping.items[i+1]
+		if merged.kind == Mapping {
 			e.add(merged)
 			continue
 		}
-		for j := len(merged.Content) - 1; j >= 0; j-- {
-			e.add(resolveAlias(merged.Content[j]))
+		for j := len(merged.items) - 1; j >= 0; j-- {
+			e.add(merged.items[j])
 		}
 	}
-	for i := 0; i < len(mapping.Content); i += 2 {
-		key := resolveAlias(mapping.Content[i])
-		if isMerge(mapping.Content[i]) {
+	for i := 0; i < len(mapping.items); i += 2 {
+		key := mapping.items[i]
+		if key.kind == merge {
 			continue
 		}
-		entry := Entry{Value{node: key, at: e.at}, Value{node: resolveAlias(mapping.Content[i+1]), at: join(e.at, key.Value)}}
-		id := strconv.Itoa(int(scalarKind(key))) + key.Value
+		entry := Entry{Value{node: key, parent: e.of.node, root: e.of.root, key: key.text}, Value{node: mapping.items[i+1], parent: e.of.node, root: e.of.root, key: key.text}}
+		id := entryKey{key.kind, key.text}
 		if at, ok := e.place[id]; ok {
 			e.list[at] = entry
 			continue
@@ -135,18 +141,55 @@ func (v Value) Items() []Value {
 	if v.Kind() != List {
 		return nil
 	}
-	items := make([]Value, len(v.node.Content))
-	for i, child := range v.node.Content {
-		items[i] = Value{node: resolveAlias(child), at: join(v.at, strconv.Itoa(i))}
+	items := make([]Value, len(v.node.items))
+	for i, item := range v.node.items {
+		items[i] = Value{node: item, parent: v.node, root: v.root}
 	}
 	return items
 }
 
-func join(at, key string) string {
+// At returns where the value is: keys and positions in lists, joined by dots, such as "artifacts.skills.0". It is
+// found only now, since hardly anybody asks: where there is nothing wrong, nobody does.
+func (v Value) At() string {
+	if v.parent == nil {
+		return v.key
+	}
+	at, _ := find(v.root, v.parent, map[*node]bool{})
+	key := v.key
+	if v.parent.kind == List && v.node != nil { // else it is the key of what has none
+		key = strconv.Itoa(slices.Index(v.parent.items, v.node))
+	}
 	if at == "" {
 		return key
 	}
 	return at + "." + key
+}
+
+// find returns where wanted is in a value.
+func find(in, wanted *node, seen map[*node]bool) (string, bool) {
+	if in == wanted {
+		return "", true
+	}
+	if len(in.items) == 0 || seen[in] {
+		return "", false
+	}
+	seen[in] = true
+	for i, item := range in.items {
+		key := strconv.Itoa(i)
+		if in.kind == Mapping {
+			if i%2 == 0 {
+				continue
+			}
+			key = in.items[i-1].text
+		}
+		if below, ok := find(item, wanted, seen); ok {
+			if below == "" {
+				return key, true
+			}
+			return key + "." + below, true
+		}
+	}
+	return "", false
 }
 
 // Plain returns the value as one of nil, bool, int64, float64, string, []any and Map. Dates are texts, as

@@ -102,15 +102,15 @@ func (d *Document) Set(value any, path ...string) error {
 	if err := d.loadForWriting(); err != nil {
 		return err
 	}
-	if d.root == nil || d.root.Kind == yaml.ScalarNode && scalarKind(d.root) == Null {
-		d.root = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	if d.tree == nil || d.tree.Kind == yaml.ScalarNode && scalarKind(d.tree) == Null {
+		d.tree = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	}
-	at := d.root
+	at := d.tree
 	for i, key := range path {
 		if at.Kind != yaml.MappingNode {
 			return fmt.Errorf("%s is not a mapping", strings.Join(path[:i], "."))
 		}
-		place := find(at, key)
+		place := findKey(at, key)
 		if place < 0 {
 			at.Content = append(at.Content, newText(key), scalar("!!null", "null"))
 			place = len(at.Content) - 1
@@ -132,16 +132,14 @@ func (d *Document) Set(value any, path ...string) error {
 
 // loadForWriting has the document read by the library, which knows how it is written.
 func (d *Document) loadForWriting() (err error) {
-	if d.data == nil {
-		return nil
+	if d.tree == nil {
+		d.tree, err = load(d.data)
 	}
-	d.root, err = load(d.data)
-	d.data = nil
 	return err
 }
 
-// find returns the place of a key's value, of the last one; -1 for none.
-func find(mapping *yaml.Node, key string) int {
+// findKey returns the place of a key's value, of the last one; -1 for none.
+func findKey(mapping *yaml.Node, key string) int {
 	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
 		if name := resolveAlias(mapping.Content[i]); name.Value == key && !isMerge(name) {
 			return i + 1
@@ -169,13 +167,13 @@ func keepComments(to, from *yaml.Node) {
 // that an error comes of it, and not a file that cannot be read, if a value was replaced that an alias
 // elsewhere stands for.
 func (d *Document) Encode() ([]byte, error) {
-	if d.root == nil {
-		return Encode(Map{})
-	}
 	if err := d.loadForWriting(); err != nil {
 		return nil, err
 	}
-	data, err := dump(d.root)
+	if d.tree == nil {
+		return Encode(Map{})
+	}
+	data, err := dump(d.tree)
 	if err != nil {
 		return nil, err
 	}
