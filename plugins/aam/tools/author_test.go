@@ -186,10 +186,9 @@ func Test72CreatePackageRefuses(t *testing.T) {
 }
 
 func TestCreatePackagePassesOverWhatIsDeployed(t *testing.T) {
-	w := realWorld(t, "team", "empty-workspace")
+	w := stocked(t)
 	w.write("project/prompts/mine.md", "x")
-	w.mkdir("project/.aam")
-	get[object](w, "aam_install", "packages", specs("@acme/code-review"))
+	get[object](w, "aam_install", "packages", specs("kit"))
 	got := get[object](w, "aam_create_package")
 	if !cmp.Equal(got["artifacts_included"], object{"prompts": 1.0}) {
 		t.Errorf("got %v", got)

@@ -332,22 +332,28 @@ func Test55To62Hostile(t *testing.T) {
 }
 
 func TestSignaturesThatAreRequired(t *testing.T) {
-	w := realWorld(t, "team", "empty-workspace")
+	w := stocked(t)
 	w.write("project/.aam/config.yaml", "security: {require_signature: true, on_signature_failure: error}\n")
-	if got := failures(get[object](w, "aam_install", "packages", specs("cycle-a"))); got["cycle-a"] != "AAM_SIGNATURE_MISSING" {
+	if got := failures(get[object](w, "aam_install", "packages", specs("kit"))); got["kit"] != "AAM_SIGNATURE_MISSING" {
 		t.Errorf("got %v", got)
 	}
 	w.write("project/.aam/config.yaml", "security: {require_signature: true}\n")
-	if got := get[object](w, "aam_install", "packages", specs("cycle-a")); len(installed(got)) != 1 {
+	if got := get[object](w, "aam_install", "packages", specs("kit")); len(installed(got)) != 1 {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestARegistryThatCannotBeUsedIsPassedOver(t *testing.T) {
-	w := realWorld(t, "with-http-registry", "empty-workspace")
-	w.mkdir("project/.aam")
-	if got := get[object](w, "aam_install", "packages", specs("report-templates")); !cmp.Equal(installed(got), specs("report-templates@2.0.0")) {
+	w := stocked(t)
+	w.write("home/.aam/config.yaml", "registries: [{name: web, url: 'https://r.example.org', type: http}, {name: gone, url: 'file:///nowhere/r'}, {name: own, url: 'file://"+w.path("registry")+"'}]\n")
+	if got := get[object](w, "aam_install", "packages", specs("kit")); !cmp.Equal(installed(got), specs("kit@1.0.0")) {
 		t.Errorf("got %v", got)
+	}
+	log := strings.Join(w.host.Log(), "\n")
+	for _, name := range []string{"'web'", "'gone'"} {
+		if !strings.Contains(log, name) {
+			t.Errorf("nothing is said of %s: %s", name, log)
+		}
 	}
 }
 

@@ -269,3 +269,19 @@ func installed(result object) []string {
 	}
 	return all
 }
+
+// stocked is a world with a workspace and a registry of its own that has the package kit, of one skill and one rule.
+func stocked(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.mkdir("registry")
+	w.mkdir("project/.aam")
+	w.write("home/.aam/config.yaml", "registries: [{name: own, url: 'file://"+w.path("registry")+"'}]\n")
+	w.write("kit/aam.yaml", "name: kit\nversion: 1.0.0\ndescription: d\nartifacts: {skills: [{name: look, path: look, description: d}], instructions: [{name: style, path: style.md, description: d}]}\n")
+	w.write("kit/look/SKILL.md", "# Look\n")
+	w.write("kit/style.md", "Be brief.\n")
+	w.enter("kit")
+	get[object](w, "aam_publish")
+	w.enter("project")
+	return w
+}
