@@ -1,6 +1,6 @@
 // Package archive reads and writes .aam files, which carry a package: a tar, compressed by gzip, of the files
 // in the package's folder, aam.yaml among them. Check goes through one and writes nothing, Extract writes
-// what Check has seen, Pack makes one. An archive is hostile until Check has gone through all of it.
+// what Check has seen, Pack makes one, Peek only reads a manifest. An archive is hostile until Check has gone through all of it.
 package archive
 
 import (

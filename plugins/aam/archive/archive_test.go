@@ -299,6 +299,35 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
+func TestPeek(t *testing.T) {
+	good, err := os.ReadFile(write(t, pkg(regular("x", noise(100)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		path string
+		want string // what the error holds; "" for none
+	}{
+		{"a manifest", write(t, pkg()), ""},
+		{"what is behind it is not looked at", write(t, pkg(regular("../x", ""))), ""},
+		{"not even whether it is there", save(t, good[:len(good)-1000]), ""},
+		{"what is before it is", write(t, append([]member{regular("../x", "")}, pkg()...)), "'..'"},
+		{"no manifest", write(t, []member{regular("x", "")}), "has no aam.yaml"},
+		{"a manifest too far inside", write(t, append([]member{regular("x", strings.Repeat("\x00", 17<<20))}, pkg()...)), "allowed"},
+		{"a manifest that is a link", write(t, []member{linked("aam.yaml", "x", tar.TypeSymlink)}), "is a link"},
+		{"no archive", save(t, nil), "no archive"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := archive.Peek(disk, test.path, archive.DefaultLimits())
+			if test.want == "" && (err != nil || m.Name != "pkg") || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %+v, %v, want %q", m, err, test.want)
+			}
+		})
+	}
+}
+
 // TestChanged puts another archive in the place of the one that was checked.
 func TestChanged(t *testing.T) {
 	listing, err := archive.Check(disk, write(t, pkg(regular("x", "1"))), "", archive.DefaultLimits())

@@ -46,6 +46,39 @@ func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
 	return c.listing()
 }
 
+// maxPeek bounds how far Peek goes into an archive, in inflated bytes. Programs of the system, and this one, have
+// the manifest among the first members.
+const maxPeek = 16 << 20
+
+// Peek returns the manifest of an archive without going through what is behind it. That is for showing what is
+// there: of two members with its name the last would count, and what else is in the archive is not looked at.
+//
+// Its errors have the code ArchiveInvalid or ManifestInvalid.
+func Peek(s files.System, path string, limits Limits) (*manifest.Manifest, error) {
+	limits.Inflated = min(limits.Inflated, maxPeek)
+	a, err := open(s, path, limits)
+	if err != nil {
+		return nil, err
+	}
+	defer a.file.Close()
+	c := checker{stream: a}
+	for c.manifest == nil {
+		name, k, err := c.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if name == manifest.FileName {
+			if err := c.takeManifest(k); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c.parseManifest()
+}
+
 // checker collects what is in an archive.
 type checker struct {
 	*stream
@@ -154,6 +187,14 @@ func (c *checker) listing() (*Listing, error) {
 			return nil, invalid(c.path, "its files have more than %d bytes", c.limits.Inflated)
 		}
 	}
+	m, err := c.parseManifest()
+	if err != nil {
+		return nil, err
+	}
+	return &Listing{Checksum: c.checksum(), Size: c.raw.n, Files: c.files, Manifest: m}, nil
+}
+
+func (c *checker) parseManifest() (*manifest.Manifest, error) {
 	if c.manifest == nil {
 		return nil, fault.New(fault.ManifestInvalid, "archive %s has no %s at its root", c.path, manifest.FileName)
 	}
@@ -161,7 +202,7 @@ func (c *checker) listing() (*Listing, error) {
 	if err != nil {
 		return nil, fault.New(fault.ManifestInvalid, "archive %s: %s: %w", c.path, manifest.FileName, err)
 	}
-	return &Listing{Checksum: c.checksum(), Size: c.raw.n, Files: c.files, Manifest: m}, nil
+	return m, nil
 }
 
 // follow returns the file that a path leads to through links.

@@ -118,7 +118,8 @@ func TestReplace(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(root, "target")); string(got) != "kept" {
 		t.Errorf("what a link leads to has %q", got)
 	}
-	if !files.IsTemp(filepath.Base(files.TempName("/a/b.yaml"))) || files.IsTemp("b.yaml") || files.TempName("/a/b") == files.TempName("/a/b") {
+	first, second := files.TempName("/a/b.yaml"), files.TempName("/a/b.yaml")
+	if !files.IsTemp(filepath.Base(first)) || files.IsTemp("b.yaml") || first == second {
 		t.Error("names of files that are not finished")
 	}
 }

@@ -94,7 +94,11 @@ func (r Registry) Types(e Entry, limits archive.Limits) ([]string, error) {
 	if len(e.ArtifactTypes) > 0 {
 		return e.ArtifactTypes, nil
 	}
-	m, err := r.Manifest(e.Name, e.Latest, limits)
+	path, err := r.Archive(e.Name, e.Latest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := archive.Peek(r.Files, path, limits)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,8 @@ type recordedCall struct {
 // recordedWorld is the place in which the calls were made, elsewhere.
 type recordedWorld struct{ *world }
 
-func newRecordedWorld(t *testing.T, s session) recordedWorld {
+// newRecordedWorld makes the place of a session. Registries, in which nothing is changed, are in shared.
+func newRecordedWorld(t *testing.T, s session, shared *world) recordedWorld {
 	t.Helper()
 	w := newWorld(t)
 	t.Chdir(w.root) // the project's folder is about to be another one
@@ -48,7 +49,9 @@ func newRecordedWorld(t *testing.T, s session) recordedWorld {
 		case "packages":
 			w.real("packages", "package-sources")
 		default:
-			w.real(name, "registries", name)
+			if err := os.Symlink(shared.path(name), w.path(name)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	w.enter("project")
@@ -144,9 +147,13 @@ func TestRecordedCalls(t *testing.T) {
 	for _, call := range calls {
 		byID[call.ID] = call
 	}
+	shared := newWorld(t)
+	for _, name := range []string{"team-registry", "docs-registry", "hostile-registry"} {
+		shared.real(name, "registries", name)
+	}
 	for _, s := range sessions() {
 		t.Run(s.name, func(t *testing.T) {
-			w := newRecordedWorld(t, s)
+			w := newRecordedWorld(t, s, shared)
 			s.prepare(w)
 			for id := range strings.FieldsSeq(s.ids) {
 				id = strings.ReplaceAll(id, "|", " ")
