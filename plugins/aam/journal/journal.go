@@ -95,6 +95,9 @@ func (r Root) staged(i int) (coming, old string) {
 
 // Recover undoes a change that was stopped, and takes away all that is staged. Without either it does nothing.
 func (j Journal) Recover() error {
+	if err := j.checkStages(); err != nil {
+		return err
+	}
 	data, err := files.Read(j.Files, j.recordPath(), maxRecord)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -109,6 +112,20 @@ func (j Journal) Recover() error {
 	}
 	if err := j.undo(r); err != nil {
 		return fmt.Errorf("undo an interrupted change: %w", err)
+	}
+	return nil
+}
+
+// checkStages refuses a stage that is reached through a link below its root: it would be emptied wherever that leads.
+func (j Journal) checkStages() error {
+	for _, root := range j.Roots {
+		real, err := files.Inside(j.Files, root.Dir, root.Stage)
+		if errors.Is(err, files.ErrOutside) || err == nil && real != root.Stage {
+			return fmt.Errorf("%s goes through a link, and is not to be changed: %w", root.Stage, fs.ErrPermission)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -115,6 +115,10 @@ func read(t *testing.T, root string) map[string]string {
 			return err
 		}
 		name, _ := filepath.Rel(root, path)
+		if entry.Type()&fs.ModeSymlink != 0 {
+			found[name], err = os.Readlink(path)
+			return err
+		}
 		if entry.IsDir() {
 			if inside, err := os.ReadDir(path); err != nil || len(inside) > 0 {
 				return err
@@ -326,6 +330,25 @@ func TestRecover(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAStageThatIsALinkIsNotEmptied(t *testing.T) {
+	for name, target := range map[string]string{".aam": ".", ".aam/.tmp": "../keep"} {
+		root := t.TempDir()
+		write(t, filepath.Join(root, "project", "keep", "mine"), "x")
+		write(t, filepath.Join(root, "project", ".tmp", "mine"), "x")
+		link := filepath.Join(root, "project", filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(target, link)); err != nil {
+			t.Fatal(err)
+		}
+		want := read(t, root)
+		if _, err := open(files.Disk{}, root).Begin(); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if diff := cmp.Diff(want, read(t, root)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
 	}
 }
 

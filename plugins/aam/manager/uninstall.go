@@ -1,7 +1,5 @@
 package manager
 
-import "github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
-
 // Uninstalled says what became of a package that was uninstalled.
 type Uninstalled struct {
 	PackageName       string   `json:"package_name"`
@@ -12,9 +10,6 @@ type Uninstalled struct {
 
 // Uninstall takes an installed package away, with what was deployed of it.
 func (m *Manager) Uninstall(name string) (*Uninstalled, error) {
-	if err := pkgname.Check(name); err != nil {
-		return nil, err
-	}
 	if err := m.lockProject(); err != nil {
 		return nil, err
 	}

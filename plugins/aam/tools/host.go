@@ -41,7 +41,7 @@ func open(ctx context.Context) (*manager.Manager, error) {
 		Now:     time.Now(),
 		Limits:  archive.DefaultLimits(),
 		Lock:    lock,
-		Probe:   func(url string) bool { return probe(ctx, url) },
+		Probe:   prober(ctx),
 		Warn:    func(text string) { sdk.Log(sdk.LevelWarn, "%s", redact.Text(text)) },
 	}, nil
 }
@@ -86,13 +86,16 @@ func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 	return fs.FileMode(has.Mode), err
 }
 
-// patience is how long a registry's server has to answer.
-const patience = 5 * time.Second
+// patience is how long the servers of registries have to answer, all those of one call together.
+const patience = 10 * time.Second
 
-// probe tells whether a server answers, whatever it says. One that the plugin is not granted does not.
-func probe(ctx context.Context, url string) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	_, err := fetch.Do(ctx, fetch.Request{URL: url, Method: "HEAD", NoRedirects: true})
-	return err == nil
+// prober returns what tells whether a server answers, whatever it says. One that the plugin is not granted does not.
+func prober(ctx context.Context) func(url string) bool {
+	until := time.Now().Add(patience)
+	return func(url string) bool {
+		ctx, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		_, err := fetch.Do(ctx, fetch.Request{URL: url, Method: "HEAD", NoRedirects: true})
+		return err == nil
+	}
 }

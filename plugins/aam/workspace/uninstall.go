@@ -50,7 +50,7 @@ func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error)
 }
 
 func notInstalled(name string) error {
-	return fault.New(fault.PackageNotInstalled, "package %s is not installed", name).WithHint("aam_list says what is")
+	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("aam_list says what is")
 }
 
 // ownFolder returns an error if another package that is installed has the folder that name has: two names can have

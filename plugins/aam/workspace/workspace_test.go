@@ -39,6 +39,19 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
+// copy returns another one that has the same.
+func (w world) copy(t *testing.T) world {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = os.CopyFS(root, os.DirFS(w.root))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world{root, filepath.Join(root, "project"), filepath.Join(root, "home")}
+}
+
 func (w world) write(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join(w.root, filepath.FromSlash(name))
@@ -341,13 +354,14 @@ func TestFilesThatCannotBeReadStayAsTheyAre(t *testing.T) {
 // atEachWrite does something with a failure, or the end of the process, at each write in turn. Afterwards, once the
 // next one has cleaned up, everything is as before or as after.
 func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace) error) {
+	template := newWorld(t)
+	prepare(template)
+	before := template.read(t)
 	for _, kill := range []bool{false, true} {
 		var after map[string]string
 		made := false // once it is made at one end, it is made at each later one
 		for n := 1; ; n++ {
-			w := newWorld(t)
-			prepare(w)
-			before := w.read(t)
+			w := template.copy(t)
 			system := &faults.System{System: files.Disk{}, FailAt: n, Kill: kill}
 			err := do(w.open(system))
 			if system.Writes() < n {
