@@ -24,12 +24,9 @@ func Within(folder, path string) bool {
 // ErrOutside. The path lies below folder by its name, and folder itself may be reached through links. What is
 // not there is returned as it would be. Nothing outside is looked at: in a sandbox it may not be seen.
 func Inside(s System, folder, path string) (string, error) {
-	if !Within(folder, path) {
-		return "", fmt.Errorf("%s: %w of %s", path, ErrOutside, folder)
-	}
-	below, err := filepath.Rel(folder, path)
+	below, err := relative(folder, path)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	end, links := folder, 0
 	rest := split(below)
@@ -58,17 +55,22 @@ func Inside(s System, folder, path string) (string, error) {
 			return "", err
 		}
 		if filepath.IsAbs(target) {
-			if !Within(folder, target) {
-				return "", fmt.Errorf("%s: %w of %s", path, ErrOutside, folder)
-			}
-			if target, err = filepath.Rel(folder, target); err != nil {
-				return "", err
+			if target, err = relative(folder, target); err != nil {
+				return "", fmt.Errorf("%s: %w", path, err)
 			}
 			end = folder
 		}
 		rest = append(split(target), rest...)
 	}
 	return end, nil
+}
+
+// relative returns what leads from folder to path, which lies below it by its name.
+func relative(folder, path string) (string, error) {
+	if !Within(folder, path) {
+		return "", fmt.Errorf("%w of %s", ErrOutside, folder)
+	}
+	return filepath.Rel(folder, path)
 }
 
 // split takes a relative path apart, without making it shorter: what stands before a .. may be a link.
