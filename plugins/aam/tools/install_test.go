@@ -182,14 +182,15 @@ func Test52And53Platforms(t *testing.T) {
 		compare  []string
 		recorded string
 	}{
+		{"cursor", specs("@author/code-review-toolkit"), nil, specs(".cursor/", ".aam/packages/"), "docs-installed-cursor"},
 		{"cursor", specs("@acme/code-review", "preview-pkg@0.9.0"), nil, specs(".cursor/", own, ".aam/packages/report-templates/", ".aam/packages/preview-pkg/"), "installed-cursor"},
 		{"claude", specs("@acme/code-review"), map[string]string{"CLAUDE.md": "# My project\n\nHand-written notes.\n"}, specs(".claude/agents/", ".claude/prompts/", ".claude/skills/review-checklist/", own), "installed-claude"},
 		{"copilot", specs("@acme/code-review"), nil, specs(".github/agents/", ".github/prompts/", ".github/instructions/review-rules", ".github/skills/review-checklist/", own), "installed-copilot"},
 		{"codex", specs("@acme/code-review"), map[string]string{"AGENTS.md": "# Agents\n\nHand-written notes.\n"}, specs(own), "installed-codex"},
 	}
 	for _, test := range tests {
-		t.Run(test.platform, func(t *testing.T) {
-			w := realWorld(t, "team", "empty-workspace")
+		t.Run(test.recorded, func(t *testing.T) {
+			w := realWorld(t, "two-registries", "empty-workspace")
 			w.mkdir("project/.aam")
 			for name, text := range test.before {
 				w.write("project/"+name, text)
