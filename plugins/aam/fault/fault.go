@@ -58,7 +58,7 @@ func From(err error) *Error {
 		whole.Message = err.Error()
 		return &whole
 	case errors.Is(err, fs.ErrPermission):
-		return New(PermissionDenied, "%w", err)
+		return New(PermissionDenied, "%w", err).WithHint("The folder has to be granted to the plugin; to be changed, with access rw")
 	}
 	return New(Internal, "%w", err)
 }
