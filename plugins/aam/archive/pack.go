@@ -106,13 +106,16 @@ func (p *packer) walk(folder string) error {
 func skipped(name string, entry fs.DirEntry) bool {
 	base := entry.Name()
 	switch {
-	case strings.HasPrefix(base, ".env"), base == ".git", files.IsTemp(base):
+	case private(base), files.IsTemp(base):
 		return true
 	case entry.IsDir():
 		return slices.Contains(leftOut, base)
 	}
 	return name == base && strings.HasSuffix(base, ".aam")
 }
+
+// private tells whether a file or folder of that name holds what is nobody else's business.
+func private(base string) bool { return strings.HasPrefix(base, ".env") || base == ".git" }
 
 // take puts a file in the list.
 func (p *packer) take(name string, kind fs.FileMode) error {
@@ -121,6 +124,9 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 		real, err := files.Inside(p.system, p.dir, from)
 		if err != nil {
 			return unpackable(p.dir, "%q is a link that cannot be packed: %w", name, err)
+		}
+		if slices.ContainsFunc(strings.Split(strings.TrimPrefix(real, p.dir), string(filepath.Separator)), private) {
+			return unpackable(p.dir, "%q is a link to what is never packed", name)
 		}
 		from = real
 	}

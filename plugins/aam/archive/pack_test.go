@@ -90,6 +90,8 @@ func TestPackRefuses(t *testing.T) {
 		want  string
 	}{
 		{"a link that leads out", map[string]string{"l": "->../../outside"}, fault.ArchiveInvalid, "leads outside"},
+		{"a link to what is private", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
+		{"a link into what is private", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
 		{"names that differ in case", map[string]string{"Prompts/p.md": "x"}, fault.ArchiveInvalid, "the same on some file systems"},
 		{"a name with a line break", map[string]string{"a\nb": "x"}, fault.ArchiveInvalid, "control characters"},
 		{"too deep", map[string]string{"a/b/c/d/e": "x"}, fault.ArchiveInvalid, "deep"},

@@ -144,6 +144,12 @@ func TestInside(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want %s", test.path, got, err, test.want)
 		}
 	}
+	if got, err := files.ReadInside(disk, filepath.Join(root, "p"), filepath.Join(root, "p/in"), 10); err != nil || len(got) != 0 {
+		t.Errorf("a file through links: got %q, %v", got, err)
+	}
+	if _, err := files.ReadInside(disk, filepath.Join(root, "p"), filepath.Join(root, "p/out"), 10); !errors.Is(err, files.ErrOutside) {
+		t.Errorf("a file through a link that leads out: got %v", err)
+	}
 	if got, err := files.Inside(disk, filepath.Join(root, "other"), filepath.Join(root, "other", "in")); err != nil || got != filepath.Join(root, "other/d/f") {
 		t.Errorf("a folder that is a link: got %s, %v", got, err)
 	}

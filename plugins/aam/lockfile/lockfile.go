@@ -49,7 +49,7 @@ func Path(project string) string { return filepath.Join(project, ".aam", "aam-lo
 // that cannot be understood is an error of code Internal, and must not be written over.
 func Load(s files.System, project string) (*Lock, error) {
 	path := Path(project)
-	data, err := files.Read(s, path, MaxSize)
+	data, err := files.ReadInside(s, project, path, MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &Lock{}, nil

@@ -52,7 +52,7 @@ type Platform struct {
 // ManifestInvalid; in the latter's chain is a *yaml11.SyntaxError or yaml11.Problems.
 func Load(s files.System, dir string) (*Manifest, error) {
 	path := filepath.Join(dir, FileName)
-	data, err := files.Read(s, path, MaxSize)
+	data, err := files.ReadInside(s, dir, path, MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.New(fault.ManifestNotFound, "No %s found at %s", FileName, path)

@@ -130,6 +130,24 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadOfALink has a manifest that is a link to what somebody else keeps.
+func TestLoadOfALink(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "secret.yaml"), []byte(minimal), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "pkg")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("..", "secret.yaml"), filepath.Join(dir, "aam.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := manifest.Load(files.Disk{}, dir); !errors.Is(err, files.ErrOutside) || fault.From(err).Code != fault.ManifestInvalid {
+		t.Errorf("got %+v, %v", m, err)
+	}
+}
+
 func TestParseAgent(t *testing.T) {
 	spec, err := manifest.ParseAgent([]byte("name: r\ndescription: d\nsystem_prompt: p.md\nversion: 1.0.0\nskills: [a]\nprompts: []\ntools: [x]\nparameters: {t: 0.5, on: true, w: x, n: 3}\n"))
 	want := manifest.AgentSpec{Name: "r", Description: "d", SystemPrompt: "p.md", Skills: []string{"a"}, Prompts: []string{}}

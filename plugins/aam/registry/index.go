@@ -31,7 +31,7 @@ func (r Registry) Index() ([]Entry, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	data, err := files.Read(r.Files, r.indexPath(), maxIndex)
+	data, err := files.ReadInside(r.Files, r.Root, r.indexPath(), maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

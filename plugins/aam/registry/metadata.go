@@ -66,7 +66,7 @@ func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, nil, err
 	}
-	data, err := files.Read(r.Files, r.metadataPath(name), maxMetadata)
+	data, err := files.ReadInside(r.Files, r.Root, r.metadataPath(name), maxMetadata)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}

@@ -53,7 +53,8 @@ func (r Registry) unreachable(format string, args ...any) error {
 }
 
 // Archive returns the path of a version's archive, whether or not it is there. A name or version that could
-// lead elsewhere is an error, of code InvalidArgument.
+// lead elsewhere is an error, of code InvalidArgument, and a link that leads out of the registry one of code
+// RegistryUnreachable.
 func (r Registry) Archive(name, version string) (string, error) {
 	if err := pkgname.Check(name); err != nil {
 		return "", err
@@ -61,7 +62,11 @@ func (r Registry) Archive(name, version string) (string, error) {
 	if err := checkFileVersion(version); err != nil {
 		return "", err
 	}
-	return filepath.Join(r.folder(name), "versions", version+".aam"), nil
+	path, err := files.Inside(r.Files, r.Root, filepath.Join(r.folder(name), "versions", version+".aam"))
+	if err != nil {
+		return "", r.unreachable("%w", err)
+	}
+	return path, nil
 }
 
 // checkFileVersion keeps out what is no version, or one that a file cannot be named for.

@@ -134,6 +134,39 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// TestLinks has a registry whose files are links to what somebody else keeps.
+func TestLinks(t *testing.T) {
+	elsewhere := t.TempDir()
+	put(t, elsewhere, "metadata.yaml", "name: a\ndescription: d\nversions: [{version: 1.0.0}]\n")
+	put(t, elsewhere, "index.yaml", "packages: [{name: a, description: d, latest: 1.0.0}]\n")
+	put(t, elsewhere, "versions/1.0.0.aam", "secret")
+	for _, link := range []string{"packages/a", "packages/a/metadata.yaml", "packages/a/versions/1.0.0.aam", "packages", "index.yaml"} {
+		t.Run(link, func(t *testing.T) {
+			root := t.TempDir()
+			target := filepath.Join(elsewhere, strings.TrimPrefix(link, "packages/a"))
+			if link == "packages" {
+				target = filepath.Dir(elsewhere)
+			}
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(root, link)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+				t.Fatal(err)
+			}
+			_, indexErr := open(root).Index()
+			_, metadataErr := open(root).Metadata("a")
+			_, archiveErr := open(root).Archive("a", "1.0.0")
+			refused := false
+			for _, err := range []error{indexErr, metadataErr, archiveErr} {
+				refused = refused || fault.From(err) != nil && fault.From(err).Code == fault.RegistryUnreachable && strings.Contains(err.Error(), "leads outside")
+			}
+			if !refused {
+				t.Errorf("the link is followed: %v, %v, %v", indexErr, metadataErr, archiveErr)
+			}
+		})
+	}
+}
+
 func TestTimestamp(t *testing.T) {
 	at := time.Date(2026, 2, 10, 13, 0, 0, 1000, time.FixedZone("", 3600))
 	if got, want := registry.Timestamp(at), "2026-02-10T12:00:00.000001+00:00"; got != want {

@@ -22,7 +22,7 @@ func (r Registry) writeIndex(published *journal) error {
 	}
 	var entries []Entry
 	for _, folder := range folders {
-		data, err := files.Read(r.Files, filepath.Join(r.Root, "packages", folder.Name(), "metadata.yaml"), maxMetadata)
+		data, err := files.ReadInside(r.Files, r.Root, filepath.Join(r.Root, "packages", folder.Name(), "metadata.yaml"), maxMetadata)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // no package's folder
 		}
