@@ -13,14 +13,14 @@ import (
 // maxValue bounds what a setting is set to, in bytes.
 const maxValue = 4096
 
-// Set changes one setting of the file at path, which is made where it is missing. A file that does not load is
+// Set changes one setting in the file of a home folder, which is made where it is missing. A file that does not load is
 // left alone, with the code Internal; what is wrong with key or value has the code InvalidArgument.
-func Set(s files.System, path, key, value string) error {
+func Set(s files.System, home, key, value string) error {
 	parsed, err := parse(key, value)
 	if err != nil {
 		return err
 	}
-	return change(s, path, func(doc *yaml11.Document) error {
+	return change(s, home, func(doc *yaml11.Document) error {
 		return doc.Set(parsed, strings.Split(key, ".")...)
 	})
 }
@@ -63,10 +63,10 @@ func parseFlag(key, value string) (any, error) {
 	return nil, fault.New(fault.InvalidArgument, "%s takes true, 1, yes or on, or false, 0, no or off", key)
 }
 
-// AddRegistry adds a registry at the end of those in the file at path, which is made where it is missing. With
+// AddRegistry adds a registry at the end of those in the file of a home folder, which is made where it is missing. With
 // makeDefault it becomes the only default. Its name is free: the caller has looked.
-func AddRegistry(s files.System, path string, added Registry, makeDefault bool) error {
-	return change(s, path, func(doc *yaml11.Document) error {
+func AddRegistry(s files.System, home string, added Registry, makeDefault bool) error {
+	return change(s, home, func(doc *yaml11.Document) error {
 		plain, err := doc.Root().Field("registries").Plain()
 		if err != nil {
 			return err
@@ -93,12 +93,13 @@ func clearDefault(registry any) {
 	}
 }
 
-// change rewrites a file. What comes of it has to load, or the file stays as it is.
-func change(s files.System, path string, edit func(*yaml11.Document) error) error {
-	layer, err := load(s, path)
+// change rewrites the file of a home folder. What comes of it has to load, or the file stays as it is.
+func change(s files.System, home string, edit func(*yaml11.Document) error) error {
+	layer, err := checked(ReadGlobal(s, home))
 	if err != nil {
 		return err
 	}
+	path := layer.Path
 	if kind := layer.root().Kind(); kind != yaml11.Mapping && kind != yaml11.Absent && kind != yaml11.Null {
 		return broken(path, fmt.Errorf("it holds no settings but %s; it is left as it is", kind))
 	}

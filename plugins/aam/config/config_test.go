@@ -179,7 +179,7 @@ func TestSet(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			home, dir := folders(t, test.before, "-")
 			path := config.Path(home)
-			if err := config.Set(files.Disk{}, path, test.key, test.value); err != nil {
+			if err := config.Set(files.Disk{}, home, test.key, test.value); err != nil {
 				t.Fatal(err)
 			}
 			data, err := os.ReadFile(path)
@@ -223,7 +223,7 @@ func TestSetRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			home, _ := folders(t, test.before, "-")
 			path := config.Path(home)
-			if got := fault.From(config.Set(files.Disk{}, path, test.key, test.value)); got == nil || got.Code != test.code {
+			if got := fault.From(config.Set(files.Disk{}, home, test.key, test.value)); got == nil || got.Code != test.code {
 				t.Errorf("got %v, want %s", got, test.code)
 			}
 			if data, err := os.ReadFile(path); err != nil || string(data) != test.before {
@@ -240,7 +240,7 @@ func TestAddRegistry(t *testing.T) {
 		isDefault bool
 	}{{"b", false}, {"c", true}} {
 		r := config.Registry{Name: added.name, URL: "file:///" + added.name, Type: config.Local}
-		if err := config.AddRegistry(files.Disk{}, config.Path(home), r, added.isDefault); err != nil {
+		if err := config.AddRegistry(files.Disk{}, home, r, added.isDefault); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -342,7 +342,7 @@ func TestSavingKeepsLinkAndMode(t *testing.T) {
 	if err := errors.Join(os.WriteFile(real, []byte("default_platform: codex\n"), 0o600), os.Symlink("real.yaml", config.Path(home))); err != nil {
 		t.Fatal(err)
 	}
-	if err := config.Set(files.Disk{}, config.Path(home), "default_platform", "claude"); err != nil {
+	if err := config.Set(files.Disk{}, home, "default_platform", "claude"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(real)
@@ -354,19 +354,31 @@ func TestSavingKeepsLinkAndMode(t *testing.T) {
 	}
 }
 
+func TestAProjectsFileThatIsALinkOutOfIt(t *testing.T) {
+	home, dir := folders(t, "-", "-")
+	target := filepath.Join(home, ".aam", "credentials.yaml")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, []byte("default_platform: s3cr3t\n"), 0o644),
+		os.MkdirAll(filepath.Join(dir, ".aam"), 0o755), os.Symlink(target, config.Path(dir))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := config.Load(files.Disk{}, home, dir); fault.From(err) == nil || !errors.Is(err, files.ErrOutside) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestTheEndAtEachWriteOfSaving(t *testing.T) {
 	const before, after = "default_platform: cursor\n", "default_platform: claude\n"
 	for n := 1; ; n++ {
 		home, _ := folders(t, before, "-")
 		system := &faults.System{System: files.Disk{}, FailAt: n, Kill: true}
-		_ = config.Set(system, config.Path(home), "default_platform", "claude")
+		_ = config.Set(system, home, "default_platform", "claude")
 		if system.Writes() < n {
 			return
 		}
 		if data, _ := os.ReadFile(config.Path(home)); string(data) != before && string(data) != after {
 			t.Errorf("write %d: %q", n, data)
 		}
-		if err := config.Set(files.Disk{}, config.Path(home), "default_platform", "claude"); err != nil {
+		if err := config.Set(files.Disk{}, home, "default_platform", "claude"); err != nil {
 			t.Fatal(err)
 		}
 		if entries, _ := os.ReadDir(filepath.Join(home, ".aam")); len(entries) != 1 {
@@ -380,7 +392,7 @@ func TestAFailureAtEachWriteOfSaving(t *testing.T) {
 	for n := 1; ; n++ {
 		home, _ := folders(t, before, "-")
 		system := &faults.System{System: files.Disk{}, FailAt: n}
-		err := config.Set(system, config.Path(home), "default_platform", "claude")
+		err := config.Set(system, home, "default_platform", "claude")
 		if system.Writes() < n {
 			return
 		}
@@ -403,7 +415,7 @@ func FuzzLayer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := config.Set(files.Disk{}, config.Path(home), "author.email", "new"); err != nil {
+		if err := config.Set(files.Disk{}, home, "author.email", "new"); err != nil {
 			if after, _, again := config.Load(files.Disk{}, home, dir); again != nil || !cmp.Equal(before, after) {
 				t.Errorf("refused with %v, and changed: %v", err, again)
 			}

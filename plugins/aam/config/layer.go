@@ -26,14 +26,20 @@ type Layer struct {
 // Path returns the file of the layer of a folder: the user's home, or the project.
 func Path(folder string) string { return filepath.Join(folder, ".aam", "config.yaml") }
 
-// ReadLayer reads the file at path. One that is not there says nothing, as does an empty path. The error is a
-// *yaml11.SyntaxError where it is not YAML.
-func ReadLayer(s files.System, path string) (Layer, error) {
+// ReadGlobal reads the file of a home folder. One that is not there says nothing. The error is a
+// *yaml11.SyntaxError where it is not YAML. The file may be a link to anywhere: it is the user's own.
+func ReadGlobal(s files.System, home string) (Layer, error) {
+	return readLayer(Path(home), func(path string) ([]byte, error) { return files.Read(s, path, maxFile) })
+}
+
+// ReadProject is ReadGlobal for a project, which may come from anybody: no link leads out of it.
+func ReadProject(s files.System, project string) (Layer, error) {
+	return readLayer(Path(project), func(path string) ([]byte, error) { return files.ReadInside(s, project, path, maxFile) })
+}
+
+func readLayer(path string, read func(path string) ([]byte, error)) (Layer, error) {
 	layer := Layer{Path: path}
-	if path == "" {
-		return layer, nil
-	}
-	data, err := files.Read(s, path, maxFile)
+	data, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return layer, nil
 	}
@@ -77,13 +83,13 @@ func Load(s files.System, home, project string) (Config, Layers, error) {
 	var layers Layers
 	var err error
 	if home != "" {
-		if layers.Global, err = load(s, Path(home)); err != nil {
+		if layers.Global, err = checked(ReadGlobal(s, home)); err != nil {
 			return Config{}, Layers{}, err
 		}
 	}
 	// In the home folder both would be the same file.
 	if home != project {
-		if layers.Project, err = load(s, Path(project)); err != nil {
+		if layers.Project, err = checked(ReadProject(s, project)); err != nil {
 			return Config{}, Layers{}, err
 		}
 	}
@@ -94,14 +100,13 @@ func Load(s files.System, home, project string) (Config, Layers, error) {
 	return c, layers, nil
 }
 
-// load reads a layer that has to be right by itself.
-func load(s files.System, path string) (Layer, error) {
-	layer, err := ReadLayer(s, path)
+// checked is a layer that was read and has to be right by itself.
+func checked(layer Layer, err error) (Layer, error) {
 	if err == nil {
 		err = layer.Check()
 	}
 	if err != nil {
-		return Layer{}, broken(path, err)
+		return Layer{}, broken(layer.Path, err)
 	}
 	return layer, nil
 }

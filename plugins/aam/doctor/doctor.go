@@ -51,9 +51,11 @@ func Run(ws *workspace.Workspace) Report {
 		d.warn("global_config", "the home folder is not known: there is no global configuration",
 			"Grant the plugin the variable HOME and the folder .aam in it")
 	} else {
-		d.layer("global_config", "Global config", config.Path(ws.Home), Pass)
+		layer, err := config.ReadGlobal(ws.Files, ws.Home)
+		d.layer("global_config", "Global config", layer, err, Pass)
 	}
-	d.layer("project_config", "Project config", config.Path(ws.Project), Warn)
+	layer, err := config.ReadProject(ws.Files, ws.Project)
+	d.layer("project_config", "Project config", layer, err, Warn)
 	c, _, err := config.Load(ws.Files, ws.Home, ws.Project)
 	if d.merged(c, err); err == nil {
 		for _, r := range c.Registries {
@@ -77,9 +79,9 @@ func (d *doctor) pass(name, message string)             { d.add(name, Pass, mess
 func (d *doctor) warn(name, message, suggestion string) { d.add(name, Warn, message, suggestion) }
 func (d *doctor) fail(name, message, suggestion string) { d.add(name, Fail, message, suggestion) }
 
-// layer looks at one configuration file. Absent is the outcome if it is not there.
-func (d *doctor) layer(name, title, path, absent string) {
-	layer, err := config.ReadLayer(d.files, path)
+// layer looks at one configuration file, and how reading it went. Absent is the outcome if it is not there.
+func (d *doctor) layer(name, title string, layer config.Layer, err error, absent string) {
+	path := layer.Path
 	var syntax *yaml11.SyntaxError
 	switch {
 	case errors.As(err, &syntax):

@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -258,4 +259,45 @@ func tree(t *testing.T, root string) map[string]string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// TestLinksOutOfAProjectAreNotRead: a project that came from elsewhere must not have other files shown.
+func TestLinksOutOfAProjectAreNotRead(t *testing.T) {
+	for _, name := range []string{"aam.yaml", ".aam/aam-lock.yaml", ".aam/deployments.yaml"} {
+		root, m := published(t)
+		secret := filepath.Join(root, "home", ".aam", "credentials.yaml")
+		if err := os.WriteFile(secret, []byte("name: s3cr3t\npackages: {s3cr3t: {version: '1', source: s, checksum: ''}}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		link := filepath.Join(m.Project, filepath.FromSlash(name))
+		if err := os.Symlink(secret, link); err != nil {
+			t.Fatal(err)
+		}
+		calls := map[string]func() (any, error){
+			"manifest":  func() (any, error) { return m.Manifest() },
+			"validate":  func() (any, error) { return m.Validate(".") },
+			"publish":   func() (any, error) { return m.Publish(nil, "latest") },
+			"list":      func() (any, error) { return m.List() },
+			"info":      func() (any, error) { return m.Info("s3cr3t", "") },
+			"install":   func() (any, error) { return m.Install(manager.Request{Packages: []string{"pkg"}, NoDeploy: true}) },
+			"uninstall": func() (any, error) { return m.Uninstall("nobody") },
+			"doctor":    func() (any, error) { return m.Doctor(), nil },
+		}
+		for call, do := range calls {
+			if _, err := os.Lstat(link); err != nil {
+				t.Fatalf("%s: the link is gone: %v", name, err)
+			}
+			result, err := do()
+			text, _ := json.Marshal(result)
+			if err != nil {
+				text = []byte(err.Error())
+			}
+			if call != "info" && strings.Contains(string(text), "s3cr3t") {
+				t.Errorf("%s is a link, and %s shows %s", name, call, text)
+			}
+		}
+		if data, err := os.ReadFile(secret); err != nil || !strings.Contains(string(data), "s3cr3t") {
+			t.Errorf("%s: the other file is %q, %v", name, data, err)
+		}
+	}
 }

@@ -38,7 +38,7 @@ func (m *Manager) Validate(path string) (*validate.Report, error) {
 // Manifest returns what is in the project's aam.yaml, valid or not: nil where there is none, and an object with an
 // error where it is no YAML.
 func (m *Manager) Manifest() (any, error) {
-	data, err := files.Read(m.Files, filepath.Join(m.Project, manifest.FileName), manifest.MaxSize)
+	data, err := files.ReadInside(m.Files, m.Project, filepath.Join(m.Project, manifest.FileName), manifest.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

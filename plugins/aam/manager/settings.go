@@ -34,23 +34,22 @@ func (m *Manager) ConfigGet(key *string) (*Setting, error) {
 
 // ConfigSet changes one value of the user's configuration.
 func (m *Manager) ConfigSet(key, value string) (*Setting, error) {
-	path, err := m.lockConfig()
-	if err != nil {
+	if err := m.lockConfig(); err != nil {
 		return nil, err
 	}
-	if err := config.Set(m.Files, path, key, value); err != nil {
+	if err := config.Set(m.Files, m.Home, key, value); err != nil {
 		return nil, err
 	}
 	return &Setting{&key, value, "global"}, nil
 }
 
-// lockConfig returns the path of the user's configuration, for this call to change.
-func (m *Manager) lockConfig() (string, error) {
+// lockConfig gives this call the user's configuration to change.
+func (m *Manager) lockConfig() error {
 	if m.Home == "" {
-		return "", fault.New(fault.PermissionDenied, "the home folder, in which the global configuration is, is not known").
+		return fault.New(fault.PermissionDenied, "the home folder, in which the global configuration is, is not known").
 			WithHint("Grant the plugin the variable HOME and the folder .aam in it")
 	}
-	return config.Path(m.Home), m.lock("home", m.Home)
+	return m.lock("home", m.Home)
 }
 
 // Registry is a registry of the configuration.
@@ -92,8 +91,7 @@ func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, err
 	if err != nil {
 		return nil, err
 	}
-	path, err := m.lockConfig()
-	if err != nil {
+	if err := m.lockConfig(); err != nil {
 		return nil, err
 	}
 	if err := m.isNew(name); err != nil {
@@ -103,7 +101,7 @@ func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, err
 		return nil, fault.New(fault.RegistryUnreachable, "registry '%s' cannot be reached at %s", name, redact.URL(url)).
 			WithHint("A folder has to exist, and to be granted to the plugin; a server has to be granted, and to answer")
 	}
-	if err := config.AddRegistry(m.Files, path, added, setDefault); err != nil {
+	if err := config.AddRegistry(m.Files, m.Home, added, setDefault); err != nil {
 		return nil, err
 	}
 	return &Registry{name, redact.URL(url), added.Type, setDefault, true}, nil

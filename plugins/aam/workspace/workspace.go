@@ -108,9 +108,10 @@ func (w *Workspace) read() (*state, error) {
 	return s, err
 }
 
-// readFile returns a file's content; nil if it is not there.
+// readFile returns a file's content; nil if it is not there. A link must not lead out of the project: its content
+// would be shown, or written over.
 func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
-	data, err := files.Read(w.Files, path, limit)
+	data, err := files.ReadInside(w.Files, w.Project, path, limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
