@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
@@ -47,24 +48,17 @@ type File struct {
 	copyOf     string // the path of the file that a link leads to
 }
 
-// Has tells whether there is a file at path, or a folder with files in it. "" and "." are the whole.
-func (l *Listing) Has(path string) bool {
-	path = strings.TrimSuffix(clean(path), "/")
-	if path == "." {
-		return true
-	}
+// CheckArtifacts returns an error, of code ManifestInvalid, if an artifact of the manifest is not in the archive: a
+// file, or a folder with files in it.
+func (l *Listing) CheckArtifacts() error {
+	there := map[string]bool{".": true}
 	for _, file := range l.Files {
-		if file.Path == path || strings.HasPrefix(file.Path, path+"/") {
-			return true
+		for at := file.Path; !there[at]; at = path.Dir(at) {
+			there[at] = true
 		}
 	}
-	return false
-}
-
-// CheckArtifacts returns an error, of code ManifestInvalid, if an artifact of the manifest is not in the archive.
-func (l *Listing) CheckArtifacts() error {
 	for _, artifact := range l.Manifest.Artifacts {
-		if !l.Has(artifact.Path) {
+		if !there[clean(artifact.Path)] {
 			return fault.New(fault.ManifestInvalid, "artifact path '%s' is not in the archive", artifact.Path)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
 const manifestText = "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {prompts: [{name: p, path: prompts/p.md, description: d}]}\n"
@@ -296,6 +297,19 @@ func TestChecksum(t *testing.T) {
 	_, err = archive.Check(disk, path, "sha256:"+strings.ToUpper(want[7:]), archive.DefaultLimits()) // 56
 	if fault.From(err).Code != fault.ChecksumMismatch {
 		t.Errorf("in capitals: got %v", err)
+	}
+}
+
+func TestCheckArtifacts(t *testing.T) {
+	listing, err := archive.Check(disk, write(t, pkg(regular("a/b/c.md", ""), member{&tar.Header{Name: "empty/", Typeflag: tar.TypeDir}, ""})), "", archive.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, there := range map[string]bool{"prompts/p.md": true, "prompts/": true, "a": true, "./a/b": true, "a/b/c.md": true, ".": true, "": true, "b": false, "a/b/c": false, "prompt": false, "empty": false} {
+		listing.Manifest.Artifacts = []manifest.Artifact{{Type: manifest.Skill, Name: "s", Path: at}}
+		if err := listing.CheckArtifacts(); (err == nil) != there {
+			t.Errorf("%q: got %v, want it to be there: %t", at, err, there)
+		}
 	}
 }
 
