@@ -59,7 +59,7 @@ func (l *Listing) CheckArtifacts() error {
 	}
 	for _, artifact := range l.Manifest.Artifacts {
 		if !there[clean(artifact.Path)] {
-			return fault.New(fault.ManifestInvalid, "artifact path '%s' is not in the archive", artifact.Path)
+			return fault.New(fault.ManifestInvalid, "artifact path '%.200s' is not in the archive", artifact.Path)
 		}
 	}
 	return nil

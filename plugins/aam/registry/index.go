@@ -9,8 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxIndex bounds an index, in bytes: that of some 100,000 packages.
-const maxIndex = 32 << 20
+// maxIndex bounds an index, in bytes: that of some 25,000 packages. In memory it takes about ten times as much.
+const maxIndex = 8 << 20
 
 // Entry is a package in the index.
 type Entry struct {

@@ -181,6 +181,36 @@ func TestPublishRefuses(t *testing.T) {
 	}
 }
 
+// TestIndexAfterPublishing: of other packages, rows that are there stay, those of packages that are gone go, and
+// those that are missing come.
+func TestIndexAfterPublishing(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "packages/kept/metadata.yaml", "name: kept\ndescription: another one\nversions: [{version: 2.0.0}]\n")
+	put(t, root, "packages/missing/metadata.yaml", "name: missing\ndescription: d\nversions: [{version: 1.0.0, published: 2026-02-10}]\n")
+	put(t, root, "packages/broken/metadata.yaml", "name: [\n")
+	put(t, root, "packages/none/versions/1.0.0.aam", "")
+	put(t, root, "index.yaml", "packages:\n- {name: gone, description: d, latest: 1.0.0}\n- {name: kept, description: d, latest: 1.0.0, artifact_types: [agent]}\n")
+	if _, err := open(root).Publish(project(t, "new", "1.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	want := []registry.Entry{
+		{"kept", "d", "1.0.0", []string{}, []string{"agent"}, ""},
+		{"missing", "d", "1.0.0", []string{}, []string{}, "2026-02-10"},
+		{"new", "about 1.0.0", "1.0.0", []string{"k"}, []string{"skill", "prompt"}, now},
+	}
+	got, err := open(root).Index()
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	put(t, root, "index.yaml", "packages: [")
+	if _, err := open(root).Publish(project(t, "new", "1.1.0")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := open(root).Index(); err != nil || len(got) != 3 || got[0].Description != "another one" {
+		t.Errorf("a broken index is not made anew: %+v, %v", got, err)
+	}
+}
+
 // TestPublishFails fails, and ends the process, at each write in turn. Readers find a whole registry at once;
 // the next call leaves it as if nothing had gone wrong.
 func TestPublishFails(t *testing.T) {

@@ -9,12 +9,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
-// writeIndex makes the index anew of what is known of each package. What only the index knows, the types of
-// artifacts, is kept for versions that are still the latest; published is the one whose types are known.
+// writeIndex brings the index up to date: the row of the package that was published is made anew, and so are those of
+// packages that have none. Rows of packages that are gone go, too. All others stay as they are: to read what is
+// known of ten thousand packages takes longer than a call may last.
 func (r Registry) writeIndex(published *journal) error {
 	old, err := r.Index()
 	if err != nil {
 		old = nil // it is only a summary, so a broken one is made anew
+	}
+	rows := map[string]Entry{}
+	for _, row := range old {
+		rows[pkgname.Folder(row.Name)] = row
 	}
 	folders, err := r.Files.ReadDir(filepath.Join(r.Root, "packages"))
 	if err != nil {
@@ -22,19 +27,15 @@ func (r Registry) writeIndex(published *journal) error {
 	}
 	var entries []Entry
 	for _, folder := range folders {
-		data, err := files.ReadInside(r.Files, r.Root, filepath.Join(r.Root, "packages", folder.Name(), "metadata.yaml"), maxMetadata)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // no package's folder
+		row, there := rows[folder.Name()]
+		if !there || folder.Name() == pkgname.Folder(published.name) {
+			if row, there, err = r.summarize(folder.Name(), row, published); err != nil {
+				return err
+			}
 		}
-		var m *Metadata
-		if err == nil {
-			m, err = parseMetadata(data)
+		if there {
+			entries = append(entries, row)
 		}
-		if err != nil {
-			entries = append(entries, rowsOf(old, folder.Name())...)
-			continue
-		}
-		entries = append(entries, summary(m, old, published))
 	}
 	data, err := encodeIndex(entries)
 	if err != nil {
@@ -43,31 +44,32 @@ func (r Registry) writeIndex(published *journal) error {
 	return files.Replace(r.Files, r.indexPath(), data)
 }
 
-// rowsOf returns the row of a package whose metadata cannot be read: it stays as it is.
-func rowsOf(old []Entry, folder string) []Entry {
-	for _, e := range old {
-		if pkgname.Folder(e.Name) == folder {
-			return []Entry{e}
-		}
+// summarize returns the row of a package; false if the folder is none's, or nobody could install from it. Old is
+// the row that there was: what only that knows, the types of artifacts, is kept for a version that is still the
+// latest. Those of the one that was published are known.
+func (r Registry) summarize(folder string, old Entry, published *journal) (Entry, bool, error) {
+	data, err := files.ReadInside(r.Files, r.Root, filepath.Join(r.Root, "packages", folder, "metadata.yaml"), maxMetadata)
+	if pathErr := new(fs.PathError); errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, false, err
 	}
-	return nil
-}
-
-func summary(m *Metadata, old []Entry, published *journal) Entry {
+	if err != nil {
+		return Entry{}, false, nil
+	}
+	m, err := parseMetadata(data)
+	if err != nil || pkgname.Folder(m.Name) != folder {
+		return Entry{}, false, nil
+	}
 	e := Entry{Name: m.Name, Description: m.Description, Latest: m.Latest(), Keywords: m.Keywords, ArtifactTypes: []string{}}
 	if len(m.Versions) > 0 {
 		e.UpdatedAt = m.Versions[len(m.Versions)-1].Published
 	}
-	if published.name == m.Name && published.version == e.Latest {
+	switch {
+	case published.name == m.Name && published.version == e.Latest:
 		for _, t := range published.types {
 			e.ArtifactTypes = append(e.ArtifactTypes, string(t))
 		}
-		return e
+	case old.Name == e.Name && old.Latest == e.Latest:
+		e.ArtifactTypes = old.ArtifactTypes
 	}
-	for _, row := range old {
-		if row.Name == e.Name && row.Latest == e.Latest {
-			e.ArtifactTypes = row.ArtifactTypes
-		}
-	}
-	return e
+	return e, true, nil
 }
