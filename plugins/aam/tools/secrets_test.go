@@ -45,7 +45,9 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"no YAML":        withSecrets + "a: [\n",
 		"a wrong type":   withSecrets + "active_platforms: https://u:s3cr3t-token@x.example.org\n",
 		"a wrong number": strings.Replace(withSecrets, "require_checksum: true", "require_checksum: s3cr3t-token", 1),
-		"an odd tag":     withSecrets + "x: !s3cr3t-tag https://u:s3cr3t-token@x.example.org\n",
+		"a tag":          withSecrets + "token: !s3cr3t-token\n",
+		"an alias":       withSecrets + "token: *s3cr3t-token\n",
+		"an anchor":      withSecrets + "token: &s3cr3t-token [*s3cr3t-token]\n",
 	}
 	configs := map[string]string{"as it is": withSecrets}
 	for name, text := range broken {

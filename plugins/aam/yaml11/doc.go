@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -132,10 +133,14 @@ func load(data []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
+// anchorName is the only thing from the text that the library's words hold.
+var anchorName = regexp.MustCompile(`(?s)'.*' `)
+
 func syntaxError(err error) *SyntaxError {
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
-		return &SyntaxError{max(0, load.Mark.Line), load.Message}
+		// Not said is the name of an anchor: a password that begins with * is taken for one.
+		return &SyntaxError{max(0, load.Mark.Line), anchorName.ReplaceAllString(load.Message, "")}
 	}
 	return &SyntaxError{Reason: err.Error()}
 }
