@@ -272,6 +272,7 @@ func TestNewRegistry(t *testing.T) {
 		{"nothing", " ", config.Registry{}},
 		{"control characters", "/srv/\nr", config.Registry{}},
 		{"a question mark", "/srv/r?x", config.Registry{}},
+		{"a path without end", "/" + strings.Repeat("x", 5000), config.Registry{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

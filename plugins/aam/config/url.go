@@ -51,6 +51,8 @@ func NewRegistry(name, url, project string) (Registry, error) {
 	path, isFile := strings.CutPrefix(url, fileScheme)
 	scheme, _, hasScheme := strings.Cut(url, "://")
 	switch {
+	case len(url) > maxValue:
+		return Registry{}, fault.New(fault.InvalidArgument, "url is longer than %d bytes", maxValue)
 	case unprintable(url) || strings.TrimSpace(url) == "":
 		return Registry{}, fault.New(fault.InvalidArgument, "url is blank or has control characters")
 	case !isFile && hasScheme && (scheme == "http" || scheme == "https"):

@@ -1,12 +1,17 @@
 package workspace
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
@@ -61,4 +66,28 @@ func FuzzLedger(f *testing.F) {
 			t.Errorf("%q: %v (-read +again)\n%s", data, err, diff)
 		}
 	})
+}
+
+// TestALedgerThatCouldNotBeReadIsNotWritten: what is installed must not lock a project up.
+func TestALedgerThatCouldNotBeReadIsNotWritten(t *testing.T) {
+	w := &Workspace{Files: files.Disk{}, Project: t.TempDir()}
+	if err := os.Mkdir(w.Dir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := make([]deployment, 200_000)
+	for i := range many {
+		many[i] = deployment{deploy.Cursor, manifest.Skill, "s"}
+	}
+	s.ledger.set("pkg", many)
+	err = w.change(s, func(*journal.Change) error { return nil })
+	if got := fault.From(err); got == nil || got.Code != fault.InvalidArgument {
+		t.Errorf("got %v", err)
+	}
+	if entries, err := os.ReadDir(w.Dir()); err != nil || len(entries) > 0 {
+		t.Errorf("written: %v, %v", entries, err)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
@@ -127,18 +128,20 @@ func (w *Workspace) write(c *journal.Change, s *state) error {
 	if err != nil {
 		return err
 	}
+	ledger, err := s.ledger.encode()
+	if err != nil {
+		return err
+	}
+	if len(lock) > lockfile.MaxSize || len(ledger) > maxLedger {
+		return fault.New(fault.InvalidArgument, "so much would be installed that what is in %s could not be read again", w.Dir())
+	}
 	if err := c.File(lockfile.Path(w.Project), s.lockWas, lock); err != nil {
 		return err
 	}
-	ledger, err := s.ledger.encode()
-	if err != nil || string(ledger) == string(s.ledgerWas) {
-		return err
+	if string(ledger) == string(s.ledgerWas) {
+		return nil
 	}
-	if err := c.File(w.ledgerPath(), s.ledgerWas, ledger); err != nil {
-		return err
-	}
-	s.lockWas, s.ledgerWas = lock, ledger
-	return nil
+	return c.File(w.ledgerPath(), s.ledgerWas, ledger)
 }
 
 // manifest returns the manifest of an installed package; nil where that cannot be read.
