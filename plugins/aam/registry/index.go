@@ -83,7 +83,7 @@ func moment(reader *yaml11.Reader, value yaml11.Value) string {
 }
 
 func encodeIndex(entries []Entry) ([]byte, error) {
-	rows := []any{}
+	var rows []yaml11.Map
 	for _, e := range entries {
 		rows = append(rows, yaml11.Map{
 			{Key: "name", Value: e.Name},
@@ -94,5 +94,5 @@ func encodeIndex(entries []Entry) ([]byte, error) {
 			{Key: "updated_at", Value: e.UpdatedAt},
 		})
 	}
-	return yaml11.Encode(yaml11.Map{{Key: "packages", Value: rows}})
+	return yaml11.EncodeList("packages", rows)
 }

@@ -3,6 +3,7 @@ package yaml11
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,33 @@ func Encode(m Map) ([]byte, error) {
 		return nil, err
 	}
 	return dump(node)
+}
+
+// chunk is how many items EncodeList writes at once.
+const chunk = 100
+
+// EncodeList writes a mapping whose only key has a list, as Encode would, in much less memory where it is long.
+func EncodeList(key string, items []Map) ([]byte, error) {
+	if len(items) == 0 {
+		return Encode(Map{{key, []any{}}})
+	}
+	out := []byte(key + ":\n")
+	for part := range slices.Chunk(items, chunk) {
+		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, item := range part {
+			node, err := newNode(item)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, node)
+		}
+		data, err := dump(list)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data...)
+	}
+	return out, nil
 }
 
 func dump(node *yaml.Node) ([]byte, error) {

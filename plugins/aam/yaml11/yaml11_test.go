@@ -190,6 +190,25 @@ func TestSet(t *testing.T) {
 	}
 }
 
+func TestEncodeList(t *testing.T) {
+	var items []yaml11.Map
+	var same []any
+	for i := range 250 {
+		item := yaml11.Map{{"name", fmt.Sprint(i)}, {"text", strings.Repeat("a word of many ", i%20) + "end"}, {"list", []string{"yes", "x"}}, {"empty", []string{}}}
+		items, same = append(items, item), append(same, item)
+	}
+	for _, n := range []int{0, 1, 100, 101, 250} {
+		want, err := yaml11.Encode(yaml11.Map{{"packages", append([]any{}, same[:n]...)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := yaml11.EncodeList("packages", items[:n])
+		if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
+			t.Errorf("%d items: %v (-want +got)\n%s", n, err, diff)
+		}
+	}
+}
+
 // FuzzParse: what is read can be written, and reads as the same again.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "a: 1", "- yes\n- 'no'", "a: &x {b: [*y]}", "a: |\n  x\n\n  y\n", "? a\n: b", "a: !!int '3'", "{<<: {a: 1}}", "a: \"\\t\\x07\"", "2026-02-10: 12:30", "a: 'x\n\n  y'"} {
