@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -9,9 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
-	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
-	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
@@ -68,26 +65,15 @@ func FuzzLedger(f *testing.F) {
 	})
 }
 
-// TestALedgerThatCouldNotBeReadIsNotWritten: what is installed must not lock a project up.
-func TestALedgerThatCouldNotBeReadIsNotWritten(t *testing.T) {
-	w := &Workspace{Files: files.Disk{}, Project: t.TempDir()}
-	if err := os.Mkdir(w.Dir(), 0o755); err != nil {
-		t.Fatal(err)
+func TestWhatCouldNotBeReadAgainIsNotWritten(t *testing.T) {
+	w := &Workspace{Project: "/project"}
+	if err := w.fits(make([]byte, lockfile.MaxSize), make([]byte, maxLedger)); err != nil {
+		t.Errorf("as large as can be read: %v", err)
 	}
-	s, err := w.read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	many := make([]deployment, 200_000)
-	for i := range many {
-		many[i] = deployment{deploy.Cursor, manifest.Skill, "s"}
-	}
-	s.ledger.set("pkg", many)
-	err = w.change(s, func(*journal.Change) error { return nil })
-	if got := fault.From(err); got == nil || got.Code != fault.InvalidArgument {
-		t.Errorf("got %v", err)
-	}
-	if entries, err := os.ReadDir(w.Dir()); err != nil || len(entries) > 0 {
-		t.Errorf("written: %v, %v", entries, err)
+	for _, size := range [][2]int{{lockfile.MaxSize + 1, 0}, {0, maxLedger + 1}} {
+		err := w.fits(make([]byte, size[0]), make([]byte, size[1]))
+		if got := fault.From(err); got == nil || got.Code != fault.InvalidArgument {
+			t.Errorf("%v bytes: got %v", size, err)
+		}
 	}
 }

@@ -132,8 +132,8 @@ func (w *Workspace) write(c *journal.Change, s *state) error {
 	if err != nil {
 		return err
 	}
-	if len(lock) > lockfile.MaxSize || len(ledger) > maxLedger {
-		return fault.New(fault.InvalidArgument, "so much would be installed that what is in %s could not be read again", w.Dir())
+	if err := w.fits(lock, ledger); err != nil {
+		return err
 	}
 	if err := c.File(lockfile.Path(w.Project), s.lockWas, lock); err != nil {
 		return err
@@ -142,6 +142,14 @@ func (w *Workspace) write(c *journal.Change, s *state) error {
 		return nil
 	}
 	return c.File(w.ledgerPath(), s.ledgerWas, ledger)
+}
+
+// fits refuses what could not be read again: it would lock the project up.
+func (w *Workspace) fits(lock, ledger []byte) error {
+	if len(lock) > lockfile.MaxSize || len(ledger) > maxLedger {
+		return fault.New(fault.InvalidArgument, "so much would be installed that what is in %s could not be read again", w.Dir())
+	}
+	return nil
 }
 
 // manifest returns the manifest of an installed package; nil where that cannot be read.

@@ -396,7 +396,7 @@ func TestInstallFailsAtEachWrite(t *testing.T) {
 	var packed []workspace.Package
 	w := newWorld(t)
 	old := w.pack(t, "b", "1.0.0", "", artifact{"prompt", "stale"}, artifact{"skill", "s"})
-	packed = append(packed, w.pack(t, "b", "2.0.0", "", artifact{"skill", "s"}), w.pack(t, "@a/all", "1.0.0", "b: ^2.0.0", one("")...))
+	packed = append(packed, w.pack(t, "b", "2.0.0", "", artifact{"skill", "s"}), w.pack(t, "c", "1.0.0", "b: ^2.0.0", artifact{"agent", "a"}))
 	atEachWrite(t, func(w world) { w.install(t, "codex", old) }, func(ws *workspace.Workspace) error {
 		_, err := ws.Install(packed, options("codex"))
 		return err
@@ -405,9 +405,9 @@ func TestInstallFailsAtEachWrite(t *testing.T) {
 
 func TestUninstallFailsAtEachWrite(t *testing.T) {
 	w := newWorld(t)
-	all := w.pack(t, "@a/all", "1.0.0", "", one("")...)
-	atEachWrite(t, func(w world) { w.install(t, "codex", all) }, func(ws *workspace.Workspace) error {
-		_, err := ws.Uninstall("@a/all", "")
+	c := w.pack(t, "c", "1.0.0", "", artifact{"skill", "s"}, artifact{"instruction", "i"})
+	atEachWrite(t, func(w world) { w.install(t, "codex", c) }, func(ws *workspace.Workspace) error {
+		_, err := ws.Uninstall("c", "")
 		return err
 	})
 }
