@@ -1,0 +1,442 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+const manifestText = "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {prompts: [{name: p, path: prompts/p.md, description: d}]}\n"
+
+var disk = files.Disk{}
+
+// regular is a member that is a file.
+func regular(name, text string) member {
+	return member{&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(text))}, text}
+}
+
+func linked(name, to string, flag byte) member {
+	return member{&tar.Header{Name: name, Linkname: to, Typeflag: flag, Mode: 0o777}, ""}
+}
+
+type member struct {
+	header *tar.Header
+	text   string
+}
+
+// pkg is a whole package, with more members behind it.
+func pkg(more ...member) []member {
+	return append([]member{regular("aam.yaml", manifestText), regular("prompts/p.md", "hi\n")}, more...)
+}
+
+// write makes an archive of members and returns its path.
+func write(t testing.TB, members []member) string {
+	t.Helper()
+	var data bytes.Buffer
+	compressed := gzip.NewWriter(&data)
+	out := tar.NewWriter(compressed)
+	for _, m := range members {
+		if err := out.WriteHeader(m.header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Write([]byte(m.text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := compressed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return save(t, data.Bytes())
+}
+
+func save(t testing.TB, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.aam")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// install checks and extracts as an installation does, and returns the text of each file.
+func install(t testing.TB, path string, limits archive.Limits) (map[string]string, error) {
+	t.Helper()
+	listing, err := archive.Check(disk, path, "", limits)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := archive.Extract(disk, path, dir, listing, limits); err != nil {
+		return nil, err
+	}
+	return texts(t, dir), nil
+}
+
+var testTime = time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
+
+// noise returns n times 64 bytes that no compression makes less than half of.
+func noise(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "%x", sha256.Sum256([]byte{byte(i)}))
+	}
+	return text.String()
+}
+
+// texts returns all that lies in a folder. An executable file's text has an x before it.
+func texts(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			found[name] = info.Mode().String()
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		found[name] = string(data)
+		if info.Mode()&0o100 != 0 {
+			found[name] = "x" + found[name]
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestInstall(t *testing.T) {
+	script := regular("run.sh", "#!\n")
+	script.header.Mode = 0o6777
+	long := strings.Repeat("segment/", 20) + "é.md"
+	plain := map[string]string{"aam.yaml": manifestText, "prompts/p.md": "hi\n"}
+	tests := []struct {
+		name    string
+		members []member
+		more    map[string]string // beside, or instead of, those of plain
+	}{
+		{"files", pkg(), nil},
+		{"60 names that begin with a dot and a slash", []member{regular("./aam.yaml", manifestText), regular("./prompts//./p.md", "hi\n")}, nil},
+		{"60 of two members with one name the last counts", pkg(regular("prompts/p.md", "second copy\n")), map[string]string{"prompts/p.md": "second copy\n"}},
+		{"60 a symbolic link inside is a copy", pkg(linked("prompts/alias.md", "p.md", tar.TypeSymlink)), map[string]string{"prompts/alias.md": "hi\n"}},
+		{"a link to what comes later", append([]member{linked("a.md", "prompts/p.md", tar.TypeSymlink)}, pkg()...), map[string]string{"a.md": "hi\n"}},
+		{"a link to a link", pkg(linked("a", "b", tar.TypeSymlink), linked("b", "prompts/../prompts/p.md", tar.TypeSymlink)), map[string]string{"a": "hi\n", "b": "hi\n"}},
+		{"a hard link is named from the package", pkg(linked("x/y", "prompts/p.md", tar.TypeLink)), map[string]string{"x/y": "hi\n"}},
+		{"of the mode, only whether the owner may run it", pkg(script), map[string]string{"run.sh": "x#!\n"}},
+		{"folders, which may come behind what is in them", pkg(member{&tar.Header{Name: "prompts/", Typeflag: tar.TypeDir}, ""}, member{&tar.Header{Name: "./", Typeflag: tar.TypeDir}, ""}), nil},
+		{"a long path that is not ASCII", pkg(regular(long, "x")), map[string]string{long: "x"}},
+		{"a global header", append([]member{{&tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "c"}}, ""}}, pkg()...), nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			want := map[string]string{}
+			for _, source := range []map[string]string{plain, test.more} {
+				for name, text := range source {
+					want[name] = text
+				}
+			}
+			got, err := install(t, write(t, test.members), archive.DefaultLimits())
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	small := archive.Limits{Compressed: 4096, Inflated: 16384, Members: 8, Depth: 3, Path: 60}
+	var many []member
+	for i := range 7 {
+		many = append(many, regular(fmt.Sprint(i), ""))
+	}
+	tests := []struct {
+		name    string
+		members []member
+		want    string // what the error holds
+	}{
+		{"55 a path that leads out", pkg(regular("../../escaped.txt", "x")), "'..'"},
+		{"55 dots within a path", pkg(regular("a/../b.txt", "x")), "'..'"},
+		{"55 an absolute path", pkg(regular("/srv/escaped.txt", "x")), "absolute"},
+		{"55 a symbolic link that leads out", pkg(linked("link", "../../outside", tar.TypeSymlink)), "link out of the package"},
+		{"55 an absolute symbolic link", pkg(linked("link", "/etc/hostname", tar.TypeSymlink)), "link out of the package"},
+		{"55 a link to the package's parent, and a file in it", pkg(linked("d", "..", tar.TypeSymlink), regular("d/evil.txt", "x")), "link out of the package"},
+		{"55 a hard link that leads out", pkg(linked("h", "../../../outside", tar.TypeLink)), "link out of the package"},
+		{"55 a pipe", pkg(member{&tar.Header{Name: "pipe", Typeflag: tar.TypeFifo}, ""}), "neither a file"},
+		{"a device", pkg(member{&tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, ""}), "neither a file"},
+		{"a file in what is a link to a folder", pkg(linked("d", "prompts", tar.TypeSymlink), regular("d/x", "x")), "two different things"},
+		{"a link to a folder", pkg(linked("d", "prompts", tar.TypeSymlink)), "no file in the archive"},
+		{"a link to nothing", pkg(linked("d", "none", tar.TypeSymlink)), "no file in the archive"},
+		{"a link to itself", pkg(linked("d", "d", tar.TypeSymlink)), "no file in the archive"},
+		{"a link to the package", pkg(linked("d/e", "..", tar.TypeSymlink)), "link out of the package"},
+		{"a file in a file", pkg(regular("prompts/p.md/x", "x")), "two different things"},
+		{"a file that is a folder, too", pkg(regular("prompts", "x")), "two different things"},
+		{"a link in the place of a file", pkg(linked("prompts/p.md", "aam.yaml", tar.TypeSymlink)), "two different things"},
+		{"names that differ in case", pkg(regular("Prompts/q.md", "x")), "the same on some file systems"},
+		{"names that differ in how a letter is put together", pkg(regular("\u00e9", ""), regular("e\u0301", "")), "the same on some file systems"},
+		{"a name with a line break", pkg(regular("a\nb", "")), "control characters"},
+		{"a name that is not UTF-8", pkg(regular("a\xff", "")), "not UTF-8"},
+		{"a name that is the package", pkg(regular(".", "")), "names no file"},
+		{"too long a path", pkg(regular(strings.Repeat("a", 61), "")), "at most 60"},
+		{"too deep", pkg(regular("a/b/c/d", "")), "at most 3"},
+		{"too many members", pkg(many...), "more than 8 members"},
+		{"62 too much in it, which is little on disk", pkg(regular("blob", strings.Repeat("\x00", 20_000))), "at most 16384 are allowed"},
+		{"too much in it together", pkg(regular("a", strings.Repeat("\x00", 9000)), regular("b", strings.Repeat("\x00", 9000))), "more than 16384 bytes"},
+		{"too much by links", pkg(regular("a", strings.Repeat("\x00", 6000)), linked("b", "a", tar.TypeLink), linked("c", "a", tar.TypeLink)), "more than 16384 bytes"},
+		{"57 no manifest", []member{regular("readme.md", "x")}, "has no aam.yaml"},
+		{"57 a manifest in a folder", []member{regular("pkg/aam.yaml", manifestText)}, "has no aam.yaml"},
+		{"57 a bad manifest", []member{regular("aam.yaml", "name: x\n")}, "version: field required"},
+		{"a manifest that is a link", []member{regular("m", manifestText), linked("aam.yaml", "m", tar.TypeSymlink)}, "aam.yaml is a link"},
+		{"an empty manifest", []member{regular("aam.yaml", "")}, "name: field required"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := write(t, test.members)
+			listing, err := archive.Check(disk, path, "", small)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got %+v, %v, want %q", listing, err, test.want)
+			}
+			if code := fault.From(err).Code; code != fault.ArchiveInvalid && code != fault.ManifestInvalid {
+				t.Errorf("the code is %s", code)
+			}
+			if got := texts(t, filepath.Dir(path)); len(got) != 1 {
+				t.Errorf("beside the archive there is %v", got)
+			}
+		})
+	}
+}
+
+func TestBytesThatAreNoArchive(t *testing.T) {
+	good, err := os.ReadFile(write(t, pkg(regular("x", strings.Repeat("text of no meaning ", 500)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain bytes.Buffer
+	tar.NewWriter(&plain).Close()
+	large, err := os.ReadFile(write(t, pkg(regular("x", noise(200)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)-6] ^= 1 // in the checksum of gzip's own
+	tests := []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"56 a tar that is not compressed", plain.Bytes(), "damaged, or no archive"},
+		{"56 half of one", good[:len(good)/2], "damaged, or no archive"},
+		{"56 something else", []byte("not an archive"), "damaged, or no archive"},
+		{"56 nothing", nil, "damaged, or no archive"},
+		{"bytes behind it", append(bytes.Clone(good), "more"...), "damaged, or no archive"},
+		{"a byte that was changed", flipped, "damaged, or no archive"},
+		{"a file that is too large", large, "more than 4096 bytes"},
+	}
+	limits := archive.DefaultLimits()
+	limits.Compressed = 4096
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := save(t, test.data)
+			if _, err := archive.Check(disk, path, "", limits); fault.From(err) == nil || fault.From(err).Code != fault.ArchiveInvalid || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := archive.Check(disk, path, "sha256:x", limits); len(test.data) < 4096 && fault.From(err).Code != fault.ChecksumMismatch {
+				t.Errorf("with a checksum: got %v", err)
+			}
+		})
+	}
+	_, err = archive.Check(disk, filepath.Join(t.TempDir(), "none.aam"), "", limits) // 56
+	if fault.From(err).Code != fault.ArchiveInvalid {
+		t.Errorf("no file: got %v", err)
+	}
+	if _, err = archive.Check(disk, t.TempDir(), "", limits); err == nil {
+		t.Error("a folder is an archive")
+	}
+}
+
+func TestChecksum(t *testing.T) {
+	path := write(t, pkg())
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("sha256:%x", sha256.Sum256(data))
+	listing, err := archive.Check(disk, path, want, archive.DefaultLimits())
+	if err != nil || listing.Checksum != want || listing.Size != int64(len(data)) {
+		t.Errorf("got %+v, %v", listing, err)
+	}
+	_, err = archive.Check(disk, path, "sha256:"+strings.ToUpper(want[7:]), archive.DefaultLimits()) // 56
+	if fault.From(err).Code != fault.ChecksumMismatch {
+		t.Errorf("in capitals: got %v", err)
+	}
+}
+
+func TestCheckArtifacts(t *testing.T) {
+	listing, err := archive.Check(disk, write(t, pkg(regular("a/b/c.md", ""), member{&tar.Header{Name: "empty/", Typeflag: tar.TypeDir}, ""})), "", archive.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, there := range map[string]bool{"prompts/p.md": true, "prompts/": true, "a": true, "./a/b": true, "a/b/c.md": true, ".": true, "": true, "b": false, "a/b/c": false, "prompt": false, "empty": false} {
+		listing.Manifest.Artifacts = []manifest.Artifact{{Type: manifest.Skill, Name: "s", Path: at}}
+		if err := listing.CheckArtifacts(); (err == nil) != there {
+			t.Errorf("%q: got %v, want it to be there: %t", at, err, there)
+		}
+	}
+}
+
+func TestPeek(t *testing.T) {
+	good, err := os.ReadFile(write(t, pkg(regular("x", noise(100)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		path string
+		want string // what the error holds; "" for none
+	}{
+		{"a manifest", write(t, pkg()), ""},
+		{"what is behind it is not looked at", write(t, pkg(regular("../x", ""))), ""},
+		{"not even whether it is there", save(t, good[:len(good)-1000]), ""},
+		{"what is before it is", write(t, append([]member{regular("../x", "")}, pkg()...)), "'..'"},
+		{"no manifest", write(t, []member{regular("x", "")}), "has no aam.yaml"},
+		{"a manifest too far inside", write(t, append([]member{regular("x", strings.Repeat("\x00", 17<<20))}, pkg()...)), "allowed"},
+		{"a manifest that is a link", write(t, []member{linked("aam.yaml", "x", tar.TypeSymlink)}), "is a link"},
+		{"no archive", save(t, nil), "no archive"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := archive.Peek(disk, test.path, archive.DefaultLimits())
+			if test.want == "" && (err != nil || m.Name != "pkg") || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %+v, %v, want %q", m, err, test.want)
+			}
+		})
+	}
+}
+
+// TestChanged puts another archive in the place of the one that was checked.
+func TestChanged(t *testing.T) {
+	listing, err := archive.Check(disk, write(t, pkg(regular("x", "1"))), "", archive.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, members := range map[string][]member{
+		"another text": pkg(regular("x", "2")), "another name": pkg(regular("y", "1")), "another size": pkg(regular("x", "12")),
+		"one less": pkg(), "one more": pkg(regular("x", "1"), regular("y", "")), "a link": pkg(linked("x", "aam.yaml", tar.TypeSymlink)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			err := archive.Extract(disk, write(t, members), filepath.Join(root, "out"), listing, archive.DefaultLimits())
+			if err == nil || len(texts(t, root)) != 0 {
+				t.Errorf("got %v, left %v", err, texts(t, root))
+			}
+		})
+	}
+}
+
+// TestExtractFails fails at each write in turn: either all is there, or nothing is.
+func TestExtractFails(t *testing.T) {
+	script := regular("a/b/run.sh", "#!\n")
+	script.header.Mode = 0o755
+	path := write(t, pkg(script, linked("c/d", "prompts/p.md", tar.TypeLink)))
+	listing, err := archive.Check(disk, path, "", archive.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 1; ; at++ {
+		system := &faults.System{System: disk, FailAt: at}
+		root := t.TempDir()
+		err := archive.Extract(system, path, filepath.Join(root, "out"), listing, archive.DefaultLimits())
+		if system.Writes() < at {
+			if err != nil || at < 10 {
+				t.Errorf("%d writes, %v", system.Writes(), err)
+			}
+			return
+		}
+		if _, statErr := os.Stat(filepath.Join(root, "out")); err == nil || statErr == nil {
+			t.Errorf("write %d: got %v, and the folder is there: %t", at, err, statErr == nil)
+		}
+	}
+}
+
+// FuzzCheck: what is accepted is extracted as listed, and nothing else is written.
+func FuzzCheck(f *testing.F) {
+	for _, members := range [][]member{pkg(), pkg(linked("a", "prompts/p.md", tar.TypeSymlink)), pkg(regular("../x", "")), {regular("x", "")}} {
+		var data bytes.Buffer
+		out := tar.NewWriter(&data)
+		for _, m := range members {
+			if err := out.WriteHeader(m.header); err != nil {
+				f.Fatal(err)
+			}
+			if _, err := out.Write([]byte(m.text)); err != nil {
+				f.Fatal(err)
+			}
+		}
+		out.Close()
+		f.Add(data.Bytes())
+	}
+	limits := archive.Limits{Compressed: 1 << 20, Inflated: 1 << 20, Members: 50, Depth: 8, Path: 300}
+	f.Fuzz(func(t *testing.T, data []byte) { // a tar: it is compressed here, since fuzzing finds no checksums
+		var compressed bytes.Buffer
+		out := gzip.NewWriter(&compressed)
+		if _, err := out.Write(data); err != nil || out.Close() != nil {
+			t.Fatal(err)
+		}
+		path := save(t, compressed.Bytes())
+		listing, err := archive.Check(disk, path, "", limits)
+		if err != nil {
+			return
+		}
+		root := t.TempDir()
+		dir := filepath.Join(root, "a", "out")
+		if err := os.Mkdir(filepath.Dir(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := archive.Extract(disk, path, dir, listing, limits); err != nil {
+			t.Fatalf("checked, but not extracted: %v", err)
+		}
+		want := map[string]int64{}
+		for _, file := range listing.Files {
+			want[filepath.Join("a", "out", file.Path)] = file.Size
+		}
+		got := map[string]int64{}
+		for name := range texts(t, root) {
+			info, err := os.Lstat(filepath.Join(root, name))
+			if err != nil || !info.Mode().IsRegular() {
+				t.Fatalf("%s: %v, %v", name, info, err)
+			}
+			got[name] = info.Size()
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("(-want +got)\n%s", diff)
+		}
+	})
+}

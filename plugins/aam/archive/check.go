@@ -1,0 +1,221 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+// maxLinks bounds how many links may lead to one another.
+const maxLinks = 8
+
+// Check goes through an archive and returns what is in it. Nothing is written. Where want is not "", it is
+// the checksum that the archive must have, which is looked at before anything else is said.
+//
+// Its errors have the code ChecksumMismatch, ArchiveInvalid, or ManifestInvalid if aam.yaml is at fault.
+func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
+	a, err := open(s, path, limits)
+	if err != nil {
+		return nil, err
+	}
+	defer a.file.Close()
+	c := checker{stream: a, tree: newTree(), at: map[string]int{}}
+	err = c.members()
+	if err == nil {
+		err = a.finish()
+	}
+	if err != nil {
+		if want == "" || a.drain() != nil {
+			return nil, err
+		}
+	}
+	if got := a.checksum(); want != "" && got != want {
+		return nil, fault.New(fault.ChecksumMismatch, "archive %s has the checksum %s, not %.100q", path, got, want).
+			WithHint("It is not the file that was published; nothing of it was used")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.listing()
+}
+
+// maxPeek bounds how far Peek goes into an archive, in inflated bytes. Programs of the system, and this one, have
+// the manifest among the first members.
+const maxPeek = 16 << 20
+
+// Peek returns the manifest of an archive without going through what is behind it. That is for showing what is
+// there: of two members with its name the last would count, and what else is in the archive is not looked at.
+//
+// Its errors have the code ArchiveInvalid or ManifestInvalid.
+func Peek(s files.System, path string, limits Limits) (*manifest.Manifest, error) {
+	limits.Inflated = min(limits.Inflated, maxPeek)
+	a, err := open(s, path, limits)
+	if err != nil {
+		return nil, err
+	}
+	defer a.file.Close()
+	c := checker{stream: a}
+	for c.manifest == nil {
+		name, k, err := c.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if name == manifest.FileName {
+			if err := c.takeManifest(k); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c.parseManifest()
+}
+
+// checker collects what is in an archive.
+type checker struct {
+	*stream
+	tree     *tree
+	files    []File
+	links    []string       // what the links lead to, by their place in files; "" for a file
+	at       map[string]int // places in files, by path
+	manifest []byte
+	total    int64
+}
+
+func (c *checker) members() error {
+	for {
+		name, k, err := c.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if name == "." {
+			continue
+		}
+		if err := c.tree.add(name, k); err != nil {
+			return invalid(c.path, "%w", err)
+		}
+		if k == folder {
+			continue
+		}
+		if err := c.take(name, k); err != nil {
+			return err
+		}
+	}
+}
+
+// take puts a file or link in the list. Where its path is there already, it takes the other one's place, as
+// it would on disk.
+func (c *checker) take(name string, k kind) error {
+	entry, target := File{Path: name, Size: c.header.Size, Executable: c.header.Mode&0o100 != 0, member: c.member}, ""
+	if k == link {
+		if target = c.target(name); target == "" {
+			return invalid(c.path, "member %.100q is a link out of the package, to %.100q", name, c.header.Linkname)
+		}
+		entry.Size, entry.member = 0, -1
+	}
+	if name == manifest.FileName {
+		if err := c.takeManifest(k); err != nil {
+			return err
+		}
+	}
+	place, there := c.at[name]
+	if !there {
+		c.at[name] = len(c.files)
+		c.files, c.links = append(c.files, entry), append(c.links, target)
+		return nil
+	}
+	c.files[place], c.links[place] = entry, target
+	return nil
+}
+
+func (c *checker) takeManifest(k kind) error {
+	if k == link {
+		return fault.New(fault.ManifestInvalid, "archive %s: %s is a link", c.path, manifest.FileName)
+	}
+	var data bytes.Buffer
+	if _, err := io.Copy(&data, io.LimitReader(c.tar, manifest.MaxSize+1)); err != nil {
+		return c.broken(err)
+	}
+	c.manifest = data.Bytes()
+	if c.manifest == nil {
+		c.manifest = []byte{}
+	}
+	return nil
+}
+
+// target returns the path that a link leads to, "" if that is none inside of the package. A symbolic link's
+// is relative to its folder, the other kind's to the package.
+func (c *checker) target(name string) string {
+	to := c.header.Linkname
+	if strings.HasPrefix(to, "/") || to == "" {
+		return ""
+	}
+	if c.header.Typeflag == tar.TypeSymlink {
+		to = path.Join(path.Dir(name), to)
+	}
+	if to = path.Clean(to); to == "." || to == ".." || strings.HasPrefix(to, "../") {
+		return ""
+	}
+	return to
+}
+
+// listing makes files of the links, and looks at the whole.
+func (c *checker) listing() (*Listing, error) {
+	for place, target := range c.links {
+		if target == "" {
+			continue
+		}
+		to, ok := c.follow(target)
+		if !ok {
+			return nil, invalid(c.path, "member %.100q is a link to %.100q, which is no file in the archive", c.files[place].Path, target)
+		}
+		c.files[place].copyOf, c.files[place].Size, c.files[place].Executable = to.Path, to.Size, to.Executable
+	}
+	for _, file := range c.files {
+		if c.total += file.Size; c.total > c.limits.Inflated {
+			return nil, invalid(c.path, "its files have more than %d bytes", c.limits.Inflated)
+		}
+	}
+	m, err := c.parseManifest()
+	if err != nil {
+		return nil, err
+	}
+	return &Listing{Checksum: c.checksum(), Size: c.raw.n, Files: c.files, Manifest: m}, nil
+}
+
+func (c *checker) parseManifest() (*manifest.Manifest, error) {
+	if c.manifest == nil {
+		return nil, fault.New(fault.ManifestInvalid, "archive %s has no %s at its root", c.path, manifest.FileName)
+	}
+	m, err := manifest.Parse(c.manifest)
+	if err != nil {
+		return nil, fault.New(fault.ManifestInvalid, "archive %s: %s: %w", c.path, manifest.FileName, err)
+	}
+	return m, nil
+}
+
+// follow returns the file that a path leads to through links.
+func (c *checker) follow(target string) (File, bool) {
+	for range maxLinks {
+		place, ok := c.at[target]
+		if !ok {
+			return File{}, false
+		}
+		if c.links[place] == "" {
+			return c.files[place], true
+		}
+		target = c.links[place]
+	}
+	return File{}, false
+}

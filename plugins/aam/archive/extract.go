@@ -1,0 +1,155 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+)
+
+// Extract writes the files of an archive to a folder, which must not be there yet. The listing is what Check
+// returned for the same archive: where it has become another one since, that is an error. After an error the
+// folder is gone, unless even that failed.
+func Extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
+	if err := s.Mkdir(dir); err != nil {
+		return err
+	}
+	err := extract(s, archive, dir, listing, limits)
+	if err != nil {
+		if removing := files.RemoveAll(s, dir); removing != nil {
+			return fmt.Errorf("%w (and %s is left behind: %w)", err, dir, removing)
+		}
+	}
+	return err
+}
+
+func extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
+	a, err := open(s, archive, limits)
+	if err != nil {
+		return err
+	}
+	defer a.file.Close()
+	x := extractor{stream: a, system: s, dir: dir, folders: map[string]bool{".": true}, byMember: map[int]File{}}
+	for _, file := range listing.Files {
+		if file.copyOf == "" {
+			x.byMember[file.member] = file
+		}
+	}
+	if err := x.members(); err != nil {
+		return err
+	}
+	if err := a.finish(); err != nil {
+		return err
+	}
+	if a.checksum() != listing.Checksum {
+		return x.changed()
+	}
+	for _, file := range listing.Files {
+		if file.copyOf != "" {
+			if err := x.copy(file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+type extractor struct {
+	*stream
+	system   files.System
+	dir      string
+	folders  map[string]bool // those that have been made
+	byMember map[int]File    // what is written: of several with one path, the last
+}
+
+func (x *extractor) changed() error { return invalid(x.path, "it was changed while it was read") }
+
+func (x *extractor) members() error {
+	written := 0
+	for {
+		name, _, err := x.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		file, ok := x.byMember[x.member]
+		if !ok {
+			continue
+		}
+		if name != file.Path || x.header.Size != file.Size {
+			return x.changed()
+		}
+		if err := x.write(file); err != nil {
+			return err
+		}
+		written++
+	}
+	if written != len(x.byMember) {
+		return x.changed()
+	}
+	return nil
+}
+
+// write makes one file of the member that the stream is at.
+func (x *extractor) write(file File) error {
+	to, err := x.place(file)
+	if err != nil {
+		return err
+	}
+	out, err := x.system.Create(to)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, x.tar)
+	if closing := out.Close(); err == nil {
+		err = closing
+	}
+	if err == nil && n != file.Size {
+		return x.changed()
+	}
+	if err != nil {
+		return x.broken(err)
+	}
+	return x.mode(to, file)
+}
+
+// copy makes a file of a link.
+func (x *extractor) copy(file File) error {
+	to, err := x.place(file)
+	if err != nil {
+		return err
+	}
+	return files.CopyFile(x.system, filepath.Join(x.dir, filepath.FromSlash(file.copyOf)), to)
+}
+
+// place returns where a file goes, and makes the folders on the way.
+func (x *extractor) place(file File) (string, error) {
+	if err := x.folder(path.Dir(file.Path)); err != nil {
+		return "", err
+	}
+	return filepath.Join(x.dir, filepath.FromSlash(file.Path)), nil
+}
+
+func (x *extractor) folder(name string) error {
+	if x.folders[name] {
+		return nil
+	}
+	if err := x.folder(path.Dir(name)); err != nil {
+		return err
+	}
+	x.folders[name] = true
+	return x.system.Mkdir(filepath.Join(x.dir, filepath.FromSlash(name)))
+}
+
+// mode lets the owner run what the archive says can be run. No other bit of the archive's counts.
+func (x *extractor) mode(to string, file File) error {
+	if !file.Executable {
+		return nil
+	}
+	return x.system.SetMode(to, 0o755)
+}

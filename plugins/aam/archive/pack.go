@@ -1,0 +1,222 @@
+package archive
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+// packedTime is when all packed files were changed, so that the same files make the same archive.
+var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// leftOut are the folders that are no part of a package.
+var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "dist", "build"}
+
+// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns what is in it. The same
+// files make the same bytes, aam.yaml first and then by path. Files that are links are taken for what they lead to, inside of dir; folders
+// that are links are left out, and so are .git, .aam, .env*, older archives, and what tools leave behind.
+//
+// Its errors have the code ArchiveInvalid for what no archive may hold, and ManifestInvalid for an artifact
+// that is left out.
+func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits Limits) (*Listing, error) {
+	p := packer{system: s, dir: dir, limits: limits, tree: newTree()}
+	if err := p.walk(""); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(p.files, func(a, b packed) int {
+		if (a.Path == manifest.FileName) != (b.Path == manifest.FileName) {
+			if a.Path == manifest.FileName {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	listing := &Listing{Manifest: m}
+	for _, file := range p.files {
+		listing.Files = append(listing.Files, file.File)
+	}
+	if err := listing.CheckArtifacts(); err != nil {
+		return nil, fault.From(fmt.Errorf("%s: %w", dir, err)).WithHint("Files that are not packed are .git, .aam, .env*, *.aam at the root, links to folders, and what tools leave behind (" + strings.Join(leftOut[2:], ", ") + ")")
+	}
+	sum := sha256.New()
+	out := &bounded{to: io.MultiWriter(w, sum), limit: limits.Compressed}
+	if err := p.write(out); err != nil {
+		return nil, err
+	}
+	listing.Checksum, listing.Size = "sha256:"+hex.EncodeToString(sum.Sum(nil)), out.n
+	return listing, nil
+}
+
+type packer struct {
+	system files.System
+	dir    string
+	limits Limits
+	tree   *tree
+	files  []packed
+	total  int64
+}
+
+// packed is a file with where its content is.
+type packed struct {
+	File
+	from string
+}
+
+// walk collects the files in a folder, "" for the package's own.
+func (p *packer) walk(folder string) error {
+	entries, err := p.system.ReadDir(filepath.Join(p.dir, filepath.FromSlash(folder)))
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := path.Join(folder, entry.Name())
+		if skipped(name, entry) {
+			continue
+		}
+		if entry.IsDir() {
+			if strings.Count(name, "/") >= p.limits.Depth {
+				return unpackable(p.dir, "folder %.100q lies more than %d deep", name, p.limits.Depth)
+			}
+			if err := p.walk(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.take(name, entry.Type()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func skipped(name string, entry fs.DirEntry) bool {
+	base := entry.Name()
+	switch {
+	case private(base), files.IsTemp(base):
+		return true
+	case entry.IsDir():
+		return slices.Contains(leftOut, base)
+	}
+	return name == base && strings.HasSuffix(base, ".aam")
+}
+
+// private tells whether a file or folder of that name holds what is nobody else's business.
+func private(base string) bool { return strings.HasPrefix(base, ".env") || base == ".git" }
+
+// take puts a file in the list.
+func (p *packer) take(name string, kind fs.FileMode) error {
+	from := filepath.Join(p.dir, filepath.FromSlash(name))
+	if kind&fs.ModeSymlink != 0 {
+		real, err := files.Inside(p.system, p.dir, from)
+		if err != nil {
+			return unpackable(p.dir, "%q is a link that cannot be packed: %w", name, err)
+		}
+		if slices.ContainsFunc(strings.Split(strings.TrimPrefix(real, p.dir), string(filepath.Separator)), private) {
+			return unpackable(p.dir, "%q is a link to what is never packed", name)
+		}
+		from = real
+	}
+	info, err := p.system.Stat(from)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return nil
+	case !info.Mode().IsRegular():
+		return unpackable(p.dir, "%q is neither a file nor a folder", name)
+	}
+	if _, err := cleanMember(name, p.limits); err != nil {
+		return unpackable(p.dir, "%w", err)
+	}
+	if err := p.tree.add(name, file); err != nil {
+		return unpackable(p.dir, "%w", err)
+	}
+	mode, err := p.system.Mode(from)
+	if err != nil {
+		return err
+	}
+	if len(p.files) >= p.limits.Members {
+		return unpackable(p.dir, "it has more than %d files", p.limits.Members)
+	}
+	if p.total += info.Size(); p.total > p.limits.Inflated {
+		return unpackable(p.dir, "its files have more than %d bytes", p.limits.Inflated)
+	}
+	p.files = append(p.files, packed{File{Path: name, Size: info.Size(), Executable: mode&0o100 != 0}, from})
+	return nil
+}
+
+func (p *packer) write(w io.Writer) error {
+	compressed := gzip.NewWriter(w)
+	out := tar.NewWriter(compressed)
+	for _, file := range p.files {
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: file.Path, Size: file.Size, Mode: 0o644, ModTime: packedTime}
+		if file.Executable {
+			header.Mode = 0o755
+		}
+		if err := out.WriteHeader(header); err != nil {
+			return p.failed(err)
+		}
+		if err := p.copy(out, file); err != nil {
+			return p.failed(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		return p.failed(err)
+	}
+	return p.failed(compressed.Close())
+}
+
+func (p *packer) copy(out io.Writer, file packed) error {
+	in, err := files.OpenRegular(p.system, file.from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	n, err := io.Copy(out, in)
+	if err == nil && n != file.Size || err == tar.ErrWriteTooLong {
+		return fmt.Errorf("%s was changed while it was packed", file.from)
+	}
+	return err
+}
+
+func (p *packer) failed(err error) error {
+	if err == errPackTooLarge {
+		return unpackable(p.dir, "the archive would have more than %d bytes", p.limits.Compressed)
+	}
+	return err
+}
+
+func unpackable(dir, format string, args ...any) error {
+	return fault.New(fault.ArchiveInvalid, "package %s cannot be packed: %w", dir, fmt.Errorf(format, args...))
+}
+
+var errPackTooLarge = fmt.Errorf("archive %w", errTooLarge)
+
+// bounded fails behind a limit.
+type bounded struct {
+	to       io.Writer
+	n, limit int64
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.n+int64(len(p)) > b.limit {
+		return 0, errPackTooLarge
+	}
+	n, err := b.to.Write(p)
+	b.n += int64(n)
+	return n, err
+}

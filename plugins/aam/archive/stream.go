@@ -1,0 +1,160 @@
+package archive
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+)
+
+// stream is an archive that is gone through once, from its beginning to its end.
+type stream struct {
+	path   string
+	limits Limits
+	raw    *counter // what was read of the file
+	sum    hash.Hash
+	tar    *tar.Reader
+	tail   io.Reader // what is behind the tar
+	member int       // the one that next has returned, from 0
+	header *tar.Header
+	file   io.ReadCloser
+}
+
+// counter counts what is read, and fails behind a limit.
+type counter struct {
+	from  io.Reader
+	n     int64
+	limit int64
+	what  string
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	if c.n += int64(n); c.n > c.limit {
+		return 0, fmt.Errorf("%w: %s than %d bytes", errTooLarge, c.what, c.limit)
+	}
+	return n, err
+}
+
+var errTooLarge = errors.New("too large")
+
+// open starts to go through an archive. The caller closes the file.
+func open(s files.System, path string, limits Limits) (*stream, error) {
+	file, err := files.OpenRegular(s, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, invalid(path, "it is not there")
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	a := &stream{path: path, limits: limits, sum: sum, file: file, member: -1,
+		raw: &counter{from: io.TeeReader(file, sum), limit: limits.Compressed, what: "the file has more"}}
+	return a, nil
+}
+
+// next goes to the next member, io.EOF behind the last. Only files, folders and links are members that may be.
+func (a *stream) next() (name string, k kind, err error) {
+	if a.tar == nil {
+		inflated, err := gzip.NewReader(a.raw)
+		if err != nil {
+			return "", 0, a.broken(err)
+		}
+		a.tail = &counter{from: inflated, limit: a.limits.Inflated, what: "what is in it has more"}
+		a.tar = tar.NewReader(a.tail)
+	}
+	if err := a.advance(); err != nil {
+		return "", 0, err
+	}
+	header := a.header
+	if k, err = memberKind(header); err != nil {
+		return "", 0, invalid(a.path, "%w", err)
+	}
+	if k == file && header.Size > a.limits.Inflated {
+		return "", 0, invalid(a.path, "member %.100q has %d bytes, at most %d are allowed", header.Name, header.Size, a.limits.Inflated)
+	}
+	if name, err = cleanMember(header.Name, a.limits); err != nil {
+		return "", 0, invalid(a.path, "%w", err)
+	}
+	if name == "." && k != folder {
+		return "", 0, invalid(a.path, "member %.100q names no file", header.Name)
+	}
+	return name, k, nil
+}
+
+// advance goes to the next member that is not only there for the others.
+func (a *stream) advance() error {
+	for {
+		header, err := a.tar.Next()
+		if errors.Is(err, io.EOF) {
+			return io.EOF
+		}
+		if err != nil {
+			return a.broken(err)
+		}
+		if a.member++; a.member >= a.limits.Members {
+			return invalid(a.path, "it has more than %d members", a.limits.Members)
+		}
+		if a.header = header; header.Typeflag != tar.TypeXGlobalHeader {
+			return nil
+		}
+	}
+}
+
+func memberKind(header *tar.Header) (kind, error) {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return 0, fmt.Errorf("member %.100q is a file with holes", header.Name)
+		}
+	}
+	switch header.Typeflag {
+	case tar.TypeReg:
+		return file, nil
+	case tar.TypeDir:
+		return folder, nil
+	case tar.TypeSymlink, tar.TypeLink:
+		return link, nil
+	}
+	return 0, fmt.Errorf("member %.100q is neither a file nor a folder nor a link", header.Name)
+}
+
+// finish reads what is behind the last member, which says whether the whole is undamaged, and to the end
+// of the file.
+func (a *stream) finish() error {
+	if _, err := io.Copy(io.Discard, a.tail); err != nil {
+		return a.broken(err)
+	}
+	return a.drain()
+}
+
+// drain reads to the end of the file, for its checksum.
+func (a *stream) drain() error {
+	if _, err := io.Copy(io.Discard, a.raw); err != nil {
+		return a.broken(err)
+	}
+	return nil
+}
+
+func (a *stream) checksum() string { return "sha256:" + hex.EncodeToString(a.sum.Sum(nil)) }
+
+// broken says that the bytes are no archive, unless it was the file system that could not read them.
+func (a *stream) broken(err error) error {
+	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
+		return err
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // to the caller, EOF is the end of a whole archive
+	}
+	if errors.Is(err, errTooLarge) {
+		return invalid(a.path, "%w", err)
+	}
+	return invalid(a.path, "it is damaged, or no archive: %w", err)
+}

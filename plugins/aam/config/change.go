@@ -1,0 +1,122 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// maxValue bounds what a setting is set to, in bytes.
+const maxValue = 4096
+
+// Set changes one setting in the file of a home folder, which is made where it is missing. A file that does not load is
+// left alone, with the code Internal; what is wrong with key or value has the code InvalidArgument.
+func Set(s files.System, home, key, value string) error {
+	parsed, err := parse(key, value)
+	if err != nil {
+		return err
+	}
+	return change(s, home, func(doc *yaml11.Document) error {
+		return doc.Set(parsed, strings.Split(key, ".")...)
+	})
+}
+
+// parse reads the text that a setting is set to.
+func parse(key, value string) (any, error) {
+	kind, ok := kindOf(key)
+	if !ok || kind == shown {
+		why := "unknown configuration key %.100q"
+		if ok {
+			why = "configuration key %q cannot be set by a text"
+		}
+		return nil, fault.New(fault.InvalidArgument, why+"; keys that can be set are: %s", key, strings.Join(Keys(true), ", "))
+	}
+	if len(value) > maxValue || strings.Contains(value, "\x00") {
+		return nil, fault.New(fault.InvalidArgument, "%s: the value is longer than %d bytes, or has a NUL in it", key, maxValue)
+	}
+	switch kind {
+	case flag:
+		return parseFlag(key, value)
+	case texts:
+		list := []string{}
+		for _, part := range strings.Split(value, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+		}
+		return list, nil
+	}
+	return value, nil
+}
+
+func parseFlag(key, value string) (any, error) {
+	switch word := strings.ToLower(strings.TrimSpace(value)); {
+	case slices.Contains([]string{"true", "1", "yes", "on"}, word):
+		return true, nil
+	case slices.Contains([]string{"false", "0", "no", "off"}, word):
+		return false, nil
+	}
+	return nil, fault.New(fault.InvalidArgument, "%s takes true, 1, yes or on, or false, 0, no or off", key)
+}
+
+// AddRegistry adds a registry at the end of those in the file of a home folder, which is made where it is missing. With
+// makeDefault it becomes the only default. Its name is free: the caller has looked.
+func AddRegistry(s files.System, home string, added Registry, makeDefault bool) error {
+	return change(s, home, func(doc *yaml11.Document) error {
+		plain, err := doc.Root().Field("registries").Plain()
+		if err != nil {
+			return err
+		}
+		list, _ := plain.([]any) // absent, or a list: the file was checked
+		if makeDefault {
+			for _, item := range list {
+				clearDefault(item)
+			}
+		}
+		list = append(list, yaml11.Map{
+			{Key: "name", Value: added.Name}, {Key: "url", Value: added.URL}, {Key: "type", Value: added.Type}, {Key: "default", Value: makeDefault},
+		})
+		return doc.Set(list, "registries")
+	})
+}
+
+func clearDefault(registry any) {
+	fields, _ := registry.(yaml11.Map)
+	for i := range fields {
+		if fields[i].Key == "default" {
+			fields[i].Value = false
+		}
+	}
+}
+
+// change rewrites the file of a home folder. What comes of it has to load, or the file stays as it is.
+func change(s files.System, home string, edit func(*yaml11.Document) error) error {
+	layer, err := checked(ReadGlobal(s, home))
+	if err != nil {
+		return err
+	}
+	path := layer.Path
+	if kind := layer.root().Kind(); kind != yaml11.Mapping && kind != yaml11.Absent && kind != yaml11.Null {
+		return broken(path, fmt.Errorf("it holds no settings but %s; it is left as it is", kind))
+	}
+	if layer.doc == nil {
+		layer.doc = &yaml11.Document{}
+	}
+	if err := edit(layer.doc); err != nil {
+		return broken(path, err)
+	}
+	data, err := layer.doc.Encode()
+	if err != nil {
+		return broken(path, err)
+	}
+	if changed, err := parseLayer(path, data); err != nil {
+		return broken(path, err)
+	} else if err := changed.Check(); err != nil {
+		return broken(path, err)
+	}
+	return save(s, path, data)
+}

@@ -1,0 +1,435 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
+)
+
+// folders returns a home and a project with these configuration files; "-" is for none.
+func folders(t *testing.T, global, project string) (home, dir string) {
+	t.Helper()
+	root := t.TempDir()
+	home, dir = filepath.Join(root, "home"), filepath.Join(root, "project")
+	for folder, text := range map[string]string{home: global, dir: project} {
+		if text == "-" {
+			continue
+		}
+		path := config.Path(folder)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home, dir
+}
+
+func load(t *testing.T, global, project string) (config.Config, config.Layers) {
+	t.Helper()
+	home, dir := folders(t, global, project)
+	c, layers, err := config.Load(files.Disk{}, home, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, layers
+}
+
+func TestDefaults(t *testing.T) {
+	want := config.Config{
+		DefaultPlatform: "cursor",
+		ActivePlatforms: []string{"cursor"},
+		Registries:      []config.Registry{},
+		Security:        config.Security{RequireChecksum: true, OnSignatureFailure: "warn"},
+		Sources:         []config.Source{},
+		RemovedDefaults: []string{},
+	}
+	tests := []struct{ name, global, project string }{
+		{"no files", "-", "-"},
+		{"empty files", "", "\n"},
+		{"comments only", "# nothing\n", "---\n"},
+		{"a document that is no mapping", "- 1\n", "text\n"},
+		{"unknown keys", "nope: 1\nsecurity: {install_policy: strict}\n", "cache: {}\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, _ := load(t, test.global, test.project)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	if diff := cmp.Diff(want, config.Default()); diff != "" {
+		t.Errorf("Default (-want +got)\n%s", diff)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	const (
+		global  = "default_platform: codex\nregistries:\n- {name: a, url: file:///a, default: true}\n- {name: b, url: file:///b}\nsecurity: {require_checksum: no, require_signature: yes}\n"
+		project = "registries: [{name: c, url: file:///c, type: local}]\nsecurity:\n  require_signature: false\n"
+	)
+	tests := []struct {
+		name, key, source string
+		want              any
+	}{
+		{"what only the user sets", "default_platform", "global", "codex"},
+		{"sections are merged: one key from the user", "security.require_checksum", "global", false},
+		{"and one from the project", "security.require_signature", "project", false},
+		{"what nobody sets", "security.on_signature_failure", "default", "warn"},
+		{"a null without a file that says so", "author.name", "default", nil},
+		{"a section nobody touches", "publish", "default", nil},
+		{"a section that both touch", "security", "project", nil},
+		{"lists hide each other", "registries", "project", nil},
+	}
+	c, layers := load(t, global, project)
+	if diff := cmp.Diff([]config.Registry{{Name: "c", URL: "file:///c", Type: "local"}}, c.Registries); diff != "" {
+		t.Errorf("registries (-want +got)\n%s", diff)
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := config.Get(c, layers, test.key)
+			if err != nil || got.Source != test.source {
+				t.Fatalf("got %+v, %v, want source %s", got, err, test.source)
+			}
+			if (test.want != nil || test.key == "author.name") && got.Value != test.want {
+				t.Errorf("got %v, want %v", got.Value, test.want)
+			}
+		})
+	}
+}
+
+func TestGetUnknownKeys(t *testing.T) {
+	c, layers := load(t, "registries: [{name: a, url: file:///a}]", "-")
+	for _, key := range []string{"", "nope", "security.nope", "registries.0", "a.b.c", "security.", ".security", "author.name.x", "Security"} {
+		_, err := config.Get(c, layers, key)
+		if got := fault.From(err); got == nil || got.Code != fault.InvalidArgument || !strings.Contains(got.Message, "publish.default_scope") {
+			t.Errorf("%q: got %v, want one that lists the keys", key, err)
+		}
+	}
+}
+
+func TestFilesThatDoNotLoad(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"no YAML", "a: [", []string{}},
+		{"two things are wrong", "default_platform: 12345\nactive_platforms: not-a-list\n", []string{"default_platform", "active_platforms"}},
+		{"a section is null", "security:\n", []string{"security"}},
+		{"a list is null", "registries:\n", []string{"registries"}},
+		{"a registry is a text", "registries: [team]\n", []string{"registries.0"}},
+		{"a registry without name and url", "registries: [{type: local}]\n", []string{"registries.0.name", "registries.0.url"}},
+		{"a boolean is a word that is none", "security: {require_checksum: banana}\n", []string{"security.require_checksum"}},
+		{"a platform is a number in a list", "active_platforms: [1]\n", []string{"active_platforms.0"}},
+		{"a source's count is no number", "sources: [{name: a, url: b, artifact_count: many}]\n", []string{"sources.0.artifact_count"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, global := range []bool{true, false} {
+				texts := [2]string{"-", test.text}
+				if global {
+					texts = [2]string{test.text, "-"}
+				}
+				home, dir := folders(t, texts[0], texts[1])
+				_, _, err := config.Load(files.Disk{}, home, dir)
+				got := fault.From(err)
+				if got == nil || got.Code != fault.Internal || !strings.Contains(got.Text(), "config.yaml") || !strings.Contains(got.Text(), "aam_doctor") {
+					t.Fatalf("got %v", err)
+				}
+				for _, field := range test.want {
+					if !strings.Contains(got.Message, field+": ") {
+						t.Errorf("%s is not named: %s", field, got.Message)
+					}
+				}
+				if strings.Contains(got.Message, "12345") || strings.Contains(got.Message, "banana") {
+					t.Errorf("a value is shown: %s", got.Message)
+				}
+			}
+		})
+	}
+}
+
+func TestSet(t *testing.T) {
+	const kept = "# mine\ndefault_platform: cursor # now\nlocal_extension:\n  keep: me\nsecurity:\n  trusted_identities:\n  - '*@example.org'\n"
+	tests := []struct {
+		name, before, key, value, want string
+	}{
+		{"a missing file is made", "-", "author.email", "a@b.c", "author:\n  email: a@b.c\n"},
+		{"an empty file is filled", "", "default_platform", "vscode", "default_platform: vscode\n"},
+		{"what is not known is kept, and comments", kept, "default_platform", "claude", strings.Replace(kept, ": cursor", ": claude", 1)},
+		{"a part of a section is added", kept, "security.require_signature", "YES", kept + "  require_signature: true\n"},
+		{"texts with commas are a list", "", "active_platforms", " cursor, claude,,", "active_platforms:\n- cursor\n- claude\n"},
+		{"a text that looks like something else is quoted", "", "default_platform", "yes", "default_platform: 'yes'\n"},
+		{"so is one that is no plain word", "", "author.name", "a: b # c\n- d", ""},
+		{"any word is a text", "", "security.on_signature_failure", "explode", "security:\n  on_signature_failure: explode\n"},
+		{"off is false", "", "security.require_checksum", "Off", "security:\n  require_checksum: false\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			home, dir := folders(t, test.before, "-")
+			path := config.Path(home)
+			if err := config.Set(files.Disk{}, home, test.key, test.value); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(data); test.want != "" && got != test.want {
+				t.Errorf("(-want +got)\n%s", cmp.Diff(test.want, got))
+			}
+			c, layers, err := config.Load(files.Disk{}, home, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := config.Get(c, layers, test.key); err != nil || got.Source != "global" {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestSetRefuses(t *testing.T) {
+	const fine = "default_platform: cursor\n"
+	tests := []struct {
+		name, before, key, value string
+		code                     fault.Code
+	}{
+		{"a key that is unknown", fine, "nope", "x", fault.InvalidArgument},
+		{"a key too deep", fine, "a.b.c", "x", fault.InvalidArgument},
+		{"no key", fine, "", "x", fault.InvalidArgument},
+		{"a section", fine, "author", "x", fault.InvalidArgument},
+		{"registries", fine, "registries", "x", fault.InvalidArgument},
+		{"sources", fine, "sources", "x", fault.InvalidArgument},
+		{"a boolean that is none", fine, "security.require_checksum", "banana", fault.InvalidArgument},
+		{"a value without end", fine, "author.name", strings.Repeat("x", 5000), fault.InvalidArgument},
+		{"a NUL", fine, "author.name", "\x00", fault.InvalidArgument},
+		{"a file that is no YAML", "a: [", "author.name", "x", fault.Internal},
+		{"a file that is wrong", "active_platforms: x\n", "author.name", "x", fault.Internal},
+		{"a file that is no mapping", "- 1\n", "author.name", "x", fault.Internal},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			home, _ := folders(t, test.before, "-")
+			path := config.Path(home)
+			if got := fault.From(config.Set(files.Disk{}, home, test.key, test.value)); got == nil || got.Code != test.code {
+				t.Errorf("got %v, want %s", got, test.code)
+			}
+			if data, err := os.ReadFile(path); err != nil || string(data) != test.before {
+				t.Errorf("the file was changed: %q, %v", data, err)
+			}
+		})
+	}
+}
+
+func TestAddRegistry(t *testing.T) {
+	home, dir := folders(t, "registries:\n- name: a\n  url: file:///a\n  default: true\n  note: kept\nextra: [1]\n", "-")
+	for _, added := range []struct {
+		name      string
+		isDefault bool
+	}{{"b", false}, {"c", true}} {
+		r := config.Registry{Name: added.name, URL: "file:///" + added.name, Type: config.Local}
+		if err := config.AddRegistry(files.Disk{}, home, r, added.isDefault); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, _, err := config.Load(files.Disk{}, home, dir)
+	want := []config.Registry{{"a", "file:///a", "local", false}, {"b", "file:///b", "local", false}, {"c", "file:///c", "local", true}}
+	if diff := cmp.Diff(want, c.Registries); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	data, _ := os.ReadFile(config.Path(home))
+	for _, text := range []string{"note: kept", "extra: [1]"} {
+		if !strings.Contains(string(data), text) {
+			t.Errorf("%q is lost:\n%s", text, data)
+		}
+	}
+}
+
+func TestNewRegistry(t *testing.T) {
+	tests := []struct {
+		name, url string
+		want      config.Registry // its name is r
+	}{
+		{"a file URL", "file:///srv/r", config.Registry{URL: "file:///srv/r", Type: "local"}},
+		{"a path", "/srv/r/", config.Registry{URL: "file:///srv/r", Type: "local"}},
+		{"a path from the project", "../r", config.Registry{URL: "file:///work/r", Type: "local"}},
+		{"percent signs are kept", "/srv/a%20b", config.Registry{URL: "file:///srv/a%20b", Type: "local"}},
+		{"https", "https://r.example.org", config.Registry{URL: "https://r.example.org", Type: "http"}},
+		{"another scheme", "ssh://r", config.Registry{}},
+		{"a relative file URL", "file://srv/r", config.Registry{}},
+		{"nothing", " ", config.Registry{}},
+		{"control characters", "/srv/\nr", config.Registry{}},
+		{"a question mark", "/srv/r?x", config.Registry{}},
+		{"a path without end", "/" + strings.Repeat("x", 5000), config.Registry{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := config.NewRegistry("r", test.url, "/work/project")
+			if test.want.URL == "" {
+				if fault.From(err) == nil || fault.From(err).Code != fault.InvalidArgument {
+					t.Errorf("got %+v, %v", got, err)
+				}
+				return
+			}
+			test.want.Name = "r"
+			if err != nil || got != test.want {
+				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
+			}
+		})
+	}
+	for _, name := range []string{"", "  ", "a\nb", "a\x1b[1m", strings.Repeat("x", 129)} {
+		if _, err := config.NewRegistry(name, "/srv/r", "/"); fault.From(err) == nil || fault.From(err).Code != fault.InvalidArgument {
+			t.Errorf("name %q: got %v", name, err)
+		}
+	}
+}
+
+func TestRoot(t *testing.T) {
+	tests := []struct {
+		name, url, kind, want string
+	}{
+		{"a file URL", "file:///srv/r", "local", "/srv/r"},
+		{"its host does not count", "file://host/srv/r", "local", "/srv/r"},
+		{"nor do query and fragment", "file:///srv/r?a#b", "local", "/srv/r"},
+		{"percent signs mean nothing", "file:///srv/a%20b", "local", "/srv/a%20b"},
+		{"a plain path", "/srv/r/../s", "local", "/srv/s"},
+		{"a relative path is none", "srv/r", "local", ""},
+		{"a host alone is none", "file://srv", "local", ""},
+		{"another scheme is none", "https://r", "local", ""},
+		{"another type has none", "file:///srv/r", "http", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, ok := config.Registry{URL: test.url, Type: test.kind}.Root()
+			if got != test.want || ok != (test.want != "") {
+				t.Errorf("got %q, %t", got, ok)
+			}
+		})
+	}
+}
+
+func TestDefaultRegistry(t *testing.T) {
+	a, b := config.Registry{Name: "a"}, config.Registry{Name: "b", Default: true}
+	if got, ok := (config.Config{Registries: []config.Registry{a, b}}).DefaultRegistry(); !ok || got != b {
+		t.Errorf("the one that says so: got %+v", got)
+	}
+	if got, ok := (config.Config{Registries: []config.Registry{a, {Name: "c"}}}).DefaultRegistry(); !ok || got != a {
+		t.Errorf("else the first: got %+v", got)
+	}
+	if _, ok := (config.Config{}).DefaultRegistry(); ok {
+		t.Error("there is none")
+	}
+}
+
+func TestSavingKeepsLinkAndMode(t *testing.T) {
+	home, _ := folders(t, "-", "-")
+	folder := filepath.Join(home, ".aam")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	real := filepath.Join(folder, "real.yaml")
+	if err := errors.Join(os.WriteFile(real, []byte("default_platform: codex\n"), 0o600), os.Symlink("real.yaml", config.Path(home))); err != nil {
+		t.Fatal(err)
+	}
+	if err := config.Set(files.Disk{}, home, "default_platform", "claude"); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(real)
+	if err != nil || info.Mode().Perm() != 0o600 || !info.Mode().IsRegular() {
+		t.Errorf("got %v, %v", info.Mode(), err)
+	}
+	if info, err := os.Lstat(config.Path(home)); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestAProjectsFileThatIsALinkOutOfIt(t *testing.T) {
+	home, dir := folders(t, "-", "-")
+	target := filepath.Join(home, ".aam", "credentials.yaml")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, []byte("default_platform: s3cr3t\n"), 0o644),
+		os.MkdirAll(filepath.Join(dir, ".aam"), 0o755), os.Symlink(target, config.Path(dir))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := config.Load(files.Disk{}, home, dir); fault.From(err) == nil || !errors.Is(err, files.ErrOutside) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheEndAtEachWriteOfSaving(t *testing.T) {
+	const before, after = "default_platform: cursor\n", "default_platform: claude\n"
+	for n := 1; ; n++ {
+		home, _ := folders(t, before, "-")
+		system := &faults.System{System: files.Disk{}, FailAt: n, Kill: true}
+		_ = config.Set(system, home, "default_platform", "claude")
+		if system.Writes() < n {
+			return
+		}
+		if data, _ := os.ReadFile(config.Path(home)); string(data) != before && string(data) != after {
+			t.Errorf("write %d: %q", n, data)
+		}
+		if err := config.Set(files.Disk{}, home, "default_platform", "claude"); err != nil {
+			t.Fatal(err)
+		}
+		if entries, _ := os.ReadDir(filepath.Join(home, ".aam")); len(entries) != 1 {
+			t.Errorf("write %d: the next call leaves %v", n, entries)
+		}
+	}
+}
+
+func TestAFailureAtEachWriteOfSaving(t *testing.T) {
+	const before = "default_platform: cursor\n"
+	for n := 1; ; n++ {
+		home, _ := folders(t, before, "-")
+		system := &faults.System{System: files.Disk{}, FailAt: n}
+		err := config.Set(system, home, "default_platform", "claude")
+		if system.Writes() < n {
+			return
+		}
+		data, _ := os.ReadFile(config.Path(home))
+		entries, _ := os.ReadDir(filepath.Join(home, ".aam"))
+		if err == nil || string(data) != before || len(entries) != 1 {
+			t.Errorf("write %d: %v, %q, %v", n, err, data, entries)
+		}
+	}
+}
+
+// FuzzLayer: a file either does not load, or can be changed and keeps all other settings.
+func FuzzLayer(f *testing.F) {
+	for _, text := range []string{"", "- 1", "a: &x 1\nb: *x", "security: {require_checksum: no}\nregistries: [{name: a, url: b, x: y}]", "<<: {default_platform: x}", "author: &a\n  name: ~\npublish: *a", "? a\n: b"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		home, dir := folders(t, string(data), "-")
+		before, _, err := config.Load(files.Disk{}, home, dir)
+		if err != nil {
+			return
+		}
+		if err := config.Set(files.Disk{}, home, "author.email", "new"); err != nil {
+			if after, _, again := config.Load(files.Disk{}, home, dir); again != nil || !cmp.Equal(before, after) {
+				t.Errorf("refused with %v, and changed: %v", err, again)
+			}
+			return
+		}
+		after, _, err := config.Load(files.Disk{}, home, dir)
+		if err != nil {
+			t.Fatalf("does not load any more: %v", err)
+		}
+		email := "new"
+		before.Author.Email = &email
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("%q: another setting changed (-before +after)\n%s", data, diff)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// kind is what a setting takes when it is set from a text.
+type kind int
+
+const (
+	shown kind = iota // it is only shown
+	text
+	flag
+	texts // texts with commas between them
+)
+
+// keys are all settings, sections before what is in them.
+var keys = []struct {
+	name string
+	kind kind
+}{
+	{"default_platform", text},
+	{"active_platforms", texts},
+	{"registries", shown},
+	{"security", shown},
+	{"security.require_checksum", flag},
+	{"security.require_signature", flag},
+	{"security.on_signature_failure", text},
+	{"author", shown},
+	{"author.name", text},
+	{"author.email", text},
+	{"publish", shown},
+	{"publish.default_scope", text},
+	{"sources", shown},
+	{"removed_defaults", shown},
+}
+
+// Keys returns the names of all settings, or only of those that Set takes.
+func Keys(settable bool) []string {
+	var names []string
+	for _, key := range keys {
+		if !settable || key.kind != shown {
+			names = append(names, key.name)
+		}
+	}
+	return names
+}
+
+func kindOf(name string) (kind, bool) {
+	for _, key := range keys {
+		if key.name == name {
+			return key.kind, true
+		}
+	}
+	return shown, false
+}
+
+// Setting is one setting and where it comes from.
+type Setting struct {
+	Value  any    // as in yaml11.Pair; URLs without their secrets
+	Source string // project, global or default
+}
+
+// Get looks a setting up. The error has the code InvalidArgument.
+func Get(c Config, layers Layers, key string) (Setting, error) {
+	if _, ok := kindOf(key); !ok {
+		return Setting{}, fault.New(fault.InvalidArgument, "unknown configuration key %.100q; keys are: %s", key, strings.Join(Keys(false), ", "))
+	}
+	var value any = c.Plain()
+	for _, name := range strings.Split(key, ".") {
+		for _, pair := range value.(yaml11.Map) {
+			if pair.Key == name {
+				value = pair.Value
+				break
+			}
+		}
+	}
+	source := "default"
+	switch {
+	case layers.Project.sets(key):
+		source = "project"
+	case layers.Global.sets(key):
+		source = "global"
+	}
+	return Setting{value, source}, nil
+}
+
+// sets tells whether the layer says something of a setting, or of a part of a section.
+func (l Layer) sets(key string) bool {
+	section, part, inside := strings.Cut(key, ".")
+	value := l.root().Field(section)
+	if inside {
+		return value.Field(part).Kind() != yaml11.Absent
+	}
+	if value.Kind() != yaml11.Mapping {
+		return value.Kind() != yaml11.Absent
+	}
+	for _, name := range Keys(false) {
+		if strings.HasPrefix(name, key+".") && l.sets(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Plain returns all settings by their names, to be shown: URLs have no secrets in them.
+func (c Config) Plain() yaml11.Map {
+	return yaml11.Map{
+		{Key: "default_platform", Value: c.DefaultPlatform},
+		{Key: "active_platforms", Value: c.ActivePlatforms},
+		{Key: "registries", Value: plainRegistries(c.Registries)},
+		{Key: "security", Value: yaml11.Map{
+			{Key: "require_checksum", Value: c.Security.RequireChecksum},
+			{Key: "require_signature", Value: c.Security.RequireSignature},
+			{Key: "on_signature_failure", Value: c.Security.OnSignatureFailure},
+		}},
+		{Key: "author", Value: yaml11.Map{{Key: "name", Value: orNil(c.Author.Name)}, {Key: "email", Value: orNil(c.Author.Email)}}},
+		{Key: "publish", Value: yaml11.Map{{Key: "default_scope", Value: c.Publish.DefaultScope}}},
+		{Key: "sources", Value: plainSources(c.Sources)},
+		{Key: "removed_defaults", Value: c.RemovedDefaults},
+	}
+}
+
+func plainRegistries(registries []Registry) []any {
+	all := []any{}
+	for _, r := range registries {
+		all = append(all, yaml11.Map{
+			{Key: "name", Value: r.Name}, {Key: "url", Value: redact.URL(r.URL)}, {Key: "type", Value: r.Type}, {Key: "default", Value: r.Default},
+		})
+	}
+	return all
+}
+
+func plainSources(sources []Source) []any {
+	all := []any{}
+	for _, s := range sources {
+		all = append(all, yaml11.Map{
+			{Key: "name", Value: s.Name}, {Key: "type", Value: s.Type}, {Key: "url", Value: redact.URL(s.URL)},
+			{Key: "ref", Value: s.Ref}, {Key: "path", Value: s.Path},
+			{Key: "last_commit", Value: orNil(s.LastCommit)}, {Key: "last_fetched", Value: orNil(s.LastFetched)},
+			{Key: "artifact_count", Value: orNil(s.ArtifactCount)}, {Key: "default", Value: s.Default},
+		})
+	}
+	return all
+}
+
+// orNil is what p points to, or nil, without a type, for none.
+func orNil[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}

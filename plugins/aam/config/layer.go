@@ -1,0 +1,119 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// maxFile bounds a configuration file, in bytes.
+const maxFile = 1 << 20
+
+// Layer is what one file says. The zero value says nothing.
+type Layer struct {
+	Path  string
+	Empty bool // the file is there and has no value
+	Found bool // the file is there
+	doc   *yaml11.Document
+	raw   []byte
+}
+
+// Path returns the file of the layer of a folder: the user's home, or the project.
+func Path(folder string) string { return filepath.Join(folder, ".aam", "config.yaml") }
+
+// ReadGlobal reads the file of a home folder. One that is not there says nothing. The error is a
+// *yaml11.SyntaxError where it is not YAML. The file may be a link to anywhere: it is the user's own.
+func ReadGlobal(s files.System, home string) (Layer, error) {
+	return readLayer(Path(home), func(path string) ([]byte, error) { return files.Read(s, path, maxFile) })
+}
+
+// ReadProject is ReadGlobal for a project, which may come from anybody: no link leads out of it.
+func ReadProject(s files.System, project string) (Layer, error) {
+	return readLayer(Path(project), func(path string) ([]byte, error) { return files.ReadInside(s, project, path, maxFile) })
+}
+
+func readLayer(path string, read func(path string) ([]byte, error)) (Layer, error) {
+	layer := Layer{Path: path}
+	data, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return layer, nil
+	}
+	if err != nil {
+		return layer, err
+	}
+	return parseLayer(path, data)
+}
+
+func parseLayer(path string, data []byte) (Layer, error) {
+	layer := Layer{Path: path, Found: true, raw: data}
+	doc, err := yaml11.Parse(data, maxFile)
+	if err != nil {
+		return layer, err
+	}
+	layer.doc = doc
+	root := doc.Root()
+	layer.Empty = root.Kind() == yaml11.Absent || root.Kind() == yaml11.Null
+	return layer, nil
+}
+
+func (l Layer) root() yaml11.Value {
+	if l.doc == nil {
+		return yaml11.Value{}
+	}
+	return l.doc.Root()
+}
+
+// Check says what is wrong with the layer by itself: yaml11.Problems, or nil.
+func (l Layer) Check() error {
+	_, err := Merge(l, Layer{})
+	return err
+}
+
+// Layers are both files.
+type Layers struct{ Global, Project Layer }
+
+// Load reads and merges the files of a home folder, which may be "" for none, and of a project. An error has the
+// code Internal or PermissionDenied and names the file at fault.
+func Load(s files.System, home, project string) (Config, Layers, error) {
+	var layers Layers
+	var err error
+	if home != "" {
+		if layers.Global, err = checked(ReadGlobal(s, home)); err != nil {
+			return Config{}, Layers{}, err
+		}
+	}
+	// In the home folder both would be the same file.
+	if home != project {
+		if layers.Project, err = checked(ReadProject(s, project)); err != nil {
+			return Config{}, Layers{}, err
+		}
+	}
+	c, err := Merge(layers.Global, layers.Project)
+	if err != nil {
+		return Config{}, Layers{}, broken(Path(project), err)
+	}
+	return c, layers, nil
+}
+
+// checked is a layer that was read and has to be right by itself.
+func checked(layer Layer, err error) (Layer, error) {
+	if err == nil {
+		err = layer.Check()
+	}
+	if err != nil {
+		return Layer{}, broken(layer.Path, err)
+	}
+	return layer, nil
+}
+
+func broken(path string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return fault.New(fault.Internal, "configuration %s: %w", path, err).WithHint("aam_doctor says more")
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+)
+
+// The types of registries. Only those of type Local have a client.
+const (
+	Local = "local"
+	HTTP  = "http"
+)
+
+const fileScheme = "file://"
+
+// Root returns the folder of a local registry; false where it is of another type, or its URL names no folder.
+// Of a file URL only the path counts, and it is taken as it is written.
+func (r Registry) Root() (string, bool) {
+	if r.Type != Local {
+		return "", false
+	}
+	path, isFile := strings.CutPrefix(r.URL, fileScheme)
+	switch {
+	case isFile:
+		at := strings.IndexByte(path, '/')
+		if at < 0 {
+			return "", false
+		}
+		path = path[at:] // without a host
+		if end := strings.IndexAny(path, "?#"); end >= 0 {
+			path = path[:end]
+		}
+	case strings.Contains(path, "://"):
+		return "", false
+	}
+	if !filepath.IsAbs(path) {
+		return "", false
+	}
+	return filepath.Clean(path), true
+}
+
+// NewRegistry returns the registry that a user means by a URL or path, relative to project where it is relative.
+// A path is kept as a file URL, which all programs of the system understand. Errors have the code
+// InvalidArgument.
+func NewRegistry(name, url, project string) (Registry, error) {
+	if err := checkName(name); err != nil {
+		return Registry{}, err
+	}
+	path, isFile := strings.CutPrefix(url, fileScheme)
+	scheme, _, hasScheme := strings.Cut(url, "://")
+	switch {
+	case len(url) > maxValue:
+		return Registry{}, fault.New(fault.InvalidArgument, "url is longer than %d bytes", maxValue)
+	case unprintable(url) || strings.TrimSpace(url) == "":
+		return Registry{}, fault.New(fault.InvalidArgument, "url is blank or has control characters")
+	case !isFile && hasScheme && (scheme == "http" || scheme == "https"):
+		return Registry{Name: name, URL: url, Type: HTTP}, nil
+	case !isFile && hasScheme:
+		return Registry{}, fault.New(fault.InvalidArgument, "url has the scheme %.20q: a registry is a folder, file://, http:// or https://", scheme)
+	case isFile && !filepath.IsAbs(path):
+		return Registry{}, fault.New(fault.InvalidArgument, "url has no absolute path: write file:///path/to/registry")
+	case strings.ContainsAny(path, "?#"):
+		return Registry{}, fault.New(fault.InvalidArgument, "url has a ? or #: no program of the system could read the path behind it")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(project, path)
+	}
+	return Registry{Name: name, URL: fileScheme + filepath.Clean(path), Type: Local}, nil
+}
+
+// maxName bounds a registry's name, in bytes.
+const maxName = 128
+
+func checkName(name string) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return fault.New(fault.InvalidArgument, "name is blank")
+	case len(name) > maxName:
+		return fault.New(fault.InvalidArgument, "name is longer than %d bytes", maxName)
+	case unprintable(name):
+		return fault.New(fault.InvalidArgument, "name has control characters")
+	}
+	return nil
+}
+
+func unprintable(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 })
+}

@@ -1,0 +1,189 @@
+// Package create makes a package of what lies in a project: Detect finds artifacts by where they are and what they
+// are called, Manifest writes the aam.yaml that names them. Nothing is copied or moved.
+package create
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+// Bounds of what is looked through.
+const (
+	maxEntries   = 50_000
+	maxDepth     = 32
+	maxArtifacts = 2000
+)
+
+// skipped are folders in which artifacts that may be at any depth are not looked for.
+var skipped = []string{
+	".aam", ".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
+	"dist", "build", ".tox", ".nox", ".eggs",
+}
+
+// folder is one in which each file of a kind is an artifact.
+type folder struct {
+	path   string
+	suffix string
+	typ    manifest.Type
+	begins string // what its name has to begin with, and loses
+	not    string // what it must not begin with
+	kind   string // for its description
+}
+
+var folders = []folder{
+	{".cursor/rules", ".mdc", manifest.Agent, "agent-", "", "Cursor agent rule"},
+	{"prompts", ".md", manifest.Prompt, "", "", "Prompt"},
+	{".cursor/prompts", ".md", manifest.Prompt, "", "", "Prompt"},
+	{".cursor/commands", ".md", manifest.Prompt, "", "", "Cursor command prompt"},
+	{".github/prompts", ".md", manifest.Prompt, "", "", "Prompt"},
+	{"instructions", ".md", manifest.Instruction, "", "", "Instruction"},
+	{".cursor/rules", ".mdc", manifest.Instruction, "", "agent-", "Cursor rule"},
+}
+
+// single are files that are an artifact by themselves.
+var single = []struct{ path, name string }{
+	{"CLAUDE.md", "claude-instructions"},
+	{"AGENTS.md", "codex-instructions"},
+	{".github/copilot-instructions.md", "copilot-instructions"},
+}
+
+// detector goes through a project.
+type detector struct {
+	files   files.System
+	dir     string
+	found   []manifest.Artifact
+	entries int
+}
+
+// Detect returns the artifacts in the project at dir, in the order of types and, of one type, of paths. Names are
+// made valid, and different from each other. Skip says which paths, relative to dir and with slashes, are none of
+// the project's own.
+func Detect(s files.System, dir string, skip func(path string) bool) ([]manifest.Artifact, error) {
+	d := &detector{files: s, dir: dir}
+	if err := d.walk("", 0); err != nil {
+		return nil, err
+	}
+	for _, f := range folders {
+		if err := d.list(f); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range single {
+		if d.isFile(one.path) {
+			d.add(manifest.Instruction, one.name, one.path, "Platform instruction")
+		}
+	}
+	d.found = slices.DeleteFunc(d.found, func(a manifest.Artifact) bool { return skip(a.Path) })
+	if len(d.found) > maxArtifacts {
+		return nil, fault.New(fault.InvalidArgument, "%s has %d artifacts, at most %d are taken into a package", dir, len(d.found), maxArtifacts)
+	}
+	slices.SortFunc(d.found, func(a, b manifest.Artifact) int {
+		return cmp.Or(cmp.Compare(slices.Index(manifest.Types(), a.Type), slices.Index(manifest.Types(), b.Type)), cmp.Compare(a.Path, b.Path))
+	})
+	rename(d.found)
+	return d.found, nil
+}
+
+// walk looks for skills and agents, which may be at any depth.
+func (d *detector) walk(below string, depth int) error {
+	entries, err := d.read(below)
+	if err != nil {
+		return err
+	}
+	if depth > maxDepth {
+		return fault.New(fault.InvalidArgument, "%s: folders are nested more than %d deep", below, maxDepth)
+	}
+	for _, entry := range entries {
+		at := path.Join(below, entry.Name())
+		switch {
+		case entry.IsDir() && !slices.Contains(skipped, entry.Name()):
+			if err := d.walk(at, depth+1); err != nil {
+				return err
+			}
+		case entry.Name() == "SKILL.md" && d.isFile(at):
+			d.add(manifest.Skill, d.folderName(below), cmp.Or(below, "."), "Skill")
+		case entry.Name() == manifest.AgentFileName && d.isFile(at):
+			d.add(manifest.Agent, d.folderName(below), cmp.Or(below, "."), "Agent")
+		}
+	}
+	return nil
+}
+
+// folderName is what an artifact is called that is a whole folder.
+func (d *detector) folderName(below string) string {
+	if below == "" {
+		return filepath.Base(d.dir)
+	}
+	return path.Base(below)
+}
+
+// list takes the files in one folder that are artifacts.
+func (d *detector) list(f folder) error {
+	entries, err := d.read(f.path)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		stem, fits := strings.CutSuffix(entry.Name(), f.suffix)
+		name, begins := strings.CutPrefix(stem, f.begins)
+		at := path.Join(f.path, entry.Name())
+		if !fits || !begins || f.not != "" && strings.HasPrefix(stem, f.not) || !d.isFile(at) {
+			continue
+		}
+		if f.typ == manifest.Prompt {
+			name = strings.TrimSuffix(name, ".prompt")
+		}
+		d.add(f.typ, name, at, f.kind)
+	}
+	return nil
+}
+
+// read returns a folder's entries; none if it is not there, or is no folder.
+func (d *detector) read(below string) ([]fs.DirEntry, error) {
+	at := filepath.Join(d.dir, filepath.FromSlash(below))
+	if !files.IsDir(d.files, at) {
+		return nil, nil
+	}
+	entries, err := d.files.ReadDir(at)
+	if err != nil {
+		return nil, err
+	}
+	if d.entries += len(entries); d.entries > maxEntries {
+		return nil, fault.New(fault.InvalidArgument, "%s has more than %d files and folders, which is too large for a package", d.dir, maxEntries)
+	}
+	return entries, nil
+}
+
+func (d *detector) isFile(below string) bool {
+	info, err := d.files.Stat(filepath.Join(d.dir, filepath.FromSlash(below)))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// add notes an artifact. One whose path no manifest can have is left out.
+func (d *detector) add(t manifest.Type, name, at, kind string) {
+	if !utf8.ValidString(at) || strings.ContainsFunc(at, unicode.IsControl) {
+		return
+	}
+	d.found = append(d.found, manifest.Artifact{Type: t, Name: name, Path: at, Description: short(fmt.Sprintf("%s at %s", kind, at))})
+}
+
+// maxDescription bounds a description, in characters.
+const maxDescription = 256
+
+func short(text string) string {
+	if runes := []rune(text); len(runes) > maxDescription {
+		return string(runes[:maxDescription])
+	}
+	return text
+}

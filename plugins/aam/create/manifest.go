@@ -1,0 +1,45 @@
+package create
+
+import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// Manifest returns the aam.yaml of a package of these artifacts. What is wrong with it, such as its name, is an
+// error of code InvalidArgument.
+func Manifest(name, version, description string, artifacts []manifest.Artifact) ([]byte, *manifest.Manifest, error) {
+	lists := yaml11.Map{}
+	for _, t := range manifest.Types() {
+		list := []any{}
+		for _, a := range artifacts {
+			if a.Type == t {
+				list = append(list, yaml11.Map{{Key: "name", Value: a.Name}, {Key: "path", Value: a.Path}, {Key: "description", Value: a.Description}})
+			}
+		}
+		lists = append(lists, yaml11.Pair{Key: t.Plural(), Value: list})
+	}
+	data, err := yaml11.Encode(yaml11.Map{
+		{Key: "name", Value: name},
+		{Key: "version", Value: version},
+		{Key: "description", Value: description},
+		{Key: "artifacts", Value: lists},
+		{Key: "dependencies", Value: yaml11.Map{}},
+		{Key: "platforms", Value: yaml11.Map{{Key: "cursor", Value: yaml11.Map{
+			{Key: "skill_scope", Value: "project"}, {Key: "deploy_instructions_as", Value: "rules"},
+		}}}},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("write %s: %w", manifest.FileName, err)
+	}
+	m, err := manifest.Parse(data)
+	if err != nil {
+		return nil, nil, fault.New(fault.InvalidArgument, "%w", err)
+	}
+	return data, m, nil
+}
+
+// Description returns what a package is described by that nobody described.
+func Description(project string) string { return short("Agent artifacts of " + project) }

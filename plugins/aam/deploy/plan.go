@@ -1,0 +1,244 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+var errNotDir = syscall.ENOTDIR
+
+// Plan collects what is to be deployed and taken away. Of what is said about one place the last holds.
+type Plan struct {
+	Files   files.System
+	Project string
+	Home    string // "" for none
+
+	order   []string // paths
+	targets map[string]*target
+	removed int
+}
+
+// target is what becomes of one path.
+type target struct {
+	form form
+	// Of a tree or file: how it is made at the path given, nil to take it away.
+	make func(staged string) error
+	// Of a file with sections: what it was, nil if it was not there, and what it is to be.
+	was, text []byte
+}
+
+// Deploy plans to put an artifact of the package in dir where the platform, a supported one, looks for it.
+func (p *Plan) Deploy(platform, dir string, a manifest.Artifact) error {
+	at, path, err := p.place(platform, a.Type, a.Name)
+	if err != nil {
+		return err
+	}
+	from := source{p.Files, dir}
+	if at.form == tree || a.Type == manifest.Prompt || a.Type == manifest.Instruction && at.form == file && !at.description {
+		return p.deployCopy(from, at, path, a)
+	}
+	text, err := from.text(platform, a)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", a.Type, a.Name, err)
+	}
+	if at.form == section {
+		return p.deploySection(path, a, text)
+	}
+	p.set(path, &target{form: file, make: func(staged string) error { return files.Replace(p.Files, staged, []byte(text)) }})
+	return nil
+}
+
+// deployCopy plans to copy what an artifact is as it is: a folder, a single file into a folder, or a file.
+func (p *Plan) deployCopy(from source, at place, path string, a manifest.Artifact) error {
+	real, err := from.path(a.Path)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", a.Type, a.Name, err)
+	}
+	info, err := p.Files.Stat(real)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", a.Type, a.Name, err)
+	}
+	if at.form == file && !info.Mode().IsRegular() {
+		return fault.New(fault.ManifestInvalid, "%s %s: %s is not a file", a.Type, a.Name, a.Path)
+	}
+	p.set(path, &target{form: at.form, make: func(staged string) error {
+		if at.form == tree && !info.IsDir() {
+			if err := p.Files.Mkdir(staged); err != nil {
+				return err
+			}
+			staged = filepath.Join(staged, filepath.Base(real))
+		}
+		return files.CopyTree(p.Files, from.dir, real, staged)
+	}})
+	return nil
+}
+
+func (p *Plan) deploySection(path string, a manifest.Artifact, body string) error {
+	if hasMarks(body) {
+		return fault.New(fault.ArchiveInvalid, "%s %s: its text has the marks of a section in it (%s or %s)", a.Type, a.Name, anyBegin, anyEnd)
+	}
+	t, err := p.sections(path)
+	if err != nil {
+		return err
+	}
+	t.text = []byte(marksOf(a.Type, a.Name).put(string(t.text), t.text != nil, body))
+	return nil
+}
+
+// Undeploy plans to take an artifact away, if it is there.
+func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
+	at, path, err := p.place(platform, t, name)
+	if err != nil {
+		return err
+	}
+	if at.form != section {
+		p.set(path, &target{form: at.form})
+		return nil
+	}
+	file, err := p.sections(path)
+	if err != nil || file.text == nil {
+		return err
+	}
+	switch left := marksOf(t, name).cut(string(file.text)); left {
+	case string(file.text): // nothing of it was there
+	case "":
+		file.text = nil
+	default:
+		file.text = []byte(left)
+	}
+	return nil
+}
+
+// sections returns what becomes of a file that has sections.
+func (p *Plan) sections(path string) (*target, error) {
+	real, err := files.Inside(p.Files, p.Project, path)
+	if errors.Is(err, files.ErrOutside) {
+		return nil, fault.New(fault.PermissionDenied, "%w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t := p.targets[real]; t != nil {
+		return t, nil
+	}
+	t := &target{form: section}
+	data, err := files.Read(p.Files, real, maxText)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		t.was = append([]byte{}, data...)
+		t.text = t.was
+	}
+	p.set(real, t)
+	return t, nil
+}
+
+func (p *Plan) set(path string, t *target) {
+	if p.targets == nil {
+		p.targets = map[string]*target{}
+	}
+	if p.targets[path] == nil {
+		p.order = append(p.order, path)
+	}
+	p.targets[path] = t
+}
+
+// place returns where an artifact goes, and its path.
+func (p *Plan) place(platform string, t manifest.Type, name string) (place, string, error) {
+	at, ok := places[platform][t]
+	if !ok {
+		return place{}, "", fault.New(fault.Internal, "%s %s cannot be deployed to %s", t, name, platform)
+	}
+	root := p.Project
+	if at.home {
+		root = p.Home
+	}
+	if root == "" {
+		return place{}, "", fault.New(fault.PermissionDenied, "%s %s: platform %s keeps it in the home folder, which is not known", t, name, platform).
+			WithHint("Grant the plugin the variable HOME and the folder .codex in it")
+	}
+	path := at.before
+	if at.form != section {
+		path += name + at.after
+	}
+	return at, filepath.Join(root, filepath.FromSlash(path)), nil
+}
+
+// Stage adds all that is planned to a change. Removed then tells what it takes away.
+func (p *Plan) Stage(c *journal.Change) error {
+	for _, path := range p.order {
+		if err := p.stage(c, path, p.targets[path]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plan) stage(c *journal.Change, path string, t *target) error {
+	switch {
+	case t.make != nil:
+		return c.Tree(path, t.make)
+	case t.form == section && t.text != nil:
+		if t.was != nil && string(t.was) == string(t.text) {
+			return nil
+		}
+		return c.File(path, t.was, t.text)
+	case t.form == section && t.was == nil:
+		return nil
+	}
+	n, err := p.count(path, 0)
+	if err != nil || n < 0 && !p.hidden(path) {
+		return err
+	}
+	p.removed += max(n, 0)
+	return c.Remove(path)
+}
+
+// hidden tells whether a path may be there and not be seen: a folder that a sandbox does not grant looks as if it
+// were not there. To stage a change in it tells which it is.
+func (p *Plan) hidden(path string) bool {
+	return p.Home != "" && !files.Within(p.Project, path) && !files.IsDir(p.Files, filepath.Join(p.Home, ".codex"))
+}
+
+// Removed returns how many files the plan takes away. A file that loses a section only is none.
+func (p *Plan) Removed() int { return p.removed }
+
+// maxDepth bounds how deep folders are gone into.
+const maxDepth = 100
+
+// count returns how many files are at path and below; -1 if there is nothing.
+func (p *Plan) count(path string, depth int) (int, error) {
+	info, err := p.Files.Lstat(path)
+	if absent(err) {
+		return -1, nil
+	}
+	if err != nil || !info.IsDir() {
+		return 1, err
+	}
+	if depth == maxDepth {
+		return 0, fmt.Errorf("%s: folders are nested more than %d deep", path, maxDepth)
+	}
+	entries, err := p.Files.ReadDir(path)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, entry := range entries {
+		n, err := p.count(filepath.Join(path, entry.Name()), depth+1)
+		if err != nil {
+			return 0, err
+		}
+		total += max(n, 0)
+	}
+	return total, nil
+}

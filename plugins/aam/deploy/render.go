@@ -1,0 +1,165 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+// maxText bounds a text that is deployed, in bytes.
+const maxText = 4 << 20
+
+// source is the package that artifacts come from.
+type source struct {
+	files files.System
+	dir   string
+}
+
+// path returns the path of something in the package, wherever links lead; what leads out of it is an error.
+func (s source) path(relative ...string) (string, error) {
+	path := filepath.Join(append([]string{s.dir}, relative...)...)
+	real, err := files.Inside(s.files, s.dir, path)
+	if errors.Is(err, files.ErrOutside) {
+		return "", fault.New(fault.ArchiveInvalid, "%s %w", filepath.Join(relative...), errLeadsOut)
+	}
+	return real, err
+}
+
+var errLeadsOut = errors.New("leads out of the package")
+
+// read returns the text of a file in the package.
+func (s source) read(relative ...string) (string, error) {
+	path, err := s.path(relative...)
+	if err != nil {
+		return "", err
+	}
+	data, err := files.Read(s.files, path, maxText)
+	return string(data), err
+}
+
+// text returns what an agent or instruction is on a platform.
+func (s source) text(platform string, a manifest.Artifact) (string, error) {
+	rule := places[platform][a.Type].description
+	if a.Type != manifest.Agent {
+		body, err := s.read(a.Path)
+		if err != nil || !rule {
+			return body, err
+		}
+		return ruleHead(a.Description) + strings.TrimRightFunc(body, unicode.IsSpace) + "\n", nil
+	}
+	if rule {
+		return s.agentRule(a)
+	}
+	return s.agentPrompt(a, nil)
+}
+
+// agentPrompt returns an agent's prompt: that of system-prompt.md, else of the file that agent.yaml names, else
+// one made of its name. Spec is what agent.yaml says, nil if that was not read yet.
+func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, error) {
+	text, err := s.read(a.Path, "system-prompt.md")
+	if !absent(err) {
+		return text, err
+	}
+	if spec == nil {
+		if spec, err = s.agentSpec(a); err != nil {
+			return "", err
+		}
+	}
+	if spec != nil {
+		if filepath.IsAbs(spec.SystemPrompt) {
+			return "", fault.New(fault.ArchiveInvalid, "agent %s: system_prompt %w", a.Name, errLeadsOut)
+		}
+		text, err := s.read(a.Path, spec.SystemPrompt)
+		if !absent(err) {
+			return text, err
+		}
+	}
+	return fmt.Sprintf("# %s\n\n%s\n", a.Name, a.Description), nil
+}
+
+// agentSpec reads an agent's agent.yaml; nil if there is none.
+func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
+	data, err := s.read(a.Path, manifest.AgentFileName)
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	spec, err := manifest.ParseAgent([]byte(data))
+	if err != nil {
+		return nil, fault.New(fault.ManifestInvalid, "agent %s: %s: %w", a.Name, manifest.AgentFileName, err)
+	}
+	return &spec, nil
+}
+
+// agentRule returns the rule that an agent is for Cursor.
+func (s source) agentRule(a manifest.Artifact) (string, error) {
+	spec, err := s.agentSpec(a)
+	if err != nil {
+		return "", err
+	}
+	prompt, err := s.agentPrompt(a, spec)
+	if err != nil {
+		return "", err
+	}
+	if spec == nil {
+		spec = &manifest.AgentSpec{Name: a.Name, Description: a.Description}
+	}
+	text := ruleHead(spec.Description) + "# Agent: " + spec.Name + "\n\n" + strings.TrimRightFunc(prompt, unicode.IsSpace) + "\n"
+	return text + items("Available Skills", spec.Skills) + items("Available Prompts", spec.Prompts), nil
+}
+
+func items(title string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	text := "\n## " + title + "\n\n"
+	for _, name := range names {
+		text += "- " + name + "\n"
+	}
+	return text
+}
+
+func ruleHead(description string) string {
+	return "---\ndescription: " + quote(description) + "\nalwaysApply: true\n---\n\n"
+}
+
+// quote returns a text in the double quotes of YAML. Letters of all languages stay as they are.
+func quote(text string) string {
+	var out strings.Builder
+	out.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			out.WriteByte('\\')
+			out.WriteRune(r)
+		case r == '\n':
+			out.WriteString(`\n`)
+		case r == '\t':
+			out.WriteString(`\t`)
+		case unicode.IsPrint(r):
+			out.WriteRune(r)
+		case r <= 0xff:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		}
+	}
+	out.WriteByte('"')
+	return out.String()
+}
+
+// absent tells whether a file is not there: as a path below a file is not, either.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
+}

@@ -1,0 +1,66 @@
+package deploy
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+// What all marks of sections begin with.
+const (
+	anyBegin = "<!-- BEGIN AAM:"
+	anyEnd   = "<!-- END AAM:"
+)
+
+// marks are the lines around the section of one artifact.
+type marks struct{ begin, end string }
+
+func marksOf(t manifest.Type, name string) marks {
+	return marks{fmt.Sprintf("%s %s %s -->", anyBegin, name, t), fmt.Sprintf("%s %s %s -->", anyEnd, name, t)}
+}
+
+// hasMarks tells whether a text has a line in it that would be taken for one around a section.
+func hasMarks(text string) bool {
+	return strings.Contains(text, anyBegin) || strings.Contains(text, anyEnd)
+}
+
+// find returns where the section's marks are, the first of each; false unless both are there.
+func (m marks) find(text string) (begin, end int, ok bool) {
+	begin, end = strings.Index(text, m.begin), strings.Index(text, m.end)
+	return begin, end, begin >= 0 && end >= 0
+}
+
+// put returns text with the section holding body, in its place or at the end. Present says whether there is a file:
+// an empty one gains two line breaks, an absent one does not.
+func (m marks) put(text string, present bool, body string) string {
+	whole := m.begin + "\n" + strings.TrimRightFunc(body, unicode.IsSpace) + "\n" + m.end + "\n"
+	if !present {
+		return whole
+	}
+	begin, end, ok := m.find(text)
+	if !ok {
+		return strings.TrimRight(text, "\n") + "\n\n" + whole
+	}
+	rest := text[end+len(m.end):]
+	if strings.TrimSpace(rest) == "" {
+		rest = ""
+	} else {
+		rest = "\n" + strings.TrimLeft(rest, "\n")
+	}
+	return strings.TrimRight(text[:begin], "\n") + "\n\n" + whole + rest
+}
+
+// cut returns text without the section; "" if nothing is left. Without both marks, in their order, it is as it was.
+func (m marks) cut(text string) string {
+	begin, end, ok := m.find(text)
+	if !ok || end < begin {
+		return text
+	}
+	left := strings.TrimRight(text[:begin], "\n") + "\n" + strings.TrimLeft(text[end+len(m.end):], "\n")
+	if left = strings.TrimSpace(left); left == "" {
+		return ""
+	}
+	return left + "\n"
+}

@@ -1,0 +1,90 @@
+package deploy
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+)
+
+// markerCase is one edit of a file with sections; a null text is a file that is not there.
+type markerCase struct {
+	Before    *string `json:"before"`
+	Operation string  `json:"operation"`
+	Name      string  `json:"name"`
+	Content   string  `json:"content"`
+	After     *string `json:"after"`
+}
+
+func TestSections(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "sections.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []markerCase
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	checkMarkers(t, cases)
+}
+
+func Test54RecordedSections(t *testing.T) {
+	var cases []markerCase
+	realdata.Recorded(t, "marker-cases.json", &cases)
+	checkMarkers(t, cases)
+}
+
+func checkMarkers(t *testing.T, cases []markerCase) {
+	if len(cases) == 0 {
+		t.Fatal("no cases")
+	}
+	for i, c := range cases {
+		before, present := "", c.Before != nil
+		if present {
+			before = *c.Before
+		}
+		m, got := marksOf(manifest.Instruction, c.Name), ""
+		if c.Operation == "deploy" {
+			got = m.put(before, present, c.Content)
+		} else {
+			got = m.cut(before)
+		}
+		want := ""
+		if c.After != nil {
+			want = *c.After
+		}
+		if got != want {
+			t.Errorf("case %d, %s in %q: got %q, want %q", i, c.Operation, before, got, want)
+		}
+	}
+}
+
+// FuzzSections: what was put can be cut again, and the lines of the user are the same as before.
+func FuzzSections(f *testing.F) {
+	f.Add("# Mine\r\n\r\ntext", "body\n")
+	f.Add("", "")
+	f.Add("<!-- BEGIN AAM: a agent -->\nx\n<!-- END AAM: a agent -->\n", "b")
+	f.Fuzz(func(t *testing.T, text, body string) {
+		m := marksOf(manifest.Agent, "a")
+		if hasMarks(body) {
+			t.Skip("such a body is refused")
+		}
+		if strings.Contains(text, m.begin) || strings.Contains(text, m.end) {
+			t.Skip("the section is there already, or a part of it")
+		}
+		with := m.put(text, true, body)
+		if begin, end, ok := m.find(with); !ok || end < begin {
+			t.Fatalf("put gives %q", with)
+		}
+		if again := m.put(with, true, body); m.cut(again) != m.cut(with) {
+			t.Errorf("put twice: %q, then %q", with, again)
+		}
+		if got := m.cut(with); strings.TrimSpace(got) != strings.TrimSpace(text) {
+			t.Errorf("cut gives %q of %q", got, text)
+		}
+	})
+}

@@ -1,0 +1,167 @@
+// Package doctor looks at everything that can be wrong with a project's packages and their surroundings: Run. It
+// changes nothing, and nothing of what it finds is an error: it is a check that warns or fails.
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// The outcomes of a check.
+const (
+	Pass = "pass"
+	Warn = "warn"
+	Fail = "fail"
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name       string  `json:"name"`
+	Status     string  `json:"status"`
+	Message    string  `json:"message"`
+	Suggestion *string `json:"suggestion"` // nil for none
+}
+
+// Report is all checks. It is healthy unless one of them fails.
+type Report struct {
+	Healthy bool    `json:"healthy"`
+	Checks  []Check `json:"checks"`
+	Summary string  `json:"summary"`
+}
+
+// doctor collects checks.
+type doctor struct {
+	files  files.System
+	ws     *workspace.Workspace
+	checks []Check
+}
+
+// Run looks at the workspace, at the configuration of its project and home, and at the registries in it.
+func Run(ws *workspace.Workspace) Report {
+	d := &doctor{files: ws.Files, ws: ws}
+	d.pass("python_version", "not applicable: sandboxed plugin")
+	if ws.Home == "" {
+		d.warn("global_config", "the home folder is not known: there is no global configuration",
+			"Grant the plugin the variable HOME and the folder .aam in it")
+	} else {
+		layer, err := config.ReadGlobal(ws.Files, ws.Home)
+		d.layer("global_config", "Global config", layer, err, Pass)
+	}
+	layer, err := config.ReadProject(ws.Files, ws.Project)
+	d.layer("project_config", "Project config", layer, err, Warn)
+	c, _, err := config.Load(ws.Files, ws.Home, ws.Project)
+	if d.merged(c, err); err == nil {
+		for _, r := range c.Registries {
+			d.registry(r)
+		}
+	}
+	d.packages()
+	d.interrupted()
+	return d.report()
+}
+
+func (d *doctor) add(name, status, message, suggestion string) {
+	check := Check{Name: name, Status: status, Message: message}
+	if suggestion != "" {
+		check.Suggestion = &suggestion
+	}
+	d.checks = append(d.checks, check)
+}
+
+func (d *doctor) pass(name, message string)             { d.add(name, Pass, message, "") }
+func (d *doctor) warn(name, message, suggestion string) { d.add(name, Warn, message, suggestion) }
+func (d *doctor) fail(name, message, suggestion string) { d.add(name, Fail, message, suggestion) }
+
+// layer looks at one configuration file, and how reading it went. Absent is the outcome if it is not there.
+func (d *doctor) layer(name, title string, layer config.Layer, err error, absent string) {
+	path := layer.Path
+	var syntax *yaml11.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		d.fail(name, fmt.Sprintf("%s: %s (invalid YAML: %v)", title, path, err), fmt.Sprintf("Fix the YAML syntax in '%s' or remove the file.", path))
+		return
+	case err != nil:
+		d.fail(name, fmt.Sprintf("%s: %s (cannot be read: %v)", title, path, err), fmt.Sprintf("Make '%s' a file that can be read.", path))
+		return
+	case !layer.Found:
+		d.add(name, absent, fmt.Sprintf("%s: %s (not found, using defaults)", title, path), "")
+		return
+	case layer.Empty:
+		d.pass(name, fmt.Sprintf("%s: %s (empty, using defaults)", title, path))
+		return
+	}
+	var problems yaml11.Problems
+	if errors.As(layer.Check(), &problems) {
+		d.fail(name, fmt.Sprintf("%s: %s (schema error: %s)", title, path, count(len(problems), "validation error")),
+			fmt.Sprintf("Correct in '%s': %s", path, problems.Error()))
+		return
+	}
+	d.pass(name, fmt.Sprintf("%s: %s (valid)", title, path))
+}
+
+// merged looks at the configuration that comes of both files.
+func (d *doctor) merged(c config.Config, err error) {
+	const name = "config_valid"
+	switch {
+	case err != nil:
+		d.fail(name, "Configuration cannot be loaded: "+fault.From(err).Message, "Correct the files of the checks global_config and project_config.")
+	case len(c.Registries) == 0:
+		d.add(name, Pass, "Configuration loaded (0 registries configured)", "Add a registry with aam_registry_add.")
+	case len(c.Registries) == 1:
+		d.pass(name, "Configuration loaded (1 registry configured)")
+	default:
+		d.pass(name, fmt.Sprintf("Configuration loaded (%d registries configured)", len(c.Registries)))
+	}
+}
+
+// registry looks at one registry. Only folders are looked at, nothing is asked over the network.
+func (d *doctor) registry(r config.Registry) {
+	name := "registry_" + r.Name
+	root, local := r.Root()
+	switch {
+	case r.Type != config.Local:
+		d.pass(name, fmt.Sprintf("Registry '%s' has the type %s, which is not probed", r.Name, r.Type))
+	case !local:
+		d.warn(name, fmt.Sprintf("Registry '%s' has a URL that names no folder", r.Name), "Write it as file:///path/to/registry.")
+	case files.IsDir(d.files, root):
+		d.pass(name, fmt.Sprintf("Registry '%s' accessible at %s", r.Name, root))
+	default:
+		d.warn(name, fmt.Sprintf("Registry '%s' path not found: %s", r.Name, root),
+			fmt.Sprintf("Create the folder, grant it to the plugin, or remove registry '%s'.", r.Name))
+	}
+}
+
+func (d *doctor) report() Report {
+	counts := map[string]int{}
+	for _, check := range d.checks {
+		counts[check.Status]++
+	}
+	return Report{
+		Healthy: counts[Fail] == 0,
+		Checks:  d.checks,
+		Summary: fmt.Sprintf("%d passed, %s, %d failed", counts[Pass], count(counts[Warn], "warning"), counts[Fail]),
+	}
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// some names at most five things.
+func some(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,135 @@
+package doctor_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/doctor"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
+)
+
+const (
+	manifestText = "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {prompts: [{name: p, path: p.md, description: d}]}\n"
+	lockText     = "packages:\n  pkg: {version: 1.0.0, source: r, checksum: 'sha256:00'}\n"
+)
+
+// run looks at a project and a home that have these files; ROOT in them is the folder of both.
+func run(t *testing.T, contents map[string]string) doctor.Report {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range contents {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		text = strings.ReplaceAll(text, "ROOT", root)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := filepath.Join(root, "home")
+	if _, without := contents["no home"]; without {
+		home = ""
+	}
+	return doctor.Run(&workspace.Workspace{Files: files.Disk{}, Project: filepath.Join(root, "project"), Home: home})
+}
+
+func TestRun(t *testing.T) {
+	healthy := map[string]string{
+		"home/.aam/config.yaml":              "registries: [{name: r, url: 'file://ROOT/r'}]\n",
+		"r/registry.yaml":                    "",
+		"project/.aam/config.yaml":           "default_platform: claude\n",
+		"project/.aam/aam-lock.yaml":         lockText,
+		"project/.aam/packages/pkg/aam.yaml": manifestText,
+	}
+	tests := []struct {
+		name    string
+		change  map[string]string // of the healthy ones; "-" takes away
+		want    []string          // the checks that do not pass: name, status, and a part of the message
+		healthy bool
+	}{
+		{"all is well", nil, nil, true},
+		{"no configuration of the project", map[string]string{"project/.aam/config.yaml": "-"}, []string{"project_config warn not found"}, true},
+		{"no configuration of the user", map[string]string{"home/.aam/config.yaml": "-"}, nil, true},
+		{"a configuration that is no YAML", map[string]string{"home/.aam/config.yaml": "a: ["}, []string{"global_config fail invalid YAML", "config_valid fail home/.aam/config.yaml"}, false},
+		{"a configuration with one error", map[string]string{"project/.aam/config.yaml": "default_platform: 1"}, []string{"project_config fail 1 validation error)", "config_valid fail project/.aam/config.yaml"}, false},
+		{"a home that is not known", map[string]string{"no home": ""}, []string{"global_config warn not known"}, true},
+		{"a registry whose folder is gone", map[string]string{"r/registry.yaml": "-"}, []string{"registry_r warn /r"}, true},
+		{"a registry whose URL is none", map[string]string{"home/.aam/config.yaml": "registries: [{name: r, url: 'nowhere'}]\n"}, []string{"registry_r warn names no folder"}, true},
+		{"a registry on the network", map[string]string{"home/.aam/config.yaml": "registries: [{name: r, url: 'https://r', type: http}]\n"}, nil, true},
+		{"a package whose folder is gone", map[string]string{"project/.aam/packages/pkg/aam.yaml": "-"}, []string{"package_pkg warn directory not found", "packages_integrity warn 1 package without"}, true},
+		{"a package whose manifest is wrong", map[string]string{"project/.aam/packages/pkg/aam.yaml": "name: BAD"}, []string{"package_pkg warn manifest error", "packages_integrity warn 1 package without"}, true},
+		{"a package without a checksum", map[string]string{"project/.aam/aam-lock.yaml": strings.Replace(lockText, "sha256:00", "", 1)}, []string{"packages_integrity warn 1 package without"}, true},
+		{"a lock file that is no YAML", map[string]string{"project/.aam/aam-lock.yaml": "packages: ["}, []string{"packages_integrity fail aam-lock.yaml"}, false},
+		{"a ledger that is wrong", map[string]string{"project/.aam/deployments.yaml": "packages: {pkg: 1}"}, []string{"packages_integrity fail deployments.yaml"}, false},
+		{"a staged package", map[string]string{"project/.aam/.tmp/partial-pkg/aam.yaml": ""}, []string{"incomplete_install warn partial-pkg"}, true},
+		{"a download", map[string]string{"project/.aam/packages/.downloads/1.0.0.aam": ""}, []string{"incomplete_install warn 1.0.0.aam"}, true},
+		{"a folder that the lock file does not know", map[string]string{"project/.aam/packages/other/x": ""}, []string{"incomplete_install warn other"}, true},
+		{"a change that was stopped", map[string]string{"project/.aam/.tmp/journal.json": "{}"}, []string{"incomplete_install warn interrupted"}, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			contents := map[string]string{}
+			for name, text := range healthy {
+				contents[name] = text
+			}
+			for name, text := range test.change {
+				if contents[name] = text; text == "-" {
+					delete(contents, name)
+				}
+			}
+			report := run(t, contents)
+			var got []string
+			passed, warned := 0, 0
+			for _, check := range report.Checks {
+				switch check.Status {
+				case doctor.Pass:
+					passed++
+					continue
+				case doctor.Warn:
+					warned++
+				case doctor.Fail:
+					if check.Suggestion == nil {
+						t.Errorf("%s fails without a suggestion", check.Name)
+					}
+				}
+				line := check.Name + " " + check.Status
+				for _, want := range test.want {
+					if part, ok := strings.CutPrefix(want, line+" "); ok && strings.Contains(check.Message, part) {
+						line = want
+					}
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s\n%+v", diff, report.Checks)
+			}
+			if report.Healthy != test.healthy {
+				t.Errorf("healthy: got %t", report.Healthy)
+			}
+			plural := "s"
+			if warned == 1 {
+				plural = ""
+			}
+			if want := fmt.Sprintf("%d passed, %d warning%s, %d failed", passed, warned, plural, len(report.Checks)-passed-warned); report.Summary != want {
+				t.Errorf("summary: got %s, want %s", report.Summary, want)
+			}
+		})
+	}
+}
+
+func TestAtMostFiveLeftoversAreNamed(t *testing.T) {
+	contents := map[string]string{}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		contents["project/.aam/.tmp/"+name] = ""
+	}
+	report := run(t, contents)
+	last := report.Checks[len(report.Checks)-1]
+	if last.Message != "Found leftovers: a, b, c, d, e and 2 more" {
+		t.Errorf("got %s", last.Message)
+	}
+}

@@ -1,0 +1,94 @@
+package doctor
+
+import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+)
+
+// packages looks at each installed package, and then at all of them.
+func (d *doctor) packages() {
+	const name = "packages_integrity"
+	lock, err := d.ws.Lock()
+	if err != nil {
+		f := fault.From(err)
+		d.fail(name, f.Message, f.Hint)
+		return
+	}
+	if _, err := d.ws.Deployed(); err != nil {
+		f := fault.From(err)
+		d.fail(name, f.Message, f.Hint)
+		return
+	}
+	damaged := 0
+	for _, entry := range lock.Packages {
+		if whole := d.pack(entry); !whole || entry.Checksum == "" {
+			damaged++
+		}
+	}
+	if damaged > 0 {
+		d.warn(name, fmt.Sprintf("%s without checksum, folder or readable manifest", count(damaged, "package")), "Install them again with aam_install and force.")
+		return
+	}
+	d.pass(name, fmt.Sprintf("%s installed, nothing missing", count(len(lock.Packages), "package")))
+}
+
+// pack looks at one installed package and tells whether it is whole.
+func (d *doctor) pack(entry lockfile.Entry) bool {
+	name, dir := "package_"+entry.Name, d.ws.PackageDir(entry.Name)
+	again := fmt.Sprintf("Install '%s' again with aam_install and force.", entry.Name)
+	if !files.IsDir(d.files, dir) {
+		d.warn(name, fmt.Sprintf("Package '%s@%s' directory not found: %s", entry.Name, entry.Version, dir), again)
+		return false
+	}
+	m, err := d.ws.Manifest(entry.Name)
+	if err != nil {
+		d.warn(name, fmt.Sprintf("Package '%s' manifest error: %v", entry.Name, err), again)
+		return false
+	}
+	d.pass(name, fmt.Sprintf("Package '%s@%s': manifest valid, %s", entry.Name, entry.Version, count(len(m.Artifacts), "artifact")))
+	return true
+}
+
+// interrupted looks for what an install that did not come to its end has left.
+func (d *doctor) interrupted() {
+	const name = "incomplete_install"
+	var left []string
+	for _, dir := range []string{d.ws.StageDir(), d.ws.DownloadsDir()} {
+		left = append(left, d.names(dir, nil)...)
+	}
+	if lock, err := d.ws.Lock(); err == nil { // else packages has said so
+		known := map[string]bool{}
+		for _, entry := range lock.Packages {
+			known[pkgname.Folder(entry.Name)] = true
+		}
+		left = append(left, d.names(d.ws.PackagesDir(), known)...)
+	}
+	switch {
+	case d.ws.Interrupted():
+		d.warn(name, "An install or uninstall was interrupted", "The next aam_install or aam_uninstall undoes it first.")
+	case len(left) > 0:
+		d.warn(name, "Found leftovers: "+some(left),
+			"An installation may have been interrupted. The next aam_install clears .aam/.tmp; remove what else is named if nothing needs it.")
+	default:
+		d.pass(name, "No incomplete installations detected")
+	}
+}
+
+// names returns what is in a folder. Where known is given, only folders that are not in it, hidden ones apart.
+func (d *doctor) names(dir string, known map[string]bool) []string {
+	entries, err := d.files.ReadDir(dir)
+	if err != nil {
+		return nil // it is not there
+	}
+	var names []string
+	for _, entry := range entries {
+		if known == nil || entry.IsDir() && !known[entry.Name()] && entry.Name()[0] != '.' {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}

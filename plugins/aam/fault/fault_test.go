@@ -1,0 +1,41 @@
+package fault_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+)
+
+func TestFrom(t *testing.T) {
+	cause := errors.New("cause")
+	coded := fault.New(fault.ArchiveInvalid, "a.aam: %w", cause).WithHint("Publish it again")
+	tests := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"a coded failure is itself", coded, "[AAM_ARCHIVE_INVALID] a.aam: cause. Publish it again"},
+		{"words around it are kept", fmt.Errorf("install: %w", coded), "[AAM_ARCHIVE_INVALID] install: a.aam: cause. Publish it again"},
+		{"refused by the file system", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}, "[AAM_PERMISSION_DENIED] open /x: permission denied. The folder has to be granted to the plugin; to be changed, with access rw"},
+		{"anything else is internal", cause, "[AAM_INTERNAL_ERROR] cause"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := fault.From(test.err).Text(); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+	if got := fault.From(nil); got != nil {
+		t.Errorf("of nil: got %v", got)
+	}
+	if !errors.Is(coded, cause) {
+		t.Error("the cause is not in the chain")
+	}
+	if fault.New(fault.Internal, "x").WithHint("y"); coded.Hint != "Publish it again" {
+		t.Error("a hint reached another failure")
+	}
+}

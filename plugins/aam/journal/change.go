@@ -1,0 +1,219 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+)
+
+// ErrChanged says that somebody else changed a file between its reading and its replacing.
+var ErrChanged = errors.New("was changed by another program meanwhile; nothing was changed, try again")
+
+// Change is a change that is being prepared. Nothing of it can be seen before Commit. After an error of one of
+// its methods only Abort may be called.
+type Change struct {
+	journal Journal
+	record  record
+	seen    map[string]bool
+}
+
+// Begin prepares a change; one that was stopped before is undone.
+func (j Journal) Begin() (*Change, error) {
+	if err := j.Recover(); err != nil {
+		return nil, err
+	}
+	return &Change{journal: j, record: record{Format: format}, seen: map[string]bool{}}, nil
+}
+
+// Tree puts a folder or file at path, in place of all that is there. Fill makes it, at the path that it is
+// given, where nothing is.
+func (c *Change) Tree(path string, fill func(staged string) error) error {
+	staged, _, err := c.add(step{Path: path, New: true})
+	if err != nil {
+		return err
+	}
+	return fill(staged)
+}
+
+// File makes data what is in the file at path; a file that is there keeps its permission bits. A file whose
+// content is not was, which is nil for one that was not there, fails the change with ErrChanged.
+func (c *Change) File(path string, was, data []byte) error {
+	s, err := c.stepFor(path, was)
+	if err != nil {
+		return err
+	}
+	staged, old, err := c.add(s)
+	if err != nil {
+		return err
+	}
+	if err := c.write(staged, data); err != nil || !s.Over {
+		return err
+	}
+	if err := files.CopyFile(c.journal.Files, path, old); err != nil {
+		return err
+	}
+	kept, err := files.Read(c.journal.Files, old, int64(len(was)))
+	if errors.Is(err, files.ErrTooLarge) || err == nil && !bytes.Equal(kept, was) {
+		return fmt.Errorf("%s %w", path, ErrChanged)
+	}
+	if err != nil {
+		return err
+	}
+	return files.CopyMode(c.journal.Files, path, staged)
+}
+
+// stepFor finds out how a file's content comes to be at path.
+func (c *Change) stepFor(path string, was []byte) (step, error) {
+	info, err := c.journal.Files.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && was == nil:
+		return step{Path: path, New: true}, nil
+	case errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && was == nil:
+		return step{}, fmt.Errorf("%s %w", path, ErrChanged)
+	case err != nil:
+		return step{}, err
+	case !info.Mode().IsRegular():
+		return step{}, fmt.Errorf("%s: not a regular file", path)
+	}
+	return step{Path: path, New: true, Over: true}, nil
+}
+
+// Remove clears path, of a file or of a folder with all that is in it.
+func (c *Change) Remove(path string) error {
+	_, _, err := c.add(step{Path: path})
+	return err
+}
+
+// add plans a step, and returns where its new and its old content are kept.
+func (c *Change) add(s step) (staged, old string, err error) {
+	root, err := c.journal.root(s.Path)
+	if err != nil {
+		return "", "", err
+	}
+	if c.seen[s.Path] {
+		return "", "", fmt.Errorf("%s: changed twice", s.Path)
+	}
+	c.seen[s.Path] = true
+	if err := c.makeDirs(root.Stage); err != nil {
+		return "", "", err
+	}
+	staged, old = root.staged(len(c.record.Steps))
+	c.record.Steps = append(c.record.Steps, s)
+	return staged, old, nil
+}
+
+// makeDirs makes a stage, whose own folder may be missing, too.
+func (c *Change) makeDirs(stage string) error { return files.MkdirAll(c.journal.Files, stage) }
+
+func (c *Change) write(path string, data []byte) error {
+	file, err := c.journal.Files.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
+// Abort takes away what was staged.
+func (c *Change) Abort() error { return c.journal.clear() }
+
+// Commit makes the change. After an error everything is as before; if even that could not be done, it will be
+// by the next Begin or Recover.
+func (c *Change) Commit() error {
+	if len(c.record.Steps) == 0 {
+		return nil
+	}
+	if err := c.planParents(); err != nil {
+		return errors.Join(err, c.Abort())
+	}
+	if err := c.perform(); err != nil {
+		if undo := c.journal.undo(c.record); undo != nil {
+			return fmt.Errorf("%w (and this could not be undone yet: %w)", err, undo)
+		}
+		return err
+	}
+	// The change is made. What is left over of it is taken away by the next one, if it cannot be now.
+	_ = c.journal.clear()
+	return nil
+}
+
+// perform writes the record and takes the steps. With the record goes the last chance to undo them.
+func (c *Change) perform() error {
+	data, err := json.Marshal(c.record)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxRecord {
+		return fmt.Errorf("too many files are changed at once: %d", len(c.record.Steps))
+	}
+	if err := c.makeDirs(c.journal.Roots[0].Stage); err != nil {
+		return err
+	}
+	if err := files.Replace(c.journal.Files, c.journal.recordPath(), data); err != nil {
+		return err
+	}
+	for _, dir := range c.record.Made {
+		if err := c.journal.Files.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	for i, s := range c.record.Steps {
+		if err := c.journal.take(i, s); err != nil {
+			return err
+		}
+	}
+	return c.journal.Files.Remove(c.journal.recordPath())
+}
+
+// take takes one step.
+func (j Journal) take(i int, s step) error {
+	root, err := j.root(s.Path)
+	if err != nil {
+		return err
+	}
+	coming, old := root.staged(i)
+	if !s.Over {
+		if err := j.Files.Rename(s.Path, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if s.New {
+		return j.Files.Rename(coming, s.Path)
+	}
+	return nil
+}
+
+// planParents notes the folders that have to be made for what comes.
+func (c *Change) planParents() error {
+	planned := map[string]bool{}
+	for _, s := range c.record.Steps {
+		if !s.New {
+			continue
+		}
+		root, err := c.journal.root(s.Path)
+		if err != nil {
+			return err
+		}
+		var missing []string
+		for dir := filepath.Dir(s.Path); dir != root.Dir && !planned[dir]; dir = filepath.Dir(dir) {
+			there, err := files.Exists(c.journal.Files, dir)
+			if err != nil {
+				return err
+			}
+			if there {
+				break
+			}
+			planned[dir] = true
+			missing = append(missing, dir)
+		}
+		for i := len(missing) - 1; i >= 0; i-- {
+			c.record.Made = append(c.record.Made, missing[i])
+		}
+	}
+	return nil
+}

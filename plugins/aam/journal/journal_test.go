@@ -1,0 +1,368 @@
+package journal_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
+)
+
+// before is what the two roots hold before each change.
+var before = map[string]string{
+	"project/.aam/lock":         "old lock",
+	"project/.out/notes.md":     "by the user",
+	"project/.out/skill/a.md":   "old a",
+	"project/.out/skill/b/b.md": "old b",
+	"project/.out/rule":         "old rule",
+	"home/prompts/p.md":         "old prompt",
+}
+
+// after is what they hold after it.
+var after = map[string]string{
+	"project/.aam/lock":         "new lock",
+	"project/.out/notes.md":     "by the user, and more",
+	"project/.out/skill/c.md":   "new c",
+	"project/.out/x/y/fresh.md": "fresh",
+	"home/prompts/p.md":         "new prompt",
+	"home/skills/s/SKILL.md":    "skill",
+}
+
+func layOut(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range before {
+		write(t, filepath.Join(root, name), content)
+	}
+	return root
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(s files.System, root string) journal.Journal {
+	return journal.Journal{Files: s, Roots: []journal.Root{
+		{Dir: filepath.Join(root, "project"), Stage: filepath.Join(root, "project", ".aam", ".tmp"), Only: []string{".aam", ".out"}},
+		{Dir: filepath.Join(root, "home"), Stage: filepath.Join(root, "home", ".stage"), Only: []string{"prompts", "skills"}},
+	}}
+}
+
+// change makes of before what after says.
+func change(j journal.Journal, root string) error {
+	c, err := j.Begin()
+	if err != nil {
+		return err
+	}
+	if err := stage(c, j.Files, root); err != nil {
+		return errors.Join(err, c.Abort())
+	}
+	return c.Commit()
+}
+
+func stage(c *journal.Change, s files.System, root string) error {
+	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	tree := func(file, content string) func(string) error {
+		return func(staged string) error {
+			if err := s.Mkdir(staged); err != nil {
+				return err
+			}
+			return files.Replace(s, filepath.Join(staged, file), []byte(content))
+		}
+	}
+	return first(
+		func() error { return c.Tree(at("project/.out/skill"), tree("c.md", "new c")) },
+		func() error {
+			return c.File(at("project/.out/notes.md"), []byte("by the user"), []byte("by the user, and more"))
+		},
+		func() error { return c.File(at("project/.out/x/y/fresh.md"), nil, []byte("fresh")) },
+		func() error { return c.Remove(at("project/.out/rule")) },
+		func() error { return c.Remove(at("project/.out/never-was")) },
+		func() error { return c.File(at("home/prompts/p.md"), []byte("old prompt"), []byte("new prompt")) },
+		func() error { return c.Tree(at("home/skills/s"), tree("SKILL.md", "skill")) },
+		func() error { return c.File(at("project/.aam/lock"), []byte("old lock"), []byte("new lock")) },
+	)
+}
+
+func first(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the content of all files below root, empty folders as such.
+func read(t *testing.T, root string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		if entry.Type()&fs.ModeSymlink != 0 {
+			found[name], err = os.Readlink(path)
+			return err
+		}
+		if entry.IsDir() {
+			if inside, err := os.ReadDir(path); err != nil || len(inside) > 0 {
+				return err
+			}
+			found[name+"/"] = "empty"
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		found[filepath.ToSlash(name)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestCommit(t *testing.T) {
+	root := layOut(t)
+	notes := filepath.Join(root, "project", ".out", "notes.md")
+	if err := os.Chmod(notes, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := open(files.Disk{}, root)
+	if err := change(j, root); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, read(t, root)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if info, err := os.Stat(notes); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("a replaced file keeps its mode: got %v, %v", info.Mode(), err)
+	}
+}
+
+// TestAFailureAtEachWrite lets each write of a change fail in turn: it is made whole, or nothing of it is.
+func TestAFailureAtEachWrite(t *testing.T) {
+	for n := 1; ; n++ {
+		root := layOut(t)
+		system := &faults.System{System: files.Disk{}, FailAt: n}
+		err := change(open(system, root), root)
+		if system.Writes() < n {
+			t.Logf("%d writes", n-1)
+			return
+		}
+		if err == nil { // what failed was to take away what is left over
+			if err := open(files.Disk{}, root).Recover(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := before
+		if err == nil {
+			want = after
+		}
+		if diff := cmp.Diff(want, read(t, root)); diff != "" {
+			t.Fatalf("write %d fails with %v (-want +got)\n%s", n, err, diff)
+		}
+	}
+}
+
+// TestTheEndAtEachWrite ends the process at each write in turn: the next one finds, after Recover, all of the
+// change or nothing of it.
+func TestTheEndAtEachWrite(t *testing.T) {
+	committed := false
+	for n := 1; ; n++ {
+		root := layOut(t)
+		system := &faults.System{System: files.Disk{}, FailAt: n, Kill: true}
+		_ = change(open(system, root), root)
+		if system.Writes() < n {
+			break
+		}
+		if err := open(files.Disk{}, root).Recover(); err != nil {
+			t.Fatalf("write %d: %v", n, err)
+		}
+		got := read(t, root)
+		committed = committed || cmp.Equal(after, got)
+		if want := map[bool]map[string]string{false: before, true: after}[committed]; !cmp.Equal(want, got) {
+			t.Fatalf("the end at write %d (-want +got)\n%s", n, cmp.Diff(want, got))
+		}
+	}
+	if !committed {
+		t.Error("no end came after the change was made")
+	}
+}
+
+// TestTheEndAtEachWriteOfUndoing ends the process while it undoes what an earlier one left.
+func TestTheEndAtEachWriteOfUndoing(t *testing.T) {
+	for stopped := 35; stopped <= 60; stopped += 6 {
+		for n := 1; ; n++ {
+			root := layOut(t)
+			_ = change(open(&faults.System{System: files.Disk{}, FailAt: stopped, Kill: true}, root), root)
+			system := &faults.System{System: files.Disk{}, FailAt: n, Kill: true}
+			_ = open(system, root).Recover()
+			if err := open(files.Disk{}, root).Recover(); err != nil {
+				t.Fatal(err)
+			}
+			got := read(t, root)
+			if !cmp.Equal(before, got) && !cmp.Equal(after, got) {
+				t.Fatalf("the end at write %d, and of undoing at %d (-before +got)\n%s", stopped, n, cmp.Diff(before, got))
+			}
+			if system.Writes() < n {
+				break
+			}
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	tests := []struct {
+		name string
+		do   func(c *journal.Change, root string) error
+	}{
+		{"a path outside", func(c *journal.Change, root string) error { return c.Remove(filepath.Join(root, "other")) }},
+		{"a path that is not named in Only", func(c *journal.Change, root string) error { return c.Remove(filepath.Join(root, "project", "src")) }},
+		{"a path that leads out by its dots", func(c *journal.Change, root string) error { return c.Remove(root + "/project/.out/../../other") }},
+		{"the stage", func(c *journal.Change, root string) error {
+			return c.Remove(filepath.Join(root, "project", ".aam", ".tmp", "x"))
+		}},
+		{"what the stage lies in", func(c *journal.Change, root string) error { return c.Remove(filepath.Join(root, "project", ".aam")) }},
+		{"the same path twice", func(c *journal.Change, root string) error {
+			path := filepath.Join(root, "project", ".out", "rule")
+			return errors.Join(c.Remove(path), c.Remove(path))
+		}},
+		{"a file that was changed", func(c *journal.Change, root string) error {
+			return c.File(filepath.Join(root, "project", ".out", "rule"), []byte("older rule"), []byte("new"))
+		}},
+		{"a file that grew", func(c *journal.Change, root string) error {
+			return c.File(filepath.Join(root, "project", ".out", "rule"), []byte("old"), []byte("new"))
+		}},
+		{"a file that has come", func(c *journal.Change, root string) error {
+			return c.File(filepath.Join(root, "project", ".out", "rule"), nil, []byte("new"))
+		}},
+		{"a file that has gone", func(c *journal.Change, root string) error {
+			return c.File(filepath.Join(root, "project", ".out", "gone"), []byte("was"), []byte("new"))
+		}},
+		{"a folder that is a link to what is not to be changed", func(c *journal.Change, root string) error {
+			dir := filepath.Join(root, "project", ".out", "link")
+			if err := os.Symlink(filepath.Join("..", "src"), dir); err != nil {
+				panic(err)
+			}
+			defer os.Remove(dir)
+			return c.Remove(filepath.Join(dir, "main.go"))
+		}},
+		{"a folder that is a link out of all", func(c *journal.Change, root string) error {
+			dir := filepath.Join(root, "project", ".out", "link")
+			if err := os.Symlink(root, dir); err != nil {
+				panic(err)
+			}
+			defer os.Remove(dir)
+			return c.Remove(filepath.Join(dir, "other"))
+		}},
+		{"a folder in a file's place", func(c *journal.Change, root string) error {
+			return c.File(filepath.Join(root, "project", ".out", "skill"), []byte("x"), []byte("new"))
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := layOut(t)
+			c, err := open(files.Disk{}, root).Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := test.do(c, root); err == nil {
+				t.Error("got no error")
+			}
+			if err := c.Abort(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, read(t, root)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRecover(t *testing.T) {
+	tests := []struct {
+		name, record string
+		fails        bool
+	}{
+		{"leftovers without a record are taken away", "", false},
+		{"a record that is none is not touched", "{", true},
+		{"a record of another format is not touched", `{"format":2}`, true},
+		{"a record that names a path outside is refused", `{"format":1,"steps":[{"path":"/etc/passwd","new":true}]}`, true},
+		{"a record that names a file of the user's is refused", `{"format":1,"steps":[{"path":"PROJECT/src","new":true}]}`, true},
+		{"a record that wants a folder removed outside is refused", `{"format":1,"made":["/tmp"]}`, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := layOut(t)
+			stage := filepath.Join(root, "project", ".aam", ".tmp")
+			write(t, filepath.Join(stage, "partial-pkg", "aam.yaml"), "x")
+			write(t, filepath.Join(root, "home", ".stage", "new.0"), "x")
+			if test.record != "" {
+				write(t, filepath.Join(stage, "journal.json"), strings.ReplaceAll(test.record, "PROJECT", filepath.Join(root, "project")))
+			}
+			want := read(t, root)
+			if !test.fails {
+				want = before
+			}
+			j := open(files.Disk{}, root)
+			if got := j.Interrupted(); got != (test.record != "") {
+				t.Errorf("Interrupted: got %t", got)
+			}
+			if err := j.Recover(); (err != nil) != test.fails {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(want, read(t, root)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAStageThatIsALinkIsNotEmptied(t *testing.T) {
+	for name, target := range map[string]string{".aam": ".", ".aam/.tmp": "../keep"} {
+		root := t.TempDir()
+		write(t, filepath.Join(root, "project", "keep", "mine"), "x")
+		write(t, filepath.Join(root, "project", ".tmp", "mine"), "x")
+		link := filepath.Join(root, "project", filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(target, link)); err != nil {
+			t.Fatal(err)
+		}
+		want := read(t, root)
+		if _, err := open(files.Disk{}, root).Begin(); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if diff := cmp.Diff(want, read(t, root)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// FuzzRecover: whatever a record says, nothing outside of what may be changed is touched.
+func FuzzRecover(f *testing.F) {
+	f.Add([]byte(`{"format":1,"steps":[{"path":"/x","new":true}],"made":["/y"]}`))
+	f.Add([]byte(`{"format":1,"steps":[{"path":"../../z","over":true}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		root := layOut(t)
+		write(t, filepath.Join(root, "project", "src", "main.go"), "mine")
+		write(t, filepath.Join(root, "project", ".aam", ".tmp", "journal.json"), string(data))
+		_ = open(files.Disk{}, root).Recover()
+		if got := read(t, root)["project/src/main.go"]; got != "mine" {
+			t.Errorf("a file of the user's: %q", got)
+		}
+	})
+}

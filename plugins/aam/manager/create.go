@@ -1,0 +1,129 @@
+package manager
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/create"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// Created is a package that was made of a project.
+type Created struct {
+	ManifestPath      string     `json:"manifest_path"`
+	PackageName       string     `json:"package_name"`
+	Version           string     `json:"version"`
+	ArtifactsIncluded yaml11.Map `json:"artifacts_included"` // numbers by plurals of types
+	TotalArtifacts    int        `json:"total_artifacts"`
+}
+
+// NewPackage says what package to make. Nil is for what is not said.
+type NewPackage struct {
+	Path                       string
+	Name, Version, Description *string
+	Types                      []string // nil for all
+}
+
+// CreatePackage writes the manifest of a package of what is found in a project.
+func (m *Manager) CreatePackage(n NewPackage) (*Created, error) {
+	dir, err := m.path(n.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if err := m.lock("project", dir); err != nil {
+		return nil, err
+	}
+	path, err := m.freeManifest(dir, n.Path)
+	if err != nil {
+		return nil, err
+	}
+	artifacts, err := m.detect(dir, n.Types)
+	if err != nil {
+		return nil, err
+	}
+	base := filepath.Base(dir)
+	name := or(n.Name, create.Name(base, "package"))
+	data, man, err := create.Manifest(name, or(n.Version, "0.1.0"), or(n.Description, create.Description(base)), artifacts)
+	if err != nil {
+		return nil, err
+	}
+	files.SweepTemp(m.Files, path)
+	if err := files.Replace(m.Files, path, data); err != nil {
+		return nil, err
+	}
+	return &Created{path, man.Name, man.Version, counts(man), len(man.Artifacts)}, nil
+}
+
+func or(given *string, otherwise string) string {
+	if given == nil {
+		return otherwise
+	}
+	return *given
+}
+
+// check refuses what no manifest can say.
+func (n NewPackage) check() error {
+	if n.Name != nil {
+		if err := pkgname.Check(*n.Name); err != nil {
+			return err
+		}
+	}
+	if n.Version != nil {
+		if _, err := version.Parse(*n.Version); err != nil {
+			return fault.New(fault.InvalidArgument, "%w", err)
+		}
+	}
+	for _, word := range n.Types {
+		if _, ok := manifest.ParseType(word); !ok {
+			return fault.New(fault.InvalidArgument, "artifact_types takes skill, agent, prompt and instruction, not %.60q", word)
+		}
+	}
+	return nil
+}
+
+// freeManifest returns where the manifest goes. That there is one already, or no folder, is an error.
+func (m *Manager) freeManifest(dir, asked string) (string, error) {
+	if !files.IsDir(m.Files, dir) {
+		return "", fault.New(fault.InvalidArgument, "path %.200q is not a folder that the plugin is granted", asked)
+	}
+	path := filepath.Join(dir, manifest.FileName)
+	there, err := files.Exists(m.Files, path)
+	if err != nil {
+		return "", err
+	}
+	if there {
+		return "", fault.New(fault.InvalidArgument, "%s exists already", path).
+			WithHint("Remove it first, or use the command line's aam create-package with --force")
+	}
+	return path, nil
+}
+
+// detect finds the artifacts of these types, or all, that are not deployed ones of installed packages.
+func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error) {
+	ws := workspace.Workspace{Files: m.Files, Project: dir}
+	deployed, err := ws.Deployed()
+	if err != nil {
+		return nil, err
+	}
+	found, err := create.Detect(m.Files, dir, func(path string) bool { return deployed[path] })
+	if err != nil {
+		return nil, err
+	}
+	if types != nil {
+		found = slices.DeleteFunc(found, func(a manifest.Artifact) bool { return !slices.Contains(types, string(a.Type)) })
+	}
+	if len(found) == 0 {
+		return nil, fault.New(fault.InvalidArgument, "no artifacts found in %s", dir).
+			WithHint("Skills have a SKILL.md, agents an agent.yaml; prompts and instructions are .md files in folders of that name")
+	}
+	return found, nil
+}

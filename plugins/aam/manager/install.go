@@ -1,0 +1,270 @@
+package manager
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
+)
+
+// MaxSpecs bounds how many packages one call may ask for.
+const MaxSpecs = 100
+
+// signatureMissing is the code of a refusal to install what nobody has signed.
+const signatureMissing fault.Code = "AAM_SIGNATURE_MISSING"
+
+// Request is what to install, and how.
+type Request struct {
+	Packages []string // specs
+	Platform *string  // to deploy to; nil for the configured one
+	Force    bool     // install again what is there, and other versions of it
+	NoDeploy bool
+}
+
+// Result says what became of a request.
+type Result struct {
+	Installed            []Package `json:"installed"`         // of those asked for
+	AlreadyInstalled     []string  `json:"already_installed"` // names
+	Failed               []Failed  `json:"failed"`
+	DependenciesResolved int       `json:"dependencies_resolved"` // packages that are there now for those asked for, which are included
+}
+
+// Failed is something that could not be installed.
+type Failed struct {
+	Package string         `json:"package"` // as it was asked for
+	Code    fault.Code     `json:"code"`
+	Message string         `json:"message"`
+	Hint    *string        `json:"hint"`
+	Details map[string]any `json:"details"`
+}
+
+// Install installs packages with what they need. What cannot be installed is in the result, and does not keep the
+// others from it; packages that need versions of another that cannot be had together are an error, of code
+// DependencyConflict, and nothing is done.
+func (m *Manager) Install(r Request) (*Result, error) {
+	if len(r.Packages) > MaxSpecs {
+		return nil, fault.New(fault.InvalidArgument, "packages has %d items, at most %d are installed at once", len(r.Packages), MaxSpecs)
+	}
+	ws := m.workspace()
+	if !ws.Exists() {
+		return nil, fault.New(fault.NotInitialized, "there is no workspace in %s", m.Project).WithHint("Create an empty folder .aam in it")
+	}
+	if err := m.lockProject(); err != nil {
+		return nil, err
+	}
+	c, _, err := m.config()
+	if err != nil {
+		return nil, err
+	}
+	i := &installation{
+		Manager: m, ws: ws, request: r, config: c, texts: map[pkgname.Spec]string{}, done: map[string]bool{},
+		result: &Result{Installed: []Package{}, AlreadyInstalled: []string{}, Failed: []Failed{}},
+	}
+	return i.result, i.run()
+}
+
+// lockProject keeps other calls waiting that change the project, or what codex has in the home folder.
+func (m *Manager) lockProject() error {
+	if m.Home != "" {
+		if err := m.lock("codex", m.Home); err != nil {
+			return err
+		}
+	}
+	return m.lock("project", m.Project)
+}
+
+// installation is a request under way.
+type installation struct {
+	*Manager
+	ws      *workspace.Workspace
+	request Request
+	config  config.Config
+	clients []registry.Registry
+	texts   map[pkgname.Spec]string // of the specs, as they were given
+	done    map[string]bool         // packages that this call has installed
+	result  *Result
+}
+
+func (i *installation) fail(text string, err error) {
+	f := fault.From(err)
+	failed := Failed{Package: text, Code: f.Code, Message: f.Message, Hint: orNull(f.Hint), Details: f.Details}
+	if failed.Details == nil {
+		failed.Details = map[string]any{}
+	}
+	i.result.Failed = append(i.result.Failed, failed)
+}
+
+func (i *installation) run() error {
+	if err := i.ws.Recover(); err != nil {
+		return err
+	}
+	specs, err := i.specs()
+	if err != nil || len(specs) == 0 {
+		return err
+	}
+	resolution, err := i.resolve(specs)
+	if err != nil {
+		return err
+	}
+	for _, failure := range resolution.Failed {
+		i.fail(i.texts[failure.Spec], failure.Err)
+	}
+	resolved := map[string]bool{}
+	for _, group := range resolution.Groups {
+		if err := i.install(group); err != nil {
+			i.fail(i.texts[group.Spec], err)
+			continue
+		}
+		for _, p := range group.Packages {
+			resolved[p.Name] = true
+		}
+	}
+	i.result.DependenciesResolved = len(resolved)
+	slices.SortStableFunc(i.result.Failed, func(a, b Failed) int {
+		return slices.Index(i.request.Packages, a.Package) - slices.Index(i.request.Packages, b.Package)
+	})
+	return nil
+}
+
+// specs returns what is to be resolved: what is no spec fails, and what is there already is left alone.
+func (i *installation) specs() ([]pkgname.Spec, error) {
+	lock, err := i.ws.Lock()
+	if err != nil {
+		return nil, err
+	}
+	var specs []pkgname.Spec
+	for _, text := range i.request.Packages {
+		spec, err := parseSpec(text)
+		if err != nil {
+			i.fail(text, err)
+			continue
+		}
+		if _, there := lock.Find(spec.Name); there && !i.request.Force {
+			if !slices.Contains(i.result.AlreadyInstalled, spec.Name) {
+				i.result.AlreadyInstalled = append(i.result.AlreadyInstalled, spec.Name)
+			}
+			continue
+		}
+		switch _, twice := i.texts[spec]; {
+		case twice:
+		case len(i.config.Registries) == 0:
+			i.fail(text, notConfigured())
+		default:
+			specs = append(specs, spec)
+		}
+		i.texts[spec] = text
+	}
+	return specs, nil
+}
+
+func parseSpec(text string) (pkgname.Spec, error) {
+	spec, err := pkgname.ParseSpec(text)
+	if err == nil && spec.Constraint != "" {
+		if _, bad := version.ParseConstraint(spec.Constraint); bad != nil {
+			err = fault.New(fault.InvalidArgument, "%w", bad)
+		}
+	}
+	return spec, err
+}
+
+func (i *installation) resolve(specs []pkgname.Spec) (*resolve.Resolution, error) {
+	lock, err := i.ws.Lock()
+	if err != nil {
+		return nil, err
+	}
+	request := resolve.Request{Specs: specs, Force: i.request.Force}
+	i.clients = i.usable(i.config)
+	for _, client := range i.clients {
+		request.Sources = append(request.Sources, registry.Source{Registry: client, Limits: i.Limits})
+	}
+	for _, entry := range lock.Packages {
+		request.Installed = append(request.Installed, resolve.Installed{Name: entry.Name, Version: entry.Version, Dependencies: entry.Dependencies})
+	}
+	return resolve.Resolve(request)
+}
+
+// install installs what one spec needs, all of it or nothing.
+func (i *installation) install(group resolve.Group) error {
+	if s := i.config.Security; s.RequireSignature && s.OnSignatureFailure == "error" {
+		return fault.New(signatureMissing, "security.require_signature wants a signature, and packages in registries that are folders have none").
+			WithHint("Set security.on_signature_failure to warn, or security.require_signature to false")
+	}
+	lock, err := i.ws.Lock()
+	if err != nil {
+		return err
+	}
+	var missing []workspace.Package
+	for _, p := range group.Packages {
+		entry, there := lock.Find(p.Name)
+		if i.done[p.Name] || there && entry.Version == p.Version && !i.request.Force {
+			continue
+		}
+		incoming, err := i.incoming(p)
+		if err != nil {
+			return err
+		}
+		missing = append(missing, incoming)
+	}
+	manifests := []*manifest.Manifest{}
+	if len(missing) > 0 {
+		if manifests, err = i.ws.Install(missing, i.options()); err != nil {
+			return err
+		}
+	}
+	for _, p := range missing {
+		i.done[p.Name] = true
+	}
+	return i.report(group.Spec.Name, manifests)
+}
+
+func (i *installation) options() workspace.Options {
+	o := workspace.Options{Platform: i.config.DefaultPlatform, DefaultPlatform: i.config.DefaultPlatform, Limits: i.Limits}
+	if i.request.Platform != nil {
+		o.Platform = *i.request.Platform
+	}
+	if i.request.NoDeploy {
+		o.Platform = ""
+	}
+	return o
+}
+
+// incoming is a package of a resolution as the workspace wants it.
+func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
+	at := slices.IndexFunc(i.clients, func(r registry.Registry) bool { return r.Name == p.Registry })
+	path, err := i.clients[at].Archive(p.Name, p.Version)
+	if err != nil {
+		return workspace.Package{}, err
+	}
+	return workspace.Package{
+		Name: p.Name, Version: p.Version, Registry: p.Registry, Archive: path,
+		Checksum: p.Checksum, Verify: i.config.Security.RequireChecksum,
+	}, nil
+}
+
+// report adds what was asked for to the result. Its manifest is among those given, or was installed before.
+func (i *installation) report(name string, manifests []*manifest.Manifest) error {
+	lock, err := i.ws.Lock()
+	if err != nil {
+		return err
+	}
+	entry, there := lock.Find(name)
+	if !there {
+		return fmt.Errorf("%s is not in the lock file that was just written", name)
+	}
+	at := slices.IndexFunc(manifests, func(m *manifest.Manifest) bool { return m.Name == name })
+	var m *manifest.Manifest
+	if at >= 0 {
+		m = manifests[at]
+	} else if m, err = i.ws.Manifest(name); err != nil {
+		return err
+	}
+	i.result.Installed = append(i.result.Installed, newPackage(entry, m))
+	return nil
+}

@@ -1,0 +1,57 @@
+package manager
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/doctor"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// Package is an installed package.
+type Package struct {
+	Name          string     `json:"name"`
+	Version       string     `json:"version"`
+	Source        string     `json:"source"`
+	ArtifactCount int        `json:"artifact_count"`
+	Artifacts     yaml11.Map `json:"artifacts"` // numbers by plurals of types
+	Checksum      *string    `json:"checksum"`
+}
+
+// Listed is an installed package with what else the lock file says of it.
+type Listed struct {
+	Package
+	SourceName   *string `json:"source_name"`
+	SourceCommit *string `json:"source_commit"`
+}
+
+// newPackage describes an entry of the lock file. The manifest is nil where it cannot be read.
+func newPackage(entry lockfile.Entry, m *manifest.Manifest) Package {
+	p := Package{
+		Name: entry.Name, Version: entry.Version, Source: entry.Source, Artifacts: counts(m), Checksum: orNull(entry.Checksum),
+	}
+	if m != nil {
+		p.ArtifactCount = len(m.Artifacts)
+	}
+	return p
+}
+
+// List returns the installed packages in the order of the lock file.
+func (m *Manager) List() ([]Listed, error) {
+	ws := m.workspace()
+	lock, err := ws.Lock()
+	if err != nil {
+		return nil, err
+	}
+	listed := []Listed{}
+	for _, entry := range lock.Packages {
+		man, err := ws.Manifest(entry.Name)
+		if err != nil {
+			m.Warn("package " + entry.Name + ": " + err.Error())
+		}
+		listed = append(listed, Listed{newPackage(entry, man), entry.SourceName, entry.SourceCommit})
+	}
+	return listed, nil
+}
+
+// Doctor looks at everything that can be wrong.
+func (m *Manager) Doctor() doctor.Report { return doctor.Run(m.workspace()) }

@@ -1,0 +1,195 @@
+package manager_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
+)
+
+// shelf publishes packages, name@version with what they need, to a registry of its own, and returns a manager in an
+// empty project that has it.
+func shelf(t *testing.T, packages ...string) (string, *manager.Manager) {
+	t.Helper()
+	root, m := published(t)
+	project := m.Project
+	for i, line := range packages {
+		spec, needs, _ := strings.Cut(line, ": ")
+		at := strings.LastIndexByte(spec, '@')
+		m.Project = filepath.Join(root, "sources", fmt.Sprint(i))
+		text := fmt.Sprintf("name: '%s'\nversion: %s\ndescription: The package %s\nauthor: Jane\nkeywords: [shelf]\ndependencies: {%s}\nartifacts: {skills: [{name: s%d, path: s, description: d}]}\n", spec[:at], spec[at+1:], spec, needs, i)
+		for name, text := range map[string]string{"aam.yaml": text, "s/SKILL.md": spec} {
+			path := filepath.Join(m.Project, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := m.Publish(nil, "latest"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Project = project
+	return root, m
+}
+
+// there returns name@version of all that is installed.
+func there(t *testing.T, m *manager.Manager) []string {
+	t.Helper()
+	listed, err := m.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []string{}
+	for _, p := range listed {
+		all = append(all, p.Name+"@"+p.Version)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestInstall(t *testing.T) {
+	stock := []string{"low@1.0.0", "low@1.2.0", "low@3.0.0-rc.1", "mid@1.0.0: low: ^1.0.0", "@top/one@1.0.0: mid: '*', low: '>=1.0.0'", "high@1.0.0: low: 3.0.0-rc.1",
+		"round@1.0.0: trip: '*'", "trip@1.0.0: round: '*'", "lost@1.0.0: nowhere: '*'"}
+	tests := []struct {
+		name     string
+		before   []string // installed first
+		packages []string
+		force    bool
+		want     []string // what is installed then; an error if it is a code
+		failed   []string
+		resolved int
+	}{
+		{"the highest version, pre-releases too", nil, []string{"low"}, false, []string{"low@3.0.0-rc.1"}, nil, 1},
+		{"the highest that is allowed", nil, []string{"low@^1.0.0"}, false, []string{"low@1.2.0"}, nil, 1},
+		{"with what it needs", nil, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
+		{"the first to ask decides, and binds the others", nil, []string{"mid", "high"}, false, []string{"AAM_DEPENDENCY_CONFLICT"}, nil, 0},
+		{"a circle ends", nil, []string{"round"}, false, []string{"round@1.0.0", "trip@1.0.0"}, nil, 2},
+		{"what needs something that is nowhere fails alone", nil, []string{"lost", "mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, []string{"lost AAM_PACKAGE_NOT_FOUND"}, 2},
+		{"failures come in the order of the request", nil, []string{"gone", "BAD", "low@tag"}, false, []string{}, []string{"gone AAM_PACKAGE_NOT_FOUND", "BAD AAM_INVALID_ARGUMENT", "low@tag AAM_INVALID_ARGUMENT"}, 0},
+		{"what is there stays, whatever version is asked for", []string{"low@1.0.0"}, []string{"low@1.2.0"}, false, []string{"low@1.0.0"}, nil, 0},
+		{"unless forced", []string{"low@1.0.0"}, []string{"low@1.2.0"}, true, []string{"low@1.2.0"}, nil, 1},
+		{"a dependency that is there in another version is replaced", []string{"low@1.0.0"}, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
+		{"but not one that another package needs", []string{"mid"}, []string{"high"}, false, []string{"AAM_DEPENDENCY_CONFLICT"}, nil, 0},
+		{"unless that is forced", []string{"mid"}, []string{"high"}, true, []string{"high@1.0.0", "low@3.0.0-rc.1", "mid@1.0.0"}, nil, 2},
+		{"the same twice is once", nil, []string{"low@1.0.0", "low@1.0.0"}, false, []string{"low@1.0.0"}, nil, 1},
+		{"a package and what it needs, both asked for", nil, []string{"mid", "low@^1.0.0"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
+	}
+	root, m := shelf(t, stock...)
+	for i, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m.Project = filepath.Join(root, "projects", fmt.Sprint(i))
+			if err := os.MkdirAll(filepath.Join(m.Project, ".aam"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for _, spec := range test.before {
+				if _, err := m.Install(manager.Request{Packages: []string{spec}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := there(t, m)
+			result, err := m.Install(manager.Request{Packages: test.packages, Force: test.force})
+			if len(test.want) == 1 && strings.HasPrefix(test.want[0], "AAM_") {
+				if got := fault.From(err); got == nil || string(got.Code) != test.want[0] || !cmp.Equal(before, there(t, m)) {
+					t.Errorf("got %v and %v", err, there(t, m))
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, there(t, m)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			var failed []string
+			for _, f := range result.Failed {
+				failed = append(failed, f.Package+" "+string(f.Code))
+			}
+			if diff := cmp.Diff(test.failed, failed); diff != "" || result.DependenciesResolved != test.resolved {
+				t.Errorf("failed (-want +got)\n%s%d resolved, want %d", diff, result.DependenciesResolved, test.resolved)
+			}
+		})
+	}
+}
+
+func TestSearch(t *testing.T) {
+	root, m := shelf(t, "alpha@1.0.0", "alpha@0.9.0", "beta-alpha@1.0.0")
+	tests := []struct {
+		name, query, kind string
+		limit             int
+		want              []string
+	}{
+		{"the best first, with the version that was published last", "alpha", "", 10, []string{"alpha@0.9.0", "beta-alpha@1.0.0"}},
+		{"a whole keyword", "SHELF", "", 10, []string{"alpha@0.9.0", "beta-alpha@1.0.0"}},
+		{"a limit", "alpha", "", 1, []string{"alpha@0.9.0"}},
+		{"a type", "", "prompt", 10, []string{"pkg@1.0.0"}},
+		{"a type that nothing has", "", "agent", 10, []string{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			found, err := m.Search(test.query, test.limit, test.kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []string{}
+			for _, f := range found {
+				got = append(got, f.Name+"@"+f.Version)
+				if f.Name == "alpha" && (*f.Author != "Jane" || !cmp.Equal(f.ArtifactTypes, []string{"skill"}) || f.Registry != "r" || f.Description != "The package alpha@0.9.0") {
+					t.Errorf("got %+v", f)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	if err := os.RemoveAll(filepath.Join(root, "registry")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Search("", 10, ""); fault.From(err) == nil || fault.From(err).Code != fault.RegistryUnreachable || !strings.Contains(err.Error(), "'r'") {
+		t.Errorf("a registry that is gone: got %v", err)
+	}
+}
+
+func TestInfo(t *testing.T) {
+	_, m := shelf(t, "low@1.0.0", "low@1.2.0", "mid@1.0.0: low: ^1.0.0")
+	if _, err := m.Install(manager.Request{Packages: []string{"low@1.0.0"}}); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, pack, version string
+		want                string // version, whether it is installed, and in which version; a code
+	}{
+		{"what is installed comes first", "low", "", "1.0.0 true 1.0.0"},
+		{"also by another spelling of its version", "low", "v1.0", "1.0.0 true 1.0.0"},
+		{"another version is looked for in registries", "low", "1.2.0", "1.2.0 true 1.0.0"},
+		{"what is not installed, too", "mid", "", "1.0.0 false "},
+		{"a version that is nowhere", "low", "9.9.9", "AAM_PACKAGE_NOT_FOUND"},
+		{"a package that is nowhere", "nope", "", "AAM_PACKAGE_NOT_FOUND"},
+		{"a name that is none", "BAD", "", "AAM_INVALID_ARGUMENT"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			detail, err := m.Info(test.pack, test.version)
+			got := ""
+			if err != nil {
+				got = string(fault.From(err).Code)
+			} else {
+				got = fmt.Sprint(detail.Version, " ", detail.Installed, " ")
+				if detail.InstalledVersion != nil {
+					got += *detail.InstalledVersion
+				}
+			}
+			if got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}

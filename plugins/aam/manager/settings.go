@@ -1,0 +1,127 @@
+package manager
+
+import (
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
+)
+
+// Setting is a value of the configuration, or all of it.
+type Setting struct {
+	Key    *string `json:"key"` // nil for all
+	Value  any     `json:"value"`
+	Source string  `json:"source"` // merged, project, global or default
+}
+
+// ConfigGet returns one value of the configuration, or all of it where key is nil.
+func (m *Manager) ConfigGet(key *string) (*Setting, error) {
+	c, layers, err := m.config()
+	if err != nil {
+		return nil, err
+	}
+	if key == nil {
+		return &Setting{nil, c.Plain(), "merged"}, nil
+	}
+	setting, err := config.Get(c, layers, *key)
+	if err != nil {
+		return nil, err
+	}
+	return &Setting{key, setting.Value, setting.Source}, nil
+}
+
+// ConfigSet changes one value of the user's configuration.
+func (m *Manager) ConfigSet(key, value string) (*Setting, error) {
+	if err := m.lockConfig(); err != nil {
+		return nil, err
+	}
+	if err := config.Set(m.Files, m.Home, key, value); err != nil {
+		return nil, err
+	}
+	return &Setting{&key, value, "global"}, nil
+}
+
+// lockConfig gives this call the user's configuration to change.
+func (m *Manager) lockConfig() error {
+	if m.Home == "" {
+		return fault.New(fault.PermissionDenied, "the home folder, in which the global configuration is, is not known").
+			WithHint("Grant the plugin the variable HOME and the folder .aam in it")
+	}
+	return m.lock("home", m.Home)
+}
+
+// Registry is a registry of the configuration.
+type Registry struct {
+	Name       string `json:"name"`
+	URL        string `json:"url"`
+	Type       string `json:"type"`
+	IsDefault  bool   `json:"is_default"` // by its own flag
+	Accessible bool   `json:"accessible"` // its folder is there, or its server answers
+}
+
+// RegistryList returns the registries of the configuration, in its order.
+func (m *Manager) RegistryList() ([]Registry, error) {
+	c, _, err := m.config()
+	if err != nil {
+		return nil, err
+	}
+	listed := []Registry{}
+	for _, r := range c.Registries {
+		listed = append(listed, Registry{r.Name, redact.URL(r.URL), r.Type, r.Default, m.accessible(r)})
+	}
+	return listed, nil
+}
+
+func (m *Manager) accessible(r config.Registry) bool {
+	if root, ok := r.Root(); ok {
+		return files.IsDir(m.Files, root)
+	}
+	return isHTTP(r.URL) && m.Probe(r.URL)
+}
+
+func isHTTP(url string) bool {
+	return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://")
+}
+
+// RegistryAdd adds a registry to the user's configuration.
+func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, error) {
+	added, err := config.NewRegistry(name, url, m.Project)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.lockConfig(); err != nil {
+		return nil, err
+	}
+	if err := m.isNew(name); err != nil {
+		return nil, err
+	}
+	if !m.accessible(added) {
+		return nil, fault.New(fault.RegistryUnreachable, "registry '%s' cannot be reached at %s", name, redact.URL(url)).
+			WithHint("A folder has to exist, and to be granted to the plugin; a server has to be granted, and to answer")
+	}
+	if err := config.AddRegistry(m.Files, m.Home, added, setDefault); err != nil {
+		return nil, err
+	}
+	return &Registry{name, redact.URL(url), added.Type, setDefault, true}, nil
+}
+
+// isNew returns an error if there is a registry of that name: in the merged configuration, or in the user's where the
+// project's hides it.
+func (m *Manager) isNew(name string) error {
+	merged, layers, err := m.config()
+	if err != nil {
+		return err
+	}
+	global, err := config.Merge(layers.Global, config.Layer{})
+	if err != nil {
+		return err
+	}
+	for _, c := range []config.Config{merged, global} {
+		if _, there := c.Registry(name); there {
+			return fault.New(fault.InvalidArgument, "registry '%s' is configured already", name)
+		}
+	}
+	return nil
+}

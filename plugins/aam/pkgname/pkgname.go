@@ -1,0 +1,107 @@
+// Package pkgname has the names of packages and artifacts, and the specs that ask for one: Check, ParseSpec.
+// It knows nothing of which packages there are.
+package pkgname
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+)
+
+const (
+	nameRule  = `^[a-z0-9][a-z0-9-]{0,63}$`
+	scopeRule = `^[a-z0-9][a-z0-9_-]{0,63}$`
+)
+
+// Without the flag m, $ matches at the very end only: a line break behind a name is no part of one.
+var (
+	namePattern  = regexp.MustCompile(nameRule)
+	scopePattern = regexp.MustCompile(scopeRule)
+)
+
+// Check returns an error, of code InvalidArgument, unless name is a package's: name or @scope/name.
+func Check(name string) error {
+	bare := name
+	if scoped, ok := strings.CutPrefix(name, "@"); ok {
+		scope, rest, ok := strings.Cut(scoped, "/")
+		switch {
+		case !ok:
+			return invalid("package name %.100q has a scope and no '/' behind it: write @scope/name", name)
+		case !scopePattern.MatchString(scope):
+			return invalid("package name %.100q: scope %.100q must match %s", name, scope, scopeRule)
+		}
+		bare = rest
+	}
+	if namePattern.MatchString(bare) {
+		return nil
+	}
+	err := invalid("package name %.100q: name %.100q must match %s", name, bare, nameRule)
+	if better := Suggest(name); better != "" {
+		return err.WithHint("Did you mean " + better + "?")
+	}
+	return err
+}
+
+// CheckArtifact returns an error, of code InvalidArgument, unless name is an artifact's. They have no scope.
+func CheckArtifact(name string) error {
+	if namePattern.MatchString(name) {
+		return nil
+	}
+	return invalid("artifact name %.100q must match %s", name, nameRule)
+}
+
+// Suggest returns a name that is valid and differs from an invalid one by hyphens for underscores only, or "".
+func Suggest(name string) string {
+	scope, bare := "", name
+	if at := strings.LastIndexByte(name, '/'); at >= 0 {
+		scope, bare = name[:at+1], name[at+1:]
+	}
+	better := strings.ReplaceAll(bare, "_", "-")
+	if better == bare || !namePattern.MatchString(better) {
+		return ""
+	}
+	if scope != "" && !(strings.HasPrefix(scope, "@") && scopePattern.MatchString(scope[1:len(scope)-1])) {
+		return ""
+	}
+	return scope + better
+}
+
+// Folder returns the name that a package has in file names: scope--name, or the name itself without a
+// scope. Two packages can have the same one, such as @a/b and a--b.
+func Folder(name string) string {
+	scoped, ok := strings.CutPrefix(name, "@")
+	if !ok {
+		return name
+	}
+	return strings.Replace(scoped, "/", "--", 1)
+}
+
+// Spec asks for a package.
+type Spec struct {
+	Name       string
+	Constraint string // on its version, not checked; "" for any
+}
+
+// ParseSpec reads name, name@constraint, @scope/name or @scope/name@constraint. Its errors have the code
+// InvalidArgument.
+func ParseSpec(text string) (Spec, error) {
+	if text == "" {
+		return Spec{}, invalid("package spec must not be empty")
+	}
+	spec := Spec{Name: text}
+	if at := strings.LastIndexByte(text, '@'); at > 0 {
+		spec = Spec{Name: text[:at], Constraint: text[at+1:]}
+		if spec.Constraint == "" {
+			return Spec{}, invalid("package spec %.100q has no version behind its last '@'", text)
+		}
+	}
+	if err := Check(spec.Name); err != nil {
+		return Spec{}, err
+	}
+	return spec, nil
+}
+
+func invalid(format string, args ...any) *fault.Error {
+	return fault.New(fault.InvalidArgument, format, args...)
+}

@@ -1,0 +1,133 @@
+package pkgname_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+)
+
+func TestParseSpec(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       pkgname.Spec // none: it is malformed
+	}{
+		{"1 name and version", "my-pkg@1.0.0", pkgname.Spec{Name: "my-pkg", Constraint: "1.0.0"}},
+		{"1 scoped", "@author/my-pkg", pkgname.Spec{Name: "@author/my-pkg"}},
+		{"1 scoped with a version", "@author/my-pkg@1.0.0", pkgname.Spec{Name: "@author/my-pkg", Constraint: "1.0.0"}},
+		{"any constraint", "pkg@>=1.0.0,<2.0.0", pkgname.Spec{Name: "pkg", Constraint: ">=1.0.0,<2.0.0"}},
+		{"2 scoped without the version", "@author/pkg@", pkgname.Spec{}},
+		{"2 without the version", "pkg@", pkgname.Spec{}},
+		{"2 an empty scope", "@/pkg", pkgname.Spec{}},
+		{"2 two at signs", "@@bad/pkg", pkgname.Spec{}},
+		{"2 a scope alone", "@scopename", pkgname.Spec{}},
+		{"2 nothing", "", pkgname.Spec{}},
+		{"2 a version in the name", "a@b@1.0.0", pkgname.Spec{}},
+		{"2 a path", "./local", pkgname.Spec{}},
+		{"2 a repository", "owner/repo", pkgname.Spec{}},
+		{"a line break behind it", "pkg\n", pkgname.Spec{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := pkgname.ParseSpec(test.text)
+			if got != test.want || (err == nil) != (test.want != pkgname.Spec{}) {
+				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		name  string
+		valid bool
+		hint  string
+	}{
+		{"@my_org/my-package", true, ""}, // 3
+		{"@author/my_package", false, "@author/my-package"},
+		{"UPPERCASE", false, ""},                          // 3
+		{"-starts-with-hyphen", false, ""},                // 3
+		{"@/name", false, ""},                             // 3
+		{strings.Repeat("a", 64), true, ""},               // 4
+		{strings.Repeat("a", 65), false, ""},              // 4
+		{"@" + strings.Repeat("s", 64) + "/n", true, ""},  // 4
+		{"@" + strings.Repeat("s", 65) + "/n", false, ""}, // 4
+		{"rb_1_prompt", false, "rb-1-prompt"},             // 5
+		{"@rma/rb_1_prompt", false, "@rma/rb-1-prompt"},   // 5
+		{"My-Package", false, ""},                         // 5
+		{"My_Package", false, ""},
+		{"@-x/a_b", false, ""},
+		{"x/a_b", false, ""},
+		{"a\n", false, ""},
+		{"é", false, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if err := pkgname.Check(test.name); (err == nil) != test.valid {
+				t.Errorf("got %v, want valid: %t", err, test.valid)
+			}
+			if got := pkgname.Suggest(test.name); got != test.hint {
+				t.Errorf("suggests %q, want %q", got, test.hint)
+			}
+		})
+	}
+	if err := pkgname.CheckArtifact("@a/b"); err == nil {
+		t.Error("an artifact may have a scope")
+	}
+}
+
+// 6
+func TestFolder(t *testing.T) {
+	for name, want := range map[string]string{"@author/asvc-report": "author--asvc-report", "plain": "plain", "a--b": "a--b"} {
+		if got := pkgname.Folder(name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestRecordedNames(t *testing.T) {
+	var rows []struct {
+		Input      string
+		Valid      bool
+		Suggestion *string
+		Folder     *string `json:"fs_name"`
+	}
+	realdata.Recorded(t, "names.json", &rows)
+	for _, row := range rows {
+		err := pkgname.Check(row.Input)
+		if (err == nil) != row.Valid {
+			t.Errorf("%q: got %v, want valid: %t", row.Input, err, row.Valid)
+		}
+		if want := row.Suggestion; want != nil && pkgname.Suggest(row.Input) != *want || want == nil && pkgname.Suggest(row.Input) != "" {
+			t.Errorf("%q: suggests %q", row.Input, pkgname.Suggest(row.Input))
+		}
+		if row.Folder != nil && pkgname.Folder(row.Input) != *row.Folder {
+			t.Errorf("%q: folder %q, want %q", row.Input, pkgname.Folder(row.Input), *row.Folder)
+		}
+	}
+}
+
+func TestRecordedSpecs(t *testing.T) {
+	var rows []struct {
+		Input string
+		OK    *[2]*string
+	}
+	realdata.Recorded(t, "package-specs.json", &rows)
+	for _, row := range rows {
+		spec, err := pkgname.ParseSpec(row.Input)
+		if row.OK == nil || row.Input == "pkg\n" { // the recorded program takes one line break for no part of a name
+			if err == nil {
+				t.Errorf("%q: got %+v, want an error", row.Input, spec)
+			}
+			continue
+		}
+		constraint := ""
+		if row.OK[1] != nil {
+			constraint = *row.OK[1]
+		}
+		if want := (pkgname.Spec{Name: *row.OK[0], Constraint: constraint}); err != nil || spec != want {
+			t.Errorf("%q: got %+v, %v, want %+v", row.Input, spec, err, want)
+		}
+	}
+}

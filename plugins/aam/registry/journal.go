@@ -1,0 +1,170 @@
+package registry
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// journalName is the file in a registry's folder that is there while something is published.
+const journalName = ".publishing.yaml"
+
+// journal says what is being published.
+type journal struct {
+	name     string
+	version  string
+	checksum string
+	types    []manifest.Type // of its artifacts
+}
+
+func (r Registry) journalPath() string { return filepath.Join(r.Root, journalName) }
+
+func (r Registry) writeJournal(j *journal) error {
+	types := []string{}
+	for _, t := range j.types {
+		types = append(types, string(t))
+	}
+	data, err := yaml11.Encode(yaml11.Map{
+		{Key: "name", Value: j.name},
+		{Key: "version", Value: j.version},
+		{Key: "checksum", Value: j.checksum},
+		{Key: "artifact_types", Value: types},
+	})
+	if err != nil {
+		return err
+	}
+	return files.Replace(r.Files, r.journalPath(), data)
+}
+
+// readJournal returns nil if nothing is being published.
+func (r Registry) readJournal() (*journal, error) {
+	data, err := files.Read(r.Files, r.journalPath(), manifest.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	document, err := yaml11.Parse(data, manifest.MaxSize)
+	if err != nil {
+		return nil, r.badJournal(err)
+	}
+	var reader yaml11.Reader
+	root := document.Root()
+	j := &journal{name: reader.Text(root.Field("name")), version: reader.Text(root.Field("version")), checksum: reader.Text(root.Field("checksum"))}
+	for _, text := range reader.Texts(root.Field("artifact_types")) {
+		if t, ok := manifest.ParseType(text); ok {
+			j.types = append(j.types, t)
+		}
+	}
+	err = reader.Err()
+	if err == nil {
+		_, err = r.Archive(j.name, j.version) // the names are about to be paths
+	}
+	if err != nil {
+		return nil, r.badJournal(err)
+	}
+	return j, nil
+}
+
+func (r Registry) badJournal(err error) error {
+	return fault.New(fault.Internal, "%s: %w", r.journalPath(), err).WithHint("Nobody but a publishing program writes this file; remove it")
+}
+
+// recover finishes what a call has left behind that was ended in its midst, if its version is in the
+// metadata, and returns that; else it undoes it, and returns nil.
+func (r Registry) recover() (*journal, error) {
+	if err := r.sweep(r.Root); err != nil {
+		return nil, err
+	}
+	j, err := r.readJournal()
+	if j == nil || err != nil {
+		return nil, err
+	}
+	if err := r.sweep(r.folder(j.name)); err != nil {
+		return nil, err
+	}
+	m, _, err := r.readMetadata(j.name)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil && m.Name == j.name {
+		if release, ok := m.Release(j.version); ok && release.Checksum == j.checksum {
+			return j, r.finish(j)
+		}
+	}
+	return nil, r.undo(j)
+}
+
+// finish brings the index up to date. That the journal goes is the end of the publication.
+func (r Registry) finish(j *journal) error {
+	if err := r.writeIndex(j); err != nil {
+		return err
+	}
+	return r.Files.Remove(r.journalPath())
+}
+
+// undo takes away the archive, if it is the one of the journal, and the folders that were made for it.
+func (r Registry) undo(j *journal) error {
+	path, err := r.Archive(j.name, j.version)
+	if err != nil {
+		return err
+	}
+	there, err := files.Exists(r.Files, path)
+	if err != nil {
+		return err
+	}
+	if there {
+		sum, err := archive.Checksum(r.Files, path)
+		if err != nil {
+			return err
+		}
+		if sum == j.checksum {
+			if err := r.Files.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	for _, folder := range []string{filepath.Dir(path), r.folder(j.name), filepath.Join(r.Root, "packages")} {
+		if err := r.removeEmpty(folder); err != nil {
+			return err
+		}
+	}
+	return r.Files.Remove(r.journalPath())
+}
+
+func (r Registry) removeEmpty(folder string) error {
+	entries, err := r.Files.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) > 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.Files.Remove(folder)
+}
+
+// sweep takes away the files in a folder that somebody began and did not finish.
+func (r Registry) sweep(folder string) error {
+	entries, err := r.Files.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if files.IsTemp(entry.Name()) && entry.Type().IsRegular() {
+			if err := r.Files.Remove(filepath.Join(folder, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

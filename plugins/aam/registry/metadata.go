@@ -1,0 +1,201 @@
+package registry
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// maxMetadata bounds what is known of one package, in bytes: that of some 10,000 versions.
+const maxMetadata = 4 << 20
+
+// Metadata is what a registry knows of one package.
+type Metadata struct {
+	Name        string
+	Description string
+	Author      *string
+	License     *string
+	Repository  *string
+	Keywords    []string
+	Tags        []Tag
+	Versions    []Release // in the order of their publishing
+}
+
+// Tag is a word that stands for a version.
+type Tag struct{ Name, Version string }
+
+// Release is one version.
+type Release struct {
+	Version   string // as it is written, not checked
+	Published string // "" if it is not known
+	Checksum  string // of the archive; "" if there is none
+	Size      int64
+	// Dependencies are nil where the file does not say which there are, and empty for none.
+	Dependencies []manifest.Dependency
+}
+
+func (r Registry) metadataPath(name string) string {
+	return filepath.Join(r.folder(name), "metadata.yaml")
+}
+
+// Metadata reads what is known of a package. Its errors have the code PackageNotFound if there is no such
+// package, InvalidArgument for what is no name, and RegistryUnreachable if the file cannot be understood.
+func (r Registry) Metadata(name string) (*Metadata, error) {
+	m, _, err := r.readMetadata(name)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil || m.Name != name { // two names can share a folder
+		return nil, fault.New(fault.PackageNotFound, "package '%s' is not in registry '%s'", name, r.Name)
+	}
+	return m, nil
+}
+
+// readMetadata returns what is in the file of a package's folder, and its bytes; nil if there is none.
+func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
+	if err := pkgname.Check(name); err != nil {
+		return nil, nil, err
+	}
+	if err := r.Check(); err != nil {
+		return nil, nil, err
+	}
+	data, err := files.ReadInside(r.Files, r.Root, r.metadataPath(name), maxMetadata)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, r.unreachable("%w", err)
+	}
+	m, err := parseMetadata(data)
+	if err != nil {
+		return nil, nil, r.unreachable("%s: %w", r.metadataPath(name), err)
+	}
+	return m, data, nil
+}
+
+// Latest returns the version that is tagged so, else the highest; "" if there is none at all.
+func (m *Metadata) Latest() string {
+	for _, tag := range m.Tags {
+		if tag.Name == latestTag {
+			return tag.Version
+		}
+	}
+	texts := make([]string, len(m.Versions))
+	for i, release := range m.Versions {
+		texts[i] = release.Version
+	}
+	highest, _ := version.Best(version.Constraint{}, texts)
+	return highest
+}
+
+// Release returns a version, however it is written; false if there is none.
+func (m *Metadata) Release(text string) (Release, bool) {
+	wanted, err := version.Parse(text)
+	for _, release := range m.Versions {
+		if release.Version == text {
+			return release, true
+		}
+		if v, badErr := version.Parse(release.Version); err == nil && badErr == nil && version.Compare(v, wanted) == 0 {
+			return release, true
+		}
+	}
+	return Release{}, false
+}
+
+func parseMetadata(data []byte) (*Metadata, error) {
+	document, err := yaml11.Parse(data, maxMetadata)
+	if err != nil {
+		return nil, err
+	}
+	var reader yaml11.Reader
+	root := document.Root()
+	m := &Metadata{
+		Name:        reader.Text(root.Field("name")),
+		Description: reader.Text(root.Field("description")),
+		Author:      reader.NullText(root.Field("author")),
+		License:     reader.NullText(root.Field("license")),
+		Repository:  reader.NullText(root.Field("repository")),
+		Keywords:    reader.Texts(root.Field("keywords")),
+	}
+	for _, tag := range reader.Entries(root.Field("dist_tags")) {
+		m.Tags = append(m.Tags, Tag{tag.Key.Text(), reader.Text(tag.Value)})
+	}
+	for _, row := range reader.List(root.Field("versions")) {
+		if reader.Mapping(row) {
+			m.Versions = append(m.Versions, parseRelease(&reader, row))
+		}
+	}
+	if err := reader.Err(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func parseRelease(reader *yaml11.Reader, row yaml11.Value) Release {
+	release := Release{
+		Version:   reader.Text(row.Field("version")),
+		Published: moment(reader, row.Field("published")),
+		Checksum:  reader.TextOr(row.Field("checksum"), ""),
+		Size:      reader.Int(row.Field("size"), 0),
+	}
+	dependencies := row.Field("dependencies")
+	if dependencies.Kind() == yaml11.Absent {
+		return release
+	}
+	release.Dependencies = []manifest.Dependency{}
+	for _, entry := range reader.Entries(dependencies) {
+		release.Dependencies = append(release.Dependencies, manifest.Dependency{Name: entry.Key.Text(), Constraint: reader.Text(entry.Value)})
+	}
+	return release
+}
+
+func (m *Metadata) encode() ([]byte, error) {
+	tags, versions := yaml11.Map{}, []any{}
+	for _, tag := range m.Tags {
+		tags = append(tags, yaml11.Pair{Key: tag.Name, Value: tag.Version})
+	}
+	for _, release := range m.Versions {
+		versions = append(versions, release.encode())
+	}
+	return yaml11.Encode(yaml11.Map{
+		{Key: "name", Value: m.Name},
+		{Key: "description", Value: m.Description},
+		{Key: "author", Value: textOrNull(m.Author)},
+		{Key: "license", Value: textOrNull(m.License)},
+		{Key: "repository", Value: textOrNull(m.Repository)},
+		{Key: "keywords", Value: m.Keywords},
+		{Key: "dist_tags", Value: tags},
+		{Key: "versions", Value: versions},
+	})
+}
+
+func (r Release) encode() yaml11.Map {
+	row := yaml11.Map{
+		{Key: "version", Value: r.Version},
+		{Key: "published", Value: r.Published},
+		{Key: "checksum", Value: r.Checksum},
+		{Key: "size", Value: r.Size},
+	}
+	if r.Dependencies == nil {
+		return row
+	}
+	dependencies := yaml11.Map{}
+	for _, d := range r.Dependencies {
+		dependencies = append(dependencies, yaml11.Pair{Key: d.Name, Value: d.Constraint})
+	}
+	return append(row, yaml11.Pair{Key: "dependencies", Value: dependencies})
+}
+
+func textOrNull(text *string) any {
+	if text == nil {
+		return nil
+	}
+	return *text
+}

@@ -1,0 +1,236 @@
+package registry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
+)
+
+// latestTag is the tag of the version that was published last.
+const latestTag = "latest"
+
+var tagPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+
+// Publication is a package to be published.
+type Publication struct {
+	Dir      string             // the package's folder
+	Manifest *manifest.Manifest // that of the folder
+	Tag      string             // is set to the version, beside latest
+	Now      string             // see Timestamp
+	Limits   archive.Limits
+}
+
+// Published is what came of it.
+type Published struct {
+	Checksum string
+	Size     int64 // of the archive, in bytes
+}
+
+// Publish packs a package and adds it to the registry: whole, or not at all. A version that is there is never
+// replaced. The caller holds the lock named LockName. What an earlier call has left undone is finished or
+// undone first.
+//
+// Its errors have the code InvalidArgument for a version that is there, or whose package's folder is another
+// one's, and for a bad tag; RegistryUnreachable; and those of archive.Pack.
+func (r Registry) Publish(p Publication) (Published, error) {
+	if err := r.Check(); err != nil {
+		return Published{}, err
+	}
+	if err := checkTag(p.Tag); err != nil {
+		return Published{}, err
+	}
+	final, err := r.Archive(p.Manifest.Name, p.Manifest.Version)
+	if err != nil {
+		return Published{}, err
+	}
+	finished, err := r.recover()
+	if err != nil {
+		return Published{}, err
+	}
+	old, before, err := r.readMetadata(p.Manifest.Name)
+	if err != nil {
+		return Published{}, err
+	}
+	if err := checkNew(old, p.Manifest); err != nil {
+		if release, ok := r.isOurs(finished, old, p); ok {
+			return Published{release.Checksum, release.Size}, nil
+		}
+		return Published{}, err
+	}
+	return r.publish(p, final, old, before)
+}
+
+func checkTag(tag string) error {
+	if _, err := version.Parse(tag); !tagPattern.MatchString(tag) || err == nil {
+		return fault.New(fault.InvalidArgument, "tag %.100q must be 1 to 32 of a-z, 0-9 and '-', and no version", tag)
+	}
+	return nil
+}
+
+// checkNew returns an error if a version is there already, or its folder is another package's.
+func checkNew(old *Metadata, m *manifest.Manifest) error {
+	if old == nil {
+		return nil
+	}
+	if old.Name != m.Name {
+		return fault.New(fault.InvalidArgument, "the registry keeps package '%s' where '%s' would be: rename one of them", old.Name, m.Name)
+	}
+	release, ok := old.Release(m.Version)
+	switch {
+	case ok && release.Version == m.Version:
+		return fault.New(fault.InvalidArgument, "%s@%s is published already", m.Name, m.Version).WithHint("Publish another version; one that is there is never replaced")
+	case ok:
+		return fault.New(fault.InvalidArgument, "%s@%s means the same as %s, which is published already", m.Name, m.Version, release.Version)
+	}
+	return nil
+}
+
+// isOurs tells whether what was finished just now is this very publication, that is: an earlier try at it.
+func (r Registry) isOurs(finished *journal, old *Metadata, p Publication) (Release, bool) {
+	if finished == nil || finished.name != p.Manifest.Name || finished.version != p.Manifest.Version {
+		return Release{}, false
+	}
+	listing, err := archive.Pack(r.Files, p.Dir, p.Manifest, io.Discard, p.Limits)
+	if err != nil || listing.Checksum != finished.checksum {
+		return Release{}, false
+	}
+	return old.Release(p.Manifest.Version)
+}
+
+func (r Registry) publish(p Publication, final string, old *Metadata, before []byte) (Published, error) {
+	if err := r.checkFree(final); err != nil {
+		return Published{}, err
+	}
+	listing, temp, err := r.pack(p)
+	if err != nil {
+		return Published{}, err
+	}
+	added := Release{p.Manifest.Version, p.Now, listing.Checksum, listing.Size, append([]manifest.Dependency{}, p.Manifest.Dependencies...)}
+	entry := &journal{name: p.Manifest.Name, version: p.Manifest.Version, checksum: listing.Checksum, types: p.Manifest.Types()}
+	err = r.writeJournal(entry)
+	if err == nil {
+		err = r.place(temp, final)
+	}
+	if err == nil {
+		err = r.commit(p, updated(old, p, added), before)
+	}
+	if err == nil {
+		err = r.finish(entry)
+	}
+	if err == nil {
+		return Published{listing.Checksum, listing.Size}, nil
+	}
+	if errors.Is(err, errTaken) {
+		return Published{}, errors.Join(err, r.forget())
+	}
+	return r.afterFailure(err, entry, added)
+}
+
+// errTaken says that somebody has published the version meanwhile. Nothing of theirs may be undone.
+var errTaken = fault.New(fault.InvalidArgument, "another program has published this version just now")
+
+// forget takes away what was made for a publication, but for the archive.
+func (r Registry) forget() error {
+	if err := r.Files.Remove(r.journalPath()); err != nil {
+		return err
+	}
+	return r.sweep(r.Root)
+}
+
+// checkFree returns an error if an archive is there that the registry does not list.
+func (r Registry) checkFree(final string) error {
+	there, err := files.Exists(r.Files, final)
+	if err != nil {
+		return err
+	}
+	if there {
+		return fault.New(fault.InvalidArgument, "%s is there already, though the registry does not list it", final).
+			WithHint("Remove it, unless somebody is publishing it just now")
+	}
+	return nil
+}
+
+// afterFailure undoes what was begun, or finishes it if it has come so far that others may have seen it.
+func (r Registry) afterFailure(err error, entry *journal, added Release) (Published, error) {
+	finished, recovering := r.recover()
+	switch {
+	case recovering != nil:
+		return Published{}, fmt.Errorf("%w (and what was begun is neither finished nor undone until the next try: %w)", err, recovering)
+	case finished != nil && finished.checksum == entry.checksum:
+		return Published{added.Checksum, added.Size}, nil
+	}
+	return Published{}, err
+}
+
+// pack writes the archive under a name that is nobody's, in the registry's folder.
+func (r Registry) pack(p Publication) (*archive.Listing, string, error) {
+	var listing *archive.Listing
+	temp, err := files.WriteTemp(r.Files, filepath.Join(r.Root, p.Manifest.Version+".aam"), func(w io.Writer) (err error) {
+		listing, err = archive.Pack(r.Files, p.Dir, p.Manifest, w, p.Limits)
+		return err
+	})
+	return listing, temp, err
+}
+
+// place gives the archive its name, which nothing may have yet.
+func (r Registry) place(temp, final string) error {
+	if err := files.MkdirAll(r.Files, filepath.Dir(final)); err != nil {
+		return err
+	}
+	// A link is refused if the name was taken meanwhile, by somebody who takes no lock. Renaming, which is
+	// what is left on a file system without links, would replace what is there.
+	if err := r.Files.Link(temp, final); err == nil {
+		return r.Files.Remove(temp)
+	} else if errors.Is(err, fs.ErrExist) {
+		return errTaken
+	}
+	return r.Files.Rename(temp, final)
+}
+
+// commit writes the metadata. From then on the version is published.
+func (r Registry) commit(p Publication, m *Metadata, before []byte) error {
+	data, err := m.encode()
+	if err != nil {
+		return err
+	}
+	_, now, err := r.readMetadata(p.Manifest.Name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, before) { // those of another program, which takes no lock
+		return r.unreachable("another program is publishing '%s': try again", p.Manifest.Name)
+	}
+	return files.Replace(r.Files, r.metadataPath(p.Manifest.Name), data)
+}
+
+// updated returns what is known of a package with a version behind the others.
+func updated(old *Metadata, p Publication, added Release) *Metadata {
+	m := &Metadata{Name: p.Manifest.Name, Repository: p.Manifest.Repository}
+	if old != nil {
+		*m = *old
+	}
+	m.Description, m.Author, m.License, m.Keywords = p.Manifest.Description, p.Manifest.Author, p.Manifest.License, p.Manifest.Keywords
+	m.Tags = setTag(setTag(slices.Clone(m.Tags), latestTag, added.Version), p.Tag, added.Version)
+	m.Versions = append(slices.Clone(m.Versions), added)
+	return m
+}
+
+func setTag(tags []Tag, name, version string) []Tag {
+	at := slices.IndexFunc(tags, func(t Tag) bool { return t.Name == name })
+	if at < 0 {
+		return append(tags, Tag{name, version})
+	}
+	tags[at].Version = version
+	return tags
+}

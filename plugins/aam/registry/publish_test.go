@@ -1,0 +1,387 @@
+package registry_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
+)
+
+// project makes a package's folder.
+func project(t testing.TB, name, version string) registry.Publication {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, dir, "aam.yaml", fmt.Sprintf("name: '%s'\nversion: '%s'\ndescription: about %s\nkeywords: [k]\nartifacts:\n  prompts: [{name: p, path: p.md, description: d}]\n  skills: [{name: s, path: s, description: d}]\ndependencies: {other: ^1.0.0}\n", name, version, version))
+	put(t, dir, "p.md", "prompt of "+version)
+	put(t, dir, "s/SKILL.md", "skill")
+	return publication(t, dir)
+}
+
+func publication(t testing.TB, dir string) registry.Publication {
+	t.Helper()
+	m, err := manifest.Load(files.Disk{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry.Publication{Dir: dir, Manifest: m, Tag: "latest", Now: now, Limits: archive.DefaultLimits()}
+}
+
+// texts returns all files below root.
+func texts(t testing.TB, root string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			found[name+"/"] = ""
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		found[name] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestPublish(t *testing.T) {
+	root := t.TempDir()
+	first, err := open(root).Publish(project(t, "@a/b", "1.0.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := project(t, "@a/b", "0.9.0-rc.1")
+	p.Tag = "beta" // 70
+	second, err := open(root).Publish(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := texts(t, root)
+	want := fmt.Sprintf(`name: '@a/b'
+description: about 0.9.0-rc.1
+author: null
+license: null
+repository: null
+keywords:
+- k
+dist_tags:
+  latest: 0.9.0-rc.1
+  beta: 0.9.0-rc.1
+versions:
+- version: 1.0.0
+  published: '%[1]s'
+  checksum: %[2]s
+  size: %[3]d
+  dependencies:
+    other: ^1.0.0
+- version: 0.9.0-rc.1
+  published: '%[1]s'
+  checksum: %[4]s
+  size: %[5]d
+  dependencies:
+    other: ^1.0.0
+`, now, first.Checksum, first.Size, second.Checksum, second.Size)
+	if diff := cmp.Diff(want, got["packages/a--b/metadata.yaml"]); diff != "" {
+		t.Errorf("metadata.yaml (-want +got)\n%s", diff)
+	}
+	want = `packages:
+- name: '@a/b'
+  description: about 0.9.0-rc.1
+  latest: 0.9.0-rc.1
+  keywords:
+  - k
+  artifact_types:
+  - skill
+  - prompt
+  updated_at: '` + now + "'\n"
+	if diff := cmp.Diff(want, got["index.yaml"]); diff != "" {
+		t.Errorf("index.yaml (-want +got)\n%s", diff)
+	}
+	if _, err := archive.Check(files.Disk{}, filepath.Join(root, "packages/a--b/versions/0.9.0-rc.1.aam"), second.Checksum, archive.DefaultLimits()); err != nil {
+		t.Error(err)
+	}
+	if len(got) != 8 { // two archives, two files, four folders
+		t.Errorf("there is %v", names(got))
+	}
+}
+
+func names(files map[string]string) []string {
+	var list []string
+	for name := range files {
+		list = append(list, name)
+	}
+	return list
+}
+
+func TestPublishRefuses(t *testing.T) {
+	root := t.TempDir()
+	for _, p := range []registry.Publication{project(t, "@a/b", "1.0.0"), project(t, "c", "1.0")} {
+		if _, err := open(root).Publish(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, root, "packages/c/versions/3.0.0.aam", "unlisted")
+	bad := project(t, "c", "4.0.0")
+	if err := os.RemoveAll(filepath.Join(bad.Dir, "s")); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		p    registry.Publication
+		tag  string
+		code fault.Code
+		want string
+	}{
+		{"68 a version that is there", project(t, "@a/b", "1.0.0"), "latest", fault.InvalidArgument, "@a/b@1.0.0 is published already"},
+		{"a version that means the same", project(t, "c", "1.0.0"), "latest", fault.InvalidArgument, "means the same as 1.0"},
+		{"an archive that is not listed", project(t, "c", "3.0.0"), "latest", fault.InvalidArgument, "is there already"},
+		{"another package's folder", project(t, "a--b", "2.0.0"), "latest", fault.InvalidArgument, "keeps package '@a/b' where 'a--b' would be"},
+		{"a tag in capitals", project(t, "d", "1.0.0"), "Beta", fault.InvalidArgument, "tag"},
+		{"a tag that is a version", project(t, "d", "1.0.0"), "1-0", fault.InvalidArgument, "tag"},
+		{"a version with blanks", project(t, "d", " 1.0.0"), "latest", fault.InvalidArgument, "blanks"},
+		{"an artifact that is not there", bad, "latest", fault.ManifestInvalid, "artifact path 's'"},
+	}
+	before := texts(t, root)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.p.Tag = test.tag
+			_, err := open(root).Publish(test.p)
+			if failure := fault.From(err); failure == nil || failure.Code != test.code || !strings.Contains(failure.Message, test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if diff := cmp.Diff(before, texts(t, root)); diff != "" {
+				t.Errorf("the registry is another one (-want +got)\n%s", diff)
+			}
+		})
+	}
+	_, err := open(filepath.Join(root, "none")).Publish(project(t, "d", "1.0.0"))
+	if fault.From(err) == nil || fault.From(err).Code != fault.RegistryUnreachable {
+		t.Errorf("no registry: got %v", err)
+	}
+}
+
+// TestIndexAfterPublishing: of other packages, rows that are there stay, those of packages that are gone go, and
+// those that are missing come.
+func TestIndexAfterPublishing(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "packages/kept/metadata.yaml", "name: kept\ndescription: another one\nversions: [{version: 2.0.0}]\n")
+	put(t, root, "packages/missing/metadata.yaml", "name: missing\ndescription: d\nversions: [{version: 1.0.0, published: 2026-02-10}]\n")
+	put(t, root, "packages/broken/metadata.yaml", "name: [\n")
+	put(t, root, "packages/none/versions/1.0.0.aam", "")
+	put(t, root, "index.yaml", "packages:\n- {name: gone, description: d, latest: 1.0.0}\n- {name: kept, description: d, latest: 1.0.0, artifact_types: [agent]}\n")
+	if _, err := open(root).Publish(project(t, "new", "1.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	want := []registry.Entry{
+		{"kept", "d", "1.0.0", []string{}, []string{"agent"}, ""},
+		{"missing", "d", "1.0.0", []string{}, []string{}, "2026-02-10"},
+		{"new", "about 1.0.0", "1.0.0", []string{"k"}, []string{"skill", "prompt"}, now},
+	}
+	got, err := open(root).Index()
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	put(t, root, "index.yaml", "packages: [")
+	if _, err := open(root).Publish(project(t, "new", "1.1.0")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := open(root).Index(); err != nil || len(got) != 3 || got[0].Description != "another one" {
+		t.Errorf("a broken index is not made anew: %+v, %v", got, err)
+	}
+}
+
+// TestPublishFails fails, and ends the process, at each write in turn. Readers find a whole registry at once;
+// the next call leaves it as if nothing had gone wrong.
+func TestPublishFails(t *testing.T) {
+	old, p, third := project(t, "old", "1.0.0"), project(t, "new", "1.0.0"), project(t, "third", "1.0.0")
+	before := published(t, old)
+	after := published(t, old, p, third)
+	for _, kill := range []bool{false, true} {
+		for at := 1; ; at++ {
+			root := t.TempDir()
+			if _, err := open(root).Publish(old); err != nil {
+				t.Fatal(err)
+			}
+			system := &faults.System{System: files.Disk{}, FailAt: at, Kill: kill}
+			failing := open(root)
+			failing.Files = system
+			_, err := failing.Publish(p)
+			name := fmt.Sprintf("write %d, kill %t: %v", at, kill, err)
+			published := checkWhole(t, name, root)
+			if err == nil && !published {
+				t.Errorf("%s: said to be published, and is not", name)
+			}
+			if !kill && err != nil {
+				if diff := cmp.Diff(before, texts(t, root)); diff != "" {
+					t.Errorf("%s: not as before (-want +got)\n%s", name, diff)
+				}
+			}
+			if system.Writes() < at {
+				if err != nil || at < 10 {
+					t.Errorf("%d writes, %v", at, err)
+				}
+				break
+			}
+			if _, err := open(root).Publish(p); err != nil && !published {
+				t.Errorf("%s: then: %v", name, err)
+			}
+			if _, err := open(root).Publish(third); err != nil {
+				t.Errorf("%s: another one then: %v", name, err)
+			}
+			if diff := cmp.Diff(after, texts(t, root)); diff != "" {
+				t.Errorf("%s: then (-want +got)\n%s", name, diff)
+			}
+		}
+	}
+}
+
+// published returns what is in a registry in which nothing goes wrong.
+func published(t *testing.T, publications ...registry.Publication) map[string]string {
+	t.Helper()
+	root := t.TempDir()
+	for _, p := range publications {
+		if _, err := open(root).Publish(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return texts(t, root)
+}
+
+// checkWhole reads a registry in which the package old is whole, and tells whether new is there.
+func checkWhole(t *testing.T, name, root string) bool {
+	t.Helper()
+	entries, err := open(root).Index()
+	if err != nil || len(entries) == 0 || len(entries) > 2 {
+		t.Fatalf("%s: the index is %v, %v", name, entries, err)
+	}
+	for _, e := range entries {
+		m, err := open(root).Metadata(e.Name)
+		if err != nil {
+			t.Fatalf("%s: %s: %v", name, e.Name, err)
+		}
+		path, err := open(root).Archive(e.Name, e.Latest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Check(files.Disk{}, path, m.Versions[0].Checksum, archive.DefaultLimits()); err != nil {
+			t.Errorf("%s: %s: %v", name, e.Name, err)
+		}
+	}
+	_, err = open(root).Metadata("new")
+	return err == nil
+}
+
+// TestPublishByTwo has two writers, who take the lock in turns, and readers, who take none.
+func TestPublishByTwo(t *testing.T) {
+	root := t.TempDir()
+	if _, err := open(root).Publish(project(t, "a", "0.0.1")); err != nil {
+		t.Fatal(err)
+	}
+	const each = 8
+	var lock sync.Mutex
+	var writers, readers sync.WaitGroup
+	done := make(chan struct{})
+	for w := range 2 {
+		var publications []registry.Publication
+		for i := range each {
+			publications = append(publications, project(t, "a", fmt.Sprintf("%d.0.%d", w+1, i)))
+		}
+		writers.Go(func() {
+			for _, p := range publications {
+				lock.Lock()
+				if _, err := open(root).Publish(p); err != nil {
+					t.Error(err)
+				}
+				lock.Unlock()
+			}
+		})
+	}
+	readers.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			entries, err := open(root).Index()
+			if err != nil || len(entries) != 1 {
+				t.Errorf("the index: %v, %v", entries, err)
+			}
+			m, err := open(root).Metadata("a")
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			path, _ := open(root).Archive("a", m.Latest())
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("listed, but not there: %v", err)
+			}
+		}
+	})
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	m, err := open(root).Metadata("a")
+	if err != nil || len(m.Versions) != 2*each+1 {
+		t.Errorf("%d versions, %v", len(m.Versions), err)
+	}
+}
+
+// TestRealPublication publishes what a real registry was made of, and compares: 69.
+func TestRealPublication(t *testing.T) {
+	root := t.TempDir()
+	for _, version := range []string{"1.0.0", "1.2.0", "2.0.0"} {
+		if _, err := open(root).Publish(publication(t, realdata.Path(t, "constructed", "package-sources", "report-templates-"+version))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	real := open(realdata.Path(t, "constructed", "registries", "team-registry"))
+	want, err := real.Metadata("report-templates")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := open(root).Metadata("report-templates")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Versions { // our archives are other bytes
+		got.Versions[i].Checksum, got.Versions[i].Size, got.Versions[i].Published = want.Versions[i].Checksum, want.Versions[i].Size, want.Versions[i].Published
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metadata (-want +got)\n%s", diff)
+	}
+	entries, err := real.Index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := open(root).Index()
+	if err != nil || len(index) != 1 {
+		t.Fatalf("%v, %v", index, err)
+	}
+	wanted := entries[len(entries)-1]
+	wanted.ArtifactTypes, wanted.UpdatedAt = []string{"skill", "instruction"}, now
+	if diff := cmp.Diff(wanted, index[0]); diff != "" {
+		t.Errorf("index (-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,72 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
+)
+
+// checkInstalled returns an error, of code DependencyConflict, if what was chosen would replace a version
+// that a package needs which is installed and stays as it is.
+func (w *walk) checkInstalled() error {
+	if w.request.Force {
+		return nil
+	}
+	for _, installed := range w.request.Installed {
+		if _, replaced := w.chosen[installed.Name]; replaced {
+			continue // the dependencies of its new version have been looked at
+		}
+		for _, d := range installed.Dependencies {
+			has, ok := w.chosen[d.Name]
+			if !ok || w.isInstalled(has.Package) {
+				continue
+			}
+			constraint, err := version.ParseConstraint(d.Constraint)
+			if err != nil {
+				continue // what nobody can satisfy cannot be broken
+			}
+			v, err := version.Parse(has.Version)
+			if err == nil && !constraint.Allows(v) {
+				return fault.New(fault.DependencyConflict, "%s: %s (chose %s), the installed %s@%s requires %s",
+					d.Name, has.by, has.Version, installed.Name, installed.Version, d.Constraint).
+					WithHint("Uninstall " + installed.Name + ", or use force to break it")
+			}
+		}
+	}
+	return nil
+}
+
+// isInstalled tells whether the chosen version is there already.
+func (w *walk) isInstalled(p Package) bool {
+	return slices.ContainsFunc(w.request.Installed, func(i Installed) bool { return i.Name == p.Name && i.Version == p.Version })
+}
+
+// groups puts dependencies before those that need them. A circle is cut where it closes.
+func (w *walk) groups(specs []pkgname.Spec) []Group {
+	var groups []Group
+	for _, spec := range specs {
+		o := order{chosen: w.chosen, seen: map[string]bool{}}
+		o.add(spec.Name)
+		groups = append(groups, Group{spec, o.packages})
+	}
+	return groups
+}
+
+type order struct {
+	chosen   map[string]*choice
+	seen     map[string]bool
+	packages []Package
+}
+
+func (o *order) add(name string) {
+	if o.seen[name] {
+		return
+	}
+	o.seen[name] = true
+	for _, d := range o.chosen[name].Dependencies {
+		o.add(d.Name)
+	}
+	o.packages = append(o.packages, o.chosen[name].Package)
+}

@@ -1,0 +1,210 @@
+package resolve_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
+)
+
+// source is a registry written as lines: name version dependency=constraint…
+type source struct{ name, lines string }
+
+func (s source) Name() string { return s.name }
+
+func (s source) Releases(name string) ([]resolve.Release, error) {
+	var releases []resolve.Release
+	for line := range strings.Lines(s.lines) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == name {
+			releases = append(releases, resolve.Release{Version: fields[1], Checksum: "sum of " + fields[1]})
+		}
+	}
+	if name == "unreadable" {
+		return nil, errors.New("cannot be read")
+	}
+	return releases, nil
+}
+
+func (s source) Dependencies(name, version string) ([]manifest.Dependency, error) {
+	for line := range strings.Lines(s.lines) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == name && fields[1] == version {
+			return dependencies(fields[2:]), nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s was not offered", name, version)
+}
+
+func dependencies(words []string) []manifest.Dependency {
+	var list []manifest.Dependency
+	for _, word := range words {
+		name, constraint, _ := strings.Cut(word, "=")
+		list = append(list, manifest.Dependency{Name: name, Constraint: constraint})
+	}
+	return list
+}
+
+const team = `
+	review 1.0.0 templates=^1.0.0
+	review 1.1.0 templates=^1.0.0
+	templates 1.0.0
+	templates 1.2.0
+	templates 2.0.0
+	audit 1.0.0 templates=^2.0.0
+	suite 1.0.0 review=^1.0.0 audit=^1.0.0
+	orphan 1.0.0 none=*
+	circle-a 1.0.0 circle-b=^1.0.0
+	circle-b 1.0.0 circle-a=^1.0.0
+	preview 0.9.0
+	preview 1.0.0-beta.2
+	deep 1.0.0 review=* orphan=*
+	odd 1.0.0 templates=latest
+	odd 0.1.0 BAD=*
+	self 1.0.0 self=1.0.0
+`
+
+const other = `
+	review 9.0.0
+	only-here 1.0.0 templates=~1.0.0
+`
+
+func TestResolve(t *testing.T) {
+	tests := []struct {
+		name, asked string
+		installed   string // as lines of a source
+		force       bool
+		want        string // groups as "spec: package@version…"; failures as "spec! what the error holds"; "conflict: …"
+		total       int
+	}{
+		{"44 dependencies come along, and first", "review", "", false, "review: templates@1.2.0 review@1.1.0", 2},
+		{"45 a version that was asked for", "review@1.0.0", "", false, "review@1.0.0: templates@1.2.0 review@1.0.0", 2},
+		{"46 each that fails, fails alone", "templates@^1.0.0 nope audit@latest", "", false, "templates@^1.0.0: templates@1.2.0\nnope! in no registry\naudit@latest! is not a version", 1},
+		{"47 a conflict ends it all", "suite", "", false, "conflict: templates: review@1.1.0 requires ^1.0.0 (chose 1.2.0), audit@1.0.0 requires ^2.0.0", 0},
+		{"48 a dependency that nobody has", "orphan", "", false, "orphan! none: orphan@1.0.0 requires *: package 'none' is in no registry", 0},
+		{"49 a circle", "circle-a", "", false, "circle-a: circle-b@1.0.0 circle-a@1.0.0", 2},
+		{"49 a version with a hyphen, in its own words", "preview", "", false, "preview: preview@1.0.0-beta.2", 1},
+		{"a conflict between what was asked for", "templates@^1.0.0 audit", "", false, "conflict: templates: the request for templates@^1.0.0 (chose 1.2.0), audit@1.0.0 requires ^2.0.0", 0},
+		{"what two need is in both groups, and counted once", "review circle-a templates@~1.2.0", "", false, "review: templates@1.2.0 review@1.1.0\ncircle-a: circle-b@1.0.0 circle-a@1.0.0\ntemplates@~1.2.0: templates@1.2.0", 4},
+		{"what is asked for is decided on before what that needs, and stays", "review templates", "", false, "conflict: templates: the request for templates@* (chose 2.0.0), review@1.1.0 requires ^1.0.0", 0},
+		{"a failure deep down is that of the one who asked", "deep preview", "", false, "preview: preview@1.0.0-beta.2\ndeep! none: orphan@1.0.0 requires *", 1},
+		{"the first registry counts, even with a lower version", "review", "", false, "review: templates@1.2.0 review@1.1.0", 2},
+		{"a registry without a version that will do is passed over", "review@9.0.0", "", false, "review@9.0.0: review@9.0.0", 1},
+		{"a package of the second registry with needs from the first", "only-here", "", false, "only-here: templates@1.0.0 only-here@1.0.0", 2},
+		{"no version will do", "templates@3.0.0", "", false, "templates@3.0.0! no registry has a version of package 'templates' that satisfies 3.0.0", 0},
+		{"a package whose needs make no sense", "odd", "", false, "odd! templates: odd@1.0.0 requires latest: constraint", 0},
+		{"a package that needs what is no name", "odd@0.1.0", "", false, "odd@0.1.0! BAD: odd@0.1.0 requires *: package name", 0},
+		{"one package in two versions", "odd odd@0.1.0", "", false, "conflict: odd: the request for odd@* (chose 1.0.0), the request for odd@0.1.0", 0},
+		{"a package that needs itself", "self", "", false, "self: self@1.0.0", 1},
+		{"a registry that cannot be read", "unreadable templates", "", false, "templates: templates@2.0.0\nunreadable! cannot be read", 1},
+		{"one that is installed needs another version", "audit", "mine 1.0.0 templates=^1.0.0\ntemplates 1.2.0", false, "conflict: templates: audit@1.0.0 requires ^2.0.0 (chose 2.0.0), the installed mine@1.0.0 requires ^1.0.0", 0},
+		{"the same, by force", "audit", "mine 1.0.0 templates=^1.0.0\ntemplates 1.2.0", true, "audit: templates@2.0.0 audit@1.0.0", 2},
+		{"one that is installed is content", "review", "mine 1.0.0 templates=^1.0.0\ntemplates 1.0.0", false, "review: templates@1.2.0 review@1.1.0", 2},
+		{"one that is broken already is not asked", "review", "mine 1.0.0 templates=^2.0.0\ntemplates 1.2.0", false, "review: templates@1.2.0 review@1.1.0", 2},
+		{"one that is replaced is not asked", "audit review@9.0.0", "review 1.0.0 templates=^1.0.0\ntemplates 1.2.0", false, "audit: templates@2.0.0 audit@1.0.0\nreview@9.0.0: review@9.0.0", 3},
+		{"nothing", "", "", false, "", 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			request := resolve.Request{Sources: []resolve.Source{source{"team", team}, source{"other", other}}, Force: test.force}
+			for word := range strings.FieldsSeq(test.asked) {
+				spec, err := pkgname.ParseSpec(word)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Specs = append(request.Specs, spec)
+			}
+			for line := range strings.Lines(test.installed) {
+				fields := strings.Fields(line)
+				request.Installed = append(request.Installed, resolve.Installed{Name: fields[0], Version: fields[1], Dependencies: dependencies(fields[2:])})
+			}
+			result, err := resolve.Resolve(request)
+			if want, ok := strings.CutPrefix(test.want, "conflict: "); ok {
+				if failure := fault.From(err); failure == nil || failure.Code != fault.DependencyConflict || failure.Message != want {
+					t.Errorf("got %+v, %v, want %s", result, err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, test.want, result)
+			if result.Total != test.total {
+				t.Errorf("%d packages in all, want %d", result.Total, test.total)
+			}
+		})
+	}
+}
+
+func check(t *testing.T, want string, result *resolve.Resolution) {
+	t.Helper()
+	var groups, failures []string
+	for line := range strings.SplitSeq(want, "\n") {
+		if strings.Contains(line, "! ") {
+			failures = append(failures, line)
+		} else if line != "" {
+			groups = append(groups, line)
+		}
+	}
+	var got []string
+	for _, group := range result.Groups {
+		line := written(group.Spec) + ":"
+		for _, p := range group.Packages {
+			line += " " + p.Name + "@" + p.Version
+			if p.Checksum != "sum of "+p.Version || p.Registry == "" {
+				t.Errorf("got %+v", p)
+			}
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff(groups, got); diff != "" {
+		t.Errorf("groups (-want +got)\n%s", diff)
+	}
+	if len(result.Failed) != len(failures) {
+		t.Errorf("failed: got %v, want %v", result.Failed, failures)
+	}
+	for _, failure := range result.Failed {
+		if !slices.ContainsFunc(failures, func(line string) bool {
+			spec, text, _ := strings.Cut(line, "! ")
+			return spec == written(failure.Spec) && strings.Contains(failure.Err.Error(), text)
+		}) {
+			t.Errorf("failed: got %s: %v, want %v", written(failure.Spec), failure.Err, failures)
+		}
+	}
+}
+
+func written(spec pkgname.Spec) string {
+	if spec.Constraint == "" {
+		return spec.Name
+	}
+	return spec.Name + "@" + spec.Constraint
+}
+
+// TestBounded resolves a chain without an end.
+func TestBounded(t *testing.T) {
+	result, err := resolve.Resolve(resolve.Request{Specs: []pkgname.Spec{{Name: "n0"}}, Sources: []resolve.Source{endless{}}})
+	if err != nil || len(result.Failed) != 1 || !strings.Contains(result.Failed[0].Err.Error(), "more than 1000 packages") {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
+// endless has every package, and each needs another one.
+type endless struct{}
+
+func (endless) Name() string { return "endless" }
+
+func (endless) Releases(string) ([]resolve.Release, error) {
+	return []resolve.Release{{Version: "1.0.0"}}, nil
+}
+
+func (endless) Dependencies(name, _ string) ([]manifest.Dependency, error) {
+	var n int
+	fmt.Sscanf(name, "n%d", &n)
+	return []manifest.Dependency{{Name: fmt.Sprintf("n%d", n+1), Constraint: "*"}}, nil
+}

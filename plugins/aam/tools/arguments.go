@@ -1,0 +1,135 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+)
+
+// arguments are a call's. What is wrong with them is kept, the first of it, and said by err.
+type arguments struct {
+	values map[string]json.RawMessage
+	err    error
+}
+
+// readArguments reads those of a tool that takes the ones in known, and no others.
+func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
+	a := &arguments{}
+	if len(raw) > 0 && json.Unmarshal(raw, &a.values) != nil {
+		return nil, fault.New(fault.InvalidArgument, "arguments must be an object")
+	}
+	var unknown []string
+	for name := range a.values {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return a, nil
+	}
+	slices.Sort(unknown)
+	takes := "none"
+	if len(known) > 0 {
+		takes = strings.Join(known, ", ")
+	}
+	return nil, fault.New(fault.InvalidArgument, "unknown argument %.60q; arguments are: %s", unknown[0], takes)
+}
+
+// decode reads an argument that is there; false if it is absent, or wrong.
+func (a *arguments) decode(name, what string, into any) bool {
+	raw, there := a.values[name]
+	if !there {
+		return false
+	}
+	if string(raw) == "null" || json.Unmarshal(raw, into) != nil {
+		a.wrong("%s must be %s", name, what)
+		return false
+	}
+	return true
+}
+
+func (a *arguments) wrong(format string, args ...any) {
+	if a.err == nil {
+		a.err = fault.New(fault.InvalidArgument, format, args...)
+	}
+}
+
+// required notes that an argument is missing.
+func (a *arguments) required(name string) {
+	if _, there := a.values[name]; !there {
+		a.wrong("%s is required", name)
+	}
+}
+
+// text returns a text that has to be there.
+func (a *arguments) text(name string) string {
+	a.required(name)
+	return a.textOr(name, "")
+}
+
+// textOr returns a text, or what stands for an absent one.
+func (a *arguments) textOr(name, absent string) string {
+	text := absent
+	a.decode(name, "a text", &text)
+	return text
+}
+
+// isNull tells whether an argument is null or absent.
+func (a *arguments) isNull(name string) bool {
+	raw, there := a.values[name]
+	return !there || string(raw) == "null"
+}
+
+// nullText returns a text; nil for null and an absent one.
+func (a *arguments) nullText(name string) *string {
+	var text string
+	if a.isNull(name) || !a.decode(name, "a text or null", &text) {
+		return nil
+	}
+	return &text
+}
+
+// flag returns a boolean; false for an absent one.
+func (a *arguments) flag(name string) bool {
+	var flag bool
+	a.decode(name, "true or false", &flag)
+	return flag
+}
+
+// integer returns a whole number, or what stands for an absent one. 10.0 is one, too.
+func (a *arguments) integer(name string, absent int) int {
+	var number float64
+	switch {
+	case !a.decode(name, "a whole number", &number):
+	case number != float64(int32(number)):
+		a.wrong("%s must be a whole number that is not so large", name)
+	default:
+		return int(number)
+	}
+	return absent
+}
+
+// texts returns a list of texts that has to be there.
+func (a *arguments) texts(name string) []string {
+	a.required(name)
+	var raw []json.RawMessage
+	a.decode(name, "a list of texts", &raw)
+	texts := make([]string, len(raw))
+	for i, item := range raw {
+		if bytes.Equal(item, []byte("null")) || json.Unmarshal(item, &texts[i]) != nil {
+			a.wrong("%s must be a list of texts", name)
+		}
+	}
+	return texts
+}
+
+// nullTexts returns a list of texts; nil for null and an absent one.
+func (a *arguments) nullTexts(name string) []string {
+	if a.isNull(name) {
+		return nil
+	}
+	return a.texts(name)
+}

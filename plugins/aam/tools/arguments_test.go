@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+)
+
+func TestArguments(t *testing.T) {
+	tests := []struct {
+		name, tool, arguments string
+		want                  string // a part of the refusal; "" for none
+	}{
+		{"none at all", "aam_list", ``, ""},
+		{"an empty object", "aam_list", `{}`, ""},
+		{"null for them all", "aam_list", `null`, ""},
+		{"a list", "aam_list", `[]`, "arguments must be an object"},
+		{"one too many", "aam_list", `{"verbose":true}`, `unknown argument "verbose"; arguments are: none`},
+		{"an unknown one, and what there is", "aam_info", `{"name":"x"}`, `unknown argument "name"; arguments are: package_name, version`},
+		{"the first of several unknown ones by name", "aam_info", `{"z":1,"b":2}`, `"b"`},
+		{"a required one is missing", "aam_info", `{}`, "package_name is required"},
+		{"a required one is null", "aam_info", `{"package_name":null}`, "package_name must be a text"},
+		{"a text that is a number", "aam_info", `{"package_name":7}`, "package_name must be a text"},
+		{"null where null may be", "aam_info", `{"package_name":"x","version":null}`, ""},
+		{"a number where null may be", "aam_info", `{"package_name":"x","version":1}`, "version must be a text or null"},
+		{"null where there is a default", "aam_validate", `{"path":null}`, "path must be a text"},
+		{"a whole number written as another", "aam_search", `{"query":"","limit":1e1}`, ""},
+		{"a number that is not whole", "aam_search", `{"query":"","limit":1.5}`, "limit must be a whole number"},
+		{"a number without end", "aam_search", `{"query":"","limit":1e300}`, "limit must be a whole number"},
+		{"a number that is a text", "aam_search", `{"query":"","limit":"5"}`, "limit must be a whole number"},
+		{"a boolean that is a text", "aam_install", `{"packages":[],"force":"yes"}`, "force must be true or false"},
+		{"a list with null in it", "aam_install", `{"packages":["a",null]}`, "packages must be a list of texts"},
+		{"a list that is a text", "aam_install", `{"packages":"a"}`, "packages must be a list of texts"},
+		{"a list that is null", "aam_install", `{"packages":null}`, "packages must be a list of texts"},
+		{"a list where null may be", "aam_create_package", `{"artifact_types":null}`, ""},
+		{"what is not used is looked at, too", "aam_create_package", `{"include_all":1}`, "include_all must be true or false"},
+		{"the first that is wrong is named", "aam_registry_add", `{"name":1,"url":2}`, "name must be a text"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := read(t, test.tool, test.arguments)
+			switch {
+			case test.want == "" && err == nil:
+			case test.want == "" || err == nil:
+				t.Errorf("got %v, want %q", err, test.want)
+			case fault.From(err).Code != fault.InvalidArgument || !strings.Contains(err.Error(), test.want):
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// read reads the arguments of a tool.
+func read(t *testing.T, name, raw string) error {
+	t.Helper()
+	at := slices.IndexFunc(all(), func(tool tool) bool { return tool.name == name })
+	if at < 0 {
+		t.Fatalf("no tool %s", name)
+	}
+	a, err := readArguments(json.RawMessage(raw), all()[at].arguments)
+	if err != nil {
+		return err
+	}
+	all()[at].read(a)
+	return a.err
+}
+
+// FuzzArguments: whatever a client sends, it is either read or refused as an argument.
+func FuzzArguments(f *testing.F) {
+	f.Add(`{"query":"a","limit":1,"package_type":null}`)
+	f.Add(`{"packages":["a",{"b":[]}],"force":null}`)
+	f.Add(`{"path":"\u0000","artifact_types":[[]]}`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		for _, tool := range all() {
+			if err := read(t, tool.name, raw); err != nil && fault.From(err).Code != fault.InvalidArgument {
+				t.Errorf("%s: %v", tool.name, err)
+			}
+		}
+	})
+}
+
+func TestEncode(t *testing.T) {
+	tests := []struct {
+		name  string
+		value any
+		want  string
+	}{
+		{"texts are as they are", map[string]string{"a": `<b> & "c" \ é`}, `{"a":"<b> & \"c\" \\ é"}`},
+		{"secrets of URLs are not", []string{"see https://u:p@e.org/?t=s", "x"}, `["see https://***@e.org/?t=***","x"]`},
+		{"keys, too", map[string]int{"https://u:p@e.org": 1}, `{"https://***@e.org":1}`},
+		{"numbers and null", []any{1, nil, true, 1.5}, `[1,null,true,1.5]`},
+		{"nothing", "", `""`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := encode(test.value)
+			if diff := cmp.Diff(test.want, string(got)); err != nil || diff != "" {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// FuzzEncode: what is written is JSON that says the same, secrets apart.
+func FuzzEncode(f *testing.F) {
+	f.Add(`a"b\c`, "é\u2028")
+	f.Add("https://u:p@h", "\xff")
+	f.Fuzz(func(t *testing.T, key, value string) {
+		got, err := encode(map[string]string{key: value})
+		if err != nil || !json.Valid(got) {
+			t.Fatalf("%s, %v", got, err)
+		}
+		plain, err := json.Marshal(map[string]string{key: value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, have map[string]string
+		if json.Unmarshal(plain, &want) != nil || json.Unmarshal(got, &have) != nil {
+			t.Fatal("no object")
+		}
+		if !strings.Contains(key+value, "://") && !cmp.Equal(want, have) {
+			t.Errorf("%q became %q", want, have)
+		}
+	})
+}

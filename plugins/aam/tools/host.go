@@ -1,0 +1,101 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/fetch"
+)
+
+// open gives a call what it depends on.
+func open(ctx context.Context) (*manager.Manager, error) {
+	project := os.Getenv("BULKHEAD_PROJECT")
+	if project == "" {
+		cwd, err := os.Getwd()
+		if err != nil {
+			return nil, fmt.Errorf("working directory: %w", err)
+		}
+		project = cwd
+	}
+	home := os.Getenv("HOME")
+	if !filepath.IsAbs(home) {
+		home = ""
+	} else {
+		home = filepath.Clean(home)
+	}
+	return &manager.Manager{
+		Files:   files.Disk{Modes: modes},
+		Project: filepath.Clean(project),
+		Home:    home,
+		Now:     time.Now(),
+		Limits:  archive.DefaultLimits(),
+		Lock:    lock,
+		Probe:   prober(ctx),
+		Warn:    func(text string) { sdk.Log(sdk.LevelWarn, "%s", redact.Text(text)) },
+	}, nil
+}
+
+// lock holds a name until the call ends. A host without locks does without.
+func lock(name string) error {
+	err := sdk.Lock(name)
+	if code(err) == abi.HostUnavailable {
+		return nil
+	}
+	return err
+}
+
+func code(err error) string {
+	var refused *sdk.HostError
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}
+
+// modes gives the permission bits of a file, which only the host knows, after setting them where set is not nil. To a
+// host that does not know them either, all files are alike.
+func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
+	request := abi.FileMode{Path: path}
+	if set != nil {
+		bits := uint32(set.Perm())
+		request.Mode = &bits
+	}
+	var has abi.FileModeResult
+	err := sdk.HostCall(abi.OpFSMode, request, &has)
+	switch code(err) {
+	case abi.HostUnavailable:
+		return 0o644, nil
+	case abi.HostDenied:
+		return 0, fmt.Errorf("%w: %w", fs.ErrPermission, err)
+	case abi.HostFailed:
+		if _, look := os.Stat(path); look != nil {
+			err = look // it says whether the file is there
+		}
+	}
+	return fs.FileMode(has.Mode), err
+}
+
+// patience is how long the servers of registries have to answer, all those of one call together.
+const patience = 10 * time.Second
+
+// prober returns what tells whether a server answers, whatever it says. One that the plugin is not granted does not.
+func prober(ctx context.Context) func(url string) bool {
+	until := time.Now().Add(patience)
+	return func(url string) bool {
+		ctx, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		_, err := fetch.Do(ctx, fetch.Request{URL: url, Method: "HEAD", NoRedirects: true})
+		return err == nil
+	}
+}

@@ -1,0 +1,287 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/tools"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
+)
+
+// realRoot is where the real data believes to lie.
+const realRoot = "/srv/aam"
+
+// testDir is where the tests are; a world has another working directory.
+var testDir, _ = os.Getwd()
+
+// realPath returns the path of real data. The test is skipped where there is none.
+func realPath(t *testing.T, parts ...string) string {
+	t.Helper()
+	at, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(testDir)
+	path := realdata.Path(t, parts...)
+	t.Chdir(at)
+	return path
+}
+
+// world is a machine: a folder with a home, a project and registries in it, and a host that serves the plugin there.
+type world struct {
+	t    *testing.T
+	host *sdktest.Host
+	root string
+}
+
+// newWorld makes one whose project and home are empty.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := sdk.New()
+	tools.Register(p)
+	w := &world{t, sdktest.New(t, p, filepath.Join(testDir, "..", "plugin.toml")), root}
+	w.host.Handle(abi.OpFSMode, fileMode)
+	for _, dir := range []string{"home", "project"} {
+		if err := os.MkdirAll(w.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.enter("project")
+	t.Setenv("HOME", w.path("home"))
+	return w
+}
+
+// fileMode is the host's operation of that name.
+func fileMode(params json.RawMessage) (any, error) {
+	var request abi.FileMode
+	if err := json.Unmarshal(params, &request); err != nil {
+		return nil, err
+	}
+	if request.Mode != nil {
+		if err := os.Chmod(request.Path, fs.FileMode(*request.Mode)); err != nil {
+			return nil, err
+		}
+	}
+	info, err := os.Stat(request.Path)
+	if err != nil {
+		return nil, err
+	}
+	return abi.FileModeResult{Mode: uint32(info.Mode().Perm())}, nil
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
+
+// enter makes a folder the project.
+func (w *world) enter(name string) {
+	w.t.Chdir(w.path(name))
+	w.t.Setenv("BULKHEAD_PROJECT", w.path(name))
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	path := w.path(name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) mkdir(name string) {
+	w.t.Helper()
+	if err := os.MkdirAll(w.path(name), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := os.RemoveAll(w.path(name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// real puts a copy of real data at a place, in which it believes to lie here.
+func (w *world) real(to string, from ...string) {
+	w.t.Helper()
+	source := realPath(w.t, append([]string{"constructed"}, from...)...)
+	w.remove(to)
+	err := filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(source, path)
+		target := filepath.Join(w.path(to), name)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		if entry.Name() == ".keep" {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(path, ".yaml") {
+			data = []byte(strings.ReplaceAll(string(data), realRoot, w.root))
+		}
+		return os.WriteFile(target, data, 0o644)
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// realWorld is one with a real home, and a real workspace in the project's place unless that is "".
+func realWorld(t *testing.T, home, workspace string) *world {
+	t.Helper()
+	realPath(t) // skips before anything is made
+	w := newWorld(t)
+	if home != "" {
+		w.real("home", "homes", home)
+	}
+	for _, name := range []string{"team-registry", "docs-registry"} {
+		w.real(name, "registries", name)
+	}
+	if workspace != "" {
+		w.real("project", append([]string{"workspaces"}, strings.Split(workspace, "/")...)...)
+	}
+	w.enter("project")
+	return w
+}
+
+// read returns the content of all files below a folder by their paths in it; of none if it is not there.
+func (w *world) read(folder string) map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(w.path(folder), func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		name, _ := filepath.Rel(w.path(folder), path)
+		found[filepath.ToSlash(name)] = string(data)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+// result calls a tool. Args are names and values, in turn.
+func (w *world) result(tool string, args ...any) *sdktest.Result {
+	w.t.Helper()
+	given := map[string]any{}
+	for i := 0; i < len(args); i += 2 {
+		given[args[i].(string)] = args[i+1]
+	}
+	raw, err := json.Marshal(given)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	result, err := w.host.CallTool(tool, string(raw))
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", tool, raw, err)
+	}
+	if len(result.Texts) != 1 {
+		w.t.Fatalf("%s %s: %d texts", tool, raw, len(result.Texts))
+	}
+	return result
+}
+
+// object is a result that is one, and list one that is a list of them.
+type object = map[string]any
+
+// get calls a tool that has to succeed and returns its result. Its text and its structured content say the same.
+func get[T any](w *world, tool string, args ...any) T {
+	w.t.Helper()
+	result := w.result(tool, args...)
+	if result.IsError {
+		w.t.Fatalf("%s %v: %s", tool, args, result.Text())
+	}
+	var value T
+	if err := json.Unmarshal([]byte(result.Text()), &value); err != nil {
+		w.t.Fatalf("%s: the text is no %T: %v", tool, value, err)
+	}
+	structured := string(result.Structured)
+	if strings.HasPrefix(result.Text(), "[") {
+		structured = strings.TrimSuffix(strings.TrimPrefix(structured, `{"result":`), "}")
+	}
+	if structured != result.Text() {
+		w.t.Errorf("%s: text and structured content differ:\n%s\n%s", tool, result.Text(), result.Structured)
+	}
+	return value
+}
+
+// fails calls a tool that has to fail with a code, and returns the text.
+func (w *world) fails(code, tool string, args ...any) string {
+	w.t.Helper()
+	result := w.result(tool, args...)
+	text := result.Text()
+	if !result.IsError {
+		w.t.Fatalf("%s %v: got %s, want %s", tool, args, text, code)
+	}
+	if !strings.HasPrefix(text, "["+code+"] ") || strings.Contains(text, "goroutine ") {
+		w.t.Errorf("%s %v: got %s, want %s", tool, args, text, code)
+	}
+	return text
+}
+
+// names returns a field of each object in a list.
+func names(list []object, field string) []string {
+	all := []string{}
+	for _, item := range list {
+		text, _ := item[field].(string)
+		all = append(all, text)
+	}
+	return all
+}
+
+// failures returns the package and code of each failure of an install.
+func failures(result object) map[string]string {
+	codes := map[string]string{}
+	for _, item := range result["failed"].([]any) {
+		failed := item.(object)
+		codes[failed["package"].(string)] = failed["code"].(string)
+	}
+	return codes
+}
+
+// installed returns name@version of each package that an install has installed.
+func installed(result object) []string {
+	all := []string{}
+	for _, item := range result["installed"].([]any) {
+		all = append(all, item.(object)["name"].(string)+"@"+item.(object)["version"].(string))
+	}
+	return all
+}
+
+// stocked is a world with a workspace and a registry of its own that has the package kit, of one skill and one rule.
+func stocked(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.mkdir("registry")
+	w.mkdir("project/.aam")
+	w.write("home/.aam/config.yaml", "registries: [{name: own, url: 'file://"+w.path("registry")+"'}]\n")
+	w.write("kit/aam.yaml", "name: kit\nversion: 1.0.0\ndescription: d\nartifacts: {skills: [{name: look, path: look, description: d}], instructions: [{name: style, path: style.md, description: d}]}\n")
+	w.write("kit/look/SKILL.md", "# Look\n")
+	w.write("kit/style.md", "Be brief.\n")
+	w.enter("kit")
+	get[object](w, "aam_publish")
+	w.enter("project")
+	return w
+}

@@ -1,0 +1,169 @@
+package validate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/validate"
+)
+
+// parsed is left out of comparisons: the report's fields say what is in it.
+var parsed = cmpopts.IgnoreTypes(&manifest.Manifest{})
+
+func layOut(t *testing.T, contents map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range contents {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func report(t *testing.T, path string) validate.Report {
+	t.Helper()
+	got, err := validate.Package(files.Disk{}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+const minimal = "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts:\n  skills:\n  - {name: s1, path: skills/s1/, description: d}\n"
+
+func TestPackage(t *testing.T) {
+	name, version := "pkg", "1.0.0"
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  validate.Report
+	}{
+		{"14 all is right but the author is not given", map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""},
+			validate.Report{Valid: true, PackageName: &name, PackageVersion: &version, Errors: []string{}, Warnings: []string{"author: not set (optional)"}, ArtifactCount: 1, ArtifactsValid: true}},
+		{"18 a skill without SKILL.md", map[string]string{"aam.yaml": minimal + "author: J\n", "skills/s1/x": ""},
+			validate.Report{Valid: true, PackageName: &name, PackageVersion: &version, Errors: []string{}, Warnings: []string{}, ArtifactCount: 1, ArtifactsValid: true}},
+		{"15 an artifact is not there", map[string]string{"aam.yaml": minimal + "author: J\n"},
+			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 'skills/s1/' does not exist"}, Warnings: []string{}, ArtifactCount: 1}},
+		{"16 several fields are wrong", map[string]string{"aam.yaml": "name: BAD\nversion: zz\n"},
+			validate.Report{Errors: []string{"name: …", "version: …", "description: field required", "artifacts: field required"}, Warnings: []string{}}},
+		{"19 no YAML", map[string]string{"aam.yaml": "name: [unterminated\n"},
+			validate.Report{Errors: []string{"YAML parse error: …"}, Warnings: []string{}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := report(t, layOut(t, test.files))
+			for i, text := range test.want.Errors {
+				if begin, ok := strings.CutSuffix(text, "…"); ok && i < len(got.Errors) && strings.HasPrefix(got.Errors[i], begin) {
+					got.Errors[i] = text
+				}
+			}
+			if diff := cmp.Diff(test.want, got, parsed); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPaths(t *testing.T) {
+	dir := layOut(t, map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""})
+	if got := report(t, filepath.Join(dir, "aam.yaml")); !got.Valid {
+		t.Errorf("a file means its folder: got %+v", got)
+	}
+	for _, path := range []string{filepath.Join(dir, "skills"), filepath.Join(dir, "gone")} {
+		got := report(t, path)
+		want := "No aam.yaml found at " + filepath.Join(path, "aam.yaml")
+		if got.Valid || got.ArtifactsValid || len(got.Errors) != 1 || got.Errors[0] != want {
+			t.Errorf("13 no manifest: got %+v", got)
+		}
+	}
+}
+
+type refusing struct{ files.System }
+
+func (refusing) Stat(path string) (fs.FileInfo, error) {
+	return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrPermission}
+}
+
+func TestWhatMayNotBeReadIsAnError(t *testing.T) {
+	if _, err := validate.Package(refusing{files.Disk{}}, t.TempDir()); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRecordedCases compares each recorded report whole; of texts, which are the recorded validator's own, where
+// they say that something is wrong.
+func TestRecordedCases(t *testing.T) {
+	var cases []struct {
+		ID       string          `json:"id"`
+		Manifest *string         `json:"aam.yaml"`
+		Others   []string        `json:"other_files"`
+		Report   json.RawMessage `json:"report"`
+	}
+	realdata.Recorded(t, "validate-cases.json", &cases)
+	if len(cases) < 40 {
+		t.Fatalf("%d cases", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.ID, func(t *testing.T) {
+			contents := map[string]string{}
+			for _, name := range c.Others {
+				contents[name] = ""
+			}
+			if c.Manifest != nil {
+				contents["aam.yaml"] = *c.Manifest
+			}
+			got := report(t, layOut(t, contents))
+			var want validate.Report
+			if err := json.Unmarshal(c.Report, &want); err != nil {
+				t.Fatal(err)
+			}
+			want.Errors, got.Errors = places(want.Errors), places(got.Errors)
+			if diff := cmp.Diff(want, got, parsed); diff != "" {
+				t.Errorf("(-recorded +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+var artifactPath = regexp.MustCompile(`^(?:Artifact path '(.*)' does not exist|(.*): file not found)$`)
+
+// places reduces texts to what they are about.
+func places(texts []string) []string {
+	about := []string{}
+	for _, text := range texts {
+		place, _, _ := strings.Cut(text, ":")
+		switch {
+		case strings.HasPrefix(text, "No aam.yaml found"):
+			place = "no manifest"
+		case strings.HasPrefix(text, "YAML parse error: "), strings.HasPrefix(text, "Failed to parse aam.yaml: "):
+			place = "no YAML"
+		case artifactPath.MatchString(text):
+			place = strings.Join(artifactPath.FindStringSubmatch(text)[1:], "")
+		}
+		about = append(about, place)
+	}
+	return about
+}
+
+func Test12RealPackages(t *testing.T) {
+	for name, count := range map[string]int{"sample-pkg": 1, "code-review-toolkit": 5} {
+		got := report(t, realdata.Path(t, "from-repo", "packages", name))
+		if !got.Valid || got.ArtifactCount != count || len(got.Errors)+len(got.Warnings) > 0 {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package workspace
+
+import (
+	"errors"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+)
+
+// Uninstalled says what became of a package that was uninstalled.
+type Uninstalled struct {
+	Version      string
+	FilesRemoved int      // of what was deployed
+	Dependents   []string // installed packages that need it
+}
+
+// Uninstall takes a package away, with what was deployed of it: to where the ledger says or, where it does not
+// know, to the default platform. What another installed package has, too, stays. A package that is not installed is
+// the code PackageNotInstalled.
+func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error) {
+	s, err := w.read()
+	if err != nil {
+		return Uninstalled{}, err
+	}
+	entry, ok := s.lock.Find(name)
+	if !ok {
+		return Uninstalled{}, notInstalled(name)
+	}
+	if err := ownFolder(s.lock, name); err != nil {
+		return Uninstalled{}, err
+	}
+	plan := w.plan()
+	if err := w.undeploy(s, plan, name, w.deployedOf(s, name, defaultPlatform)); err != nil {
+		return Uninstalled{}, err
+	}
+	done := Uninstalled{Version: entry.Version, Dependents: s.lock.Dependents(name)}
+	s.lock.Remove(name)
+	s.ledger.remove(name)
+	err = w.change(s, func(c *journal.Change) error {
+		if err := plan.Stage(c); err != nil {
+			return err
+		}
+		return c.Remove(w.PackageDir(name))
+	})
+	done.FilesRemoved = plan.Removed()
+	return done, err
+}
+
+func notInstalled(name string) error {
+	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("aam_list says what is")
+}
+
+// ownFolder returns an error if another package that is installed has the folder that name has: two names can have
+// the same.
+func ownFolder(lock *lockfile.Lock, name string) error {
+	for _, entry := range lock.Packages {
+		if entry.Name != name && pkgname.Folder(entry.Name) == pkgname.Folder(name) {
+			return fault.New(fault.InvalidArgument, "package %s would share the folder %s with %s, which is installed", name, pkgname.Folder(name), entry.Name)
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) plan() *deploy.Plan {
+	return &deploy.Plan{Files: w.Files, Project: w.Project, Home: w.Home}
+}
+
+// undeploy plans to take away what was deployed of a package, but for what others have, too.
+func (w *Workspace) undeploy(s *state, plan *deploy.Plan, name string, deployed []deployment) error {
+	for _, d := range deployed {
+		if w.shared(s, name, d.typ, d.name) {
+			continue
+		}
+		if err := plan.Undeploy(d.platform, d.typ, d.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change makes a change: what stage adds, and the lock file and ledger as they are in s by then.
+func (w *Workspace) change(s *state, stage func(*journal.Change) error) error {
+	c, err := w.journal().Begin()
+	if err != nil {
+		return err
+	}
+	err = stage(c)
+	if err == nil {
+		err = w.write(c, s)
+	}
+	if err != nil {
+		return errors.Join(err, c.Abort())
+	}
+	return c.Commit()
+}

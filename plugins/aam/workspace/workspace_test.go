@@ -1,0 +1,422 @@
+package workspace_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
+)
+
+// world is a project with a workspace, a home, and a place for archives.
+type world struct{ root, project, home string }
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world{root, filepath.Join(root, "project"), filepath.Join(root, "home")}
+	w.write(t, "project/.aam/config.yaml", "default_platform: claude\n")
+	w.write(t, "project/CLAUDE.md", "Ours\n")
+	w.write(t, "project/AGENTS.md", "Ours, too\n")
+	w.write(t, "home/.codex/auth", "theirs")
+	return w
+}
+
+// copy returns another one that has the same.
+func (w world) copy(t *testing.T) world {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = os.CopyFS(root, os.DirFS(w.root))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world{root, filepath.Join(root, "project"), filepath.Join(root, "home")}
+}
+
+func (w world) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(w.root, filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w world) open(s files.System) *workspace.Workspace {
+	return &workspace.Workspace{Files: s, Project: w.project, Home: w.home, Now: time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)}
+}
+
+// read returns the content of all files of project and home.
+func (w world) read(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, dir := range []string{w.project, w.home} {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			name, _ := filepath.Rel(w.root, path)
+			found[filepath.ToSlash(name)] = string(data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// artifact is one line of a manifest and its file.
+type artifact struct{ typ, name string }
+
+// pack makes an archive of a package that has these artifacts, each a folder with one file but for prompts and
+// instructions, which are that file. It returns the package as it is asked for.
+func (w world) pack(t *testing.T, name, version, dependencies string, artifacts ...artifact) workspace.Package {
+	t.Helper()
+	text := fmt.Sprintf("name: '%s'\nversion: %s\ndescription: d\ndependencies: {%s}\nartifacts:\n", name, version, dependencies)
+	contents := map[string]string{}
+	for _, typ := range manifest.Types() {
+		text += "  " + typ.Plural() + ": ["
+		for _, a := range artifacts {
+			if a.typ == string(typ) {
+				text += fmt.Sprintf("{name: %s, path: %s/x.md, description: d}, ", a.name, a.name)
+				contents[a.name+"/x.md"] = name + " " + version
+			}
+		}
+		text += "]\n"
+	}
+	contents["aam.yaml"] = text
+	dir := t.TempDir()
+	for name, text := range contents {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := manifest.Load(files.Disk{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	listing, err := archive.Pack(files.Disk{}, dir, m, &packed, archive.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.root, archive.FileName(name, version))
+	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return workspace.Package{Name: name, Version: version, Registry: "team", Archive: path, Checksum: listing.Checksum, Verify: true}
+}
+
+// one has an artifact of each type.
+func one(prefix string) []artifact {
+	return []artifact{{"agent", prefix + "agent"}, {"skill", prefix + "skill"}, {"prompt", prefix + "prompt"}, {"instruction", prefix + "rule"}}
+}
+
+func options(platform string) workspace.Options {
+	return workspace.Options{Platform: platform, DefaultPlatform: "claude", Limits: archive.DefaultLimits()}
+}
+
+func (w world) install(t *testing.T, platform string, group ...workspace.Package) {
+	t.Helper()
+	if _, err := w.open(files.Disk{}).Install(group, options(platform)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInstallAndUninstall(t *testing.T) {
+	for _, platform := range []string{"cursor", "claude", "copilot", "codex", "vscode", ""} {
+		t.Run("platform "+platform, func(t *testing.T) {
+			w := newWorld(t)
+			before := w.read(t)
+			w.install(t, platform, w.pack(t, "b", "2.0.0", "", artifact{"skill", "s"}), w.pack(t, "@a/all", "1.0.0", "b: ^2.0.0", one("")...))
+			lock, err := w.open(files.Disk{}).Lock()
+			if err != nil || len(lock.Packages) != 2 || lock.Packages[1].Name != "@a/all" || lock.Packages[1].Source != "team" {
+				t.Fatalf("got %+v, %v", lock, err)
+			}
+			got := w.read(t)
+			deployed := len(got) - len(before) - 2 - 5 - 2 // the packages' files, lock and ledger
+			if want := map[string]int{"cursor": 5, "claude": 4, "copilot": 5, "codex": 3}[platform]; deployed != want {
+				t.Errorf("%d files deployed, want %d: %v", deployed, want, got)
+			}
+			done, err := w.open(files.Disk{}).Uninstall("b", "claude")
+			if err != nil || done.Version != "2.0.0" || !cmp.Equal(done.Dependents, []string{"@a/all"}) {
+				t.Fatalf("got %+v, %v", done, err)
+			}
+			if _, err := w.open(files.Disk{}).Uninstall("@a/all", "claude"); err != nil {
+				t.Fatal(err)
+			}
+			after := w.read(t)
+			delete(after, "project/.aam/aam-lock.yaml")
+			delete(after, "project/.aam/deployments.yaml")
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("all is as before (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLockAndLedger(t *testing.T) {
+	w := newWorld(t)
+	p := w.pack(t, "b", "1.0.0", "c: '*'", artifact{"prompt", "ask"})
+	w.install(t, "cursor", p)
+	got := w.read(t)
+	lock := "lockfile_version: 1\nresolved_at: '2026-02-10T12:00:00.000000+00:00'\npackages:\n  b:\n    version: 1.0.0\n    source: team\n    checksum: " + p.Checksum +
+		"\n    dependencies:\n      c: '*'\n    file_checksums: null\n    source_name: null\n    source_commit: null\n"
+	if diff := cmp.Diff(lock, got["project/.aam/aam-lock.yaml"]); diff != "" {
+		t.Errorf("lock (-want +got)\n%s", diff)
+	}
+	ledger := "packages:\n  b:\n  - platform: cursor\n    type: prompt\n    name: ask\n"
+	if diff := cmp.Diff(ledger, got["project/.aam/deployments.yaml"]); diff != "" {
+		t.Errorf("ledger (-want +got)\n%s", diff)
+	}
+	paths, err := w.open(files.Disk{}).Deployed()
+	if diff := cmp.Diff(map[string]bool{".cursor/prompts/ask.md": true}, paths); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+func TestAnotherVersion(t *testing.T) {
+	old := func(w world, t *testing.T) workspace.Package {
+		return w.pack(t, "b", "1.0.0", "", artifact{"prompt", "kept"}, artifact{"prompt", "stale"}, artifact{"skill", "shared"})
+	}
+	tests := []struct {
+		name     string
+		platform string
+		want     []string // what is deployed afterwards
+	}{
+		{"what the new version lacks is taken away, but not what others have", "cursor", []string{".cursor/prompts/kept.md 2.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
+		{"also where it is deployed to another platform now", "claude", []string{".claude/prompts/kept.md 2.0.0", ".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
+		{"also where it is not deployed now", "", []string{".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.install(t, "cursor", old(w, t), w.pack(t, "c", "1.0.0", "", artifact{"skill", "shared"}))
+			w.install(t, test.platform, w.pack(t, "b", "2.0.0", "", artifact{"prompt", "kept"}))
+			var got []string
+			for name, text := range w.read(t) {
+				if name = strings.TrimPrefix(name, "project/"); strings.HasPrefix(name, ".c") {
+					got = append(got, name+" "+text[strings.LastIndexByte(text, ' ')+1:])
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInstallRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.install(t, "cursor", w.pack(t, "a--b", "1.0.0", "", artifact{"prompt", "x"}))
+	before := w.read(t)
+	fine := w.pack(t, "fine", "1.0.0", "", artifact{"prompt", "f"})
+	changed := func(change func(*workspace.Package)) workspace.Package {
+		p := fine
+		change(&p)
+		return p
+	}
+	tests := []struct {
+		name string
+		pack workspace.Package
+		code fault.Code
+	}{
+		{"56 another checksum", changed(func(p *workspace.Package) { p.Checksum = "sha256:00" }), fault.ChecksumMismatch},
+		{"58 no checksum", changed(func(p *workspace.Package) { p.Checksum = "" }), fault.ChecksumMismatch},
+		{"58 another name", changed(func(p *workspace.Package) { p.Name = "other" }), fault.ArchiveInvalid},
+		{"58 another version", changed(func(p *workspace.Package) { p.Version = "1.0.1" }), fault.ArchiveInvalid},
+		{"56 no archive", changed(func(p *workspace.Package) { p.Archive += ".gone" }), ""},
+		{"two names with one folder", w.pack(t, "@a/b", "1.0.0", "", artifact{"prompt", "y"}), fault.InvalidArgument},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			also := w.pack(t, "also", "1.0.0", "", artifact{"prompt", "also"})
+			_, err := w.open(files.Disk{}).Install([]workspace.Package{also, test.pack}, options("cursor"))
+			if got := fault.From(err); got == nil || test.code != "" && got.Code != test.code {
+				t.Errorf("got %v, want %s", err, test.code)
+			}
+			if diff := cmp.Diff(before, w.read(t)); diff != "" {
+				t.Errorf("something is left of it (-before +after)\n%s", diff)
+			}
+		})
+	}
+	t.Run("the same version in another form is the same", func(t *testing.T) {
+		w.install(t, "", changed(func(p *workspace.Package) { p.Version = "v1.0" }))
+	})
+	t.Run("without verification any checksum will do", func(t *testing.T) {
+		w.install(t, "", changed(func(p *workspace.Package) { p.Checksum, p.Verify = "sha256:00", false }))
+	})
+}
+
+func TestUninstallRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.write(t, "project/.aam/aam-lock.yaml", "packages:\n  a--b: {version: '1', source: s, checksum: ''}\n  '@a/b': {version: '1', source: s, checksum: ''}\n")
+	tests := []struct {
+		name, pack string
+		code       fault.Code
+	}{
+		{"65 a package that is not installed", "nope", fault.PackageNotInstalled},
+		{"a folder that two packages have", "a--b", fault.InvalidArgument},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := w.open(files.Disk{}).Uninstall(test.pack, "cursor")
+			if got := fault.From(err); got == nil || got.Code != test.code {
+				t.Errorf("got %v, want %s", err, test.code)
+			}
+		})
+	}
+	t.Run("65 no workspace", func(t *testing.T) {
+		_, err := (&workspace.Workspace{Files: files.Disk{}, Project: t.TempDir()}).Uninstall("x", "cursor")
+		if got := fault.From(err); got == nil || got.Code != fault.PackageNotInstalled {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestWhatOthersInstalled(t *testing.T) {
+	w := newWorld(t)
+	w.install(t, "claude", w.pack(t, "b", "1.0.0", "", artifact{"instruction", "rule"}, artifact{"prompt", "ask"}))
+	if err := os.Remove(filepath.Join(w.project, ".aam", "deployments.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	done, err := w.open(files.Disk{}).Uninstall("b", "claude")
+	got := w.read(t)
+	if err != nil || done.FilesRemoved != 1 || got["project/CLAUDE.md"] != "Ours\n" {
+		t.Errorf("the default platform is taken for it: got %+v, %v, %q", done, err, got["project/CLAUDE.md"])
+	}
+}
+
+func TestADamagedPackageCanBeRemovedAndReplaced(t *testing.T) {
+	for _, damage := range []func(dir string) error{os.RemoveAll, func(dir string) error {
+		return os.WriteFile(filepath.Join(dir, "aam.yaml"), []byte("name: BAD"), 0o644)
+	}} {
+		w := newWorld(t)
+		p := w.pack(t, "b", "1.0.0", "", artifact{"prompt", "ask"})
+		w.install(t, "", p)
+		if err := damage(filepath.Join(w.project, ".aam", "packages", "b")); err != nil {
+			t.Fatal(err)
+		}
+		w.install(t, "cursor", p)
+		if err := damage(filepath.Join(w.project, ".aam", "packages", "b")); err != nil {
+			t.Fatal(err)
+		}
+		done, err := w.open(files.Disk{}).Uninstall("b", "claude")
+		if err != nil || done.FilesRemoved != 1 {
+			t.Errorf("got %+v, %v", done, err)
+		}
+	}
+}
+
+func TestFilesThatCannotBeReadStayAsTheyAre(t *testing.T) {
+	for name, text := range map[string]string{
+		"aam-lock.yaml":    "packages: [",
+		"deployments.yaml": "packages: {b: [{platform: cursor, type: prompt, name: ../../x}]}",
+	} {
+		w := newWorld(t)
+		w.write(t, "project/.aam/"+name, text)
+		before := w.read(t)
+		_, err := w.open(files.Disk{}).Install([]workspace.Package{w.pack(t, "b", "1.0.0", "", artifact{"prompt", "ask"})}, options("cursor"))
+		_, err2 := w.open(files.Disk{}).Uninstall("b", "cursor")
+		for _, err := range []error{err, err2} {
+			if got := fault.From(err); got == nil || got.Code != fault.Internal || got.Hint == "" || !strings.Contains(got.Message, name) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if diff := cmp.Diff(before, w.read(t)); diff != "" {
+			t.Errorf("(-before +after)\n%s", diff)
+		}
+	}
+}
+
+// atEachWrite does something with a failure, or the end of the process, at each write in turn. Afterwards, once the
+// next one has cleaned up, everything is as before or as after.
+func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace) error) {
+	template := newWorld(t)
+	prepare(template)
+	before := template.read(t)
+	for _, kill := range []bool{false, true} {
+		var after map[string]string
+		made := false // once it is made at one end, it is made at each later one
+		for n := 1; ; n++ {
+			w := template.copy(t)
+			system := &faults.System{System: files.Disk{}, FailAt: n, Kill: kill}
+			err := do(w.open(system))
+			if system.Writes() < n {
+				if err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+			if _, err := w.open(files.Disk{}).Uninstall("nobody", ""); fault.From(err).Code != fault.PackageNotInstalled {
+				t.Fatalf("cleaning up: %v", err)
+			}
+			got := w.read(t)
+			changed := !cmp.Equal(before, got)
+			switch {
+			case err == nil && !changed, err != nil && !kill && changed:
+				t.Fatalf("write %d, kill %t: %v, changed %t", n, kill, err, changed)
+			case made && !changed:
+				t.Fatalf("write %d: undone, and at an earlier end it was not", n)
+			case changed && after != nil && !cmp.Equal(after, got):
+				t.Fatalf("write %d, kill %t: (-first +got)\n%s", n, kill, cmp.Diff(after, got))
+			case changed:
+				made, after = true, got
+			}
+		}
+		if !made {
+			t.Error("no failure came after the change was made")
+		}
+	}
+}
+
+func TestInstallFailsAtEachWrite(t *testing.T) {
+	var packed []workspace.Package
+	w := newWorld(t)
+	old := w.pack(t, "b", "1.0.0", "", artifact{"prompt", "stale"}, artifact{"skill", "s"})
+	packed = append(packed, w.pack(t, "b", "2.0.0", "", artifact{"skill", "s"}), w.pack(t, "c", "1.0.0", "b: ^2.0.0", artifact{"agent", "a"}))
+	atEachWrite(t, func(w world) { w.install(t, "codex", old) }, func(ws *workspace.Workspace) error {
+		_, err := ws.Install(packed, options("codex"))
+		return err
+	})
+}
+
+func TestUninstallFailsAtEachWrite(t *testing.T) {
+	w := newWorld(t)
+	c := w.pack(t, "c", "1.0.0", "", artifact{"skill", "s"}, artifact{"instruction", "i"})
+	atEachWrite(t, func(w world) { w.install(t, "codex", c) }, func(ws *workspace.Workspace) error {
+		_, err := ws.Uninstall("c", "")
+		return err
+	})
+}
+
+func TestAnInterruptedInstallOfOthersIsCleared(t *testing.T) {
+	w := newWorld(t)
+	w.write(t, "project/.aam/.tmp/partial-pkg/aam.yaml", "x")
+	w.install(t, "", w.pack(t, "b", "1.0.0", "", artifact{"prompt", "ask"}))
+	if _, err := os.Stat(filepath.Join(w.project, ".aam", ".tmp")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,158 @@
+package yaml11
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
+)
+
+// written writes a value for comparing.
+func written(n *node) string {
+	var items []string
+	for _, item := range n.items {
+		items = append(items, written(item))
+	}
+	return fmt.Sprintf("%d %q %d [%s]", n.kind, n.text, n.line, strings.Join(items, " "))
+}
+
+func TestLoadBlock(t *testing.T) {
+	tests := []struct {
+		name, text string
+		ok         bool
+	}{
+		{"a mapping", "a: x\nb: 1.0\nc:\n  d: 'it''s'\ne:\n", true},
+		{"lists, level with their key and below it", "a:\n- x\n- y: 1\n  z:\n  - 2\nb:\n  - 'q'\n", true},
+		{"empty ones", "a: []\nb: {}\n", true},
+		{"texts over several lines", "a: one\n  two (three)\n  - four\nb: 'one\n  ''two'' three'\nc:\n- one\n  two\n", true},
+		{"quoted keys", "'@a/b':\n  c: d\n'e': f\n", true},
+		{"other letters", "a: Příliš\n", true},
+		{"words with signs", "a: ^1.0.0\nb: ~1\nc: a:b\nd: file:///x\ne: C#\nf: <x\n", true},
+		{"a comment", "a: x # y\n", false},
+		{"a comment alone", "# y\na: x\n", false},
+		{"a line with nothing", "a: x\n\nb: y\n", false},
+		{"no end of line", "a: x", false},
+		{"a tab", "a:\tx\n", false},
+		{"brackets", "a: [x]\n", false},
+		{"double quotes", "a: \"x\"\n", false},
+		{"a block of text", "a: |\n  x\n", false},
+		{"a key in a text", "a: x: y\n", false},
+		{"a key below a text", "a: x\n  y: z\n", false},
+		{"text behind quotes", "a: 'x' y\n", false},
+		{"an anchor", "a: &x y\n", false},
+		{"a tag", "a: !x y\n", false},
+		{"a list of lists", "a:\n- - x\n", false},
+		{"a list as the document", "- x\n", false},
+		{"a key without a space", "a:x\n", false},
+		{"an end within", "a: x\n...\n", false},
+		{"a deeper line below a list", "a:\n- x: y\n   z: 1\n", false},
+		{"less deep than the list", "a:\n  - x\n - y\n", false},
+		{"a picture", "a: 🚀\n", false},
+		{"quotes without an end", "a: 'x\n", false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, ok := loadBlock([]byte(test.text))
+			if ok != test.ok {
+				t.Fatalf("read: %t, want %t", ok, test.ok)
+			}
+			if ok {
+				same(t, test.text, got)
+			}
+		})
+	}
+}
+
+// same compares with what the library reads.
+func same(t *testing.T, text string, got *node) {
+	t.Helper()
+	tree, err := load([]byte(text))
+	if err == nil {
+		err = (&checker{lines: bytes.Split([]byte(text), []byte("\n")), merged: map[*yaml.Node]int{}}).check(tree, false)
+	}
+	if err != nil {
+		t.Fatalf("%q: read as %s, the library says %v", text, written(got), err)
+	}
+	want := compose(tree, map[*yaml.Node]*node{})
+	if diff := cmp.Diff(written(want), written(got)); diff != "" {
+		t.Fatalf("%q (-library +got)\n%s", text, diff)
+	}
+}
+
+// TestRealBlocks reads all real YAML files. Those that the system's programs wrote have to be read so.
+func TestRealBlocks(t *testing.T) {
+	count := 0
+	err := filepath.WalkDir(realdata.Path(t), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".yaml") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		got, ok := loadBlock(data)
+		if ok {
+			count++
+			same(t, string(data), got)
+		}
+		if !ok && (strings.HasSuffix(path, "-registry/index.yaml") || strings.HasSuffix(path, "metadata.yaml") && strings.Contains(path, "-registry/")) {
+			t.Errorf("%s is left to the library", path)
+		}
+		return nil
+	})
+	if err != nil || count < 40 {
+		t.Errorf("%d files, %v", count, err)
+	}
+}
+
+// FuzzLoadBlock: whatever is read is what the library reads.
+func FuzzLoadBlock(f *testing.F) {
+	for _, seed := range []string{
+		"a: x\nb:\n- 'c'\n- d: e\n  f: []\ng: {}\n", "a: b\n  c\n  d\n", "'k': 'v\n  w'\n", "a:\n  b:\n    c: 1\n  d:\n", "a:\n- x\n  y\n- z\n",
+		"a: a:b\n", "a: é\n", "a: <<\n", "a:\n  - 'x': y\n    z: -1\n", "a: b'c\n", "a: 'b'\n  c\n", "a: b\n c: d\n", "a: x,y]\n", "a: b\n  ? c\n", "a: b\n  'c'\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !utf8.ValidString(text) {
+			return // which Parse has seen to
+		}
+		if got, ok := loadBlock([]byte(text)); ok {
+			same(t, text, got)
+		}
+	})
+}
+
+// TestBlockAtRandom puts documents together of what such documents are made of.
+func TestBlockAtRandom(t *testing.T) {
+	parts := strings.Split("\nb: x|\nd:|\n  c: y|\n  e:|\n- f: z|\n  - g: w|\n  h|\n    i|\n- 'j|k'|a|bc|: |:|\n|\n|\n  |\n  |\n    |\n - |\n- |\n  - |- |'|''|'x'|[]|{}|é|~|1.0|x y|-|<<|=|?|,|]|#|*|&c|!|\"|\\|\u00a0|\ufeff|.|...|---|^|/|(|$|@|`|%||>|yes", "|")
+	random := rand.New(rand.NewPCG(1, 2))
+	read := 0
+	for range rounds {
+		var text strings.Builder
+		text.WriteString("a:")
+		for range 2 + random.IntN(14) {
+			text.WriteString(parts[random.IntN(len(parts))])
+		}
+		text.WriteByte('\n')
+		if got, ok := loadBlock([]byte(text.String())); ok {
+			read++
+			same(t, text.String(), got)
+		}
+	}
+	if read < rounds/200 {
+		t.Errorf("only %d of %d documents were read", read, rounds)
+	}
+}
+
+const rounds = 50_000

@@ -1,0 +1,173 @@
+package yaml11
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing that is wrong with a document.
+type Problem struct {
+	At     string // where; "" for the document as a whole
+	Reason string
+}
+
+func (p Problem) String() string { return p.At + ": " + p.Reason }
+
+// Problems is all that is wrong with a document, in the order of what was looked at.
+type Problems []Problem
+
+func (p Problems) Error() string {
+	texts := make([]string, len(p))
+	for i, problem := range p {
+		texts[i] = problem.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// maxProblems bounds what is collected: what follows more of them helps nobody.
+const maxProblems = 100
+
+// Reader takes values out of a document. What is wrong is collected, and the zero value returned for it, so
+// that everything is said at once. The zero value is ready.
+type Reader struct {
+	problems Problems
+}
+
+// Err returns all that was wrong: Problems, or nil.
+func (r *Reader) Err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	return r.problems
+}
+
+// Problem says that something is wrong with v.
+func (r *Reader) Problem(v Value, format string, args ...any) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, Problem{v.At(), fmt.Sprintf(format, args...)})
+	}
+}
+
+// Required tells whether there is a value; that there is none is a problem.
+func (r *Reader) Required(v Value) bool {
+	if v.Kind() == Absent {
+		r.Problem(v, "field required")
+		return false
+	}
+	return true
+}
+
+// Text returns a text that has to be there. Numbers, booleans and dates are none: they have to be quoted.
+func (r *Reader) Text(v Value) string {
+	if r.Required(v) && r.is(v, Text) {
+		return v.Text()
+	}
+	return ""
+}
+
+// TextOr returns a text, or what stands for an absent one.
+func (r *Reader) TextOr(v Value, absent string) string {
+	if v.Kind() == Absent {
+		return absent
+	}
+	return r.Text(v)
+}
+
+// NullText returns a text; nil if it is absent or null.
+func (r *Reader) NullText(v Value) *string {
+	if kind := v.Kind(); kind == Absent || kind == Null || !r.is(v, Text) {
+		return nil
+	}
+	text := v.Text()
+	return &text
+}
+
+// boolWords are the words that are booleans also as texts, in lower case.
+var boolWords = map[string]bool{
+	"true": true, "1": true, "yes": true, "on": true, "y": true, "t": true,
+	"false": false, "0": false, "no": false, "off": false, "n": false, "f": false,
+}
+
+func (v Value) lower() string { return strings.ToLower(v.Text()) }
+
+// Bool returns a boolean, or what stands for an absent one. 0, 1 and some words are booleans, too.
+func (r *Reader) Bool(v Value, absent bool) bool {
+	switch v.Kind() {
+	case Absent:
+		return absent
+	case Bool, Text:
+		if value, ok := boolWords[v.lower()]; ok {
+			return value
+		}
+	case Int:
+		if n, ok := parseInt(v.Text()); ok && n&^1 == 0 {
+			return n == 1
+		}
+	}
+	r.Problem(v, "must be a boolean, not %s", v.Kind())
+	return false
+}
+
+// Int returns a whole number, or what stands for an absent one. A text of digits is one, too.
+func (r *Reader) Int(v Value, absent int64) int64 {
+	switch kind := v.Kind(); {
+	case kind == Absent:
+		return absent
+	case kind == Int, kind == Text && plainKind(v.Text()) == Int:
+		if n, ok := parseInt(v.Text()); ok {
+			return n
+		}
+		r.Problem(v, "is too large a number")
+	default:
+		r.Problem(v, "must be a whole number, not %s", kind)
+	}
+	return 0
+}
+
+// List returns a list's values; none if it is absent.
+func (r *Reader) List(v Value) []Value {
+	if v.Kind() == Absent || !r.is(v, List) {
+		return nil
+	}
+	return v.Items()
+}
+
+// Texts returns a list of texts; an empty one if it is absent.
+func (r *Reader) Texts(v Value) []string {
+	texts := []string{}
+	for _, item := range r.List(v) {
+		texts = append(texts, r.Text(item))
+	}
+	return texts
+}
+
+// Mapping tells whether v is a mapping. Anything else but an absent value is a problem.
+func (r *Reader) Mapping(v Value) bool {
+	return v.Kind() != Absent && r.is(v, Mapping)
+}
+
+// Entries returns a mapping's keys, which have to be texts, and values; none if it is absent.
+func (r *Reader) Entries(v Value) []Entry {
+	if !r.Mapping(v) {
+		return nil
+	}
+	entries := v.Entries()
+	for _, entry := range entries {
+		if kind := entry.Key.Kind(); kind != Text {
+			r.Problem(v, "key %.60q must be a text, not %s", entry.Key.Text(), kind)
+		}
+	}
+	return entries
+}
+
+func (r *Reader) is(v Value, kind Kind) bool {
+	if v.Kind() == kind {
+		return true
+	}
+	if kind == Text && v.Kind() != List && v.Kind() != Mapping {
+		r.Problem(v, "must be %s, not %s: quote it", kind, v.Kind())
+	} else {
+		r.Problem(v, "must be %s, not %s", kind, v.Kind())
+	}
+	return false
+}

@@ -1,0 +1,186 @@
+package yaml11
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Kind is what a value is.
+type Kind int
+
+// The kinds. Absent is the zero value: there is no value at all.
+const (
+	Absent Kind = iota
+	Null
+	Bool
+	Int
+	Float
+	Time
+	Text
+	List
+	Mapping
+)
+
+// String says the kind as an error message does.
+func (k Kind) String() string {
+	return [...]string{"nothing", "null", "a boolean", "a whole number", "a number", "a date", "a text", "a list", "a mapping"}[k]
+}
+
+// What plain words are in YAML 1.1 (https://yaml.org/type/), as the reader of the system's own programs
+// has it: an exponent needs a sign, and a number that begins with 0 is octal or none.
+var (
+	intPattern   = regexp.MustCompile(`^[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+)$`)
+	floatPattern = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+	datePattern  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	timePattern  = regexp.MustCompile(`^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})(?:[Tt]|[ \t]+)([0-9]{1,2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]*)?[ \t]*(?:Z|[-+][0-9]{1,2}(?::?[0-9]{2})?)?$`)
+)
+
+// plainKind returns what a plain word is.
+func plainKind(word string) Kind {
+	switch word {
+	case "", "~", "null", "Null", "NULL":
+		return Null
+	case "yes", "Yes", "YES", "no", "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE", "on", "On", "ON", "off", "Off", "OFF":
+		return Bool
+	}
+	if strings.IndexByte("+-.0123456789", word[0]) < 0 || strings.Count(word, ".") > 1 {
+		return Text // no number or date begins otherwise, and none has two dots, as most versions have
+	}
+	switch {
+	case intPattern.MatchString(word):
+		return Int
+	case floatPattern.MatchString(word):
+		return Float
+	case datePattern.MatchString(word), timePattern.MatchString(word):
+		return Time
+	}
+	return Text
+}
+
+// scalarKind returns what a scalar is, which checkScalar has found to be right.
+func scalarKind(node *yaml.Node) Kind {
+	if node.Style&yaml.TaggedStyle != 0 {
+		switch node.ShortTag() {
+		case "!!null":
+			return Null
+		case "!!bool":
+			return Bool
+		case "!!int":
+			return Int
+		case "!!float":
+			return Float
+		case "!!timestamp":
+			return Time
+		}
+		return Text
+	}
+	if node.Style != 0 {
+		return Text
+	}
+	return plainKind(node.Value)
+}
+
+// checkScalar refuses tags that are not known, and values that are none of their kind.
+func checkScalar(node *yaml.Node, isKey bool) error {
+	tagged := node.Style&yaml.TaggedStyle != 0
+	if !tagged && node.Style == 0 && (node.Value == "=" || node.Value == "<<" && !isKey) {
+		return &SyntaxError{node.Line, fmt.Sprintf("%q has no meaning here: quote it", node.Value)}
+	}
+	kind := scalarKind(node)
+	if tagged {
+		switch tag := node.ShortTag(); {
+		case tag == "!!str" || tag == "!" || tag == "!!merge" && isKey:
+			return nil
+		case kind == Text:
+			return unknownTag(node)
+		case kind == Float && plainKind(node.Value) == Int:
+		case plainKind(node.Value) != kind:
+			return &SyntaxError{node.Line, fmt.Sprintf("%.60q is not what its tag %s says", node.Value, tag)}
+		}
+	}
+	if kind == Time && !realTime(node.Value) {
+		return &SyntaxError{node.Line, fmt.Sprintf("there is no such date as %s", node.Value)}
+	}
+	return nil
+}
+
+// realTime tells whether a date, or a date and a time, exists.
+func realTime(word string) bool {
+	parts := timePattern.FindStringSubmatch(word)
+	if parts == nil {
+		_, err := time.Parse(time.DateOnly, word)
+		return err == nil
+	}
+	_, err := time.Parse("2006-1-2 15:4:5", parts[1]+" "+parts[2])
+	return err == nil
+}
+
+// parseInt returns a whole number's value; false where it has more than 64 bits.
+func parseInt(word string) (int64, bool) {
+	digits := strings.ReplaceAll(word, "_", "")
+	sign := strings.HasPrefix(digits, "-")
+	digits = strings.TrimLeft(digits, "+-")
+	if strings.Contains(digits, ":") {
+		n, ok := parseSixty(digits)
+		if sign {
+			n = -n
+		}
+		return n, ok
+	}
+	base := 10
+	switch {
+	case strings.HasPrefix(digits, "0b"):
+		base, digits = 2, digits[2:]
+	case strings.HasPrefix(digits, "0x"):
+		base, digits = 16, digits[2:]
+	case len(digits) > 1 && digits[0] == '0':
+		base = 8
+	}
+	if sign {
+		digits = "-" + digits
+	}
+	n, err := strconv.ParseInt(digits, base, 64)
+	return n, err == nil
+}
+
+// parseSixty reads hours, minutes and seconds, or angles, such as 190:20:30.
+func parseSixty(digits string) (int64, bool) {
+	var sum int64
+	for _, part := range strings.Split(digits, ":") {
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil || sum > (1<<62)/60 || n > 1<<61 {
+			return 0, false
+		}
+		sum = sum*60 + n
+	}
+	return sum, true
+}
+
+// parseFloat returns a number's value.
+func parseFloat(word string) float64 {
+	digits := strings.ReplaceAll(word, "_", "")
+	switch lower := strings.ToLower(digits); lower {
+	case ".nan", ".inf", "+.inf", "-.inf":
+		digits = strings.Replace(lower, ".", "", 1)
+	}
+	sign, sum := 1.0, 0.0
+	if strings.Contains(digits, ":") {
+		if strings.HasPrefix(digits, "-") {
+			sign = -1
+		}
+		digits = strings.TrimLeft(digits, "+-")
+		for strings.Contains(digits, ":") {
+			var part string
+			part, digits, _ = strings.Cut(digits, ":")
+			n, _ := strconv.ParseFloat(part, 64)
+			sum = (sum + n) * 60
+		}
+	}
+	n, _ := strconv.ParseFloat(digits, 64) // out of range is an infinity, as in the system's own reader
+	return sign * (sum + n)
+}

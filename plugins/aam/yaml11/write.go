@@ -1,0 +1,212 @@
+package yaml11
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Encode writes a document in the style of the system's own programs: blocks, dashes under their key, long
+// texts folded, and quotes where a text would else be read as something different.
+func Encode(m Map) ([]byte, error) {
+	node, err := newNode(m)
+	if err != nil {
+		return nil, err
+	}
+	return dump(node)
+}
+
+// chunk is how many items EncodeList writes at once.
+const chunk = 100
+
+// EncodeList writes a mapping whose only key has a list, as Encode would, in much less memory where it is long.
+func EncodeList(key string, items []Map) ([]byte, error) {
+	if len(items) == 0 {
+		return Encode(Map{{key, []any{}}})
+	}
+	out := []byte(key + ":\n")
+	for part := range slices.Chunk(items, chunk) {
+		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, item := range part {
+			node, err := newNode(item)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, node)
+		}
+		data, err := dump(list)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data...)
+	}
+	return out, nil
+}
+
+func dump(node *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	dumper, err := yaml.NewDumper(&out, yaml.WithV4Defaults(), yaml.WithLineWidth(80))
+	if err != nil {
+		return nil, err
+	}
+	if err := dumper.Dump(node); err != nil {
+		return nil, err
+	}
+	if err := dumper.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func newNode(value any) (*yaml.Node, error) {
+	switch value := value.(type) {
+	case nil:
+		return scalar("!!null", "null"), nil
+	case bool:
+		return scalar("!!bool", strconv.FormatBool(value)), nil
+	case int:
+		return scalar("!!int", strconv.Itoa(value)), nil
+	case int64:
+		return scalar("!!int", strconv.FormatInt(value, 10)), nil
+	case string:
+		return newText(value), nil
+	case []string:
+		items := make([]any, len(value))
+		for i, item := range value {
+			items[i] = item
+		}
+		return newNode(items)
+	case []any:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, item := range value {
+			node, err := newNode(item)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, node)
+		}
+		return list, nil
+	case Map:
+		mapping := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		for _, pair := range value {
+			node, err := newNode(pair.Value)
+			if err != nil {
+				return nil, err
+			}
+			mapping.Content = append(mapping.Content, newText(pair.Key), node)
+		}
+		return mapping, nil
+	}
+	return nil, fmt.Errorf("no YAML is written for a %T", value)
+}
+
+func scalar(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+// newText is a text in the quotes that it needs. The library leaves out those that YAML 1.2 does not need.
+func newText(text string) *yaml.Node {
+	node := scalar("!!str", text)
+	switch {
+	case strings.ContainsAny(text, "\t\r\x00") || text != strings.ToValidUTF8(text, ""):
+		node.Style = yaml.DoubleQuotedStyle
+	case strings.Contains(text, "\n"), plainKind(text) != Text, text == "=", text == "<<":
+		node.Style = yaml.SingleQuotedStyle
+	}
+	return node
+}
+
+// Set makes value, of one of the kinds in a Pair, that of the key at the end of path. The mappings on the
+// way are made where they are absent or null; anything else there is an error.
+func (d *Document) Set(value any, path ...string) error {
+	node, err := newNode(value)
+	if err != nil {
+		return err
+	}
+	if err := d.loadForWriting(); err != nil {
+		return err
+	}
+	if d.tree == nil || d.tree.Kind == yaml.ScalarNode && scalarKind(d.tree) == Null {
+		d.tree = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	}
+	at := d.tree
+	for i, key := range path {
+		if at.Kind != yaml.MappingNode {
+			return fmt.Errorf("%s is not a mapping", strings.Join(path[:i], "."))
+		}
+		place := findKey(at, key)
+		if place < 0 {
+			at.Content = append(at.Content, newText(key), scalar("!!null", "null"))
+			place = len(at.Content) - 1
+		}
+		if i == len(path)-1 {
+			keepComments(node, at.Content[place])
+			at.Content[place] = node
+			return nil
+		}
+		next := unshared(at.Content[place])
+		if next.Kind == yaml.ScalarNode && scalarKind(next) == Null {
+			next = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		}
+		at.Content[place] = next
+		at = next
+	}
+	return nil
+}
+
+// loadForWriting has the document read by the library, which knows how it is written.
+func (d *Document) loadForWriting() (err error) {
+	if d.tree == nil {
+		d.tree, err = load(d.data)
+	}
+	return err
+}
+
+// findKey returns the place of a key's value, of the last one; -1 for none.
+func findKey(mapping *yaml.Node, key string) int {
+	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
+		if name := resolveAlias(mapping.Content[i]); name.Value == key && !isMerge(name) {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// unshared returns the node, or a copy of what an alias stands for, which others may stand for too.
+func unshared(node *yaml.Node) *yaml.Node {
+	if node.Kind != yaml.AliasNode {
+		return node
+	}
+	copied := *resolveAlias(node)
+	copied.Anchor = ""
+	copied.Content = append([]*yaml.Node(nil), copied.Content...)
+	return &copied
+}
+
+func keepComments(to, from *yaml.Node) {
+	to.HeadComment, to.LineComment, to.FootComment = from.HeadComment, from.LineComment, from.FootComment
+}
+
+// Encode writes the document: what was not set, as it was, comments included. The result is read back, so
+// that an error comes of it, and not a file that cannot be read, if a value was replaced that an alias
+// elsewhere stands for.
+func (d *Document) Encode() ([]byte, error) {
+	if err := d.loadForWriting(); err != nil {
+		return nil, err
+	}
+	if d.tree == nil {
+		return Encode(Map{})
+	}
+	data, err := dump(d.tree)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Parse(data, len(data)); err != nil {
+		return nil, fmt.Errorf("an anchor of this document does not allow this change: %w", err)
+	}
+	return data, nil
+}

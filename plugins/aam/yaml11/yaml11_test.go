@@ -1,0 +1,265 @@
+package yaml11_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       string // the values as JSON; what the error holds, behind "!"
+	}{
+		{"an empty file is an empty mapping", "", `null`},
+		{"a byte-order mark is no part of it", "\ufeffa: x\n", `{"a":"x"}`},
+		{"words of YAML 1.1 are booleans", "a: [yes, No, ON, off, True]", `{"a":[true,false,true,false,true]}`},
+		{"y and n are texts", "a: [y, n, Y]", `{"a":["y","n","Y"]}`},
+		{"numbers in each of their forms", "a: [010, 0x1F, 0b11, 1_000, 12:30, -0, +1, 08]", `{"a":[8,31,3,1000,750,0,1,"08"]}`},
+		{"an exponent needs a sign", "a: [1e3, 1.0e+3, 1:30.5]", `{"a":["1e3",1000,90.5]}`},
+		{"a version of three numbers is a text", "a: [1.0, 1.0.0]", `{"a":[1,"1.0.0"]}`},
+		{"quotes make texts", `a: ["1", 'yes', "~"]`, `{"a":["1","yes","~"]}`},
+		{"the last of two keys counts, in the place of the first", "a: 1\nb: 2\na: 3", `{"a":3,"b":2}`},
+		{"aliases", "a: &x [1]\nb: *x", `{"a":[1],"b":[1]}`},
+		{"merged keys, which the mapping's own win over", "base: &b {x: 1, y: 2}\na:\n  <<: *b\n  y: 3", `{"base":{"x":1,"y":2},"a":{"x":1,"y":3}}`},
+		{"of several merged mappings the first wins", "a: {<<: [{x: 1}, {x: 2, y: 3}]}", `{"a":{"x":1,"y":3}}`},
+		{"tags of the core", "a: !!str 12\nb: !!int '3'", `{"a":"12","b":3}`},
+		{"a tab in a text", "a: \"x\ty\"\nb: 'x\ty'", `{"a":"x\ty","b":"x\ty"}`},
+		{"carriage returns", "a: x\r\nb:\r\n- y\r\n", `{"a":"x","b":["y"]}`},
+		{"a list is a document", "- a", `["a"]`},
+		{"a second document", "a: 1\n---\nb: 2", "!line 2: a second document"},
+		{"a foreign tag", "a: !!python/object/apply:os.system ['true']", "!line 1: a tag"},
+		{"a tag of one's own", "a: !x y", "!line 1: a tag"},
+		{"a tab as indentation", "a:\n\tb: 1", "!line 2:"},
+		{"a tab behind a key", "a:\tb", "!line 1: a tab"},
+		{"no end of a list", "a: [1\n", "!line"},
+		{"a day that is none", "a: 2026-02-30", "!line 1: there is no such date"},
+		{"a mapping as a key", "{a: 1}: 2", "!line 1: a key is"},
+		{"merging a text", "a: {<<: x}", "!line 1: << takes"},
+		{"an equals sign", "a: =", `!line 1: "=" has no meaning`},
+		{"an unknown alias", "a: *x", "!line 1"},
+		{"bytes that are not UTF-8", "a: 1\nb: \xff", "!line 2: not UTF-8"},
+		{"too deep", strings.Repeat("[", 100), "!depth"},
+		{"an alias of itself", "a: &x [*x]", "!endless"},
+		{"a bomb of aliases", "a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]", "!too large"},
+		{"a bomb of merged mappings", "a0: &a0 {k: 1}\n" + bomb(40) + "z: {<<: [*a39, *a39], k: 2}", "!more than 10000 keys"},
+		{"a mapping that merges itself", "a: &a {<<: *a}", "!a mapping of itself"},
+		{"too long", strings.Repeat("#", 2000), "!larger than 1500 bytes"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var plain any
+			document, err := yaml11.Parse([]byte(test.text), 1500)
+			if err == nil {
+				plain, err = document.Root().Plain()
+			} else if syntax := new(yaml11.SyntaxError); !errors.As(err, &syntax) {
+				t.Errorf("the error is a %T", err)
+			}
+			if want, ok := strings.CutPrefix(test.want, "!"); ok {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, %v, want an error with %q", plain, err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(plain)
+			if err != nil || string(got) != test.want {
+				t.Errorf("got %s, %v, want %s", got, err, test.want)
+			}
+		})
+	}
+}
+
+// bomb returns n mappings, each of which merges the one before it twice.
+func bomb(n int) string {
+	var text strings.Builder
+	for i := 1; i < n; i++ {
+		fmt.Fprintf(&text, "a%d: &a%d {<<: [*a%d, *a%d]}\n", i, i, i-1, i-1)
+	}
+	return text.String()
+}
+
+func TestReader(t *testing.T) {
+	document, err := yaml11.Parse([]byte(`
+text: x
+number: 1.0
+none:
+list: [a, 2]
+map: {k: v, 3: w}
+truth: 'Yes'
+one: 1
+two: 2
+digits: '12'
+`), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := document.Root()
+	var r yaml11.Reader
+	if got := r.Text(root.Field("text")); got != "x" {
+		t.Errorf("text: got %q", got)
+	}
+	if got := r.TextOr(root.Field("absent"), "y"); got != "y" {
+		t.Errorf("absent: got %q", got)
+	}
+	if got := r.NullText(root.Field("none")); got != nil {
+		t.Errorf("none: got %q", *got)
+	}
+	if !r.Bool(root.Field("truth"), false) || !r.Bool(root.Field("one"), false) || !r.Bool(root.Field("absent"), true) {
+		t.Error("booleans")
+	}
+	if got := r.Int(root.Field("digits"), 0); got != 12 {
+		t.Errorf("digits: got %d", got)
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	r.Text(root.Field("absent"))
+	r.Text(root.Field("number"))
+	r.NullText(root.Field("list"))
+	r.TextOr(root.Field("none"), "y")
+	r.List(root.Field("none"))
+	r.Texts(root.Field("list"))
+	r.Entries(root.Field("map"))
+	r.Entries(root.Field("text"))
+	r.Bool(root.Field("two"), false)
+	r.Bool(root.Field("none"), false)
+	r.Int(root.Field("text"), 0)
+	want := `absent: field required
+number: must be a text, not a number: quote it
+list: must be a text, not a list
+none: must be a text, not null: quote it
+none: must be a list, not null
+list.1: must be a text, not a whole number: quote it
+map: key "3" must be a text, not a whole number
+text: must be a mapping, not a text
+two: must be a boolean, not a whole number
+none: must be a boolean, not null
+text: must be a whole number, not a text`
+	if diff := cmp.Diff(want, strings.ReplaceAll(r.Err().Error(), "; ", "\n")); diff != "" {
+		t.Errorf("problems (-want +got)\n%s", diff)
+	}
+}
+
+func TestSet(t *testing.T) {
+	tests := []struct {
+		name, before string
+		value        any
+		path         []string
+		want         string // what the error holds, behind "!"
+	}{
+		{"a value that is there, comments kept", "# mine\na: 1 # why\nb: 2\n", "x", []string{"a"}, "# mine\na: x # why\nb: 2\n"},
+		{"a key behind the others", "a: {x: 1}\n", true, []string{"b"}, "a: {x: 1}\nb: true\n"},
+		{"mappings on the way are made", "", "me@example.com", []string{"author", "email"}, "author:\n  email: me@example.com\n"},
+		{"null on the way is none", "author:\n", "me", []string{"author", "name"}, "author:\n  name: me\n"},
+		{"what reads as something else is quoted", "a: x\n", "yes", []string{"a"}, "a: 'yes'\n"},
+		{"an alias on the way is not changed for others", "a: &x {k: 1}\nb: *x\n", 2, []string{"b", "k"}, "a: &x {k: 1}\nb: {k: 2}\n"},
+		{"a list", "a: []\n", []any{yaml11.Map{{"name", "n"}, {"default", false}}}, []string{"a"}, "a:\n- name: n\n  default: false\n"},
+		{"a text on the way", "a: x\n", "y", []string{"a", "b"}, "!a is not a mapping"},
+		{"a document that is a list", "- x\n", "y", []string{"a"}, "!not a mapping"},
+		{"what others stand for", "a: &x 1\nb: *x\n", 2, []string{"a"}, "!anchor"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			document, err := yaml11.Parse([]byte(test.before), 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []byte
+			if err = document.Set(test.value, test.path...); err == nil {
+				got, err = document.Encode()
+			}
+			if want, ok := strings.CutPrefix(test.want, "!"); ok {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %s, %v, want an error with %q", got, err, want)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, string(got)); err != nil || diff != "" {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestEncodeList(t *testing.T) {
+	var items []yaml11.Map
+	var same []any
+	for i := range 250 {
+		item := yaml11.Map{{"name", fmt.Sprint(i)}, {"text", strings.Repeat("a word of many ", i%20) + "end"}, {"list", []string{"yes", "x"}}, {"empty", []string{}}}
+		items, same = append(items, item), append(same, item)
+	}
+	for _, n := range []int{0, 1, 100, 101, 250} {
+		want, err := yaml11.Encode(yaml11.Map{{"packages", append([]any{}, same[:n]...)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := yaml11.EncodeList("packages", items[:n])
+		if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
+			t.Errorf("%d items: %v (-want +got)\n%s", n, err, diff)
+		}
+	}
+}
+
+// FuzzParse: what is read can be written, and reads as the same again.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"", "a: 1", "- yes\n- 'no'", "a: &x {b: [*y]}", "a: |\n  x\n\n  y\n", "? a\n: b", "a: !!int '3'", "{<<: {a: 1}}", "a: \"\\t\\x07\"", "2026-02-10: 12:30", "a: 'x\n\n  y'"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		document, err := yaml11.Parse(data, 4096)
+		if err != nil {
+			return
+		}
+		plain, err := document.Root().Plain()
+		if err != nil {
+			return
+		}
+		before := texts(plain)
+		written, err := yaml11.Encode(yaml11.Map{{Key: "k", Value: before}})
+		if err != nil {
+			t.Fatalf("%q: %v", data, err)
+		}
+		again, err := yaml11.Parse(written, 1<<20)
+		if err != nil {
+			t.Fatalf("%q: written as %q: %v", data, written, err)
+		}
+		after, err := again.Root().Field("k").Plain()
+		if diff := cmp.Diff(before, after); err != nil || diff != "" {
+			t.Fatalf("%q: written as %q: %v %s", data, written, err, diff)
+		}
+	})
+}
+
+// texts turns all numbers, which need not read as they were written, into texts.
+func texts(plain any) any {
+	switch plain := plain.(type) {
+	case float64:
+		encoded, _ := json.Marshal(plain)
+		return string(encoded)
+	case []any:
+		list := []any{}
+		for _, item := range plain {
+			list = append(list, texts(item))
+		}
+		return list
+	case yaml11.Map:
+		mapped, seen := yaml11.Map{}, map[string]bool{}
+		for _, pair := range plain {
+			if !seen[pair.Key] { // 1 and "1" are two keys when read, and one when written
+				mapped = append(mapped, yaml11.Pair{Key: pair.Key, Value: texts(pair.Value)})
+			}
+			seen[pair.Key] = true
+		}
+		return mapped
+	}
+	return plain
+}
