@@ -55,11 +55,15 @@ var arrows = map[string][]string{
 	"host/tomlfile":      {},
 	"internal/wasmtest":  {"host/engine/meter/wasm", "sdk/abi"}, // for tests
 	"plugins/chant":      {"plugins/chant/...", "sdk/..."},
+	"plugins/aam":        {"plugins/aam/...", "sdk/..."},
+	"plugins/agentpack":  {"plugins/agentpack/...", "sdk/..."},
 	"plugins/mcpkg":      {"plugins/mcpkg/...", "sdk/..."},
+	"plugins/openspec":   {"plugins/openspec/...", "sdk/..."},
 	"sdk":                {"sdk/..."},
 	"sdk/abi":            {},
 	"sdk/internal":       {"sdk/abi", "sdk/internal/..."},
 	"tests":              {"tests/...", "host/build", "sdk"},
+	"tests/bench":        {"tests/bench/...", "host", "host/build", "plugins/...", "sdk"},
 }
 
 func TestArrowsBetweenPackagesPointOneWay(t *testing.T) {
@@ -106,7 +110,7 @@ var owners = map[string][]string{
 	"github.com/bmatcuk/doublestar":          {"host/config", "host/sandbox"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
-	"go.yaml.in/yaml":                        {"plugins/chant"},
+	"go.yaml.in/yaml":                        {"plugins"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }
 

@@ -43,7 +43,15 @@ func buildAll(dir string) error {
 	if out, err := exec.Command("go", "build", "-o", built.program, "../cmd/bulkhead").CombinedOutput(); err != nil {
 		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
 	}
-	return buildPlugins(built.plugins, "../plugins/chant", "../plugins/mcpkg", "../examples/hello")
+	manifests, err := filepath.Glob("../plugins/*/plugin.toml")
+	if err != nil || len(manifests) == 0 {
+		return fmt.Errorf("no plugins to build (%v)", err)
+	}
+	dirs := []string{"../examples/hello"}
+	for _, manifest := range manifests {
+		dirs = append(dirs, filepath.Dir(manifest))
+	}
+	return buildPlugins(built.plugins, dirs...)
 }
 
 // buildPlugins builds the plugins in dirs with the program, so that their compiled code is where the program

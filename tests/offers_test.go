@@ -135,3 +135,70 @@ func TestALongListComesInPages(t *testing.T) {
 		t.Errorf("another cursor: %v", err)
 	}
 }
+
+// TestAProjectsSpecsAsResources lists, reads, completes and watches what a plugin claims, in both eras, and
+// hears of what its tools change.
+func TestAProjectsSpecsAsResources(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"", "2025-06-18"} {
+		t.Run("asked for "+version, func(t *testing.T) {
+			t.Parallel()
+			project := layOut(t, map[string]string{
+				"openspec/specs/auth/login/spec.md": "# Login\n\n## Purpose\nPeople prove who they are before they see anything of theirs.\n\n## Requirements\n\n### Requirement: Password\nThe system SHALL ask for a password.\n\n#### Scenario: Right\n- **WHEN** it is right\n- **THEN** they are in\n",
+			})
+			c := connectOffers(t, version, []string{"openspec", "mcpkg"}, "--project", project, "--env", "MCPKG_PROJECT=p")
+			ctx := t.Context()
+			if got := c.InitializeResult().Capabilities; !got.Resources.Subscribe || !got.Resources.ListChanged || got.Completions == nil {
+				t.Errorf("%+v", got)
+			}
+			if prompts := c.names(t); !slices.Equal(prompts, []string{"proposal", "apply", "archive"}) {
+				t.Errorf("prompts: %q", prompts)
+			}
+			templates, err := c.ListResourceTemplates(ctx, nil)
+			if err != nil || len(templates.ResourceTemplates) == 0 {
+				t.Errorf("templates: %v", err)
+			}
+			completed, err := c.Complete(ctx, &mcp.CompleteParams{
+				Ref:      &mcp.CompleteReference{Type: "ref/resource", URI: "openspec://specs/{+id}"},
+				Argument: mcp.CompleteParamsArgument{Name: "id", Value: "au"},
+			})
+			if err != nil || !slices.Contains(completed.Completion.Values, "auth/login") {
+				t.Errorf("completion: %v %+v", err, completed)
+			}
+			read, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "openspec://specs/auth/login"})
+			if err != nil || len(read.Contents) != 1 || !strings.Contains(read.Contents[0].Text, "### Requirement: Password") {
+				t.Errorf("read: %v %+v", err, read)
+			}
+			for _, uri := range []string{"openspec://specs/../../../etc/passwd", "openspec://specs/auth%2Flogin", "openspec://specs/none"} {
+				if got, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri}); err == nil {
+					t.Errorf("%s was read: %+v", uri, got)
+				}
+			}
+			if err := c.Subscribe(ctx, &mcp.SubscribeParams{URI: "openspec://changes"}); err != nil {
+				t.Errorf("subscribe: %v", err)
+			}
+			c.must(t, "openspec_create_change", map[string]any{"name": "add-otp"})
+			c.hear(t, "resources")
+			c.hear(t, "openspec://changes")
+			// What is made at call time never takes a name that is claimed.
+			result, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "create_prompt", Arguments: map[string]any{"name": "proposal", "content": "mine"}})
+			if err != nil || !result.IsError || !strings.Contains(result.Content[0].(*mcp.TextContent).Text, "belongs to another plugin") {
+				t.Errorf("a prompt that shadows: %v %+v", err, result)
+			}
+		})
+	}
+}
+
+// names are those of the prompts that are listed.
+func (c offersClient) names(t *testing.T) []string {
+	t.Helper()
+	list, err := c.ListPrompts(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range list.Prompts {
+		names = append(names, p.Name)
+	}
+	return names
+}

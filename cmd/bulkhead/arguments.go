@@ -71,17 +71,51 @@ func asTyped(name, value string, schema json.RawMessage) (json.RawMessage, error
 func propertyTypes(name string, schema json.RawMessage) []string {
 	var s struct {
 		Properties map[string]struct {
-			Type json.RawMessage `json:"type"`
+			Type  json.RawMessage   `json:"type"`
+			Const json.RawMessage   `json:"const"`
+			Enum  []json.RawMessage `json:"enum"`
 		} `json:"properties"`
 	}
 	if json.Unmarshal(schema, &s) != nil {
 		return nil
 	}
+	property := s.Properties[name]
 	var one string
 	var several []string
-	if json.Unmarshal(s.Properties[name].Type, &one) == nil {
+	if json.Unmarshal(property.Type, &one) == nil {
 		return []string{one}
 	}
-	_ = json.Unmarshal(s.Properties[name].Type, &several)
+	if json.Unmarshal(property.Type, &several) == nil && len(several) > 0 {
+		return several
+	}
+	// A schema may say what there is by values alone.
+	values := property.Enum
+	if property.Const != nil {
+		values = append(values, property.Const)
+	}
+	for _, value := range values {
+		several = append(several, kindOf(value))
+	}
 	return several
+}
+
+// kindOf is the type of a JSON value, as a schema calls it.
+func kindOf(value json.RawMessage) string {
+	var v any
+	if json.Unmarshal(value, &v) != nil {
+		return "string"
+	}
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case float64:
+		return "number"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "string"
 }

@@ -12,7 +12,8 @@ import (
 
 const inputSchema = `{"type":"object","properties":{
 	"text":{"type":"string"}, "count":{"type":"integer"}, "share":{"type":"number"}, "on":{"type":"boolean"}, "list":{"type":"array"},
-	"either":{"type":["integer","string"]}, "maybe":{"type":["integer","null"]}, "any":{}, "odd":{"type":7}}}`
+	"either":{"type":["integer","string"]}, "maybe":{"type":["integer","null"]}, "any":{}, "odd":{"type":7},
+	"sure":{"const":true}, "level":{"enum":[1,2]}, "mode":{"enum":["fast",0]}}}`
 
 func TestArgumentsAreRead(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -20,27 +21,30 @@ func TestArgumentsAreRead(t *testing.T) {
 		given, pairs []string
 		want         string
 	}{
-		"as none":                            {want: `{}`},
-		"from the command line":              {given: []string{`{"text":"a"}`}, want: `{"text":"a"}`},
-		"with their own bytes":               {given: []string{" {\"count\": 9007199254740993, \"b\":[ ] }\n"}, want: `{"count": 9007199254740993, "b":[ ] }`},
-		"from stdin":                         {stdin: "{\"text\":\"a\"}\n", given: []string{"-"}, want: `{"text":"a"}`},
-		"from pairs":                         {pairs: []string{"text=a", "count=3"}, want: `{"count":3,"text":"a"}`},
-		"from pairs beside an object":        {given: []string{`{"text":"a","on":true}`}, pairs: []string{"count=3"}, want: `{"count":3,"on":true,"text":"a"}`},
-		"from pairs first of all":            {given: []string{`{"count":1}`}, pairs: []string{"count=3"}, want: `{"count":3}`},
-		"from the last pair of a name":       {pairs: []string{"count=1", "count=2"}, want: `{"count":2}`},
-		"from pairs beside stdin":            {stdin: `{"text":"a"}`, given: []string{"-"}, pairs: []string{"on=false"}, want: `{"on":false,"text":"a"}`},
-		"as a string where one is wanted":    {pairs: []string{"text=3"}, want: `{"text":"3"}`},
-		"as a string that looks like JSON":   {pairs: []string{`text={"a":1}`}, want: `{"text":"{\"a\":1}"}`},
-		"as an empty string":                 {pairs: []string{"text="}, want: `{"text":""}`},
-		"as a string with an equals sign":    {pairs: []string{"text=a=b"}, want: `{"text":"a=b"}`},
-		"as a string where one will do":      {pairs: []string{"either=3"}, want: `{"either":"3"}`},
-		"as a string where all will do":      {pairs: []string{"any=3"}, want: `{"any":"3"}`},
-		"as a string for an unknown name":    {pairs: []string{"more=3"}, want: `{"more":"3"}`},
-		"as a string for a strange type":     {pairs: []string{"odd=3"}, want: `{"odd":"3"}`},
-		"as a large integer, digit by digit": {pairs: []string{"count=9007199254740993"}, want: `{"count":9007199254740993}`},
-		"as a number":                        {pairs: []string{"share=0.5"}, want: `{"share":0.5}`},
-		"as a list":                          {pairs: []string{`list=["a", 1]`}, want: `{"list":["a",1]}`},
-		"as null":                            {pairs: []string{"maybe=null"}, want: `{"maybe":null}`},
+		"as none":                             {want: `{}`},
+		"from the command line":               {given: []string{`{"text":"a"}`}, want: `{"text":"a"}`},
+		"with their own bytes":                {given: []string{" {\"count\": 9007199254740993, \"b\":[ ] }\n"}, want: `{"count": 9007199254740993, "b":[ ] }`},
+		"from stdin":                          {stdin: "{\"text\":\"a\"}\n", given: []string{"-"}, want: `{"text":"a"}`},
+		"from pairs":                          {pairs: []string{"text=a", "count=3"}, want: `{"count":3,"text":"a"}`},
+		"from pairs beside an object":         {given: []string{`{"text":"a","on":true}`}, pairs: []string{"count=3"}, want: `{"count":3,"on":true,"text":"a"}`},
+		"from pairs first of all":             {given: []string{`{"count":1}`}, pairs: []string{"count=3"}, want: `{"count":3}`},
+		"from the last pair of a name":        {pairs: []string{"count=1", "count=2"}, want: `{"count":2}`},
+		"from pairs beside stdin":             {stdin: `{"text":"a"}`, given: []string{"-"}, pairs: []string{"on=false"}, want: `{"on":false,"text":"a"}`},
+		"as a string where one is wanted":     {pairs: []string{"text=3"}, want: `{"text":"3"}`},
+		"as a string that looks like JSON":    {pairs: []string{`text={"a":1}`}, want: `{"text":"{\"a\":1}"}`},
+		"as an empty string":                  {pairs: []string{"text="}, want: `{"text":""}`},
+		"as a string with an equals sign":     {pairs: []string{"text=a=b"}, want: `{"text":"a=b"}`},
+		"as a string where one will do":       {pairs: []string{"either=3"}, want: `{"either":"3"}`},
+		"as a string where all will do":       {pairs: []string{"any=3"}, want: `{"any":"3"}`},
+		"as a string for an unknown name":     {pairs: []string{"more=3"}, want: `{"more":"3"}`},
+		"as a string for a strange type":      {pairs: []string{"odd=3"}, want: `{"odd":"3"}`},
+		"as a large integer, digit by digit":  {pairs: []string{"count=9007199254740993"}, want: `{"count":9007199254740993}`},
+		"as a number":                         {pairs: []string{"share=0.5"}, want: `{"share":0.5}`},
+		"as a list":                           {pairs: []string{`list=["a", 1]`}, want: `{"list":["a",1]}`},
+		"as the one value that there is":      {pairs: []string{"sure=true"}, want: `{"sure":true}`},
+		"as one of the values that there are": {pairs: []string{"level=2"}, want: `{"level":2}`},
+		"as a string where a value is one":    {pairs: []string{"mode=fast"}, want: `{"mode":"fast"}`},
+		"as null":                             {pairs: []string{"maybe=null"}, want: `{"maybe":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readArguments(strings.NewReader(c.stdin), c.given, c.pairs, json.RawMessage(inputSchema))

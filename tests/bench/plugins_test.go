@@ -11,6 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/build"
 	chant "github.com/bulkhead-mcp/bulkhead/plugins/chant/tools"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
+	openspec "github.com/bulkhead-mcp/bulkhead/plugins/openspec/tools"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
@@ -26,6 +28,8 @@ type subject struct {
 var subjects = []subject{
 	{"chant", chant.Register, "chant_spec_list", `{}`, layOutSpecs},
 	{"chant", chant.Register, "chant_search", `{"query":"nothing has this"}`, layOutSpecs},
+	{"openspec", openspec.Register, "openspec_list", `{}`, layOutChanges},
+	{"openspec", openspec.Register, "openspec_validate", `{"all":true}`, layOutChanges},
 }
 
 // sizes are how much a plugin finds.
@@ -104,6 +108,14 @@ func (s subject) native(b *testing.B, project string) func() time.Duration {
 			b.Fatalf("%v: %s", err, p.Dispatch(request))
 		}
 		return time.Since(start)
+	}
+}
+
+// layOutChanges makes a project of openspec's with n changes, and half as many specs.
+func layOutChanges(b *testing.B, project string, n int) {
+	b.Helper()
+	if err := sample.Write(project, n); err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestWritesLockTheProjectAndTellTheClient(t *testing.T) {
 		`notifications/resources/updated {"uri":"openspec://specs/lending"}`,
 		`notifications/resources/updated {"uri":"openspec://specs/accounts"}`,
 		`notifications/resources/updated {"uri":"openspec://changes"}`,
-		`notifications/resources/list_changed `,
+		`notifications/resources/list_changed {}`,
 	} {
 		if !slices.Contains(sent, want) {
 			t.Errorf("%q is not among %q", want, sent)
