@@ -1,0 +1,62 @@
+// Package env is what a call finds around it: the time, the home folder, the working directory and
+// variables. They come in as a value, so that the rest of agentpack reads none of them by itself.
+package env
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Env is the surroundings of one call.
+type Env struct {
+	Now  time.Time // when the call began
+	Home string    // the user's home folder; "" if it is not known
+	Cwd  string    // the working directory, absolute and without links
+	// Var returns a variable; "" if it is not set.
+	Var func(name string) string
+}
+
+// Data is the folder in which agentpack keeps its data: AGENTPACK_HOME, else ~/.agentpack.
+func (e Env) Data() string {
+	if named := e.Var("AGENTPACK_HOME"); named != "" {
+		return e.Expand(named)
+	}
+	return filepath.Join(e.Home, ".agentpack")
+}
+
+// Repo is the config repo: the one named by a caller, which is relative to the working directory, else the
+// one in Data.
+func (e Env) Repo(named string) string {
+	switch {
+	case named == "":
+		return filepath.Join(e.Data(), "repo")
+	case filepath.IsAbs(named):
+		return filepath.Clean(named)
+	}
+	return filepath.Join(e.Cwd, named)
+}
+
+// Snapshots is the folder of snapshots.
+func (e Env) Snapshots() string { return filepath.Join(e.Data(), "state", "snapshots") }
+
+// GitCache is the folder of checkouts of modules that come from git.
+func (e Env) GitCache() string { return filepath.Join(e.Data(), "cache", "git") }
+
+// Expand puts the home folder in the place of a leading "~/". A bare "~" is a name like any other.
+func (e Env) Expand(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(e.Home, rest)
+	}
+	return path
+}
+
+// Sync tells whether files are to be on the disk, and not only in the system's memory, before they take
+// the place of others: AGENTPACK_FSYNC.
+func (e Env) Sync() bool {
+	switch strings.ToLower(strings.TrimSpace(e.Var("AGENTPACK_FSYNC"))) {
+	case "1", "true", "yes", "y", "on":
+		return true
+	}
+	return false
+}
