@@ -38,6 +38,14 @@ type File struct {
 	Content []byte
 	SHA256  string   // of Content, in hexadecimal
 	Modules []string // the ids of the modules that it is made of, sorted
+	Origins []Origin // where in those modules, by module
+}
+
+// Origin is the file of a module that a file, or a part of it, is made of. Path is relative to the module's
+// root, with slashes.
+type Origin struct {
+	Module string
+	Path   string
 }
 
 // State is everything that is wanted for the targets of a call.
@@ -101,12 +109,12 @@ func (b *Builder) AddRoot(root Root) { b.roots = append(b.roots, root) }
 
 // Add adds a file. The same content wanted twice at one path is one file of both modules; another content
 // is a conflict.
-func (b *Builder) Add(key Key, content []byte, modules ...string) error {
+func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
 	if b.files == nil {
 		b.files = map[Key]*File{}
 	}
-	modules = slices.Compact(slices.Sorted(slices.Values(modules)))
-	added := &File{Key: key, Content: content, SHA256: Sum(content), Modules: modules}
+	added := &File{Key: key, Content: content, SHA256: Sum(content)}
+	added.credit(origins)
 	existing, ok := b.files[key]
 	if !ok {
 		b.files[key] = added
@@ -115,8 +123,20 @@ func (b *Builder) Add(key Key, content []byte, modules ...string) error {
 	if existing.SHA256 != added.SHA256 {
 		return conflict(existing, added)
 	}
-	existing.Modules = slices.Compact(slices.Sorted(slices.Values(append(existing.Modules, modules...))))
+	existing.credit(origins)
 	return nil
+}
+
+// credit adds modules that want the file. Of a module that does so twice the first place counts.
+func (f *File) credit(origins []Origin) {
+	for _, origin := range origins {
+		if !slices.Contains(f.Modules, origin.Module) {
+			f.Modules = append(f.Modules, origin.Module)
+			f.Origins = append(f.Origins, origin)
+		}
+	}
+	slices.Sort(f.Modules)
+	slices.SortFunc(f.Origins, func(a, b Origin) int { return cmp.Compare(a.Module, b.Module) })
 }
 
 func conflict(existing, added *File) error {

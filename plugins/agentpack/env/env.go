@@ -20,13 +20,13 @@ type Env struct {
 // Data is the folder in which agentpack keeps its data: AGENTPACK_HOME, else ~/.agentpack.
 func (e Env) Data() string {
 	if named := e.Var("AGENTPACK_HOME"); named != "" {
-		return e.Expand(named)
+		return e.Absolute(named)
 	}
-	return filepath.Join(e.Home, ".agentpack")
+	return e.Absolute("~/.agentpack")
 }
 
 // Repo is the config repo: the one named by a caller, which is relative to the working directory, else the
-// one in Data.
+// one in Data. What a caller names is taken as it is, "~" included.
 func (e Env) Repo(named string) string {
 	switch {
 	case named == "":
@@ -43,12 +43,16 @@ func (e Env) Snapshots() string { return filepath.Join(e.Data(), "state", "snaps
 // GitCache is the folder of checkouts of modules that come from git.
 func (e Env) GitCache() string { return filepath.Join(e.Data(), "cache", "git") }
 
-// Expand puts the home folder in the place of a leading "~/". A bare "~" is a name like any other.
-func (e Env) Expand(path string) string {
+// Absolute puts the home folder in the place of a leading "~/", and the working directory before what is
+// relative. A bare "~" is a name like any other.
+func (e Env) Absolute(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(e.Home, rest)
 	}
-	return path
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(e.Cwd, path)
 }
 
 // Sync tells whether files are to be on the disk, and not only in the system's memory, before they take
