@@ -2,6 +2,8 @@
 package disk
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +46,29 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
 	}
 	return content, nil
+}
+
+// Sum returns the SHA-256, in hexadecimal, of the regular file that path leads to, of whatever size. A missing
+// one is fs.ErrNotExist.
+func Sum(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file but %s", path, kind(info))
+	}
+	sum := sha256.New()
+	// The bound is for a file that somebody goes on writing to.
+	if _, err := io.Copy(sum, io.LimitReader(file, info.Size()+1)); err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 func appendAll(content []byte, from io.Reader) ([]byte, error) {

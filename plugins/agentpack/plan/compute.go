@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+// Compute compares the state that is wanted with the disk. Managed are the files that an earlier deploy wrote, in
+// order. A change of a file that is not inside the folder it was meant for, once links are followed, is
+// refused.
+func Compute(state *desired.State, managed []desired.Key) (Plan, error) {
+	plan := Plan{Changes: []Change{}}
+	for _, file := range state.Files {
+		change, err := compare(file, managed)
+		if err != nil {
+			return Plan{}, err
+		}
+		if change == nil {
+			continue
+		}
+		root, ok := state.Owner(file.Key)
+		if !ok {
+			return Plan{}, fmt.Errorf("%s is in none of the folders of the target %s", file.Path, file.Target)
+		}
+		if err := disk.Inside(root.Path, file.Path); err != nil {
+			return Plan{}, err
+		}
+		plan.Changes = append(plan.Changes, *change)
+	}
+	for _, key := range managed {
+		root, looked := state.Owner(key)
+		if _, wanted := state.File(key); wanted || !looked {
+			continue // what lies in a folder that is no longer looked after is left alone
+		}
+		sum, err := disk.Sum(key.Path)
+		if disk.Missing(err) {
+			continue
+		}
+		if err != nil {
+			return Plan{}, fault.IO(key.Path, err)
+		}
+		if err := disk.Inside(root.Path, key.Path); err != nil {
+			return Plan{}, err
+		}
+		plan.Changes = append(plan.Changes, change(key, Delete, &sum, nil, "no longer managed"))
+	}
+	slices.SortFunc(plan.Changes, func(a, b Change) int { return a.Key().Compare(b.Key()) })
+	plan.Summary = summarize(plan.Changes)
+	return plan, nil
+}
+
+// compare returns what has to happen to one file; nil if nothing.
+func compare(file desired.File, managed []desired.Key) (*Change, error) {
+	before, err := disk.Sum(file.Path)
+	if disk.Missing(err) {
+		created := change(file.Key, Create, nil, &file.SHA256, "file missing")
+		return &created, nil
+	}
+	if err != nil {
+		return nil, fault.IO(file.Path, err)
+	}
+	if before == file.SHA256 {
+		return nil, nil
+	}
+	updated := change(file.Key, Update, &before, &file.SHA256, "content differs")
+	updated.UpdateKind = ManagedUpdate
+	if _, ok := slices.BinarySearchFunc(managed, file.Key, desired.Key.Compare); !ok {
+		updated.UpdateKind = AdoptUpdate
+		updated.Reason = "would overwrite unmanaged existing file"
+	}
+	return &updated, nil
+}
+
+func change(key desired.Key, op Op, before, after *string, reason string) Change {
+	return Change{
+		Target: key.Target, Op: op, Path: key.Path, PathPosix: filepath.ToSlash(key.Path),
+		Before: before, After: after, Reason: reason,
+	}
+}
+
+func summarize(changes []Change) Summary {
+	var summary Summary
+	for _, change := range changes {
+		switch change.Op {
+		case Create:
+			summary.Create++
+		case Update:
+			summary.Update++
+		case Delete:
+			summary.Delete++
+		}
+	}
+	return summary
+}
+
+// Adopts returns the paths of the user's own files that the plan would overwrite, in order.
+func (p Plan) Adopts() []string {
+	var paths []string
+	for _, change := range p.Changes {
+		if change.UpdateKind == AdoptUpdate {
+			paths = append(paths, change.Path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
