@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 )
 
@@ -45,12 +46,9 @@ func IsManifest(name string) bool {
 	return name == legacyName || strings.HasPrefix(name, ".agentpack.manifest.") && strings.HasSuffix(name, ".json")
 }
 
-// Temporary is how the names of files begin that a deploy has not finished.
-const Temporary = ".agentpack-tmp-"
-
 // IsOwn tells whether a file's name is that of a manifest, or of a file that a deploy has not finished: neither
 // belongs to the user.
-func IsOwn(name string) bool { return IsManifest(name) || strings.HasPrefix(name, Temporary) }
+func IsOwn(name string) bool { return IsManifest(name) || apply.IsTemporary(name) }
 
 // For returns the manifest of a folder as a deploy leaves it: all files that the state wants there.
 func For(state *desired.State, root desired.Root, snapshot string, at time.Time) Manifest {
