@@ -83,7 +83,7 @@ func valid(entries []Entry, path string) (good []Entry, warnings []string) {
 	seen := map[string]bool{}
 	for _, entry := range entries {
 		local := filepath.FromSlash(entry.Path)
-		if !filepath.IsLocal(local) || filepath.Clean(local) == "." {
+		if !filepath.IsLocal(local) || filepath.Clean(local) == "." || strings.ContainsRune(local, 0) {
 			warnings = append(warnings, fmt.Sprintf("%s: the entry %.200q is skipped: it does not name a file in the folder", path, entry.Path))
 			continue
 		}

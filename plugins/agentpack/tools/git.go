@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/gitmodule"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
@@ -16,4 +18,21 @@ func (repositories) Origin(repo string) (string, error) { return git.RemoteURL(r
 // Ignored implements doctor.Git.
 func (repositories) Ignored(repo string, paths ...string) ([]bool, error) {
 	return git.Ignored(repo, paths...)
+}
+
+// ListRemote implements gitmodule.Remote.
+func (repositories) ListRemote(url string, names ...string) ([]gitmodule.Ref, error) {
+	found, err := git.ListRemote(url, names...)
+	var refs []gitmodule.Ref
+	for _, ref := range found {
+		refs = append(refs, gitmodule.Ref{Name: ref.Name, Hash: ref.Hash, Peeled: ref.Peeled})
+	}
+	return refs, err
+}
+
+// Fetch implements gitmodule.Remote.
+func (repositories) Fetch(url, commit string, take func(gitmodule.File) error) error {
+	return git.Fetch(url, commit, "", func(file abi.GitFetchedFile) error {
+		return take(gitmodule.File{Path: file.Path, Link: file.Mode == abi.GitModeLink, Content: file.Content})
+	})
 }

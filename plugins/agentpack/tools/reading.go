@@ -38,7 +38,7 @@ func (c *call) pipe() (*pipeline.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.warnings = append(c.warnings, result.Warnings...)
+	c.warnings = append(append(c.warnings, result.Warnings...), c.checkouts.Warnings()...)
 	return result, nil
 }
 
@@ -94,8 +94,9 @@ func showStatus(c *call) (any, error) {
 }
 
 func examine(c *call) (any, error) {
+	// What cannot be ended here, such as where only reading was granted, is still worth to be told with the rest.
 	if err := c.recover(); err != nil {
-		return nil, err
+		c.warnings = append(c.warnings, err.Error())
 	}
 	result, err := c.pipe()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
-// surroundings reads what a call finds around it, once.
-func surroundings() (env.Env, error) {
+// surroundings reads what a call finds around it at a time.
+func surroundings(now time.Time) (env.Env, error) {
 	cwd, err := os.Getwd()
 	if err == nil {
 		cwd, err = filepath.EvalSymlinks(cwd)
@@ -26,5 +26,5 @@ func surroundings() (env.Env, error) {
 	if !filepath.IsAbs(home) {
 		return env.Env{}, errors.New(`the home folder is not known: grant the variable HOME to the plugin, such as by env = { HOME = "${env:HOME}" }`)
 	}
-	return env.Env{Now: time.Now(), Home: filepath.Clean(home), Cwd: cwd, Var: os.Getenv}, nil
+	return env.Env{Now: now, Home: filepath.Clean(home), Cwd: cwd, Var: os.Getenv}, nil
 }

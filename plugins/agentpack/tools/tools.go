@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/envelope"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/gitmodule"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
@@ -35,20 +37,21 @@ type tool struct {
 // call is one call of a tool, with the warnings that it has collected so far.
 type call struct {
 	arguments
-	command  envelope.Command
-	world    pipeline.World
-	warnings []string
+	command   envelope.Command
+	world     pipeline.World
+	checkouts *gitmodule.Checkouts
+	warnings  []string
 }
 
 var common = []string{"repo", "profile", "target", "machine"}
 
 func taking(more ...string) []string { return slices.Concat(common, more) }
 
-// Register adds the tools to p.
-func Register(p *sdk.Plugin) {
+// Register adds the tools to p. Now tells the time.
+func Register(p *sdk.Plugin, now func() time.Time) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
-			return tool.answer(raw)
+			return tool.answer(raw, now())
 		})
 	}
 }
@@ -99,10 +102,10 @@ func commandOf(path []string) envelope.Command {
 }
 
 // answer carries out a call. Whatever goes wrong is told in an envelope.
-func (t tool) answer(raw json.RawMessage) (*sdk.ToolResult, error) {
+func (t tool) answer(raw json.RawMessage, now time.Time) (*sdk.ToolResult, error) {
 	given, wrong := t.read(raw)
 	c := &call{arguments: given, command: t.command(given)}
-	data, err := t.attempt(c, wrong)
+	data, err := t.attempt(c, wrong, now)
 	if err != nil {
 		text, err := envelope.Failure(c.command, err)
 		return result(text, true), err
@@ -112,7 +115,7 @@ func (t tool) answer(raw json.RawMessage) (*sdk.ToolResult, error) {
 }
 
 // attempt looks for the caller's approval before anything else.
-func (t tool) attempt(c *call, wrong error) (any, error) {
+func (t tool) attempt(c *call, wrong error, now time.Time) (any, error) {
 	if !c.yes && (t.approval == always || t.approval == unlessDryRun && !c.dryRun) {
 		return nil, fault.New(fault.ConfirmRequired, fault.Details{"command": c.command.ID},
 			"%s may change files: it needs yes = true", c.command.ID)
@@ -120,11 +123,11 @@ func (t tool) attempt(c *call, wrong error) (any, error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	at, err := surroundings()
+	at, err := surroundings(now)
 	if err != nil {
 		return nil, err
 	}
-	c.world = worldOf(at)
+	c.world, c.checkouts = worldOf(at)
 	return t.run(c)
 }
 
