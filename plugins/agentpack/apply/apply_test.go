@@ -150,37 +150,42 @@ func (oneNameFS) Link(from, to string) error {
 }
 
 func TestAFileSystemWithoutSecondNames(t *testing.T) {
-	for _, name := range []string{"all changes are made", "a failure is undone"} {
-		t.Run(name, func(t *testing.T) {
-			root, a, changes, before, after := scene(t)
-			a.FS = oneNameFS{osFS}
-			if name == "all changes are made" {
-				if err := a.Apply(changes); err != nil {
-					t.Fatal(err)
-				}
-				same(t, root, after)
-				return
+	for at := 1; ; at++ {
+		root, a, changes, before, after := scene(t)
+		broken := &faulty{FS: oneNameFS{osFS}, at: at, what: failsOnce, changesOnly: true}
+		a.FS = broken
+		err := a.Apply(changes)
+		if broken.count < at { // nothing failed
+			if err != nil {
+				t.Error(err)
 			}
-			for at := 1; ; at++ {
-				root, a, changes, before, after = scene(t)
-				broken := &faulty{FS: oneNameFS{osFS}, at: at, what: failsOnce, changesOnly: true}
-				a.FS = broken
-				err := a.Apply(changes)
-				if broken.count < at {
-					return
-				}
-				want := after
-				if err != nil {
-					want = before
-				}
-				if _, err := a.Recover(); err != nil {
-					t.Fatal(err)
-				}
-				if now := look(t, root); !cmp.Equal(now, want) && !cmp.Equal(now, after) {
-					t.Errorf("operation %d: %v, %s", at, err, cmp.Diff(want, now))
-				}
-			}
-		})
+			same(t, root, after)
+			return
+		}
+		if _, err := a.Recover(); err != nil {
+			t.Fatal(err)
+		}
+		want := before
+		if err == nil {
+			want = after
+		}
+		if now := look(t, root); !cmp.Equal(now, want) && !cmp.Equal(now, after) {
+			t.Errorf("operation %d: %v, %s", at, err, cmp.Diff(want, now))
+		}
+	}
+}
+
+// readOnlyFS refuses every change, even a removal of what is not there.
+type readOnlyFS struct{ apply.FS }
+
+func (readOnlyFS) Remove(path string) error {
+	return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrPermission}
+}
+
+func TestWithNothingToRecoverNothingIsChanged(t *testing.T) {
+	a := apply.Applier{FS: readOnlyFS{osFS}, Dir: filepath.Join(t.TempDir(), "none")}
+	if report, err := a.Recover(); err != nil || report.Outcome != apply.Nothing {
+		t.Errorf("got %+v, %v", report, err)
 	}
 }
 
@@ -204,23 +209,11 @@ func TestRecoverKeepsWhatOthersDid(t *testing.T) {
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
-			root, a, changes, before, _ := scene(t)
+			root, a, before := stoppedBehindTheFirstSwitch(t)
 			file := filepath.Join(root, "run.sh")
-			for at := 1; ; at++ { // up to the switch of the first file
-				root, a, changes, before, _ = scene(t)
-				file = filepath.Join(root, "run.sh")
-				a.FS = &faulty{FS: osFS, at: at, what: killedAfter, changesOnly: true}
-				if !survive(func() { _ = a.Apply(changes) }) {
-					t.Fatal("run.sh was never switched")
-				}
-				if content, err := os.ReadFile(file); err == nil && string(content) == "new run" {
-					break
-				}
-			}
 			if err := edit(file); err != nil {
 				t.Fatal(err)
 			}
-			a.FS = osFS
 			report, err := a.Recover()
 			want := apply.Report{Outcome: apply.Undone, Kept: []string{file}}
 			if diff := cmp.Diff(want, report); diff != "" || err != nil {
@@ -243,6 +236,22 @@ func TestRecoverKeepsWhatOthersDid(t *testing.T) {
 			}
 			noJournal(t, a)
 		})
+	}
+}
+
+// stoppedBehindTheFirstSwitch is a scene whose apply was killed when run.sh was new and nothing else.
+func stoppedBehindTheFirstSwitch(t *testing.T) (root string, a apply.Applier, before map[string]string) {
+	t.Helper()
+	for at := 1; ; at++ {
+		root, a, changes, before, _ := scene(t)
+		a.FS = &faulty{FS: osFS, at: at, what: killedAfter, changesOnly: true}
+		if !survive(func() { _ = a.Apply(changes) }) {
+			t.Fatal("run.sh was never switched")
+		}
+		a.FS = osFS
+		if content, err := os.ReadFile(filepath.Join(root, "run.sh")); err == nil && string(content) == "new run" {
+			return root, a, before
+		}
 	}
 }
 

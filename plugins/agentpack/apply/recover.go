@@ -32,7 +32,7 @@ func (a Applier) Recover() (Report, error) {
 		return Report{}, err
 	}
 	if state == "" {
-		return Report{}, a.remove(a.at(unwritten))
+		return Report{}, a.removeUnwritten()
 	}
 	j, err := a.readJournal(a.at(state))
 	if err != nil {
@@ -56,6 +56,16 @@ func (a Applier) Recover() (Report, error) {
 		return Report{}, err
 	}
 	return Report{Outcome: Finished}, a.tidy(j)
+}
+
+// removeUnwritten removes a journal that was never whole. It asks first: where nothing may be written there is
+// nothing to remove, and to try would be refused.
+func (a Applier) removeUnwritten() error {
+	file := a.at(unwritten)
+	if _, err := a.FS.Lstat(file); err != nil {
+		return fault.IO(file, ignoreMoved(err))
+	}
+	return a.remove(file)
 }
 
 func (a Applier) readJournal(file string) (*journal, error) {
