@@ -20,7 +20,7 @@ import (
 // begins with "-> " a link.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
+	root, err := filepath.EvalSymlinks(folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,16 +30,31 @@ func tree(t testing.TB, files map[string]string) string {
 	return root
 }
 
+// folder makes an empty folder, in memory where the system has a place for that: these tests make thousands.
+func folder(t testing.TB) string {
+	t.Helper()
+	path, err := os.MkdirTemp("/dev/shm", "agentpack-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(path); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
 func put(t testing.TB, path, name, content string) {
 	t.Helper()
-	folder := filepath.Dir(path)
+	parent := filepath.Dir(path)
 	if strings.HasSuffix(name, "/") {
-		folder = path
+		parent = path
 	}
-	err := os.MkdirAll(folder, 0o755)
+	err := os.MkdirAll(parent, 0o755)
 	if target, ok := strings.CutPrefix(content, "-> "); ok && err == nil {
 		err = os.Symlink(target, path)
-	} else if folder != path && err == nil {
+	} else if parent != path && err == nil {
 		err = os.WriteFile(path, []byte(content), 0o644)
 	}
 	if err != nil {

@@ -30,7 +30,7 @@ type home struct {
 
 func newHome(t testing.TB, files map[string]string) *home {
 	t.Helper()
-	path, err := filepath.EvalSymlinks(t.TempDir())
+	path, err := filepath.EvalSymlinks(folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +39,21 @@ func newHome(t testing.TB, files map[string]string) *home {
 		h.write(name, content)
 	}
 	return h
+}
+
+// folder makes an empty folder, in memory where the system has a place for that: these tests make hundreds.
+func folder(t testing.TB) string {
+	t.Helper()
+	path, err := os.MkdirTemp("/dev/shm", "agentpack-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(path); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
 }
 
 func (h *home) at(name string) string { return filepath.Join(h.path, name) }
