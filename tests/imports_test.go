@@ -51,6 +51,7 @@ var arrows = map[string][]string{
 	"host/sandbox/vfs":   {},
 	"host/schema":        {},
 	"host/tomlfile":      {},
+	"plugins/agentpack":  {"plugins/agentpack/...", "sdk/..."},
 	"plugins/chant":      {"plugins/chant/...", "sdk/..."},
 	"sdk":                {"sdk/..."},
 	"sdk/abi":            {},
@@ -101,7 +102,8 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"host/schema", "sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"host/config", "host/sandbox"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
-	"go.yaml.in/yaml":                        {"plugins/chant"},
+	"go.yaml.in/yaml":                        {"plugins/agentpack", "plugins/chant"},
+	"github.com/aymanbagabas/go-udiff":       {"plugins/agentpack"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }
 

@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -54,38 +53,4 @@ func TestApprovalIsTrueAndNothingElse(t *testing.T) {
 		}
 		w.Fails(tool, ``, "E_CONFIRM_REQUIRED")
 	}
-}
-
-// FuzzArguments: whatever the arguments are, a tool that writes answers in an envelope and, without yes, writes
-// nothing.
-func FuzzArguments(f *testing.F) {
-	f.Add(`{"yes":true}`)
-	f.Add(`{"to":"1","dry_run":true,"only":["missing"]}`)
-	f.Add(`{"kind":"diff","target":"codex"}`)
-	f.Add(`[`)
-	f.Fuzz(func(t *testing.T, arguments string) {
-		w := newWorld(t, base())
-		before := w.Files()
-		for _, tool := range []string{"rollback", "evolve_propose", "evolve_restore", "deploy_apply", "explain", "status"} {
-			result, err := w.Host.CallToolParams(map[string]any{"name": tool, "arguments": rawOrText(arguments)})
-			if err != nil || len(result.Texts) != 1 {
-				t.Errorf("%s %q: got %+v, %v", tool, arguments, result, err)
-			}
-		}
-		if !strings.Contains(arguments, "true") {
-			w.Unchanged(before)
-		}
-	})
-}
-
-// rawOrText is a text as JSON: itself if it is JSON, else a string.
-func rawOrText(text string) json.RawMessage {
-	if json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		return nil
-	}
-	return quoted
 }
