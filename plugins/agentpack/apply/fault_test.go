@@ -42,13 +42,14 @@ func scene(t testing.TB) (root string, a apply.Applier, changes []apply.Change, 
 		change("link.md", "old linked", "new linked"),
 		change("dead-link.md", "kept", ""),
 		change("private.md", "old private", "new private"),
+		change("real/new.md", "", "new in an old folder"),
 		change("real/kept.md", "kept", "kept"), // is what it is to be
 	}
 	before = look(t, root)
 	after = look(t, root)
 	for name, content := range map[string]string{
 		"run.sh": "755 new run", "a/": "", "a/b/": "", "a/b/new.md": "644 new in new folders",
-		"real/linked.md": "644 new linked", "private.md": "600 new private",
+		"real/linked.md": "644 new linked", "private.md": "600 new private", "real/new.md": "644 new in an old folder",
 	} {
 		after[name] = content
 	}
@@ -193,6 +194,8 @@ func TestAnotherProgramsChangeIsNeverLost(t *testing.T) {
 		{"a file that is updated, written to", "run.sh", writes},
 		{"a file that is updated, replaced", "run.sh", replaces},
 		{"a file that is removed, replaced", "gone.md", replaces},
+		{"a file behind a link, written to", "real/linked.md", writes},
+		{"a file that is made, made by another", "real/new.md", writes},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
