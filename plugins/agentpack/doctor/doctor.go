@@ -109,24 +109,36 @@ func layout(result *pipeline.Result) []string {
 	return warnings
 }
 
-// unignored warns of folders in which git shows agentpack's manifests to the user.
-func unignored(looked []Root, roots []desired.Root, git Git) (any bool, warnings []string) {
+// unignored warns of folders in which git shows agentpack's manifests to the user, and of those of which it
+// cannot be asked.
+func unignored(looked []Root, roots []desired.Root, git Git) (found bool, warnings []string) {
+	var unknown []string
+	var refusal error
 	for i, root := range roots {
-		if !looked[i].Exists {
+		if !looked[i].Exists || below(unknown, root.Path) {
 			continue
 		}
 		shown, err := shows(git, root)
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("git cannot be asked whether it ignores the target manifest in %s: %s", root.Path, err))
+			unknown, refusal = append(unknown, root.Path), err
 		}
 		if shown {
-			any = true
+			found = true
 			warnings = append(warnings, fmt.Sprintf("target manifests in %s are not ignored by git: add .agentpack.manifest*.json to .gitignore", root.Path))
 		}
 	}
-	return any, warnings
+	if len(unknown) > 0 {
+		warnings = append(warnings, fmt.Sprintf("git cannot be asked whether it ignores target manifests in %s: %s", strings.Join(unknown, ", "), refusal))
+	}
+	return found, warnings
 }
 
+// below tells whether path is one of the folders, or in one.
+func below(folders []string, path string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return folder == path || desired.Below(folder, path) })
+}
+
+// shows tells whether git would take a root's manifest for a file of the user's.
 func shows(git Git, root desired.Root) (bool, error) {
 	top, err := git.TopLevel(root.Path)
 	if err != nil || top == "" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"syscall"
 )
 
@@ -16,7 +17,7 @@ func IO(path string, err error) error {
 		return nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		code, kind = IOPermissionDenied, "permission_denied"
-		hint = "grant write access to this path to the plugin, or change the permissions of the path"
+		hint = "grant the path to the plugin (to write: with rw), or change its permissions"
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		code, kind = IOPathTooLong, "path_too_long"
 		hint = "choose a shorter path"
@@ -35,10 +36,11 @@ func IO(path string, err error) error {
 	}, "%s: %w", path, err)
 }
 
-// rawNumber is the number that the system gave the error; nil if it gave none.
+// rawNumber is the number that the system gave the error; nil if it gave none. What a module gets to see are
+// WASI's own numbers, which mean nothing to a user.
 func rawNumber(err error) any {
 	var number syscall.Errno
-	if errors.As(err, &number) {
+	if errors.As(err, &number) && runtime.GOOS != "wasip1" {
 		return int(number)
 	}
 	return nil

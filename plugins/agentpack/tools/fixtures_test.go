@@ -16,7 +16,7 @@ import (
 )
 
 // samples is a folder of the sample data that lies beside the repository; a test is skipped without it.
-func samples(t *testing.T, below ...string) string {
+func samples(t testing.TB, below ...string) string {
 	t.Helper()
 	at, err := os.Getwd()
 	if err != nil {
@@ -40,7 +40,7 @@ func samples(t *testing.T, below ...string) string {
 }
 
 // tree reads all files below a folder, by path.
-func tree(t *testing.T, root string) map[string]string {
+func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -23,7 +23,7 @@ import (
 // world is a home folder, a project and a host, with a clock of its own. Files are named by paths below Base:
 // "home/…", "project/…".
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	Base    string
 	Home    string
 	Project string
@@ -73,7 +73,7 @@ func config(targets string, modules ...string) string {
 }
 
 // newWorld lays files out and starts a host in the project.
-func newWorld(t *testing.T, files map[string]string) *world {
+func newWorld(t testing.TB, files map[string]string) *world {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
