@@ -4,6 +4,7 @@ package overlay
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
@@ -28,11 +29,38 @@ var Scopes = []Layer{Global, Machine, Project}
 // machines is the folder among the global overlays that holds those of machines.
 const machines = "machines"
 
-// Layers says which overlays count in a call.
+// Layers says which overlays count in a call. Most modules have none, so what there is is listed once: see
+// NewLayers.
 type Layers struct {
 	Repo    string // the config repo
 	Machine string // the machine's id
 	Project string // the project's id
+	names   map[Layer]map[string]bool
+}
+
+// NewLayers returns the layers of one call, which remember what overlays there are.
+func NewLayers(repo, machine, project string) Layers {
+	return Layers{Repo: repo, Machine: machine, Project: project, names: map[Layer]map[string]bool{}}
+}
+
+// mayHold tells whether there can be something at a candidate for an overlay's folder.
+func (l Layers) mayHold(scope Layer, folder string) bool {
+	if l.names == nil {
+		return true
+	}
+	names, listed := l.names[scope]
+	if !listed {
+		entries, err := os.ReadDir(l.base(scope))
+		if err != nil && !disk.Missing(err) {
+			return true // looking at the folder itself tells what is wrong
+		}
+		names = make(map[string]bool, len(entries))
+		for _, entry := range entries {
+			names[entry.Name()] = true
+		}
+		l.names[scope] = names
+	}
+	return names[filepath.Base(folder)]
 }
 
 // base is the folder that holds the overlays of a scope.
@@ -65,6 +93,9 @@ func (l Layers) Candidates(scope Layer, id string) []string {
 func (l Layers) Dir(scope Layer, id string) (dir string, exists bool, err error) {
 	candidates := l.Candidates(scope, id)
 	for _, folder := range candidates {
+		if !l.mayHold(scope, folder) {
+			continue
+		}
 		there, err := disk.Look(folder)
 		if err != nil {
 			return "", false, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(folder, err))

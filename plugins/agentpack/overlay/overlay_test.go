@@ -37,7 +37,7 @@ func layers(t *testing.T, files map[string]string) overlay.Layers {
 			t.Fatal(err)
 		}
 	}
-	return overlay.Layers{Repo: repo, Machine: "m1", Project: "p1"}
+	return overlay.NewLayers(repo, "m1", "p1")
 }
 
 func upstream() tree.Tree {

@@ -91,7 +91,7 @@ func load(world World, request Request) (*Result, error) {
 	result.Lock = lockfile.Load(result.Repo)
 	result.Project, result.Warnings = project.Detect(world.Env, world.Git)
 	result.Machine = project.Machine(world.Env, request.Machine)
-	result.Layers = overlay.Layers{Repo: result.Repo, Machine: result.Machine, Project: result.Project.ID}
+	result.Layers = overlay.NewLayers(result.Repo, result.Machine, result.Project.ID)
 	return result, result.choose()
 }
 
