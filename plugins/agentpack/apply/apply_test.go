@@ -48,7 +48,7 @@ func TestRefusedChanges(t *testing.T) {
 		{name: "a folder in the place of the file", files: map[string]string{"r/f/": ""}, root: "r", path: "r/f",
 			change: apply.Change{After: []byte("new")}, want: "not a regular file"},
 		{name: "a file in the place of the folder", files: map[string]string{"r/d": "x"}, root: "r", path: "r/d/f",
-			change: apply.Change{After: []byte("new")}, want: "r/d is not a folder: move away what is there"},
+			change: apply.Change{After: []byte("new")}, want: "r/d is not a folder, but has to be one: remove what is there"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {

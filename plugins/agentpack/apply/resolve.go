@@ -94,7 +94,7 @@ func (r *resolver) need(folder string) error {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return fault.IO(folder, fmt.Errorf("%s is not a folder: move away what is there", folder))
+		return fault.IO(folder, fmt.Errorf("%s is not a folder, but has to be one: remove what is there, then plan again", folder))
 	case !disk.Missing(err):
 		return fault.IO(folder, err)
 	}
