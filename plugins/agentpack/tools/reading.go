@@ -34,6 +34,7 @@ type previewed struct {
 
 // pipe runs what most tools begin with, and keeps its warnings.
 func (c *call) pipe() (*pipeline.Result, error) {
+	c.pending()
 	result, err := pipeline.Run(c.world, pipeline.Request{Repo: c.repo, Profile: c.profile, Target: c.target, Machine: c.machine})
 	if err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ type call struct {
 	world     pipeline.World
 	checkouts *gitmodule.Checkouts
 	warnings  []string
+	recovered bool // nothing is left of a call that was stopped
 }
 
 var common = []string{"repo", "profile", "target", "machine"}

@@ -79,7 +79,21 @@ func (c *call) recover() error {
 	if note != "" {
 		c.warnings = append(c.warnings, note)
 	}
+	c.recovered = true
 	return nil
+}
+
+// pending warns of what is left of a call that was stopped, for a call that only reads.
+func (c *call) pending() {
+	if c.recovered {
+		return
+	}
+	switch left, err := c.deployer().Applier().Pending(); {
+	case err != nil:
+		c.warnings = append(c.warnings, fmt.Sprintf("whether an earlier call was stopped while it wrote cannot be told: %s", err))
+	case left:
+		c.warnings = append(c.warnings, "a call is writing just now, or was stopped while it wrote: files may be of the old state and of the new one; the next deploy, doctor or call that writes puts that right")
+	}
 }
 
 // tokens is where the key of tokens is, and which of them were used.
