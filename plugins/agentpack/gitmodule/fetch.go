@@ -26,7 +26,8 @@ const unfinished = ".tmp-"
 // fetch fills the checkout at folder. It appears whole: it is filled under another name beside it.
 func (c *Checkouts) fetch(url, commit, folder string) error {
 	if c.config.Lock != nil {
-		if err := c.config.Lock("fetch " + filepath.Base(filepath.Dir(folder))); err != nil {
+		// One name for all: two calls that fetch the same repositories in another order would wait for each other.
+		if err := c.config.Lock("fetch"); err != nil {
 			return fmt.Errorf("wait for another fetch of %s: %w", url, err)
 		}
 	}
