@@ -60,12 +60,17 @@ func scene(t testing.TB) (root string, a apply.Applier, changes []apply.Change, 
 }
 
 func TestAllChangesAreMade(t *testing.T) {
-	root, a, changes, _, after := scene(t)
-	if err := a.Apply(changes); err != nil {
-		t.Fatal(err)
+	for name, system := range map[string]apply.FS{"in memory": osFS, "on the disk": apply.OS{CopyMode: apply.CopyMode, Sync: true}} {
+		t.Run(name, func(t *testing.T) {
+			root, a, changes, _, after := scene(t)
+			a.FS = system
+			if err := a.Apply(changes); err != nil {
+				t.Fatal(err)
+			}
+			same(t, root, after)
+			noJournal(t, a)
+		})
 	}
-	same(t, root, after)
-	noJournal(t, a)
 }
 
 // TestAFailureAtAnyOperation has each operation in turn fail. What Apply reports is what is there; where it

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
@@ -34,7 +36,8 @@ type OS struct {
 	// CopyMode gives a file the mode of another. Nil: no mode is ever set, as in a sandbox that has none and
 	// keeps the mode of a file that a rename replaces.
 	CopyMode func(from, to string) error
-	// Sync has each file on the disk, and not only in the system's memory, before it is used.
+	// Sync has each file, and each new name of a file, on the disk and not only in the system's memory before
+	// anything else happens: then a loss of power is a kill like any other.
 	Sync bool
 }
 
@@ -75,15 +78,31 @@ func (o OS) WriteNew(path string, content []byte, like string) error {
 }
 
 // Mkdir implements FS.
-func (OS) Mkdir(path string) error { return os.Mkdir(path, 0o755) }
+func (o OS) Mkdir(path string) error { return o.named(path, os.Mkdir(path, 0o755)) }
 
 // Link implements FS.
-func (OS) Link(from, to string) error { return os.Link(from, to) }
+func (o OS) Link(from, to string) error { return o.named(to, os.Link(from, to)) }
 
 // Rename implements FS.
-func (OS) Rename(from, to string) error { return os.Rename(from, to) }
+func (o OS) Rename(from, to string) error { return o.named(to, os.Rename(from, to)) }
 
 // Remove implements FS.
 func (OS) Remove(path string) error { return os.Remove(path) }
+
+// named has the new name on the disk of what was made or moved without an error.
+func (o OS) named(path string, err error) error {
+	if err != nil || !o.Sync {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	err = folder.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		err = nil // a file system whose folders cannot be synced
+	}
+	return errors.Join(err, folder.Close())
+}
 
 var _ FS = OS{}
