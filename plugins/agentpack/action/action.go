@@ -14,10 +14,22 @@ func Prefix(repo, profile, target, machine string) string {
 		{"--repo", repo, ""}, {"--profile", profile, "default"}, {"--target", target, "all"}, {"--machine", machine, ""},
 	} {
 		if option.value != "" && option.value != option.otherwise {
-			parts = append(parts, option.name, option.value)
+			parts = append(parts, option.name, Word(option.value))
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// plain are the characters that mean nothing to a shell.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
+
+// Word is a text as one word of a command line, whatever it holds: commands are made to be run as they stand,
+// and ids and paths in them come from elsewhere.
+func Word(text string) string {
+	if text != "" && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // Action is a recommended command with a code for it.

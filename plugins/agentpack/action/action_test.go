@@ -20,6 +20,17 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
+func TestWord(t *testing.T) {
+	for text, want := range map[string]string{
+		"prompt:a": "prompt:a", "/home/me/.codex": "/home/me/.codex", "a b": "'a b'", "x; rm y": "'x; rm y'", "it's": `'it'\''s'`,
+		"": "''", "$HOME": "'$HOME'", "~/x": "'~/x'", "é": "'é'", "-a": "-a", "a;b": "'a;b'", "a\nb": "'a\nb'",
+	} {
+		if got := action.Word(text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestSort(t *testing.T) {
 	got := action.Sort([]action.Action{
 		{"other", "a"}, {"rollback", "r"}, {"evolve_restore", "e"}, {"evolve_propose", "p"}, {"status", "s"}, {"deploy_apply", "d2"}, {"deploy", "d1"},

@@ -83,6 +83,7 @@ func TestList(t *testing.T) {
 		".agentpack/tree/a/.git/config":   "",
 		".agentpack/tree/.agentpack/m":    "",
 		".agentpack/tree/.gitignore":      "",
+		".agentpack/tree/sub/.GIT/config": "",
 		".agentpack/tree/link":            "-> b.txt",
 		".agentpack/tree/folder":          "-> a",
 		".agentpack/tree/empty/":          "",

@@ -100,8 +100,11 @@ type Item struct {
 	Link bool   // a symbolic link, which was not followed
 }
 
-// Own are the folders that belong to git and agentpack themselves, and hold nothing to deploy.
-func own(name string) bool { return name == ".git" || name == ".agentpack" }
+// IsOwn tells whether a folder's name says that it belongs to git or agentpack and holds nothing to deploy, in
+// whatever letters, since to some systems they are all one.
+func IsOwn(name string) bool {
+	return strings.EqualFold(name, ".git") || strings.EqualFold(name, ".agentpack")
+}
 
 // List returns the files and links below a folder, by path. What is called .git or .agentpack is left out with
 // all that it holds; devices, sockets and pipes are left out too. A missing folder is fs.ErrNotExist.
@@ -132,7 +135,7 @@ func (l *lister) visit(folder string, depth int) error {
 		return fmt.Errorf("%s holds more than %d files and folders", l.root, maxItems)
 	}
 	for _, entry := range entries {
-		if own(entry.Name()) {
+		if IsOwn(entry.Name()) {
 			continue
 		}
 		path := entry.Name()
@@ -178,6 +181,9 @@ func Look(path string) (State, error) {
 	return Other, nil
 }
 
+// Blocked tells whether an error says that there is a file where a folder would have to be.
+func Blocked(err error) bool { return errors.Is(err, errNotFolder) }
+
 // Missing tells whether an error says that there is nothing at a path: no such file, or a file where a
 // folder would have to be.
-func Missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotFolder) }
+func Missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || Blocked(err) }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/action"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
@@ -87,7 +88,7 @@ func look(root desired.Root, writable func(string) bool) (Root, error) {
 	switch {
 	case there == disk.Nothing:
 		looked.Issues = append(looked.Issues, "missing")
-		suggestion = "create directory: mkdir -p " + root.Path
+		suggestion = "create directory: mkdir -p " + action.Word(root.Path)
 	case there != disk.Folder:
 		looked.Issues = append(looked.Issues, "not_a_directory")
 	case !looked.Writable:

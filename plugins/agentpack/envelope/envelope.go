@@ -53,9 +53,10 @@ func Success(command Command, data any, warnings []string) (json.RawMessage, err
 	return encode(answer)
 }
 
-// Failure is the answer that has an error and nothing else.
-func Failure(command Command, err error) (json.RawMessage, error) {
+// Failure is the answer that has an error and, beside it, only what has to be known whatever happened.
+func Failure(command Command, err error, notes []string) (json.RawMessage, error) {
 	answer := of(command)
+	answer.Warnings = append(answer.Warnings, notes...)
 	wrong := fault.Of(err)
 	answer.Errors = append(answer.Errors, item{wrong.Code, wrong.Message, wrong.Details})
 	return encode(answer)

@@ -34,8 +34,13 @@ func TestRead(t *testing.T) {
 		{"no JSON", map[string]string{own: "{"}, false, nil, []string{"is ignored"}},
 		{
 			"entries that lead elsewhere",
-			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"../evil"},{"path":"/etc/x"},{"path":""},{"path":"."},{"path":"a/../../b"},{"path":"ok/x"}]}`},
-			true, []string{"ok/x"}, []string{"../evil", "/etc/x", `""`, `"."`, "a/../../b"},
+			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"../evil"},{"path":"/etc/x"},{"path":""},{"path":"."},{"path":"a/../../b"},{"path":"a/../b"},{"path":"a\u0000b"},{"path":"ok/x"}]}`},
+			true, []string{"ok/x"}, []string{"../evil", "/etc/x", `""`, `"."`, "a/../../b", "a/../b", `a\x00b`},
+		},
+		{
+			"entries of agentpack's own files",
+			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".agentpack.manifest.codex.json"},{"path":"sub/.agentpack.manifest.zed.json"},{"path":".agentpack-tmp-1"}]}`},
+			true, nil, []string{".agentpack.manifest.codex.json", "zed.json", ".agentpack-tmp-1"},
 		},
 		{
 			"an entry that is there twice", map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a"},{"path":"./a"}]}`},

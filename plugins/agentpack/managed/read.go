@@ -78,13 +78,13 @@ func Parse(text []byte, target string) (*Manifest, error) {
 	return &manifest, nil
 }
 
-// valid returns the entries that name a file in the folder, by path.
+// valid returns the entries that name a file in the folder that can be deployed, by path.
 func valid(entries []Entry, path string) (good []Entry, warnings []string) {
 	seen := map[string]bool{}
 	for _, entry := range entries {
 		local := filepath.FromSlash(entry.Path)
-		if !filepath.IsLocal(local) || filepath.Clean(local) == "." || strings.ContainsRune(local, 0) {
-			warnings = append(warnings, fmt.Sprintf("%s: the entry %.200q is skipped: it does not name a file in the folder", path, entry.Path))
+		if !deployable(local) {
+			warnings = append(warnings, fmt.Sprintf("%s: the entry %.200q is skipped: it does not name a file of the folder's", path, entry.Path))
 			continue
 		}
 		entry.Path = filepath.ToSlash(filepath.Clean(local))
@@ -95,6 +95,12 @@ func valid(entries []Entry, path string) (good []Entry, warnings []string) {
 	}
 	slices.SortFunc(good, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return good, warnings
+}
+
+// deployable tells whether a relative path names a file in a folder, and none of agentpack's own.
+func deployable(path string) bool {
+	up := slices.Contains(strings.Split(path, string(filepath.Separator)), "..")
+	return filepath.IsLocal(path) && !up && filepath.Clean(path) != "." && !strings.ContainsRune(path, 0) && !IsOwn(filepath.Base(path))
 }
 
 // Paths returns the files that are managed, in order: those that the folders' manifests name. Only if they

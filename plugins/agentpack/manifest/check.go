@@ -47,6 +47,9 @@ func (m Module) check() error {
 	if strings.ContainsFunc(m.ID, unicode.IsControl) {
 		return m.invalid("the id %q holds a control character", m.ID)
 	}
+	if strings.TrimSpace(m.ID) == "" {
+		return m.invalid("a module has an empty id")
+	}
 	for _, target := range m.Targets {
 		if !slices.Contains(Targets, target) {
 			return unsupported(target, m.ID)

@@ -79,6 +79,7 @@ func TestRefusals(t *testing.T) {
 		{"metadata that is no map", module("{id: a, type: prompt, source: {}, metadata: 1}"), "modules[0].metadata", fault.ConfigInvalid},
 		{"no source of any kind", module("{id: a, type: prompt, source: {}}"), "exactly one source", fault.ConfigInvalid},
 		{"an id of two lines", module(`{id: "a\nb", type: prompt, source: {local_path: {path: x}}}`), "control character", fault.ConfigInvalid},
+		{"an empty id", module(`{id: " ", type: prompt, source: {local_path: {path: x}}}`), "empty id", fault.ConfigInvalid},
 		{"a scope of no kind", start + "targets: {codex: {mode: files, scope: all}}", "targets.codex.scope: expected one of user, project, both", fault.ConfigInvalid},
 		{"a mode of no kind", start + "targets: {codex: {mode: links, scope: user}}", "targets.codex.mode", fault.ConfigInvalid},
 		{"jetbrains for the user", start + "targets: {jetbrains: {mode: files, scope: user}}", "no folders outside of projects", fault.ConfigInvalid},

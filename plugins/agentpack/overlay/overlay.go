@@ -69,7 +69,7 @@ func open(id string, scope Layer, dir string) (*one, error) {
 	if err != nil {
 		return nil, err
 	}
-	if overlay.files, err = tree.Read(dir); err != nil {
+	if overlay.files, err = tree.Read(dir, ""); err != nil {
 		return nil, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(dir, err))
 	}
 	if overlay.patches, err = readPatches(dir); err != nil {
@@ -93,7 +93,7 @@ func open(id string, scope Layer, dir string) (*one, error) {
 }
 
 func readPatches(dir string) (tree.Tree, error) {
-	all, err := tree.Read(filepath.Join(dir, metaFolder, "patches"))
+	all, err := tree.Read(filepath.Join(dir, metaFolder, "patches"), "")
 	if disk.Missing(err) {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,6 +115,9 @@ func (r *Result) choose() error {
 	}
 	r.Targets = []string{}
 	for _, target := range r.Selected {
+		if target.Scope.Project() && filepath.Dir(r.Project.Root) == r.Project.Root {
+			return fmt.Errorf("target %s writes into the project, and there is none: start the host in its folder or name it with --project, and grant it to the plugin", target.Name)
+		}
 		r.Targets = append(r.Targets, target.Name)
 	}
 	return nil

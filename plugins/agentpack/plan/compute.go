@@ -57,6 +57,12 @@ func Compute(state *desired.State, managed []desired.Key) (Plan, error) {
 // compare returns what has to happen to one file; nil if nothing.
 func compare(file desired.File, managed []desired.Key) (*Change, error) {
 	before, err := disk.Sum(file.Path)
+	if disk.Blocked(err) {
+		return nil, fault.New(fault.IOInvalidPath, fault.Details{
+			"path": file.Path, "path_posix": filepath.ToSlash(file.Path), "io_kind": "not_a_directory",
+			"hint": "a file is where a folder has to be: remove it, then plan again",
+		}, "%s: a file is where a folder has to be: remove it, then plan again: %w", file.Path, err)
+	}
 	if disk.Missing(err) {
 		created := change(file.Key, Create, nil, &file.SHA256, "file missing")
 		return &created, nil

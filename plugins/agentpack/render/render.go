@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/marker"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
@@ -138,6 +140,10 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 			return err
 		}
 		for _, file := range skill.Files.Paths() {
+			if managed.IsOwn(path.Base(file)) {
+				return fault.New(fault.ConfigInvalid, fault.Details{"module_id": skill.Module.ID, "path": file},
+					"module %q holds %s, which has the name of a file of agentpack's own", skill.Module.ID, file)
+			}
 			target := filepath.Join(root, folder, filepath.FromSlash(file))
 			if err := r.add(target, skill.Files[file], desired.Origin{Module: skill.Module.ID, Path: file}); err != nil {
 				return err
@@ -150,9 +156,9 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 // skillFolder is the name of a skill's folder. An id can be any text; one that would lead elsewhere is refused.
 func skillFolder(id string) (string, error) {
 	folder := name.Plain(id)
-	if !name.Component(folder) {
+	if !name.Component(folder) || disk.IsOwn(folder) || managed.IsOwn(folder) {
 		return "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": id, "name": folder},
-			"the name %q of module %q cannot be the name of a folder; it must not be empty, . or .., or hold a slash or backslash", folder, id)
+			"the name %q of module %q cannot be that of a skill's folder: it is empty, . or .., holds a slash or backslash, or is a name that git or agentpack uses", folder, id)
 	}
 	return folder, nil
 }

@@ -30,24 +30,24 @@ type Sources struct {
 
 // Read returns a module's files. A module that is one file is a tree with that file's name.
 func (s Sources) Read(module manifest.Module) (tree.Tree, error) {
-	root, err := s.root(module)
+	root, bound, err := s.root(module)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
-	files, err := read(root)
+	files, err := read(root, bound)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, fault.IO(root, err))
 	}
 	return files, nil
 }
 
-func read(root string) (tree.Tree, error) {
+func read(root, bound string) (tree.Tree, error) {
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return tree.Read(root)
+		return tree.Read(root, bound)
 	}
 	content, err := disk.Read(root, disk.MaxFile)
 	if err != nil {
@@ -56,12 +56,14 @@ func read(root string) (tree.Tree, error) {
 	return tree.Tree{filepath.Base(root): content}, nil
 }
 
-func (s Sources) root(module manifest.Module) (string, error) {
+// root is where a module's files are. What comes from a foreign repository must not lead out of its checkout,
+// which is then the bound.
+func (s Sources) root(module manifest.Module) (root, bound string, err error) {
 	if module.Local != nil {
 		if filepath.IsAbs(module.Local.Path) {
-			return filepath.Clean(module.Local.Path), nil
+			return filepath.Clean(module.Local.Path), "", nil
 		}
-		return filepath.Join(s.Repo, module.Local.Path), nil
+		return filepath.Join(s.Repo, module.Local.Path), "", nil
 	}
 	wanted, locked := *module.Git, (*lockfile.Git)(nil)
 	if at, ok := s.Lock.Git(module.ID); ok {
@@ -69,21 +71,21 @@ func (s Sources) root(module manifest.Module) (string, error) {
 	}
 	checkout, err := s.Checkouts.Checkout(module.ID, wanted, locked)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	subdir := strings.TrimSpace(wanted.Subdir)
 	if subdir == "" {
-		return checkout, nil
+		return checkout, checkout, nil
 	}
 	if !filepath.IsLocal(subdir) {
-		return "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": module.ID, "subdir": subdir},
+		return "", "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": module.ID, "subdir": subdir},
 			"subdir %q leads out of the repository", subdir)
 	}
-	root := filepath.Join(checkout, filepath.FromSlash(subdir))
+	root = filepath.Join(checkout, filepath.FromSlash(subdir))
 	if filepath.Clean(subdir) != "." {
 		if err := disk.Inside(checkout, root); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
-	return root, nil
+	return root, checkout, nil
 }

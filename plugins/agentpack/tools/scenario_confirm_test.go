@@ -48,6 +48,13 @@ func TestConfirmation(t *testing.T) {
 			}
 		}
 	})
+	t.Run("without a folder for the key there is no token, and one that is missing is still said to be", func(t *testing.T) {
+		w := newWorld(t, base())
+		t.Setenv("BULKHEAD_STATE", "")
+		w.Fails("deploy_apply", `{"yes":true}`, "E_CONFIRM_TOKEN_REQUIRED")
+		w.Fails("deploy_apply", confirmed("t"), "E_UNEXPECTED")
+		w.Fails("deploy", ``, "E_UNEXPECTED")
+	})
 	t.Run("53 a module changes in between", func(t *testing.T) {
 		w := newWorld(t, base())
 		token := w.Token(``)

@@ -186,6 +186,13 @@ func TestNothingLeavesItsFolder(t *testing.T) {
 		link(t, w, "../../elsewhere", "home/.codex/prompts/out")
 		w.Fails("plan", ``, "E_IO_INVALID_PATH")
 	})
+	t.Run("a file where a folder has to be", func(t *testing.T) {
+		files := map[string]string{repoFile: config("codex: {mode: files, scope: user}", "skill:s"), modules("skill/s/SKILL.md"): skillText}
+		files["home/.codex/skills/s"] = "a file"
+		if details := newWorld(t, files).Fails("plan", ``, "E_IO_INVALID_PATH"); details["hint"] == nil {
+			t.Error(details)
+		}
+	})
 	t.Run("the folder itself may be a link", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write("home/dotfiles/codex/keep", "")

@@ -141,7 +141,7 @@ func TestShapesOfModules(t *testing.T) {
 		}
 	})
 	t.Run("names of skills that lead elsewhere", func(t *testing.T) {
-		for _, id := range []string{"skill:../../evil", "skill:a/b", `skill:a\b`, "skill:..", "skill:."} {
+		for _, id := range []string{"skill:../../evil", "skill:a/b", `skill:a\b`, "skill:..", "skill:.", "skill:.Git", "skill:.agentpack", "skill:.agentpack.manifest.codex.json", "skill:.agentpack-tmp-1"} {
 			t.Run(id, func(t *testing.T) {
 				text := strings.Replace(config("codex: {mode: files, scope: user}", "skill:s"), "'skill:s'", "'"+id+"'", 1)
 				w := newWorld(t, map[string]string{repoFile: text, modules("skill/s/SKILL.md"): skillText})

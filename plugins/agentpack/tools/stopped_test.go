@@ -1,6 +1,9 @@
 package tools_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestACallThatWasStopped: readers warn of what is left of it, and the next call that writes ends it.
 func TestACallThatWasStopped(t *testing.T) {
@@ -23,6 +26,13 @@ func TestACallThatWasStopped(t *testing.T) {
 			}
 		})
 	}
+	t.Run("that it was ended is said by a call that fails, too", func(t *testing.T) {
+		w := newWorld(t, map[string]string{journal: left})
+		result, err := w.Host.CallTool("deploy", ``)
+		if err != nil || !result.IsError || !strings.Contains(result.Text(), "was stopped while it wrote") || !strings.Contains(result.Text(), "E_CONFIG_MISSING") {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	})
 	t.Run("a journal that nobody can read", func(t *testing.T) {
 		files := base()
 		files[journal] = "{"

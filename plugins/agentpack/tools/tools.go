@@ -41,7 +41,8 @@ type call struct {
 	world     pipeline.World
 	checkouts *gitmodule.Checkouts
 	warnings  []string
-	recovered bool // nothing is left of a call that was stopped
+	notes     []string // what was done to files, which has to be said even if the call then fails
+	recovered bool     // nothing is left of a call that was stopped
 }
 
 var common = []string{"repo", "profile", "target", "machine"}
@@ -108,10 +109,10 @@ func (t tool) answer(raw json.RawMessage, now time.Time) (*sdk.ToolResult, error
 	c := &call{arguments: given, command: t.command(given)}
 	data, err := t.attempt(c, wrong, now)
 	if err != nil {
-		text, err := envelope.Failure(c.command, err)
+		text, err := envelope.Failure(c.command, err, c.notes)
 		return result(text, true), err
 	}
-	text, err := envelope.Success(c.command, data, c.warnings)
+	text, err := envelope.Success(c.command, data, append(c.notes, c.warnings...))
 	return result(text, false), err
 }
 

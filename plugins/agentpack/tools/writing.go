@@ -77,7 +77,7 @@ func (c *call) recover() error {
 		return fmt.Errorf("an earlier call was stopped while it wrote, and what it had begun cannot be ended: %w", err)
 	}
 	if note != "" {
-		c.warnings = append(c.warnings, note)
+		c.notes = append(c.notes, note)
 	}
 	c.recovered = true
 	return nil
@@ -150,6 +150,10 @@ func deployApply(c *call) (any, error) {
 	if c.dryRun {
 		_, shown, err := c.plan()
 		return deployed{planned: shown}, err
+	}
+	if c.confirmToken == "" {
+		_, err := token.Store{}.Check("", c.binding(), c.world.Env.Now)
+		return nil, err
 	}
 	if err := c.recover(); err != nil {
 		return nil, err

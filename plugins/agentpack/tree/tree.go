@@ -32,8 +32,9 @@ func (t Tree) Hash() string {
 }
 
 // Read returns the files below a folder, without those of git and of agentpack itself. A link to a file
-// stands for that file; one to a folder is an error.
-func Read(root string) (Tree, error) {
+// stands for that file; one to a folder is an error. A link must not lead out of the folder bound, unless
+// that is "".
+func Read(root, bound string) (Tree, error) {
 	items, err := disk.List(root)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func Read(root string) (Tree, error) {
 	for _, item := range items {
 		path := filepath.Join(root, filepath.FromSlash(item.Path))
 		if item.Link {
-			if err := toFile(path); err != nil {
+			if err := toFile(path, bound); err != nil {
 				return nil, err
 			}
 		}
@@ -58,7 +59,12 @@ func Read(root string) (Tree, error) {
 	return files, nil
 }
 
-func toFile(link string) error {
+func toFile(link, bound string) error {
+	if bound != "" {
+		if err := disk.Inside(bound, link); err != nil {
+			return err
+		}
+	}
 	info, err := os.Stat(link)
 	if err != nil {
 		return fmt.Errorf("follow the link %s: %w", link, err)
