@@ -20,20 +20,37 @@ const maxLinks = 40
 // Inside proves that path, once all links on its way are followed, is in the folder root. Neither has to
 // exist. A path that leads elsewhere is a fault, and so is one whose links go in circles.
 func Inside(root, path string) error {
-	below, err := filepath.Rel(root, path)
-	if err != nil || !local(below) {
-		return outside(root, path, "its name leads out of the folder")
-	}
-	realRoot, err := follow(string(filepath.Separator), strings.TrimPrefix(root, string(filepath.Separator)))
+	bound, err := NewBound(root)
 	if err != nil {
-		return fault.IO(root, err)
+		return err
 	}
-	end, err := follow(realRoot, below)
+	return bound.Holds(path)
+}
+
+// Bound is a folder, of which it was found out once where it really is.
+type Bound struct{ root, real string }
+
+// NewBound returns the bound that a folder is, which need not exist.
+func NewBound(root string) (Bound, error) {
+	real, err := follow(string(filepath.Separator), strings.TrimPrefix(root, string(filepath.Separator)))
+	if err != nil {
+		return Bound{}, fault.IO(root, err)
+	}
+	return Bound{root, real}, nil
+}
+
+// Holds proves of a path what Inside does.
+func (b Bound) Holds(path string) error {
+	below, err := filepath.Rel(b.root, path)
+	if err != nil || !local(below) {
+		return outside(b.root, path, "its name leads out of the folder")
+	}
+	end, err := follow(b.real, below)
 	if err != nil {
 		return fault.IO(path, err)
 	}
-	if relative, err := filepath.Rel(realRoot, end); err != nil || !local(relative) {
-		return outside(root, path, "a symbolic link leads to "+end)
+	if relative, err := filepath.Rel(b.real, end); err != nil || !local(relative) {
+		return outside(b.root, path, "a symbolic link leads to "+end)
 	}
 	return nil
 }

@@ -14,44 +14,71 @@ import (
 // order. A change of a file that is not inside the folder it was meant for, once links are followed, is
 // refused.
 func Compute(state *desired.State, managed []desired.Key) (Plan, error) {
-	plan := Plan{Changes: []Change{}}
+	c := computing{state: state, managed: managed, bounds: map[desired.Root]disk.Bound{}}
 	for _, file := range state.Files {
-		change, err := compare(file, managed)
-		if err != nil {
+		if err := c.wanted(file); err != nil {
 			return Plan{}, err
 		}
-		if change == nil {
-			continue
-		}
-		root, ok := state.Owner(file.Key)
-		if !ok {
-			return Plan{}, fmt.Errorf("%s is in none of the folders of the target %s", file.Path, file.Target)
-		}
-		if err := disk.Inside(root.Path, file.Path); err != nil {
-			return Plan{}, err
-		}
-		plan.Changes = append(plan.Changes, *change)
 	}
 	for _, key := range managed {
-		root, looked := state.Owner(key)
-		if _, wanted := state.File(key); wanted || !looked {
-			continue // what lies in a folder that is no longer looked after is left alone
-		}
-		sum, err := disk.Sum(key.Path)
-		if disk.Missing(err) {
-			continue
-		}
-		if err != nil {
-			return Plan{}, fault.IO(key.Path, err)
-		}
-		if err := disk.Inside(root.Path, key.Path); err != nil {
+		if err := c.unwanted(key); err != nil {
 			return Plan{}, err
 		}
-		plan.Changes = append(plan.Changes, change(key, Delete, &sum, nil, "no longer managed"))
 	}
-	slices.SortFunc(plan.Changes, func(a, b Change) int { return a.Key().Compare(b.Key()) })
-	plan.Summary = summarize(plan.Changes)
-	return plan, nil
+	slices.SortFunc(c.changes, func(a, b Change) int { return a.Key().Compare(b.Key()) })
+	return Plan{Changes: append([]Change{}, c.changes...), Summary: summarize(c.changes)}, nil
+}
+
+type computing struct {
+	state   *desired.State
+	managed []desired.Key
+	changes []Change
+	bounds  map[desired.Root]disk.Bound
+}
+
+// wanted adds what has to happen to a file that is wanted.
+func (c *computing) wanted(file desired.File) error {
+	change, err := compare(file, c.managed)
+	if err != nil || change == nil {
+		return err
+	}
+	root, ok := c.state.Owner(file.Key)
+	if !ok {
+		return fmt.Errorf("%s is in none of the folders of the target %s", file.Path, file.Target)
+	}
+	c.changes = append(c.changes, *change)
+	return c.confine(root, file.Path)
+}
+
+// unwanted adds the removal of a managed file that is not wanted any more. What lies in a folder that is no longer
+// looked after is left alone.
+func (c *computing) unwanted(key desired.Key) error {
+	root, looked := c.state.Owner(key)
+	if _, wanted := c.state.File(key); wanted || !looked {
+		return nil
+	}
+	sum, err := disk.Sum(key.Path)
+	if disk.Missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fault.IO(key.Path, err)
+	}
+	c.changes = append(c.changes, change(key, Delete, &sum, nil, "no longer managed"))
+	return c.confine(root, key.Path)
+}
+
+// confine proves that a path leads to a place inside a root.
+func (c *computing) confine(root desired.Root, path string) error {
+	bound, known := c.bounds[root]
+	if !known {
+		var err error
+		if bound, err = disk.NewBound(root.Path); err != nil {
+			return err
+		}
+		c.bounds[root] = bound
+	}
+	return bound.Holds(path)
 }
 
 // compare returns what has to happen to one file; nil if nothing.
