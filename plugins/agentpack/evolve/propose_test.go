@@ -196,6 +196,17 @@ func TestNothingToPropose(t *testing.T) {
 	}
 }
 
+// TestAModulesIDIsOneWordOfACommand: what is recommended may be run as it stands, and ids come from others.
+func TestAModulesIDIsOneWordOfACommand(t *testing.T) {
+	w := newWorld(t)
+	w.edit("repo/agentpack.yaml", "prompt:hello", "prompt:hello; touch x")
+	w.remove(".codex/prompts/hello.md")
+	got, _ := w.nothing(evolve.Request{})
+	if command := got.Skipped[0].NextActions[0]; command != "agentpack evolve restore --module-id 'prompt:hello; touch x' --yes --json" {
+		t.Errorf("got %s", command)
+	}
+}
+
 func TestAMissingFileOfSeveralModules(t *testing.T) {
 	w := newWorld(t)
 	w.remove(".codex/AGENTS.md")

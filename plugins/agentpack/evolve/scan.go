@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/action"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
@@ -198,7 +199,7 @@ func (s *scan) skip(file desired.File, reason string) {
 		item.Message = "the file is missing, so there is no edit of it to propose"
 		restore := " evolve restore"
 		if item.ModuleID != "" {
-			restore += " --module-id " + item.ModuleID
+			restore += " --module-id " + action.Word(item.ModuleID)
 		}
 		item.NextActions = []string{s.prefix + restore + " --yes --json", s.prefix + " deploy --apply --yes --json"}
 		item.Suggestions = []Suggestion{
