@@ -141,7 +141,9 @@ func (d *Drift) extras(folder managed.Folder, listed map[string]bool) error {
 		return nil
 	}
 	if err != nil {
-		return fault.IO(folder.Path, err)
+		// A user's folder may hold anything; what is deployed there can be told all the same.
+		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not looked for: %s", folder.Path, err))
+		return nil
 	}
 	for _, item := range items {
 		name := item.Path[strings.LastIndexByte(item.Path, '/')+1:]

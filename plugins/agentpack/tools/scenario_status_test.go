@@ -71,6 +71,17 @@ func TestStatus(t *testing.T) {
 			t.Errorf("an empty list asks for all: got %+v", none)
 		}
 	})
+	t.Run("a folder that is too deep to be scanned", func(t *testing.T) {
+		w := newWorld(t, base())
+		w.Deploy(``)
+		w.Remove(promptOut)
+		w.Write("home/.codex/prompts/"+strings.Repeat("d/", 70)+"x", "")
+		var got statusData
+		warned(t, w.OK("status", ``, &got), "extra files in "+w.path("home/.codex/prompts")+" are not looked for")
+		if diff := cmp.Diff([]string{"missing " + promptOut}, w.drift(got)); diff != "" {
+			t.Error(diff)
+		}
+	})
 	t.Run("69 folders that are not scanned", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
