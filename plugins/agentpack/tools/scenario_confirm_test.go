@@ -1,12 +1,15 @@
 package tools_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // confirmed are the arguments of a deploy_apply with a token.
@@ -97,6 +100,15 @@ func TestConfirmation(t *testing.T) {
 		for range 2 {
 			w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_EXPIRED")
 		}
+	})
+	t.Run("56 a token that becomes too old while its call waits", func(t *testing.T) {
+		w := newWorld(t, base())
+		token := w.Token(``)
+		w.Host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
+			w.Now = w.Now.Add(10 * time.Minute)
+			return nil, nil
+		})
+		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_EXPIRED")
 	})
 	t.Run("57 a token that was used", func(t *testing.T) {
 		w := newWorld(t, base())

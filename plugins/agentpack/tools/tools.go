@@ -38,6 +38,7 @@ type tool struct {
 type call struct {
 	arguments
 	command   envelope.Command
+	now       func() time.Time
 	world     pipeline.World
 	checkouts *gitmodule.Checkouts
 	warnings  []string
@@ -53,7 +54,7 @@ func taking(more ...string) []string { return slices.Concat(common, more) }
 func Register(p *sdk.Plugin, now func() time.Time) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
-			return tool.answer(raw, now())
+			return tool.answer(raw, now)
 		})
 	}
 }
@@ -104,10 +105,10 @@ func commandOf(path []string) envelope.Command {
 }
 
 // answer carries out a call. Whatever goes wrong is told in an envelope.
-func (t tool) answer(raw json.RawMessage, now time.Time) (*sdk.ToolResult, error) {
+func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult, error) {
 	given, wrong := t.read(raw)
-	c := &call{arguments: given, command: t.command(given)}
-	data, err := t.attempt(c, wrong, now)
+	c := &call{arguments: given, command: t.command(given), now: now}
+	data, err := t.attempt(c, wrong)
 	if err != nil {
 		text, err := envelope.Failure(c.command, err, c.notes)
 		return result(text, true), err
@@ -117,7 +118,7 @@ func (t tool) answer(raw json.RawMessage, now time.Time) (*sdk.ToolResult, error
 }
 
 // attempt looks for the caller's approval before anything else.
-func (t tool) attempt(c *call, wrong error, now time.Time) (any, error) {
+func (t tool) attempt(c *call, wrong error) (any, error) {
 	if !c.yes && (t.approval == always || t.approval == unlessDryRun && !c.dryRun) {
 		return nil, fault.New(fault.ConfirmRequired, fault.Details{"command": c.command.ID},
 			"%s may change files: it needs yes = true", c.command.ID)
@@ -125,7 +126,7 @@ func (t tool) attempt(c *call, wrong error, now time.Time) (any, error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	at, err := surroundings(now)
+	at, err := surroundings(c.now())
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,7 @@ func (c *call) recover() error {
 	if err := lock(); err != nil {
 		return err
 	}
+	c.world.Env.Now = c.now() // a token can have become too old while the call waited
 	note, err := c.deployer().Recover()
 	if err != nil {
 		return fmt.Errorf("an earlier call was stopped while it wrote, and what it had begun cannot be ended: %w", err)
