@@ -100,7 +100,7 @@ func TestTheRootMayBeALinkOrMissing(t *testing.T) {
 	same(t, filepath.Join(base, "dotfiles"), map[string]string{"codex/": "", "codex/AGENTS.md": "644 a", "codex/prompts/": "", "codex/prompts/p.md": "644 p"})
 }
 
-func TestAFolderThatCannotBeWrittenIsAFault(t *testing.T) { // 48
+func TestAFolderThatCannotBeWrittenIsAFault_48(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("NOT TESTED: root may write everywhere")
 	}
@@ -126,7 +126,7 @@ func (d deniedFS) WriteNew(path string, content []byte, like string) error {
 	return d.FS.WriteNew(path, content, like)
 }
 
-func TestARefusalOfTheSystemsIsAFault(t *testing.T) { // 48
+func TestARefusalOfTheSystemsIsAFault_48(t *testing.T) {
 	base := tree(t, map[string]string{"r/": ""})
 	root := filepath.Join(base, "r")
 	refusedByTheSystem(t, apply.Applier{FS: deniedFS{osFS, root}, Dir: filepath.Join(base, "journal")}, root)

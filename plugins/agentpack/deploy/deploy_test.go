@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
 )
 
-func TestADeployWritesFilesManifestsAndSnapshot(t *testing.T) { // 15, 37, 47
+func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/prompts/p.md": "the user's", ".codex/prompts/own.md": "stays"})
 	id := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "agents", "codex:.codex/prompts/p.md": "prompt"})
 	h.same(map[string]string{".codex/AGENTS.md": "agents", ".codex/prompts/p.md": "prompt", ".codex/prompts/own.md": "stays"})
@@ -59,7 +59,7 @@ func TestADeployWritesFilesManifestsAndSnapshot(t *testing.T) { // 15, 37, 47
 	}
 }
 
-func TestADeployRemovesWhatIsNoLongerManaged(t *testing.T) { // 40
+func TestADeployRemovesWhatIsNoLongerManaged_40(t *testing.T) {
 	h := newHome(t, nil)
 	h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"})
 	h.write(".codex/prompts/own.md", "stays")
@@ -76,7 +76,7 @@ func TestADeployRemovesWhatIsNoLongerManaged(t *testing.T) { // 40
 	}
 }
 
-func TestNothingToDo(t *testing.T) { // 39
+func TestNothingToDo_39(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/AGENTS.md": "agents"})
 	files := map[string]string{"codex:.codex/AGENTS.md": "agents"}
 	request := h.plan(files)
@@ -110,7 +110,7 @@ func TestSnapshotIDsGrowThoughTheClockStands(t *testing.T) {
 	}
 }
 
-func TestAFileThatChangedSinceThePlanEndsTheDeploy(t *testing.T) { // 54
+func TestAFileThatChangedSinceThePlanEndsTheDeploy_54(t *testing.T) {
 	edits := map[string]func(h *home){
 		"an update's":           func(h *home) { h.write(".codex/prompts/a.md", "theirs") },
 		"a removal's":           func(h *home) { h.write(".codex/prompts/b.md", "theirs") },

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
 )
 
-func TestARollbackPutsBackWhatWasDeployed(t *testing.T) { // 62
+func TestARollbackPutsBackWhatWasDeployed_62(t *testing.T) {
 	h := newHome(t, nil)
 	h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
 	second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2"})
@@ -35,7 +35,7 @@ func TestARollbackPutsBackWhatWasDeployed(t *testing.T) { // 62
 	}
 }
 
-func TestARollbackRemovesWhatCameLater(t *testing.T) { // 63
+func TestARollbackRemovesWhatCameLater_63(t *testing.T) {
 	h := newHome(t, nil)
 	first := h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
 	h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"})
@@ -48,7 +48,7 @@ func TestARollbackRemovesWhatCameLater(t *testing.T) { // 63
 	}
 }
 
-func TestARollbackIsForAllTargets(t *testing.T) { // 64
+func TestARollbackIsForAllTargets_64(t *testing.T) {
 	h := newHome(t, nil)
 	both := map[string]string{"codex:.codex/AGENTS.md": "v1", "cursor:project/.cursor/r.md": "v1"}
 	first := h.deploy(both)
@@ -66,7 +66,7 @@ func TestARollbackToWhatHoldsRepairs(t *testing.T) {
 	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/a.md": "a"})
 }
 
-func TestAfterARollbackTheSameRepoIsAManagedUpdate(t *testing.T) { // 67
+func TestAfterARollbackTheSameRepoIsAManagedUpdate_67(t *testing.T) {
 	h := newHome(t, nil)
 	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
 	h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2"})

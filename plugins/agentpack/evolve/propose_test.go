@@ -116,7 +116,7 @@ func TestWhatAnEditBecomes(t *testing.T) {
 	}
 }
 
-func TestTheBranchsName(t *testing.T) { // 83, 85
+func TestTheBranchsName_83_85(t *testing.T) {
 	prompt := func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }
 	skill := func(w *world) { w.write(".codex/skills/lint/ref/a.txt", "b\n") }
 	const at = "-20260201T090000Z-000000120"
@@ -165,12 +165,12 @@ func TestADryRunTellsWhatItWouldPropose(t *testing.T) {
 	}
 }
 
-func TestNothingToPropose(t *testing.T) {
+func TestNothingToPropose_79_80(t *testing.T) {
 	w := newWorld(t)
-	if got, _ := w.nothing(evolve.Request{}); got.Reason != "no_drift" || len(got.Skipped) > 0 || got.Candidates != nil { // 80
+	if got, _ := w.nothing(evolve.Request{}); got.Reason != "no_drift" || len(got.Skipped) > 0 || got.Candidates != nil {
 		t.Errorf("without drift: %+v", got)
 	}
-	w.write(".codex/AGENTS.md", "All markers are gone.\n") // 79
+	w.write(".codex/AGENTS.md", "All markers are gone.\n")
 	w.remove(".codex/prompts/hello.md")
 	w.edit("project/.github/copilot-instructions.md", "---", "between the sections")
 	w.remove("project/.cursor/rules/" + name.Key("instructions:one") + ".mdc")
@@ -233,7 +233,7 @@ func TestAFileThatCannotBeReadIsCountedAndWarnedOf(t *testing.T) {
 	}
 }
 
-func TestTheConfigRepoMustBeACleanRepository(t *testing.T) { // 81
+func TestTheConfigRepoMustBeACleanRepository_81(t *testing.T) {
 	cases := []struct {
 		name string
 		git  *repository
@@ -259,7 +259,7 @@ func TestTheConfigRepoMustBeACleanRepository(t *testing.T) { // 81
 	}
 }
 
-func TestWithoutSomebodyToCommitAsNothingIsMade(t *testing.T) { // 82
+func TestWithoutSomebodyToCommitAsNothingIsMade_82(t *testing.T) {
 	w := newWorld(t)
 	w.write(".codex/prompts/hello.md", "Edited.\n")
 	payload, warnings, err := w.propose(&repository{fails: evolve.ErrNoIdentity}, evolve.Request{})

@@ -20,7 +20,7 @@ func (w *world) restore(moduleID string, dryRun bool) evolve.Restored {
 	return restored
 }
 
-func TestRestore(t *testing.T) { // 86
+func TestRestore_86(t *testing.T) {
 	w := newWorld(t)
 	all := len(w.run().State.Files)
 	if got := w.restore("", false); got.Reason != "no_missing" || got.Files == nil || (got.Summary != evolve.RestoreSummary{Existing: all}) {

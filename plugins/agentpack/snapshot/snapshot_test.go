@@ -109,7 +109,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestLoadTakesOnlyIDs(t *testing.T) { // 65
+func TestLoadTakesOnlyIDs_65(t *testing.T) {
 	folder := records(t, record("deploy", "5", ""))
 	for id, ok := range map[string]bool{"5": true, "6": false, "": false, ".": false, "..": false, "../5": false, "x/../5": false, `a\5`: false} {
 		if s, err := snapshot.Load(folder, id); ok != (err == nil) || ok && s.ID != id {

@@ -45,7 +45,7 @@ func codeOf(err error) fault.Code {
 	return fault.Of(err).Code
 }
 
-func TestATokenIsGoodForTenMinutes(t *testing.T) { // 49, 56
+func TestATokenIsGoodForTenMinutes_49_56(t *testing.T) {
 	store := newStore(t)
 	issued, err := store.Issue(binding, onePlan, start)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestATokenIsGoodForTenMinutes(t *testing.T) { // 49, 56
 	}
 }
 
-func TestATokenIsUsedOnce(t *testing.T) { // 57
+func TestATokenIsUsedOnce_57(t *testing.T) {
 	store := newStore(t)
 	first, second := issue(t, store, start), issue(t, store, start)
 	if first == second {
@@ -203,7 +203,7 @@ func TestEveryChangedCharacterIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnotherPlanIsAMismatchWithBothHashes(t *testing.T) { // 53, 54
+func TestAnotherPlanIsAMismatchWithBothHashes_53_54(t *testing.T) {
 	store := newStore(t)
 	claim, err := store.Check(issue(t, store, start), binding, start)
 	if err != nil {
