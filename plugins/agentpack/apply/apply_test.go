@@ -87,17 +87,27 @@ func TestAFileThatIsWrittenTwiceIsRefused(t *testing.T) {
 	same(t, root, map[string]string{"f": "644 old", "l": "-> f"})
 }
 
-func TestTheRootMayBeALinkOrMissing(t *testing.T) {
-	base := tree(t, map[string]string{"dotfiles/codex/": "", ".codex": "-> dotfiles/codex"})
-	a := apply.Applier{FS: osFS, Dir: filepath.Join(base, "state/journal")}
+func TestFoldersMayBeLinksOrMissing(t *testing.T) {
+	base := tree(t, map[string]string{
+		"dotfiles/codex/real/": "", "dotfiles/codex/inner": "-> real", ".codex": "-> dotfiles/codex",
+		"dotfiles/agentpack/": "", ".agentpack": "-> dotfiles/agentpack",
+	})
+	a := apply.Applier{FS: osFS, Dir: filepath.Join(base, ".agentpack/state/journal")}
+	change := func(root, path string) apply.Change {
+		return apply.Change{Root: filepath.Join(base, root), Path: filepath.Join(base, path), After: []byte("x")}
+	}
 	err := a.Apply([]apply.Change{
-		{Root: filepath.Join(base, ".codex"), Path: filepath.Join(base, ".codex/AGENTS.md"), After: []byte("a")},
-		{Root: filepath.Join(base, ".codex/prompts"), Path: filepath.Join(base, ".codex/prompts/p.md"), After: []byte("p")},
+		change(".codex", ".codex/AGENTS.md"), change(".codex/prompts", ".codex/prompts/p.md"), change(".codex", ".codex/inner/i.md"),
+		change(".agentpack/state/snapshots", ".agentpack/state/snapshots/1.json"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, filepath.Join(base, "dotfiles"), map[string]string{"codex/": "", "codex/AGENTS.md": "644 a", "codex/prompts/": "", "codex/prompts/p.md": "644 p"})
+	same(t, filepath.Join(base, "dotfiles"), map[string]string{
+		"codex/": "", "codex/AGENTS.md": "644 x", "codex/prompts/": "", "codex/prompts/p.md": "644 x",
+		"codex/inner": "-> real", "codex/real/": "", "codex/real/i.md": "644 x",
+		"agentpack/": "", "agentpack/state/": "", "agentpack/state/journal/": "", "agentpack/state/snapshots/": "", "agentpack/state/snapshots/1.json": "644 x",
+	})
 }
 
 func TestAFolderThatCannotBeWrittenIsAFault_48(t *testing.T) {

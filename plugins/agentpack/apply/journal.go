@@ -89,7 +89,11 @@ func (a Applier) record(j *journal) error {
 		return err
 	}
 	r := resolver{fs: a.FS}
-	if err := r.need(a.Dir); err != nil {
+	folder, err := r.follow(a.Dir) // it may lie behind a link
+	if err != nil {
+		return err
+	}
+	if err := r.need(folder); err != nil {
 		return err
 	}
 	for _, folder := range r.missing {
