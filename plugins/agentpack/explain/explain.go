@@ -119,6 +119,9 @@ func explain(result *pipeline.Result, origin desired.Origin) Module {
 	layer := missing
 	// A module that cannot be composed, such as a disabled one, has no layers to tell of.
 	if ready, err := result.Composer.Ready(configured); err == nil {
+		if one := ready.Single(); one != "" {
+			origin.Path = one // whatever the target calls it
+		}
 		if found, ok := ready.Layers[origin.Path]; ok {
 			layer = string(found)
 		}

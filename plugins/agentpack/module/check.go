@@ -41,9 +41,12 @@ func (r *Ready) check() error {
 	return err
 }
 
-// Single returns the path of the one file that a prompt or command has.
+// Single returns the path of the one file that a prompt or command has; "" for a module of another type.
 func (r *Ready) Single() string {
-	file, _ := r.single()
+	if r.Module.Type != manifest.Prompt && r.Module.Type != manifest.Command {
+		return ""
+	}
+	file, _ := r.single() // it was checked
 	return file
 }
 

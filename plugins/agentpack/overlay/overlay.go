@@ -3,7 +3,6 @@ package overlay
 import (
 	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -149,7 +148,7 @@ func (o *one) refused(file, target string, err error) error {
 }
 
 func (o *one) patchFile(file string) string {
-	return filepath.Join(o.dir, metaFolder, "patches", filepath.FromSlash(path.Clean(file)))
+	return filepath.Join(o.dir, metaFolder, "patches", filepath.FromSlash(file))
 }
 
 // invalid is a fault of the overlay, and of one of its patches if file is not empty.

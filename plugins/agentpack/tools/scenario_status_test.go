@@ -313,6 +313,19 @@ func TestExplain(t *testing.T) {
 			t.Error(d)
 		}
 	})
+	t.Run("a prompt that VS Code has under another name is deleted", func(t *testing.T) {
+		w := newWorld(t, map[string]string{repoFile: config("vscode: {mode: files, scope: project}", "prompt:hello"), modules("prompt/hello/hello.md"): "h"})
+		w.Deploy(``)
+		w.Write(repoFile, strings.Replace(w.Read(repoFile), "tags: [base], source", "tags: [other], source", 1))
+		var plan data
+		w.OK("explain", `{"kind":"plan"}`, &plan)
+		if len(plan.Changes) != 1 || plan.Changes[0].Op != "delete" {
+			t.Fatalf("got %+v", plan)
+		}
+		if d := cmp.Diff([]module{{"prompt:hello", p("Prompt"), p("upstream"), p("hello.md")}}, plan.Changes[0].Modules); d != "" {
+			t.Error(d)
+		}
+	})
 	t.Run("no kind, or none of the three", func(t *testing.T) {
 		w := newWorld(t, base())
 		for _, arguments := range []string{``, `{}`, `{"kind":"all"}`, `{"kind":5}`} {
