@@ -140,9 +140,15 @@ func TestManagedFiles(t *testing.T) {
 			t.Skip("NOT TESTED: for root there is no folder that cannot be written")
 		}
 		w := newWorld(t, base())
-		if err := os.MkdirAll(filepath.Dir(w.path(promptOut)), 0o555); err != nil {
-			t.Fatal(err)
+		w.Write("home/.codex/prompts/mine.md", "mine")
+		prompts := filepath.Dir(w.path(promptOut))
+		chmod := func(mode os.FileMode) {
+			if err := os.Chmod(prompts, mode); err != nil {
+				t.Error(err)
+			}
 		}
+		chmod(0o555)
+		t.Cleanup(func() { chmod(0o755) })
 		token := w.Token(``)
 		before := w.Files()
 		details := w.Fails("deploy_apply", fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token), "E_IO_PERMISSION_DENIED")
