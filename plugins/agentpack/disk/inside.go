@@ -39,6 +39,9 @@ func NewBound(root string) (Bound, error) {
 	return Bound{root, real}, nil
 }
 
+// Root is the folder, by the name that it was given.
+func (b Bound) Root() string { return b.root }
+
 // Holds proves of a path what Inside does.
 func (b Bound) Holds(path string) error {
 	below, err := filepath.Rel(b.root, path)
@@ -61,7 +64,7 @@ func local(relative string) bool { return relative != "." && filepath.IsLocal(re
 func outside(root, path, why string) error {
 	return fault.New(fault.IOInvalidPath, fault.Details{
 		"path": path, "path_posix": filepath.ToSlash(path), "root": root, "root_posix": filepath.ToSlash(root),
-		"io_kind": "outside_root", "hint": "only files inside the folder are written: rename the module or its file, or remove the link",
+		"io_kind": "outside_root", "hint": "take the link out of the way, or rename what leads out of the folder: nothing is read or written through it",
 	}, "%s is not inside %s: %s", path, root, why)
 }
 

@@ -45,7 +45,7 @@ func Compose(layers Layers, id string, upstream tree.Tree) (*Composed, error) {
 		if !exists {
 			continue
 		}
-		overlay, err := open(id, scope, dir)
+		overlay, err := open(layers, id, scope, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -62,16 +62,20 @@ func Compose(layers Layers, id string, upstream tree.Tree) (*Composed, error) {
 }
 
 // open reads an overlay and refuses one that is of no kind or of both.
-func open(id string, scope Layer, dir string) (*one, error) {
+func open(layers Layers, id string, scope Layer, dir string) (*one, error) {
 	overlay := &one{module: id, scope: scope, dir: dir}
 	kind, err := KindOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	if overlay.files, err = tree.Read(dir, ""); err != nil {
+	repo, err := disk.NewBound(layers.Repo)
+	if err != nil {
+		return nil, err
+	}
+	if overlay.files, err = tree.Read(dir, repo); err != nil {
 		return nil, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(dir, err))
 	}
-	if overlay.patches, err = readPatches(dir); err != nil {
+	if overlay.patches, err = readPatches(dir, repo); err != nil {
 		return nil, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(dir, err))
 	}
 	wrong := ""
@@ -91,8 +95,8 @@ func open(id string, scope Layer, dir string) (*one, error) {
 	}, "%s", wrong)
 }
 
-func readPatches(dir string) (tree.Tree, error) {
-	all, err := tree.Read(filepath.Join(dir, metaFolder, "patches"), "")
+func readPatches(dir string, repo disk.Bound) (tree.Tree, error) {
+	all, err := tree.Read(filepath.Join(dir, metaFolder, "patches"), repo)
 	if disk.Missing(err) {
 		return nil, nil
 	}

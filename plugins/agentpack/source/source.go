@@ -26,11 +26,16 @@ type Sources struct {
 	Repo      string // the config repo
 	Lock      lockfile.Lock
 	Checkouts Checkouts
+	bounds    map[string]disk.Bound // by folder, each resolved once
 }
 
 // Read returns a module's files. A module that is one file is a tree with that file's name.
-func (s Sources) Read(module manifest.Module) (tree.Tree, error) {
-	root, bound, err := s.root(module)
+func (s *Sources) Read(module manifest.Module) (tree.Tree, error) {
+	root, folder, err := s.root(module)
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", module.ID, err)
+	}
+	bound, err := s.bound(folder)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
@@ -41,13 +46,18 @@ func (s Sources) Read(module manifest.Module) (tree.Tree, error) {
 	return files, nil
 }
 
-func read(root, bound string) (tree.Tree, error) {
+func read(root string, bound disk.Bound) (tree.Tree, error) {
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
 		return tree.Read(root, bound)
+	}
+	if root != bound.Root() {
+		if err := bound.Holds(root); err != nil {
+			return nil, err
+		}
 	}
 	content, err := disk.Read(root, disk.MaxFile)
 	if err != nil {
@@ -56,14 +66,32 @@ func read(root, bound string) (tree.Tree, error) {
 	return tree.Tree{filepath.Base(root): content}, nil
 }
 
-// root is where a module's files are. What comes from a foreign repository must not lead out of its checkout,
-// which is then the bound.
-func (s Sources) root(module manifest.Module) (root, bound string, err error) {
-	if module.Local != nil {
-		if filepath.IsAbs(module.Local.Path) {
-			return filepath.Clean(module.Local.Path), "", nil
+func (s *Sources) bound(folder string) (disk.Bound, error) {
+	if known, ok := s.bounds[folder]; ok {
+		return known, nil
+	}
+	bound, err := disk.NewBound(folder)
+	if err == nil {
+		if s.bounds == nil {
+			s.bounds = map[string]disk.Bound{}
 		}
-		return filepath.Join(s.Repo, module.Local.Path), "", nil
+		s.bounds[folder] = bound
+	}
+	return bound, err
+}
+
+// root is where a module's files are, and folder what no link there may lead out of: the repo, or the checkout, that
+// holds them. A path that leads out of the repo by its name is what the user wrote, and its own bound.
+func (s *Sources) root(module manifest.Module) (root, folder string, err error) {
+	if module.Local != nil {
+		root = module.Local.Path
+		if filepath.IsLocal(root) {
+			return filepath.Join(s.Repo, root), filepath.Clean(s.Repo), nil
+		}
+		if !filepath.IsAbs(root) {
+			root = filepath.Join(s.Repo, root)
+		}
+		return filepath.Clean(root), filepath.Clean(root), nil
 	}
 	wanted, locked := *module.Git, (*lockfile.Git)(nil)
 	if at, ok := s.Lock.Git(module.ID); ok {
@@ -81,11 +109,5 @@ func (s Sources) root(module manifest.Module) (root, bound string, err error) {
 		return "", "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": module.ID, "subdir": subdir},
 			"subdir %q leads out of the repository", subdir)
 	}
-	root = filepath.Join(checkout, filepath.FromSlash(subdir))
-	if filepath.Clean(subdir) != "." {
-		if err := disk.Inside(checkout, root); err != nil {
-			return "", "", err
-		}
-	}
-	return root, checkout, nil
+	return filepath.Join(checkout, filepath.FromSlash(subdir)), checkout, nil
 }

@@ -54,7 +54,8 @@ func layOut(t *testing.T, files map[string]string) string {
 
 func TestRead(t *testing.T) {
 	root := layOut(t, map[string]string{
-		"repo/m/a.md": "a", "repo/m/in.md": "-> a.md", "repo/m/out.md": "-> ../../secret", "repo/one.md": "one", "secret": "s",
+		"repo/m/a.md": "a", "repo/m/in.md": "-> a.md", "repo/one.md": "one", "secret": "s",
+		"repo/bad/out.md": "-> ../../secret", "repo/away": "-> ../git", "repo/p.md": "-> ../secret", "repo/alias": "-> m", "repo/link.md": "-> one.md",
 		"git/top.md": "top", "git/sub/a.md": "a", "git/sub/up.md": "-> ../top.md", "git/bad/out.md": "-> ../../secret", "git/away": "-> ..",
 	})
 	local := func(path string) manifest.Module {
@@ -76,7 +77,15 @@ func TestRead(t *testing.T) {
 		want   tree.Tree // nil: refused
 		says   string
 	}{
-		{"a folder of the repo, whose links are the user's own", local("m"), text("a.md", "a", "in.md", "a", "out.md", "s"), ""},
+		{"a folder of the repo, with a link inside of the repo", local("m"), text("a.md", "a", "in.md", "a"), ""},
+		{"a folder that is a link inside of the repo", local("alias"), text("a.md", "a", "in.md", "a"), ""},
+		{"a file that is a link inside of the repo", local("link.md"), text("link.md", "one"), ""},
+		{"a link out of the repo", local("bad"), nil, "is not inside"},
+		{"a folder that is a link out of the repo", local("away"), nil, "is not inside"},
+		{"a file that is a link out of the repo", local("p.md"), nil, "is not inside"},
+		{"a folder outside of the repo that the manifest names", local("../git/sub"), nil, "is not inside"},
+		{"a folder outside of the repo without links out of it", local("../repo/m"), text("a.md", "a", "in.md", "a"), ""},
+		{"a file outside of the repo that the manifest names", local("../secret"), text("secret", "s"), ""},
 		{"a file", local("one.md"), text("one.md", "one"), ""},
 		{"an absolute path", local(filepath.Join(root, "git", "top.md")), text("top.md", "top"), ""},
 		{"nothing", local("none"), nil, "module m"},
@@ -108,15 +117,15 @@ func TestTheLockfileCounts(t *testing.T) {
 	from := &checkout{folder: root}
 	lock := lockfile.Parse([]byte(`{"version":1,"modules":[{"id":"m","resolved_source":{"git":{"url":"u2","commit":"c","subdir":"s"}}}]}`))
 	module := manifest.Module{ID: "m", Git: &manifest.Git{URL: "u", Subdir: "elsewhere"}}
-	got, err := source.Sources{Lock: lock, Checkouts: from}.Read(module)
+	got, err := (&source.Sources{Lock: lock, Checkouts: from}).Read(module)
 	if err != nil || len(got) != 1 || from.locked == nil || from.locked.URL != "u2" {
 		t.Errorf("got %v, %+v, %v", got, from.locked, err)
 	}
 	module.ID = "another"
-	if _, err := (source.Sources{Lock: lock, Checkouts: from}).Read(module); err == nil || from.locked != nil {
+	if _, err := (&source.Sources{Lock: lock, Checkouts: from}).Read(module); err == nil || from.locked != nil {
 		t.Errorf("another module: got %v, %+v", err, from.locked)
 	}
-	if _, err := (source.Sources{Checkouts: &checkout{}}).Read(module); fault.Of(err).Code != fault.Unexpected || !strings.Contains(err.Error(), "module another: not granted") {
+	if _, err := (&source.Sources{Checkouts: &checkout{}}).Read(module); fault.Of(err).Code != fault.Unexpected || !strings.Contains(err.Error(), "module another: not granted") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -32,9 +32,14 @@ func (t Tree) Hash() string {
 }
 
 // Read returns the files below a folder, without those of git and of agentpack itself. A link to a file
-// stands for that file; one to a folder is an error. A link must not lead out of the folder bound, unless
-// that is "".
-func Read(root, bound string) (Tree, error) {
+// stands for that file; one to a folder is an error. Neither the folder nor a link in it may lead out of the
+// folder bound: what is in a repo comes from others, and a link in it could show any file of the user's.
+func Read(root string, bound disk.Bound) (Tree, error) {
+	if root != bound.Root() {
+		if err := bound.Holds(root); err != nil {
+			return nil, err
+		}
+	}
 	items, err := disk.List(root)
 	if err != nil {
 		return nil, err
@@ -59,11 +64,9 @@ func Read(root, bound string) (Tree, error) {
 	return files, nil
 }
 
-func toFile(link, bound string) error {
-	if bound != "" {
-		if err := disk.Inside(bound, link); err != nil {
-			return err
-		}
+func toFile(link string, bound disk.Bound) error {
+	if err := bound.Holds(link); err != nil {
+		return err
 	}
 	info, err := os.Stat(link)
 	if err != nil {
