@@ -76,7 +76,7 @@ func (s *scan) run(state *desired.State, moduleID string) {
 	s.sections, s.skipped = map[string]string{}, []Skipped{}
 	for _, file := range state.Files {
 		if moduleID == "" || slices.Contains(file.Modules, moduleID) {
-			s.look(file)
+			s.look(state, file)
 		}
 	}
 	slices.SortStableFunc(s.candidates, func(a, b Candidate) int {
@@ -87,8 +87,12 @@ func (s *scan) run(state *desired.State, moduleID string) {
 	})
 }
 
-func (s *scan) look(file desired.File) {
+func (s *scan) look(state *desired.State, file desired.File) {
 	actual, err := disk.Read(file.Path, disk.MaxFile)
+	if err == nil && !bytes.Equal(actual, file.Content) {
+		// A link in somebody else's project must not bring another file of the user's into the config repo.
+		err = inside(state, file.Key)
+	}
 	switch {
 	case disk.Missing(err):
 		s.skip(file, reasonMissing)
@@ -100,6 +104,15 @@ func (s *scan) look(file desired.File) {
 	case !s.inSections(file, string(actual)):
 		s.skip(file, reasonShared)
 	}
+}
+
+// inside proves that a file is in the folder that it is meant for once links are followed.
+func inside(state *desired.State, key desired.Key) error {
+	root, ok := state.Owner(key)
+	if !ok {
+		return fmt.Errorf("it is in none of the folders of the target %s", key.Target)
+	}
+	return disk.Inside(root.Path, key.Path)
 }
 
 // unread notes a file of which it cannot be said what was edited.

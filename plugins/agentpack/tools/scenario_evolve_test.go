@@ -3,6 +3,7 @@ package tools_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -100,6 +101,19 @@ func TestEvolvePropose(t *testing.T) {
 		got = proposalData{}
 		w.OK("evolve_propose", `{"yes":true}`, &got)
 		if got.Created || got.Reason != "no_proposeable_drift" || got.Summary.Skipped != 2 || len(got.Skipped) != 2 {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("a link to another file of the user's is not proposed", func(t *testing.T) {
+		w := newWorld(t, map[string]string{
+			repoFile: config("codex: {mode: files, scope: project}", "instructions:a"), modules("instructions/a/AGENTS.md"): "a\n", "home/.codex/auth.json": "secret",
+		})
+		if err := os.Symlink("../home/.codex/auth.json", w.path("project/AGENTS.md")); err != nil {
+			t.Fatal(err)
+		}
+		var got proposalData
+		warned(t, w.OK("evolve_propose", `{"dry_run":true}`, &got), "is not inside")
+		if len(got.Candidates) > 0 || got.Reason != "no_drift" {
 			t.Errorf("got %+v", got)
 		}
 	})
