@@ -60,15 +60,15 @@ func needGit(t testing.TB) {
 func TestRandomPatchesApplyAsByGit(t *testing.T) {
 	needGit(t)
 	applied := 0
-	for seed := range uint64(400) {
+	for seed := range uint64(150) {
 		base, text := randomPatch(seed)
 		sameAsGit(t, base, text)
 		if _, err := patch.Apply("F.md", base, text); err == nil {
 			applied++
 		}
 	}
-	if applied < 50 || applied > 350 {
-		t.Errorf("%d of 400 patches applied; the comparison is worth little", applied)
+	if applied < 20 || applied > 130 {
+		t.Errorf("%d of 150 patches applied; the comparison is worth little", applied)
 	}
 }
 
