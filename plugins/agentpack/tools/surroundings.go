@@ -24,7 +24,7 @@ func surroundings(now time.Time) (env.Env, error) {
 		home = os.Getenv("USERPROFILE")
 	}
 	if !filepath.IsAbs(home) {
-		return env.Env{}, errors.New(`the home folder is not known: grant the variable HOME to the plugin, such as by env = { HOME = "${env:HOME}" }`)
+		return env.Env{}, errors.New(`the home folder is not known: grant the variable HOME to the plugin, by --env HOME or by env = { HOME = "${env:HOME}" } in bulkhead.toml`)
 	}
 	return env.Env{Now: now, Home: filepath.Clean(home), Cwd: cwd, Var: os.Getenv}, nil
 }
