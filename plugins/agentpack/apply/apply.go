@@ -149,6 +149,9 @@ func (a Applier) sum(path string) (string, error) {
 // stage makes the missing folders, and lays new contents and second names beside the destinations.
 func (a Applier) stage(t *transaction) error {
 	for _, folder := range t.journal.Folders {
+		if err := a.prove(t.journal.root(folder), filepath.Dir(folder)); err != nil {
+			return err
+		}
 		if err := a.FS.Mkdir(folder); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fault.IO(folder, err)
 		}
@@ -168,11 +171,12 @@ func (a Applier) stageStep(s step, temporary names, content []byte) error {
 	like := ""
 	if s.Before != "" {
 		like = s.Path
-		if err := a.FS.Link(s.Path, temporary.old); err != nil {
-			if err := a.copy(s.Path, temporary.old); err != nil {
-				return err
-			}
+		if err := a.secondName(s, temporary.old); err != nil {
+			return err
 		}
+	}
+	if err := a.proveStep(s); err != nil {
+		return err
 	}
 	if err := a.FS.WriteNew(temporary.new, content, like); err != nil {
 		return err
@@ -187,21 +191,35 @@ func (a Applier) stageStep(s step, temporary names, content []byte) error {
 	return nil
 }
 
-// copy is for file systems in which a file has one name only.
-func (a Applier) copy(from, to string) error {
-	content, err := a.FS.ReadFile(from)
+// secondName gives the old file another name: where a file has one name only, by a copy.
+func (a Applier) secondName(s step, name string) error {
+	if err := a.proveStep(s); err != nil {
+		return err
+	}
+	if a.FS.Link(s.Path, name) == nil {
+		return nil
+	}
+	content, err := a.FS.ReadFile(s.Path)
 	if err != nil {
 		return err
 	}
-	return a.FS.WriteNew(to, content, from)
+	if err := a.proveStep(s); err != nil {
+		return err
+	}
+	return a.FS.WriteNew(name, content, s.Path)
 }
 
-// prove returns an error if, by now, a link is among the folders from the root of a step to its file.
-func (a Applier) prove(s step) error {
-	for folder := filepath.Dir(s.Path); folder != s.Root && desired.Below(s.Root, folder); folder = filepath.Dir(folder) {
+// proveStep proves the folder of a step's file.
+func (a Applier) proveStep(s step) error { return a.prove(s.Root, filepath.Dir(s.Path)) }
+
+// prove returns an error if, by now, a link is among the folders from a root down to a folder, which had no
+// links when the apply began. It comes before each write, with no more between the two than the look whether
+// the file is as expected.
+func (a Applier) prove(root, folder string) error {
+	for ; desired.Below(root, folder); folder = filepath.Dir(folder) {
 		info, err := a.FS.Lstat(folder)
 		if err != nil {
-			return fault.IO(s.Path, err)
+			return fault.IO(folder, err)
 		}
 		if !info.IsDir() {
 			return fmt.Errorf("%s %w", folder, ErrChanged)

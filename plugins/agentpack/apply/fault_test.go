@@ -267,3 +267,54 @@ func without(files map[string]string, name string) map[string]string {
 	}
 	return rest
 }
+
+// TestAFolderThatBecomesALinkIsNotWrittenThrough has another program move a folder away, before each operation
+// in turn, and put a link out of the root in its place, to a folder of the same files. Not before
+// those that write: between them and the proof nothing could see it.
+func TestAFolderThatBecomesALinkIsNotWrittenThrough(t *testing.T) {
+	ended := 0
+	for at := 1; ; at++ {
+		base := tree(t, map[string]string{
+			"r/d/update": "old", "r/d/remove": "old", "outside/update": "old", "outside/remove": "old", "r/last": "old",
+		})
+		root, outside := filepath.Join(base, "r"), filepath.Join(base, "outside")
+		before := look(t, outside)
+		var changes []apply.Change
+		for name, change := range map[string]apply.Change{
+			"d/update": {Before: sum("old"), After: []byte("new")}, "d/remove": {Before: sum("old"), Delete: true}, "d/e/make": {After: []byte("new")},
+		} {
+			change.Root, change.Path = root, filepath.Join(root, name)
+			changes = append(changes, change)
+		}
+		skipped := false
+		system := &faulty{FS: osFS, at: at, what: hooked, hook: func(operation, to string) {
+			if skipped = operation != "lstat" && operation != "read" && operation != "readdir"; !skipped {
+				err := errors.Join(os.Rename(filepath.Join(root, "d"), filepath.Join(root, "moved")), os.Symlink("../outside", filepath.Join(root, "d")))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}}
+		a := apply.Applier{FS: system, Dir: filepath.Join(base, "journal")}
+		err := a.Apply(changes)
+		if system.count < at {
+			break
+		}
+		if skipped {
+			continue
+		}
+		if err != nil {
+			ended++
+		}
+		a.FS = osFS
+		if _, err := a.Recover(); err != nil {
+			t.Errorf("operation %d: recover: %v", at, err)
+		}
+		if diff := cmp.Diff(before, look(t, outside)); diff != "" {
+			t.Errorf("operation %d: %v, outside: %s", at, err, diff)
+		}
+	}
+	if ended < 10 {
+		t.Errorf("only %d applies ended", ended)
+	}
+}

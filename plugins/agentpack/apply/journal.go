@@ -60,6 +60,16 @@ func (j *journal) temporary(i int) names {
 	return names{old: base + ".old", new: base + ".new"}
 }
 
+// root is the root of a file below a folder that was made; "/" for none, below which everything is proved.
+func (j *journal) root(folder string) string {
+	for _, s := range j.Steps {
+		if desired.Below(folder, s.Path) {
+			return s.Root
+		}
+	}
+	return string(filepath.Separator)
+}
+
 func (a Applier) at(state string) string { return filepath.Join(a.Dir, state) }
 
 // Pending tells whether an apply was stopped midway, so that Recover has something to do.

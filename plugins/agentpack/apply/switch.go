@@ -11,7 +11,7 @@ import (
 // switchAll puts each step's new state in the place of the old one, until one fails.
 func (a Applier) switchAll(j *journal) error {
 	for i, s := range j.Steps {
-		if err := a.prove(s); err != nil {
+		if err := a.proveStep(s); err != nil {
 			return err
 		}
 		if err := a.expect(s.Path, s.Before); err != nil {
@@ -48,9 +48,16 @@ func (a Applier) place(from, to string) error {
 }
 
 // take removes a file by giving it another name, under which nobody changes it any more. If it turns out
-// to be another one than expected, undoing puts it back.
+// to be another one than expected, undoing puts it back. Unlike the other switches, which need a file that
+// was laid beside the destination, this one would also work in a folder that a link has led to since the
+// proof: so the proof is made once more, and there the file gets its name back at once.
 func (a Applier) take(s step, to string) error {
 	if err := a.FS.Rename(s.Path, to); err != nil {
+		return err
+	}
+	if err := a.proveStep(s); errors.Is(err, ErrChanged) {
+		return errors.Join(err, a.FS.Rename(to, s.Path))
+	} else if err != nil {
 		return err
 	}
 	now, err := a.sum(to)

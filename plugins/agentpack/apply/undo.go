@@ -51,23 +51,27 @@ func (a Applier) undo(j *journal) undoing {
 // undoStep puts back what was there before a step. Where neither that nor the step's own content is, the
 // file is somebody else's by now: it stays, and so does the old content under its second name.
 func (a Applier) undoStep(s step, temporary names) (theirs bool, err error) {
-	if err := a.prove(s); err != nil {
+	if err := a.proveStep(s); err != nil {
 		return true, ignoreMoved(err)
 	}
 	now, err := a.sum(s.Path)
 	if err != nil {
 		return false, err
 	}
-	switch {
-	case now == s.After && s.Before != "":
-		err = a.FS.Rename(temporary.old, s.Path)
-		return errors.Is(err, fs.ErrNotExist), ignoreMoved(err)
-	case now == s.Before:
+	if now == s.Before {
 		return false, nil
-	case now == s.After:
+	}
+	if now != s.After {
+		return true, nil
+	}
+	if err := a.proveStep(s); err != nil {
+		return true, ignoreMoved(err)
+	}
+	if s.Before == "" {
 		return false, a.FS.Remove(s.Path)
 	}
-	return true, nil
+	err = a.FS.Rename(temporary.old, s.Path)
+	return errors.Is(err, fs.ErrNotExist), ignoreMoved(err)
 }
 
 // ignoreMoved drops the errors which say that a folder or a second name is not where the apply had it:
@@ -95,7 +99,7 @@ func (a Applier) unstage(j *journal, state string, keep ...int) undoing {
 // clear removes what an apply has beside its files, but the old contents of the steps in keep.
 func (a Applier) clear(j *journal, keep ...int) error {
 	for i, s := range j.Steps {
-		if err := a.prove(s); err != nil {
+		if err := a.proveStep(s); err != nil {
 			if err := ignoreMoved(err); err != nil {
 				return err
 			}
