@@ -13,13 +13,26 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// maxDepth bounds the nesting of lists and maps.
-const maxDepth = 64
+// maxDepth bounds the nesting of lists and maps, and maxRead how many keys and items are read of a document. An
+// alias costs a few bytes and can stand for thousands of them.
+const (
+	maxDepth = 64
+	maxRead  = 1_000_000
+)
 
 // Value is a place in a document; the zero Value is an absent one.
 type Value struct {
 	node *yaml.Node
 	path string
+	left *int // how many keys and items may still be read of the document
+}
+
+// spend counts what is read of the document.
+func (v Value) spend(count int) error {
+	if *v.left -= count; *v.left < 0 {
+		return v.Fault("the document has more than %d keys and items, aliases followed", maxRead)
+	}
+	return nil
 }
 
 // Parse reads a text that holds one document; one that holds none is an absent value.
@@ -42,7 +55,8 @@ func Parse(text []byte) (Value, error) {
 		}
 		return Value{}, err
 	}
-	return Value{node: document.Content[0]}, nil
+	left := maxRead
+	return Value{node: document.Content[0], left: &left}, nil
 }
 
 // resolve follows an alias to what it stands for.
@@ -124,10 +138,13 @@ func (v Value) Fields() ([]Field, error) {
 	if node.Kind != yaml.MappingNode {
 		return nil, v.wrong("a map")
 	}
+	if err := v.spend(len(node.Content) / 2); err != nil {
+		return nil, err
+	}
 	fields := make([]Field, 0, len(node.Content)/2)
 	seen := make(map[string]bool, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := Value{node.Content[i], v.path}
+		key := Value{node.Content[i], v.path, v.left}
 		text, err := key.Text()
 		if err != nil {
 			return nil, fmt.Errorf("a key: %w", err)
@@ -136,7 +153,7 @@ func (v Value) Fields() ([]Field, error) {
 			return nil, key.Fault("the key %q is there twice", text)
 		}
 		seen[text] = true
-		fields = append(fields, Field{text, Value{node.Content[i+1], join(v.path, text)}})
+		fields = append(fields, Field{text, Value{node.Content[i+1], join(v.path, text), v.left}})
 	}
 	return fields, nil
 }
@@ -157,9 +174,12 @@ func (v Value) Items() ([]Value, error) {
 	if node.Kind != yaml.SequenceNode {
 		return nil, v.wrong("a list")
 	}
+	if err := v.spend(len(node.Content)); err != nil {
+		return nil, err
+	}
 	items := make([]Value, len(node.Content))
 	for i, item := range node.Content {
-		items[i] = Value{item, fmt.Sprintf("%s[%d]", v.path, i)}
+		items[i] = Value{item, fmt.Sprintf("%s[%d]", v.path, i), v.left}
 	}
 	return items, nil
 }
