@@ -188,14 +188,22 @@ func (m *Manifest) Select(profile string) ([]Module, error) {
 	if !ok {
 		return nil, fault.New(fault.Unexpected, nil, "there is no profile %q in %s", profile, File)
 	}
+	tags, included, excluded := setOf(wanted.IncludeTags), setOf(wanted.IncludeModules), setOf(wanted.ExcludeModules)
 	var selected []Module
 	for _, module := range m.Modules {
-		tagged := slices.ContainsFunc(module.Tags, func(tag string) bool { return slices.Contains(wanted.IncludeTags, tag) })
-		if module.Enabled && !slices.Contains(wanted.ExcludeModules, module.ID) &&
-			(tagged || slices.Contains(wanted.IncludeModules, module.ID)) {
+		tagged := slices.ContainsFunc(module.Tags, func(tag string) bool { return tags[tag] })
+		if module.Enabled && !excluded[module.ID] && (tagged || included[module.ID]) {
 			selected = append(selected, module)
 		}
 	}
 	slices.SortFunc(selected, func(a, b Module) int { return strings.Compare(a.ID, b.ID) })
 	return selected, nil
+}
+
+func setOf(texts []string) map[string]bool {
+	set := make(map[string]bool, len(texts))
+	for _, text := range texts {
+		set[text] = true
+	}
+	return set
 }
