@@ -10,7 +10,9 @@
 //   - The journal is renamed again, and from then on the new state holds. Second names and journal go.
 //
 // To undo takes renames and removals only, so a full disk cannot prevent it. A file that somebody else
-// changed meanwhile is never overwritten: not by a switch, and not by undoing one.
+// changed meanwhile is not overwritten: not by a switch, and not by undoing one. Between the last look at a
+// file and the rename that replaces it nothing can see a change; a new file and a removed one have not even
+// that gap.
 package apply
 
 import (
