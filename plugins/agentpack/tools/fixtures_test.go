@@ -296,3 +296,32 @@ func TestMinimalRepo(t *testing.T) {
 	w.Deploy(``)
 	w.Wants(``)
 }
+
+// TestOperatorTemplates: the files that agentpack itself installs are recognized, and as old once another version is
+// expected.
+func TestOperatorTemplates(t *testing.T) {
+	templates := tree(t, samples(t, "public", "operator_templates"))
+	w := newWorld(t, map[string]string{repoFile: config("codex: {mode: files, scope: user}\nclaude_code: {mode: files, scope: user, options: {write_user_skills: true}}")})
+	install := func(version string) {
+		for path, content := range templates {
+			path = strings.NewReplacer("codex/", "home/.codex/", "claude/", "home/.claude/").Replace(path)
+			w.Write(path, strings.ReplaceAll(content, "{{AGENTPACK_VERSION}}", version))
+		}
+	}
+	assets := func() (found []string) {
+		for _, warning := range w.OK("status", ``, nil).Warnings {
+			if strings.Contains(warning, "operator assets") {
+				found = append(found, warning)
+			}
+		}
+		return found
+	}
+	install("0.9.1")
+	if got := assets(); len(got) > 0 {
+		t.Errorf("current files: got %q", got)
+	}
+	install("0.9.0")
+	if got := assets(); len(got) != 3 {
+		t.Errorf("files of another version: got %q, want one each for a skill, a skill and the commands", got)
+	}
+}
