@@ -149,6 +149,22 @@ func TestInside(t *testing.T) {
 	}
 }
 
+// TestOneBoundForManyPaths: each path is judged by itself, in whatever order they come.
+func TestOneBoundForManyPaths(t *testing.T) {
+	root := layOut(t, map[string]string{"sub/x": "", "back": "-> sub", "out": "-> ..", "sub/up": "-> ../.."})
+	bound, err := disk.NewBound(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for path, inside := range map[string]bool{"sub/x": true, "back/x": true, "back/up/y": false, "out/z": false, "sub/up": false, "sub/new/deep": true} {
+			if err := bound.Holds(filepath.Join(root, path)); (err == nil) != inside {
+				t.Errorf("%s: got %v", path, err)
+			}
+		}
+	}
+}
+
 func TestLook(t *testing.T) {
 	root := layOut(t, map[string]string{"a": "", "b/": "", "to": "-> b", "nowhere": "-> x"})
 	for path, want := range map[string]disk.State{"a": disk.File, "b": disk.Folder, "to": disk.Folder, "nowhere": disk.Nothing, "c": disk.Nothing, "a/b": disk.Nothing} {

@@ -27,16 +27,21 @@ func Inside(root, path string) error {
 	return bound.Holds(path)
 }
 
-// Bound is a folder, of which it was found out once where it really is.
-type Bound struct{ root, real string }
+// Bound is a folder for many paths. What it has found out about folders it takes to stay so: make a new one, or
+// call Inside, where something is about to be written.
+type Bound struct {
+	root, real string
+	plain      map[string]bool // folders that are no links
+}
 
 // NewBound returns the bound that a folder is, which need not exist.
 func NewBound(root string) (Bound, error) {
-	real, err := follow(string(filepath.Separator), strings.TrimPrefix(root, string(filepath.Separator)))
+	plain := map[string]bool{}
+	real, err := follow(string(filepath.Separator), strings.TrimPrefix(root, string(filepath.Separator)), plain)
 	if err != nil {
 		return Bound{}, fault.IO(root, err)
 	}
-	return Bound{root, real}, nil
+	return Bound{root, real, plain}, nil
 }
 
 // Root is the folder, by the name that it was given.
@@ -48,7 +53,7 @@ func (b Bound) Holds(path string) error {
 	if err != nil || !local(below) {
 		return outside(b.root, path, "its name leads out of the folder")
 	}
-	end, err := follow(b.real, below)
+	end, err := follow(b.real, below, b.plain)
 	if err != nil {
 		return fault.IO(path, err)
 	}
@@ -69,19 +74,25 @@ func outside(root, path, why string) error {
 }
 
 // follow goes from folder, in whose own path there are no links, along the path below it, and returns where
-// that ends. Behind what does not exist there are no links to follow.
-func follow(folder, below string) (string, error) {
+// that ends. Behind what does not exist there are no links to follow. Folders that are known as plain are not
+// looked at again.
+func follow(folder, below string, plain map[string]bool) (string, error) {
 	const separator = string(filepath.Separator)
 	end, links := folder, 0
 	for rest := strings.Split(below, separator); len(rest) > 0; {
 		next := filepath.Join(end, rest[0])
 		rest = rest[1:]
+		if plain[next] {
+			end = next
+			continue
+		}
 		info, err := os.Lstat(next)
 		if err != nil && !Missing(err) {
 			return "", err
 		}
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			end = next
+			plain[next] = err == nil && info.IsDir()
 			continue
 		}
 		if links++; links > maxLinks {
@@ -101,7 +112,7 @@ func follow(folder, below string) (string, error) {
 
 // Real returns path with all links followed, as far as it exists.
 func Real(path string) (string, error) {
-	real, err := follow(string(filepath.Separator), strings.TrimPrefix(filepath.Clean(path), string(filepath.Separator)))
+	real, err := follow(string(filepath.Separator), strings.TrimPrefix(filepath.Clean(path), string(filepath.Separator)), map[string]bool{})
 	if errors.Is(err, fs.ErrPermission) {
 		return "", fault.IO(path, err)
 	}
