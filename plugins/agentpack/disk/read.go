@@ -65,7 +65,8 @@ func Sum(path string) (string, error) {
 	}
 	sum := sha256.New()
 	// The bound is for a file that somebody goes on writing to.
-	if _, err := io.Copy(sum, io.LimitReader(file, info.Size()+1)); err != nil {
+	whole := io.LimitReader(file, info.Size()+1)
+	if _, err := io.CopyBuffer(sum, whole, make([]byte, min(info.Size()+1, 32<<10))); err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

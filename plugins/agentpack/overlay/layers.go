@@ -43,24 +43,33 @@ func NewLayers(repo, machine, project string) Layers {
 	return Layers{Repo: repo, Machine: machine, Project: project, names: map[Layer]map[string]bool{}}
 }
 
-// mayHold tells whether there can be something at a candidate for an overlay's folder.
-func (l Layers) mayHold(scope Layer, folder string) bool {
+// list returns the names in the folder of a scope's overlays; false if they are not known.
+func (l Layers) list(scope Layer) (map[string]bool, bool) {
 	if l.names == nil {
-		return true
+		return nil, false
 	}
-	names, listed := l.names[scope]
-	if !listed {
-		entries, err := os.ReadDir(l.base(scope))
-		if err != nil && !disk.Missing(err) {
-			return true // looking at the folder itself tells what is wrong
-		}
-		names = make(map[string]bool, len(entries))
-		for _, entry := range entries {
-			names[entry.Name()] = true
-		}
-		l.names[scope] = names
+	if names, listed := l.names[scope]; listed {
+		return names, true
 	}
-	return names[filepath.Base(folder)]
+	entries, err := os.ReadDir(l.base(scope))
+	if err != nil && !disk.Missing(err) {
+		return nil, false // looking at an overlay's folder itself tells what is wrong
+	}
+	names := make(map[string]bool, len(entries))
+	for _, entry := range entries {
+		names[entry.Name()] = true
+	}
+	if scope == Global {
+		delete(names, machines)
+	}
+	l.names[scope] = names
+	return names, true
+}
+
+// none tells whether a scope has no overlay of any module.
+func (l Layers) none(scope Layer) bool {
+	names, known := l.list(scope)
+	return known && len(names) == 0
 }
 
 // base is the folder that holds the overlays of a scope.
@@ -77,9 +86,9 @@ func (l Layers) base(scope Layer) string {
 // Candidates are the folders that can hold a module's overlay, the one that counts first: the canonical
 // one, and those under names that older versions gave.
 func (l Layers) Candidates(scope Layer, id string) []string {
-	base := l.base(scope)
-	folders := []string{filepath.Join(base, name.Key(id))}
-	if uncut := name.UncutKey(id); uncut != name.Key(id) && len(uncut) < 256 {
+	base, key := l.base(scope), name.Key(id)
+	folders := []string{filepath.Join(base, key)}
+	if uncut := name.UncutKey(id); uncut != key && len(uncut) < 256 {
 		folders = append(folders, filepath.Join(base, uncut))
 	}
 	if name.Component(id) && !(scope == Global && id == machines) && len(id) < 256 {
@@ -92,8 +101,9 @@ func (l Layers) Candidates(scope Layer, id string) []string {
 // no folder is no overlay: Check warns of it.
 func (l Layers) Dir(scope Layer, id string) (dir string, exists bool, err error) {
 	candidates := l.Candidates(scope, id)
+	names, known := l.list(scope)
 	for _, folder := range candidates {
-		if !l.mayHold(scope, folder) {
+		if known && !names[filepath.Base(folder)] {
 			continue
 		}
 		there, err := disk.Look(folder)

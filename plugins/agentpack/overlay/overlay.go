@@ -38,6 +38,9 @@ func Compose(layers Layers, id string, upstream tree.Tree) (*Composed, error) {
 		composed.Files[path], composed.Layers[path] = content, Upstream
 	}
 	for _, scope := range Scopes {
+		if layers.none(scope) {
+			continue
+		}
 		dir, exists, err := layers.Dir(scope, id)
 		if err != nil {
 			return nil, err
