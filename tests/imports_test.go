@@ -51,7 +51,6 @@ var arrows = map[string][]string{
 	"host/sandbox/vfs":   {},
 	"host/schema":        {},
 	"host/tomlfile":      {},
-	"plugins/agentpack":  {"plugins/agentpack/...", "sdk/..."},
 	"plugins/chant":      {"plugins/chant/...", "sdk/..."},
 	"sdk":                {"sdk/..."},
 	"sdk/abi":            {},
@@ -102,8 +101,7 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"host/schema", "sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"host/config", "host/sandbox"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
-	"go.yaml.in/yaml":                        {"plugins/agentpack", "plugins/chant"},
-	"github.com/aymanbagabas/go-udiff":       {"plugins/agentpack"},
+	"go.yaml.in/yaml":                        {"plugins/chant"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }
 
