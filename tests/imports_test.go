@@ -110,6 +110,7 @@ var owners = map[string][]string{
 	"github.com/bmatcuk/doublestar":          {"host/config", "host/sandbox"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
+	"github.com/aymanbagabas/go-udiff":       {"plugins/agentpack"},
 	"go.yaml.in/yaml":                        {"plugins"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }

@@ -1,0 +1,103 @@
+package apply
+
+import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+// Outcome is what became of an apply that was stopped.
+type Outcome string
+
+// What Recover can do.
+const (
+	Nothing  Outcome = ""         // no apply was stopped
+	Finished Outcome = "finished" // all files are as the apply wanted them
+	Undone   Outcome = "undone"   // all files are as they were before
+)
+
+// Report says what Recover did. Kept are files that were not put back, since somebody else has changed them;
+// their old content lies beside them, in files that IsTemporary.
+type Report struct {
+	Outcome Outcome
+	Kept    []string
+}
+
+// Recover finishes an apply that was stopped after its last file was switched, and undoes one that was
+// stopped earlier. It may be stopped, too, and repeated. A journal that it cannot read it leaves where it
+// is, with an error.
+func (a Applier) Recover() (Report, error) {
+	state, err := a.state()
+	if err != nil {
+		return Report{}, err
+	}
+	if state == "" {
+		return Report{}, a.removeUnwritten()
+	}
+	j, err := a.readJournal(a.at(state))
+	if err != nil {
+		return Report{}, err
+	}
+	switch state {
+	case committed:
+		return Report{Outcome: Finished}, a.tidy(j)
+	case staging:
+		return Report{Outcome: Undone}, a.unstage(j, staging).err
+	}
+	all, err := a.allSwitched(j)
+	if err != nil {
+		return Report{}, err
+	}
+	if !all {
+		undone := a.undo(j)
+		return Report{Outcome: Undone, Kept: undone.kept}, undone.err
+	}
+	if err := a.move(switching, committed); err != nil {
+		return Report{}, err
+	}
+	return Report{Outcome: Finished}, a.tidy(j)
+}
+
+// removeUnwritten removes a journal that was never whole. It asks first: where nothing may be written there is
+// nothing to remove, and to try would be refused.
+func (a Applier) removeUnwritten() error {
+	file := a.at(unwritten)
+	if _, err := a.FS.Lstat(file); err != nil {
+		return fault.IO(file, ignoreMoved(err))
+	}
+	return a.remove(file)
+}
+
+func (a Applier) readJournal(file string) (*journal, error) {
+	raw, err := a.FS.ReadFile(file)
+	if err != nil {
+		return nil, fault.IO(file, err)
+	}
+	j, err := parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s, the journal of an apply that was stopped, cannot be used: %w; look at the files whose names begin with %s, then remove it", file, err, temporaryPrefix)
+	}
+	return j, nil
+}
+
+// allSwitched tells whether nothing was left to do but to say so. A file that was removed must be known to
+// be the one that was to be removed.
+func (a Applier) allSwitched(j *journal) (bool, error) {
+	for i, s := range j.Steps {
+		now, err := a.sum(s.Path)
+		if err == nil && now == s.After && s.After == "" {
+			var removed string
+			removed, err = a.sum(j.temporary(i).old)
+			if err == nil && removed != s.Before {
+				return false, nil
+			}
+		}
+		if err != nil {
+			return false, fault.IO(s.Path, err)
+		}
+		if now != s.After {
+			return false, nil
+		}
+	}
+	return true, nil
+}

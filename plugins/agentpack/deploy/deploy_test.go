@@ -1,0 +1,292 @@
+package deploy_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
+)
+
+func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
+	h := newHome(t, map[string]string{".codex/prompts/p.md": "the user's", ".codex/prompts/own.md": "stays"})
+	id := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "agents", "codex:.codex/prompts/p.md": "prompt"})
+	h.same(map[string]string{".codex/AGENTS.md": "agents", ".codex/prompts/p.md": "prompt", ".codex/prompts/own.md": "stays"})
+
+	text, err := os.ReadFile(h.at(".codex/prompts/.agentpack.manifest.codex.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := managed.Parse(text, "codex")
+	want := &managed.Manifest{
+		SchemaVersion: 1, GeneratedAt: "2026-02-01T09:01:00Z", Tool: "codex", SnapshotID: id,
+		Files: []managed.Entry{{Path: "p.md", SHA256: desired.Sum([]byte("prompt")), Modules: []string{"m:p.md"}}},
+	}
+	if diff := cmp.Diff(want, manifest); diff != "" || err != nil {
+		t.Errorf("the manifest: %v %s", err, diff)
+	}
+	if _, err := os.Stat(h.at("project")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder without files was made: %v", err)
+	}
+
+	s := h.load(id)
+	if diff := cmp.Diff([]string{
+		"create codex .codex/AGENTS.md --+", "update codex .codex/prompts/p.md +++",
+		"create codex .codex/.agentpack.manifest.codex.json --+", "create codex .codex/prompts/.agentpack.manifest.codex.json --+",
+	}, h.summary(s)); diff != "" {
+		t.Errorf("the changes: %s", diff)
+	}
+	if s.Kind != snapshot.Deploy || len(s.Files) != 2 || !cmp.Equal(s.Targets, []string{"codex"}) || s.CreatedAt != "2026-02-01T09:01:00Z" {
+		t.Errorf("the snapshot %+v", s)
+	}
+	if backup, err := os.ReadFile(s.Changes[1].BackupPath); err != nil || string(backup) != "the user's" {
+		t.Errorf("the copy of what was there: %q, %v", backup, err)
+	}
+	layout := snapshot.Layout{Folder: h.at(".agentpack/state/snapshots"), ID: id}
+	for _, key := range []desired.Key{s.Files[0].Key(), s.Files[1].Key(), {Target: "codex", Path: s.Changes[2].Path}, {Target: "codex", Path: s.Changes[3].Path}} {
+		if _, err := os.Stat(layout.State(key)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestADeployRemovesWhatIsNoLongerManaged_40(t *testing.T) {
+	h := newHome(t, nil)
+	h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"})
+	h.write(".codex/prompts/own.md", "stays")
+	id := h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
+	h.same(map[string]string{".codex/prompts/a.md": "a", ".codex/prompts/own.md": "stays"})
+	if diff := cmp.Diff([]string{"delete codex .codex/prompts/b.md ++-", "update codex .codex/prompts/.agentpack.manifest.codex.json +++"}, h.summary(h.load(id))); diff != "" {
+		t.Error(diff)
+	}
+	h.deploy(map[string]string{}) // 41: the last one goes, and the manifest says so
+	h.same(map[string]string{".codex/prompts/own.md": "stays"})
+	folders, _ := managed.Read(h.wanted(nil).Roots[1:2])
+	if !folders[0].Usable || len(folders[0].Files) > 0 {
+		t.Errorf("the manifest: %+v", folders[0])
+	}
+}
+
+func TestNothingToDo_39(t *testing.T) {
+	h := newHome(t, map[string]string{".codex/AGENTS.md": "agents"})
+	files := map[string]string{"codex:.codex/AGENTS.md": "agents"}
+	request := h.plan(files)
+	if len(request.Plan.Changes) > 0 || deploy.NothingToDo(request.State, request.Plan) {
+		t.Errorf("an equal file without a manifest: %+v", request.Plan)
+	}
+	h.deploy(files)
+	if request := h.plan(files); !deploy.NothingToDo(request.State, request.Plan) {
+		t.Errorf("behind the deploy: %+v", request.Plan)
+	}
+	h.write(".codex/.agentpack.manifest.codex.json", "{")
+	if request := h.plan(files); deploy.NothingToDo(request.State, request.Plan) {
+		t.Error("a damaged manifest counts")
+	}
+	if request := h.plan(map[string]string{}); !deploy.NothingToDo(request.State, plan.Plan{}) {
+		t.Error("nothing wanted and nothing planned is something to do")
+	}
+}
+
+func TestSnapshotIDsGrowThoughTheClockStands(t *testing.T) {
+	h := newHome(t, nil)
+	deployer := h.deployer()
+	last := ""
+	for i := range 3 {
+		request := h.plan(map[string]string{"codex:.codex/AGENTS.md": strings.Repeat("x", i)})
+		id, err := deployer.Apply(request)
+		if err != nil || id <= last {
+			t.Fatalf("%s behind %s, %v", id, last, err)
+		}
+		last = id
+	}
+}
+
+func TestAFileThatChangedSinceThePlanEndsTheDeploy_54(t *testing.T) {
+	edits := map[string]func(h *home){
+		"an update's":           func(h *home) { h.write(".codex/prompts/a.md", "theirs") },
+		"a removal's":           func(h *home) { h.write(".codex/prompts/b.md", "theirs") },
+		"an update's, now gone": func(h *home) { h.remove(".codex/prompts/a.md") },
+		"a creation's":          func(h *home) { h.write(".codex/AGENTS.md", "theirs") },
+	}
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, nil)
+			h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"})
+			request := h.plan(map[string]string{"codex:.codex/prompts/a.md": "new", "codex:.codex/AGENTS.md": "agents"})
+			edit(h)
+			before := h.files()
+			if _, err := h.deployer().Apply(request); !errors.Is(err, apply.ErrChanged) {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(before, h.files()); diff != "" {
+				t.Error(diff)
+			}
+			if all, err := snapshot.List(h.deployer().Env.Snapshots()); err != nil || len(all) != 1 {
+				t.Errorf("%d snapshots, %v", len(all), err)
+			}
+		})
+	}
+}
+
+func TestAPlanOfAnotherStateIsRefused(t *testing.T) {
+	h := newHome(t, nil)
+	request := h.plan(map[string]string{"codex:.codex/AGENTS.md": "one"})
+	request.State = h.wanted(map[string]string{"codex:.codex/AGENTS.md": "another"})
+	if _, err := h.deployer().Apply(request); err == nil || !strings.Contains(err.Error(), "differ at") {
+		t.Errorf("got %v", err)
+	}
+	h.same(map[string]string{})
+}
+
+func TestAFileThatTwoTargetsWant(t *testing.T) {
+	h := newHome(t, nil)
+	state := func(second string) *desired.State {
+		var b desired.Builder
+		for target, content := range map[string]string{"codex": "one", "zed": second} {
+			b.AddRoot(desired.Root{Target: target, Path: h.at("project")})
+			if err := b.Add(desired.Key{Target: target, Path: h.at("project/AGENTS.md")}, []byte(content), desired.Origin{Module: "m"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.State()
+	}
+	run := func(second string) error {
+		wanted := state(second)
+		planned, err := plan.Compute(wanted, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.deployer().Apply(deploy.Request{State: wanted, Plan: planned})
+		return err
+	}
+	if err := run("another"); err == nil || !strings.Contains(err.Error(), "two targets want different contents") {
+		t.Errorf("different contents: %v", err)
+	}
+	h.same(map[string]string{})
+	if err := run("one"); err != nil {
+		t.Errorf("equal contents: %v", err)
+	}
+	h.same(map[string]string{"project/AGENTS.md": "one"})
+}
+
+// stoppedFS is killed at one of its changes.
+type stoppedFS struct {
+	apply.FS
+	left *int
+}
+
+type stopped struct{}
+
+func (s stoppedFS) tick() {
+	if *s.left--; *s.left < 0 {
+		panic(stopped{})
+	}
+}
+
+func (s stoppedFS) WriteNew(path string, content []byte, like string) error {
+	s.tick()
+	return s.FS.WriteNew(path, content, like)
+}
+func (s stoppedFS) Mkdir(path string) error      { s.tick(); return s.FS.Mkdir(path) }
+func (s stoppedFS) Link(from, to string) error   { s.tick(); return s.FS.Link(from, to) }
+func (s stoppedFS) Rename(from, to string) error { s.tick(); return s.FS.Rename(from, to) }
+func (s stoppedFS) Remove(path string) error     { s.tick(); return s.FS.Remove(path) }
+
+// TestAKilledDeployOrRollbackIsWhole kills each at every change of the disk. When the next call has
+// recovered, files, manifests and snapshots are all those from before or all those from after.
+func TestAKilledDeployOrRollbackIsWhole(t *testing.T) {
+	one := map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"}
+	two := map[string]string{"codex:.codex/prompts/a.md": "new", "cursor:project/.cursor/c.md": "c"}
+	for _, what := range []string{"deploy", "rollback"} {
+		t.Run(what, func(t *testing.T) {
+			undone, finished := 0, 0
+			for n := 0; ; n++ {
+				h := newHome(t, nil)
+				first := h.deploy(one)
+				run := func(d deploy.Deployer) (err error) {
+					if what == "deploy" {
+						_, err = d.Apply(h.plan(two))
+					} else {
+						_, err = d.Rollback(first)
+					}
+					return err
+				}
+				if what == "rollback" {
+					h.deploy(two)
+				}
+				before, snapshots := h.files(), count(t, h)
+				left := n
+				killed := func() (killed bool) {
+					defer func() { killed = recover() != nil }()
+					d := h.deployer()
+					d.FS = stoppedFS{h.fs, &left}
+					if err := run(d); err != nil {
+						t.Fatal(err)
+					}
+					return false
+				}()
+				note, err := h.deployer().Recover()
+				if err != nil || (note == "") != (!killed || cmp.Equal(before, h.files()) && !strings.Contains(note, "undone")) {
+					t.Fatalf("change %d: %q, %v", n, note, err)
+				}
+				switch now := h.files(); {
+				case cmp.Equal(before, now) && count(t, h) == snapshots:
+					undone++
+				case !cmp.Equal(before, now) && count(t, h) == snapshots+1:
+					finished++
+				default:
+					t.Errorf("change %d: %d snapshots behind %d, %s", n, count(t, h), snapshots, cmp.Diff(before, now))
+				}
+				if !killed {
+					break
+				}
+				if err := run(h.deployer()); err != nil {
+					t.Errorf("change %d: once more: %v", n, err)
+				}
+			}
+			if undone < 10 || finished < 3 {
+				t.Errorf("undone %d times, finished %d times", undone, finished)
+			}
+		})
+	}
+}
+
+// count is the number of snapshots, each with its record and its folders.
+func count(t *testing.T, h *home) int {
+	t.Helper()
+	all, err := snapshot.List(h.deployer().Env.Snapshots())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		for _, file := range s.Files {
+			if s.Kind != snapshot.Deploy {
+				continue
+			}
+			if _, err := os.Stat((snapshot.Layout{Folder: h.at(".agentpack/state/snapshots"), ID: s.ID}).State(file.Key())); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	folders, err := filepath.Glob(h.at(".agentpack/state/snapshots/*/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+			if _, err := os.Stat(folder + ".json"); err != nil {
+				t.Errorf("copies without a record: %v", err)
+			}
+		}
+	}
+	return len(all)
+}

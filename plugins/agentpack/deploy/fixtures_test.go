@@ -1,0 +1,74 @@
+package deploy_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
+)
+
+// TestSharedSnapshots rolls back to a deploy as the other program records it, where a sample of its state
+// lies beside the repository. The sample's home is moved to the test's, and its copies with it, since they
+// are named by the paths of their files.
+func TestSharedSnapshots(t *testing.T) {
+	const sampleHome, deployed, cleaned = "/home/dev", "1768089600000000000", "1768089700000000000"
+	sample := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "agentpack", "composed", "state_sample", "snapshots")
+	if _, err := os.Stat(sample); errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("NOT TESTED on recorded snapshots: there is no folder %s", sample)
+	}
+	h := newHome(t, nil)
+	for _, id := range []string{deployed, cleaned} {
+		text, err := os.ReadFile(filepath.Join(sample, id+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.write(".agentpack/state/snapshots/"+id+".json", strings.ReplaceAll(string(text), sampleHome, h.path))
+	}
+	from, to := snapshot.Layout{Folder: sample, ID: deployed}, snapshot.Layout{Folder: ".agentpack/state/snapshots", ID: deployed}
+	record := h.load(deployed)
+	for _, change := range record.Changes {
+		moved := desired.Key{Target: change.Target, Path: change.Path}
+		original := desired.Key{Target: change.Target, Path: strings.Replace(change.Path, h.path, sampleHome, 1)}
+		content, err := os.ReadFile(from.State(original))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.write(to.State(moved), string(content))
+	}
+	event := h.rollback(deployed)
+	for _, file := range record.Files {
+		content, err := os.ReadFile(file.Path)
+		if err != nil || desired.Sum(content) != file.SHA256 {
+			t.Errorf("%s: %v", file.Path, err)
+		}
+	}
+	if len(record.Files) == 0 || h.load(event).RolledBackTo != deployed {
+		t.Errorf("the event %+v", h.load(event))
+	}
+	if _, err := h.deployer().Rollback(cleaned); err == nil || !strings.Contains(err.Error(), deployed) {
+		t.Errorf("to the sample's own rollback: %v", err)
+	}
+}
+
+func repositoryRoot(t *testing.T) string {
+	t.Helper()
+	at, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			t.Fatal("no go.mod above the test")
+		}
+		at = parent
+	}
+}

@@ -1,0 +1,196 @@
+package deploy_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
+)
+
+// home is a home folder with agentpack's data in it, and a clock.
+type home struct {
+	t    testing.TB
+	path string
+	now  time.Time
+	fs   apply.FS
+}
+
+func newHome(t testing.TB, files map[string]string) *home {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &home{t: t, path: path, now: time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC), fs: apply.OS{CopyMode: apply.CopyMode}}
+	for name, content := range files {
+		h.write(name, content)
+	}
+	return h
+}
+
+// folder makes an empty folder, in memory where the system has a place for that: these tests make hundreds.
+func folder(t testing.TB) string {
+	t.Helper()
+	path, err := os.MkdirTemp("/dev/shm", "agentpack-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(path); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+func (h *home) at(name string) string { return filepath.Join(h.path, name) }
+
+func (h *home) write(name, content string) {
+	h.t.Helper()
+	err := os.MkdirAll(filepath.Dir(h.at(name)), 0o755)
+	if err == nil {
+		err = os.WriteFile(h.at(name), []byte(content), 0o644)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *home) remove(name string) {
+	h.t.Helper()
+	if err := os.RemoveAll(h.at(name)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *home) deployer() deploy.Deployer {
+	return deploy.Deployer{FS: h.fs, Env: env.Env{Now: h.now, Home: h.path, Cwd: h.path, Var: func(string) string { return "" }}}
+}
+
+// wanted is the state of files, by "target:path" below the home. The codex files may be in .codex and, as
+// files that are looked after, in .codex/prompts; the cursor files in project/.cursor.
+func (h *home) wanted(files map[string]string) *desired.State {
+	h.t.Helper()
+	var b desired.Builder
+	b.AddRoot(desired.Root{Target: "codex", Path: h.at(".codex")})
+	b.AddRoot(desired.Root{Target: "codex", Path: h.at(".codex/prompts"), ScanExtras: true})
+	b.AddRoot(desired.Root{Target: "cursor", Path: h.at("project/.cursor")})
+	for name, content := range files {
+		target, path, _ := strings.Cut(name, ":")
+		key := desired.Key{Target: target, Path: h.at(path)}
+		if err := b.Add(key, []byte(content), desired.Origin{Module: "m:" + filepath.Base(path), Path: "x"}); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return b.State()
+}
+
+// plan is the plan for files, as deploy makes it.
+func (h *home) plan(files map[string]string) deploy.Request {
+	h.t.Helper()
+	state := h.wanted(files)
+	folders, _ := managed.Read(state.Roots)
+	keys, err := managed.Paths(folders, []string{"codex", "cursor"}, func() ([]desired.Key, error) {
+		return snapshot.Managed(h.deployer().Env.Snapshots())
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	planned, err := plan.Compute(state, keys)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return deploy.Request{State: state, Plan: planned}
+}
+
+// deploy carries out what files take, a minute later, and returns the snapshot's id.
+func (h *home) deploy(files map[string]string) string {
+	h.t.Helper()
+	h.now = h.now.Add(time.Minute)
+	id, err := h.deployer().Apply(h.plan(files))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return id
+}
+
+func (h *home) rollback(to string) string {
+	h.t.Helper()
+	h.now = h.now.Add(time.Minute)
+	event, err := h.deployer().Rollback(to)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return event
+}
+
+// files is what is in the home, but for agentpack's data, by paths.
+func (h *home) files() map[string]string {
+	h.t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(h.path, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, h.path+"/")
+		if entry.IsDir() {
+			if name == ".agentpack" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		found[name] = string(content)
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return found
+}
+
+// same fails the test unless the files but for manifests are as wanted.
+func (h *home) same(want map[string]string) {
+	h.t.Helper()
+	now := h.files()
+	for name := range now {
+		if managed.IsManifest(filepath.Base(name)) {
+			delete(now, name)
+		}
+	}
+	if diff := cmp.Diff(want, now); diff != "" {
+		h.t.Errorf("the files: %s", diff)
+	}
+}
+
+func (h *home) load(id string) *snapshot.Snapshot {
+	h.t.Helper()
+	s, err := snapshot.Load(h.deployer().Env.Snapshots(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s
+}
+
+// summary is a snapshot's changes as short lines, with paths below the home.
+func (h *home) summary(s *snapshot.Snapshot) []string {
+	var lines []string
+	for _, c := range s.Changes {
+		has := func(text string) string { return map[bool]string{true: "-", false: "+"}[text == ""] }
+		lines = append(lines, fmt.Sprintf("%s %s %s %s%s%s", c.Op, c.Target, strings.TrimPrefix(c.Path, h.path+"/"), has(c.BackupPath), has(c.Before), has(c.After)))
+	}
+	return lines
+}

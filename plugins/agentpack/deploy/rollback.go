@@ -1,0 +1,207 @@
+package deploy
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
+)
+
+// Rollback makes the managed files what they were after the deploy of a snapshot, whatever they are now:
+// there is no plan, and edits of them are overwritten. It returns the id of its own snapshot.
+func (d Deployer) Rollback(to string) (event string, err error) {
+	folder := d.Env.Snapshots()
+	target, err := snapshot.Load(folder, to)
+	if err != nil {
+		return "", err
+	}
+	if target.Kind == snapshot.Rollback {
+		return "", fmt.Errorf("the snapshot %s is that of a rollback: roll back to %s instead, to which it went", to, target.RolledBackTo)
+	}
+	all, err := snapshot.List(folder)
+	if err != nil {
+		return "", err
+	}
+	history, err := snapshot.NewHistory(all)
+	if err != nil {
+		return "", err
+	}
+	event, err = snapshot.NextID(folder, d.Env.Now)
+	if err != nil {
+		return "", fault.IO(folder, err)
+	}
+	r := rollback{batch: newBatch(d.Env, event), to: target, from: snapshot.Layout{Folder: folder, ID: to}, head: history.Head, folders: manifestFolders(target, history.Head)}
+	if err := r.collect(history); err != nil {
+		return "", err
+	}
+	if err := r.record(snapshot.Snapshot{
+		Kind: snapshot.Rollback, ID: event, CreatedAt: snapshot.At(d.Env.Now), Targets: target.Targets, Files: target.Files,
+		RolledBackTo: to, LockSHA256: target.LockSHA256,
+	}); err != nil {
+		return "", err
+	}
+	return event, d.Applier().Apply(r.changes)
+}
+
+// rollback collects what a rollback does.
+type rollback struct {
+	*batch
+	to      *snapshot.Snapshot
+	from    snapshot.Layout // the places of to
+	head    *snapshot.Snapshot
+	folders []desired.Key // whose manifests one of the two has written
+}
+
+func (r *rollback) collect(history *snapshot.History) error {
+	kind, err := disk.Look(r.from.States())
+	switch {
+	case err != nil:
+		return fault.IO(r.from.States(), err)
+	case kind == disk.Folder:
+		return r.toState()
+	case r.head.ID == r.to.ID:
+		return nil // it holds, and there is no copy of it by which to repair anything
+	}
+	return r.stepByStep(history)
+}
+
+// toState puts back the copies of all that was wanted then, and removes what the deploy that holds now
+// wanted besides.
+func (r *rollback) toState() error {
+	wanted := map[desired.Key]bool{}
+	for _, file := range r.to.Files {
+		wanted[file.Key()] = true
+		if err := r.restore(file.Key(), r.from.State(file.Key()), file.SHA256, true); err != nil {
+			return err
+		}
+	}
+	for _, change := range r.to.Changes {
+		if managed.IsManifest(filepath.Base(change.Path)) && (change.Op == snapshot.Create || change.Op == snapshot.Update) {
+			key := desired.Key{Target: change.Target, Path: change.Path}
+			if err := r.restore(key, r.from.State(key), change.After, false); err != nil {
+				return err
+			}
+		}
+	}
+	for _, file := range r.head.Files {
+		if !wanted[file.Key()] {
+			if err := r.remove(file.Key()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stepByStep goes back from snapshot to snapshot, by what each has noted of its own changes. It is for those
+// that older versions made.
+func (r *rollback) stepByStep(history *snapshot.History) error {
+	since, err := history.Since(r.to.ID)
+	if err != nil {
+		return err
+	}
+	// Of several changes of a file the earliest tells what was there before all of them.
+	earliest := map[desired.Key]snapshot.Change{}
+	var order []desired.Key
+	for _, s := range since {
+		for _, change := range s.Changes {
+			key := desired.Key{Target: change.Target, Path: change.Path}
+			if _, ok := earliest[key]; !ok {
+				order = append(order, key)
+			}
+			earliest[key] = change
+		}
+	}
+	for _, key := range order {
+		change := earliest[key]
+		switch {
+		case change.BackupPath != "":
+			err = r.restore(key, change.BackupPath, change.Before, true)
+		case change.Op == snapshot.Create:
+			err = r.remove(key)
+		default:
+			err = fmt.Errorf("nothing was kept of what %s was before the change %q of it", key.Path, change.Op)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore puts back a copy. Its sum must be the one noted; "" if none was.
+func (r *rollback) restore(key desired.Key, from, sum string, noted bool) error {
+	if err := disk.Inside(r.env.Snapshots(), from); err != nil {
+		return err
+	}
+	content, err := disk.Read(from, maxFile)
+	if err != nil {
+		return fmt.Errorf("the snapshot's copy of %s: %w", key.Path, err)
+	}
+	if sum != "" && desired.Sum(content) != sum {
+		return fmt.Errorf("the snapshot's copy of %s, %s, was changed since it was made: nothing is rolled back", key.Path, from)
+	}
+	before, err := disk.Sum(key.Path)
+	if err != nil && !disk.Missing(err) {
+		return fault.IO(key.Path, err)
+	}
+	after := desired.Sum(content)
+	if noted {
+		r.recorded = append(r.recorded, snapshot.Change{
+			Target: key.Target, Op: snapshot.Restore, Path: key.Path, BackupPath: from, Before: before, After: after,
+		})
+	}
+	return r.change(apply.Change{Root: r.root(key), Path: key.Path, Before: before, After: content}, after)
+}
+
+// remove removes a file if there is one.
+func (r *rollback) remove(key desired.Key) error {
+	kind, err := disk.Look(key.Path)
+	if err != nil || kind != disk.File {
+		return fault.IO(key.Path, err) // a folder or nothing: what was deployed there is gone
+	}
+	before, err := disk.Sum(key.Path)
+	if err != nil {
+		return fault.IO(key.Path, err)
+	}
+	if sum, ok := r.written[key.Path]; ok && sum != "" {
+		return nil // another target's, which stays
+	}
+	r.recorded = append(r.recorded, snapshot.Change{Target: key.Target, Op: snapshot.Removal, Path: key.Path, Before: before})
+	return r.change(apply.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
+}
+
+// root is the folder that a file must be in: the deepest one of its target whose manifest one of the two
+// snapshots has written, else the file's own.
+func (r *rollback) root(key desired.Key) string {
+	root := ""
+	for _, folder := range r.folders {
+		if folder.Target == key.Target && desired.Below(folder.Path, key.Path) && len(folder.Path) > len(root) {
+			root = folder.Path
+		}
+	}
+	if root == "" {
+		return filepath.Dir(key.Path)
+	}
+	return root
+}
+
+// manifestFolders are the folders whose manifests snapshots have written.
+func manifestFolders(snapshots ...*snapshot.Snapshot) []desired.Key {
+	var folders []desired.Key
+	for _, s := range snapshots {
+		for _, change := range s.Changes {
+			if folder := filepath.Dir(change.Path); managed.IsManifest(filepath.Base(change.Path)) {
+				folders = append(folders, desired.Key{Target: change.Target, Path: folder})
+			}
+		}
+	}
+	slices.SortFunc(folders, desired.Key.Compare)
+	return slices.Compact(folders)
+}

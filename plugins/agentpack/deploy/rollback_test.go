@@ -1,0 +1,177 @@
+package deploy_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
+)
+
+func TestARollbackPutsBackWhatWasDeployed_62(t *testing.T) {
+	h := newHome(t, nil)
+	h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
+	second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2"})
+	manifests := h.files()
+	h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v3"})
+	event := h.rollback(second)
+	if diff := cmp.Diff(manifests, h.files()); diff != "" {
+		t.Errorf("files and manifests: %s", diff)
+	}
+	got, to := h.load(event), h.load(second)
+	if got.Kind != snapshot.Rollback || got.RolledBackTo != second || got.BackupRoot != "" || !cmp.Equal(got.Files, to.Files) || !cmp.Equal(got.Targets, to.Targets) {
+		t.Errorf("the snapshot %+v", got)
+	}
+	if diff := cmp.Diff([]string{"rollback_restore codex .codex/AGENTS.md +++"}, h.summary(got)); diff != "" {
+		t.Errorf("its changes: %s", diff)
+	}
+	if got.Changes[0].Before != desired.Sum([]byte("v3")) || got.Changes[0].After != desired.Sum([]byte("v2")) {
+		t.Errorf("its change %+v", got.Changes[0])
+	}
+}
+
+func TestARollbackRemovesWhatCameLater_63(t *testing.T) {
+	h := newHome(t, nil)
+	first := h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
+	h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"})
+	h.write(".codex/prompts/own.md", "stays")
+	event := h.rollback(first)
+	h.same(map[string]string{".codex/prompts/a.md": "a", ".codex/prompts/own.md": "stays"})
+	want := []string{"rollback_restore codex .codex/prompts/a.md +++", "rollback_delete codex .codex/prompts/b.md -+-"}
+	if diff := cmp.Diff(want, h.summary(h.load(event))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARollbackIsForAllTargets_64(t *testing.T) {
+	h := newHome(t, nil)
+	both := map[string]string{"codex:.codex/AGENTS.md": "v1", "cursor:project/.cursor/r.md": "v1"}
+	first := h.deploy(both)
+	h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2", "cursor:project/.cursor/r.md": "v2"})
+	h.rollback(first)
+	h.same(map[string]string{".codex/AGENTS.md": "v1", "project/.cursor/r.md": "v1"})
+}
+
+func TestARollbackToWhatHoldsRepairs(t *testing.T) {
+	h := newHome(t, nil)
+	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/prompts/a.md": "a"})
+	h.write(".codex/AGENTS.md", "an edit")
+	h.remove(".codex/prompts")
+	h.rollback(first)
+	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/a.md": "a"})
+}
+
+func TestAfterARollbackTheSameRepoIsAManagedUpdate_67(t *testing.T) {
+	h := newHome(t, nil)
+	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
+	h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2"})
+	h.rollback(first)
+	changes := h.plan(map[string]string{"codex:.codex/AGENTS.md": "v2"}).Plan.Changes
+	if len(changes) != 1 || changes[0].UpdateKind != plan.ManagedUpdate {
+		t.Errorf("the plan %+v", changes)
+	}
+}
+
+func TestRefusedRollbacks(t *testing.T) {
+	cases := []struct {
+		name    string
+		prepare func(h *home, first, event string) (to string)
+		want    string
+	}{
+		{"65 to an unknown id", func(*home, string, string) string { return "1" }, "there is no snapshot"},
+		{"65 to a rollback", func(_ *home, _, event string) string { return event }, "roll back to "},
+		{"65 to a path", func(_ *home, first, _ string) string { return "../snapshots/" + first }, "there is no snapshot"},
+		{"66 to a copy that was tampered with", func(h *home, first, _ string) string {
+			h.write(stateCopy(h, first), "tampered")
+			return first
+		}, "was changed since it was made"},
+		{"66 to a copy that is gone", func(h *home, first, _ string) string {
+			h.remove(stateCopy(h, first))
+			return first
+		}, "the snapshot's copy of"},
+		{"to a record that is damaged", func(h *home, first, _ string) string {
+			h.write(".agentpack/state/snapshots/"+first+".json", "{")
+			return first
+		}, "cannot be read"},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHome(t, nil)
+			first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/prompts/a.md": "a"})
+			second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2", "codex:.codex/prompts/b.md": "b"})
+			event := h.rollback(second)
+			to := test.prepare(h, first, event)
+			before := h.files()
+			_, err := h.deployer().Rollback(to)
+			if err == nil || !strings.Contains(err.Error(), test.want) || fault.Of(err).Code != fault.Unexpected {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(before, h.files()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func stateCopy(h *home, id string) string {
+	layout := snapshot.Layout{Folder: ".agentpack/state/snapshots", ID: id}
+	return layout.State(desired.Key{Target: "codex", Path: h.at(".codex/prompts/a.md")})
+}
+
+func TestARollbackDoesNotFollowALinkOutOfItsFolder(t *testing.T) {
+	h := newHome(t, map[string]string{"elsewhere/x": "x"})
+	first := h.deploy(map[string]string{"codex:.codex/prompts/d/a.md": "a"})
+	h.remove(".codex/prompts/d")
+	if err := os.Symlink("../../elsewhere", h.at(".codex/prompts/d")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.deployer().Rollback(first); fault.Of(err).Code != fault.IOInvalidPath {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(h.at("elsewhere/a.md")); err == nil {
+		t.Error("it wrote there")
+	}
+}
+
+// TestARollbackThroughOldSnapshots goes back by what each snapshot has kept of its own changes, as those do
+// that have no copies of the whole state.
+func TestARollbackThroughOldSnapshots(t *testing.T) {
+	h := newHome(t, map[string]string{".codex/prompts/adopted.md": "the user's"})
+	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/prompts/gone.md": "gone"})
+	second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2", "codex:.codex/prompts/adopted.md": "ours"})
+	third := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v3", "codex:.codex/prompts/new.md": "new"})
+	for _, id := range []string{first, second, third} {
+		h.remove(".agentpack/state/snapshots/" + id + "/state")
+	}
+	h.rollback(first)
+	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/gone.md": "gone", ".codex/prompts/adopted.md": "the user's"})
+
+	h.write(".codex/AGENTS.md", "an edit")
+	h.rollback(first) // holds already, and nothing is known by which to repair it
+	h.same(map[string]string{".codex/AGENTS.md": "an edit", ".codex/prompts/gone.md": "gone", ".codex/prompts/adopted.md": "the user's"})
+}
+
+func TestACopyOutsideOfTheSnapshotsIsNotPutBack(t *testing.T) {
+	h := newHome(t, map[string]string{"secret": "s"})
+	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
+	second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2"})
+	for _, id := range []string{first, second} {
+		h.remove(".agentpack/state/snapshots/" + id + "/state")
+	}
+	s := h.load(second)
+	s.Changes[0].BackupPath, s.Changes[0].Before = h.at("secret"), ""
+	text, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.write(".agentpack/state/snapshots/"+second+".json", string(text))
+	if _, err := h.deployer().Rollback(first); fault.Of(err).Code != fault.IOInvalidPath {
+		t.Errorf("got %v", err)
+	}
+	h.same(map[string]string{".codex/AGENTS.md": "v2", "secret": "s"})
+}

@@ -1,0 +1,82 @@
+package desired_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+func TestBuilder(t *testing.T) {
+	var b desired.Builder
+	add := func(target, path, content string, origins ...desired.Origin) {
+		t.Helper()
+		if err := b.Add(desired.Key{Target: target, Path: path}, []byte(content), origins...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.AddRoot(desired.Root{Target: "b", Path: "/r", ScanExtras: true})
+	b.AddRoot(desired.Root{Target: "a", Path: "/r/sub"})
+	b.AddRoot(desired.Root{Target: "a", Path: "/r"})
+	b.AddRoot(desired.Root{Target: "b", Path: "/r"})
+	add("b", "/r/x", "1", desired.Origin{Module: "m", Path: "x"})
+	add("a", "/r/x", "2", desired.Origin{Module: "n", Path: "y"})
+	add("b", "/r/x", "1", desired.Origin{Module: "k", Path: "z"}, desired.Origin{Module: "m", Path: "other"})
+	add("a", "/r/X", "3")
+
+	state := b.State()
+	wantRoots := []desired.Root{{"a", "/r", false}, {"a", "/r/sub", false}, {"b", "/r", true}}
+	if diff := cmp.Diff(wantRoots, state.Roots); diff != "" {
+		t.Errorf("roots are sorted and each there once, as it came first (-want +got)\n%s", diff)
+	}
+	var order []string
+	for _, file := range state.Files {
+		order = append(order, file.Target+file.Path)
+	}
+	if diff := cmp.Diff([]string{"a/r/X", "a/r/x", "b/r/x"}, order); diff != "" {
+		t.Errorf("files (-want +got)\n%s", diff)
+	}
+	merged, ok := state.File(desired.Key{Target: "b", Path: "/r/x"})
+	want := &desired.File{
+		Key: desired.Key{Target: "b", Path: "/r/x"}, Content: []byte("1"), SHA256: desired.Sum([]byte("1")),
+		Modules: []string{"k", "m"}, Origins: []desired.Origin{{"k", "z"}, {"m", "x"}},
+	}
+	if diff := cmp.Diff(want, merged); !ok || diff != "" {
+		t.Errorf("one content of two modules (-want +got)\n%s", diff)
+	}
+	if _, ok := state.File(desired.Key{Target: "c", Path: "/r/x"}); ok {
+		t.Error("a file of another target was found")
+	}
+}
+
+func TestConflict(t *testing.T) {
+	var b desired.Builder
+	key := desired.Key{Target: "codex", Path: "/r/x"}
+	if err := b.Add(key, []byte("1"), desired.Origin{Module: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	got := fault.Of(b.Add(key, []byte("2"), desired.Origin{Module: "b"}))
+	want := fault.Details{
+		"target": "codex", "path": "/r/x", "reason_code": "desired_state_conflict",
+		"next_actions": []string{"resolve_desired_state_conflict", "retry_command"},
+		"existing":     map[string]any{"sha256": desired.Sum([]byte("1")), "module_ids": []string{"a"}},
+		"new":          map[string]any{"sha256": desired.Sum([]byte("2")), "module_ids": []string{"b"}},
+	}
+	if diff := cmp.Diff(want, got.Details); got.Code != fault.DesiredStateConflict || diff != "" {
+		t.Errorf("%s (-want +got)\n%s", got.Code, diff)
+	}
+}
+
+func TestOwner(t *testing.T) {
+	state := &desired.State{Roots: []desired.Root{{"a", "/r", false}, {"a", "/r/sub", false}, {"b", "/r/sub/deep", false}}}
+	for path, want := range map[string]string{
+		"/r/x": "/r", "/r/sub/x": "/r/sub", "/r/sub/deep/x": "/r/sub", "/r/subway": "/r", "/rr/x": "", "/r": "", "/x": "", "/r/../x": "",
+	} {
+		owner, ok := state.Owner(desired.Key{Target: "a", Path: path})
+		if owner.Path != want || ok != (want != "") {
+			t.Errorf("%s: got %q", path, owner.Path)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package disk_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+// layOut makes a folder of files by path; a path that ends in a slash is a folder's, and a content that begins
+// with "-> " is a link's.
+func layOut(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range files {
+		at := filepath.Join(root, path)
+		err := os.MkdirAll(filepath.Dir(at), 0o755)
+		target, link := strings.CutPrefix(content, "-> ")
+		switch {
+		case strings.HasSuffix(path, "/"):
+			err = errors.Join(err, os.MkdirAll(at, 0o755))
+		case link:
+			err = errors.Join(err, os.Symlink(target, at))
+		default:
+			err = errors.Join(err, os.WriteFile(at, []byte(content), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestRead(t *testing.T) {
+	root := layOut(t, map[string]string{"a": "12345", "empty": "", "link": "-> a", "folder/x": ""})
+	for path, want := range map[string]string{"a": "12345", "empty": "", "link": "12345"} {
+		if got, err := disk.Read(filepath.Join(root, path), 5); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v", path, got, err)
+		}
+	}
+	if _, err := disk.Read(filepath.Join(root, "a"), 4); err == nil || !strings.Contains(err.Error(), "larger than 4 bytes") {
+		t.Errorf("one byte too many: got %v", err)
+	}
+	if _, err := disk.Read(filepath.Join(root, "folder"), 5); err == nil || !strings.Contains(err.Error(), "is not a regular file but a folder") {
+		t.Errorf("a folder: got %v", err)
+	}
+	for _, path := range []string{"none", "a/b"} {
+		if _, err := disk.Read(filepath.Join(root, path), 5); !disk.Missing(err) {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
+func TestSum(t *testing.T) {
+	root := layOut(t, map[string]string{"a": "a", "folder/x": ""})
+	const want = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+	if got, err := disk.Sum(filepath.Join(root, "a")); got != want || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if _, err := disk.Sum(filepath.Join(root, "folder")); err == nil || disk.Missing(err) {
+		t.Errorf("a folder: got %v", err)
+	}
+	if _, err := disk.Sum(filepath.Join(root, "none")); !disk.Missing(err) {
+		t.Errorf("nothing: got %v", err)
+	}
+}
+
+func TestList(t *testing.T) {
+	// The tree lies below a folder of the name that is left out inside of it.
+	root := filepath.Join(layOut(t, map[string]string{
+		".agentpack/tree/b.txt":           "",
+		".agentpack/tree/a/deep.md":       "",
+		".agentpack/tree/a/.git/config":   "",
+		".agentpack/tree/.agentpack/m":    "",
+		".agentpack/tree/.gitignore":      "",
+		".agentpack/tree/sub/.GIT/config": "",
+		".agentpack/tree/link":            "-> b.txt",
+		".agentpack/tree/folder":          "-> a",
+		".agentpack/tree/empty/":          "",
+		".agentpack/tree/x.agentpack/own": "",
+	}), ".agentpack", "tree")
+	got, err := disk.List(root)
+	want := []disk.Item{{".gitignore", false}, {"a/deep.md", false}, {"b.txt", false}, {"folder", true}, {"link", true}, {"x.agentpack/own", false}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	if _, err := disk.List(filepath.Join(root, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing: got %v", err)
+	}
+	deep := filepath.Join(root, strings.Repeat("d/", 66))
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := disk.List(root); err == nil || !strings.Contains(err.Error(), "nested more than") {
+		t.Errorf("too deep: got %v", err)
+	}
+}
+
+func TestInside(t *testing.T) {
+	base := layOut(t, map[string]string{
+		"root/file": "", "root/in": "-> file", "root/sub/x": "", "root/back": "-> sub", "root/out": "-> ../elsewhere",
+		"root/up": "-> ..", "root/loop": "-> loop", "root/dangling": "-> nothing", "root/away": "-> ../nothing",
+		"root/abs": "-> /etc", "root/round": "-> ../root/sub", "elsewhere/y": "", "alias": "-> root", "rootless/z": "",
+	})
+	tests := []struct {
+		root, path string
+		inside     bool
+	}{
+		{"root", "root/file", true},
+		{"root", "root/new/deep/file", true},
+		{"root", "root/in", true},
+		{"root", "root/back/new", true},
+		{"root", "root/round/x", true},
+		{"root", "root/dangling", true},
+		{"alias", "alias/file", true},
+		{"alias/sub", "alias/sub/x", true},
+		{"none", "none/new", true},
+		{"root", "root", false},
+		{"root", "rootless/z", false},
+		{"root", "elsewhere/y", false},
+		{"root", "root/out", false},
+		{"root", "root/out/y", false},
+		{"root", "root/out/new", false},
+		{"root", "root/up/elsewhere/y", false},
+		{"root", "root/away", false},
+		{"root", "root/abs/passwd", false},
+		{"root", "root/loop", false},
+		{"root", "root/loop/x", false},
+		{"root/sub", "root/back", false},
+	}
+	for _, test := range tests {
+		err := disk.Inside(filepath.Join(base, test.root), filepath.Join(base, test.path))
+		if (err == nil) != test.inside {
+			t.Errorf("%s in %s: got %v", test.path, test.root, err)
+		}
+		if err != nil && fault.Of(err).Code != fault.IOInvalidPath {
+			t.Errorf("%s in %s: got %s", test.path, test.root, fault.Of(err).Code)
+		}
+	}
+}
+
+// TestOneBoundForManyPaths: each path is judged by itself, in whatever order they come.
+func TestOneBoundForManyPaths(t *testing.T) {
+	root := layOut(t, map[string]string{"sub/x": "", "back": "-> sub", "out": "-> ..", "sub/up": "-> ../.."})
+	bound, err := disk.NewBound(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for path, inside := range map[string]bool{"sub/x": true, "back/x": true, "back/up/y": false, "out/z": false, "sub/up": false, "sub/new/deep": true} {
+			if err := bound.Holds(filepath.Join(root, path)); (err == nil) != inside {
+				t.Errorf("%s: got %v", path, err)
+			}
+		}
+	}
+}
+
+func TestLook(t *testing.T) {
+	root := layOut(t, map[string]string{"a": "", "b/": "", "to": "-> b", "nowhere": "-> x"})
+	for path, want := range map[string]disk.State{"a": disk.File, "b": disk.Folder, "to": disk.Folder, "nowhere": disk.Nothing, "c": disk.Nothing, "a/b": disk.Nothing} {
+		if got, err := disk.Look(filepath.Join(root, path)); got != want || err != nil {
+			t.Errorf("%s: got %d, %v", path, got, err)
+		}
+	}
+}
+
+// FuzzInside: whatever the path, what is called inside is, when made, found inside by the system.
+func FuzzInside(f *testing.F) {
+	for _, seed := range []string{"a", "out/x", "back/../y", "up/root/a", "a/../../elsewhere", "in/.."} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		if strings.ContainsRune(path, 0) || len(path) > 100 {
+			return
+		}
+		base := layOut(t, map[string]string{"root/sub/": "", "root/out": "-> ../elsewhere", "root/back": "-> sub", "root/up": "-> ..", "elsewhere/": ""})
+		root := filepath.Join(base, "root")
+		at := root + string(filepath.Separator) + path
+		if disk.Inside(root, filepath.Clean(at)) != nil || os.MkdirAll(filepath.Clean(at), 0o755) != nil {
+			return
+		}
+		real, err := filepath.EvalSymlinks(filepath.Clean(at))
+		if err != nil || !strings.HasPrefix(real, root+string(filepath.Separator)) {
+			t.Errorf("%q leads to %q, %v", path, real, err)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package env_test
+
+import (
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+)
+
+func TestFolders(t *testing.T) {
+	vars := map[string]string{}
+	at := env.Env{Home: "/home/me", Cwd: "/w", Var: func(name string) string { return vars[name] }}
+	for _, test := range []struct{ home, repo, data, want string }{
+		{"", "", "/home/me/.agentpack", "/home/me/.agentpack/repo"},
+		{"~/packs", "", "/home/me/packs", "/home/me/packs/repo"},
+		{"~", "", "/w/~", "/w/~/repo"},
+		{"here", "", "/w/here", "/w/here/repo"},
+		{"/data/", "", "/data", "/data/repo"},
+		{"", "/elsewhere/", "/home/me/.agentpack", "/elsewhere"},
+		{"", "packs/../own", "/home/me/.agentpack", "/w/own"},
+		{"", "~/own", "/home/me/.agentpack", "/w/~/own"},
+	} {
+		vars["AGENTPACK_HOME"] = test.home
+		if at.Data() != test.data || at.Repo(test.repo) != test.want {
+			t.Errorf("%q, %q: got %s, %s", test.home, test.repo, at.Data(), at.Repo(test.repo))
+		}
+	}
+}
+
+func TestSync(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "1": true, " Yes ": true, "ON": true, "y": true, "true": true, "no": false, "2": false} {
+		at := env.Env{Var: func(string) string { return text }}
+		if at.Sync() != want {
+			t.Errorf("%q: got %t", text, at.Sync())
+		}
+	}
+}

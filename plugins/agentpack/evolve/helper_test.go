@@ -1,0 +1,153 @@
+package evolve_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+)
+
+// world is a home with a config repo in it, all of whose files are deployed.
+type world struct {
+	t    *testing.T
+	home string
+	now  time.Time
+}
+
+const config = `version: 1
+profiles: {default: {include_tags: [base]}}
+targets:
+  codex: {mode: files, scope: user, options: {codex_home: "~/.codex"}}
+  cursor: {mode: files, scope: project}
+  vscode: {mode: files, scope: project}
+modules:
+  - {id: "instructions:one", type: instructions, tags: [base], source: {local_path: {path: modules/one}}}
+  - {id: "instructions:two", type: instructions, tags: [base], source: {local_path: {path: modules/two}}}
+  - {id: "prompt:hello", type: prompt, tags: [base], source: {local_path: {path: modules/hello.md}}}
+  - {id: "skill:lint", type: skill, tags: [base], source: {local_path: {path: modules/lint}}}
+`
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, home: home, now: time.Date(2026, 2, 1, 9, 0, 0, 120, time.UTC)}
+	for name, content := range map[string]string{
+		"agentpack.yaml": config, "modules/one/AGENTS.md": "One.\n", "modules/two/AGENTS.md": "Two.\n",
+		"modules/hello.md": "Hello.\n", "modules/lint/SKILL.md": "---\nname: lint\ndescription: d\n---\n", "modules/lint/ref/a.txt": "a\n",
+	} {
+		w.write("repo/"+name, content)
+	}
+	w.write("repo/.git/HEAD", "ref: refs/heads/main\n")
+	w.write("project/x", "")
+	for _, file := range w.run().State.Files {
+		w.write(strings.TrimPrefix(file.Path, home+"/"), string(file.Content))
+	}
+	return w
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.home, name) }
+
+func (w *world) write(name, content string) {
+	w.t.Helper()
+	err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755)
+	if err == nil {
+		err = os.WriteFile(w.path(name), []byte(content), 0o644)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// edit puts one text in the place of another in a file.
+func (w *world) edit(name, old, text string) {
+	w.t.Helper()
+	content, err := os.ReadFile(w.path(name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if !strings.Contains(string(content), old) {
+		w.t.Fatalf("%s has no %q in it", name, old)
+	}
+	w.write(name, strings.Replace(string(content), old, text, 1))
+}
+
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := os.Remove(w.path(name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// noRepositories answers as where there are none.
+type noRepositories struct{}
+
+func (noRepositories) TopLevel(string) (string, error) { return "", nil }
+func (noRepositories) Origin(string) (string, error)   { return "", nil }
+
+func (w *world) run() *pipeline.Result {
+	w.t.Helper()
+	result, err := pipeline.Run(pipeline.World{
+		Env: env.Env{Now: w.now, Home: w.home, Cwd: w.path("project"), Var: func(name string) string {
+			return map[string]string{"AGENTPACK_HOME": w.home, "AGENTPACK_MACHINE_ID": "laptop"}[name]
+		}},
+		Git: noRepositories{}, LastDeploy: func() ([]desired.Key, error) { return nil, nil },
+	}, pipeline.Request{Profile: "default", Target: pipeline.AllTargets})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return result
+}
+
+func (w *world) applier() apply.Applier {
+	return apply.Applier{FS: apply.OS{}, Dir: w.path("state/journal")}
+}
+
+// files are the paths below a folder.
+func (w *world) files(folder string) []string {
+	w.t.Helper()
+	var found []string
+	err := filepath.WalkDir(w.path(folder), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			found = append(found, strings.TrimPrefix(path, w.path(folder)+"/"))
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+// repository is the config repo's.
+type repository struct {
+	none    bool     // there is none
+	dirty   []string // paths that differ
+	fails   error    // what a commit answers
+	branch  string
+	message string
+	files   map[string]string
+}
+
+func (r *repository) Status(string) ([]string, bool, error) { return r.dirty, !r.none, nil }
+
+func (r *repository) Commit(_, branch, message string, files []evolve.File) error {
+	if r.fails != nil {
+		return r.fails
+	}
+	r.branch, r.message, r.files = branch, message, map[string]string{}
+	for _, file := range files {
+		r.files[file.Path] = string(file.Content)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package evolve
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+)
+
+// Restored is the answer of Restore.
+type Restored struct {
+	Files   []RestoredFile `json:"restored"` // by target and path
+	Summary RestoreSummary `json:"summary"`
+	Reason  string         `json:"reason"` // restored, no_missing or dry_run
+}
+
+// RestoredFile is a file that was, or would be, written again.
+type RestoredFile struct {
+	Target    string   `json:"target"`
+	Path      string   `json:"path"`
+	PathPosix string   `json:"path_posix"`
+	ModuleIDs []string `json:"module_ids"`
+}
+
+// RestoreSummary counts the files that are wanted.
+type RestoreSummary struct {
+	Missing       int `json:"missing"`
+	Restored      int `json:"restored"`
+	Existing      int `json:"skipped_existing"`
+	SkippedUnread int `json:"skipped_read_error"`
+}
+
+// Restore writes the deployed files that are missing, of one module only if one is named. Files that are
+// there stay as they are, and neither manifests nor a snapshot are written.
+func Restore(result *pipeline.Result, applier apply.Applier, moduleID string, dryRun bool) (Restored, []string, error) {
+	r := restoring{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
+	for _, file := range result.State.Files {
+		if moduleID == "" || slices.Contains(file.Modules, moduleID) {
+			r.look(result.State, file, dryRun)
+		}
+	}
+	slices.SortFunc(r.Files, func(a, b RestoredFile) int {
+		return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.Path, b.Path))
+	})
+	switch {
+	case r.Summary.Missing == 0:
+		r.Reason = "no_missing"
+	case dryRun:
+		r.Reason = "dry_run"
+	default:
+		r.Reason = "restored"
+		r.Summary.Restored = len(r.Files)
+		if err := applier.Apply(r.changes); err != nil {
+			return Restored{}, r.warnings, err
+		}
+	}
+	return r.Restored, r.warnings, nil
+}
+
+// restoring collects what is missing.
+type restoring struct {
+	Restored
+	changes  []apply.Change
+	written  map[string]string // the sum of what a path gets
+	warnings []string
+}
+
+func (r *restoring) look(state *desired.State, file desired.File, dryRun bool) {
+	switch _, err := os.Stat(file.Path); {
+	case err == nil:
+		r.Summary.Existing++
+		return
+	case !disk.Missing(err):
+		r.Summary.SkippedUnread++
+		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is skipped: %v", file.Path, err))
+		return
+	}
+	r.Summary.Missing++
+	if _, err := os.Lstat(file.Path); err == nil && !dryRun {
+		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is not written again: a link that leads nowhere is in its place; remove it", file.Path))
+		return
+	}
+	if sum, ok := r.written[file.Path]; ok && sum != file.SHA256 {
+		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is written as another target than %s wants it", file.Path, file.Target))
+		return
+	} else if !ok {
+		r.written[file.Path] = file.SHA256
+		root := filepath.Dir(file.Path)
+		if owner, ok := state.Owner(file.Key); ok {
+			root = owner.Path
+		}
+		r.changes = append(r.changes, apply.Change{Root: root, Path: file.Path, After: file.Content})
+	}
+	r.Files = append(r.Files, RestoredFile{Target: file.Target, Path: file.Path, PathPosix: filepath.ToSlash(file.Path), ModuleIDs: file.Modules})
+}

@@ -1,0 +1,101 @@
+package evolve_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+func (w *world) restore(moduleID string, dryRun bool) evolve.Restored {
+	w.t.Helper()
+	restored, warnings, err := evolve.Restore(w.run(), w.applier(), moduleID, dryRun)
+	if err != nil || len(warnings) > 0 {
+		w.t.Fatalf("%v, %q", err, warnings)
+	}
+	return restored
+}
+
+func TestRestore_86(t *testing.T) {
+	w := newWorld(t)
+	all := len(w.run().State.Files)
+	if got := w.restore("", false); got.Reason != "no_missing" || got.Files == nil || (got.Summary != evolve.RestoreSummary{Existing: all}) {
+		t.Errorf("with nothing missing: %+v", got)
+	}
+	prompt := w.path(".codex/prompts/hello.md")
+	w.remove(".codex/prompts/hello.md")
+	w.remove("project/.cursor/rules/" + "instructions_one--" + key(w))
+	w.write(".codex/AGENTS.md", "an edit")
+
+	want := evolve.Restored{
+		Files:   []evolve.RestoredFile{{Target: "codex", Path: prompt, PathPosix: prompt, ModuleIDs: []string{"prompt:hello"}}},
+		Summary: evolve.RestoreSummary{Missing: 1, Existing: 1}, Reason: "dry_run",
+	}
+	if diff := cmp.Diff(want, w.restore("prompt:hello", true)); diff != "" {
+		t.Errorf("a dry run: %s", diff)
+	}
+	if _, err := os.Stat(prompt); err == nil {
+		t.Error("a dry run wrote")
+	}
+	want.Reason, want.Summary.Restored = "restored", 1
+	if diff := cmp.Diff(want, w.restore("prompt:hello", false)); diff != "" {
+		t.Errorf("of one module: %s", diff)
+	}
+	if got, err := os.ReadFile(prompt); err != nil || string(got) != "Hello.\n" {
+		t.Errorf("the prompt is %q, %v", got, err)
+	}
+	if got := w.restore("", false); got.Summary.Restored != 1 || got.Summary.Existing != all-1 {
+		t.Errorf("of all: %+v", got)
+	}
+	if got, err := os.ReadFile(w.path(".codex/AGENTS.md")); err != nil || string(got) != "an edit" {
+		t.Errorf("a file that was there is %q, %v", got, err)
+	}
+}
+
+// key is the end of the name of the rule for instructions:one.
+func key(w *world) string {
+	for _, name := range w.files("project/.cursor/rules") {
+		if rest, ok := strings.CutPrefix(name, "instructions_one--"); ok {
+			return rest
+		}
+	}
+	w.t.Fatal("no rule")
+	return ""
+}
+
+func TestALinkThatLeadsNowhereIsNotReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.remove(".codex/prompts/hello.md")
+	w.remove(".codex/AGENTS.md")
+	if err := os.Symlink("nowhere", w.path(".codex/prompts/hello.md")); err != nil {
+		t.Fatal(err)
+	}
+	got, warnings, err := evolve.Restore(w.run(), w.applier(), "", false)
+	if err != nil || got.Summary.Missing != 2 || got.Summary.Restored != 1 || len(warnings) != 1 || !strings.Contains(warnings[0], "remove it") {
+		t.Errorf("%+v, %q, %v", got, warnings, err)
+	}
+	if target, err := os.Readlink(w.path(".codex/prompts/hello.md")); err != nil || target != "nowhere" {
+		t.Errorf("the link leads to %q, %v", target, err)
+	}
+}
+
+func TestAMissingFileBehindALinkOutOfItsFolderIsNotWritten(t *testing.T) {
+	w := newWorld(t)
+	if err := os.RemoveAll(w.path(".codex/skills/lint")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../../project", w.path(".codex/skills/lint")); err != nil {
+		t.Fatal(err)
+	}
+	before := w.files("project")
+	if _, _, err := evolve.Restore(w.run(), w.applier(), "skill:lint", false); fault.Of(err).Code != fault.IOInvalidPath {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(before, w.files("project")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,47 @@
+package fault
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// IO says of a failure of the file system at path what a caller can do about it. An error of another kind
+// is returned as it is, and nil as nil.
+func IO(path string, err error) error {
+	code, kind, hint := Code(""), "", ""
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		code, kind = IOPermissionDenied, "permission_denied"
+		hint = "grant the path to the plugin (to write: with rw), or change its permissions"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		code, kind = IOPathTooLong, "path_too_long"
+		hint = "choose a shorter path"
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EILSEQ), errors.Is(err, syscall.ELOOP):
+		code, kind = IOInvalidPath, "invalid_path"
+		hint = "choose another path"
+	default:
+		return err
+	}
+	return New(code, Details{
+		"path":         path,
+		"path_posix":   filepath.ToSlash(path),
+		"io_kind":      kind,
+		"raw_os_error": rawNumber(err),
+		"hint":         hint,
+	}, "%s: %w", path, err)
+}
+
+// rawNumber is the number that the system gave the error; nil if it gave none. What a module gets to see are
+// WASI's own numbers, which mean nothing to a user.
+func rawNumber(err error) any {
+	var number syscall.Errno
+	if errors.As(err, &number) && runtime.GOOS != "wasip1" {
+		return int(number)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package module_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/source"
+)
+
+// ready makes a module of files ready.
+func ready(t *testing.T, kind manifest.Type, files map[string]string) (*module.Ready, error) {
+	t.Helper()
+	repo := t.TempDir()
+	for path, content := range files {
+		at := filepath.Join(repo, "m", path)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	composer := module.Composer{Sources: source.Sources{Repo: repo}}
+	return composer.Ready(manifest.Module{ID: "x:m", Type: kind, Local: &manifest.Local{Path: "m"}})
+}
+
+func TestShapes(t *testing.T) {
+	const skill = "---\nname: a\ndescription: b\n---\n"
+	tests := []struct {
+		name    string
+		kind    manifest.Type
+		files   map[string]string
+		code    fault.Code    // "" if it is right
+		details fault.Details // some of them
+	}{
+		{"instructions", manifest.Instructions, map[string]string{"AGENTS.md": "", "more.txt": ""}, "", nil},
+		{"instructions without AGENTS.md", manifest.Instructions, map[string]string{"sub/AGENTS.md": ""}, fault.Unexpected, nil},
+		{"a skill", manifest.Skill, map[string]string{"SKILL.md": skill, "x/y.bin": "\xff"}, "", nil},
+		{"a skill with line ends of Windows", manifest.Skill, map[string]string{"SKILL.md": strings.ReplaceAll(skill, "\n", "\r\n")}, "", nil},
+		{"a skill without SKILL.md", manifest.Skill, map[string]string{"skill.md": skill}, fault.ConfigInvalid, fault.Details{"module_id": "x:m", "path": "SKILL.md"}},
+		{"a skill without front matter", manifest.Skill, map[string]string{"SKILL.md": "# a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m", "path": "SKILL.md"}},
+		{"a skill whose front matter does not end", manifest.Skill, map[string]string{"SKILL.md": "---\nname: a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
+		{"a skill whose front matter is a list", manifest.Skill, map[string]string{"SKILL.md": "---\n- a\n---\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
+		{"a skill without description", manifest.Skill, map[string]string{"SKILL.md": "---\nname: a\n---\n"}, fault.ConfigInvalid, fault.Details{"missing": []string{"description"}}},
+		{"a skill without anything", manifest.Skill, map[string]string{"SKILL.md": "---\nx: a\n---\n"}, fault.ConfigInvalid, fault.Details{"missing": []string{"name", "description"}}},
+		{"a skill with a blank description", manifest.Skill, map[string]string{"SKILL.md": "---\nname: a\ndescription: ' '\n---\n"}, fault.ConfigInvalid, fault.Details{"field": "description"}},
+		{"a skill whose name is a number", manifest.Skill, map[string]string{"SKILL.md": "---\nname: 5\ndescription: b\n---\n"}, fault.ConfigInvalid, fault.Details{"field": "name"}},
+		{"a prompt", manifest.Prompt, map[string]string{"p.md": ""}, "", nil},
+		{"a prompt further down", manifest.Prompt, map[string]string{"sub/p.md": ""}, "", nil},
+		{"a prompt of two files", manifest.Prompt, map[string]string{"p.md": "", "q.md": ""}, fault.Unexpected, nil},
+		{"a prompt of no file", manifest.Prompt, map[string]string{".git/p.md": ""}, fault.Unexpected, nil},
+		{"a prompt with another suffix", manifest.Prompt, map[string]string{"p.txt": ""}, fault.Unexpected, nil},
+		{"a command", manifest.Command, map[string]string{"c.md": "---\ndescription: d\n---\n"}, "", nil},
+		{"a command without front matter", manifest.Command, map[string]string{"c.md": "do"}, fault.Unexpected, nil},
+		{"a command with a blank description", manifest.Command, map[string]string{"c.md": "---\ndescription: ''\n---\n"}, fault.Unexpected, nil},
+		{"a command that runs bash without leave", manifest.Command, map[string]string{"c.md": "---\ndescription: d\n---\n!bash\n"}, fault.Unexpected, nil},
+		{"a command that runs bash in quotes without leave", manifest.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read\n---\n!`bash` x\n"}, fault.Unexpected, nil},
+		{"a command with leave in a text", manifest.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read, Bash(\"git status\")\n---\n!bash\n"}, "", nil},
+		{"a command with leave in a list", manifest.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: [Read, 5, 'Bash(ls)']\n---\n!bash\n"}, "", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := ready(t, test.kind, test.files)
+			if test.code == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			got := fault.Of(err)
+			if got.Code != test.code || !strings.Contains(got.Message, "x:m") {
+				t.Errorf("got %s %s", got.Code, got.Message)
+			}
+			for key, want := range test.details {
+				if diff := cmp.Diff(want, got.Details[key]); diff != "" {
+					t.Errorf("%s (-want +got)\n%s", key, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestLinksInModules(t *testing.T) {
+	repo := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(filepath.Join(repo, "real", "sub"), 0o755))
+	must(os.WriteFile(filepath.Join(repo, "real", "AGENTS.md"), []byte("text"), 0o644))
+	must(os.Symlink("real", filepath.Join(repo, "alias")))
+	must(os.Symlink("AGENTS.md", filepath.Join(repo, "real", "copy.md")))
+	read := func(path string) (*module.Ready, error) {
+		composer := module.Composer{Sources: source.Sources{Repo: repo}}
+		return composer.Ready(manifest.Module{ID: "a", Type: manifest.Instructions, Local: &manifest.Local{Path: path}})
+	}
+	got, err := read("alias")
+	if err != nil || string(got.Files["copy.md"]) != "text" {
+		t.Errorf("a link to the module's folder, and one to a file in it: got %v, %v", got, err)
+	}
+	must(os.Symlink("sub", filepath.Join(repo, "real", "folder")))
+	if _, err := read("real"); err == nil || !strings.Contains(err.Error(), "link to a folder") {
+		t.Errorf("a link to a folder in it: got %v", err)
+	}
+	if _, err := read(filepath.Join(repo, "none")); err == nil {
+		t.Error("a module that is not there was read")
+	}
+}

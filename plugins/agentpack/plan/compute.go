@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+// Compute compares the state that is wanted with the disk. Managed are the files that an earlier deploy wrote, in
+// order. A change of a file that is not inside the folder it was meant for, once links are followed, is
+// refused.
+func Compute(state *desired.State, managed []desired.Key) (Plan, error) {
+	c := computing{state: state, managed: managed, bounds: map[desired.Root]disk.Bound{}}
+	for _, file := range state.Files {
+		if err := c.wanted(file); err != nil {
+			return Plan{}, err
+		}
+	}
+	for _, key := range managed {
+		if err := c.unwanted(key); err != nil {
+			return Plan{}, err
+		}
+	}
+	slices.SortFunc(c.changes, func(a, b Change) int { return a.Key().Compare(b.Key()) })
+	return Plan{Changes: append([]Change{}, c.changes...), Summary: summarize(c.changes)}, nil
+}
+
+type computing struct {
+	state   *desired.State
+	managed []desired.Key
+	changes []Change
+	bounds  map[desired.Root]disk.Bound
+}
+
+// wanted adds what has to happen to a file that is wanted.
+func (c *computing) wanted(file desired.File) error {
+	change, err := compare(file, c.managed)
+	if err != nil || change == nil {
+		return err
+	}
+	root, ok := c.state.Owner(file.Key)
+	if !ok {
+		return fmt.Errorf("%s is in none of the folders of the target %s", file.Path, file.Target)
+	}
+	c.changes = append(c.changes, *change)
+	return c.confine(root, file.Path)
+}
+
+// unwanted adds the removal of a managed file that is not wanted any more. What lies in a folder that is no longer
+// looked after is left alone.
+func (c *computing) unwanted(key desired.Key) error {
+	root, looked := c.state.Owner(key)
+	if _, wanted := c.state.File(key); wanted || !looked {
+		return nil
+	}
+	sum, err := disk.Sum(key.Path)
+	if disk.Missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fault.IO(key.Path, err)
+	}
+	c.changes = append(c.changes, change(key, Delete, &sum, nil, "no longer managed"))
+	return c.confine(root, key.Path)
+}
+
+// confine proves that a path leads to a place inside a root.
+func (c *computing) confine(root desired.Root, path string) error {
+	bound, known := c.bounds[root]
+	if !known {
+		var err error
+		if bound, err = disk.NewBound(root.Path); err != nil {
+			return err
+		}
+		c.bounds[root] = bound
+	}
+	return bound.Holds(path)
+}
+
+// compare returns what has to happen to one file; nil if nothing.
+func compare(file desired.File, managed []desired.Key) (*Change, error) {
+	before, err := disk.Sum(file.Path)
+	if disk.Blocked(err) {
+		return nil, fault.New(fault.IOInvalidPath, fault.Details{
+			"path": file.Path, "path_posix": filepath.ToSlash(file.Path), "io_kind": "not_a_directory",
+			"hint": "a file is where a folder has to be: remove it, then plan again",
+		}, "%s: a file is where a folder has to be: remove it, then plan again: %w", file.Path, err)
+	}
+	if disk.Missing(err) {
+		created := change(file.Key, Create, nil, &file.SHA256, "file missing")
+		return &created, nil
+	}
+	if err != nil {
+		return nil, fault.IO(file.Path, err)
+	}
+	if before == file.SHA256 {
+		return nil, nil
+	}
+	updated := change(file.Key, Update, &before, &file.SHA256, "content differs")
+	updated.UpdateKind = ManagedUpdate
+	if _, ok := slices.BinarySearchFunc(managed, file.Key, desired.Key.Compare); !ok {
+		updated.UpdateKind = AdoptUpdate
+		updated.Reason = "would overwrite unmanaged existing file"
+	}
+	return &updated, nil
+}
+
+func change(key desired.Key, op Op, before, after *string, reason string) Change {
+	return Change{
+		Target: key.Target, Op: op, Path: key.Path, PathPosix: filepath.ToSlash(key.Path),
+		Before: before, After: after, Reason: reason,
+	}
+}
+
+func summarize(changes []Change) Summary {
+	var summary Summary
+	for _, change := range changes {
+		switch change.Op {
+		case Create:
+			summary.Create++
+		case Update:
+			summary.Update++
+		case Delete:
+			summary.Delete++
+		}
+	}
+	return summary
+}
+
+// Adopts returns the paths of the user's own files that the plan would overwrite, in order.
+func (p Plan) Adopts() []string {
+	var paths []string
+	for _, change := range p.Changes {
+		if change.UpdateKind == AdoptUpdate {
+			paths = append(paths, change.Path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}

@@ -1,0 +1,81 @@
+package plan_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+)
+
+func TestCompute(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(base, "r")
+	key := func(name string) desired.Key { return desired.Key{Target: "t", Path: filepath.Join(root, name)} }
+	var b desired.Builder
+	b.AddRoot(desired.Root{Target: "t", Path: root})
+	for _, name := range []string{"new", "same", "mine", "theirs"} {
+		if err := b.Add(key(name), []byte("wanted")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, content := range map[string]string{"r/same": "wanted", "r/mine": "old", "r/theirs": "old", "r/gone": "old", "elsewhere": "old"} {
+		at := filepath.Join(base, path)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	managed := []desired.Key{{Target: "t", Path: filepath.Join(base, "elsewhere")}, key("gone"), key("mine"), key("not there")}
+	got, err := plan.Compute(b.State(), managed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, wanted := desired.Sum([]byte("old")), desired.Sum([]byte("wanted"))
+	change := func(op plan.Op, name string, before, after *string, kind plan.UpdateKind, reason string) plan.Change {
+		path := key(name).Path
+		return plan.Change{Target: "t", Op: op, Path: path, PathPosix: path, Before: before, After: after, UpdateKind: kind, Reason: reason}
+	}
+	want := plan.Plan{
+		Changes: []plan.Change{
+			change(plan.Delete, "gone", &old, nil, "", "no longer managed"),
+			change(plan.Update, "mine", &old, &wanted, plan.ManagedUpdate, "content differs"),
+			change(plan.Create, "new", nil, &wanted, "", "file missing"),
+			change(plan.Update, "theirs", &old, &wanted, plan.AdoptUpdate, "would overwrite unmanaged existing file"),
+		},
+		Summary: plan.Summary{Create: 1, Update: 2, Delete: 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is outside of the roots is left alone (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{key("theirs").Path}, got.Adopts()); diff != "" {
+		t.Error(diff)
+	}
+	none, err := plan.Compute(&desired.State{}, nil)
+	if err != nil || none.Changes == nil || len(none.Changes) > 0 {
+		t.Errorf("nothing: got %+v, %v", none, err)
+	}
+}
+
+func TestWhatIsInTheWay(t *testing.T) {
+	root := t.TempDir()
+	var b desired.Builder
+	b.AddRoot(desired.Root{Target: "t", Path: root})
+	if err := b.Add(desired.Key{Target: "t", Path: filepath.Join(root, "a")}, []byte("wanted")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := plan.Compute(b.State(), nil); err == nil {
+		t.Errorf("a folder where a file has to be: got %+v", got)
+	}
+}

@@ -1,0 +1,194 @@
+// Package render decides for each target which folders it looks after, and what of each module goes where
+// in them. Render returns that as the desired state.
+package render
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/marker"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/name"
+)
+
+// Input is what is rendered.
+type Input struct {
+	Env      env.Env
+	Project  string // the project's root
+	Targets  []manifest.Target
+	Modules  []manifest.Module // by id
+	Composer *module.Composer
+}
+
+// Render returns what the targets want. Warnings come once for each target that renders the module.
+func Render(in Input) (*desired.State, []string, error) {
+	var builder desired.Builder
+	var warnings []string
+	for _, target := range in.Targets {
+		one := &renderer{Input: in, target: target, builder: &builder, warned: map[string]bool{}}
+		if err := one.render(); err != nil {
+			return nil, nil, fmt.Errorf("target %s: %w", target.Name, err)
+		}
+		warnings = append(warnings, one.warnings...)
+	}
+	return builder.State(), warnings, nil
+}
+
+// renderer renders one target.
+type renderer struct {
+	Input
+	target   manifest.Target
+	builder  *desired.Builder
+	warnings []string
+	warned   map[string]bool // modules whose warnings are among them
+}
+
+func (r *renderer) render() error {
+	switch r.target.Name {
+	case manifest.Codex:
+		return r.codex()
+	case manifest.ClaudeCode:
+		return r.claudeCode()
+	case manifest.Cursor:
+		return r.cursor()
+	case manifest.VSCode:
+		return r.vscode()
+	case manifest.JetBrains:
+		return r.oneFile("write_guidelines", filepath.Join(r.Project, ".junie"), true, "guidelines.md")
+	case manifest.Zed:
+		return r.oneFile("write_rules", r.Project, false, ".rules")
+	}
+	return fmt.Errorf("nothing renders it")
+}
+
+// on tells whether a switch is on, which it is by default or not.
+func (r *renderer) on(option string, byDefault bool) bool {
+	return r.target.Options.Bool(option, byDefault)
+}
+
+// root adds a folder that the target looks after, and returns it.
+func (r *renderer) root(path string, scan bool) string {
+	r.builder.AddRoot(desired.Root{Target: r.target.Name, Path: path, ScanExtras: scan})
+	return path
+}
+
+// modules returns the modules of a type that are for the target, ready, by id.
+func (r *renderer) modules(kind manifest.Type) ([]*module.Ready, error) {
+	var all []*module.Ready
+	for _, wanted := range r.Modules {
+		if wanted.Type != kind || !wanted.For(r.target.Name) {
+			continue
+		}
+		ready, err := r.Composer.Ready(wanted)
+		if err != nil {
+			return nil, err
+		}
+		if !r.warned[wanted.ID] {
+			r.warned[wanted.ID] = true
+			r.warnings = append(r.warnings, ready.Warnings...)
+		}
+		all = append(all, ready)
+	}
+	return all, nil
+}
+
+func (r *renderer) add(path string, content []byte, origins ...desired.Origin) error {
+	return r.builder.Add(desired.Key{Target: r.target.Name, Path: path}, content, origins...)
+}
+
+// aggregate writes the instructions of all modules into one file; none if there are none.
+func (r *renderer) aggregate(path string, modules []*module.Ready) error {
+	if len(modules) == 0 {
+		return nil
+	}
+	var sections []marker.Section
+	var origins []desired.Origin
+	for _, ready := range modules {
+		text, err := ready.Text(module.InstructionsFile)
+		if err != nil {
+			return err
+		}
+		sections = append(sections, marker.Section{Module: ready.Module.ID, Content: text})
+		origins = append(origins, desired.Origin{Module: ready.Module.ID, Path: module.InstructionsFile})
+	}
+	return r.add(path, []byte(marker.Join(sections)), origins...)
+}
+
+// oneFile is a target that has nothing but its instructions in one file of the project's.
+func (r *renderer) oneFile(option, folder string, scan bool, file string) error {
+	instructions, err := r.modules(manifest.Instructions)
+	if err != nil || !r.target.Scope.Project() || !r.on(option, true) {
+		return err
+	}
+	return r.aggregate(filepath.Join(r.root(folder, scan), file), instructions)
+}
+
+// skills writes each skill into a folder of its own.
+func (r *renderer) skills(root string, skills []*module.Ready) error {
+	for _, skill := range skills {
+		folder, err := skillFolder(skill.Module.ID)
+		if err != nil {
+			return err
+		}
+		for _, file := range skill.Files.Paths() {
+			if managed.IsOwn(path.Base(file)) {
+				return fault.New(fault.ConfigInvalid, fault.Details{"module_id": skill.Module.ID, "path": file},
+					"module %q holds %s, which has the name of a file of agentpack's own", skill.Module.ID, file)
+			}
+			target := filepath.Join(root, folder, filepath.FromSlash(file))
+			if err := r.add(target, skill.Files[file], desired.Origin{Module: skill.Module.ID, Path: file}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// skillFolder is the name of a skill's folder. An id can be any text; one that would lead elsewhere is refused.
+func skillFolder(id string) (string, error) {
+	folder := name.Plain(id)
+	if !name.Component(folder) || disk.IsOwn(folder) || managed.IsOwn(folder) {
+		return "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": id, "name": folder},
+			"the name %q of module %q cannot be that of a skill's folder: it is empty, . or .., holds a slash or backslash, or is a name that git or agentpack uses", folder, id)
+	}
+	return folder, nil
+}
+
+// files writes the one file of each module into a folder, under the name that rename gives it.
+func (r *renderer) files(root string, modules []*module.Ready, rename func(string) string) error {
+	for _, ready := range modules {
+		file := ready.Single()
+		target := filepath.Join(root, rename(path.Base(file)))
+		if err := r.add(target, ready.Files[file], desired.Origin{Module: ready.Module.ID, Path: file}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sameName(file string) string { return file }
+
+// promptName is what VS Code calls a prompt's file.
+func promptName(file string) string {
+	if strings.HasSuffix(file, ".prompt.md") {
+		return file
+	}
+	return strings.TrimSuffix(file, ".md") + ".prompt.md"
+}
+
+// withFinalNewline ends a text with a line break.
+func withFinalNewline(text []byte) []byte {
+	if len(text) > 0 && text[len(text)-1] == '\n' {
+		return text
+	}
+	return append(slices.Clip(text), '\n')
+}

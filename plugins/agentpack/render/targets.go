@@ -1,0 +1,152 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/name"
+)
+
+// CodexHome is Codex's own folder: the target's option, else the variable, else ~/.codex.
+func CodexHome(at env.Env, codex manifest.Target) string {
+	home := codex.Options.Text("codex_home")
+	if home == "" {
+		home = strings.TrimSpace(at.Var("CODEX_HOME"))
+	}
+	if home == "" {
+		home = "~/.codex"
+	}
+	return at.Absolute(home)
+}
+
+func (r *renderer) codex() error {
+	instructions, err := r.modules(manifest.Instructions)
+	if err != nil {
+		return err
+	}
+	skills, err := r.modules(manifest.Skill)
+	if err != nil {
+		return err
+	}
+	home := CodexHome(r.Env, r.target)
+	if r.target.Scope.User() && r.on("write_agents_global", true) {
+		if err := r.aggregate(filepath.Join(r.root(home, false), "AGENTS.md"), instructions); err != nil {
+			return err
+		}
+	}
+	if r.target.Scope.User() && r.on("write_user_prompts", true) {
+		if err := r.prompts(filepath.Join(home, "prompts"), sameName); err != nil {
+			return err
+		}
+	}
+	if r.target.Scope.User() && r.on("write_user_skills", true) {
+		if err := r.skills(r.root(filepath.Join(home, "skills"), true), skills); err != nil {
+			return err
+		}
+	}
+	if r.target.Scope.Project() && r.on("write_agents_repo_root", true) {
+		if err := r.aggregate(filepath.Join(r.root(r.Project, false), "AGENTS.md"), instructions); err != nil {
+			return err
+		}
+	}
+	if r.target.Scope.Project() && r.on("write_repo_skills", true) {
+		return r.skills(r.root(filepath.Join(r.Project, ".codex", "skills"), true), skills)
+	}
+	return nil
+}
+
+// prompts writes all prompts into a folder, which is scanned.
+func (r *renderer) prompts(folder string, rename func(string) string) error {
+	prompts, err := r.modules(manifest.Prompt)
+	if err != nil {
+		return err
+	}
+	return r.files(r.root(folder, true), prompts, rename)
+}
+
+func (r *renderer) claudeCode() error {
+	commands, err := r.modules(manifest.Command)
+	if err != nil {
+		return err
+	}
+	for _, place := range []struct {
+		allowed bool
+		option  string
+		base    string
+	}{
+		{r.target.Scope.User(), "user", r.Env.Home},
+		{r.target.Scope.Project(), "repo", r.Project},
+	} {
+		if !place.allowed {
+			continue
+		}
+		if r.on("write_"+place.option+"_commands", true) {
+			if err := r.files(r.root(filepath.Join(place.base, ".claude", "commands"), true), commands, sameName); err != nil {
+				return err
+			}
+		}
+		if !r.on("write_"+place.option+"_skills", false) {
+			continue
+		}
+		skills, err := r.modules(manifest.Skill)
+		if err != nil {
+			return err
+		}
+		if err := r.skills(r.root(filepath.Join(place.base, ".claude", "skills"), true), skills); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *renderer) cursor() error {
+	if !r.target.Scope.Project() || !r.on("write_rules", true) {
+		return nil
+	}
+	root := r.root(filepath.Join(r.Project, ".cursor", "rules"), true)
+	instructions, err := r.modules(manifest.Instructions)
+	if err != nil {
+		return err
+	}
+	for _, ready := range instructions {
+		id := ready.Module.ID
+		rule := withFinalNewline(append(CursorHeader(id), ready.Files[module.InstructionsFile]...))
+		origin := desired.Origin{Module: id, Path: module.InstructionsFile}
+		if err := r.add(filepath.Join(root, name.Key(id)+".mdc"), rule, origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CursorHeader is what stands before a module's instructions in a rule for Cursor.
+func CursorHeader(id string) []byte {
+	var description bytes.Buffer
+	encoder := json.NewEncoder(&description)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode("agentpack: " + id) // a text always has a JSON form, with a line break behind it
+	return []byte("---\ndescription: " + description.String() + "globs: []\nalwaysApply: true\n---\n\n")
+}
+
+func (r *renderer) vscode() error {
+	instructions, err := r.modules(manifest.Instructions)
+	if err != nil || !r.target.Scope.Project() {
+		return err
+	}
+	github := filepath.Join(r.Project, ".github")
+	if r.on("write_instructions", true) {
+		if err := r.aggregate(filepath.Join(r.root(github, false), "copilot-instructions.md"), instructions); err != nil {
+			return err
+		}
+	}
+	if r.on("write_prompts", true) {
+		return r.prompts(filepath.Join(github, "prompts"), promptName)
+	}
+	return nil
+}

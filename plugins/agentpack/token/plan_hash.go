@@ -1,0 +1,105 @@
+package token
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// PlanHash is the SHA-256, in hexadecimal, of a plan and the arguments it was made for. The plan is the data
+// of deploy's answer before a token is added, in whatever type encodes to that JSON. Two that differ in
+// any value have different hashes.
+func PlanHash(binding Binding, data any) (string, error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return "", err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var plain any
+	if err := decoder.Decode(&plain); err != nil {
+		return "", err
+	}
+	text, err := appendCanonical(nil, map[string]any{
+		"data": plain,
+		"binding": map[string]any{
+			"machine": orNull(binding.Machine), "profile": orNull(binding.Profile),
+			"repo": orNull(binding.Repo), "target": orNull(binding.Target),
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// appendCanonical writes a decoded JSON value in the one form that is hashed: no white space, keys in byte
+// order, and in strings nothing escaped but what must be.
+func appendCanonical(out []byte, value any) ([]byte, error) {
+	switch value := value.(type) {
+	case nil:
+		return append(out, "null"...), nil
+	case bool:
+		return fmt.Appendf(out, "%t", value), nil
+	case json.Number:
+		return append(out, value...), nil
+	case string:
+		return appendString(out, value), nil
+	case []any:
+		out = append(out, '[')
+		for i, item := range value {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			var err error
+			if out, err = appendCanonical(out, item); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, ']'), nil
+	case map[string]any:
+		out = append(out, '{')
+		for i, key := range slices.Sorted(maps.Keys(value)) {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(appendString(out, key), ':')
+			var err error
+			if out, err = appendCanonical(out, value[key]); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, '}'), nil
+	}
+	return nil, fmt.Errorf("a %T is no JSON value", value)
+}
+
+// short are the control characters that JSON has letters for.
+var short = map[rune]string{'\b': `\b`, '\t': `\t`, '\n': `\n`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`}
+
+func appendString(out []byte, text string) []byte {
+	out = append(out, '"')
+	for _, r := range text {
+		switch escaped, ok := short[r]; {
+		case ok:
+			out = append(out, escaped...)
+		case r < ' ':
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = append(out, string(r)...)
+		}
+	}
+	return append(out, '"')
+}

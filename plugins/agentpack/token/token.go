@@ -1,0 +1,201 @@
+// Package token makes and checks confirm tokens: what deploy gives for a plan that was shown, and
+// deploy_apply takes as the word that this plan, and no other, may be carried out. Store.Issue and
+// Store.Check are the calls to start with; PlanHash is what a token is bound to.
+//
+// A token holds all that it says (its plan's hash, the arguments, when it ends) and is signed with a key
+// that lies in a folder of the plugin's own. So it works in every instance, after a restart, and in
+// another server that has the same folder. That it was used is written down there, too.
+package token
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+// Lifetime is how long a token is good for.
+const Lifetime = 10 * time.Minute
+
+// Store makes and checks tokens. Whoever calls Issue, Check or Use holds a lock against all others that
+// have the same folder.
+type Store struct {
+	Dir string // an existing folder that nobody else writes into
+	// Private keeps a file from being read by others than its owner. Nil: it is as private as the folder.
+	Private func(path string) error
+}
+
+// Binding is the arguments for which a plan was made, as they took effect. An argument that there is none
+// of is "".
+type Binding struct {
+	Machine, Profile, Repo, Target string
+}
+
+// Issued is a new token. It is good until Expires, not at that moment any more.
+type Issued struct {
+	Token   string
+	Expires time.Time // UTC, in whole milliseconds
+}
+
+// Claim is what a token that was checked stands for.
+type Claim struct {
+	id       [idSize]byte
+	expires  int64 // milliseconds since the Unix epoch
+	planHash [sha256.Size]byte
+	binding  [sha256.Size]byte
+}
+
+// A token's bytes are its version, its id, when it ends, the two hashes, and the signature of all these.
+const (
+	version    = 1
+	idSize     = 16
+	signedSize = 1 + idSize + 8 + 2*sha256.Size
+	tokenSize  = signedSize + sha256.Size
+)
+
+var encoding = base64.RawURLEncoding.Strict()
+
+// Issue makes a token for the plan of that hash (as PlanHash gives it). Tokens do not depend on each
+// other: several may be good at one time.
+func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, error) {
+	plan, err := decodeHash(planHash)
+	if err != nil {
+		return Issued{}, err
+	}
+	key, err := s.makeKey()
+	if err != nil {
+		return Issued{}, fmt.Errorf("the key of confirm tokens: %w", err)
+	}
+	expires := now.Add(Lifetime).UTC().Truncate(time.Millisecond)
+	claim := Claim{expires: expires.UnixMilli(), planHash: plan, binding: binding.sum()}
+	rand.Read(claim.id[:])
+	signed := claim.encode()
+	return Issued{Token: encoding.EncodeToString(append(signed, sign(key, signed)...)), Expires: expires}, nil
+}
+
+// Check tells what a token stands for. It is refused with the code E_CONFIRM_TOKEN_REQUIRED if it is empty,
+// _EXPIRED if its time is over, and _MISMATCH if no token like it was given, if it was used, or if it was
+// given for other arguments. A token may be checked again and again, until it is used.
+func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error) {
+	if token == "" {
+		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: it is part of what deploy answers")
+	}
+	claim, err := s.open(token)
+	if err != nil {
+		return Claim{}, err
+	}
+	used, err := s.readUsed()
+	if err != nil {
+		return Claim{}, err
+	}
+	left := claim.expires - now.UnixMilli()
+	switch {
+	// More time left than a token ever has: the clock was set back, and how old the token is nobody knows.
+	case left <= 0, left > Lifetime.Milliseconds(), claim.expires <= used.Floor:
+		return Claim{}, refuse(fault.ConfirmTokenExpired, nil, "confirm_token is older than %v", Lifetime)
+	case used.has(claim.id):
+		return Claim{}, refuse(fault.ConfirmTokenMismatch, nil, "confirm_token was used already: it is good for one deploy_apply")
+	case claim.binding != binding.sum():
+		return Claim{}, refuse(fault.ConfirmTokenMismatch, nil, "confirm_token was given for another repo, profile, target or machine")
+	}
+	return claim, nil
+}
+
+// Matches refuses (E_CONFIRM_TOKEN_MISMATCH) a plan other than the one that the token was given for.
+func (c Claim) Matches(planHash string) error {
+	now, err := decodeHash(planHash)
+	if err != nil {
+		return err
+	}
+	if now == c.planHash {
+		return nil
+	}
+	return refuse(fault.ConfirmTokenMismatch, fault.Details{
+		"confirm_plan_hash":          planHash,
+		"expected_confirm_plan_hash": c.PlanHash(),
+	}, "the plan is not the one that was confirmed: something changed since deploy was called")
+}
+
+// PlanHash is the hash of the plan that the token was given for.
+func (c Claim) PlanHash() string { return hex.EncodeToString(c.planHash[:]) }
+
+// open takes a token apart if it carries the right signature.
+func (s Store) open(token string) (Claim, error) {
+	unknown := refuse(fault.ConfirmTokenMismatch, nil, "confirm_token is not one that deploy gave")
+	if len(token) != encoding.EncodedLen(tokenSize) {
+		return Claim{}, unknown
+	}
+	raw, err := encoding.DecodeString(token)
+	if err != nil {
+		return Claim{}, unknown
+	}
+	key, err := s.readKey()
+	if errors.Is(err, errNoKey) {
+		return Claim{}, unknown
+	}
+	if err != nil {
+		return Claim{}, fmt.Errorf("the key of confirm tokens: %w", err)
+	}
+	signed, signature := raw[:signedSize], raw[signedSize:]
+	if subtle.ConstantTimeCompare(sign(key, signed), signature) != 1 || signed[0] != version {
+		return Claim{}, unknown
+	}
+	return decode(signed), nil
+}
+
+func refuse(code fault.Code, details fault.Details, format string, arguments ...any) error {
+	all := fault.Details{"hint": "call deploy, look at the plan that it gives, and call deploy_apply with the same arguments and its confirm_token"}
+	for name, value := range details {
+		all[name] = value
+	}
+	return fault.New(code, all, format, arguments...)
+}
+
+func sign(key, signed []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(signed)
+	return mac.Sum(nil)
+}
+
+func (c Claim) encode() []byte {
+	raw := append([]byte{version}, c.id[:]...)
+	raw = binary.BigEndian.AppendUint64(raw, uint64(c.expires))
+	raw = append(raw, c.planHash[:]...)
+	return append(raw, c.binding[:]...)
+}
+
+func decode(raw []byte) Claim {
+	var c Claim
+	raw = raw[1:]
+	raw = raw[copy(c.id[:], raw):]
+	c.expires = int64(binary.BigEndian.Uint64(raw))
+	raw = raw[8:]
+	raw = raw[copy(c.planHash[:], raw):]
+	copy(c.binding[:], raw)
+	return c
+}
+
+func (b Binding) sum() [sha256.Size]byte {
+	raw, err := json.Marshal(b)
+	if err != nil {
+		panic(err) // a struct of strings always encodes
+	}
+	return sha256.Sum256(raw)
+}
+
+func decodeHash(text string) (hash [sha256.Size]byte, err error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || copy(hash[:], raw) != len(hash) || len(raw) != len(hash) {
+		return hash, fmt.Errorf("%q is not a SHA-256 in hexadecimal", text)
+	}
+	return hash, nil
+}

@@ -1,0 +1,155 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/overlay"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/status"
+)
+
+// maxText is the most that a text in the arguments may be, in bytes.
+const maxText = 4096
+
+// arguments are a call's. Those that are absent have their defaults.
+type arguments struct {
+	repo, profile, target, machine string
+	moduleID, scope, branch        string
+	to, kind, confirmToken         string
+	only                           []status.Kind
+	diff, dryRun, adopt, yes       bool
+}
+
+// reader puts an argument's value into its place.
+type reader func(a *arguments, value json.RawMessage) error
+
+// readers are all arguments that there are, by name. What is not in a tool's schema is refused before.
+var readers = map[string]reader{
+	"repo":          text(func(a *arguments) *string { return &a.repo }),
+	"profile":       text(func(a *arguments) *string { return &a.profile }),
+	"target":        text(func(a *arguments) *string { return &a.target }),
+	"machine":       text(func(a *arguments) *string { return &a.machine }),
+	"module_id":     text(func(a *arguments) *string { return &a.moduleID }),
+	"branch":        text(func(a *arguments) *string { return &a.branch }),
+	"to":            text(func(a *arguments) *string { return &a.to }),
+	"confirm_token": text(func(a *arguments) *string { return &a.confirmToken }),
+	"scope":         word(func(a *arguments) *string { return &a.scope }, "global", "machine", "project"),
+	"kind":          word(func(a *arguments) *string { return &a.kind }, "plan", "diff", "status"),
+	"diff":          flag(func(a *arguments) *bool { return &a.diff }),
+	"dry_run":       flag(func(a *arguments) *bool { return &a.dryRun }),
+	"adopt":         flag(func(a *arguments) *bool { return &a.adopt }),
+	"only":          kinds,
+	// Approval is true and nothing else: what is like it is no approval, and no error either.
+	"yes": func(a *arguments, value json.RawMessage) error { a.yes = string(value) == "true"; return nil },
+}
+
+func text(place func(*arguments) *string) reader {
+	return func(a *arguments, value json.RawMessage) error {
+		read, err := readText(value)
+		*place(a) = read
+		return err
+	}
+}
+
+func readText(value json.RawMessage) (string, error) {
+	var read *string
+	switch err := json.Unmarshal(value, &read); {
+	case err != nil || read == nil:
+		return "", fmt.Errorf("expected a text, got %.40s", value)
+	case len(*read) > maxText:
+		return "", fmt.Errorf("is longer than %d bytes", maxText)
+	case strings.ContainsRune(*read, 0):
+		return "", fmt.Errorf("holds a zero byte")
+	}
+	return *read, nil
+}
+
+func word(place func(*arguments) *string, allowed ...string) reader {
+	return func(a *arguments, value json.RawMessage) error {
+		read, err := readText(value)
+		if err == nil && !slices.Contains(allowed, read) {
+			err = fmt.Errorf("expected one of %s, got %.40q", strings.Join(allowed, ", "), read)
+		}
+		if err != nil {
+			return err
+		}
+		*place(a) = read
+		return nil
+	}
+}
+
+func flag(place func(*arguments) *bool) reader {
+	return func(a *arguments, value json.RawMessage) error {
+		*place(a) = string(value) == "true"
+		if !*place(a) && string(value) != "false" {
+			return fmt.Errorf("expected true or false, got %.40s", value)
+		}
+		return nil
+	}
+}
+
+func kinds(a *arguments, value json.RawMessage) error {
+	var items []json.RawMessage
+	if err := json.Unmarshal(value, &items); err != nil || items == nil {
+		return fmt.Errorf("expected a list, got %.40s", value)
+	}
+	allowed := []status.Kind{status.Missing, status.Modified, status.Extra}
+	for _, item := range items {
+		read, err := readText(item)
+		if err == nil && !slices.Contains(allowed, status.Kind(read)) {
+			err = fmt.Errorf("expected missing, modified or extra, got %.40q", read)
+		}
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(a.only, status.Kind(read)) {
+			a.only = append(a.only, status.Kind(read))
+		}
+	}
+	return nil
+}
+
+// read reads a call's arguments as far as they can be read. The first that cannot, by name, is the error.
+func (t tool) read(raw json.RawMessage) (arguments, error) {
+	read := arguments{profile: manifest.DefaultProfile, target: pipeline.AllTargets, scope: string(overlay.Global)}
+	given := map[string]json.RawMessage{}
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && string(trimmed) != "null" {
+		if err := json.Unmarshal(trimmed, &given); err != nil {
+			return read, invalid("the arguments are not an object")
+		}
+	}
+	names := make([]string, 0, len(given))
+	for name := range given {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var first error
+	for _, name := range names {
+		err := invalid("there is no argument %.80q; %s takes %s", name, t.name, strings.Join(t.takes, ", "))
+		if slices.Contains(t.takes, name) {
+			err = readers[name](&read, given[name])
+			if err != nil {
+				err = invalid("argument %s: %w", name, err)
+			}
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	for _, name := range t.needs {
+		if _, ok := given[name]; !ok && first == nil {
+			first = invalid("argument %s is missing", name)
+		}
+	}
+	return read, first
+}
+
+func invalid(format string, arguments ...any) error {
+	return fault.New(fault.Unexpected, nil, format, arguments...)
+}

@@ -1,0 +1,40 @@
+package tools
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/status"
+)
+
+// FuzzArguments: whatever the arguments are, what is read of them is within bounds, and approval is there only
+// where it was given.
+func FuzzArguments(f *testing.F) {
+	f.Add(`{"yes":true,"confirm_token":"t"}`)
+	f.Add(`{"to":"1","dry_run":true,"only":["missing","missing"]}`)
+	f.Add(`{"kind":"diff","target":"codex","scope":"global"}`)
+	f.Add(`{"yes":true,"yes":false}`)
+	f.Add(` null`)
+	f.Add(`[`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		for _, tool := range all() {
+			read, err := tool.read(json.RawMessage(raw))
+			var given struct{ Yes any }
+			_ = json.Unmarshal([]byte(raw), &given) // what is no object gives nothing
+			if read.yes && given.Yes != true {
+				t.Errorf("%s: %q is no approval", tool.name, raw)
+			}
+			if len(read.only) > 3 || len(read.repo) > maxText || tool.command(read).ID == "" {
+				t.Errorf("%s: %q is read as %+v", tool.name, raw, read)
+			}
+			for _, kind := range read.only {
+				if kind != status.Missing && kind != status.Modified && kind != status.Extra {
+					t.Errorf("%s: %q asks for %q", tool.name, raw, kind)
+				}
+			}
+			if err == nil && tool.name == "explain" && read.kind == "" {
+				t.Errorf("%q explains nothing", raw)
+			}
+		}
+	})
+}

@@ -1,0 +1,360 @@
+package tools_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/tools"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
+)
+
+// world is a home folder, a project and a host, with a clock of its own. Files are named by paths below Base:
+// "home/…", "project/…".
+type world struct {
+	t       testing.TB
+	Base    string
+	Home    string
+	Project string
+	Repo    string // home/.agentpack/repo
+	Codex   string // home/.codex
+	Host    *sdktest.Host
+	Now     time.Time
+	Top     string   // what git/top_level answers; "" for no repository
+	Origin  string   // what git/remote_url answers
+	Ignored []string // absolute paths that git ignores
+}
+
+// answer is an envelope.
+type answer struct {
+	SchemaVersion int             `json:"schema_version"`
+	OK            bool            `json:"ok"`
+	Command       string          `json:"command"`
+	CommandID     string          `json:"command_id"`
+	CommandPath   []string        `json:"command_path"`
+	Version       string          `json:"version"`
+	Data          json.RawMessage `json:"data"`
+	Warnings      []string        `json:"warnings"`
+	Errors        []struct {
+		Code    string         `json:"code"`
+		Message string         `json:"message"`
+		Details map[string]any `json:"details"`
+	} `json:"errors"`
+}
+
+// standard is a manifest with codex for the user, and the modules that are given.
+func standard(modules ...string) string {
+	return config("codex: {mode: files, scope: user, options: {write_user_skills: false}}", modules...)
+}
+
+// config is a manifest with targets and modules, all of which are in the default profile.
+func config(targets string, modules ...string) string {
+	text := "version: 1\nprofiles: {default: {include_tags: [base]}}\ntargets:\n"
+	for line := range strings.Lines(targets) {
+		text += "  " + line
+	}
+	text += "\nmodules:\n"
+	for _, module := range modules {
+		kind, _, _ := strings.Cut(module, ":")
+		text += "  - {id: '" + module + "', type: " + kind + ", tags: [base], source: {local_path: {path: modules/" + strings.ReplaceAll(module, ":", "/") + "}}}\n"
+	}
+	return text
+}
+
+// newWorld lays files out and starts a host in the project.
+func newWorld(t testing.TB, files map[string]string) *world {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, Base: base, Home: filepath.Join(base, "home"), Project: filepath.Join(base, "project"),
+		Now: time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC),
+	}
+	w.Repo, w.Codex = filepath.Join(w.Home, ".agentpack", "repo"), filepath.Join(w.Home, ".codex")
+	for _, folder := range []string{w.Home, w.Project, filepath.Join(base, "state")} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, content := range files {
+		w.Write(path, content)
+	}
+	manifestFile, err := filepath.Abs(filepath.Join("..", "plugin.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(w.Project)
+	for _, name := range []string{"AGENTPACK_HOME", "CODEX_HOME", "AGENTPACK_FSYNC", "HOSTNAME", "COMPUTERNAME", "USERPROFILE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", w.Home)
+	t.Setenv("AGENTPACK_MACHINE_ID", "test-machine")
+	t.Setenv("BULKHEAD_STATE", filepath.Join(base, "state"))
+	plugin := sdk.New()
+	tools.Register(plugin, func() time.Time { w.Now = w.Now.Add(time.Second); return w.Now })
+	w.Host = sdktest.New(t, plugin, manifestFile)
+	w.operate()
+	return w
+}
+
+// operate answers what the plugin asks the host.
+func (w *world) operate() {
+	w.Host.Handle(abi.OpGitTopLevel, func(raw json.RawMessage) (any, error) {
+		var q abi.GitPath
+		if err := json.Unmarshal(raw, &q); err != nil || w.Top == "" || q.Path != w.Top && !strings.HasPrefix(q.Path, w.Top+"/") {
+			return abi.GitTopLevel{}, err
+		}
+		return abi.GitTopLevel{TopLevel: w.Top}, nil
+	})
+	w.Host.Handle(abi.OpGitRemoteURL, func(json.RawMessage) (any, error) { return abi.GitURL{URL: w.Origin}, nil })
+	w.Host.Handle(abi.OpGitIgnored, func(raw json.RawMessage) (any, error) {
+		var q abi.GitPaths
+		var found abi.GitIgnored
+		err := json.Unmarshal(raw, &q)
+		for _, path := range q.Paths {
+			found.Ignored = append(found.Ignored, slices.Contains(w.Ignored, path))
+		}
+		return found, err
+	})
+	w.Host.Handle(abi.OpFSMode, func(raw json.RawMessage) (any, error) {
+		var q abi.FileMode
+		if err := json.Unmarshal(raw, &q); err != nil {
+			return nil, err
+		}
+		if q.Mode != nil {
+			if err := os.Chmod(q.Path, os.FileMode(*q.Mode)); err != nil {
+				return nil, err
+			}
+		}
+		info, err := os.Stat(q.Path)
+		if err != nil {
+			return nil, err
+		}
+		return abi.FileModeResult{Mode: uint32(info.Mode().Perm())}, nil
+	})
+}
+
+// path is the absolute path of a file below Base.
+func (w *world) path(path string) string { return filepath.Join(w.Base, filepath.FromSlash(path)) }
+
+// Write puts a file in place.
+func (w *world) Write(path, content string) {
+	w.t.Helper()
+	at := w.path(path)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(content), 0o644)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Remove removes a file or folder.
+func (w *world) Remove(path string) {
+	w.t.Helper()
+	if err := os.RemoveAll(w.path(path)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Read returns a file's content; "(none)" if there is none.
+func (w *world) Read(path string) string {
+	w.t.Helper()
+	content, err := os.ReadFile(w.path(path))
+	if errors.Is(err, os.ErrNotExist) {
+		return "(none)"
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// Files returns all files below Base, by path, but those of git and of the test itself.
+func (w *world) Files() map[string]string {
+	w.t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(w.Base, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(w.Base, path)
+		if err == nil && !strings.HasPrefix(relative, "state") {
+			files[filepath.ToSlash(relative)] = w.Read(filepath.ToSlash(relative))
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return files
+}
+
+// Unchanged fails the test if files are other than before.
+func (w *world) Unchanged(before map[string]string) {
+	w.t.Helper()
+	if diff := cmp.Diff(before, w.Files()); diff != "" {
+		w.t.Errorf("files have changed (-before +after)\n%s", diff)
+	}
+}
+
+// Call calls a tool and looks whether its answer has the form that all answers have.
+func (w *world) Call(tool, arguments string) answer {
+	w.t.Helper()
+	result, err := w.Host.CallTool(tool, arguments)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+	if len(result.Texts) != 1 {
+		w.t.Fatalf("%s %s: %d texts", tool, arguments, len(result.Texts))
+	}
+	var text, structured any
+	if err := errors.Join(json.Unmarshal([]byte(result.Texts[0]), &text), json.Unmarshal(result.Structured, &structured)); err != nil {
+		w.t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+	if diff := cmp.Diff(structured, text); diff != "" {
+		w.t.Errorf("the text is not the structured content: %s", diff)
+	}
+	var got answer
+	strict := json.NewDecoder(bytes.NewReader(result.Structured))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&got); err != nil {
+		w.t.Fatalf("%s %s: %v in %s", tool, arguments, err, result.Structured)
+	}
+	if got.SchemaVersion != 1 || got.Version != "0.9.1" || result.IsError == got.OK || got.OK != (len(got.Errors) == 0) ||
+		got.Warnings == nil || got.Errors == nil || got.Command == "" || len(got.CommandPath) == 0 || strings.Join(got.CommandPath, " ") != got.CommandID {
+		w.t.Errorf("%s %s: no envelope: %s", tool, arguments, result.Structured)
+	}
+	if !got.OK && (string(got.Data) != "{}" || len(got.Warnings) > 0 || len(got.Errors) != 1) {
+		w.t.Errorf("%s %s: a failure has more than an error: %s", tool, arguments, result.Structured)
+	}
+	return got
+}
+
+// OK calls a tool that must work and decodes its data.
+func (w *world) OK(tool, arguments string, data any) answer {
+	w.t.Helper()
+	got := w.Call(tool, arguments)
+	if !got.OK {
+		w.t.Fatalf("%s %s: %s %s", tool, arguments, got.Errors[0].Code, got.Errors[0].Message)
+	}
+	if data != nil {
+		if err := json.Unmarshal(got.Data, data); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return got
+}
+
+// Fails calls a tool that must fail with a code, and returns the error's details.
+func (w *world) Fails(tool, arguments, code string) map[string]any {
+	w.t.Helper()
+	got := w.Call(tool, arguments)
+	if got.OK {
+		w.t.Fatalf("%s %s: it worked, want %s: %s", tool, arguments, code, got.Data)
+	}
+	if got.Errors[0].Code != code {
+		w.t.Fatalf("%s %s: got %s %s, want %s", tool, arguments, got.Errors[0].Code, got.Errors[0].Message, code)
+	}
+	details := got.Errors[0].Details
+	if code != "E_UNEXPECTED" && (details["reason_code"] == nil || details["next_actions"] == nil) {
+		w.t.Errorf("%s has no reason_code or no next_actions: %v", code, details)
+	}
+	return details
+}
+
+// planData is the payload of plan, diff, deploy and deploy_apply.
+type planData struct {
+	Applied    *bool
+	Reason     string
+	SnapshotID string `json:"snapshot_id"`
+	Profile    string
+	Targets    []string
+	Changes    []changeData
+	Summary    struct{ Create, Update, Delete int }
+	Token      string `json:"confirm_token"`
+	PlanHash   string `json:"confirm_plan_hash"`
+	ExpiresAt  string `json:"confirm_token_expires_at"`
+}
+
+type changeData struct {
+	Target     string
+	Op         string
+	Path       string
+	UpdateKind string  `json:"update_kind"`
+	Before     *string `json:"before_sha256"`
+	After      *string `json:"after_sha256"`
+	Reason     string
+}
+
+// Plan returns a plan's changes as "op path", with the update_kind behind an update; paths are below Base.
+func (w *world) Plan(arguments string) []string {
+	w.t.Helper()
+	var data planData
+	w.OK("plan", arguments, &data)
+	return w.short(data)
+}
+
+func (w *world) short(data planData) []string {
+	w.t.Helper()
+	all := []string{}
+	for _, change := range data.Changes {
+		relative, err := filepath.Rel(w.Base, change.Path)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, strings.TrimSpace(change.Op+" "+relative+" "+change.UpdateKind))
+	}
+	return all
+}
+
+// Wants compares a plan with what is expected.
+func (w *world) Wants(arguments string, want ...string) {
+	w.t.Helper()
+	if diff := cmp.Diff(append([]string{}, want...), w.Plan(arguments)); diff != "" {
+		w.t.Errorf("plan %s (-want +got)\n%s", arguments, diff)
+	}
+}
+
+// with adds members to a call's arguments.
+func (w *world) with(arguments string, more map[string]any) string {
+	w.t.Helper()
+	all := map[string]any{}
+	if arguments != "" {
+		if err := json.Unmarshal([]byte(arguments), &all); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	maps.Copy(all, more)
+	text, err := json.Marshal(all)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Token returns the token of a deploy.
+func (w *world) Token(arguments string) string {
+	w.t.Helper()
+	var data planData
+	w.OK("deploy", arguments, &data)
+	return data.Token
+}
+
+// Deploy deploys in both steps, adopting if it has to, and returns the payload.
+func (w *world) Deploy(arguments string) planData {
+	w.t.Helper()
+	var data planData
+	w.OK("deploy_apply", w.with(arguments, map[string]any{"yes": true, "adopt": true, "confirm_token": w.Token(arguments)}), &data)
+	return data
+}

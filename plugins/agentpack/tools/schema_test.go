@@ -1,0 +1,67 @@
+package tools
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestToolsTakeWhatTheirSchemasSay: what the manifest promises is what is read, and nothing else.
+func TestToolsTakeWhatTheirSchemasSay(t *testing.T) {
+	var manifest struct {
+		Tools []struct {
+			Name   string
+			Access string
+			Input  struct {
+				AdditionalProperties bool
+				Required             []string
+				Properties           map[string]struct {
+					Type    string
+					Default any
+					Enum    []string
+				}
+			}
+		}
+	}
+	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	promised := map[string][]string{}
+	defaults := map[string]any{"profile": "default", "target": "all", "scope": "global", "dry_run": false, "diff": false, "adopt": false}
+	for _, tool := range manifest.Tools {
+		if tool.Input.AdditionalProperties {
+			t.Errorf("%s lets any argument through", tool.Name)
+		}
+		for name, property := range tool.Input.Properties {
+			promised[tool.Name] = append(promised[tool.Name], name)
+			if want, ok := defaults[name]; ok && property.Default != want {
+				t.Errorf("%s: the default of %s is %v, want %v", tool.Name, name, property.Default, want)
+			}
+			if _, ok := readers[name]; !ok {
+				t.Errorf("%s: nothing reads %s", tool.Name, name)
+			}
+		}
+		slices.Sort(promised[tool.Name])
+	}
+	has := map[string][]string{}
+	for i, tool := range all() {
+		has[tool.name] = slices.Sorted(slices.Values(tool.takes))
+		if manifest.Tools[i].Name != tool.name {
+			t.Errorf("%s comes in the place of %s", manifest.Tools[i].Name, tool.name)
+		}
+		for _, name := range tool.needs {
+			if !slices.Contains(manifest.Tools[i].Input.Required, name) {
+				t.Errorf("%s: %s is not said to be required", tool.name, name)
+			}
+		}
+		if writes := manifest.Tools[i].Access == "write"; writes != (tool.approval != never) {
+			t.Errorf("%s writes: %t; is it said so: %t", tool.name, tool.approval != never, writes)
+		}
+	}
+	if diff := cmp.Diff(promised, has); diff != "" {
+		t.Errorf("(-promised +taken)\n%s", diff)
+	}
+}

@@ -1,0 +1,47 @@
+package tools_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestACallThatWasStopped: readers warn of what is left of it, and the next call that writes ends it.
+func TestACallThatWasStopped(t *testing.T) {
+	const journal = "home/.agentpack/state/journal/staging.json"
+	const left = `{"version":1,"id":"0123456789abcdef","folders":[],"steps":[]}`
+	for _, ends := range []string{"deploy", "doctor"} {
+		t.Run(ends, func(t *testing.T) {
+			files := base()
+			files[journal] = left
+			w := newWorld(t, files)
+			for _, reads := range []string{"plan", "status"} {
+				warned(t, w.OK(reads, ``, nil), "was stopped while it wrote")
+			}
+			if w.Read(journal) != left {
+				t.Error("a reader has changed the journal")
+			}
+			warned(t, w.OK(ends, ``, nil), "was stopped while it wrote")
+			if got := w.OK("plan", ``, nil); w.Read(journal) != "(none)" || len(got.Warnings) > 0 {
+				t.Errorf("the journal is still there, or warned of: %q", got.Warnings)
+			}
+		})
+	}
+	t.Run("that it was ended is said by a call that fails, too", func(t *testing.T) {
+		w := newWorld(t, map[string]string{journal: left})
+		result, err := w.Host.CallTool("deploy", ``)
+		if err != nil || !result.IsError || !strings.Contains(result.Text(), "was stopped while it wrote") || !strings.Contains(result.Text(), "E_CONFIG_MISSING") {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	})
+	t.Run("a journal that nobody can read", func(t *testing.T) {
+		files := base()
+		files[journal] = "{"
+		w := newWorld(t, files)
+		w.OK("plan", ``, nil)
+		warned(t, w.OK("doctor", ``, nil), "cannot be ended")
+		w.Fails("deploy", ``, "E_UNEXPECTED")
+		if w.Read(journal) != "{" {
+			t.Error("it was thrown away")
+		}
+	})
+}

@@ -1,0 +1,143 @@
+// Package tools offers agentpack's operations as MCP tools: it reads arguments, gathers what a call finds
+// around it, and puts each answer into an envelope. Register adds all eleven to a plugin.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/envelope"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/gitmodule"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+// approval is when a tool needs the caller's yes.
+type approval int
+
+const (
+	never        approval = iota
+	always                // whatever else was asked for
+	unlessDryRun          // a dry run changes nothing
+)
+
+// tool is one tool: which arguments it takes, and what it does.
+type tool struct {
+	name     string
+	takes    []string
+	needs    []string // of those, the ones that have no default
+	approval approval
+	command  func(a arguments) envelope.Command
+	run      func(c *call) (data any, err error)
+}
+
+// call is one call of a tool, with the warnings that it has collected so far.
+type call struct {
+	arguments
+	command   envelope.Command
+	now       func() time.Time
+	world     pipeline.World
+	checkouts *gitmodule.Checkouts
+	warnings  []string
+	notes     []string // what was done to files, which has to be said even if the call then fails
+	recovered bool     // nothing is left of a call that was stopped
+}
+
+var common = []string{"repo", "profile", "target", "machine"}
+
+func taking(more ...string) []string { return slices.Concat(common, more) }
+
+// Register adds the tools to p. Now tells the time.
+func Register(p *sdk.Plugin, now func() time.Time) {
+	for _, tool := range all() {
+		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
+			return tool.answer(raw, now)
+		})
+	}
+}
+
+func all() []tool {
+	return []tool{
+		{name: "plan", takes: taking("dry_run"), command: words("plan"), run: showPlan},
+		{name: "diff", takes: taking("dry_run"), command: words("diff"), run: showPlan},
+		{name: "preview", takes: taking("diff", "dry_run"), command: words("preview"), run: showPreview},
+		{name: "status", takes: taking("only", "dry_run"), command: words("status"), run: showStatus},
+		{name: "doctor", takes: []string{"repo", "target"}, command: words("doctor"), run: examine},
+		{name: "deploy", takes: taking("dry_run"), command: words("deploy"), run: deployPlan},
+		{
+			name: "deploy_apply", takes: taking("adopt", "dry_run", "confirm_token", "yes"), approval: always,
+			command: func(arguments) envelope.Command {
+				return envelope.Command{Name: "deploy", ID: "deploy --apply", Path: []string{"deploy", "--apply"}}
+			},
+			run: deployApply,
+		},
+		{
+			name: "rollback", takes: []string{"repo", "to", "yes"}, needs: []string{"to"}, approval: always,
+			command: words("rollback"), run: rollback,
+		},
+		{
+			name: "evolve_propose", takes: taking("module_id", "scope", "branch", "dry_run", "yes"), approval: unlessDryRun,
+			command: words("evolve", "propose"), run: evolvePropose,
+		},
+		{
+			name: "evolve_restore", takes: taking("module_id", "dry_run", "yes"), approval: unlessDryRun,
+			command: words("evolve", "restore"), run: evolveRestore,
+		},
+		{name: "explain", takes: taking("kind"), needs: []string{"kind"}, command: explainCommand, run: explainKind},
+	}
+}
+
+// words is the command of these words.
+func words(path ...string) func(arguments) envelope.Command {
+	return func(arguments) envelope.Command { return commandOf(path) }
+}
+
+func commandOf(path []string) envelope.Command {
+	command := envelope.Command{Name: path[0], ID: path[0], Path: path}
+	for _, word := range path[1:] {
+		command.Name += "." + word
+		command.ID += " " + word
+	}
+	return command
+}
+
+// answer carries out a call. Whatever goes wrong is told in an envelope.
+func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult, error) {
+	given, wrong := t.read(raw)
+	c := &call{arguments: given, command: t.command(given), now: now}
+	data, err := t.attempt(c, wrong)
+	if err != nil {
+		text, err := envelope.Failure(c.command, err, c.notes)
+		return result(text, true), err
+	}
+	text, err := envelope.Success(c.command, data, append(c.notes, c.warnings...))
+	return result(text, false), err
+}
+
+// attempt looks for the caller's approval before anything else.
+func (t tool) attempt(c *call, wrong error) (any, error) {
+	if !c.yes && (t.approval == always || t.approval == unlessDryRun && !c.dryRun) {
+		return nil, fault.New(fault.ConfirmRequired, fault.Details{"command": c.command.ID},
+			"%s may change files: it needs yes = true", c.command.ID)
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	at, err := surroundings(c.now())
+	if err != nil {
+		return nil, err
+	}
+	c.world, c.checkouts = worldOf(at)
+	return t.run(c)
+}
+
+func result(text json.RawMessage, failed bool) *sdk.ToolResult {
+	return &sdk.ToolResult{
+		Content:           []sdk.Content{sdk.TextContent{Text: string(text)}},
+		StructuredContent: text,
+		IsError:           failed,
+	}
+}

@@ -1,0 +1,244 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// lockName is the one lock of all calls that write, or that give tokens: those of another server of the same
+// user wait for it, too.
+const lockName = "agentpack"
+
+// maxSample is how many paths a refusal names.
+const maxSample = 20
+
+// deployed is the payload of a deploy, before and after.
+type deployed struct {
+	Applied    bool   `json:"applied"`
+	Reason     string `json:"reason,omitempty"`
+	SnapshotID string `json:"snapshot_id,omitempty"`
+	planned
+	*confirmation
+}
+
+// confirmation is what deploy adds to its plan.
+type confirmation struct {
+	Token     string `json:"confirm_token"`
+	PlanHash  string `json:"confirm_plan_hash"`
+	ExpiresAt string `json:"confirm_token_expires_at"`
+}
+
+// rolledBack is the payload of a rollback.
+type rolledBack struct {
+	To    string `json:"rolled_back_to"`
+	Event string `json:"event_snapshot_id"`
+}
+
+// lock keeps other calls that write waiting until this one ends. It comes before all that is read.
+func lock() error {
+	if err := sdk.Lock(lockName); err != nil {
+		return fmt.Errorf("wait for other calls that write: %w", err)
+	}
+	return nil
+}
+
+func (c *call) deployer() deploy.Deployer {
+	return deploy.Deployer{Env: c.world.Env, FS: apply.OS{CopyMode: copyMode, Sync: c.world.Env.Sync()}}
+}
+
+// copyMode gives a file the mode of another through the host, since a module has no modes of its own.
+func copyMode(from, to string) error {
+	var mode abi.FileModeResult
+	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: from}, &mode); err != nil {
+		return err
+	}
+	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: to, Mode: &mode.Mode}, nil)
+}
+
+// recover ends what an earlier call was stopped in, under the lock, so that this one finds files of one state.
+func (c *call) recover() error {
+	if err := lock(); err != nil {
+		return err
+	}
+	c.world.Env.Now = c.now() // a token can have become too old while the call waited
+	note, err := c.deployer().Recover()
+	if err != nil {
+		return fmt.Errorf("an earlier call was stopped while it wrote, and what it had begun cannot be ended: %w", err)
+	}
+	if note != "" {
+		c.notes = append(c.notes, note)
+	}
+	c.recovered = true
+	return nil
+}
+
+// pending warns of what is left of a call that was stopped, for a call that only reads.
+func (c *call) pending() {
+	if c.recovered {
+		return
+	}
+	switch left, err := c.deployer().Applier().Pending(); {
+	case err != nil:
+		c.warnings = append(c.warnings, fmt.Sprintf("whether an earlier call was stopped while it wrote cannot be told: %s", err))
+	case left:
+		c.warnings = append(c.warnings, "a call is writing just now, or was stopped while it wrote: files may be of the old state and of the new one; the next deploy, doctor or call that writes puts that right")
+	}
+}
+
+// tokens is where the key of tokens is, and which of them were used.
+func tokens() (token.Store, error) {
+	folder := os.Getenv("BULKHEAD_STATE")
+	if folder == "" {
+		return token.Store{}, errors.New("there is no folder for the plugin's own state, in which the key of confirm tokens would be")
+	}
+	return token.Store{Dir: folder, Private: private}, nil
+}
+
+// private keeps a file from others than its owner.
+func private(path string) error {
+	mode := uint32(0o600)
+	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: path, Mode: &mode}, nil)
+}
+
+// binding is what a token is bound to beside the plan: the arguments as they take effect.
+func (c *call) binding() token.Binding {
+	return token.Binding{
+		Machine: project.Machine(c.world.Env, c.machine), Profile: c.profile,
+		Repo: c.world.Env.Repo(c.repo), Target: c.target,
+	}
+}
+
+// deployPlan shows a plan and gives a token for it.
+func deployPlan(c *call) (any, error) {
+	if err := c.recover(); err != nil {
+		return nil, err
+	}
+	store, err := tokens()
+	if err != nil {
+		return nil, err
+	}
+	_, shown, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	hash, err := token.PlanHash(c.binding(), deployed{planned: shown})
+	if err != nil {
+		return nil, err
+	}
+	issued, err := store.Issue(c.binding(), hash, c.world.Env.Now)
+	if err != nil {
+		return nil, err
+	}
+	return deployed{planned: shown, confirmation: &confirmation{
+		Token: issued.Token, PlanHash: hash, ExpiresAt: issued.Expires.UTC().Format(time.RFC3339Nano),
+	}}, nil
+}
+
+// deployApply carries out the plan that a token was given for, and no other.
+func deployApply(c *call) (any, error) {
+	if c.dryRun {
+		_, shown, err := c.plan()
+		return deployed{planned: shown}, err
+	}
+	if c.confirmToken == "" {
+		_, err := token.Store{}.Check("", c.binding(), c.world.Env.Now)
+		return nil, err
+	}
+	if err := c.recover(); err != nil {
+		return nil, err
+	}
+	store, err := tokens()
+	if err != nil {
+		return nil, err
+	}
+	result, shown, claim, err := c.confirmed(store)
+	if err != nil {
+		return nil, err
+	}
+	if err := adoptable(shown.Plan, c.adopt); err != nil {
+		return nil, err
+	}
+	done := deployed{planned: shown, Reason: "no_changes"}
+	if !deploy.NothingToDo(result.State, shown.Plan) {
+		id, err := c.deployer().Apply(deploy.Request{State: result.State, Plan: shown.Plan, LockSHA256: result.Lock.SHA256()})
+		if err != nil {
+			return nil, applyFault(err)
+		}
+		done = deployed{Applied: true, SnapshotID: id, planned: shown}
+	}
+	// The files are written: that they are has to be said even if the token cannot be marked. It is of no
+	// use any more in any case, since the plan it stands for is done.
+	if err := store.Use(claim, c.world.Env.Now); err != nil {
+		c.warnings = append(c.warnings, fmt.Sprintf("the confirm_token could not be marked as used: %s", err))
+	}
+	return done, nil
+}
+
+// confirmed plans anew and checks that this is what the caller's token was given for.
+func (c *call) confirmed(store token.Store) (*pipeline.Result, planned, token.Claim, error) {
+	fail := func(err error) (*pipeline.Result, planned, token.Claim, error) {
+		return nil, planned{}, token.Claim{}, err
+	}
+	claim, err := store.Check(c.confirmToken, c.binding(), c.world.Env.Now)
+	if err != nil {
+		return fail(err)
+	}
+	result, shown, err := c.plan()
+	if err != nil {
+		return fail(fault.New(fault.ConfirmTokenMismatch, fault.Details{
+			"hint": "put right what keeps the plan from being made, then call deploy again", "expected_confirm_plan_hash": claim.PlanHash(),
+		}, "the plan that was confirmed cannot be made any more: %w", err))
+	}
+	hash, err := token.PlanHash(c.binding(), deployed{planned: shown})
+	if err != nil {
+		return fail(err)
+	}
+	if err := claim.Matches(hash); err != nil {
+		return fail(err)
+	}
+	return result, shown, claim, nil
+}
+
+// adoptable refuses a plan that overwrites files of the user's own, unless the caller has allowed that.
+func adoptable(planned plan.Plan, adopt bool) error {
+	paths := planned.Adopts()
+	if adopt || len(paths) == 0 {
+		return nil
+	}
+	return fault.New(fault.AdoptConfirmRequired, fault.Details{
+		"flag": "--adopt", "adopt_updates": len(paths), "sample_paths": paths[:min(len(paths), maxSample)],
+	}, "%d files that agentpack has not written would be overwritten; call again with adopt = true and the same confirm_token to allow that", len(paths))
+}
+
+// applyFault says of a file that changed while the plan was carried out that the plan is not the one that was
+// confirmed any more.
+func applyFault(err error) error {
+	if !errors.Is(err, apply.ErrChanged) {
+		return err
+	}
+	return fault.New(fault.ConfirmTokenMismatch, fault.Details{"hint": "call deploy again to see the plan as it is now"}, "%w", err)
+}
+
+// rollback puts files back to how a snapshot has them.
+func rollback(c *call) (any, error) {
+	if err := c.recover(); err != nil {
+		return nil, err
+	}
+	event, err := c.deployer().Rollback(c.to)
+	if err != nil {
+		return nil, err
+	}
+	return rolledBack{To: c.to, Event: event}, nil
+}

@@ -1,0 +1,79 @@
+// Package tree holds a module's files in memory, by path.
+package tree
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+)
+
+// maxBytes is how much the files of one tree may hold together.
+const maxBytes = 32 << 20
+
+// Tree is a module's files; the paths are relative to its root, with slashes.
+type Tree map[string][]byte
+
+// Paths returns the paths in order.
+func (t Tree) Paths() []string { return slices.Sorted(maps.Keys(t)) }
+
+// Hash is the sum of the whole tree, in hexadecimal: of each file's path, sum and size, in order.
+func (t Tree) Hash() string {
+	whole := sha256.New()
+	for _, path := range t.Paths() {
+		fmt.Fprintf(whole, "%s\n%x\n%d\n", path, sha256.Sum256(t[path]), len(t[path]))
+	}
+	return hex.EncodeToString(whole.Sum(nil))
+}
+
+// Read returns the files below a folder, without those of git and of agentpack itself. A link to a file
+// stands for that file; one to a folder is an error. Neither the folder nor a link in it may lead out of the
+// folder bound: what is in a repo comes from others, and a link in it could show any file of the user's.
+func Read(root string, bound disk.Bound) (Tree, error) {
+	if root != bound.Root() {
+		if err := bound.Holds(root); err != nil {
+			return nil, err
+		}
+	}
+	items, err := disk.List(root)
+	if err != nil {
+		return nil, err
+	}
+	files, size := make(Tree, len(items)), 0
+	for _, item := range items {
+		path := filepath.Join(root, filepath.FromSlash(item.Path))
+		if item.Link {
+			if err := toFile(path, bound); err != nil {
+				return nil, err
+			}
+		}
+		content, err := disk.Read(path, disk.MaxFile)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(content); size > maxBytes {
+			return nil, fmt.Errorf("the files in %s are larger than %d MiB together", root, maxBytes>>20)
+		}
+		files[item.Path] = content
+	}
+	return files, nil
+}
+
+func toFile(link string, bound disk.Bound) error {
+	if err := bound.Holds(link); err != nil {
+		return err
+	}
+	info, err := os.Stat(link)
+	if err != nil {
+		return fmt.Errorf("follow the link %s: %w", link, err)
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%s is a link to a folder; only links to files can be in a module", link)
+	}
+	return nil
+}

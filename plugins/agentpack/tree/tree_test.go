@@ -1,0 +1,19 @@
+package tree_test
+
+import (
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/tree"
+)
+
+func TestHash(t *testing.T) {
+	for want, files := range map[string]tree.Tree{
+		"75095c2d8d5f1150f64d9445944cbe1423fcacbb78ae70598889754926250417": {"prompt.md": []byte("# prompt\n")},
+		"0103dd9b217ff85e925d0c38b466749fca8dbfc1944bb44d819327f578f3d110": {"dir/b.txt": []byte("b"), "a.txt": []byte("a")},
+		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855": {},
+	} {
+		if got := files.Hash(); got != want {
+			t.Errorf("%q: got %s, want %s", files.Paths(), got, want)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package yamldoc_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
+)
+
+// at returns the value of a key at the document's top.
+func at(t *testing.T, text, key string) yamldoc.Value {
+	t.Helper()
+	document, err := yamldoc.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, err := document.Fields()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range fields {
+		if field.Key == key {
+			return field.Value
+		}
+	}
+	t.Fatalf("there is no %s", key)
+	return yamldoc.Value{}
+}
+
+func TestTypes(t *testing.T) {
+	const text = "b: true\ny: yes\nn: 12\nx: 0x10\nneg: -1\nf: 1.5\ns: text\nq: '1'\nl: [a, 1]\nm: {k: v}\nalias: [&a one, *a]\n"
+	for key, want := range map[string]string{
+		"b": "bool", "y": "text", "n": "number", "x": "number", "s": "text", "q": "text", "neg": "", "f": "", "l": "", "m": "", "alias": "texts",
+	} {
+		value, got := at(t, text, key), ""
+		if _, err := value.Bool(); err == nil {
+			got += "bool"
+		}
+		if _, err := value.Text(); err == nil {
+			got += "text"
+		}
+		if _, err := value.Unsigned(); err == nil {
+			got += "number"
+		}
+		if texts, err := value.Texts(); err == nil && len(texts) > 0 {
+			got += "texts"
+		}
+		if got != want {
+			t.Errorf("%s is read as %q, want %q", key, got, want)
+		}
+	}
+	if on, err := at(t, "a: TRUE", "a").Bool(); err != nil || !on {
+		t.Errorf("TRUE: got %t, %v", on, err)
+	}
+}
+
+func TestFaultsNameTheirPlace(t *testing.T) {
+	_, err := at(t, "a:\n  - x\n  - y: 1\n", "a").Texts()
+	if err == nil || err.Error() != "line 3: a[1]: expected a text, got a map" {
+		t.Errorf("got %v", err)
+	}
+	_, err = at(t, "a: {b: 1, b: 2}", "a").Fields()
+	if err == nil || !strings.Contains(err.Error(), `the key "b" is there twice`) {
+		t.Errorf("got %v", err)
+	}
+	_, err = at(t, "a: {1: x}", "a").Fields()
+	if err == nil || !strings.Contains(err.Error(), "a key") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatIsNoDocument(t *testing.T) {
+	for name, text := range map[string]string{"half of one": "a: [", "two": "a: 1\n---\nb: 1\n", "a tab": "a:\n\tb: 1", "too deep": strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
+		if _, err := yamldoc.Parse([]byte(text)); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+	document, err := yamldoc.Parse(nil)
+	if err != nil || !document.Absent() {
+		t.Errorf("nothing: got %v, %v", document, err)
+	}
+}
+
+// TestAliasesAreNoWayToMakeMuchOfLittle: what aliases stand for is counted each time that it is read.
+func TestAliasesAreNoWayToMakeMuchOfLittle(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("big: &big {")
+	for i := range 2000 {
+		fmt.Fprintf(&text, "k%d: 1, ", i)
+	}
+	text.WriteString("}\nall:\n")
+	for range 2000 {
+		text.WriteString("  - *big\n")
+	}
+	items, err := at(t, text.String(), "all").Items()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, item := range items {
+		if _, err = item.Fields(); err != nil {
+			break
+		}
+		read++
+	}
+	if err == nil || !strings.Contains(err.Error(), "aliases followed") || read < 100 {
+		t.Errorf("%d were read: %v", read, err)
+	}
+}
