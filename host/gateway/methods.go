@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -47,6 +48,12 @@ func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Er
 	if meta.client != "" {
 		r.Client = meta.client
 	}
+	if doubt := doubtful(m.params); doubt != "" {
+		return r, invalidParams(doubt)
+	}
+	if doubt := doubtful(rawjson.Member(m.params, "ref")); doubt != "" {
+		return r, invalidParams("ref: " + doubt)
+	}
 	if how.name == "" {
 		return r, nil
 	}
@@ -55,6 +62,27 @@ func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Er
 		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missing[m.method]}
 	}
 	return r, nil
+}
+
+// deciding are the members of parameters by which a request is let through, or is not.
+var deciding = []string{"name", "uri", "arguments", "ref", "argument", "type"}
+
+// doubtful says which of the members that decide is there twice or in other letters; "" if none is. A module
+// that reads names without regard to case, as encoding/json does, would not see what was decided on.
+func doubtful(params []byte) string {
+	seen := make([]bool, len(deciding))
+	for key := range rawjson.Members(params) {
+		for i, name := range deciding {
+			if !strings.EqualFold(key, name) {
+				continue
+			}
+			if key != name || seen[i] {
+				return bounded(key) + " must be there once, and be written " + name
+			}
+			seen[i] = true
+		}
+	}
+	return ""
 }
 
 // missing is what is answered where a request does not say what it asks for.
