@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
@@ -53,8 +52,8 @@ func (p *plugin) info() PluginInfo {
 	}
 	info.Version, info.Description = p.manifest.Version, p.manifest.Description
 	if p.problem == "" {
-		info.Prompts = claimed(p.manifest.Offers.Prompts, p.grant.Prompts)
-		info.Resources = claimed(p.manifest.Offers.Resources, p.grant.Resources)
+		info.Prompts = claimed(p.manifest.Offers.Prompts, p.grant.Prompts.Allowed)
+		info.Resources = claimed(p.manifest.Offers.Resources, p.grant.Resources.AllowedBelow)
 	}
 	withheld := map[string]string{}
 	for _, w := range p.grant.Withheld {
@@ -76,11 +75,11 @@ func (p *plugin) info() PluginInfo {
 }
 
 // claimed is what a plugin can offer of a kind.
-func claimed(c manifest.Claim, f config.Filter) []string {
+func claimed(c manifest.Claim, allowed func(string) bool) []string {
 	if c.Any {
 		return []string{manifest.Any}
 	}
-	return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !f.Allowed(name) })
+	return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !allowed(name) })
 }
 
 // Tool describes an offered tool; false if there is none of that name.

@@ -73,7 +73,7 @@ func (o *offered) claimPrompts(p *plugin) error {
 func (o *offered) claimResources(p *plugin) error {
 	var errs []error
 	for _, prefix := range p.manifest.Offers.Resources.Names {
-		if !p.grant.Resources.Allowed(prefix) {
+		if !p.grant.Resources.AllowedBelow(prefix) {
 			continue
 		}
 		for _, other := range o.resourceClaims {
