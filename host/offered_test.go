@@ -92,7 +92,7 @@ func TestListsOfSeveralPlugins(t *testing.T) {
 func TestWhatAPluginWithFaultsHasIsSaidInTheLog(t *testing.T) {
 	w := newWorld(t, handmade("a", crashing(), "[offers]\nprompts = true\n"), offering("b", "prompts = true", itemsOf("x")), offering("c", "prompts = true", itemsOf("x")))
 	requested(t, w.open(t, w.options()), "prompts/list", `{}`)
-	for _, want := range []string{"what the plugin has is missing in a list", "method=prompts/list reason=\"crashed", "the plugin has what another offers"} {
+	for _, want := range []string{"what the plugin has is missing in a list", "method=prompts/list reason=\"crashed", "the plugin has what is listed already"} {
 		if !strings.Contains(w.log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, w.log.String())
 		}
