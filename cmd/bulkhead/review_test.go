@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
 )
 
 func TestALineOfSomebodyElsesTextIsOneAndSteersNothing(t *testing.T) {
@@ -43,5 +45,31 @@ func TestJSONSteersNoTerminalAndMeansTheSame(t *testing.T) {
 	var back map[string]string
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["text"] != text || back["raw"] != "\u202e" {
 		t.Errorf("%q, %v", back, err)
+	}
+}
+
+func TestAnItemOfAListIsOneLineAndSteersNothing(t *testing.T) {
+	var out bytes.Buffer
+	items := []json.RawMessage{json.RawMessage(`{"name":"a\nb\u001b[2J\u202ec","description":"d\te\u202ef\ng"}`)}
+	if err := printItems(&out, items); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "a b·[2J·c  d e·f\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheListOfToolsSteersNoTerminal(t *testing.T) {
+	const bad = "a\x1b[2J\u009b\u202eb"
+	plugins := []host.PluginInfo{
+		{Name: "p", Dir: bad, Tools: []host.ToolInfo{{Name: "t", Description: bad}, {Name: "u", Why: bad}}, Prompts: []string{bad}, Resources: []string{bad}},
+		{Name: "q", Problem: bad},
+	}
+	var out bytes.Buffer
+	if err := printTools(&out, plugins); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.ContainsFunc(out.Bytes(), func(r rune) bool { return r < ' ' && r != '\n' || steers(r) }) || !strings.Contains(out.String(), "a·[2J··b") {
+		t.Errorf("%q", out.String())
 	}
 }
