@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
@@ -52,8 +53,8 @@ func (p *plugin) info() PluginInfo {
 	}
 	info.Version, info.Description = p.manifest.Version, p.manifest.Description
 	if p.problem == "" {
-		info.Prompts = claimed(p.manifest.Offers.Prompts, p.grant.Prompts.Allowed)
-		info.Resources = claimed(p.manifest.Offers.Resources, p.grant.Resources.AllowedBelow)
+		info.Prompts = claimed(p.manifest.Offers.Prompts, p.grant.Prompts.Allowed, p.grant.Prompts)
+		info.Resources = claimed(p.manifest.Offers.Resources, p.grant.Resources.AllowedBelow, p.grant.Resources)
 	}
 	withheld := map[string]string{}
 	for _, w := range p.grant.Withheld {
@@ -74,12 +75,16 @@ func (p *plugin) info() PluginInfo {
 	return info
 }
 
-// claimed is what a plugin can offer of a kind.
-func claimed(c manifest.Claim, allowed func(string) bool) []string {
-	if c.Any {
+// claimed is what a plugin can offer of a kind: of names those that are allowed, and of what exists at call
+// time only Any, unless f allows none.
+func claimed(c manifest.Claim, allowed func(string) bool, f config.Filter) []string {
+	switch {
+	case !c.Any:
+		return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !allowed(name) })
+	case f.AllowedBelow(""):
 		return []string{manifest.Any}
 	}
-	return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !allowed(name) })
+	return nil
 }
 
 // Tool describes an offered tool; false if there is none of that name.

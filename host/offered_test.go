@@ -249,3 +249,19 @@ func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsDeniedAsAWholeIsNoCapability(t *testing.T) {
+	for config, want := range map[string]string{
+		"deny_prompts = ['*']\ndeny_resources = ['*']":        `"capabilities":{"tools":{}}`,
+		"allow_prompts = []\nallow_resources = []":            `"capabilities":{"tools":{}}`,
+		"deny_resources = ['n://*']":                          `"capabilities":{"prompts":{},"completions":{}}`,
+		"deny_prompts = ['*']\nallow_resources = ['n://a/*']": `"capabilities":{"resources":{"subscribe":true},"completions":{}}`,
+	} {
+		w := newWorld(t, offering("a", "prompts = true\nresources = ['n://']\nsubscribe = true\ncompletions = true", "{}"),
+			files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\n" + config + "\n"})
+		got := requested(t, w.open(t, w.options()), "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", config, got, want)
+		}
+	}
+}
