@@ -42,6 +42,15 @@ var methods = map[mcp.MCPMethod]method{
 	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }, check: checkCompletion},
 }
 
+// CheckResult says what keeps a client from reading the result of a request that a Call answers, "" if nothing
+// does. The gateway makes no use of a result that does not pass; who keeps a record of calls asks first.
+func CheckResult(methodName string, result []byte) string {
+	if check := methods[mcp.MCPMethod(methodName)].check; check != nil {
+		return check(result)
+	}
+	return ""
+}
+
 // ask reads what a request asks the backend for.
 func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Error) {
 	r := Request{Method: m.method, Params: m.params, Client: s.client}
