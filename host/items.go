@@ -18,6 +18,51 @@ var itemMembers = map[string]byte{
 // not know are let through, but not those that only other letters tell from one it knows: some clients would
 // read them in its place, and show a name that is not this plugin's.
 func checkItem(item []byte) string {
+	if tooDeep(item) {
+		return fmt.Sprintf("it is nested more than %d deep", maxItemDepth)
+	}
+	if why := checkMembers(item); why != "" {
+		return why
+	}
+	for key, value := range rawjson.Members(item) {
+		if key != "arguments" {
+			continue
+		}
+		for i, argument := range rawjson.Elements(value) {
+			if why := checkMembers(argument); why != "" {
+				return fmt.Sprintf("arguments[%d]: %s", i, why)
+			}
+		}
+	}
+	return ""
+}
+
+// maxItemDepth is far less than any client's parser bears.
+const maxItemDepth = 64
+
+func tooDeep(value []byte) bool {
+	depth, inText, escaped := 0, false, false
+	for _, c := range value {
+		switch {
+		case escaped:
+			escaped = false
+		case inText && c == '\\':
+			escaped = true
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			if depth++; depth > maxItemDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+func checkMembers(item []byte) string {
 	if rawjson.Kind(item) != '{' {
 		return "it is not an object"
 	}
@@ -28,12 +73,6 @@ func checkItem(item []byte) string {
 			return key + " is of the wrong type"
 		case !known && almostKnown(key):
 			return fmt.Sprintf("%.40q is a known member in other letters", key)
-		case key == "arguments":
-			for i, argument := range rawjson.Elements(value) {
-				if why := checkItem(argument); why != "" {
-					return fmt.Sprintf("arguments[%d]: %s", i, why)
-				}
-			}
 		}
 	}
 	if _, named := rawjson.Unquote(rawjson.Member(item, "name")); !named {

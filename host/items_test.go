@@ -16,6 +16,8 @@ func TestItemsOfLists(t *testing.T) {
 		"have arguments in an array":          {`{"name":"n","arguments":{}}`, "arguments is of the wrong type"},
 		"have arguments that are objects":     {`{"name":"n","arguments":["a"]}`, "arguments[0]: it is not an object"},
 		"have arguments with names":           {`{"name":"n","arguments":[{"name":"a"},{}]}`, "arguments[1]: name is missing"},
+		"may be nested":                       {`{"name":"[[\\"[","x":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`, ""},
+		"are not nested without end":          {`{"name":"n","x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "it is nested more than 64 deep"},
 		"have no second name for some":        {`{"name":"n","Name":"another's"}`, `"Name" is a known member in other letters`},
 		"have no second URI for some":         {`{"name":"n","uri":"u","URI":"another's"}`, `"URI" is a known member in other letters`},
 	} {
