@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
 func TestALineOfSomebodyElsesTextIsOneAndSteersNothing(t *testing.T) {
@@ -71,5 +72,23 @@ func TestTheListOfToolsSteersNoTerminal(t *testing.T) {
 	}
 	if bytes.ContainsFunc(out.Bytes(), func(r rune) bool { return r < ' ' && r != '\n' || steers(r) }) || !strings.Contains(out.String(), "a·[2J··b") {
 		t.Errorf("%q", out.String())
+	}
+}
+
+func TestARuleForNamesSaysWhatIsAllowed(t *testing.T) {
+	for want, f := range map[string]review.FilterRules{
+		`all are allowed, denied: ["x" "y"]`:   {Deny: []string{"x", "y"}},
+		`none are allowed`:                     {Allow: []string{}, Deny: []string{"x"}},
+		`allowed: ["x*"]`:                      {Allow: []string{"x*"}},
+		`allowed: ["x*"], denied: ["x\u202e"]`: {Allow: []string{"x*"}, Deny: []string{"x\u202e"}},
+	} {
+		if got := filterWords(f); got != want {
+			t.Errorf("%+v: got %q, want %q", f, got, want)
+		}
+	}
+	for want, f := range map[string]review.FilterRules{`{"of":"","allow":[]}`: {Allow: []string{}}, `{"of":""}`: {}} {
+		if got, err := json.Marshal(f); err != nil || string(got) != want {
+			t.Errorf("got %s (%v), want %s", got, err, want)
+		}
 	}
 }
