@@ -75,7 +75,8 @@ func (r *request) failed(err error) error {
 	return r.Failure(string(failure.Code), failure.Message)
 }
 
-// result takes the module's answer apart. Errors of the file system that WASI has no number for are added
+// result takes the module's answer apart, and refuses one that no client could read, so that the record of the
+// call says so too. Errors of the file system that WASI has no number for are added
 // to an answer that reports an error: the module could only say that something went wrong.
 func (r *request) result(response engine.Response) (json.RawMessage, error) {
 	for _, fault := range response.Faults {
@@ -99,7 +100,10 @@ func (r *request) result(response engine.Response) (json.RawMessage, error) {
 	case result == nil:
 		return nil, r.Failure(failureResponse, "gave an answer that holds neither a result nor an error")
 	case len(response.Faults) > 0:
-		return withFaults(result, response.Faults), nil
+		result = withFaults(result, response.Faults)
+	}
+	if why := gateway.CheckResult(r.Method, result); why != "" {
+		return nil, r.Failure(gateway.FailureInvalidResult, "gave a result that cannot be read: "+why)
 	}
 	return result, nil
 }
