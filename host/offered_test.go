@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -264,4 +265,33 @@ func TestWhatIsDeniedAsAWholeIsNoCapability(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", config, got, want)
 		}
 	}
+}
+
+func TestWhatIsRefusedBesideToolsIsInTheAudit(t *testing.T) {
+	w := newWorld(t, offering("a", "prompts = ['it']\nresources = ['n://']\nsubscribe = true\ncompletions = true", told("a")))
+	w.write(t, files{"work/bulkhead.toml": "[audit]\nfile = '" + w.dir + "/audit.jsonl'\non_failure = 'closed'\n[[plugins]]\npath = '../plugins/a'\ndeny_resources = ['n://secret/*']"})
+	h := w.open(t, w.options())
+	requested(t, h, "resources/subscribe", `{"uri":"n://secret/x"}`)
+	requested(t, h, "resources/read", `{"uri":"n://secret/x"}`)
+	requested(t, h, "completion/complete", `{"ref":{"type":"ref/prompt","name":"it"},"argument":{"name":"x","value":"private"}}`)
+	log, err := os.ReadFile(w.dir + "/audit.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(log)) {
+		var l struct{ Kind, Method, Tool, Outcome, Arguments string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Join([]string{l.Kind, l.Method, l.Tool, l.Outcome}, " "))
+		if hashed := l.Arguments != ""; hashed != (l.Kind == "call") || strings.Contains(line, "private") {
+			t.Errorf("arguments: %s", line)
+		}
+	}
+	wantEqual(t, got, []string{
+		"refused resources/subscribe n://secret/x denied",
+		"refused resources/read n://secret/x denied",
+		"call completion/complete it ok",
+	})
 }

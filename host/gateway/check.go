@@ -12,15 +12,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// CheckResult says what keeps a client from reading the result of a method; "" if nothing does.
-func CheckResult(method string, result []byte) string {
-	how, ours := methods[mcp.MCPMethod(method)]
-	if !ours || how.check == nil {
-		return ""
-	}
-	return how.check(result)
-}
-
 // checkObject says what keeps a client from reading a result; "" if nothing does. member checks the members
 // that are the method's own. Members that MCP does not know are let through, here and below.
 func checkObject(result []byte, member func(key string, value []byte) string) string {

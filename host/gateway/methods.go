@@ -64,6 +64,7 @@ func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Er
 		return r, invalidParams("ref: " + doubt)
 	}
 	if how.name == "" {
+		r.Name = referred(m.params)
 		return r, nil
 	}
 	var ok bool
@@ -71,6 +72,14 @@ func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Er
 		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missing[m.method]}
 	}
 	return r, nil
+}
+
+// referred is the prompt, or the resource template, that a completion is for; empty for other requests.
+func referred(params []byte) string {
+	ref := rawjson.Member(params, "ref")
+	name, _ := rawjson.Unquote(rawjson.Member(ref, "name"))
+	uri, _ := rawjson.Unquote(rawjson.Member(ref, "uri"))
+	return name + uri
 }
 
 // deciding are the members of parameters by which a request is let through, or is not.
