@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
 )
@@ -343,10 +344,7 @@ func FuzzUsedList(f *testing.F) {
 
 // TestSharedPlanHash is the hash of a whole plan, where the recorded one lies beside the repository.
 func TestSharedPlanHash(t *testing.T) {
-	folder := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "agentpack", "composed", "expected")
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED on a recorded plan: there is no folder %s", folder)
-	}
+	folder := fixtures.Path(t, "agentpack", "composed", "expected")
 	read := func(name string, into any) {
 		raw, err := os.ReadFile(filepath.Join(folder, name))
 		if err == nil {
@@ -365,23 +363,5 @@ func TestSharedPlanHash(t *testing.T) {
 	data["applied"] = false
 	if got, err := token.PlanHash(token.Binding{}, data); err != nil || got != want.Hash {
 		t.Errorf("got %s, %v, want %s", got, err, want.Hash)
-	}
-}
-
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			t.Fatal("no go.mod above the test")
-		}
-		at = parent
 	}
 }

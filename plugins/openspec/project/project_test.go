@@ -135,7 +135,7 @@ func TestAFolderThatLeadsOutOfTheProjectIsNoRoot(t *testing.T) {
 // TestArchiveThenReadGivesTheMergedRequirements archives every real change that can be, and reads the specs.
 func TestArchiveThenReadGivesTheMergedRequirements(t *testing.T) {
 	archiveAll(t, filepath.Join("..", "testdata", "branch", "input"), 2)
-	t.Run("real data", func(t *testing.T) { archiveAll(t, filepath.Join(fixtures(t), "project"), 5) })
+	t.Run("real data", func(t *testing.T) { archiveAll(t, filepath.Join(reference(t), "project"), 5) })
 }
 
 func archiveAll(t *testing.T, from string, least int) {
