@@ -4,15 +4,17 @@ package realdata
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// Path returns the path of a file or folder of the real data. The test is skipped where there is none.
+// Path returns the path of a file or folder of the real data, or a pattern of such. The test is skipped where
+// there is no real data.
 func Path(t testing.TB, parts ...string) string {
 	t.Helper()
-	return fixtures.Path(t, append([]string{"aam"}, parts...)...)
+	return filepath.Join(append([]string{fixtures.Path(t, "aam")}, parts...)...)
 }
 
 // Read returns what is in a file of the real data.
