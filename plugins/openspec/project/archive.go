@@ -62,7 +62,7 @@ func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
 // archiveError puts the store's errors in words. Those of the sandbox name the path that was denied.
 func (p *Project) archiveError(root *store.Root, err error) error {
 	switch {
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrLink):
 		return &Failure{Code: codeOutside, Message: err.Error(), Fix: "Grant the openspec folder for writing, or put a folder in the place of the link."}
 	case errors.Is(err, store.ErrChanged):
 		return &Failure{Code: codeArchive, Message: err.Error(), Fix: "Call openspec_archive again."}
