@@ -49,6 +49,8 @@ func TestRefusedChanges(t *testing.T) {
 			change: apply.Change{After: []byte("new")}, want: "not a regular file"},
 		{name: "a file in the place of the folder", files: map[string]string{"r/d": "x"}, root: "r", path: "r/d/f",
 			change: apply.Change{After: []byte("new")}, want: "r/d is not a folder, but has to be one: remove what is there"},
+		{name: "a name that a journal cannot hold", files: map[string]string{"r/": ""}, root: "r", path: "r/a\xff.md",
+			change: apply.Change{After: []byte("new")}, want: "not UTF-8"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
