@@ -33,6 +33,8 @@ type Request struct {
 	State      *desired.State
 	Plan       plan.Plan
 	LockSHA256 *string // the sum of the lockfile; nil if there is none
+	// More is written together with the plan, whole or not at all like it, and is in no record.
+	More []apply.Change
 }
 
 // Applier is what writes for the deployer, and for others that write into the same home.
@@ -112,7 +114,7 @@ func (d Deployer) Apply(request Request) (id string, err error) {
 	if err := b.record(record); err != nil {
 		return "", err
 	}
-	return id, d.Applier().Apply(b.changes)
+	return id, d.Applier().Apply(append(b.changes, request.More...))
 }
 
 // batch collects the changes of a deploy or rollback, and the record of them.

@@ -260,6 +260,45 @@ func TestAKilledDeployOrRollbackIsWhole(t *testing.T) {
 	}
 }
 
+// TestWhatIsWrittenWithADeployIsWholeWithIt kills a deploy at every change of the disk: what was to be written with it
+// is there if and only if the deploy is.
+func TestWhatIsWrittenWithADeployIsWholeWithIt(t *testing.T) {
+	undone, finished := 0, 0
+	for n := 0; ; n++ {
+		h := newHome(t, map[string]string{"own/list": "old"})
+		h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
+		request := h.plan(map[string]string{"codex:.codex/prompts/a.md": "new"})
+		request.More = []apply.Change{{Root: h.at("own"), Path: h.at("own/list"), Before: desired.Sum([]byte("old")), After: []byte("with one more")}}
+		left := n
+		killed := func() (killed bool) {
+			defer func() { killed = recover() != nil }()
+			d := h.deployer()
+			d.FS = stoppedFS{h.fs, &left}
+			if _, err := d.Apply(request); err != nil {
+				t.Fatal(err)
+			}
+			return false
+		}()
+		if _, err := h.deployer().Recover(); err != nil {
+			t.Fatal(err)
+		}
+		switch got := [2]string{h.files()[".codex/prompts/a.md"], h.files()["own/list"]}; got {
+		case [2]string{"a", "old"}:
+			undone++
+		case [2]string{"new", "with one more"}:
+			finished++
+		default:
+			t.Errorf("change %d: %q", n, got)
+		}
+		if !killed {
+			break
+		}
+	}
+	if undone < 10 || finished < 2 {
+		t.Errorf("undone %d times, finished %d times", undone, finished)
+	}
+}
+
 // count is the number of snapshots, each with its record and its folders.
 func count(t *testing.T, h *home) int {
 	t.Helper()

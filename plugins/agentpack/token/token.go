@@ -93,7 +93,7 @@ func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error
 	if err != nil {
 		return Claim{}, err
 	}
-	used, err := s.readUsed()
+	used, _, err := s.readUsed()
 	if err != nil {
 		return Claim{}, err
 	}
