@@ -182,7 +182,8 @@ func (b *batch) write(root string, key desired.Key, op snapshot.Op, before strin
 			return fault.IO(key.Path, err)
 		}
 		done.BackupPath = b.layout.Backup(key)
-		b.keep(done.BackupPath, now)
+		// What others cannot read they cannot read in the copy of it either.
+		b.changes = append(b.changes, apply.Change{Root: b.env.Snapshots(), Path: done.BackupPath, After: now, Like: key.Path})
 	}
 	b.recorded = append(b.recorded, done)
 	return b.change(apply.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == snapshot.Delete}, done.After)

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,28 @@ func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
 		if _, err := os.Stat(layout.State(key)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestACopyOfAPrivateFileIsPrivate(t *testing.T) {
+	h := newHome(t, map[string]string{".codex/AGENTS.md": "secret", ".codex/prompts/a.md": "open"})
+	if err := os.Chmod(h.at(".codex/AGENTS.md"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "new", "codex:.codex/prompts/a.md": "new"})
+	got := map[string]fs.FileMode{}
+	for _, change := range h.load(id).Changes {
+		if change.BackupPath == "" {
+			continue
+		}
+		info, err := os.Stat(change.BackupPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[strings.TrimPrefix(change.Path, h.path+"/")] = info.Mode()
+	}
+	if diff := cmp.Diff(map[string]fs.FileMode{".codex/AGENTS.md": 0o600, ".codex/prompts/a.md": 0o644}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
