@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,6 +75,21 @@ func TestRefusedChanges(t *testing.T) {
 			noJournal(t, a)
 		})
 	}
+}
+
+// TestAnApplyThatNobodyCouldRecoverIsRefused: what parse refuses is not written.
+func TestAnApplyThatNobodyCouldRecoverIsRefused(t *testing.T) {
+	base := tree(t, map[string]string{"r/": ""})
+	root := filepath.Join(base, "r")
+	var changes []apply.Change
+	for i := range 100_001 {
+		changes = append(changes, apply.Change{Root: root, Path: filepath.Join(root, strconv.Itoa(i))})
+	}
+	a := apply.Applier{FS: osFS, Dir: filepath.Join(base, "journal")}
+	if err := a.Apply(changes); err == nil || !strings.Contains(err.Error(), "too many for one apply") {
+		t.Errorf("got %v", err)
+	}
+	same(t, base, map[string]string{"r/": ""})
 }
 
 func TestAFileThatIsWrittenTwiceIsRefused(t *testing.T) {

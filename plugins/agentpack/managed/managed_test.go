@@ -106,6 +106,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
+func TestAManifestThatWouldNotBeReadIsNotWritten(t *testing.T) {
+	long := managed.Manifest{SchemaVersion: 1, Tool: "codex", Files: []managed.Entry{{Path: strings.Repeat("a", 16<<20)}}}
+	if _, err := long.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestPaths(t *testing.T) {
 	key := func(target, path string) desired.Key { return desired.Key{Target: target, Path: path} }
 	last := func() ([]desired.Key, error) {

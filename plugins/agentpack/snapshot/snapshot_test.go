@@ -322,3 +322,10 @@ func repositoryRoot(t *testing.T) string {
 		at = parent
 	}
 }
+
+func TestARecordThatCouldNotBeReadIsNotWritten(t *testing.T) {
+	long := snapshot.Snapshot{Kind: snapshot.Deploy, ID: "1", Files: []snapshot.File{{Path: strings.Repeat("a", 32<<20)}}}
+	if _, err := long.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
