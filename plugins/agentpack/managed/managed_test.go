@@ -38,6 +38,11 @@ func TestRead(t *testing.T) {
 			true, []string{"ok/x"}, []string{"../evil", "/etc/x", `""`, `"."`, "a/../../b", "a/../b", `a\x00b`},
 		},
 		{
+			"entries of git's files",
+			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".git/config"},{"path":"sub/.GIT/HEAD"},{"path":".git"},{"path":".agentpack/x"},{"path":".github/x"}]}`},
+			true, []string{".github/x"}, []string{".git/config", "sub/.GIT/HEAD", `".git"`, ".agentpack/x"},
+		},
+		{
 			"entries of agentpack's own files",
 			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".agentpack.manifest.codex.json"},{"path":"sub/.agentpack.manifest.zed.json"},{"path":".agentpack-tmp-1"}]}`},
 			true, nil, []string{".agentpack.manifest.codex.json", "zed.json", ".agentpack-tmp-1"},
