@@ -300,3 +300,10 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestARecordThatCouldNotBeReadIsNotWritten(t *testing.T) {
+	long := snapshot.Snapshot{Kind: snapshot.Deploy, ID: "1", Files: []snapshot.File{{Path: strings.Repeat("a", 32<<20)}}}
+	if _, err := long.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {
+		t.Errorf("got %v", err)
+	}
+}

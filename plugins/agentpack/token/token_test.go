@@ -174,6 +174,8 @@ func TestRefusedTokens(t *testing.T) {
 		{"52 of the right length", strings.Repeat("A", len(good)), binding, fault.ConfirmTokenMismatch},
 		{"of another key", issue(t, newStore(t), start), binding, fault.ConfirmTokenMismatch},
 		{"with a line break", good + "\n", binding, fault.ConfirmTokenMismatch},
+		{"with line breaks for half of it", strings.Repeat("\n", 80) + good[80:], binding, fault.ConfirmTokenMismatch},
+		{"of nothing but line breaks", strings.Repeat("\r\n", len(good)/2), binding, fault.ConfirmTokenMismatch},
 		{"55 for another target", good, token.Binding{Profile: "default", Repo: binding.Repo, Target: "all", Machine: "laptop"}, fault.ConfirmTokenMismatch},
 		{"for another repo", good, token.Binding{Profile: "default", Repo: "/other", Target: "codex", Machine: "laptop"}, fault.ConfirmTokenMismatch},
 		{"for another machine", good, token.Binding{Profile: "default", Repo: binding.Repo, Target: "codex"}, fault.ConfirmTokenMismatch},
@@ -310,6 +312,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(good)
 	f.Add("")
 	f.Add(good[1:] + "A")
+	f.Add(strings.Repeat("\n", 60) + good[60:])
 	f.Fuzz(func(t *testing.T, text string) {
 		_, err := store.Check(text, binding, start)
 		if (err == nil) != (text == good) {
