@@ -4,6 +4,7 @@
 package sample
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,33 +17,82 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// Write makes a project in a folder whose configuration has one registry, in the folder registry beside the project's
-// own files, with so many packages, at least one. The first is published in it, archive and all; of the others there is
-// what a registry says of a package, made after the first one's. The last publication makes the index of them all.
+// Write makes a project in a folder whose configuration has one registry, the folder registry in it, with so many
+// packages, at least one. The first is published. The others are packed, and described as the first one was; another
+// publication then makes the index of them all.
 func Write(folder string, packages int) error {
 	root := filepath.Join(folder, "registry")
 	config := "registries:\n- name: team\n  url: file://" + root + "\n"
 	if err := write(filepath.Join(folder, ".aam", "config.yaml"), config); err != nil {
 		return err
 	}
-	r := registry.Registry{Files: files.Disk{}, Name: "team", Root: root}
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
-	if err := publish(r, filepath.Join(folder, "source"), name(0), "1.0.0"); err != nil {
+	w := writer{registry.Registry{Files: files.Disk{}, Name: "team", Root: root}, filepath.Join(folder, "source")}
+	first, err := w.publish("1.0.0")
+	if err != nil {
 		return err
 	}
-	first, err := os.ReadFile(metadata(root, 0))
+	metadata, err := os.ReadFile(filepath.Join(root, "packages", name(0), "metadata.yaml"))
 	if err != nil {
 		return err
 	}
 	for i := 1; i < packages; i++ {
-		text := strings.NewReplacer(name(0), name(i), description(0), description(i)).Replace(string(first))
-		if err := write(metadata(root, i), text); err != nil {
+		if err := w.add(i, string(metadata), first.Checksum); err != nil {
 			return err
 		}
 	}
-	return publish(r, filepath.Join(folder, "source"), name(0), "1.1.0")
+	_, err = w.publish("1.1.0")
+	return err
+}
+
+// writer writes packages.
+type writer struct {
+	registry registry.Registry
+	source   string // the folder of the package that is being written
+}
+
+// add puts a package in the registry, whose metadata are those of the first but for what differs.
+func (w writer) add(i int, metadata, checksum string) error {
+	m, err := w.manifest(i, "1.0.0")
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	listing, err := archive.Pack(w.registry.Files, w.source, m, &packed, archive.DefaultLimits())
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(w.registry.Root, "packages", name(i))
+	if err := write(filepath.Join(folder, "versions", "1.0.0.aam"), packed.String()); err != nil {
+		return err
+	}
+	text := strings.NewReplacer(name(0), name(i), description(0), description(i), checksum, listing.Checksum).Replace(metadata)
+	return write(filepath.Join(folder, "metadata.yaml"), text)
+}
+
+// publish publishes a version of the first package.
+func (w writer) publish(version string) (registry.Published, error) {
+	m, err := w.manifest(0, version)
+	if err != nil {
+		return registry.Published{}, err
+	}
+	now := registry.Timestamp(time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC))
+	return w.registry.Publish(registry.Publication{Dir: w.source, Manifest: m, Tag: "latest", Now: now, Limits: archive.DefaultLimits()})
+}
+
+// manifest writes a package, which is one prompt, and returns its manifest.
+func (w writer) manifest(i int, version string) (*manifest.Manifest, error) {
+	text := "name: " + name(i) + "\nversion: " + version + "\ndescription: " + description(i) + "\nauthor: Example\nkeywords: [review, checks]\n" +
+		"artifacts: {prompts: [{name: p, path: p.md, description: A prompt}]}\n"
+	if err := write(filepath.Join(w.source, manifest.FileName), text); err != nil {
+		return nil, err
+	}
+	if err := write(filepath.Join(w.source, "p.md"), "Look at it.\n"); err != nil {
+		return nil, err
+	}
+	return manifest.Load(w.registry.Files, w.source)
 }
 
 // name gives one package in a hundred a name that has audit in it.
@@ -55,29 +105,6 @@ func name(i int) string {
 
 func description(i int) string {
 	return fmt.Sprintf("Number %05d of the packages that are there to be searched through", i)
-}
-
-func metadata(root string, i int) string {
-	return filepath.Join(root, "packages", name(i), "metadata.yaml")
-}
-
-// publish publishes a package of one prompt, which is written to dir.
-func publish(r registry.Registry, dir, name, version string) error {
-	text := "name: " + name + "\nversion: " + version + "\ndescription: " + description(0) + "\nauthor: Example\nkeywords: [review, checks]\n" +
-		"artifacts: {prompts: [{name: p, path: p.md, description: A prompt}]}\n"
-	if err := write(filepath.Join(dir, manifest.FileName), text); err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, "p.md"), "Look at it.\n"); err != nil {
-		return err
-	}
-	m, err := manifest.Load(r.Files, dir)
-	if err != nil {
-		return err
-	}
-	now := registry.Timestamp(time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC))
-	_, err = r.Publish(registry.Publication{Dir: dir, Manifest: m, Tag: "latest", Now: now, Limits: archive.DefaultLimits()})
-	return err
 }
 
 func write(path, text string) error {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/sample"
@@ -22,6 +23,9 @@ func TestWrite(t *testing.T) {
 	}
 	for _, entry := range index {
 		if m, err := r.Metadata(entry.Name); err != nil || m.Description != entry.Description {
+			t.Errorf("%s: %v", entry.Name, err)
+		}
+		if m, err := r.Manifest(entry.Name, entry.Latest, archive.DefaultLimits()); err != nil || m.Name != entry.Name {
 			t.Errorf("%s: %v", entry.Name, err)
 		}
 	}
