@@ -202,8 +202,8 @@ func TestPublishIntoAFullRegistry(t *testing.T) {
 			put(t, root, test.file, string(text))
 			before := texts(t, root)
 			_, err := open(root).Publish(project(t, "new", "2.0.0"))
-			if fault.From(err).Code != fault.InvalidArgument || !strings.Contains(fault.From(err).Message, filepath.Base(test.file)) {
-				t.Errorf("error %v", err)
+			if failure := fault.From(err); failure == nil || failure.Code != fault.InvalidArgument || !strings.Contains(failure.Message, filepath.Base(test.file)) {
+				t.Errorf("got %v", err)
 			}
 			if diff := cmp.Diff(before, texts(t, root)); diff != "" {
 				t.Errorf("files (-before +after)\n%.500s", diff)
