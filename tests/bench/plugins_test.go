@@ -10,6 +10,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/build"
+	aamsample "github.com/bulkhead-mcp/bulkhead/plugins/aam/sample"
+	aam "github.com/bulkhead-mcp/bulkhead/plugins/aam/tools"
 	chant "github.com/bulkhead-mcp/bulkhead/plugins/chant/tools"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
 	openspec "github.com/bulkhead-mcp/bulkhead/plugins/openspec/tools"
@@ -23,17 +25,22 @@ type subject struct {
 	tool      string
 	arguments string
 	layOut    func(b *testing.B, project string, n int)
+	sizes     []int // how much the plugin finds
 }
 
 var subjects = []subject{
-	{"chant", chant.Register, "chant_spec_list", `{}`, layOutSpecs},
-	{"chant", chant.Register, "chant_search", `{"query":"nothing has this"}`, layOutSpecs},
-	{"openspec", openspec.Register, "openspec_list", `{}`, layOutChanges},
-	{"openspec", openspec.Register, "openspec_validate", `{"all":true}`, layOutChanges},
+	{"chant", chant.Register, "chant_spec_list", `{}`, layOutSpecs, projects},
+	{"chant", chant.Register, "chant_search", `{"query":"nothing has this"}`, layOutSpecs, projects},
+	{"openspec", openspec.Register, "openspec_list", `{}`, layOutChanges, projects},
+	{"openspec", openspec.Register, "openspec_validate", `{"all":true}`, layOutChanges, projects},
+	{"aam", aam.Register, "aam_search", `{"query":"audit"}`, layOutRegistry, registries},
 }
 
-// sizes are how much a plugin finds.
-var sizes = []int{10, 100, 1000}
+// The sizes of what people have of their own, and of what many share.
+var (
+	projects   = []int{10, 100, 1_000}
+	registries = []int{100, 1_000, 10_000}
+)
 
 // BenchmarkPlugins makes the same call of the same handlers in a module and natively, in turns. x-native is
 // the ratio of their times, and ns/item shows how they grow.
@@ -41,7 +48,7 @@ func BenchmarkPlugins(b *testing.B) {
 	folder := filepath.Join(b.TempDir(), "plugins")
 	built := map[string]bool{}
 	for _, s := range subjects {
-		for _, n := range sizes {
+		for _, n := range s.sizes {
 			b.Run(fmt.Sprintf("%s/%d", s.tool, n), func(b *testing.B) {
 				if !built[s.plugin] {
 					if _, err := build.Build(b.Context(), filepath.Join("..", "..", "plugins", s.plugin), build.Options{Out: folder}); err != nil {
@@ -108,6 +115,14 @@ func (s subject) native(b *testing.B, project string) func() time.Duration {
 			b.Fatalf("%v: %s", err, p.Dispatch(request))
 		}
 		return time.Since(start)
+	}
+}
+
+// layOutRegistry makes a project of aam's with a registry of n packages.
+func layOutRegistry(b *testing.B, project string, n int) {
+	b.Helper()
+	if err := aamsample.Write(project, n); err != nil {
+		b.Fatal(err)
 	}
 }
 
