@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/build"
 	aamsample "github.com/bulkhead-mcp/bulkhead/plugins/aam/sample"
 	aam "github.com/bulkhead-mcp/bulkhead/plugins/aam/tools"
+	agentpack "github.com/bulkhead-mcp/bulkhead/plugins/agentpack/tools"
 	chant "github.com/bulkhead-mcp/bulkhead/plugins/chant/tools"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
 	openspec "github.com/bulkhead-mcp/bulkhead/plugins/openspec/tools"
@@ -34,6 +36,8 @@ var subjects = []subject{
 	{"openspec", openspec.Register, "openspec_list", `{}`, layOutChanges, projects},
 	{"openspec", openspec.Register, "openspec_validate", `{"all":true}`, layOutChanges, projects},
 	{"aam", aam.Register, "aam_search", `{"query":"audit"}`, layOutRegistry, registries},
+	{"agentpack", registerAgentpack, "plan", `{}`, layOutModules, projects},
+	{"agentpack", registerAgentpack, "status", `{}`, layOutModules, projects},
 }
 
 // The sizes of what people have of their own, and of what many share.
@@ -65,8 +69,8 @@ func BenchmarkPlugins(b *testing.B) {
 func (s subject) run(b *testing.B, folder string, n int) {
 	project := b.TempDir()
 	s.layOut(b, project, n)
+	module := s.module(b, folder, project) // before the process has another home
 	native := s.native(b, project)
-	module := s.module(b, folder, project)
 	native() // what is done once is not counted
 	module()
 	var inModule, natively time.Duration
@@ -81,7 +85,7 @@ func (s subject) run(b *testing.B, folder string, n int) {
 
 // module makes the call through a host.
 func (s subject) module(b *testing.B, folder, project string) func() time.Duration {
-	h, err := host.Open(host.Options{PluginsDir: folder, Plugins: []string{s.plugin}, Project: project})
+	h, err := host.Open(host.Options{PluginsDir: folder, Plugins: []string{s.plugin}, Project: project, Env: homeIn(project)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -101,6 +105,9 @@ func (s subject) native(b *testing.B, project string) func() time.Duration {
 	b.Chdir(project)
 	b.Setenv("BULKHEAD_PROJECT", project)
 	b.Setenv("BULKHEAD_STATE", b.TempDir())
+	for name, value := range homeIn(project) {
+		b.Setenv(name, value)
+	}
 	p := sdk.New()
 	s.register(p)
 	request := fmt.Appendf(nil, `{"method":"tools/call","params":{"name":%q,"arguments":%s}}`, s.tool, s.arguments)
@@ -116,6 +123,41 @@ func (s subject) native(b *testing.B, project string) func() time.Duration {
 		}
 		return time.Since(start)
 	}
+}
+
+func registerAgentpack(p *sdk.Plugin) { agentpack.Register(p, time.Now) }
+
+// homeIn are the variables that name a home folder, for plugins that ask for them: one in the project, which
+// is granted without a config.
+func homeIn(project string) map[string]string {
+	home := filepath.Join(project, "home")
+	return map[string]string{"HOME": home, "AGENTPACK_HOME": filepath.Join(home, ".agentpack"), "CODEX_HOME": filepath.Join(home, ".codex")}
+}
+
+// layOutModules makes a config repository of agentpack's with n prompts of 2 kB, half of which are deployed as
+// they are, and half are not.
+func layOutModules(b *testing.B, project string, n int) {
+	b.Helper()
+	home := homeIn(project)["HOME"]
+	manifest := "version: 1\nprofiles: {default: {include_tags: [base]}}\ntargets:\n  codex: {mode: files, scope: user, options: {write_user_skills: false}}\nmodules:\n"
+	write := func(path, text string) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range n {
+		name := fmt.Sprintf("p%04d", i)
+		text := fmt.Sprintf("# Prompt %d\n\n%s", i, strings.Repeat("Do what there is to do, in as many words as people use.\n", 36))
+		manifest += fmt.Sprintf("  - {id: 'prompt:%s', type: prompt, tags: [base], source: {local_path: {path: modules/prompt/%s}}}\n", name, name)
+		write(filepath.Join(home, ".agentpack", "repo", "modules", "prompt", name, name+".md"), text)
+		if i%2 == 0 {
+			write(filepath.Join(home, ".codex", "prompts", name+".md"), text)
+		}
+	}
+	write(filepath.Join(home, ".agentpack", "repo", "agentpack.yaml"), manifest)
 }
 
 // layOutRegistry makes a project of aam's with a registry of n packages.
