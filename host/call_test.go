@@ -55,6 +55,7 @@ func TestAFailureReads(t *testing.T) {
 		"as the manifest has it":         {"Error [{code}] in {tool} of {plugin}: {message}!", "Error [slow] in it_reads of it: took <5s> & {code}!"},
 		"without what it leaves out":     {"Internal error", "Internal error"},
 		"with each placeholder as often": {"{code}{code}", "slowslow"},
+		"as JSON that stays JSON":        {`{"why":"{tool} {message}"}`, `{"why":"it_reads took <5s> & {code}"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newWorldHost(t, handmade("it", answering(done), "[server]\nfailure = '"+c.template+"'\n"+reads("it_reads")))

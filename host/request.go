@@ -147,8 +147,22 @@ func (r *request) Failure(code, message string) *gateway.Failure {
 	if subject == "" {
 		subject = r.plugin.name + "'s " + r.Method
 	}
-	text := strings.NewReplacer("{code}", code, "{plugin}", r.plugin.name, "{tool}", subject, "{message}", message).Replace(template)
+	text := fill(template, map[string]string{"{code}": code, "{plugin}": r.plugin.name, "{tool}": subject, "{message}": message})
 	return &gateway.Failure{Code: code, Plugin: r.plugin.name, Tool: r.Name, Message: message, Text: text}
+}
+
+// fill puts values in for the placeholders of a template. In one that is a JSON object they are parts of its
+// strings, and escaped so that it stays one.
+func fill(template string, values map[string]string) string {
+	var pairs []string
+	for placeholder, value := range values {
+		if strings.HasPrefix(template, "{") && json.Valid([]byte(template)) {
+			quoted := rawjson.Quote(value)
+			value = string(quoted[1 : len(quoted)-1])
+		}
+		pairs = append(pairs, placeholder, value)
+	}
+	return strings.NewReplacer(pairs...).Replace(template)
 }
 
 // voice is how a call of a plugin speaks to clients: it says that something changed only where the manifest
