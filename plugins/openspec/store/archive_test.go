@@ -195,6 +195,7 @@ func Test55AKillAtAnyStepIsPutInOrderByTheNextCall(t *testing.T) {
 			t.Fatal("a dead program has said that all is well")
 		}
 		_, early := s.before["changes/archive/"]
+		s.mustShow(t)
 		moved := !missing(filepath.Join(s.root, store.FolderName, "changes/archive/2026-11-21-add-x"))
 		s.recover(t)
 		if moved {
@@ -216,6 +217,19 @@ func Test55AKillAtAnyStepIsPutInOrderByTheNextCall(t *testing.T) {
 		}
 		s.must(t, s.after)
 	})
+}
+
+// mustShow fails the test where a call that reads would not see that there is something to put in order.
+func (s scene) mustShow(t *testing.T) {
+	t.Helper()
+	now := tree(t, s.root)
+	if _, early := s.before["changes/archive/"]; !early && len(now) == len(s.before)+1 {
+		delete(now, "changes/archive/") // alone it is no half of anything
+	}
+	whole := cmp.Equal(now, s.before) || cmp.Equal(now, s.after)
+	if !whole && !store.At(store.Disk{}, s.root).Interrupted() {
+		t.Errorf("nothing shows what was left behind (-before +now)\n%s", cmp.Diff(s.before, now))
+	}
 }
 
 func missing(path string) bool {
