@@ -25,6 +25,9 @@ func Test54PromptsHaveWhatTheyMust(t *testing.T) {
 				t.Errorf("%s has no %q", name, token)
 			}
 		}
+		if !strings.Contains(text, "\n\n**Guardrails**\n\n") || !strings.Contains(text, "\n\n**Steps**\n\n") {
+			t.Errorf("%s: a heading stands without empty lines around it, and so belongs to the list before it", name)
+		}
 		if strings.Contains(text, "{{") {
 			t.Errorf("%s has a hole", name)
 		}
