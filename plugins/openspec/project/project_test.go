@@ -48,7 +48,7 @@ func TestNamesThatCanBeNobodysAreRefusedAsInvalid(t *testing.T) {
 	root := branch(t)
 	before := readTree(t, root)
 	for _, name := range []string{
-		"", ".", "..", "../specs", "a/../b", "/etc/passwd", "a//b", "a/", `a\b`, ".hidden", "x/.hidden", "a\x00b", "a\nb", "\xff", strings.Repeat("a", 1025),
+		"", ".", "..", "../specs", "a/../b", "/etc/passwd", "a//b", "a/", `a\b`, ".hidden", "x/.hidden", "a\x00b", "a\nb", "a\u2028b", "\xff", strings.Repeat("a", 1025),
 	} {
 		for _, kind := range []project.Kind{"", project.KindChange, project.KindSpec} {
 			_, shown := open(root).Show(project.ShowRequest{Name: name, Kind: kind})
