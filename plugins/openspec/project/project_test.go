@@ -158,6 +158,28 @@ func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 	}
 }
 
+// TestASpecCanBeNamedArchive: the name is reserved among changes alone.
+func TestASpecCanBeNamedArchive(t *testing.T) {
+	root, name := branch(t), "archive"
+	if _, err := open(root).Show(project.ShowRequest{Name: name}); code(t, err) != "invalid_item" {
+		t.Errorf("without one: %v", err)
+	}
+	write(t, root, "specs/archive/spec.md", "# a\n\n## Purpose\np\n\n## Requirements\n")
+	if view, err := open(root).Show(project.ShowRequest{Name: name}); err != nil || view == nil {
+		t.Errorf("show: %v", err)
+	}
+	report, err := open(root).Validate(project.ValidateRequest{Name: &name})
+	if err != nil || len(report.Items) != 1 || report.Items[0].Type != project.KindSpec {
+		t.Errorf("validate: %+v, %v", report, err)
+	}
+	for _, kind := range []project.Kind{project.KindChange, project.KindSpec} {
+		_, err := open(root).Show(project.ShowRequest{Name: name, Kind: kind})
+		if refused := code(t, err) == "invalid_item"; refused != (kind == project.KindChange) {
+			t.Errorf("show as a %s: %v", kind, err)
+		}
+	}
+}
+
 func TestArchiveRefusesToRewriteWhatIsNotUTF8(t *testing.T) {
 	for _, name := range []string{"specs/lending/spec.md", "changes/add-fines/specs/lending/spec.md"} {
 		root := branch(t)
