@@ -72,6 +72,43 @@ func TestMcpkgAlone(t *testing.T) {
 	s.end()
 }
 
+// TestTwoServersOfOneStoreGiveANameOnce is scenario 23 of mcpkg's checklist with the lock of the host, and 24:
+// of two servers that create the same prompts at once each is created by one, and both list all of them.
+func TestTwoServersOfOneStoreGiveANameOnce(t *testing.T) {
+	t.Parallel()
+	const rounds = 30
+	state, project := "XDG_STATE_HOME="+t.TempDir(), layOut(t, nil)
+	var servers []*server
+	for number := range 2 {
+		c := programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "mcpkg", "--project", project, "--env", "MCPKG_PROJECT=p")
+		c.Env = append(c.Env, state)
+		servers = append(servers, startServer(t, c))
+		for i := range rounds {
+			servers[number].sendCall("create_prompt", fmt.Sprintf(`{"name":"n%d","content":"of %d"}`, i, number))
+		}
+	}
+	created := map[string]int{} // how often, by text of the answer
+	for _, s := range servers {
+		for range rounds {
+			_, r := s.answer()
+			created[r.Text]++
+		}
+	}
+	for i := range rounds {
+		made, taken := fmt.Sprintf("Created prompt 'n%d' in project 'p'", i), fmt.Sprintf("Error: Prompt 'n%d' already exists in project 'p'", i)
+		if created[made] != 1 || created[taken] != 1 {
+			t.Errorf("n%d was created %d times and refused %d times", i, created[made], created[taken])
+		}
+	}
+	for _, s := range servers {
+		list := s.ask(`{"jsonrpc":"2.0","id":"list","method":"prompts/list"}`)
+		if n := bytes.Count([]byte(list), []byte(`"name":`)); n != rounds {
+			t.Errorf("%d of %d are listed: %s", n, rounds, list)
+		}
+		s.end()
+	}
+}
+
 // oneLine takes line breaks out, which end a message.
 func oneLine(t *testing.T, value json.RawMessage) string {
 	t.Helper()

@@ -65,6 +65,12 @@ func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	return "", &Failure{Code: codeUnknown, Message: unknown(name, append(names, specs...))}
 }
 
+// hasSpec tells whether there is a main spec of an id, which must be one that can be.
+func hasSpec(root *store.Root, id string) bool {
+	_, found, err := root.ReadSpec(id)
+	return found && err == nil
+}
+
 func changeNames(changes []store.Change) []string {
 	names := make([]string, len(changes))
 	for i, one := range changes {

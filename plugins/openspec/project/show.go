@@ -104,6 +104,13 @@ func (p *Project) Markdown(name string, kind Kind) (string, error) {
 // item finds the root and tells what a name is there.
 func (p *Project) item(name string, kind Kind) (*store.Root, RootInfo, Kind, error) {
 	if err := checkName(name, kind); err != nil {
+		if name != store.ArchiveName || kind != "" {
+			return nil, RootInfo{}, "", err
+		}
+		// No change can have that name, a spec can.
+		if root, info, absent := p.find(); absent == nil && hasSpec(root, name) {
+			return root, info, KindSpec, nil
+		}
 		return nil, RootInfo{}, "", err
 	}
 	root, info, err := p.find()

@@ -55,6 +55,10 @@ func CheckSpec(id string) error {
 // CheckArchived refuses names that can be no archived change's. The error is an *InvalidName.
 func CheckArchived(name string) error { return checkSegment(ChangeLabel, name) }
 
+// breaksLines tells whether a character is one that a name cannot have: a control character, or one of the two
+// that separate lines and are none. Names stand in prompts and messages, where each must stay in its line.
+func breaksLines(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
 func checkSegment(label, name string) error {
 	invalid := func(reason string) error { return &InvalidName{label, reason} }
 	switch {
@@ -66,7 +70,7 @@ func checkSegment(label, name string) error {
 		return invalid("must not contain path separators")
 	case strings.HasPrefix(name, "."):
 		return invalid("must not begin with a dot")
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, breaksLines):
 		return invalid("must not contain control characters")
 	case len(name) > MaxName:
 		return invalid(fmt.Sprintf("must not be longer than %d bytes", MaxName))

@@ -9,10 +9,14 @@ import (
 	"slices"
 )
 
-// Interrupted tells whether a claim is there, as far as that can be seen without taking one's turn.
+// Interrupted tells whether a claim is there, or one that was about to be, as far as that can be seen without
+// taking one's turn.
 func (r *Root) Interrupted() bool {
-	_, err := r.files.Lstat(r.ClaimPath())
-	return err == nil
+	if !r.missing(r.ClaimPath()) {
+		return true
+	}
+	entries, err := r.files.ReadDir(r.ArchiveDir())
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isTemp(e.Name()) })
 }
 
 // Recover ends what an earlier call of the same owner began and was stopped in: an archive whose change has

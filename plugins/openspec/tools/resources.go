@@ -91,7 +91,7 @@ func readResource(_ context.Context, uri string) ([]sdk.ResourceContents, error)
 	}
 	content, err := p.Read(at)
 	if errors.Is(err, project.ErrNoResource) {
-		return nil, notFound(at.String())
+		return nil, notFound(at, uri)
 	}
 	if err != nil {
 		return nil, err
@@ -106,11 +106,11 @@ func readResource(_ context.Context, uri string) ([]sdk.ResourceContents, error)
 	return []sdk.ResourceContents{{URI: uri, MIMEType: jsonType, Text: text}}, nil
 }
 
-// notFound is the error for a URI that is well formed and leads to nothing.
-func notFound(uri string) error {
+// notFound is the error for a URI that is well formed and leads to nothing. Its data has the URI as it came.
+func notFound(at address.Address, uri string) error {
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		return err
 	}
-	return &sdk.Error{Code: abi.CodeResourceNotFound, Message: "Resource not found: " + uri, Data: data}
+	return &sdk.Error{Code: abi.CodeResourceNotFound, Message: "Resource not found: " + at.String(), Data: data}
 }

@@ -148,6 +148,10 @@ func Test51WhatIsNotThereAndThenIs(t *testing.T) {
 	if got.Code != abi.CodeResourceNotFound || got.Message != "Resource not found: openspec://specs/nope" || string(got.Data) != `{"uri":"openspec://specs/nope"}` {
 		t.Errorf("got %+v", got)
 	}
+	got = refusal(t, host, "OpenSpec://specs/n%6Fp e")
+	if got.Code != abi.CodeResourceNotFound || got.Message != "Resource not found: openspec://specs/nop%20e" || string(got.Data) != `{"uri":"OpenSpec://specs/n%6Fp e"}` {
+		t.Errorf("got %+v", got)
+	}
 	dir := filepath.Join(root, "openspec/specs/nope")
 	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "spec.md"), []byte("# x\n"), 0o644)); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,123 @@
+package project_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+)
+
+// requires is a requirement in a delta or spec.
+func requires(name, text string) string {
+	return "### Requirement: " + name + "\nIt SHALL " + text + ".\n\n#### Scenario: s\n- **WHEN** a\n- **THEN** b\n"
+}
+
+// TestArchiveOnOwnData has of the checklist's archives those that testdata has not. The tree is as it was
+// where one is refused.
+func TestArchiveOnOwnData(t *testing.T) {
+	const (
+		added   = "## ADDED Requirements\n\n"
+		renamed = "## RENAMED Requirements\n\n"
+	)
+	rename := func(from, to string) string {
+		return "- FROM: `### Requirement: " + from + "`\n- TO: `### Requirement: " + to + "`\n"
+	}
+	two := "# stock\n\n## Purpose\nWhat is kept in stock, and for how long it may stay there.\n\n## Requirements\n\n" + requires("One", "a") + "\n" + requires("Two", "b")
+	for name, test := range map[string]struct {
+		files   map[string]string
+		request project.ArchiveRequest
+		code    string // of the refusal; "" for none
+		as      string // the folder in the archive
+		has     string // what specs/stock/spec.md then has
+	}{
+		"29 a folder that wraps changes": {
+			files: map[string]string{"changes/x/inner/proposal.md": "# i\n"},
+			code:  "archive_change_is_namespace_folder"},
+		"39 the second capability is bad, so neither is written": {
+			files: map[string]string{"changes/x/specs/a/spec.md": added + requires("A", "a"), "changes/x/specs/stock/spec.md": added + requires("One", "other")},
+			code:  "archive_spec_update_failed"},
+		"40 a name with a date keeps it": {
+			files:   map[string]string{"changes/2025-12-24-xmas/specs/stock/spec.md": added + requires("New", "n")},
+			request: project.ArchiveRequest{Name: "2025-12-24-xmas"}, as: "2025-12-24-xmas", has: "### Requirement: New\n"},
+		"40 open tasks, and a person would be asked": {
+			files:   map[string]string{"changes/x/tasks.md": "- [ ] 1.1 a\n"},
+			request: project.ArchiveRequest{Ask: true}, code: "archive_tasks_incomplete"},
+		"41 an invalid delta": {
+			files: map[string]string{"changes/x/specs/stock/spec.md": added + "### Requirement: New\n"},
+			code:  "archive_validation_failed"},
+		"41 not validated, and a person would be asked": {
+			files:   map[string]string{"changes/x/specs/stock/spec.md": added + "### Requirement: New\n"},
+			request: project.ArchiveRequest{NoValidate: true, Ask: true}, code: "archive_confirmation_required"},
+		"41 not validated": {
+			files:   map[string]string{"changes/x/specs/stock/spec.md": added + "### Requirement: New\n"},
+			request: project.ArchiveRequest{NoValidate: true}, as: "2026-11-21-x", has: "### Requirement: New\n"},
+		"specs change, and a person would be asked": {
+			files:   map[string]string{"changes/x/specs/stock/spec.md": added + requires("New", "n")},
+			request: project.ArchiveRequest{Ask: true}, code: "archive_confirmation_required"},
+		"specs are left alone": {
+			files:   map[string]string{"changes/x/specs/stock/spec.md": added + requires("New", "n")},
+			request: project.ArchiveRequest{Ask: true, SkipSpecs: true}, as: "2026-11-21-x", has: two},
+		"44 the target is there": {
+			files: map[string]string{"changes/x/proposal.md": "# x\n", "changes/archive/2026-11-21-x/proposal.md": "# older\n"},
+			code:  "archive_target_exists"},
+		"45 a chain of renames": {
+			files: map[string]string{"changes/x/specs/stock/spec.md": renamed + rename("Two", "Three") + rename("One", "Two")},
+			as:    "2026-11-21-x", has: "### Requirement: Two\nIt SHALL a.\n"},
+		"45 a swap": {
+			files: map[string]string{"changes/x/specs/stock/spec.md": renamed + rename("One", "Two") + rename("Two", "One")},
+			code:  "archive_spec_update_failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, root, "specs/stock/spec.md", two)
+			for path, content := range test.files {
+				write(t, root, path, content)
+			}
+			if test.request.Name == "" {
+				test.request.Name = "x"
+			}
+			before := readTree(t, root)
+			result, err := open(root).Archive(test.request)
+			if got := code(t, err); got != test.code {
+				t.Fatalf("got %q: %v", got, err)
+			}
+			after := readTree(t, root)
+			if test.code != "" {
+				sameTree(t, before, after)
+				return
+			}
+			if result.Archive.ArchivedAs != test.as || !strings.Contains(after["openspec/specs/stock/spec.md"], test.has) {
+				t.Errorf("%+v\n%s", result.Archive, after["openspec/specs/stock/spec.md"])
+			}
+			if _, there := after["openspec/changes/archive/"+test.as+"/"]; !there {
+				t.Error("the change is not in the archive")
+			}
+		})
+	}
+}
+
+func Test48WithoutARoot(t *testing.T) {
+	name := "x"
+	for what, test := range map[string]struct {
+		call func(p *project.Project) error
+		code string
+	}{
+		"list changes":  {func(p *project.Project) error { _, err := p.ListChanges(project.ByTime); return err }, "no_openspec_root"},
+		"list specs":    {func(p *project.Project) error { _, err := p.ListSpecs(); return err }, "no_openspec_root"},
+		"list archived": {func(p *project.Project) error { _, err := p.ListArchived(); return err }, "no_openspec_root"},
+		"validate all": {func(p *project.Project) error { _, err := p.Validate(project.ValidateRequest{}); return err },
+			"no_openspec_root"},
+		"validate one": {func(p *project.Project) error { _, err := p.Validate(project.ValidateRequest{Name: &name}); return err },
+			"unknown_item"},
+		"show":    {func(p *project.Project) error { _, err := p.Show(project.ShowRequest{Name: name}); return err }, "unknown_item"},
+		"archive": {func(p *project.Project) error { _, err := p.Archive(project.ArchiveRequest{Name: name}); return err }, "archive_change_not_found"},
+	} {
+		root := t.TempDir()
+		if got := code(t, test.call(open(root))); got != test.code {
+			t.Errorf("%s: got %q, want %q", what, got, test.code)
+		}
+		if tree := readTree(t, root); len(tree) != 1 {
+			t.Errorf("%s has made %q", what, tree)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package tools_test
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
+)
+
+// definition is a tool as plugin.toml has it.
+type definition struct {
+	Name, Title, Description, Access string
+	Destructive                      *bool
+	Input                            struct {
+		Type                 string
+		AdditionalProperties *bool `toml:"additionalProperties"`
+		Required             []string
+		Properties           map[string]struct {
+			Type, Description string
+			Default           any
+			Enum              []string
+		}
+	}
+}
+
+// Test53ToolDefinitions holds the names, what each is said to do, and closed schemas with their arguments,
+// required ones marked by "!" and defaults behind "=".
+func Test53ToolDefinitions(t *testing.T) {
+	var manifest struct{ Tools []definition }
+	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"read openspec_list sort=recent type=changes",
+		"read openspec_list_changes sort=recent",
+		"read openspec_show diff=false format=json id name requirement requirements=false scenarios=true type",
+		"read openspec_validate all=false archived=false changes=false name specs=false strict=false type",
+		"write destructive openspec_archive name! noValidate=false skipSpecs=false yes=true",
+		"write openspec_init shouldMigrate=false tools",
+		"write openspec_create_change description goal name! schema",
+	}
+	got := make([]string, len(manifest.Tools))
+	for i, tool := range manifest.Tools {
+		got[i] = tool.line()
+		if tool.Description == "" || tool.Title == "" {
+			t.Errorf("%s has no title or no description", tool.Name)
+		}
+		if tool.Input.Type != "object" || tool.Input.AdditionalProperties == nil || *tool.Input.AdditionalProperties {
+			t.Errorf("%s takes arguments that nobody knows", tool.Name)
+		}
+		for name, argument := range tool.Input.Properties {
+			if argument.Type == "" || argument.Description == "" {
+				t.Errorf("%s: %s has no type or no description", tool.Name, name)
+			}
+			if _, ok := argument.Default.(string); ok && !slices.Contains(argument.Enum, argument.Default.(string)) {
+				t.Errorf("%s: %s has a default that it does not take", tool.Name, name)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func (d definition) line() string {
+	words := []string{d.Access, d.Name}
+	if d.Destructive != nil && *d.Destructive {
+		words = []string{d.Access, "destructive", d.Name}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Input.Properties)) {
+		switch set := d.Input.Properties[name].Default.(type) {
+		case string:
+			name += "=" + set
+		case bool:
+			name += map[bool]string{true: "=true", false: "=false"}[set]
+		}
+		if slices.Contains(d.Input.Required, name) {
+			name += "!"
+		}
+		words = append(words, name)
+	}
+	return strings.Join(words, " ")
+}
