@@ -82,6 +82,23 @@ func TestStatus(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+	t.Run("a file of somebody's that cannot be read", func(t *testing.T) {
+		if os.Getuid() == 0 {
+			t.Skip("NOT TESTED: for root there is no file that cannot be read")
+		}
+		w := newWorld(t, base())
+		w.Deploy(``)
+		w.Write("home/.codex/prompts/mine.md", "mine")
+		w.Write("home/.codex/prompts/theirs.md", "theirs")
+		if err := os.Chmod(w.path("home/.codex/prompts/theirs.md"), 0); err != nil {
+			t.Fatal(err)
+		}
+		var got statusData
+		warned(t, w.OK("status", ``, &got), "theirs.md")
+		if len(got.Drift) != 1 || got.Drift[0].Path != w.path("home/.codex/prompts/mine.md") {
+			t.Errorf("got %+v", got.Drift)
+		}
+	})
 	t.Run("69 folders that are not scanned", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
