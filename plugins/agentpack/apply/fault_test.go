@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,6 +154,75 @@ func TestAKillAtAnyOperation(t *testing.T) {
 				t.Errorf("the outcomes were %v", outcomes)
 			}
 		})
+	}
+}
+
+// granted is the files that a sandbox shows: nothing of one folder.
+type granted struct {
+	apply.FS
+	without string
+}
+
+func (g granted) Lstat(path string) (fs.FileInfo, error) {
+	if path == g.without || strings.HasPrefix(path, g.without+"/") {
+		return nil, fs.ErrNotExist
+	}
+	return g.FS.Lstat(path)
+}
+
+func (g granted) Remove(path string) error {
+	if _, err := g.Lstat(path); err != nil {
+		return err
+	}
+	return g.FS.Remove(path)
+}
+
+func (g granted) Reach(folder string) error {
+	if strings.HasPrefix(g.without, folder+"/") {
+		return fs.ErrPermission
+	}
+	return g.FS.Reach(folder)
+}
+
+// TestARecoveryThatDoesNotSeeEverythingLeavesTheJournal kills the apply at each operation in turn, and recovers first
+// where one of its folders is not granted, then where all are.
+func TestARecoveryThatDoesNotSeeEverythingLeavesTheJournal(t *testing.T) {
+	undone, finished := 0, 0
+	for at := 1; ; at++ {
+		root, a, changes, before, after := scene(t)
+		a.FS = &faulty{FS: osFS, at: at, what: killedAfter, changesOnly: true}
+		if !survive(func() { _ = a.Apply(changes) }) {
+			break
+		}
+		killed := look(t, root)
+		a.FS = osFS
+		pending, err := a.Pending()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.FS = granted{osFS, filepath.Join(root, "real")}
+		_, err = a.Recover()
+		if (err != nil) != pending || pending && !strings.Contains(err.Error(), "cannot be reached") {
+			t.Fatalf("operation %d: %v", at, err)
+		}
+		same(t, root, killed)
+		a.FS = osFS
+		report, err := a.Recover()
+		if err != nil || len(report.Kept) > 0 {
+			t.Fatalf("operation %d: recover: %+v, %v", at, report, err)
+		}
+		switch now := look(t, root); {
+		case cmp.Equal(now, before):
+			undone++
+		case cmp.Equal(now, after):
+			finished++
+		default:
+			t.Errorf("operation %d: %s", at, cmp.Diff(before, now))
+		}
+		noJournal(t, a)
+	}
+	if undone < 10 || finished < 2 {
+		t.Errorf("undone %d times, finished %d times", undone, finished)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
@@ -26,6 +27,9 @@ type FS interface {
 	Rename(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(path string) error
+	// Reach returns an error if a folder that is there is not this process's to change, as one that a sandbox shows
+	// only because another lies in it. It changes nothing.
+	Reach(folder string) error
 }
 
 // maxFile bounds what is read of one file, in bytes. Journals are larger than the files that are applied.
@@ -88,6 +92,10 @@ func (o OS) Rename(from, to string) error { return o.named(to, os.Rename(from, t
 
 // Remove implements FS.
 func (OS) Remove(path string) error { return os.Remove(path) }
+
+// Reach implements FS. It asks to keep the folder's times as they are, which a sandbox refuses outside of what it has
+// granted to write.
+func (OS) Reach(folder string) error { return os.Chtimes(folder, time.Time{}, time.Time{}) }
 
 // named has the new name on the disk of what was made or moved without an error.
 func (o OS) named(path string, err error) error {

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
@@ -24,8 +25,8 @@ type Report struct {
 }
 
 // Recover finishes an apply that was stopped after its last file was switched, and undoes one that was
-// stopped earlier. It may be stopped, too, and repeated. A journal that it cannot read it leaves where it
-// is, with an error.
+// stopped earlier. It may be stopped, too, and repeated. A journal that it cannot read, or that is about folders
+// which are not this process's to change, it leaves where it is, with an error.
 func (a Applier) Recover() (Report, error) {
 	state, err := a.state()
 	if err != nil {
@@ -37,6 +38,9 @@ func (a Applier) Recover() (Report, error) {
 	j, err := a.readJournal(a.at(state))
 	if err != nil {
 		return Report{}, err
+	}
+	if err := a.reach(j); err != nil {
+		return Report{}, fmt.Errorf("%w; call again where that is granted, such as in the project that it belongs to, or, if it is gone for good, remove %s", err, a.at(state))
 	}
 	switch state {
 	case committed:
@@ -78,6 +82,30 @@ func (a Applier) readJournal(file string) (*journal, error) {
 		return nil, fmt.Errorf("%s, the journal of an apply that was stopped, cannot be used: %w; look at the files whose names begin with %s, then remove it", file, err, temporaryPrefix)
 	}
 	return j, nil
+}
+
+// reach returns an error unless all folders of a journal can be changed by this process. A sandbox shows a folder that
+// it has not granted as one that is not there, which must not be taken for one that somebody has removed: what
+// was begun there would stay as it is, and the rest be undone.
+func (a Applier) reach(j *journal) error {
+	reached := map[string]bool{}
+	for _, s := range j.Steps {
+		folder := filepath.Dir(s.Path)
+		for !reached[folder] {
+			reached[folder] = true
+			_, err := a.FS.Lstat(folder)
+			if err == nil {
+				err = a.FS.Reach(folder)
+			} else if ignoreMoved(err) == nil {
+				folder = filepath.Dir(folder) // the nearest one that is there tells
+				continue
+			}
+			if err != nil {
+				return fault.IO(s.Path, fmt.Errorf("it wrote into %s, which cannot be reached: %w", filepath.Dir(s.Path), err))
+			}
+		}
+	}
+	return nil
 }
 
 // allSwitched tells whether nothing was left to do but to say so. A file that was removed must be known to

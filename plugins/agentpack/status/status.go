@@ -88,10 +88,10 @@ func (d *Drift) scan(state *desired.State, folder managed.Folder, extras bool) e
 			return err
 		}
 	}
-	if !extras || !folder.ScanExtras {
-		return nil
+	if extras && folder.ScanExtras {
+		d.extras(folder, listed)
 	}
-	return d.extras(folder, listed)
+	return nil
 }
 
 // compare looks at files that are wanted.
@@ -135,15 +135,15 @@ func (d *Drift) entry(state *desired.State, folder managed.Folder, entry managed
 }
 
 // extras finds what nobody has deployed.
-func (d *Drift) extras(folder managed.Folder, listed map[string]bool) error {
+func (d *Drift) extras(folder managed.Folder, listed map[string]bool) {
 	items, err := disk.List(folder.Path)
 	if disk.Missing(err) {
-		return nil
+		return
 	}
 	if err != nil {
 		// A user's folder may hold anything; what is deployed there can be told all the same.
 		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not looked for: %s", folder.Path, err))
-		return nil
+		return
 	}
 	for _, item := range items {
 		name := item.Path[strings.LastIndexByte(item.Path, '/')+1:]
@@ -153,7 +153,8 @@ func (d *Drift) extras(folder managed.Folder, listed map[string]bool) error {
 		key := folder.File(managed.Entry{Path: item.Path})
 		actual, err := sum(key.Path)
 		if err != nil {
-			return err
+			d.Warnings = append(d.Warnings, fmt.Sprintf("whether %s is an extra file is not said: %s", key.Path, err))
+			continue
 		}
 		if actual == nil {
 			continue // it has gone since it was listed
@@ -162,7 +163,6 @@ func (d *Drift) extras(folder managed.Folder, listed map[string]bool) error {
 		found.Root, found.RootPosix = folder.Path, filepath.ToSlash(folder.Path)
 		d.Items = append(d.Items, found)
 	}
-	return nil
 }
 
 // sum is the sum of the file at path; nil if there is none.

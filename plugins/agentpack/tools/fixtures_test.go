@@ -23,8 +23,8 @@ func samples(t testing.TB, below ...string) string {
 	return fixtures.Path(t, append([]string{"agentpack"}, below...)...)
 }
 
-// tree reads all files below a folder, by path.
-func tree(t testing.TB, root string) map[string]string {
+// sampleFiles reads all files below a folder, by path.
+func sampleFiles(t testing.TB, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -51,7 +51,7 @@ type sample struct {
 func newSample(t *testing.T) sample {
 	expected := samples(t, "composed", "expected")
 	files := map[string]string{}
-	for path, content := range tree(t, samples(t, "composed", "repo_all_targets")) {
+	for path, content := range sampleFiles(t, samples(t, "composed", "repo_all_targets")) {
 		files["home/.agentpack/repo/"+path] = content
 	}
 	w := newWorld(t, files)
@@ -150,7 +150,7 @@ func withoutWords(want, got map[string]any) {
 func (s sample) deployed() {
 	s.t.Helper()
 	want := map[string]string{}
-	for path, content := range tree(s.t, filepath.Join(s.expected, "deployed_default")) {
+	for path, content := range sampleFiles(s.t, filepath.Join(s.expected, "deployed_default")) {
 		want[strings.NewReplacer("HOME/", "home/", "PROJECT/", "project/").Replace(path)] = content
 	}
 	manifests, _ := s.want("target_manifests_default.json").(map[string]any)
@@ -267,7 +267,7 @@ func TestGoldenRun(t *testing.T) {
 // TestMinimalRepo is scenario 24 on the smallest real config repo.
 func TestMinimalRepo(t *testing.T) {
 	files := map[string]string{}
-	for path, content := range tree(t, samples(t, "public", "minimal_repo")) {
+	for path, content := range sampleFiles(t, samples(t, "public", "minimal_repo")) {
 		files["home/.agentpack/repo/"+path] = content
 	}
 	w := newWorld(t, files)
@@ -284,7 +284,7 @@ func TestMinimalRepo(t *testing.T) {
 // TestOperatorTemplates: the files that agentpack itself installs are recognized, and as old once another version is
 // expected.
 func TestOperatorTemplates(t *testing.T) {
-	templates := tree(t, samples(t, "public", "operator_templates"))
+	templates := sampleFiles(t, samples(t, "public", "operator_templates"))
 	w := newWorld(t, map[string]string{repoFile: config("codex: {mode: files, scope: user}\nclaude_code: {mode: files, scope: user, options: {write_user_skills: true}}")})
 	install := func(version string) {
 		for path, content := range templates {

@@ -54,3 +54,29 @@ func TestApprovalIsTrueAndNothingElse(t *testing.T) {
 		w.Fails(tool, ``, "E_CONFIRM_REQUIRED")
 	}
 }
+
+func TestReadingWritesNothing(t *testing.T) {
+	w := newWorld(t, base())
+	w.Deploy(``)
+	w.Write(promptOut, "edited")
+	w.Remove(instructionsOut)
+	before := w.Files()
+	for _, call := range [][2]string{
+		{"plan", ``}, {"diff", ``}, {"preview", `{"diff":true}`}, {"status", ``}, {"doctor", ``}, {"deploy", ``},
+		{"explain", `{"kind":"plan"}`}, {"explain", `{"kind":"status"}`}, {"evolve_propose", `{"dry_run":true}`}, {"evolve_restore", `{"dry_run":true}`},
+	} {
+		w.OK(call[0], call[1], nil)
+		w.Unchanged(before)
+	}
+}
+
+func TestTheHomeFolderHasToBeKnown(t *testing.T) {
+	w := newWorld(t, base())
+	t.Setenv("HOME", "")
+	got := w.Call("plan", ``)
+	if got.OK || !strings.Contains(got.Errors[0].Message, "grant the variable HOME") {
+		t.Errorf("got %+v", got)
+	}
+	t.Setenv("USERPROFILE", w.Home)
+	w.OK("plan", ``, nil)
+}

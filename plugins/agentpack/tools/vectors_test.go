@@ -1,0 +1,158 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/marker"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/name"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/tree"
+)
+
+// readSample decodes a file of the sample data.
+func readSample(t *testing.T, into any, file string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(samples(t, "composed"), file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// TestSampleNames compares what is named and hashed, which has to be as agentpack itself has it, with the sample data.
+func TestSampleNames(t *testing.T) {
+	type identity struct {
+		Normalized string `json:"normalized"`
+		ID         string `json:"project_id"`
+	}
+	var want struct {
+		Keys     map[string]string   `json:"module_fs_key"`
+		Sanitize map[string]string   `json:"sanitize"`
+		Machine  map[string]string   `json:"machine_id"`
+		Origin   map[string]identity `json:"project_id_from_origin"`
+		Path     map[string]string   `json:"project_id_from_path"`
+		Cache    map[string]string   `json:"git_cache_dir"`
+		File     map[string]string   `json:"snapshot_file_key"`
+		Trees    struct {
+			Single struct {
+				Path, Content string
+				Sum           string `json:"module_sha256"`
+			} `json:"single_file"`
+		} `json:"hash_tree"`
+		Plan struct {
+			Data any
+			Sum  string `json:"sha256"`
+		} `json:"confirm_plan_hash"`
+		Rule struct {
+			ID      string `json:"module_id"`
+			Body    string
+			File    string
+			Content string
+		} `json:"cursor_rule"`
+	}
+	readSample(t, &want, "vectors.json")
+	compare := func(what string, want map[string]string, of func(string) string) {
+		got := map[string]string{}
+		for text := range want {
+			got[text] = of(text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+			t.Errorf("%s: %d of them (-want +got)\n%s", what, len(want), diff)
+		}
+	}
+	compare("keys of modules", want.Keys, name.Key)
+	compare("sanitized", want.Sanitize, name.Sanitize)
+	compare("machines", want.Machine, name.Machine)
+	compare("projects by their folder", want.Path, func(path string) string { return project.ID("", path) })
+	compare("keys of files", want.File, name.FileKey)
+	compare("folders of checkouts", want.Cache, func(url string) string { return "cache/git/" + name.Remote(url) + "/<commit>" })
+	identities := map[string]identity{}
+	for origin := range want.Origin {
+		identities[origin] = identity{project.Normalize(origin), project.ID(origin, "/")}
+	}
+	if diff := cmp.Diff(want.Origin, identities); diff != "" || len(identities) == 0 {
+		t.Errorf("projects by their origin (-want +got)\n%s", diff)
+	}
+	if got := (tree.Tree{want.Trees.Single.Path: []byte(want.Trees.Single.Content)}).Hash(); got != want.Trees.Single.Sum {
+		t.Errorf("the hash of one file: got %s", got)
+	}
+	if got, err := token.PlanHash(token.Binding{}, want.Plan.Data); err != nil || got != want.Plan.Sum {
+		t.Errorf("the hash of a plan: got %s, %v", got, err)
+	}
+	rule := want.Rule
+	if got := string(render.CursorHeader(rule.ID)) + rule.Body; got != rule.Content || name.Key(rule.ID)+".mdc" != rule.File {
+		t.Errorf("a rule for Cursor: got %q", got)
+	}
+}
+
+func TestSampleMarkers(t *testing.T) {
+	var cases []struct {
+		Text     string
+		Sections map[string]string
+		Error    string
+	}
+	readSample(t, &cases, "marker_cases.json")
+	says := map[string]string{"nested": "within", "unterminated": "not closed", "duplicate": "two sections"}
+	for _, test := range cases {
+		found, err := marker.Sections(test.Text)
+		if test.Error != "" {
+			if err == nil || says[test.Error] == "" || !strings.Contains(err.Error(), says[test.Error]) {
+				t.Errorf("%q: got %v, want %s", test.Text, err, test.Error)
+			}
+			continue
+		}
+		got := map[string]string{}
+		for _, section := range found {
+			got[section.Module] = section.Content
+		}
+		if diff := cmp.Diff(test.Sections, got); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got)\n%s", test.Text, err, diff)
+		}
+	}
+	if len(cases) == 0 {
+		t.Error("there are no cases")
+	}
+}
+
+// TestSampleLockfile: the sums of the config repo's modules are those that agentpack has locked.
+func TestSampleLockfile(t *testing.T) {
+	var lock struct {
+		Modules []struct {
+			ID       string `json:"id"`
+			Sum      string `json:"sha256"`
+			Resolved struct {
+				Local struct {
+					Path string `json:"path"`
+				} `json:"local_path"`
+			} `json:"resolved_source"`
+		} `json:"modules"`
+	}
+	readSample(t, &lock, filepath.Join("lockfile_sample", "agentpack.lock.json"))
+	repo := sampleFiles(t, samples(t, "composed", "repo_all_targets"))
+	for _, module := range lock.Modules {
+		files := tree.Tree{}
+		for path, content := range repo {
+			if path == module.Resolved.Local.Path {
+				files[filepath.Base(path)] = []byte(content)
+			} else if below, ok := strings.CutPrefix(path, module.Resolved.Local.Path+"/"); ok {
+				files[below] = []byte(content)
+			}
+		}
+		if got := files.Hash(); got != module.Sum {
+			t.Errorf("%s: got %s, want %s", module.ID, got, module.Sum)
+		}
+	}
+	if len(lock.Modules) == 0 {
+		t.Error("the lockfile has no modules")
+	}
+}
