@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"bufio"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -159,8 +160,13 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 	return nil
 }
 
+// writeSize is how many bytes are written at once. Compressed ones come in hundreds, and each writing of them is a call
+// of the host's.
+const writeSize = 64 << 10
+
 func (p *packer) write(w io.Writer) error {
-	compressed := gzip.NewWriter(w)
+	buffered := bufio.NewWriterSize(w, writeSize)
+	compressed := gzip.NewWriter(buffered)
 	out := tar.NewWriter(compressed)
 	for _, file := range p.files {
 		header := &tar.Header{Typeflag: tar.TypeReg, Name: file.Path, Size: file.Size, Mode: 0o644, ModTime: packedTime}
@@ -177,7 +183,10 @@ func (p *packer) write(w io.Writer) error {
 	if err := out.Close(); err != nil {
 		return p.failed(err)
 	}
-	return p.failed(compressed.Close())
+	if err := compressed.Close(); err != nil {
+		return p.failed(err)
+	}
+	return p.failed(buffered.Flush())
 }
 
 func (p *packer) copy(out io.Writer, file packed) error {

@@ -112,6 +112,26 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
+// writes counts how often something is written.
+type writes struct{ n, bytes int }
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.n, w.bytes = w.n+1, w.bytes+len(p)
+	return len(p), nil
+}
+
+// TestPackWritesMuchAtOnce: in a module each writing is a call of the host's.
+func TestPackWritesMuchAtOnce(t *testing.T) {
+	dir, m := project(t, map[string]string{"large": noise(1 << 17)})
+	var to writes
+	if _, err := archive.Pack(disk, dir, m, &to, archive.DefaultLimits()); err != nil {
+		t.Fatal(err)
+	}
+	if to.bytes < 1<<15 || to.n > 1+to.bytes/(32<<10) {
+		t.Errorf("%d bytes were written in %d pieces", to.bytes, to.n)
+	}
+}
+
 func TestFileName(t *testing.T) {
 	for name, want := range map[string]string{"pkg": "pkg-1.0.0.aam", "@acme/x": "acme-x-1.0.0.aam"} {
 		if got := archive.FileName(name, "1.0.0"); got != want {

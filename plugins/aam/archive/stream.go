@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"bufio"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -61,10 +62,13 @@ func open(s files.System, path string, limits Limits) (*stream, error) {
 	return a, nil
 }
 
+// readSize is how many bytes are read at once: each reading is a call of the host's.
+const readSize = 32 << 10
+
 // next goes to the next member, io.EOF behind the last. Only files, folders and links are members that may be.
 func (a *stream) next() (name string, k kind, err error) {
 	if a.tar == nil {
-		inflated, err := gzip.NewReader(a.raw)
+		inflated, err := gzip.NewReader(bufio.NewReaderSize(a.raw, readSize))
 		if err != nil {
 			return "", 0, a.broken(err)
 		}

@@ -112,7 +112,8 @@ func release(client registry.Registry, name, wanted string) (registry.Release, b
 	return found, ok, nil
 }
 
-// manifestOf reads the manifest in a version's archive, whose checksum has to be right if verify is set.
+// manifestOf reads the manifest in a version's archive, which has to be that version's, and whose checksum has to be
+// right if verify is set.
 func (m *Manager) manifestOf(client registry.Registry, name string, r registry.Release, verify bool) (*manifest.Manifest, error) {
 	path, err := client.Archive(name, r.Version)
 	if err != nil {
@@ -125,6 +126,9 @@ func (m *Manager) manifestOf(client registry.Registry, name string, r registry.R
 	listing, err := archive.Check(m.Files, path, want, m.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("registry '%s': %s@%s: %w", client.Name, name, r.Version, err)
+	}
+	if has := listing.Manifest; has.Name != name || !sameVersion(has.Version, r.Version) {
+		return nil, fault.New(fault.ArchiveInvalid, "registry '%s': %s@%s: the archive holds %s@%s", client.Name, name, r.Version, has.Name, has.Version)
 	}
 	return listing.Manifest, nil
 }

@@ -193,3 +193,37 @@ func TestInfo(t *testing.T) {
 		})
 	}
 }
+
+// TestInfoOfAnotherPackage: what a registry keeps under a name and version has to be that, or nothing is said of it.
+func TestInfoOfAnotherPackage(t *testing.T) {
+	root, m := shelf(t, "low@1.0.0", "low@2.0.0", "high@1.0.0")
+	archive := func(name, version string) string {
+		return filepath.Join(root, "registry", "packages", name, "versions", version+".aam")
+	}
+	if err := os.MkdirAll(filepath.Join(m.Project, ".aam"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(filepath.Join(m.Home, ".aam", "config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whose archive it is must not depend on whether its checksum is looked at.
+	if err := os.WriteFile(filepath.Join(m.Home, ".aam", "config.yaml"), append(config, "security: {require_checksum: false}\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, from := range map[string]string{"of another package": archive("high", "1.0.0"), "of another version": archive("low", "1.0.0")} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(archive("low", "2.0.0"), data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			detail, err := m.Info("low", "2.0.0")
+			if failure := fault.From(err); failure == nil || failure.Code != fault.ArchiveInvalid {
+				t.Errorf("got %+v, %v", detail, err)
+			}
+		})
+	}
+}

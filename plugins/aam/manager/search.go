@@ -78,6 +78,7 @@ func (m *Manager) index() ([]hit, error) {
 		if err != nil {
 			return nil, err
 		}
+		hits = slices.Grow(hits, len(entries))
 		for _, entry := range entries {
 			hits = append(hits, hit{client, entry})
 		}

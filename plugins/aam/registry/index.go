@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
@@ -51,8 +52,9 @@ func parseIndex(data []byte) ([]Entry, error) {
 		return nil, err
 	}
 	var reader yaml11.Reader
-	var entries []Entry
-	for _, row := range reader.List(document.Root().Field("packages")) {
+	rows := reader.List(document.Root().Field("packages"))
+	entries := slices.Grow([]Entry(nil), len(rows))
+	for _, row := range rows {
 		if !reader.Mapping(row) {
 			continue
 		}

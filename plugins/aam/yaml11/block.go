@@ -52,7 +52,7 @@ func plainBytes(text string) bool {
 		c := text[i]
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(text[i:])
-			if !unicode.IsPrint(r) || r > 0xffff {
+			if !unicode.IsPrint(r) {
 				return false
 			}
 			i += size - 1

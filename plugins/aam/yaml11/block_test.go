@@ -57,7 +57,8 @@ func TestLoadBlock(t *testing.T) {
 		{"an end within", "a: x\n...\n", false},
 		{"a deeper line below a list", "a:\n- x: y\n   z: 1\n", false},
 		{"less deep than the list", "a:\n  - x\n - y\n", false},
-		{"a picture", "a: 🚀\n", false},
+		{"pictures", "a: 🚀 off\nb: '🚀'\nc:\n- x 👩‍🚀\n", false},
+		{"a picture without a joiner", "a: 🚀 off\nb: '🚀'\nc:\n- x 🚀\n", true},
 		{"quotes without an end", "a: 'x\n", false},
 	}
 	for _, test := range tests {
@@ -156,7 +157,7 @@ func FuzzLoadBlock(f *testing.F) {
 
 // TestBlockAtRandom puts documents together of what such documents are made of.
 func TestBlockAtRandom(t *testing.T) {
-	parts := strings.Split("\nb: x|\nd:|\n  c: y|\n  e:|\n- f: z|\n  - g: w|\n  h|\n    i|\n- 'j|k'|a|bc|: |:|\n|\n|\n  |\n  |\n    |\n - |\n- |\n  - |- |'|''|'x'|[]|{}|é|~|1.0|x y|-|<<|=|?|,|]|#|*|&c|!|\"|\\|\u00a0|\ufeff|.|...|---|^|/|(|$|@|`|%||>|yes", "|")
+	parts := strings.Split("\nb: x|\nd:|\n  c: y|\n  e:|\n- f: z|\n  - g: w|\n  h|\n    i|\n- 'j|k'|a|bc|: |:|\n|\n|\n  |\n  |\n    |\n - |\n- |\n  - |- |'|''|'x'|[]|{}|é|🚀|𐍈|~|1.0|x y|-|<<|=|?|,|]|#|*|&c|!|\"|\\|\u00a0|\ufeff|.|...|---|^|/|(|$|@|`|%||>|yes", "|")
 	random := rand.New(rand.NewPCG(1, 2))
 	read := 0
 	for range rounds {

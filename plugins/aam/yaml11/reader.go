@@ -59,6 +59,9 @@ func (r *Reader) Required(v Value) bool {
 
 // Text returns a text that has to be there. Numbers, booleans and dates are none: they have to be quoted.
 func (r *Reader) Text(v Value) string {
+	if v.node != nil && v.node.kind == Text { // as almost all are
+		return v.node.text
+	}
 	if r.Required(v) && r.is(v, Text) {
 		return v.Text()
 	}
@@ -134,9 +137,12 @@ func (r *Reader) List(v Value) []Value {
 
 // Texts returns a list of texts; an empty one if it is absent.
 func (r *Reader) Texts(v Value) []string {
-	texts := []string{}
-	for _, item := range r.List(v) {
-		texts = append(texts, r.Text(item))
+	if v.Kind() == Absent || !r.is(v, List) {
+		return []string{}
+	}
+	texts := make([]string, len(v.node.items))
+	for i, item := range v.node.items {
+		texts[i] = r.Text(Value{node: item, parent: v.node, root: v.root})
 	}
 	return texts
 }
