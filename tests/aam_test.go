@@ -276,7 +276,7 @@ func TestAnInstallThatIsKilled(t *testing.T) {
 		come func() bool
 	}{
 		{"as it begins", func() bool { return true }},
-		{"while it is unpacked", func() bool { return exists(p.path("user/.aam/.tmp")) }},
+		{"while it is unpacked", func() bool { return exists(p.path("user/.aam/.tmp")) || exists(p.path("user/.aam/packages/big")) }},
 		{"when the package is in its place", func() bool { return exists(p.path("user/.aam/packages/big")) }},
 		{"when it is being deployed", func() bool { return exists(p.path("user/.cursor/skills/big")) }},
 	} {

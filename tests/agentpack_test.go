@@ -173,7 +173,7 @@ func TestADeployThatIsKilled(t *testing.T) {
 		come func(old string) bool
 	}{
 		{"as it begins", func(string) bool { return true }},
-		{"while new contents are laid down", func(string) bool { return journal("staging.json") }},
+		{"while new contents are laid down", func(old string) bool { return journal("staging.json") || changed(0, old) }},
 		{"when the first file is new", func(old string) bool { return changed(0, old) }},
 		{"when half of them are", func(old string) bool { return changed(manyPrompts/2, old) }},
 		{"when all of them are", func(old string) bool { return changed(manyPrompts-1, old) && !journal("switching.json") }},

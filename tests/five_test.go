@@ -113,7 +113,7 @@ func TestAllFiveTogether(t *testing.T) {
 	}
 	c.chant(p)
 	c.openspec(p)
-	c.mcpkg()
+	c.mcpkg(p)
 	c.agentpack(p)
 	c.aam(p)
 	c.prompts()
@@ -146,10 +146,14 @@ func (c fiveClient) openspec(p *person) {
 	}
 }
 
-func (c fiveClient) mcpkg() {
+func (c fiveClient) mcpkg(p *person) {
 	c.t.Helper()
 	c.must("create_prompt", members{"name": "harvest", "content": "Which apples are ripe?"}, nil)
 	c.must("create_resource", members{"name": "map", "uri": "orchard://map", "content": "north: apples"}, nil)
+	items := func(name string) bool { return strings.HasSuffix(name, ".item") }
+	if kept := slices.Collect(maps.Keys(snapshot(c.t, p.path("state")))); !slices.ContainsFunc(kept, items) {
+		c.t.Errorf("nothing of it is in the state folders, which hold %q", kept)
+	}
 	if got := c.must("export_project", nil, nil); !containsAll(got, "Which apples are ripe?", "orchard://map") {
 		c.t.Errorf("got %s", got)
 	}

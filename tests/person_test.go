@@ -18,7 +18,6 @@ type person struct {
 	home    string
 	project string
 	plugins string // folder with the built plugins
-	args    []string
 }
 
 // newPerson lays files out by paths such as home/.codex/AGENTS.md and project/README.md. Where their content
