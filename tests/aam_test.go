@@ -121,6 +121,9 @@ func TestTheWayOfAPackage(t *testing.T) {
 	if err := os.Chmod(p.path("project/skills/look/run.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Remove(p.path("home/.codex")); err != nil { // granted, and not there yet
+		t.Fatal(err)
+	}
 	author := p.in("project").serveAAM()
 	author.succeed("aam_create_package", `{"name":"@me/round-trip","description":"There and back"}`)
 	var report struct {
