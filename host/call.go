@@ -39,8 +39,14 @@ func (b backend) Find(r gateway.Request) (gateway.Call, *abi.Error) {
 	return nil, gateway.Unknown(r.Method, r.Name, b.why(r))
 }
 
-// Watched implements gateway.Backend.
-func (b backend) Watched(uri string) bool { return b.host.offered.watched(uri) }
+// Watch implements gateway.Backend.
+func (b backend) Watch(r gateway.Request) bool {
+	if b.host.offered.watched(r.Name) {
+		return true
+	}
+	b.host.refused(r)
+	return false
+}
 
 // tool queues a call of a tool; nil if it is not offered.
 func (b backend) tool(r gateway.Request) gateway.Call {

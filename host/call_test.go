@@ -55,6 +55,7 @@ func TestAFailureReads(t *testing.T) {
 		"as the manifest has it":         {"Error [{code}] in {tool} of {plugin}: {message}!", "Error [slow] in it_reads of it: took <5s> & {code}!"},
 		"without what it leaves out":     {"Internal error", "Internal error"},
 		"with each placeholder as often": {"{code}{code}", "slowslow"},
+		"as JSON that stays JSON":        {`{"why":"{tool} {message}"}`, `{"why":"it_reads took <5s> & {code}"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newWorldHost(t, handmade("it", answering(done), "[server]\nfailure = '"+c.template+"'\n"+reads("it_reads")))
@@ -84,7 +85,7 @@ func TestAnAnswer(t *testing.T) {
 		want   string
 		err    error
 	}{
-		"keeps the bytes of its result":            {body: `{"result":{"b": 1, "a":[ ]}}`, want: `{"b": 1, "a":[ ]}`},
+		"keeps the bytes of its result":            {body: `{"result":{"b": 1, "content":[ ]}}`, want: `{"b": 1, "content":[ ]}`},
 		"with faults that is an error tells them":  {body: `{"result":{"content":[],"isError":true}}`, faults: fault, want: `{"content":[{"text":"bulkhead: disk full","type":"text"}],"isError":true}`},
 		"with faults that is none keeps its bytes": {body: `{"result":{"content": []}}`, faults: fault, want: `{"content": []}`},
 		"may be an error of the plugin's own": {body: `{"error":{"code":-7,"message":"m","data":[1]}}`,
@@ -230,5 +231,23 @@ func TestASandboxThatCannotBeSetUp(t *testing.T) {
 	}
 	if answer := asked(t, h, "it_reads", `{}`); answer.IsError {
 		t.Errorf("got %s", answer.Result)
+	}
+}
+
+func TestTheRecordOfAResultThatCannotBeReadSaysSo(t *testing.T) {
+	w := newWorld(t, handmade("a", answering(`{"result":{"x":1}}`), reads("a_reads")),
+		files{"work/bulkhead.toml": "[audit]\nfile = \"${env:HOME}/log\"\n[[plugins]]\npath = \"../plugins/a\"\n"})
+	h, err := Open(w.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := requested(t, h, "tools/call", `{"name":"a_reads"}`)
+	if want := "bulkhead: a_reads gave a result that cannot be read: content is missing"; !strings.Contains(got, want) {
+		t.Errorf("got %s, want it to say %q", got, want)
+	}
+	_ = h.Close(t.Context())
+	log, err := os.ReadFile(w.dir + "/home/log")
+	if want := `"outcome":"failed","code":"invalid_result"`; err != nil || !strings.Contains(string(log), want) {
+		t.Errorf("the log is %s (%v), want it to say %s", log, err, want)
 	}
 }

@@ -53,8 +53,8 @@ func (p *plugin) info() PluginInfo {
 	}
 	info.Version, info.Description = p.manifest.Version, p.manifest.Description
 	if p.problem == "" {
-		info.Prompts = claimed(p.manifest.Offers.Prompts, p.grant.Prompts)
-		info.Resources = claimed(p.manifest.Offers.Resources, p.grant.Resources)
+		info.Prompts = claimed(p.manifest.Offers.Prompts, p.grant.Prompts.Allowed, p.grant.Prompts)
+		info.Resources = claimed(p.manifest.Offers.Resources, p.grant.Resources.AllowedBelow, p.grant.Resources)
 	}
 	withheld := map[string]string{}
 	for _, w := range p.grant.Withheld {
@@ -75,12 +75,16 @@ func (p *plugin) info() PluginInfo {
 	return info
 }
 
-// claimed is what a plugin can offer of a kind.
-func claimed(c manifest.Claim, f config.Filter) []string {
-	if c.Any {
+// claimed is what a plugin can offer of a kind: of names those that are allowed, and of what exists at call
+// time only Any, unless f allows none.
+func claimed(c manifest.Claim, allowed func(string) bool, f config.Filter) []string {
+	switch {
+	case !c.Any:
+		return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !allowed(name) })
+	case f.AllowedBelow(""):
 		return []string{manifest.Any}
 	}
-	return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !f.Allowed(name) })
+	return nil
 }
 
 // Tool describes an offered tool; false if there is none of that name.

@@ -62,7 +62,7 @@ func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage,
 		if err != nil {
 			failed++
 			parts[i].items = nil
-			l.asks[i].plugin.log.Warn("what the plugin has is missing in a list", "method", l.Method, "reason", err)
+			l.asks[i].plugin.log.Warn("what the plugin has is missing in a list", "method", l.Method, "reason", fmt.Sprintf("%.1000s", err.Error()))
 		}
 	}
 	if failed > 0 && failed == len(errs) {
@@ -96,12 +96,14 @@ func (l *listing) part(ctx context.Context, ask *request, n gateway.Notifier) (p
 		return p, ask.Failure(gateway.FailureInvalidResult, fmt.Sprintf("gave a list that cannot be read: %s is not an array", l.kind.member))
 	}
 	for i, raw := range rawjson.Elements(list) {
-		key, ok := rawjson.Unquote(rawjson.Member(raw, l.kind.key))
-		_, named := rawjson.Unquote(rawjson.Member(raw, "name"))
+		key, _ := rawjson.Unquote(rawjson.Member(raw, l.kind.key))
+		why := checkItem(raw)
+		if why == "" && key == "" {
+			why = l.kind.key + " is missing"
+		}
 		switch {
-		case !ok || !named || key == "":
-			return p, ask.Failure(gateway.FailureInvalidResult,
-				fmt.Sprintf("gave a list that cannot be read: %s[%d] is not an object with name and %s", l.kind.member, i, l.kind.key))
+		case why != "":
+			return p, ask.Failure(gateway.FailureInvalidResult, fmt.Sprintf("gave a list that cannot be read: %s[%d]: %s", l.kind.member, i, why))
 		case l.kind.mine(&l.host.offered, ask.plugin, key):
 			p.items = append(p.items, item{key, raw})
 		}
@@ -114,15 +116,22 @@ func (l *listing) leaveDoubles(parts []part) {
 	owner := map[string]string{}
 	for i, p := range parts {
 		kept := p.items[:0]
+		doubles, first := 0, ""
 		for _, it := range p.items {
-			if other, taken := owner[it.key]; taken {
-				l.asks[i].plugin.log.Warn("the plugin has what another offers", "method", l.Method, "name", it.key, "other", other)
+			if _, taken := owner[it.key]; taken {
+				if doubles++; doubles == 1 {
+					first = it.key
+				}
 				continue
 			}
 			owner[it.key] = p.plugin
 			kept = append(kept, it)
 		}
 		parts[i].items = kept
+		if doubles > 0 {
+			l.asks[i].plugin.log.Warn("the plugin has what is listed already", "method", l.Method,
+				"items", doubles, "first", fmt.Sprintf("%.128q", first), "of", owner[first])
+		}
 	}
 }
 

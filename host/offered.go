@@ -40,16 +40,18 @@ func (h *Host) offerElse() error {
 			continue
 		}
 		offers := p.manifest.Offers
-		if offers.Prompts.Offers() {
+		prompts := len(claimed(offers.Prompts, p.grant.Prompts.Allowed, p.grant.Prompts)) > 0
+		resources := len(claimed(offers.Resources, p.grant.Resources.AllowedBelow, p.grant.Resources)) > 0
+		if prompts {
 			o.prompts = append(o.prompts, p)
 			errs = append(errs, o.claimPrompts(p))
 		}
-		if offers.Resources.Offers() {
+		if resources {
 			o.resources = append(o.resources, p)
 			errs = append(errs, o.claimResources(p))
 		}
-		o.subscribe = o.subscribe || offers.Subscribe
-		o.complete = o.complete || offers.Completions
+		o.subscribe = o.subscribe || resources && offers.Subscribe
+		o.complete = o.complete || (prompts || resources) && offers.Completions
 	}
 	return errors.Join(errs...)
 }
@@ -73,7 +75,7 @@ func (o *offered) claimPrompts(p *plugin) error {
 func (o *offered) claimResources(p *plugin) error {
 	var errs []error
 	for _, prefix := range p.manifest.Offers.Resources.Names {
-		if !p.grant.Resources.Allowed(prefix) {
+		if !p.grant.Resources.AllowedBelow(prefix) {
 			continue
 		}
 		for _, other := range o.resourceClaims {

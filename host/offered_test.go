@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -92,7 +93,7 @@ func TestListsOfSeveralPlugins(t *testing.T) {
 func TestWhatAPluginWithFaultsHasIsSaidInTheLog(t *testing.T) {
 	w := newWorld(t, handmade("a", crashing(), "[offers]\nprompts = true\n"), offering("b", "prompts = true", itemsOf("x")), offering("c", "prompts = true", itemsOf("x")))
 	requested(t, w.open(t, w.options()), "prompts/list", `{}`)
-	for _, want := range []string{"what the plugin has is missing in a list", "method=prompts/list reason=\"crashed", "the plugin has what another offers"} {
+	for _, want := range []string{"what the plugin has is missing in a list", "method=prompts/list reason=\"crashed", "the plugin has what is listed already"} {
 		if !strings.Contains(w.log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, w.log.String())
 		}
@@ -157,20 +158,37 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 	}
 }
 
+func TestAClaimOfWhichSomeIsAllowedIsStillAClaim(t *testing.T) {
+	w := newWorld(t, offering("a", "resources = ['n://']\nsubscribe = true", told("a")), offering("b", "resources = true", told("b")),
+		files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nallow_resources = ['n://open/*']\n[[plugins]]\npath = '../plugins/b'\n"})
+	h := w.open(t, w.options())
+	for uri, want := range map[string]string{
+		"n://open/x": `{"messages":[{"role":"user","content":{"type":"text","text":"a"}`,
+		"n://else/x": `error {"code":-32002,`,
+		"m://x":      `{"messages":[{"role":"user","content":{"type":"text","text":"b"}`,
+	} {
+		if got := requested(t, h, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri)); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %s, want %s", uri, got, want)
+		}
+	}
+	wantEqual(t, h.Plugins()[0].Resources, []string{"n://"})
+}
+
 func TestClaimsThatMeetEndTheStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		one, other, config string
 		want               []string // none: they do not meet
 	}{
-		"a prompt":                       {"prompts = ['x', 'y']", "prompts = ['y']", "", []string{`plugins "a" (`, `"b" (`, `both claim the prompt "y"`, "deny_prompts"}},
-		"a URI prefix":                   {"resources = ['n://']", "resources = ['n://']", "", []string{`plugins "a" (`, `"b" (`, "claim resources that meet, n:// and n://", "deny_resources"}},
-		"a prefix of a prefix":           {"resources = ['n://a/']", "resources = ['n://']", "", []string{"claim resources that meet, n://a/ and n://"}},
-		"other prefixes":                 {"resources = ['n://a/']", "resources = ['n://b/']", "", nil},
-		"a claim and a dynamic name":     {"prompts = ['x']", "prompts = true", "", nil},
-		"a prompt that one is denied":    {"prompts = ['x']", "prompts = ['x']", "deny_prompts = ['x']", nil},
-		"resources that one is denied":   {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://*']", nil},
-		"resources that one is allowed":  {"resources = ['n://', 'm://']", "resources = ['n://']", "allow_resources = ['m://*']", nil},
-		"resources of which some denied": {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://x/*']", []string{"claim resources that meet"}},
+		"a prompt":                              {"prompts = ['x', 'y']", "prompts = ['y']", "", []string{`plugins "a" (`, `"b" (`, `both claim the prompt "y"`, "deny_prompts"}},
+		"a URI prefix":                          {"resources = ['n://']", "resources = ['n://']", "", []string{`plugins "a" (`, `"b" (`, "claim resources that meet, n:// and n://", "deny_resources"}},
+		"a prefix of a prefix":                  {"resources = ['n://a/']", "resources = ['n://']", "", []string{"claim resources that meet, n://a/ and n://"}},
+		"other prefixes":                        {"resources = ['n://a/']", "resources = ['n://b/']", "", nil},
+		"a claim and a dynamic name":            {"prompts = ['x']", "prompts = true", "", nil},
+		"a prompt that one is denied":           {"prompts = ['x']", "prompts = ['x']", "deny_prompts = ['x']", nil},
+		"resources that one is denied":          {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://*']", nil},
+		"resources that one is allowed some of": {"resources = ['n://']", "resources = ['n://']", "allow_resources = ['n://a/*']", []string{"claim resources that meet"}},
+		"resources that one is allowed":         {"resources = ['n://', 'm://']", "resources = ['n://']", "allow_resources = ['m://*']", nil},
+		"resources of which some denied":        {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://x/*']", []string{"claim resources that meet"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, offering("a", c.one, "{}"), offering("b", c.other, "{}"))
@@ -231,4 +249,49 @@ func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatIsDeniedAsAWholeIsNoCapability(t *testing.T) {
+	for config, want := range map[string]string{
+		"deny_prompts = ['*']\ndeny_resources = ['*']":        `"capabilities":{"tools":{}}`,
+		"allow_prompts = []\nallow_resources = []":            `"capabilities":{"tools":{}}`,
+		"deny_resources = ['n://*']":                          `"capabilities":{"prompts":{},"completions":{}}`,
+		"deny_prompts = ['*']\nallow_resources = ['n://a/*']": `"capabilities":{"resources":{"subscribe":true},"completions":{}}`,
+	} {
+		w := newWorld(t, offering("a", "prompts = true\nresources = ['n://']\nsubscribe = true\ncompletions = true", "{}"),
+			files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\n" + config + "\n"})
+		got := requested(t, w.open(t, w.options()), "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", config, got, want)
+		}
+	}
+}
+
+func TestWhatIsRefusedBesideToolsIsInTheAudit(t *testing.T) {
+	w := newWorld(t, offering("a", "prompts = ['it']\nresources = ['n://']\nsubscribe = true\ncompletions = true", told("a")))
+	w.write(t, files{"work/bulkhead.toml": "[audit]\nfile = '" + w.dir + "/audit.jsonl'\non_failure = 'closed'\n[[plugins]]\npath = '../plugins/a'\ndeny_resources = ['n://secret/*']"})
+	h := w.open(t, w.options())
+	requested(t, h, "resources/subscribe", `{"uri":"n://secret/x"}`)
+	requested(t, h, "resources/read", `{"uri":"n://secret/x"}`)
+	requested(t, h, "completion/complete", `{"ref":{"type":"ref/prompt","name":"it"},"argument":{"name":"x","value":"private"}}`)
+	log, err := os.ReadFile(w.dir + "/audit.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(log)) {
+		var l struct{ Kind, Method, Tool, Outcome, Arguments string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Join([]string{l.Kind, l.Method, l.Tool, l.Outcome}, " "))
+		if hashed := l.Arguments != ""; hashed != (l.Kind == "call") || strings.Contains(line, "private") {
+			t.Errorf("arguments: %s", line)
+		}
+	}
+	wantEqual(t, got, []string{
+		"refused resources/subscribe n://secret/x denied",
+		"refused resources/read n://secret/x denied",
+		"call completion/complete it ok",
+	})
 }

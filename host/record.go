@@ -56,6 +56,9 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 		Client: r.Client, Method: r.Method, Tool: r.Name,
 		BytesIn: int64(len(r.Params)), Arguments: rawjson.Member(r.Params, "arguments"),
 	}
+	if r.Method == abi.MethodComplete {
+		record.Arguments = rawjson.Member(r.Params, "argument")
+	}
 	var trail audit.Trail
 	var refused []audit.Operation
 	result, fuel, err := answer(ctx, func(o sandbox.Operation) {
@@ -64,7 +67,7 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 		}
 	})
 	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(fuel), int64(len(result))
-	record.Outcome, record.Code = outcome(r.Method, result, err)
+	record.Outcome, record.Code = outcome(result, err)
 	record.Operations, record.LeftOut = trail.Operations()
 	lost := log.Write(record)
 	for _, o := range refused {
@@ -81,11 +84,9 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 }
 
 // outcome says how a call ended.
-func outcome(method string, result json.RawMessage, err error) (audit.Outcome, string) {
+func outcome(result json.RawMessage, err error) (audit.Outcome, string) {
 	var failure *gateway.Failure
 	switch {
-	case err == nil && gateway.CheckResult(method, result) != "":
-		return audit.Failed, gateway.FailureInvalidResult // which is what the client will hear
 	case err == nil && string(rawjson.Member(result, "isError")) == "true":
 		return audit.ToolError, ""
 	case err == nil:

@@ -75,7 +75,8 @@ func (r *request) failed(err error) error {
 	return r.Failure(string(failure.Code), failure.Message)
 }
 
-// result takes the module's answer apart. Errors of the file system that WASI has no number for are added
+// result takes the module's answer apart, and refuses one that no client could read, so that the record of the
+// call says so too. Errors of the file system that WASI has no number for are added
 // to an answer that reports an error: the module could only say that something went wrong.
 func (r *request) result(response engine.Response) (json.RawMessage, error) {
 	for _, fault := range response.Faults {
@@ -99,7 +100,10 @@ func (r *request) result(response engine.Response) (json.RawMessage, error) {
 	case result == nil:
 		return nil, r.Failure(failureResponse, "gave an answer that holds neither a result nor an error")
 	case len(response.Faults) > 0:
-		return withFaults(result, response.Faults), nil
+		result = withFaults(result, response.Faults)
+	}
+	if why := gateway.CheckResult(r.Method, result); why != "" {
+		return nil, r.Failure(gateway.FailureInvalidResult, "gave a result that cannot be read: "+why)
 	}
 	return result, nil
 }
@@ -143,8 +147,22 @@ func (r *request) Failure(code, message string) *gateway.Failure {
 	if subject == "" {
 		subject = r.plugin.name + "'s " + r.Method
 	}
-	text := strings.NewReplacer("{code}", code, "{plugin}", r.plugin.name, "{tool}", subject, "{message}", message).Replace(template)
+	text := fill(template, map[string]string{"{code}": code, "{plugin}": r.plugin.name, "{tool}": subject, "{message}": message})
 	return &gateway.Failure{Code: code, Plugin: r.plugin.name, Tool: r.Name, Message: message, Text: text}
+}
+
+// fill puts values in for the placeholders of a template. In one that is a JSON object they are parts of its
+// strings, and escaped so that it stays one.
+func fill(template string, values map[string]string) string {
+	var pairs []string
+	for placeholder, value := range values {
+		if strings.HasPrefix(template, "{") && json.Valid([]byte(template)) {
+			quoted := rawjson.Quote(value)
+			value = string(quoted[1 : len(quoted)-1])
+		}
+		pairs = append(pairs, placeholder, value)
+	}
+	return strings.NewReplacer(pairs...).Replace(template)
 }
 
 // voice is how a call of a plugin speaks to clients: it says that something changed only where the manifest

@@ -64,30 +64,6 @@ func (p *person) prompts() map[string]string {
 	return snapshot(p.t, p.path("home/.codex"))
 }
 
-// TestAgentpackAlone has the name and the versions of agentpack's own server.
-func TestAgentpackAlone(t *testing.T) {
-	t.Parallel()
-	p := newPerson(t, agentpackRepo(1, "x"))
-	for asked, want := range map[string]string{"2025-06-18": "2025-06-18", "2025-03-26": "2025-03-26", "2024-11-05": "2025-06-18", "2026-07-28": "2025-06-18", "1999-01-01": "2025-06-18"} {
-		s := p.serve("--plugin", "agentpack")
-		got := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, asked))
-		var answer struct {
-			Result struct {
-				Version string                `json:"protocolVersion"`
-				Server  struct{ Name string } `json:"serverInfo"`
-			} `json:"result"`
-		}
-		if err := json.Unmarshal([]byte(got), &answer); err != nil || answer.Result.Version != want || answer.Result.Server.Name != "agentpack" {
-			t.Errorf("asked for %s: %v %s", asked, err, got)
-		}
-		all, _ := toolsOf(t, "agentpack")
-		if diff := cmp.Diff(all, s.names()); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
-		s.end()
-	}
-}
-
 // TestATokenIsForOneUseInAnyServer: it outlives the server that gave it, and is good for one other.
 func TestATokenIsForOneUseInAnyServer(t *testing.T) {
 	t.Parallel()

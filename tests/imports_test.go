@@ -53,9 +53,10 @@ var arrows = map[string][]string{
 	"host/sandbox/vfs":   {},
 	"host/schema":        {},
 	"host/tomlfile":      {},
+	"internal/fixtures":  {},                                    // for tests
 	"internal/wasmtest":  {"host/engine/meter/wasm", "sdk/abi"}, // for tests
 	"plugins/chant":      {"plugins/chant/...", "sdk/..."},
-	"plugins/aam":        {"plugins/aam/...", "sdk/..."},
+	"plugins/aam":        {"internal/fixtures", "plugins/aam/...", "sdk/..."},
 	"plugins/agentpack":  {"plugins/agentpack/...", "sdk/..."},
 	"plugins/mcpkg":      {"plugins/mcpkg/...", "sdk/..."},
 	"plugins/openspec":   {"plugins/openspec/...", "sdk/..."},

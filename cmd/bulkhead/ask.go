@@ -104,7 +104,7 @@ func printItems(to io.Writer, items []json.RawMessage) error {
 		if other := item.URI + item.Template; other != "" {
 			key = other
 		}
-		fmt.Fprintf(table, "%s\t%s\n", visible(key), visible(firstLine(firstOf(item.Description, item.Title, item.Name))))
+		fmt.Fprintf(table, "%s\t%s\n", line(key), shown(firstLine(firstOf(item.Description, item.Title, item.Name))))
 	}
 	return table.Flush()
 }

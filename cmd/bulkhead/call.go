@@ -209,7 +209,7 @@ func (o *options) completeTools(_ *cobra.Command, args []string, _ string) ([]st
 		for _, p := range h.Plugins() {
 			for _, t := range p.Tools {
 				if t.Offered {
-					names = append(names, cobra.CompletionWithDesc(t.Name, firstLine(t.Description)))
+					names = append(names, cobra.CompletionWithDesc(t.Name, visible(firstLine(t.Description))))
 				}
 			}
 		}

@@ -102,7 +102,7 @@ func (o *options) completePlugins(*cobra.Command, []string, string) ([]string, c
 	var names []string
 	if h, err := o.open(); err == nil {
 		for _, p := range h.Plugins() {
-			names = append(names, cobra.CompletionWithDesc(p.Name, p.Description))
+			names = append(names, cobra.CompletionWithDesc(p.Name, visible(firstLine(p.Description))))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -123,7 +123,7 @@ func printPolicy(w io.Writer, p admin.PluginPolicy) error {
 	printGrants(table, "web servers", p.Origins)
 	printGrants(table, "variables", p.Variables)
 	for _, f := range p.Names {
-		fmt.Fprintf(table, "  %s\n    allow %q\tdeny %q\n", f.Of, f.Allow, f.Deny)
+		fmt.Fprintf(table, "  %s\n    %s\n", f.Of, filterWords(f))
 	}
 	fmt.Fprintln(table, "  limits")
 	for _, l := range p.Limits {
@@ -131,6 +131,21 @@ func printPolicy(w io.Writer, p admin.PluginPolicy) error {
 	}
 	fmt.Fprintf(table, "  isolation\n    %s\n", p.Isolation)
 	return table.Flush()
+}
+
+// filterWords says which names are allowed: no list of them means all, and an empty one none.
+func filterWords(f review.FilterRules) string {
+	words := "all are allowed"
+	switch {
+	case f.Allow != nil && len(f.Allow) == 0:
+		return "none are allowed"
+	case f.Allow != nil:
+		words = fmt.Sprintf("allowed: %q", f.Allow)
+	}
+	if len(f.Deny) > 0 {
+		words += fmt.Sprintf(", denied: %q", f.Deny)
+	}
+	return words
 }
 
 func printGrants(w io.Writer, heading string, grants []review.Grant) {

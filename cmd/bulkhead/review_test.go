@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
 func TestALineOfSomebodyElsesTextIsOneAndSteersNothing(t *testing.T) {
@@ -43,5 +46,49 @@ func TestJSONSteersNoTerminalAndMeansTheSame(t *testing.T) {
 	var back map[string]string
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["text"] != text || back["raw"] != "\u202e" {
 		t.Errorf("%q, %v", back, err)
+	}
+}
+
+func TestAnItemOfAListIsOneLineAndSteersNothing(t *testing.T) {
+	var out bytes.Buffer
+	items := []json.RawMessage{json.RawMessage(`{"name":"a\nb\u001b[2J\u202ec","description":"d\te\u202ef\ng"}`)}
+	if err := printItems(&out, items); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "a b·[2J·c  d e·f\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheListOfToolsSteersNoTerminal(t *testing.T) {
+	const bad = "a\x1b[2J\u009b\u202eb"
+	plugins := []host.PluginInfo{
+		{Name: "p", Dir: bad, Tools: []host.ToolInfo{{Name: "t", Description: bad}, {Name: "u", Why: bad}}, Prompts: []string{bad}, Resources: []string{bad}},
+		{Name: "q", Problem: bad},
+	}
+	var out bytes.Buffer
+	if err := printTools(&out, plugins); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.ContainsFunc(out.Bytes(), func(r rune) bool { return r < ' ' && r != '\n' || steers(r) }) || !strings.Contains(out.String(), "a·[2J··b") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func TestARuleForNamesSaysWhatIsAllowed(t *testing.T) {
+	for want, f := range map[string]review.FilterRules{
+		`all are allowed, denied: ["x" "y"]`:   {Deny: []string{"x", "y"}},
+		`none are allowed`:                     {Allow: []string{}, Deny: []string{"x"}},
+		`allowed: ["x*"]`:                      {Allow: []string{"x*"}},
+		`allowed: ["x*"], denied: ["x\u202e"]`: {Allow: []string{"x*"}, Deny: []string{"x\u202e"}},
+	} {
+		if got := filterWords(f); got != want {
+			t.Errorf("%+v: got %q, want %q", f, got, want)
+		}
+	}
+	for want, f := range map[string]review.FilterRules{`{"of":"","allow":[]}`: {Allow: []string{}}, `{"of":""}`: {}} {
+		if got, err := json.Marshal(f); err != nil || string(got) != want {
+			t.Errorf("got %s (%v), want %s", got, err, want)
+		}
 	}
 }

@@ -50,12 +50,12 @@ func printTools(to io.Writer, plugins []host.PluginInfo) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s  %s\n", strings.TrimSpace(p.Name+" "+p.Version), p.Dir)
+		fmt.Fprintf(w, "%s  %s\n", strings.TrimSpace(line(p.Name+" "+p.Version)), line(p.Dir))
 		if p.Problem != "" {
-			fmt.Fprintf(w, "  left out: %s\n", indented(p.Problem))
+			fmt.Fprintf(w, "  left out: %s\n", plain(indented(p.Problem)))
 		}
 		for _, warning := range p.Warnings {
-			fmt.Fprintf(w, "  warning: %s\n", indented(warning.String()))
+			fmt.Fprintf(w, "  warning: %s\n", plain(indented(warning.String())))
 		}
 		if p.Problem != "" {
 			continue
@@ -66,7 +66,7 @@ func printTools(to io.Writer, plugins []host.PluginInfo) error {
 			if !t.Offered {
 				note = "not offered: " + t.Why
 			}
-			fmt.Fprintf(table, "  %s\t%s\t%s\n", t.Name, t.Access, note)
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", line(t.Name), t.Access, line(note))
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -83,7 +83,7 @@ func printClaim(w io.Writer, what string, names []string) {
 	case slices.Contains(names, "*"):
 		fmt.Fprintf(w, "  %s: those that it has at call time\n", what)
 	case len(names) > 0:
-		fmt.Fprintf(w, "  %s: %s\n", what, strings.Join(names, ", "))
+		fmt.Fprintf(w, "  %s: %s\n", what, line(strings.Join(names, ", ")))
 	}
 }
 

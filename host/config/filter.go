@@ -25,6 +25,38 @@ func (f Filter) Allowed(name string) bool {
 	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows))
 }
 
+// AllowedBelow tells whether Allowed may hold for some name that begins with prefix.
+func (f Filter) AllowedBelow(prefix string) bool {
+	denies := func(glob string) bool { return !validGlob(glob) || endsInStar(glob) && matchGlob(glob, prefix) }
+	allows := func(glob string) bool { return validGlob(glob) && reaches(glob, prefix) }
+	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows))
+}
+
+// endsInStar tells whether a valid glob takes anything behind what it matches.
+func endsInStar(glob string) bool {
+	last := ""
+	for glob != "" {
+		last, glob = globElement(glob)
+	}
+	return last == "*"
+}
+
+// reaches tells whether a valid glob matches some name that begins with prefix.
+func reaches(glob, prefix string) bool {
+	for glob != "" && prefix != "" {
+		var one string
+		if one, glob = globElement(glob); one == "*" {
+			return true
+		}
+		_, size := utf8.DecodeRuneInString(prefix)
+		if !matchOne(one, prefix[:size]) {
+			return false
+		}
+		prefix = prefix[size:]
+	}
+	return prefix == ""
+}
+
 const globRemedy = "write a name, in which * stands for any characters and ? for one"
 
 func readGlobs(t *tomlfile.Table, key string) []string {

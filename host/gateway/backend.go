@@ -17,15 +17,16 @@ type Backend interface {
 	// what is not offered is best one that Unknown words.
 	Find(r Request) (Call, *abi.Error)
 
-	// Watched tells whether a resource can be subscribed to, without looking whether it is there.
-	Watched(uri string) bool
+	// Watch tells whether a resource, the request's Name, can be subscribed to, without looking whether it is
+	// there. It must not block.
+	Watch(r Request) bool
 }
 
 // Request is what a client asks of the backend: to call a tool, or one of the methods of prompts,
 // resources and completions that Config.Offers has the gateway let through.
 type Request struct {
 	Method string
-	Name   string          // of the tool or prompt, or the resource's URI; empty for other methods
+	Name   string          // of the tool or prompt, or the resource's URI, also that a completion is for; empty for lists
 	Params json.RawMessage // as the client sent them: a JSON object; nil if absent
 	Client string          // its name and version, as it said itself; empty if it did not
 }

@@ -1,10 +1,14 @@
 package gateway
 
 import (
+	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -132,4 +136,30 @@ func TestSubscriptionsOfASessionAreBounded(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
+}
+
+// TestAHostStopsThoughItsClientDoesNotRead has no bubble: what hangs here waits for a mutex.
+func TestAHostStopsThoughItsClientDoesNotRead(t *testing.T) {
+	g := newGateway(t, Config{Offers: Offers{Prompts: true, PromptsChange: true}}, newFake())
+	ctx, cancel := context.WithCancel(t.Context())
+	in, say := io.Pipe()
+	defer say.Close()
+	read, out := io.Pipe() // a write waits for a read
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, in, out) }()
+	if _, err := io.WriteString(say, initializeLine+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	g.announce(nil, changes{prompts: true})
+	time.Sleep(20 * time.Millisecond) // the notification is being written
+	cancel()
+	select {
+	case <-served:
+	case <-time.After(stopGrace + 5*time.Second):
+		t.Error("Serve goes on")
+	}
+	read.Close()
 }

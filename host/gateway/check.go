@@ -1,23 +1,16 @@
 package gateway
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
-
-// CheckResult says what keeps a client from reading the result of a method; "" if nothing does.
-func CheckResult(method string, result []byte) string {
-	how, ours := methods[mcp.MCPMethod(method)]
-	if !ours || how.check == nil {
-		return ""
-	}
-	return how.check(result)
-}
 
 // checkObject says what keeps a client from reading a result; "" if nothing does. member checks the members
 // that are the method's own. Members that MCP does not know are let through, here and below.
@@ -205,9 +198,10 @@ func checkContent(item []byte) string {
 	default:
 		return ".type is not text, image, audio, resource or resource_link"
 	}
+	there := map[string]bool{}
 	for key, value := range rawjson.Members(item) {
 		want, needed := need[key]
-		delete(need, key)
+		there[key] = true
 		switch {
 		case key == "annotations" || key == "_meta":
 			want, needed = '{', true
@@ -219,26 +213,58 @@ func checkContent(item []byte) string {
 		if needed && rawjson.Kind(value) != want {
 			return "." + key + " is not " + kindName(want)
 		}
+		if key == "data" && needed && !isBase64(value) {
+			return ".data is not base64"
+		}
 	}
 	for _, key := range []string{"text", "data", "mimeType", "resource", "uri", "name"} {
-		if need[key] != 0 {
+		if need[key] != 0 && !there[key] {
 			return "." + key + " is missing"
 		}
 	}
 	return ""
 }
 
-// checkResource checks the contents of a resource that a result embeds.
+// checkResource checks the contents of a resource.
 func checkResource(resource []byte) string {
-	switch {
-	case rawjson.Kind(resource) != '{':
+	if rawjson.Kind(resource) != '{' {
 		return " is not an object"
-	case rawjson.Kind(rawjson.Member(resource, "uri")) != '"':
-		return ".uri is not a string"
-	case rawjson.Kind(rawjson.Member(resource, "text")) != '"' && rawjson.Kind(rawjson.Member(resource, "blob")) != '"':
+	}
+	uri, contents := false, false
+	for key, value := range rawjson.Members(resource) {
+		want := byte('"')
+		switch key {
+		case "uri":
+			uri = true
+		case "text", "blob":
+			contents = true
+		case "mimeType":
+		case "_meta":
+			want = '{'
+		default:
+			continue
+		}
+		if rawjson.Kind(value) != want {
+			return "." + key + " is not " + kindName(want)
+		}
+		if key == "blob" && !isBase64(value) {
+			return ".blob is not base64"
+		}
+	}
+	switch {
+	case !uri:
+		return ".uri is missing"
+	case !contents:
 		return " has neither text nor blob"
 	}
 	return ""
+}
+
+// isBase64 tells whether a string is bytes in base64 with padding, without which typed clients lose the answer.
+func isBase64(value []byte) bool {
+	text, ok := rawjson.Unquote(value)
+	_, err := base64.StdEncoding.DecodeString(text)
+	return ok && err == nil && !strings.ContainsAny(text, "\r\n")
 }
 
 func kindName(kind byte) string {

@@ -178,7 +178,12 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 	case err = <-read:
 	case <-ctx.Done():
 	}
-	ended := s.calls.close()
+	calls, ended := s.calls.close(), make(chan struct{})
+	go func() {
+		<-calls
+		s.watch.close(s.out, g.info) // a client that does not read holds this up too
+		close(ended)
+	}()
 	select {
 	case <-ended:
 	case <-ctx.Done():
@@ -189,7 +194,6 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 			g.log.Warn("calls went on after they were stopped", "waited", stopGrace)
 		}
 	}
-	s.watch.close(s.out, g.info)
 	s.out.close()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -41,13 +42,29 @@ var methods = map[mcp.MCPMethod]method{
 	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }, check: checkCompletion},
 }
 
+// CheckResult says what keeps a client from reading the result of a request that a Call answers, "" if nothing
+// does. The gateway makes no use of a result that does not pass; who keeps a record of calls asks first.
+func CheckResult(methodName string, result []byte) string {
+	if check := methods[mcp.MCPMethod(methodName)].check; check != nil {
+		return check(result)
+	}
+	return ""
+}
+
 // ask reads what a request asks the backend for.
 func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Error) {
 	r := Request{Method: m.method, Params: m.params, Client: s.client}
 	if meta.client != "" {
 		r.Client = meta.client
 	}
+	if doubt := doubtful(m.params); doubt != "" {
+		return r, invalidParams(doubt)
+	}
+	if doubt := doubtful(rawjson.Member(m.params, "ref")); doubt != "" {
+		return r, invalidParams("ref: " + doubt)
+	}
 	if how.name == "" {
+		r.Name = referred(m.params)
 		return r, nil
 	}
 	var ok bool
@@ -55,6 +72,35 @@ func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Er
 		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missing[m.method]}
 	}
 	return r, nil
+}
+
+// referred is the prompt, or the resource template, that a completion is for; empty for other requests.
+func referred(params []byte) string {
+	ref := rawjson.Member(params, "ref")
+	name, _ := rawjson.Unquote(rawjson.Member(ref, "name"))
+	uri, _ := rawjson.Unquote(rawjson.Member(ref, "uri"))
+	return name + uri
+}
+
+// deciding are the members of parameters by which a request is let through, or is not.
+var deciding = []string{"name", "uri", "arguments", "ref", "argument", "type"}
+
+// doubtful says which of the members that decide is there twice or in other letters; "" if none is. A module
+// that reads names without regard to case, as encoding/json does, would not see what was decided on.
+func doubtful(params []byte) string {
+	seen := make([]bool, len(deciding))
+	for key := range rawjson.Members(params) {
+		for i, name := range deciding {
+			if !strings.EqualFold(key, name) {
+				continue
+			}
+			if key != name || seen[i] {
+				return bounded(key) + " must be there once, and be written " + name
+			}
+			seen[i] = true
+		}
+	}
+	return ""
 }
 
 // missing is what is answered where a request does not say what it asks for.

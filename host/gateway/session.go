@@ -138,7 +138,7 @@ func (s *session) request(ctx context.Context, m message, to answers) {
 		}
 		s.subscribe(m, to)
 	case m.method == string(mcp.MethodSubscriptionsListen) && meta.modern:
-		s.listen(m)
+		s.listen(m, meta)
 	default:
 		s.delegate(ctx, m, to)
 	}

@@ -93,7 +93,7 @@ func (s *session) subscribe(m message, to answers) {
 		return
 	case m.method == string(mcp.MethodResourcesUnsubscribe):
 		delete(w.uris, uri)
-	case !s.g.backend.Watched(uri):
+	case !s.g.backend.Watch(Request{Method: m.method, Name: uri, Params: m.params, Client: s.client}):
 		putError(to, m.id, Unknown(m.method, uri, ""))
 		return
 	case len(w.uris) >= maxWatched && !w.uris[uri]:
@@ -110,7 +110,7 @@ func (s *session) subscribe(m message, to answers) {
 
 // listen opens a stream. Its request is answered when the client's stream ends, and not at all when
 // the client cancels it.
-func (s *session) listen(m message) {
+func (s *session) listen(m message, meta requestMeta) {
 	asked := rawjson.Member(m.params, "notifications")
 	w := &s.watch
 	w.mu.Lock()
@@ -126,7 +126,11 @@ func (s *session) listen(m message) {
 		putError(s.out, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d)", len(w.streams))})
 		return
 	}
-	open, err := s.g.establish(m.id, asked)
+	client := s.client
+	if meta.client != "" {
+		client = meta.client
+	}
+	open, err := s.g.establish(m, asked, client)
 	if err != nil {
 		putError(s.out, m.id, err)
 		return
@@ -136,11 +140,11 @@ func (s *session) listen(m message) {
 }
 
 // establish is as much of the notifications that a stream asks for as there is.
-func (g *Gateway) establish(id, asked []byte) (stream, *abi.Error) {
+func (g *Gateway) establish(m message, asked []byte, client string) (stream, *abi.Error) {
 	o := g.config.Offers
 	wants := func(name string) bool { return string(bytes.TrimSpace(rawjson.Member(asked, name))) == "true" }
 	s := stream{
-		id:        id,
+		id:        m.id,
 		prompts:   o.PromptsChange && wants("promptsListChanged"),
 		resources: o.ResourcesChange && wants("resourcesListChanged"),
 	}
@@ -153,7 +157,7 @@ func (g *Gateway) establish(id, asked []byte) (stream, *abi.Error) {
 		return s, invalidParams(fmt.Sprintf("resourceSubscriptions must be at most %d strings", maxWatched))
 	}
 	for _, uri := range list {
-		if uri != "" && len(uri) <= maxURI && g.backend.Watched(uri) {
+		if uri != "" && len(uri) <= maxURI && g.backend.Watch(Request{Method: m.method, Name: uri, Client: client}) {
 			s.uris = append(s.uris, uri)
 		}
 	}

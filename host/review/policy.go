@@ -62,7 +62,7 @@ type LimitRule struct {
 // FilterRules are the patterns that the names of prompts or the URIs of resources have to pass.
 type FilterRules struct {
 	Of    string   `json:"of"`
-	Allow []string `json:"allow,omitempty"`
+	Allow []string `json:"allow,omitzero"` // nil: all; empty: none
 	Deny  []string `json:"deny,omitempty"`
 }
 

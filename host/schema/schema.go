@@ -4,11 +4,9 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 
@@ -33,6 +31,9 @@ type Schema struct {
 	compiled *jsonschema.Schema
 	mu       sync.Mutex
 	steps    int // of the check that runs now
+
+	// properties are the names that the schema has for members of the value itself, by fold.
+	properties map[string][]string
 }
 
 // place is the schema's own URL, to which its references are relative.
@@ -62,7 +63,13 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, compileError(err)
 	}
-	s := &Schema{compiled: compiled}
+	s := &Schema{compiled: compiled, properties: map[string][]string{}}
+	if top, ok := doc.(map[string]any); ok {
+		properties, _ := top["properties"].(map[string]any)
+		for name := range properties {
+			s.properties[fold(name)] = append(s.properties[fold(name)], name)
+		}
+	}
 	s.meter()
 	return s, nil
 }
@@ -95,6 +102,9 @@ func (s *Schema) Validate(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	if err := s.misspelled(v); err != nil {
+		return err
+	}
 	return s.validate(v)
 }
 
@@ -115,21 +125,4 @@ func (s *Schema) validate(v any) (err error) {
 		return explain(verr)
 	}
 	return err
-}
-
-// decode reads one JSON value with its numbers as they are written.
-func decode(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, errors.New("is not complete JSON")
-		}
-		return nil, fmt.Errorf("is not JSON: %s", shorten(err.Error(), maxFault))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("is more than one JSON value")
-	}
-	return v, bounded(v, maxDepth)
 }

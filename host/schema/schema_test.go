@@ -30,6 +30,9 @@ func TestValidate(t *testing.T) {
 		"two values":                                {`{}`, `{} {}`, `is more than one JSON value`},
 		"a number of absurd size":                   {`{"type":"integer"}`, `1e999999999`, `holds the number 1e999999999, which is out of range`},
 		"an exponent that is no int":                {`{"minimum":1}`, `[1e99999999999999999999]`, `holds the number 1e99999999999999999999, which is out of range`},
+		"a member twice":                            {`{}`, `{"a":{"b":1,"b":2}}`, `has the member "b" twice`},
+		"a property in other letters":               {`{"properties":{"id":{}}}`, `{"ID":1}`, `has "ID": write "id"`},
+		"a property in letters of others":           {`{"properties":{"key":{}}}`, `{"\u212aey":1}`, `has "Key": write "key"`},
 		"a value nested too deep":                   {`{}`, strings.Repeat("[", 600) + strings.Repeat("]", 600), `is nested more than 512 deep`},
 	} {
 		t.Run(name, func(t *testing.T) {

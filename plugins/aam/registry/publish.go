@@ -112,6 +112,9 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	if err := r.checkFree(final); err != nil {
 		return Published{}, err
 	}
+	if err := r.checkRoom(p.Manifest); err != nil {
+		return Published{}, err
+	}
 	listing, temp, err := r.pack(p)
 	if err != nil {
 		return Published{}, err
@@ -161,6 +164,35 @@ func (r Registry) checkFree(final string) error {
 	return nil
 }
 
+// checkRoom returns an error if the index, with a row more, could not be read again: nothing could be found any more.
+func (r Registry) checkRoom(m *manifest.Manifest) error {
+	path, err := files.Inside(r.Files, r.Root, r.indexPath())
+	if err != nil {
+		return r.unreachable("%w", err)
+	}
+	info, err := r.Files.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	row, err := encodeIndex([]Entry{{Name: m.Name, Description: m.Description, Latest: m.Version, Keywords: m.Keywords}})
+	if err != nil {
+		return err
+	}
+	if info.Size()+int64(len(row)) > maxIndex {
+		return r.full(r.indexPath(), maxIndex)
+	}
+	return nil
+}
+
+// full says that a file of the registry's would be too large to be read again.
+func (r Registry) full(path string, limit int) error {
+	return fault.New(fault.InvalidArgument, "registry '%s' is full: %s would have more than %d bytes, which is all that is read", r.Name, path, limit).
+		WithHint("Publish to another registry, or take packages out of this one")
+}
+
 // afterFailure undoes what was begun, or finishes it if it has come so far that others may have seen it.
 func (r Registry) afterFailure(err error, entry *journal, added Release) (Published, error) {
 	finished, recovering := r.recover()
@@ -203,6 +235,9 @@ func (r Registry) commit(p Publication, m *Metadata, before []byte) error {
 	data, err := m.encode()
 	if err != nil {
 		return err
+	}
+	if len(data) > maxMetadata {
+		return r.full(r.metadataPath(p.Manifest.Name), maxMetadata)
 	}
 	_, now, err := r.readMetadata(p.Manifest.Name)
 	if err != nil {

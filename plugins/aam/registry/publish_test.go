@@ -183,6 +183,35 @@ func TestPublishRefuses(t *testing.T) {
 
 // TestIndexAfterPublishing: of other packages, rows that are there stay, those of packages that are gone go, and
 // those that are missing come.
+// TestPublishIntoAFullRegistry: what is published must not make a file so large that nobody reads it any more.
+func TestPublishIntoAFullRegistry(t *testing.T) {
+	tests := []struct {
+		name, file, begin, row string
+		limit                  int
+	}{
+		{"the index", "index.yaml", "packages:\n", "- {name: p%06d, description: '%0200d', latest: 1.0.0}\n", 8 << 20},
+		{"what is known of the package", "packages/new/metadata.yaml", "name: new\ndescription: d\nversions:\n", "- {version: 1.%d.0, checksum: '%0200d'}\n", 4 << 20},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := t.TempDir()
+			text := []byte(test.begin)
+			for i := 0; len(text) < test.limit-300; i++ {
+				text = fmt.Appendf(text, test.row, i, i)
+			}
+			put(t, root, test.file, string(text))
+			before := texts(t, root)
+			_, err := open(root).Publish(project(t, "new", "2.0.0"))
+			if failure := fault.From(err); failure == nil || failure.Code != fault.InvalidArgument || !strings.Contains(failure.Message, filepath.Base(test.file)) {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(before, texts(t, root)); diff != "" {
+				t.Errorf("files (-before +after)\n%.500s", diff)
+			}
+		})
+	}
+}
+
 func TestIndexAfterPublishing(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "packages/kept/metadata.yaml", "name: kept\ndescription: another one\nversions: [{version: 2.0.0}]\n")

@@ -41,6 +41,9 @@ func (r Registry) writeIndex(published *journal) error {
 	if err != nil {
 		return err
 	}
+	if len(data) > maxIndex {
+		return r.full(r.indexPath(), maxIndex)
+	}
 	return files.Replace(r.Files, r.indexPath(), data)
 }
 

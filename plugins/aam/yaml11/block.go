@@ -67,11 +67,16 @@ func plainBytes(text string) bool {
 
 func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 
+// blockDepth is how deep collections may lie in one another. The library has a bound of its own, which counts
+// otherwise and is higher: what lies deeper is left to it.
+const blockDepth = 32
+
 // block is a document that is being read.
 type block struct {
 	lines  []line
 	at     int     // the next line
 	unsure bool    // there was something that the library has to look at
+	depth  int     // how many collections are being read
 	open   []*node // what is in the collections that are being read
 	slab   []node  // nodes to be
 }
@@ -100,8 +105,17 @@ func (b *block) giveUp() *node {
 	return &node{}
 }
 
+// begin begins a collection, and returns it with where its items do.
+func (b *block) begin(kind Kind) (*node, int) {
+	if b.depth++; b.depth > blockDepth {
+		b.unsure = true
+	}
+	return b.node(kind, "", b.at), len(b.open)
+}
+
 // close makes what was opened since begin the items of a collection.
 func (b *block) close(n *node, begin int) *node {
+	b.depth--
 	n.items = append([]*node(nil), b.open[begin:]...)
 	b.open = b.open[:begin]
 	return n
@@ -109,7 +123,7 @@ func (b *block) close(n *node, begin int) *node {
 
 // mapping reads the lines of a mapping.
 func (b *block) mapping(indent int) *node {
-	n, begin := b.node(Mapping, "", b.at), len(b.open)
+	n, begin := b.begin(Mapping)
 	for at := b.next(); at.indent == indent && !isItem(at.text) && !b.unsure; at = b.next() {
 		key, rest, ok := readKey(at.text)
 		if !ok {
@@ -142,7 +156,7 @@ func (b *block) value(rest string, indent int) *node {
 
 // list reads the lines of a list.
 func (b *block) list(indent int) *node {
-	n, begin := b.node(List, "", b.at), len(b.open)
+	n, begin := b.begin(List)
 	for at := b.next(); at.indent == indent && isItem(at.text) && !b.unsure; at = b.next() {
 		inner := line{indent + 2, at.text[2:]}
 		if inner.text[0] == ' ' || isItem(inner.text) || inner.text == "-" {

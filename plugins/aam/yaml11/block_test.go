@@ -73,6 +73,27 @@ func TestLoadBlock(t *testing.T) {
 	}
 }
 
+// TestDepthOfBlocks: how deep values may be nested does not depend on who reads them.
+func TestDepthOfBlocks(t *testing.T) {
+	for depth := maxDepth - 3; depth <= maxDepth+3; depth++ {
+		for name, level := range map[string]string{"mappings": "a:\n", "lists": "- a:\n"} {
+			var text strings.Builder
+			text.WriteString("a:\n")
+			for i := 1; i < depth; i++ {
+				text.WriteString(strings.Repeat("  ", i) + level)
+			}
+			_, err := load([]byte(text.String()))
+			_, parsed := Parse([]byte(text.String()), text.Len())
+			if (err == nil) != (parsed == nil) {
+				t.Errorf("%s, %d deep: the library says %v, Parse %v", name, depth, err, parsed)
+			}
+			if got, ok := loadBlock([]byte(text.String())); ok {
+				same(t, text.String(), got)
+			}
+		}
+	}
+}
+
 // same compares with what the library reads.
 func same(t *testing.T, text string, got *node) {
 	t.Helper()

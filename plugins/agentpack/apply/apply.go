@@ -34,6 +34,7 @@ type Change struct {
 	Before string // the SHA-256 of what is there now, in hexadecimal; "" says that nothing is
 	After  []byte // what is to be there; a file that is there is overwritten only if Before is its sum
 	Delete bool   // the file is removed, and After is not looked at
+	Like   string // the file whose mode a file that is made gets; "" for an ordinary one
 }
 
 // Applier applies changes. Whoever calls it holds a lock against all others that have the same Dir.
@@ -90,6 +91,7 @@ func (a Applier) Apply(changes []Change) error {
 type transaction struct {
 	journal  *journal
 	contents [][]byte // of the steps that write
+	likes    []string // of the steps that make a file
 }
 
 // check looks at everything before anything is changed. A change of a file to what it is, is left out.
@@ -116,6 +118,7 @@ func (a Applier) check(changes []Change) (*transaction, error) {
 		seen[s.Path] = true
 		t.journal.Steps = append(t.journal.Steps, s)
 		t.contents = append(t.contents, change.After)
+		t.likes = append(t.likes, change.Like)
 	}
 	t.journal.Folders = r.missing
 	return t, nil
@@ -159,18 +162,17 @@ func (a Applier) stage(t *transaction) error {
 		}
 	}
 	for i, s := range t.journal.Steps {
-		if err := a.stageStep(s, t.journal.temporary(i), t.contents[i]); err != nil {
+		if err := a.stageStep(s, t.journal.temporary(i), t.contents[i], t.likes[i]); err != nil {
 			return fault.IO(s.Path, err)
 		}
 	}
 	return nil
 }
 
-func (a Applier) stageStep(s step, temporary names, content []byte) error {
+func (a Applier) stageStep(s step, temporary names, content []byte, like string) error {
 	if s.After == "" {
 		return nil // a removed file gets its second name by the switch itself
 	}
-	like := ""
 	if s.Before != "" {
 		like = s.Path
 		if err := a.secondName(s, temporary.old); err != nil {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,6 +50,8 @@ func TestRefusedChanges(t *testing.T) {
 			change: apply.Change{After: []byte("new")}, want: "not a regular file"},
 		{name: "a file in the place of the folder", files: map[string]string{"r/d": "x"}, root: "r", path: "r/d/f",
 			change: apply.Change{After: []byte("new")}, want: "r/d is not a folder, but has to be one: remove what is there"},
+		{name: "a name that a journal cannot hold", files: map[string]string{"r/": ""}, root: "r", path: "r/a\xff.md",
+			change: apply.Change{After: []byte("new")}, want: "not UTF-8"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,6 +75,21 @@ func TestRefusedChanges(t *testing.T) {
 			noJournal(t, a)
 		})
 	}
+}
+
+// TestAnApplyThatNobodyCouldRecoverIsRefused: what parse refuses is not written.
+func TestAnApplyThatNobodyCouldRecoverIsRefused(t *testing.T) {
+	base := tree(t, map[string]string{"r/": ""})
+	root := filepath.Join(base, "r")
+	var changes []apply.Change
+	for i := range 100_001 {
+		changes = append(changes, apply.Change{Root: root, Path: filepath.Join(root, strconv.Itoa(i))})
+	}
+	a := apply.Applier{FS: osFS, Dir: filepath.Join(base, "journal")}
+	if err := a.Apply(changes); err == nil || !strings.Contains(err.Error(), "too many for one apply") {
+		t.Errorf("got %v", err)
+	}
+	same(t, base, map[string]string{"r/": ""})
 }
 
 func TestAFileThatIsWrittenTwiceIsRefused(t *testing.T) {

@@ -98,6 +98,9 @@ func (a Applier) record(j *journal) error {
 	if err != nil {
 		return err
 	}
+	if len(j.Steps) > maxSteps || len(j.Folders) > maxSteps || len(raw) > maxFile {
+		return fmt.Errorf("%d files are too many for one apply: Recover reads journals of %d steps and %d MiB", len(j.Steps), maxSteps, maxFile>>20)
+	}
 	r := resolver{fs: a.FS}
 	folder, err := r.follow(a.Dir) // it may lie behind a link
 	if err != nil {

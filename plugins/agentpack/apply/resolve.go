@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
@@ -28,6 +29,9 @@ func (r *resolver) step(change Change) (step, error) {
 	path, err := r.target(change)
 	if err != nil {
 		return step{}, err
+	}
+	if !utf8.ValidString(path) { // the journal could not say which file it is
+		return step{}, fmt.Errorf("%q: the path is not UTF-8: rename what is named so", path)
 	}
 	root, err := r.follow(change.Root)
 	if err != nil {

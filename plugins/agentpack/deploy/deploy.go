@@ -33,6 +33,8 @@ type Request struct {
 	State      *desired.State
 	Plan       plan.Plan
 	LockSHA256 *string // the sum of the lockfile; nil if there is none
+	// More is written together with the plan, whole or not at all like it, and is in no record.
+	More []apply.Change
 }
 
 // Applier is what writes for the deployer, and for others that write into the same home.
@@ -112,7 +114,7 @@ func (d Deployer) Apply(request Request) (id string, err error) {
 	if err := b.record(record); err != nil {
 		return "", err
 	}
-	return id, d.Applier().Apply(b.changes)
+	return id, d.Applier().Apply(append(b.changes, request.More...))
 }
 
 // batch collects the changes of a deploy or rollback, and the record of them.
@@ -180,7 +182,8 @@ func (b *batch) write(root string, key desired.Key, op snapshot.Op, before strin
 			return fault.IO(key.Path, err)
 		}
 		done.BackupPath = b.layout.Backup(key)
-		b.keep(done.BackupPath, now)
+		// What others cannot read they cannot read in the copy of it either.
+		b.changes = append(b.changes, apply.Change{Root: b.env.Snapshots(), Path: done.BackupPath, After: now, Like: key.Path})
 	}
 	b.recorded = append(b.recorded, done)
 	return b.change(apply.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == snapshot.Delete}, done.After)

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,28 @@ func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
 		if _, err := os.Stat(layout.State(key)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestACopyOfAPrivateFileIsPrivate(t *testing.T) {
+	h := newHome(t, map[string]string{".codex/AGENTS.md": "secret", ".codex/prompts/a.md": "open"})
+	if err := os.Chmod(h.at(".codex/AGENTS.md"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "new", "codex:.codex/prompts/a.md": "new"})
+	got := map[string]fs.FileMode{}
+	for _, change := range h.load(id).Changes {
+		if change.BackupPath == "" {
+			continue
+		}
+		info, err := os.Stat(change.BackupPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[strings.TrimPrefix(change.Path, h.path+"/")] = info.Mode()
+	}
+	if diff := cmp.Diff(map[string]fs.FileMode{".codex/AGENTS.md": 0o600, ".codex/prompts/a.md": 0o644}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
@@ -257,6 +280,45 @@ func TestAKilledDeployOrRollbackIsWhole(t *testing.T) {
 				t.Errorf("undone %d times, finished %d times", undone, finished)
 			}
 		})
+	}
+}
+
+// TestWhatIsWrittenWithADeployIsWholeWithIt kills a deploy at every change of the disk: what was to be written with it
+// is there if and only if the deploy is.
+func TestWhatIsWrittenWithADeployIsWholeWithIt(t *testing.T) {
+	undone, finished := 0, 0
+	for n := 0; ; n++ {
+		h := newHome(t, map[string]string{"own/list": "old"})
+		h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
+		request := h.plan(map[string]string{"codex:.codex/prompts/a.md": "new"})
+		request.More = []apply.Change{{Root: h.at("own"), Path: h.at("own/list"), Before: desired.Sum([]byte("old")), After: []byte("with one more")}}
+		left := n
+		killed := func() (killed bool) {
+			defer func() { killed = recover() != nil }()
+			d := h.deployer()
+			d.FS = stoppedFS{h.fs, &left}
+			if _, err := d.Apply(request); err != nil {
+				t.Fatal(err)
+			}
+			return false
+		}()
+		if _, err := h.deployer().Recover(); err != nil {
+			t.Fatal(err)
+		}
+		switch got := [2]string{h.files()[".codex/prompts/a.md"], h.files()["own/list"]}; got {
+		case [2]string{"a", "old"}:
+			undone++
+		case [2]string{"new", "with one more"}:
+			finished++
+		default:
+			t.Errorf("change %d: %q", n, got)
+		}
+		if !killed {
+			break
+		}
+	}
+	if undone < 10 || finished < 2 {
+		t.Errorf("undone %d times, finished %d times", undone, finished)
 	}
 }
 

@@ -1,13 +1,12 @@
 package deploy_test
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
 )
@@ -17,10 +16,7 @@ import (
 // are named by the paths of their files.
 func TestSharedSnapshots(t *testing.T) {
 	const sampleHome, deployed, cleaned = "/home/dev", "1768089600000000000", "1768089700000000000"
-	sample := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "agentpack", "composed", "state_sample", "snapshots")
-	if _, err := os.Stat(sample); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED on recorded snapshots: there is no folder %s", sample)
-	}
+	sample := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
 	h := newHome(t, nil)
 	for _, id := range []string{deployed, cleaned} {
 		text, err := os.ReadFile(filepath.Join(sample, id+".json"))
@@ -52,23 +48,5 @@ func TestSharedSnapshots(t *testing.T) {
 	}
 	if _, err := h.deployer().Rollback(cleaned); err == nil || !strings.Contains(err.Error(), deployed) {
 		t.Errorf("to the sample's own rollback: %v", err)
-	}
-}
-
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			t.Fatal("no go.mod above the test")
-		}
-		at = parent
 	}
 }

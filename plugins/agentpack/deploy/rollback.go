@@ -157,7 +157,7 @@ func (r *rollback) restore(key desired.Key, from, sum string, noted bool) error 
 			Target: key.Target, Op: snapshot.Restore, Path: key.Path, BackupPath: from, Before: before, After: after,
 		})
 	}
-	return r.change(apply.Change{Root: r.root(key), Path: key.Path, Before: before, After: content}, after)
+	return r.change(apply.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
 }
 
 // remove removes a file if there is one.

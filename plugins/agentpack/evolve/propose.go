@@ -22,8 +22,8 @@ import (
 
 // Git is what Propose needs of the config repo.
 type Git interface {
-	// Status returns paths that differ from the last commit, untracked ones included; found is false if the
-	// folder is in no repository.
+	// Status returns paths that differ from the last commit, untracked ones included; found is false unless the
+	// folder is the top level of a repository.
 	Status(repo string) (paths []string, found bool, err error)
 	// Commit makes a new branch with one commit on top of the current one, and changes nothing else. The
 	// error is ErrNoIdentity if git does not know in whose name.

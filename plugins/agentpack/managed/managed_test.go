@@ -38,6 +38,11 @@ func TestRead(t *testing.T) {
 			true, []string{"ok/x"}, []string{"../evil", "/etc/x", `""`, `"."`, "a/../../b", "a/../b", `a\x00b`},
 		},
 		{
+			"entries of git's files",
+			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".git/config"},{"path":"sub/.GIT/HEAD"},{"path":".git"},{"path":".agentpack/x"},{"path":".github/x"}]}`},
+			true, []string{".github/x"}, []string{".git/config", "sub/.GIT/HEAD", `".git"`, ".agentpack/x"},
+		},
+		{
 			"entries of agentpack's own files",
 			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".agentpack.manifest.codex.json"},{"path":"sub/.agentpack.manifest.zed.json"},{"path":".agentpack-tmp-1"}]}`},
 			true, nil, []string{".agentpack.manifest.codex.json", "zed.json", ".agentpack-tmp-1"},
@@ -103,6 +108,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	read, err := managed.Parse(text, "codex")
 	if diff := cmp.Diff(&want, read); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+func TestAManifestThatWouldNotBeReadIsNotWritten(t *testing.T) {
+	long := managed.Manifest{SchemaVersion: 1, Tool: "codex", Files: []managed.Entry{{Path: strings.Repeat("a", 16<<20)}}}
+	if _, err := long.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ package managed
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,6 +76,9 @@ func (m Manifest) Encode() ([]byte, error) {
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, err
+	}
+	if len(raw) >= maxSize { // it would be ignored when it is read
+		return nil, fmt.Errorf("the manifest of target %s would be larger than %d MiB: it lists %d files", m.Tool, maxSize>>20, len(m.Files))
 	}
 	return append(raw, '\n'), nil
 }

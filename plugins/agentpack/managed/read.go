@@ -97,10 +97,13 @@ func valid(entries []Entry, path string) (good []Entry, warnings []string) {
 	return good, warnings
 }
 
-// deployable tells whether a relative path names a file in a folder, and none of agentpack's own.
+// deployable tells whether a relative path names a file in a folder, and none of agentpack's or git's own: nothing
+// is ever deployed there, so a manifest that names one lies, and may have come with somebody else's project.
 func deployable(path string) bool {
-	up := slices.Contains(strings.Split(path, string(filepath.Separator)), "..")
-	return filepath.IsLocal(path) && !up && filepath.Clean(path) != "." && !strings.ContainsRune(path, 0) && !IsOwn(filepath.Base(path))
+	foreign := slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool {
+		return part == ".." || disk.IsOwn(part)
+	})
+	return filepath.IsLocal(path) && !foreign && filepath.Clean(path) != "." && !strings.ContainsRune(path, 0) && !IsOwn(filepath.Base(path))
 }
 
 // Paths returns the files that are managed, in order: those that the folders' manifests name. Only if they

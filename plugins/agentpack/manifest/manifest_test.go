@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
 )
@@ -142,10 +142,10 @@ func TestAMissingManifest(t *testing.T) {
 
 // TestRealData checks the manifests of the sample data, where it lies beside the repository.
 func TestRealData(t *testing.T) {
-	root := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "agentpack", "composed", "invalid_configs")
+	root := fixtures.Path(t, "agentpack", "composed", "invalid_configs")
 	text, err := os.ReadFile(filepath.Join(root, "index.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED on the sample data: there is no folder %s", root)
+	if err != nil {
+		t.Fatal(err)
 	}
 	var cases []struct {
 		Case    string         `json:"case"`
@@ -187,24 +187,6 @@ func asJSON(t *testing.T, value any) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			t.Fatal("no go.mod above the test")
-		}
-		at = parent
-	}
 }
 
 // FuzzParse: a text is a manifest whose parts hold together, or a fault with guidance.

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/patch"
 )
 
@@ -88,11 +87,8 @@ func TestAPatchMadeToBeSlowEnds(t *testing.T) {
 // TestSharedCases is scenario 31: every recorded pair of a text and a patch, where those lie beside the
 // repository.
 func TestSharedCases(t *testing.T) {
-	file := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "agentpack", "composed", "patch_cases.json")
+	file := fixtures.Path(t, "agentpack", "composed", "patch_cases.json")
 	raw, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED on recorded patches: there is no file %s", file)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,23 +117,5 @@ func TestSharedCases(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", got, err, *test.Result)
 			}
 		})
-	}
-}
-
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			t.Fatal("no go.mod above the test")
-		}
-		at = parent
 	}
 }

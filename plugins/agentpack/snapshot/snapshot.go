@@ -88,6 +88,9 @@ func (s Snapshot) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(raw) >= maxSize { // nothing could read it, nor what follows it
+		return nil, fmt.Errorf("the snapshot's record would be larger than %d MiB: it lists %d files", maxSize>>20, len(s.Files))
+	}
 	return append(raw, '\n'), nil
 }
 

@@ -1,8 +1,6 @@
 package snapshot_test
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
 )
@@ -244,13 +243,10 @@ func TestNextIDIsLargerThanAll(t *testing.T) {
 
 // TestSharedRecords writes each record of the other program again, where those lie beside the repository.
 func TestSharedRecords(t *testing.T) {
-	folder := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "agentpack", "composed", "state_sample", "snapshots")
+	folder := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED on recorded snapshots: there is no folder %s", folder)
 	}
 	if len(files) == 0 {
 		t.Fatal("no records")
@@ -305,20 +301,9 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			t.Fatal("no go.mod above the test")
-		}
-		at = parent
+func TestARecordThatCouldNotBeReadIsNotWritten(t *testing.T) {
+	long := snapshot.Snapshot{Kind: snapshot.Deploy, ID: "1", Files: []snapshot.File{{Path: strings.Repeat("a", 32<<20)}}}
+	if _, err := long.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -93,7 +93,7 @@ func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error
 	if err != nil {
 		return Claim{}, err
 	}
-	used, err := s.readUsed()
+	used, _, err := s.readUsed()
 	if err != nil {
 		return Claim{}, err
 	}
@@ -135,7 +135,7 @@ func (s Store) open(token string) (Claim, error) {
 		return Claim{}, unknown
 	}
 	raw, err := encoding.DecodeString(token)
-	if err != nil {
+	if err != nil || len(raw) != tokenSize { // line breaks count in the text's length, and mean nothing
 		return Claim{}, unknown
 	}
 	key, err := s.readKey()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
 )
@@ -173,6 +174,8 @@ func TestRefusedTokens(t *testing.T) {
 		{"52 of the right length", strings.Repeat("A", len(good)), binding, fault.ConfirmTokenMismatch},
 		{"of another key", issue(t, newStore(t), start), binding, fault.ConfirmTokenMismatch},
 		{"with a line break", good + "\n", binding, fault.ConfirmTokenMismatch},
+		{"with line breaks for half of it", strings.Repeat("\n", 80) + good[80:], binding, fault.ConfirmTokenMismatch},
+		{"of nothing but line breaks", strings.Repeat("\r\n", len(good)/2), binding, fault.ConfirmTokenMismatch},
 		{"55 for another target", good, token.Binding{Profile: "default", Repo: binding.Repo, Target: "all", Machine: "laptop"}, fault.ConfirmTokenMismatch},
 		{"for another repo", good, token.Binding{Profile: "default", Repo: "/other", Target: "codex", Machine: "laptop"}, fault.ConfirmTokenMismatch},
 		{"for another machine", good, token.Binding{Profile: "default", Repo: binding.Repo, Target: "codex"}, fault.ConfirmTokenMismatch},
@@ -309,6 +312,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(good)
 	f.Add("")
 	f.Add(good[1:] + "A")
+	f.Add(strings.Repeat("\n", 60) + good[60:])
 	f.Fuzz(func(t *testing.T, text string) {
 		_, err := store.Check(text, binding, start)
 		if (err == nil) != (text == good) {
@@ -343,10 +347,7 @@ func FuzzUsedList(f *testing.F) {
 
 // TestSharedPlanHash is the hash of a whole plan, where the recorded one lies beside the repository.
 func TestSharedPlanHash(t *testing.T) {
-	folder := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "agentpack", "composed", "expected")
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED on a recorded plan: there is no folder %s", folder)
-	}
+	folder := fixtures.Path(t, "agentpack", "composed", "expected")
 	read := func(name string, into any) {
 		raw, err := os.ReadFile(filepath.Join(folder, name))
 		if err == nil {
@@ -365,23 +366,5 @@ func TestSharedPlanHash(t *testing.T) {
 	data["applied"] = false
 	if got, err := token.PlanHash(token.Binding{}, data); err != nil || got != want.Hash {
 		t.Errorf("got %s, %v, want %s", got, err, want.Hash)
-	}
-}
-
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			t.Fatal("no go.mod above the test")
-		}
-		at = parent
 	}
 }

@@ -53,34 +53,42 @@ func (u *used) add(claim Claim, now time.Time) {
 // Use notes that what a token stands for was done: from now on it is refused. Call it only then; a token
 // whose deploy_apply was refused stays good.
 func (s Store) Use(claim Claim, now time.Time) error {
-	list, err := s.readUsed()
+	file, _, after, err := s.Used(claim, now)
 	if err != nil {
 		return err
+	}
+	return s.write(file, after)
+}
+
+// Used is what Use would do, for whoever does it together with what the token stands for: the file, its content,
+// which is nil if it is not there, and what it is to be.
+func (s Store) Used(claim Claim, now time.Time) (file string, before, after []byte, err error) {
+	list, before, err := s.readUsed()
+	if err != nil {
+		return "", nil, nil, err
 	}
 	list.add(claim, now)
-	raw, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
-	return s.write(s.usedFile(), raw)
+	after, err = json.Marshal(list)
+	return s.usedFile(), before, after, err
 }
 
 func (s Store) usedFile() string { return filepath.Join(s.Dir, usedName) }
 
-// readUsed returns the list. One that cannot be read refuses every token: which were used nobody knows.
-func (s Store) readUsed() (*used, error) {
-	raw, err := readBounded(s.usedFile(), maxUsedSize)
+// readUsed returns the list, and the text that it is read from. One that cannot be read refuses every token: which
+// were used nobody knows.
+func (s Store) readUsed() (list *used, raw []byte, err error) {
+	raw, err = readBounded(s.usedFile(), maxUsedSize)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &used{Version: usedVersion}, nil
+		return &used{Version: usedVersion}, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the list of used confirm tokens: %w", err)
+		return nil, nil, fmt.Errorf("the list of used confirm tokens: %w", err)
 	}
-	list, err := parseUsed(raw)
+	list, err = parseUsed(raw)
 	if err != nil {
-		return nil, fmt.Errorf("the list of used confirm tokens, %s: %w: remove it together with %s, and call deploy again", s.usedFile(), err, keyName)
+		return nil, nil, fmt.Errorf("the list of used confirm tokens, %s: %w: remove it together with %s, and call deploy again", s.usedFile(), err, keyName)
 	}
-	return list, nil
+	return list, raw, nil
 }
 
 func parseUsed(raw []byte) (*used, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/overlay"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
@@ -46,8 +47,16 @@ func evolveRestore(c *call) (any, error) {
 	return restored, err
 }
 
-// Status implements evolve.Git.
+// Status implements evolve.Git. A repository that holds the folder, and is another's, is not found: a branch of it
+// would have the files in the wrong place.
 func (repositories) Status(repo string) (paths []string, found bool, err error) {
+	top, err := git.TopLevel(repo)
+	if err != nil || top == "" {
+		return nil, false, err
+	}
+	if real, err := disk.Real(repo); err != nil || real != top {
+		return nil, false, err
+	}
 	status, err := git.Status(repo, 0)
 	for _, path := range status.Paths {
 		paths = append(paths, path.Path)

@@ -13,30 +13,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
 // samples is a folder of the sample data that lies beside the repository; a test is skipped without it.
 func samples(t testing.TB, below ...string) string {
 	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			break
-		}
-		if parent := filepath.Dir(at); parent != at {
-			at = parent
-			continue
-		}
-		t.Fatal("no go.mod above the test")
-	}
-	root := filepath.Join(append([]string{at, "..", "shared", "fixtures", "agentpack"}, below...)...)
-	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED on the sample data: there is no folder %s", root)
-	}
-	return root
+	return fixtures.Path(t, append([]string{"agentpack"}, below...)...)
 }
 
 // tree reads all files below a folder, by path.

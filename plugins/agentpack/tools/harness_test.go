@@ -114,6 +114,9 @@ func newWorld(t testing.TB, files map[string]string) *world {
 func (w *world) operate() {
 	w.Host.Handle(abi.OpGitTopLevel, func(raw json.RawMessage) (any, error) {
 		var q abi.GitPath
+		if json.Unmarshal(raw, &q) == nil && q.Path == w.Repo && w.Read("home/.agentpack/repo/.git/HEAD") != "(none)" {
+			return abi.GitTopLevel{TopLevel: w.Repo}, nil
+		}
 		if err := json.Unmarshal(raw, &q); err != nil || w.Top == "" || q.Path != w.Top && !strings.HasPrefix(q.Path, w.Top+"/") {
 			return abi.GitTopLevel{}, err
 		}

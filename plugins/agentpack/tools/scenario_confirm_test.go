@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,18 @@ func TestConfirmation(t *testing.T) {
 		token = w.Token(``)
 		w.OK("deploy_apply", confirmed(token), nil) // no_changes uses it, too
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
+	})
+	t.Run("57 a token that was used is refused where its plan is the plan again", func(t *testing.T) {
+		w := newWorld(t, base())
+		first := w.Deploy(``).SnapshotID
+		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
+		token := w.Token(``)
+		w.OK("deploy_apply", confirmed(token), nil)
+		w.OK("rollback", `{"yes":true,"to":"`+first+`"}`, nil)
+		if got := w.Call("deploy_apply", confirmed(token)); got.OK || !strings.Contains(got.Errors[0].Message, "was used already") {
+			t.Errorf("got %+v", got)
+		}
+		w.OK("deploy_apply", confirmed(w.Token(``)), nil)
 	})
 	t.Run("59 a dry run needs no token", func(t *testing.T) {
 		w := newWorld(t, base())

@@ -134,6 +134,13 @@ func TestEvolvePropose(t *testing.T) {
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_WORKTREE_DIRTY")
 		w.Remove("home/.agentpack/repo/.git")
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")
+		// A folder .git that is no repository does not make one of a parent's the config repo's.
+		r.dirty, w.Top = nil, w.Home
+		w.Write("home/.agentpack/repo/.git/x", "")
+		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")
+		if len(r.commits) > 0 {
+			t.Errorf("committed %+v", r.commits)
+		}
 	})
 	t.Run("82 nobody to commit as", func(t *testing.T) {
 		w, r := edited(t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
@@ -170,20 +171,31 @@ func deployApply(c *call) (any, error) {
 	if err := adoptable(shown.Plan, c.adopt); err != nil {
 		return nil, err
 	}
-	done := deployed{planned: shown, Reason: "no_changes"}
-	if !deploy.NothingToDo(result.State, shown.Plan) {
-		id, err := c.deployer().Apply(deploy.Request{State: result.State, Plan: shown.Plan, LockSHA256: result.Lock.SHA256()})
-		if err != nil {
-			return nil, applyFault(err)
-		}
-		done = deployed{Applied: true, SnapshotID: id, planned: shown}
+	if deploy.NothingToDo(result.State, shown.Plan) {
+		return deployed{planned: shown, Reason: "no_changes"}, store.Use(claim, c.world.Env.Now)
 	}
-	// The files are written: that they are has to be said even if the token cannot be marked. It is of no
-	// use any more in any case, since the plan it stands for is done.
-	if err := store.Use(claim, c.world.Env.Now); err != nil {
-		c.warnings = append(c.warnings, fmt.Sprintf("the confirm_token could not be marked as used: %s", err))
+	used, err := c.used(store, claim)
+	if err != nil {
+		return nil, err
 	}
-	return done, nil
+	id, err := c.deployer().Apply(deploy.Request{
+		State: result.State, Plan: shown.Plan, LockSHA256: result.Lock.SHA256(), More: []apply.Change{used},
+	})
+	if err != nil {
+		return nil, applyFault(err)
+	}
+	return deployed{Applied: true, SnapshotID: id, planned: shown}, nil
+}
+
+// used is the change that makes a token a used one. It is a part of the deploy: a call that is stopped leaves
+// neither a deploy whose token is good nor a used token without a deploy.
+func (c *call) used(store token.Store, claim token.Claim) (apply.Change, error) {
+	file, before, after, err := store.Used(claim, c.world.Env.Now)
+	change := apply.Change{Root: store.Dir, Path: file, After: after}
+	if before != nil {
+		change.Before = desired.Sum(before)
+	}
+	return change, err
 }
 
 // confirmed plans anew and checks that this is what the caller's token was given for.

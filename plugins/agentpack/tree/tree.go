@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
@@ -46,6 +47,10 @@ func Read(root string, bound disk.Bound) (Tree, error) {
 	}
 	files, size := make(Tree, len(items)), 0
 	for _, item := range items {
+		// Manifests, records and journals are JSON, in which such a name would come out as that of another file.
+		if !utf8.ValidString(item.Path) {
+			return nil, fmt.Errorf("%s: the name of the file %q is not UTF-8: rename it", root, item.Path)
+		}
 		path := filepath.Join(root, filepath.FromSlash(item.Path))
 		if item.Link {
 			if err := toFile(path, bound); err != nil {

@@ -1,8 +1,12 @@
 package tree_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/tree"
 )
 
@@ -15,5 +19,19 @@ func TestHash(t *testing.T) {
 		if got := files.Hash(); got != want {
 			t.Errorf("%q: got %s, want %s", files.Paths(), got, want)
 		}
+	}
+}
+
+func TestANameThatIsNotUTF8IsRefused(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a\xff.md"), nil, 0o644); err != nil {
+		t.Skipf("this file system has no such names: %v", err)
+	}
+	bound, err := disk.NewBound(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := tree.Read(root, bound); err == nil || !strings.Contains(err.Error(), `"a\xff.md" is not UTF-8`) {
+		t.Errorf("got %q, %v", files.Paths(), err)
 	}
 }

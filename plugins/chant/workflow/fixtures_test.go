@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 	specfile "github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
@@ -54,29 +54,7 @@ func TestOwnData(t *testing.T) { checkFixtures(t, filepath.Join("..", "testdata"
 
 // TestRealData checks them on real projects, where those lie beside the repository.
 func TestRealData(t *testing.T) {
-	root := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "chant")
-	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED on real projects: there is no folder %s", root)
-	}
-	checkFixtures(t, root)
-}
-
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			t.Fatal("no go.mod above the test")
-		}
-		at = parent
-	}
+	checkFixtures(t, fixtures.Path(t, "chant"))
 }
 
 // checkFixtures compares every project that root's EXPECTED.json names.

@@ -1,6 +1,6 @@
 // Package merge applies a delta to a main spec.
 //
-//	result, err := merge.Apply(merge.Input{ID: "inventory", Change: "add-x", Delta: parsed, Target: &source, Path: path})
+//	result, err := merge.Apply(merge.Input{ID: "inventory", Change: "add-x", Delta: parsed, Target: spec.NewMain(source), Path: path})
 //
 // It computes texts and touches no file: Result.Text is what would be written.
 package merge
@@ -20,8 +20,8 @@ type Input struct {
 	ID     string // of the capability
 	Change string // the change's id
 	Delta  *delta.Delta
-	Target *string // the main spec's content; nil if there is none yet
-	Path   string  // the main spec's path, for messages
+	Target *spec.Main // nil if there is none yet
+	Path   string     // the main spec's path, for messages
 }
 
 // Counts tells how many requirements a merge really changed.
@@ -59,11 +59,11 @@ func Apply(in Input) (*Result, error) {
 		m.warn("requirement \"%s\" (line %d) is %s, which is not a delta section, so it was not applied. Move it under ADDED/MODIFIED/REMOVED/RENAMED Requirements.",
 			orphan.Name, orphan.Line, orphan.Place())
 	}
-	text, err := m.target()
+	target, err := m.target()
 	if err != nil {
 		return nil, err
 	}
-	m.parts = spec.Divide(text)
+	m.parts = target.Parts()
 	for _, block := range m.parts.Blocks {
 		m.entries.add(block)
 	}
@@ -187,7 +187,7 @@ func (m *merger) result() (*Result, error) {
 			return nil, fmt.Errorf(`%s: requirement "%s" would be hidden in the rebuilt spec; close the fence above it`, m.in.ID, name)
 		}
 	}
-	if m.in.Target != nil && mostlyCRLF(*m.in.Target) {
+	if m.in.Target != nil && mostlyCRLF(m.in.Target.Source) {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
 	return &Result{Text: text, Counts: m.counts, Warnings: m.warnings, Left: len(blocks)}, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
 const head = "# t\n\n## Purpose\nWhat it is for.\n\n## Requirements\n\n"
@@ -19,7 +20,11 @@ func block(name, text string) string {
 }
 
 func apply(target *string, source string) (*merge.Result, error) {
-	return merge.Apply(merge.Input{ID: "inv", Change: "add-x", Delta: delta.Parse(markdown.Parse(source)), Target: target, Path: "/p/spec.md"})
+	in := merge.Input{ID: "inv", Change: "add-x", Delta: delta.Parse(markdown.Parse(source)), Path: "/p/spec.md"}
+	if target != nil {
+		in.Target = spec.NewMain(*target)
+	}
+	return merge.Apply(in)
 }
 
 func ptr(text string) *string { return &text }

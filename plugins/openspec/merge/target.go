@@ -12,19 +12,20 @@ import (
 // BriefPurpose is the length, in UTF-16 units, below which a Purpose says too little.
 const BriefPurpose = 50
 
-// target returns the text that the delta is applied to.
-func (m *merger) target() (*markdown.Text, error) {
+// target returns the spec that the delta is applied to.
+func (m *merger) target() (*spec.Main, error) {
 	if m.in.Target == nil {
 		return m.skeleton()
 	}
-	text := markdown.Parse(*m.in.Target)
-	purpose := markdown.Find(text.Sections(), spec.PurposeTitle)
-	if carried := m.in.Delta.Purpose; hasProse(carried) && (purpose == nil || purpose.Content() != carried) {
-		m.warn("delta Purpose ignored; %s already has one. Edit %s directly to change it.", m.in.ID, m.in.Path)
+	if carried := m.in.Delta.Purpose; hasProse(carried) {
+		purpose := markdown.Find(m.in.Target.Text().Sections(), spec.PurposeTitle)
+		if purpose == nil || purpose.Content() != carried {
+			m.warn("delta Purpose ignored; %s already has one. Edit %s directly to change it.", m.in.ID, m.in.Path)
+		}
 	}
-	problems := spec.Structure(text)
+	problems := m.in.Target.Problems()
 	if len(problems) == 0 {
-		return text, nil
+		return m.in.Target, nil
 	}
 	lines := make([]string, len(problems))
 	for i, problem := range problems {
@@ -34,7 +35,7 @@ func (m *merger) target() (*markdown.Text, error) {
 }
 
 // skeleton begins the spec of a new capability.
-func (m *merger) skeleton() (*markdown.Text, error) {
+func (m *merger) skeleton() (*spec.Main, error) {
 	d := m.in.Delta
 	if len(d.Modified) > 0 || len(d.Renamed) > 0 {
 		return nil, errors.New(m.in.ID + ": target spec does not exist; only ADDED requirements are allowed for new specs. MODIFIED and RENAMED operations require an existing spec.")
@@ -42,7 +43,7 @@ func (m *merger) skeleton() (*markdown.Text, error) {
 	if len(d.Removed) > 0 {
 		m.warn("%d REMOVED requirement(s) ignored for new spec (nothing to remove).", len(d.Removed))
 	}
-	return markdown.Parse(begin(m.in.ID, m.purpose())), nil
+	return spec.NewMain(begin(m.in.ID, m.purpose())), nil
 }
 
 func begin(id, purpose string) string {

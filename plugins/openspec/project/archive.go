@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
@@ -62,7 +62,7 @@ func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
 // archiveError puts the store's errors in words. Those of the sandbox name the path that was denied.
 func (p *Project) archiveError(root *store.Root, err error) error {
 	switch {
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrLink):
 		return &Failure{Code: codeOutside, Message: err.Error(), Fix: "Grant the openspec folder for writing, or put a folder in the place of the link."}
 	case errors.Is(err, store.ErrChanged):
 		return &Failure{Code: codeArchive, Message: err.Error(), Fix: "Call openspec_archive again."}
@@ -77,7 +77,7 @@ func (p *Project) archive(root *store.Root, info RootInfo, request ArchiveReques
 	}
 	a := &archiver{
 		root: root, change: c, request: request,
-		validator: &validator{root: root, targets: map[string]*string{}},
+		validator: newValidator(root, false),
 		name:      archiveName(c.Name, p.Now),
 	}
 	if err := a.check(); err != nil {
@@ -264,38 +264,47 @@ func (a *archiver) merge(plan *store.Plan) error {
 		a.totals = a.totals.Plus(result.Counts)
 		plan.Seen = append(plan.Seen, store.Seen{ID: file.id, Content: file.source})
 		if result.Counts.Total() > 0 {
-			plan.Specs = append(plan.Specs, store.SpecWrite{ID: file.id, Before: target, After: after})
+			plan.Specs = append(plan.Specs, write(file.id, target, after))
 			a.specs = append(a.specs, file.id)
 		}
 	}
 	return nil
 }
 
+// write is the plan for one main spec; target is nil if there is none, after if there is to be none.
+func write(id string, target *spec.Main, after *string) store.SpecWrite {
+	planned := store.SpecWrite{ID: id, After: after}
+	if target != nil {
+		planned.Before = &target.Source
+	}
+	return planned
+}
+
 // onlyText refuses files of which writing them anew would change what nobody asked for.
-func onlyText(file deltaFile, target *string) error {
+func onlyText(file deltaFile, target *spec.Main) error {
 	const message = "%s: the %s is not UTF-8 text, and writing it would damage it"
 	if !utf8.ValidString(file.source) {
 		return &Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.id, "delta"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
 	}
-	if target != nil && !utf8.ValidString(*target) {
+	if target != nil && !utf8.ValidString(target.Source) {
 		return &Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.id, "main spec"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
 	}
 	return nil
 }
 
 // accept validates a rebuilt spec and returns what is to be written: nil for a capability that retires.
-func (a *archiver) accept(id string, target *string, result *merge.Result) (*string, error) {
+func (a *archiver) accept(id string, target *spec.Main, result *merge.Result) (*string, error) {
 	last := result.Left == 0 && result.Counts.Removed > 0
 	if a.request.NoValidate && !last {
 		return &result.Text, nil
 	}
-	issues := validation.Spec(markdown.Parse(result.Text))
+	issues := validation.Spec(spec.NewMain(result.Text))
 	if validation.Valid(issues, false) {
 		return &result.Text, nil
 	}
 	fix := fmt.Sprintf(`Fix the change deltas, then call openspec_validate(name: "%[1]s", type: "spec") (openspec validate %[1]s).`, id)
 	if last && onlyEmpty(issues) {
-		if fix = a.retire(id, *target); fix == "" {
+		if fix = a.retire(id, target); fix == "" {
 			return nil, nil
 		}
 	}

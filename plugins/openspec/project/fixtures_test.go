@@ -2,14 +2,14 @@ package project_test
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
 // difference is where this program means to answer in another way than the command line 1.13.2.
@@ -86,38 +86,16 @@ func (c *comparison) unused() {
 	}
 }
 
-// fixtures returns the folder of the reference answers, or skips the test.
-func fixtures(t *testing.T) string {
+// reference is the folder of the reference answers, or skips the test.
+func reference(t *testing.T) string {
 	t.Helper()
-	root := filepath.Join(repositoryRoot(t), "..", "shared", "fixtures", "openspec")
-	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("NOT TESTED against the reference answers of the command line: there is no folder %s", root)
-	}
-	return root
-}
-
-func repositoryRoot(t testing.TB) string {
-	t.Helper()
-	at, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			t.Fatal("no go.mod above the test")
-		}
-		at = parent
-	}
+	return fixtures.Path(t, "openspec")
 }
 
 // TestReferenceAnswers runs every command whose answer by the command line 1.13.2 is known: those on a real
 // project (scenarios 1 to 9 of the checklist) and those on small ones (10 to 48).
 func TestReferenceAnswers(t *testing.T) {
-	root := fixtures(t)
+	root := reference(t)
 	c := &comparison{t, map[int]bool{}}
 	t.Run("01-09 real project", func(t *testing.T) { c.realProject(t, root) })
 	cases, err := os.ReadDir(filepath.Join(root, "cases"))

@@ -117,6 +117,96 @@ func Test52LinksThatLeadOut(t *testing.T) {
 	}
 }
 
+// Test52AnArchiveWritesThroughNoLink: a main spec behind a link is not read, so a merge takes it for a new
+// one. What is behind the link, and the link, stay as they are.
+func Test52AnArchiveWritesThroughNoLink(t *testing.T) {
+	const delta = "## ADDED Requirements\n\n### Requirement: New\nIt SHALL be.\n\n#### Scenario: S\n- **WHEN** a\n- **THEN** b\n"
+	for name, test := range map[string]struct{ link, target string }{
+		"a folder, in the project":       {"openspec/specs/evil", "../../elsewhere"},
+		"a folder, out of it":            {"openspec/specs/evil", "OUTSIDE"},
+		"an outer folder":                {"openspec/specs/a", "../../elsewhere"},
+		"a spec, in its own folder":      {"openspec/specs/evil/spec.md", "real.md"},
+		"a spec, out of its folder":      {"openspec/specs/evil/spec.md", "../../../elsewhere/spec.md"},
+		"a spec, out of the project":     {"openspec/specs/evil/spec.md", "OUTSIDE/spec.md"},
+		"a spec, to nothing":             {"openspec/specs/evil/spec.md", "gone.md"},
+		"the archive, out":               {"openspec/changes/archive", "OUTSIDE"},
+		"the archive, to nothing":        {"openspec/changes/archive", "../gone"},
+		"the specs, out":                 {"openspec/specs", "OUTSIDE"},
+		"a folder with the spec's name":  {"openspec/specs/evil/spec.md", ""},
+		"a file with the folder's name":  {"openspec/specs/evil", "FILE"},
+		"a file, in the outer one's way": {"openspec/specs/a", "FILE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, outside := t.TempDir(), t.TempDir()
+			write(t, root, "../elsewhere/spec.md", "precious")
+			write(t, root, "changes/evil/specs/evil/spec.md", delta)
+			write(t, root, "changes/evil/specs/a/b/spec.md", delta)
+			if test.link != "openspec/specs" {
+				write(t, root, "specs/other/spec.md", "# other\n")
+			}
+			if err := os.WriteFile(filepath.Join(outside, "spec.md"), []byte("precious"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			place(t, filepath.Join(root, test.link), strings.ReplaceAll(test.target, "OUTSIDE", outside))
+			before, beforeOutside := withLinks(t, root), withLinks(t, outside)
+			_, err := open(root).Archive(project.ArchiveRequest{Name: "evil"})
+			if got := code(t, err); got != "archive_path_outside_root" {
+				t.Errorf("got %q: %v", got, err)
+			}
+			if diff := cmp.Diff(before, withLinks(t, root)); diff != "" {
+				t.Errorf("the project (-before +after)\n%s", diff)
+			}
+			if diff := cmp.Diff(beforeOutside, withLinks(t, outside)); diff != "" {
+				t.Errorf("outside of it (-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+// place puts a link at a path; for "FILE" a file, for "" a folder.
+func place(t *testing.T, path, target string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	switch {
+	case err != nil:
+	case target == "":
+		err = os.Mkdir(path, 0o755)
+	case target == "FILE":
+		err = os.WriteFile(path, nil, 0o644)
+	default:
+		err = os.Symlink(target, path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withLinks returns what is below a folder: files with their content, links with what they say.
+func withLinks(t *testing.T, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch {
+		case entry.IsDir():
+			all[path] = "folder"
+		case entry.Type()&os.ModeSymlink != 0:
+			all[path], err = os.Readlink(path)
+		default:
+			var content []byte
+			content, err = os.ReadFile(path)
+			all[path] = "file: " + string(content)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func TestAFolderThatLeadsOutOfTheProjectIsNoRoot(t *testing.T) {
 	outside, root := branch(t), t.TempDir()
 	if err := os.Symlink(filepath.Join(outside, "openspec"), filepath.Join(root, "openspec")); err != nil {
@@ -135,7 +225,7 @@ func TestAFolderThatLeadsOutOfTheProjectIsNoRoot(t *testing.T) {
 // TestArchiveThenReadGivesTheMergedRequirements archives every real change that can be, and reads the specs.
 func TestArchiveThenReadGivesTheMergedRequirements(t *testing.T) {
 	archiveAll(t, filepath.Join("..", "testdata", "branch", "input"), 2)
-	t.Run("real data", func(t *testing.T) { archiveAll(t, filepath.Join(fixtures(t), "project"), 5) })
+	t.Run("real data", func(t *testing.T) { archiveAll(t, filepath.Join(reference(t), "project"), 5) })
 }
 
 func archiveAll(t *testing.T, from string, least int) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
@@ -26,11 +25,11 @@ func onlyEmpty(issues []validation.Issue) bool {
 }
 
 // retire lets a capability go that loses its last requirement, with a warning; or it says what to do first.
-func (a *archiver) retire(id, target string) (fix string) {
+func (a *archiver) retire(id string, target *spec.Main) (fix string) {
 	if !a.input.Metadata.RetireCapabilities {
 		return fmt.Sprintf("This change removes the last requirement '%s' has. To retire the capability and delete its spec, add `retire_capabilities: true` to the change's .openspec.yaml (alongside its `schema:`, which that file requires), then rerun.", id)
 	}
-	text := markdown.Parse(target)
+	text := target.Text()
 	if left := spec.Unaccounted(text); len(left) > 0 {
 		return fmt.Sprintf("'%s' declares retire_capabilities, but the spec holds content the merge cannot safely account for and deleting the file would take with it: %s. Move it into `## Purpose` or a canonical requirement, or delete the spec by hand.",
 			id, quote(left))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
@@ -71,7 +72,7 @@ func (p *Project) validate(request ValidateRequest) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &validator{root: root, strict: request.Strict, targets: map[string]*string{}}
+	v := newValidator(root, request.Strict)
 	if request.Archived {
 		err = v.archived()
 		return v.report(info, KindChange), err
@@ -98,7 +99,7 @@ func (p *Project) validateOne(request ValidateRequest) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &validator{root: root, strict: request.Strict, targets: map[string]*string{}}
+	v := newValidator(root, request.Strict)
 	if kind == KindSpec {
 		v.item(name, KindSpec, v.spec)
 		return v.report(info, KindSpec), nil
@@ -113,12 +114,23 @@ func (p *Project) validateOne(request ValidateRequest) (*Report, error) {
 	return v.report(info, KindChange), nil
 }
 
-// validator is a validation under way. It reads each main spec once.
+// validator is a validation under way. It reads each main spec once, unless they are large.
 type validator struct {
-	root    *store.Root
-	strict  bool
-	items   []ReportItem
-	targets map[string]*string
+	root   *store.Root
+	strict bool
+	items  []ReportItem
+	// targets are main specs that were read, nil for those that are not there; room is how many more bytes
+	// of them are kept.
+	targets map[string]*spec.Main
+	room    int
+}
+
+// maxTargets bounds the main specs that a validation keeps, in bytes of their files: taken apart they take up
+// to some twenty times as much. What is over is read again for each change that touches it.
+const maxTargets = store.MaxFile
+
+func newValidator(root *store.Root, strict bool) *validator {
+	return &validator{root: root, strict: strict, targets: map[string]*spec.Main{}, room: maxTargets}
 }
 
 // item adds what check finds. What cannot be read is an issue of its item, and not the end of the others.
@@ -185,11 +197,11 @@ func (v *validator) spec(id string) ([]validation.Issue, error) {
 	if target == nil {
 		return nil, fmt.Errorf("ENOENT: no such file or directory, open '%s'", v.root.SpecPath(id))
 	}
-	return validation.Spec(text(*target)), nil
+	return validation.Spec(target), nil
 }
 
-// target returns the content of a main spec; nil if there is none.
-func (v *validator) target(id string) (*string, error) {
+// target returns a main spec; nil if there is none.
+func (v *validator) target(id string) (*spec.Main, error) {
 	if known, ok := v.targets[id]; ok {
 		return known, nil
 	}
@@ -201,8 +213,11 @@ func (v *validator) target(id string) (*string, error) {
 		v.targets[id] = nil
 		return nil, nil
 	}
-	v.targets[id] = &source
-	return &source, nil
+	main := spec.NewMain(source)
+	if v.room >= len(source) {
+		v.targets[id], v.room = main, v.room-len(source)
+	}
+	return main, nil
 }
 
 func (v *validator) change(c store.Change) ([]validation.Issue, error) {

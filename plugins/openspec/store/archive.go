@@ -47,6 +47,9 @@ var (
 // stay until the change has moved: going back needs no room on the disk. An error behind the move is none
 // of the archive's: the claim stays, and leftover tells of it.
 func (r *Root) Archive(plan Plan) (leftover, err error) {
+	if err := r.contained(); err != nil {
+		return nil, err
+	}
 	c, err := r.takeClaim(plan)
 	if err != nil {
 		return nil, err
@@ -87,10 +90,11 @@ func (r *Root) takeClaim(plan Plan) (*claim, error) {
 	c.Folders = r.missingFolders(plan.Specs)
 	c.NewSpecs = len(plan.Specs) > 0 && r.missing(r.SpecsDir())
 	if r.missing(r.ArchiveDir()) {
-		c.NewDir = true
-		if err := r.files.Mkdir(r.ArchiveDir()); err != nil {
+		err := r.files.Mkdir(r.ArchiveDir())
+		if err != nil && !errors.Is(err, fs.ErrExist) { // another archive was quicker: it is not this one's
 			return nil, err
 		}
+		c.NewDir = err == nil
 	}
 	content, err := json.Marshal(c)
 	if err == nil {
@@ -150,6 +154,9 @@ func (r *Root) unchanged(plan Plan) error {
 		}
 	}
 	for _, write := range plan.Specs {
+		if err := r.plain(write.ID); err != nil {
+			return err
+		}
 		content, found, err := r.ReadSpec(write.ID)
 		if err != nil {
 			return err
@@ -188,9 +195,6 @@ func (r *Root) prepareSpec(c *claim, write SpecWrite) error {
 		info, err := r.files.Lstat(path)
 		if err != nil {
 			return err
-		}
-		if !info.Mode().IsRegular() {
-			return &fs.PathError{Op: "replace", Path: path, Err: errors.New("is a link; replace it with a real file before archiving")}
 		}
 		mode = info.Mode().Perm()
 		old := c.waiting(path, "old")

@@ -310,8 +310,8 @@ func Test57AFullDiskWhileWriting(t *testing.T) {
 // Test56TwoArchivesAtOnce starts many: one of them archives the change.
 func Test56TwoArchivesAtOnce(t *testing.T) {
 	t.Parallel()
-	for range 20 {
-		s := newScene(t, true)
+	for round := range 40 {
+		s := newScene(t, round%2 == 0)
 		const many = 8
 		errs := make([]error, many)
 		var wait sync.WaitGroup
@@ -340,12 +340,13 @@ func Test56TwoArchivesAtOnce(t *testing.T) {
 func TestAClaimOfOthersIsLeftAlone(t *testing.T) {
 	const path = "changes/archive/.openspec-archive.lock"
 	for name, claim := range map[string]string{
-		"44 of another program": "{}\n",
-		"empty":                 "",
-		"of another owner":      `{"bulkhead-openspec":1,"owner":"else","token":"0123456789abcdef","change":"add-x","archived":"x","specs":null,"newFolders":null}`,
-		"that leads out":        `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"../../x","archived":"x","specs":null,"newFolders":null}`,
-		"with a spec outside":   `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[{"id":"../../../etc","before":"","after":""}],"newFolders":null}`,
-		"with another token":    `{"bulkhead-openspec":1,"owner":"test","token":"../../../../abc","change":"add-x","archived":"x","specs":null,"newFolders":null}`,
+		"44 of another program":             "{}\n",
+		"empty":                             "",
+		"of another owner":                  `{"bulkhead-openspec":1,"owner":"else","token":"0123456789abcdef","change":"add-x","archived":"x","specs":null,"newFolders":null}`,
+		"that leads out":                    `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"../../x","archived":"x","specs":null,"newFolders":null}`,
+		"with a spec outside":               `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[{"id":"../../../etc","before":"","after":""}],"newFolders":null}`,
+		"of a spec that nothing happens to": `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[{"id":"other","before":"","after":""}],"newFolders":null}`,
+		"with another token":                `{"bulkhead-openspec":1,"owner":"test","token":"../../../../abc","change":"add-x","archived":"x","specs":null,"newFolders":null}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, true)
@@ -358,6 +359,41 @@ func TestAClaimOfOthersIsLeftAlone(t *testing.T) {
 				t.Errorf("got %v, want ErrClaimed", err)
 			}
 			s.must(t, s.before)
+		})
+	}
+}
+
+// TestAClaimThatLeadsThroughALinkIsLeftAlone: no archive writes there, so none has to be undone.
+func TestAClaimThatLeadsThroughALinkIsLeftAlone(t *testing.T) {
+	const form = `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[%s],"newFolders":[%s]}`
+	for name, claim := range map[string]string{
+		"a spec that was made":   fmt.Sprintf(form, `{"id":"linked","before":"","after":"0"}`, ``),
+		"a spec that was there":  fmt.Sprintf(form, `{"id":"linked/deep","before":"0","after":"0"}`, ``),
+		"a folder that was made": fmt.Sprintf(form, ``, `"linked/empty"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, true)
+			elsewhere := t.TempDir()
+			top := filepath.Join(s.root, store.FolderName)
+			if err := errors.Join(
+				os.MkdirAll(filepath.Join(elsewhere, "empty"), 0o755),
+				os.MkdirAll(filepath.Join(elsewhere, "deep"), 0o755),
+				os.WriteFile(filepath.Join(elsewhere, ".spec.md-0123456789abcdef.new"), []byte("theirs"), 0o644),
+				os.WriteFile(filepath.Join(elsewhere, "deep", ".spec.md-0123456789abcdef.old"), []byte("theirs"), 0o644),
+				os.Symlink(elsewhere, filepath.Join(top, "specs", "linked")),
+				os.WriteFile(filepath.Join(top, "changes", "archive", ".openspec-archive.lock"), []byte(claim), 0o644),
+			); err != nil {
+				t.Fatal(err)
+			}
+			s.recover(t)
+			for _, path := range []string{"empty", ".spec.md-0123456789abcdef.new", "deep/.spec.md-0123456789abcdef.old"} {
+				if missing(filepath.Join(elsewhere, path)) {
+					t.Errorf("%s is gone", path)
+				}
+			}
+			if _, err := s.archive(store.Disk{}); !errors.Is(err, store.ErrClaimed) {
+				t.Errorf("got %v, want ErrClaimed", err)
+			}
 		})
 	}
 }

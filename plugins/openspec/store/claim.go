@@ -85,7 +85,7 @@ func (r *Root) readClaim(owner string) (*claim, error) {
 		// The write of the claim itself was stopped, and that comes before any other.
 		return &claim{Owner: owner}, nil
 	}
-	if c.Owner != owner || c.check() != nil {
+	if c.Owner != owner || c.check() != nil || r.checkPlaces(&c) != nil {
 		return nil, ErrClaimed
 	}
 	return &c, nil
@@ -100,11 +100,30 @@ func (c *claim) check() error {
 	faults := []error{CheckChange(c.Change), CheckArchived(c.Archived)}
 	for _, write := range c.Writes {
 		faults = append(faults, CheckSpec(write.ID))
+		if write.Before == "" && write.After == "" {
+			faults = append(faults, errors.New("has a spec of which nothing is said"))
+		}
 	}
 	for _, folder := range c.Folders {
 		faults = append(faults, CheckSpec(folder))
 	}
 	return errors.Join(faults...)
+}
+
+// checkPlaces refuses a claim whose specs are reached through links: an archive takes none like that, and
+// putting it in order would change what is behind them.
+func (r *Root) checkPlaces(c *claim) error {
+	for _, write := range c.Writes {
+		if err := r.plain(write.ID); err != nil {
+			return err
+		}
+	}
+	for _, folder := range c.Folders {
+		if _, err := r.plainFolders(folder); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place makes a file that must not exist (fs.ErrExist), with all of its content or not at all.

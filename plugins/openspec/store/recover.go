@@ -21,6 +21,9 @@ func (r *Root) Interrupted() bool {
 //
 // The caller must know that no other call of the owner runs that writes.
 func (r *Root) Recover(owner string) error {
+	if err := r.contained(); err != nil {
+		return err
+	}
 	c, err := r.readClaim(owner)
 	if err != nil && !errors.Is(err, ErrClaimed) {
 		return err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
@@ -44,8 +43,8 @@ type Input struct {
 type File struct {
 	ID     string // of the capability
 	Delta  *delta.Delta
-	Target *string // the main spec's content; nil if there is none
-	Path   string  // of the main spec, for messages
+	Target *spec.Main // nil if there is none
+	Path   string     // of the main spec, for messages
 }
 
 // Misplaced is a delta that nothing reads, and where it belongs.
@@ -106,7 +105,7 @@ func currentBlocks(file File) map[string]requirement.Block {
 	if file.Target == nil {
 		return current
 	}
-	for _, block := range spec.Divide(markdown.Parse(*file.Target)).Blocks {
+	for _, block := range file.Target.Parts().Blocks {
 		current[block.Name] = block
 	}
 	for _, pair := range file.Delta.Renamed {

@@ -1,6 +1,6 @@
 // Package validation says what is wrong with main specs and with changes.
 //
-//	issues := validation.Spec(markdown.Parse(source))
+//	issues := validation.Spec(spec.NewMain(source))
 //	issues := validation.Change(validation.Input{ID: "add-x", …})
 //	valid := validation.Valid(issues, strict)
 //

@@ -26,7 +26,8 @@ const (
 )
 
 // Spec returns what is wrong with a main spec.
-func Spec(text *markdown.Text) []Issue {
+func Spec(main *spec.Main) []Issue {
+	text := main.Text()
 	parsed, err := spec.Parse("", text)
 	if err != nil {
 		return []Issue{{Level: Error, Path: "file", Message: err.Error() + sectionsHelp}}
@@ -34,7 +35,7 @@ func Spec(text *markdown.Text) []Issue {
 	all := &list{}
 	all.shape(parsed)
 	all.path = "file"
-	for _, problem := range spec.Structure(text) {
+	for _, problem := range main.Problems() {
 		all.add(Error, problem.Line, "%s", problem.Message)
 	}
 	all.purpose(parsed, text)
@@ -48,7 +49,7 @@ func Spec(text *markdown.Text) []Issue {
 			all.add(Warning, 0, "%s", noScenario+scenarioHelp)
 		}
 	}
-	all.keywords(spec.Divide(text).Blocks)
+	all.keywords(main.Parts().Blocks)
 	return all.issues
 }
 

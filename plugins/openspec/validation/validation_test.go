@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
@@ -45,13 +46,13 @@ func TestSpec(t *testing.T) {
 		"14 no body":              {head + "### Requirement: A\n" + scenario, []string{`ERROR requirements[0]: Requirement "A" must contain SHALL or MUS`}},
 		"14 a long text":          {head + "### Requirement: A\nIt SHALL " + strings.Repeat("go ", 200) + "\n" + scenario, []string{"INFO requirements[0]: Requirement text is very long (>500 char"}},
 	} {
-		compare(t, name, test.want, validation.Spec(markdown.Parse(test.source)))
+		compare(t, name, test.want, validation.Spec(spec.NewMain(test.source)))
 	}
 }
 
 func input(source string) validation.Input {
 	target := head + "### Requirement: Old\nIt SHALL.\n\n#### Scenario: s\n- x\n"
-	return validation.Input{ID: "add-x", HasFiles: true, Deltas: []validation.File{{ID: "inv", Delta: delta.Parse(markdown.Parse(source)), Target: &target}}}
+	return validation.Input{ID: "add-x", HasFiles: true, Deltas: []validation.File{{ID: "inv", Delta: delta.Parse(markdown.Parse(source)), Target: spec.NewMain(target)}}}
 }
 
 func TestChange(t *testing.T) {
@@ -96,7 +97,7 @@ func FuzzBoth(f *testing.F) {
 	f.Add("## RENAMED Requirements\nTO: ### Requirement: A\n### Requirement: C\n## x\n### Requirement: D")
 	f.Fuzz(func(t *testing.T, source string) {
 		lines := len(markdown.Parse(source).Lines)
-		for _, issue := range append(validation.Spec(markdown.Parse(source)), validation.Change(input(source))...) {
+		for _, issue := range append(validation.Spec(spec.NewMain(source)), validation.Change(input(source))...) {
 			if issue.Line < 0 || issue.Line > lines || issue.Message == "" || issue.Path == "" {
 				t.Errorf("%q: %+v", source, issue)
 			}

@@ -1,0 +1,49 @@
+package host
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestItemsOfLists(t *testing.T) {
+	for name, c := range map[string]struct{ item, want string }{
+		"have all that MCP knows":             {`{"name":"n","title":"t","description":"d","uri":"u","uriTemplate":"u","mimeType":"m","size":1,"icons":[],"annotations":{},"_meta":{},"arguments":[{"name":"a","required":true}]}`, ""},
+		"may have more":                       {`{"name":"n","x":null,"Y":[]}`, ""},
+		"are objects":                         {`"n"`, "it is not an object"},
+		"have a name":                         {`{"title":"t"}`, "name is missing"},
+		"have a description that is a string": {`{"name":"n","description":5}`, "description is of the wrong type"},
+		"have a size that is a number":        {`{"name":"n","size":"5"}`, "size is of the wrong type"},
+		"have arguments in an array":          {`{"name":"n","arguments":{}}`, "arguments is of the wrong type"},
+		"have arguments that are objects":     {`{"name":"n","arguments":["a"]}`, "arguments[0]: it is not an object"},
+		"have arguments with names":           {`{"name":"n","arguments":[{"name":"a"},{}]}`, "arguments[1]: name is missing"},
+		"may be nested":                       {`{"name":"[[\\"[","x":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`, ""},
+		"are not nested without end":          {`{"name":"n","x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "it is nested more than 64 deep"},
+		"have no second name for some":        {`{"name":"n","Name":"another's"}`, `"Name" is a known member in other letters`},
+		"have no second URI for some":         {`{"name":"n","uri":"u","URI":"another's"}`, `"URI" is a known member in other letters`},
+	} {
+		t.Run(name, func(t *testing.T) { wantEqual(t, checkItem([]byte(c.item)), c.want) })
+	}
+}
+
+func TestAListThatSomeCannotReadIsLeftOut(t *testing.T) {
+	w := newWorld(t, offering("a", "prompts = true", `{"prompts":[{"name":"y","description":5}]}`), offering("b", "prompts = true", itemsOf("x")))
+	wantEqual(t, requested(t, w.open(t, w.options()), "prompts/list", `{}`), `{"prompts":[{"name":"x"}]}`)
+	if want := "prompts[0]: description is of the wrong type"; !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log does not say %q:\n%s", want, w.log.String())
+	}
+}
+
+func TestALogIsNotFloodedByAList(t *testing.T) {
+	names := make([]string, 500)
+	for i := range names {
+		names[i] = "x"
+	}
+	w := newWorld(t, offering("a", "prompts = true", itemsOf(names...)))
+	requested(t, w.open(t, w.options()), "prompts/list", `{}`)
+	if got := strings.Count(w.log.String(), "the plugin has what is listed already"); got != 1 {
+		t.Errorf("%d lines, want one:\n%.500s", got, w.log.String())
+	}
+	if !strings.Contains(w.log.String(), "items=499") {
+		t.Errorf("the log does not count them:\n%.500s", w.log.String())
+	}
+}

@@ -1,0 +1,115 @@
+// Package sample makes projects with a registry of any size, for benchmarks.
+//
+//	err := sample.Write(folder, 1000)
+package sample
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
+)
+
+// Write makes a project in a folder whose configuration has one registry, the folder registry in it, with so many
+// packages, at least one. The first is published. The others are packed, and described as the first one was; another
+// publication then makes the index of them all.
+func Write(folder string, packages int) error {
+	root := filepath.Join(folder, "registry")
+	config := "registries:\n- name: team\n  url: file://" + root + "\n"
+	if err := write(filepath.Join(folder, ".aam", "config.yaml"), config); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	w := writer{registry.Registry{Files: files.Disk{}, Name: "team", Root: root}, filepath.Join(folder, "source")}
+	first, err := w.publish("1.0.0")
+	if err != nil {
+		return err
+	}
+	metadata, err := os.ReadFile(filepath.Join(root, "packages", name(0), "metadata.yaml"))
+	if err != nil {
+		return err
+	}
+	for i := 1; i < packages; i++ {
+		if err := w.add(i, string(metadata), first.Checksum); err != nil {
+			return err
+		}
+	}
+	_, err = w.publish("1.1.0")
+	return err
+}
+
+// writer writes packages.
+type writer struct {
+	registry registry.Registry
+	source   string // the folder of the package that is being written
+}
+
+// add puts a package in the registry, whose metadata are those of the first but for what differs.
+func (w writer) add(i int, metadata, checksum string) error {
+	m, err := w.manifest(i, "1.0.0")
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	listing, err := archive.Pack(w.registry.Files, w.source, m, &packed, archive.DefaultLimits())
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(w.registry.Root, "packages", name(i))
+	if err := write(filepath.Join(folder, "versions", "1.0.0.aam"), packed.String()); err != nil {
+		return err
+	}
+	text := strings.NewReplacer(name(0), name(i), description(0), description(i), checksum, listing.Checksum).Replace(metadata)
+	return write(filepath.Join(folder, "metadata.yaml"), text)
+}
+
+// publish publishes a version of the first package.
+func (w writer) publish(version string) (registry.Published, error) {
+	m, err := w.manifest(0, version)
+	if err != nil {
+		return registry.Published{}, err
+	}
+	now := registry.Timestamp(time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC))
+	return w.registry.Publish(registry.Publication{Dir: w.source, Manifest: m, Tag: "latest", Now: now, Limits: archive.DefaultLimits()})
+}
+
+// manifest writes a package, which is one prompt, and returns its manifest.
+func (w writer) manifest(i int, version string) (*manifest.Manifest, error) {
+	text := "name: " + name(i) + "\nversion: " + version + "\ndescription: " + description(i) + "\nauthor: Example\nkeywords: [review, checks]\n" +
+		"artifacts: {prompts: [{name: p, path: p.md, description: A prompt}]}\n"
+	if err := write(filepath.Join(w.source, manifest.FileName), text); err != nil {
+		return nil, err
+	}
+	if err := write(filepath.Join(w.source, "p.md"), "Look at it.\n"); err != nil {
+		return nil, err
+	}
+	return manifest.Load(w.registry.Files, w.source)
+}
+
+// name gives one package in a hundred a name that has audit in it.
+func name(i int) string {
+	if i%100 == 0 {
+		return fmt.Sprintf("audit-kit-%05d", i)
+	}
+	return fmt.Sprintf("package-%05d", i)
+}
+
+func description(i int) string {
+	return fmt.Sprintf("Number %05d of the packages that are there to be searched through", i)
+}
+
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}

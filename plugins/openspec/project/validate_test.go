@@ -1,0 +1,93 @@
+package project_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+)
+
+// TestAValidationReadsEachFileOnce: a main spec that many changes touch is read for the first of them, and
+// again for each once the room for such specs is used up.
+func TestAValidationReadsEachFileOnce(t *testing.T) {
+	for name, test := range map[string]struct{ filler, reads int }{
+		"small specs": {0, 1},
+		"large specs": {3 << 20, 3}, // for two changes, and for itself
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			if err := sample.Write(root, 4); err != nil {
+				t.Fatal(err)
+			}
+			last := filepath.Join(root, "openspec/specs/area-01/capability-0001/spec.md")
+			for _, path := range []string{filepath.Join(root, "openspec/specs/area-00/capability-0000/spec.md"), last} {
+				source, err := os.ReadFile(path)
+				if err == nil {
+					err = os.WriteFile(path, append(source, strings.Repeat("Words of no meaning.\n", test.filler/21)...), 0o644)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			files := &counting{reads: map[string]int{}}
+			p := open(root)
+			p.Files = files
+			report, err := p.Validate(project.ValidateRequest{})
+			if err != nil || report.Summary.Totals != (project.Totals{Items: 6, Passed: 6}) {
+				t.Errorf("%+v, %v", report, err)
+			}
+			for path, n := range files.reads {
+				want := 1
+				if path == last {
+					want = test.reads
+				}
+				if n != want {
+					t.Errorf("%s was read %d times, want %d", path, n, want)
+				}
+			}
+			if len(files.reads) < 14 {
+				t.Errorf("only %d files were read", len(files.reads))
+			}
+		})
+	}
+}
+
+// counting is the disk, with how often each file is read.
+type counting struct {
+	store.Disk
+	reads map[string]int
+}
+
+func (c *counting) Read(path string, limit int64) ([]byte, error) {
+	c.reads[path]++
+	return c.Disk.Read(path, limit)
+}
+
+// TestAValidationOfAllSaysOfEachWhatOneOfItSays: that they share what was read makes no difference.
+func TestAValidationOfAllSaysOfEachWhatOneOfItSays(t *testing.T) {
+	sayTheSame(t, branch(t))
+	t.Run("real data", func(t *testing.T) { sayTheSame(t, copyProject(t, filepath.Join(fixtures(t), "project"))) })
+}
+
+func sayTheSame(t *testing.T, root string) {
+	t.Helper()
+	all, err := open(root).Validate(project.ValidateRequest{})
+	if err != nil || len(all.Items) < 5 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, item := range all.Items {
+		one, err := open(root).Validate(project.ValidateRequest{Name: &item.ID, Kind: item.Type})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(item.Issues, one.Items[0].Issues); diff != "" {
+			t.Errorf("%s (-with all others +alone)\n%s", item.ID, diff)
+		}
+	}
+}

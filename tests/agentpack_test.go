@@ -1,0 +1,51 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// initialized is what a server answers to initialize, as far as a client chooses by it.
+type initialized struct {
+	Version string `json:"protocolVersion"`
+	Server  struct {
+		Name string `json:"name"`
+	} `json:"serverInfo"`
+	Capabilities map[string]any `json:"capabilities"`
+}
+
+// TestAgentpackSpeaksTwoVersions is agentpack's scenario 89: it answers in the version that a client asks for if it
+// knows that one, else in its newest; and whatever it logs meanwhile, its output holds nothing but the protocol.
+func TestAgentpackSpeaksTwoVersions(t *testing.T) {
+	for asked, want := range map[string]string{
+		"2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18",
+		"1999-01-01": "2025-06-18", "2024-11-05": "2025-06-18", "2025-11-25": "2025-06-18", "": "2025-06-18",
+	} {
+		t.Run("asked for "+asked, func(t *testing.T) {
+			s := startServer(t, programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "agentpack", "--project", t.TempDir()))
+			var answer struct {
+				Result initialized `json:"result"`
+			}
+			line := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`, asked))
+			if err := json.Unmarshal([]byte(line), &answer); err != nil {
+				t.Fatal(err)
+			}
+			expected := initialized{Version: want, Capabilities: map[string]any{"tools": map[string]any{}}}
+			expected.Server.Name = "agentpack"
+			if diff := cmp.Diff(expected, answer.Result); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			s.refuse("plan", `{}`, `"command":"plan"`, "HOME")
+			s.refuse("rollback", `{}`, `"E_CONFIRM_REQUIRED"`)
+			s.end()
+			if !strings.Contains(s.log.String(), "bulkhead.agentpack") {
+				t.Error("nothing was logged, so that logs stay out of the output is not shown")
+			}
+		})
+	}
+}
