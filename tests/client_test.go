@@ -158,15 +158,20 @@ func callLine(id int, tool, arguments string) string {
 func (s *server) call(tool, arguments string) result {
 	s.t.Helper()
 	id := s.sendCall(tool, arguments)
-	for {
-		got, r := s.answer()
-		if got == id {
-			return r
-		}
-		if got != 0 {
-			s.t.Fatalf("the answer to %d came, and %d was waited for: %+v", got, id, r)
-		}
+	got, r := s.answerOwed()
+	if got != id {
+		s.t.Fatalf("the answer to %d came, and %d was waited for: %+v", got, id, r)
 	}
+	return r
+}
+
+// answerOwed is the next answer to a call; notifications before it are dropped.
+func (s *server) answerOwed() (id int, r result) {
+	s.t.Helper()
+	for id == 0 {
+		id, r = s.answer()
+	}
+	return id, r
 }
 
 // answer reads one line: the answer to a call, or with the id 0 a notification, whose method is Text.
@@ -252,6 +257,15 @@ func (s *server) exit() (code int, rest []string) {
 		rest = append(rest, line)
 	}
 	return s.cmd.ProcessState.ExitCode(), rest
+}
+
+// kill ends the process as a machine that goes down does.
+func (s *server) kill() {
+	s.t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.exit()
 }
 
 // end ends the input, after which nothing more must come and the process must end well.

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -9,16 +10,22 @@ import (
 func TestTheDemoShowsWhatItShould(t *testing.T) {
 	demo := exec.Command(built.program, "demo")
 	demo.Dir = ".."
-	demo.Env = environment(t, goEnvironment(t)...)
+	home := t.TempDir()
+	demo.Env = environment(t, append(goEnvironment(t), "HOME="+home)...)
 	var progress strings.Builder
 	demo.Stderr = &progress
 	out, err := demo.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, out, progress.String())
 	}
-	for _, want := range []string{"tools/list", "answered as expected", `"mcpServers"`} {
+	for _, want := range append([]string{"tools/list", "53 tools of 5 plugins", "All 20 steps answered as expected", `"mcpServers"`}, five...) {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the output does not say %s:\n%s", want, out)
+		}
+	}
+	for name := range snapshot(t, home) {
+		if first, _, _ := strings.Cut(name, "/"); slices.Contains([]string{".aam", ".agentpack", ".codex", ".local"}, first) {
+			t.Errorf("the user's home folder was touched: %s", name)
 		}
 	}
 	if !strings.Contains(progress.String(), "compiling") {

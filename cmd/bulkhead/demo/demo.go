@@ -1,5 +1,6 @@
-// Package demo shows Bulkhead at work: Run builds the plugins of a checkout, serves them to an MCP client on
-// a small project, and compares every answer with what it should be.
+// Package demo shows Bulkhead at work: Run builds the plugins of a checkout, serves them to an MCP client in a
+// home folder of its own, and compares every answer with what it should be. The client has one thing to say with
+// each plugin after the other; the table of that is in steps.go.
 package demo
 
 import (
@@ -16,7 +17,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 	"golang.org/x/mod/modfile"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
@@ -45,11 +45,13 @@ func Run(ctx context.Context, out, progress io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	project := filepath.Join(dir, "orchard")
-	if err := layOut(project); err != nil {
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return err
 	}
-	if err := talk(ctx, out, progress, plugins, project, filepath.Join(dir, "state")); err != nil {
+	if err := layOut(dir); err != nil {
+		return err
+	}
+	if err := talk(ctx, out, progress, plugins, dir); err != nil {
 		return err
 	}
 	return printConfig(out, root)
@@ -88,13 +90,13 @@ func buildAll(ctx context.Context, root, out string, progress io.Writer) error {
 	return err
 }
 
-// layOut writes the project that the plugins work on.
-func layOut(project string) error {
+// layOut writes what the plugins work on: a home folder, a project and the config.
+func layOut(dir string) error {
 	return fs.WalkDir(workspace, "workspace", func(name string, item fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		target := filepath.Join(project, filepath.FromSlash(strings.TrimPrefix(name, "workspace")))
+		target := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(name, "workspace")))
 		if item.IsDir() {
 			return os.MkdirAll(target, 0o755)
 		}
@@ -107,138 +109,24 @@ func layOut(project string) error {
 }
 
 // talk serves the plugins in a child process and goes through the conversation with it.
-func talk(ctx context.Context, out, log io.Writer, plugins, project, state string) error {
+func talk(ctx context.Context, out, log io.Writer, plugins, dir string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	c, err := client.NewStdioMCPClientWithOptions(self, []string{"XDG_STATE_HOME=" + state},
-		[]string{"serve", "--plugins", plugins, "--project", project, "--log-level", "warn"},
+	home, project := filepath.Join(dir, "home"), filepath.Join(dir, "orchard")
+	env := []string{"PLUGINS=" + plugins, "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(dir, "state")}
+	if cache := host.CacheDir(host.System{}); cache != "" {
+		env = append(env, "XDG_CACHE_HOME="+filepath.Dir(cache)) // where the build has compiled the modules to
+	}
+	c, err := client.NewStdioMCPClientWithOptions(self, env,
+		[]string{"serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", project, "--log-level", "warn"},
 		transport.WithCommandStderrWriter(log))
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
-	g := &guide{out: out, client: c, project: project}
+	g := &guide{out: out, client: c, dir: dir, values: map[string]string{"${registry}": filepath.Join(home, "registry")}}
 	return errors.Join(g.conversation(ctx), c.Close())
-}
-
-// guide leads through the conversation.
-type guide struct {
-	out     io.Writer
-	client  *client.Client
-	project string
-	step    int
-	wrong   []error
-}
-
-func (g *guide) conversation(ctx context.Context) error {
-	if err := g.greet(ctx); err != nil {
-		return err
-	}
-	for _, s := range steps {
-		if err := g.call(ctx, s); err != nil {
-			return err
-		}
-	}
-	if len(g.wrong) > 0 {
-		return errors.Join(append(g.wrong, fmt.Errorf("%d of %d steps differed from what was expected", len(g.wrong), g.step))...)
-	}
-	fmt.Fprintf(g.out, "\nAll %d steps answered as expected.\n", g.step)
-	return nil
-}
-
-// greet opens the session and lists the tools.
-func (g *guide) greet(ctx context.Context) error {
-	var request mcp.InitializeRequest
-	request.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	request.Params.ClientInfo = mcp.Implementation{Name: "bulkhead-demo", Version: "1"}
-	hello, err := g.client.Initialize(ctx, request)
-	if err != nil {
-		return fmt.Errorf("initialize: %w", err)
-	}
-	g.title("initialize", "")
-	g.say(fmt.Sprintf("%s %s, protocol %s", hello.ServerInfo.Name, hello.ServerInfo.Version, hello.ProtocolVersion))
-
-	list, err := g.client.ListTools(ctx, mcp.ListToolsRequest{})
-	if err != nil {
-		return fmt.Errorf("tools/list: %w", err)
-	}
-	names := make([]string, len(list.Tools))
-	for i, t := range list.Tools {
-		names[i] = t.Name
-	}
-	g.title("tools/list", "")
-	g.say(fmt.Sprintf("%d tools: %s", len(names), strings.Join(names, ", ")))
-	for _, s := range steps {
-		if !strings.Contains(" "+strings.Join(names, " ")+" ", " "+s.tool+" ") {
-			g.differs("the tool %s is not listed", s.tool)
-		}
-	}
-	return nil
-}
-
-// call makes one call and compares its answer.
-func (g *guide) call(ctx context.Context, s step) error {
-	raw, err := json.Marshal(s.arguments)
-	if err != nil {
-		return err
-	}
-	var request mcp.CallToolRequest
-	request.Params.Name, request.Params.Arguments = s.tool, s.arguments
-	result, err := g.client.CallTool(ctx, request)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.tool, err)
-	}
-	g.title(s.tool+" "+string(raw), s.why)
-	text := ""
-	for _, item := range result.Content {
-		if t, ok := item.(mcp.TextContent); ok {
-			text += t.Text
-		}
-	}
-	g.say(text)
-	if result.IsError != s.refused {
-		g.differs("isError is %t", result.IsError)
-	}
-	for _, want := range s.says {
-		if !strings.Contains(text, want) {
-			g.differs("the answer does not say %q", want)
-		}
-	}
-	if s.check != nil {
-		if err := s.check(g.project); err != nil {
-			g.differs("%v", err)
-		}
-	}
-	return nil
-}
-
-func (g *guide) title(what, why string) {
-	g.step++
-	fmt.Fprintf(g.out, "\n%d. %s\n", g.step, what)
-	if why != "" {
-		fmt.Fprintf(g.out, "   (%s)\n", why)
-	}
-}
-
-// shownLines is how much of an answer is printed.
-const shownLines = 14
-
-func (g *guide) say(text string) {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	for i, line := range lines {
-		if i == shownLines {
-			fmt.Fprintf(g.out, "   │ … %d more lines\n", len(lines)-i)
-			break
-		}
-		fmt.Fprintf(g.out, "   │ %s\n", line)
-	}
-}
-
-func (g *guide) differs(format string, args ...any) {
-	err := fmt.Errorf("step %d: "+format, append([]any{g.step}, args...)...)
-	g.wrong = append(g.wrong, err)
-	fmt.Fprintf(g.out, "   ✗ %v\n", err)
 }
 
 // printConfig shows how to make an MCP client start the server.
@@ -256,7 +144,8 @@ func printConfig(out io.Writer, root string) error {
 		return err
 	}
 	fmt.Fprintf(out, `
-To use it from an MCP client, build the program beside the plugins,
+What the plugins were granted is in cmd/bulkhead/demo/workspace/bulkhead.toml.
+To use them from an MCP client, build the program beside them,
 
   go build -C %s -o dist/ ./cmd/bulkhead
 

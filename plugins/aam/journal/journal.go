@@ -118,7 +118,7 @@ func (j Journal) Recover() error {
 
 // checkStages refuses a stage that is reached through a link below its root: it would be emptied wherever that leads.
 func (j Journal) checkStages() error {
-	for _, root := range j.Roots {
+	for _, root := range j.there() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
 		if errors.Is(err, files.ErrOutside) || err == nil && real != root.Stage {
 			return fmt.Errorf("%s goes through a link, and is not to be changed: %w", root.Stage, fs.ErrPermission)
@@ -128,6 +128,19 @@ func (j Journal) checkStages() error {
 		}
 	}
 	return nil
+}
+
+// there are the roots that may have a stage: the first, and those whose folder is there. The folder around that is
+// asked, because whoever runs a sandbox is told of each look at what was not granted.
+func (j Journal) there() []Root {
+	roots := slices.Clone(j.Roots[:1])
+	for _, root := range j.Roots[1:] {
+		entries, err := j.Files.ReadDir(filepath.Dir(root.Dir))
+		if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == filepath.Base(root.Dir) }) {
+			roots = append(roots, root)
+		}
+	}
+	return roots
 }
 
 // Interrupted tells whether a change was stopped half way.
@@ -141,7 +154,7 @@ func (j Journal) clear() error {
 	if err := j.Files.Remove(j.recordPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, root := range j.Roots {
+	for _, root := range j.there() {
 		if err := files.RemoveAll(j.Files, root.Stage); err != nil {
 			return err
 		}

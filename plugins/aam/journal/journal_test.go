@@ -366,3 +366,36 @@ func FuzzRecover(f *testing.F) {
 		}
 	})
 }
+
+// watched notes what is looked at below a folder.
+type watched struct {
+	files.System
+	folder string
+	seen   *[]string
+}
+
+func (w watched) Lstat(path string) (fs.FileInfo, error) {
+	if files.Within(w.folder, path) {
+		*w.seen = append(*w.seen, path)
+	}
+	return w.System.Lstat(path)
+}
+
+func TestARootThatIsNotThereIsLeftAlone(t *testing.T) {
+	root := layOut(t)
+	if err := os.RemoveAll(filepath.Join(root, "home")); err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	j := open(watched{files.Disk{}, filepath.Join(root, "home"), &seen}, root)
+	if err := j.Recover(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := j.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Remove(filepath.Join(root, "project", ".out", "rule")), c.Commit()); err != nil || len(seen) > 0 {
+		t.Errorf("%v; looked at were %q", err, seen)
+	}
+}

@@ -1,0 +1,216 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// envelope is what the tests want to know of agentpack's answers.
+type envelope struct {
+	OK       bool     `json:"ok"`
+	Warnings []string `json:"warnings"`
+	Errors   []struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"errors"`
+	deployed
+}
+
+// code is the answer's error code; "" if it went well.
+func (e envelope) code() string {
+	if len(e.Errors) == 0 {
+		return ""
+	}
+	return e.Errors[0].Code
+}
+
+func readEnvelope(t testing.TB, r result) envelope {
+	t.Helper()
+	var e envelope
+	if err := json.Unmarshal([]byte(r.Text), &e); err != nil || e.OK == r.IsError {
+		t.Fatalf("no envelope (%v): %+v", err, r)
+	}
+	return e
+}
+
+// agentpack calls one of agentpack's tools.
+func (s *server) agentpack(tool, arguments string) envelope {
+	s.t.Helper()
+	return readEnvelope(s.t, s.call(tool, arguments))
+}
+
+// token plans a deploy, which has to bring a number of changes.
+func (s *server) token(changes int) string {
+	s.t.Helper()
+	e := s.agentpack("deploy", `{}`)
+	if !e.OK || e.Data.Token == "" || len(e.Data.Changes) != changes {
+		s.t.Fatalf("%d changes, and not %d: %+v", len(e.Data.Changes), changes, e)
+	}
+	return e.Data.Token
+}
+
+func confirmed(token string) string { return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token) }
+
+// prompts are the files that were deployed, by name.
+func (p *person) prompts() map[string]string {
+	p.t.Helper()
+	return snapshot(p.t, p.path("home/.codex"))
+}
+
+// TestATokenIsForOneUseInAnyServer: it outlives the server that gave it, and is good for one other.
+func TestATokenIsForOneUseInAnyServer(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, agentpackRepo(2, "v1\n"))
+	before := p.prompts()
+	giver := p.serve()
+	token := giver.token(2)
+	giver.end()
+	if diff := cmp.Diff(before, p.prompts()); diff != "" {
+		t.Errorf("the plan has written (-before +after)\n%s", diff)
+	}
+	taker := p.serve()
+	if e := taker.agentpack("deploy_apply", confirmed(token)); !e.OK || !e.Data.Applied {
+		t.Fatalf("%+v", e)
+	}
+	if got := p.prompts(); got["prompts/prompt-000.md"] != "v1\n" || got["prompts/prompt-001.md"] != "v1\n" {
+		t.Errorf("deployed: %q", got)
+	}
+	after := p.prompts()
+	for _, s := range []*server{taker, p.serve()} {
+		if e := s.agentpack("deploy_apply", confirmed(token)); e.code() != "E_CONFIRM_TOKEN_MISMATCH" || !strings.Contains(e.Errors[0].Message, "used already") {
+			t.Errorf("once more: %+v", e)
+		}
+		s.end()
+	}
+	if diff := cmp.Diff(after, p.prompts()); diff != "" {
+		t.Errorf("the second use has written (-before +after)\n%s", diff)
+	}
+}
+
+// TestTwoServersWithOneToken apply at the same time: one does it, and the other is refused.
+func TestTwoServersWithOneToken(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, agentpackRepo(30, "v1\n"))
+	both := []*server{p.serve(), p.serve()}
+	token := both[0].token(30)
+	both[1].token(30) // so that both have loaded the module
+	for _, s := range both {
+		s.sendCall("deploy_apply", confirmed(token))
+	}
+	applied, refused := 0, 0
+	for _, s := range both {
+		_, r := s.answerOwed()
+		switch e := readEnvelope(t, r); {
+		case e.OK && e.Data.Applied:
+			applied++
+		case e.code() == "E_CONFIRM_TOKEN_MISMATCH":
+			refused++
+		default:
+			t.Errorf("%+v", e)
+		}
+		s.end()
+	}
+	if applied != 1 || refused != 1 {
+		t.Errorf("%d applied it, and %d were refused", applied, refused)
+	}
+	records, err := filepath.Glob(p.path("home/.agentpack/state/snapshots/*.json"))
+	if err != nil || len(records) != 1 {
+		t.Errorf("recorded deploys: %q, %v", records, err)
+	}
+}
+
+// manyPrompts is how many files a deploy has that is killed.
+const manyPrompts = 200
+
+// TestADeployThatIsKilled leaves the old state or the new one once the next call has been made, whenever the
+// process is killed.
+func TestADeployThatIsKilled(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, agentpackRepo(manyPrompts, "a\n"))
+	s := p.serve("--plugin", "agentpack")
+	if e := s.agentpack("deploy_apply", confirmed(s.token(manyPrompts))); !e.OK {
+		t.Fatalf("%+v", e)
+	}
+	s.end()
+	journal := func(name string) bool { return exists(p.path("home/.agentpack/state/journal/" + name)) }
+	changed := func(number int, old string) bool {
+		text, err := os.ReadFile(p.path(fmt.Sprintf("home/.codex/prompts/prompt-%03d.md", number)))
+		return err == nil && string(text) != old
+	}
+	moments := []struct {
+		name string
+		come func(old string) bool
+	}{
+		{"as it begins", func(string) bool { return true }},
+		{"while new contents are laid down", func(old string) bool { return journal("staging.json") || changed(0, old) }},
+		{"when the first file is new", func(old string) bool { return changed(0, old) }},
+		{"when half of them are", func(old string) bool { return changed(manyPrompts/2, old) }},
+		{"when all of them are", func(old string) bool { return changed(manyPrompts-1, old) && !journal("switching.json") }},
+	}
+	interrupted, text := 0, "a\n"
+	for _, moment := range moments {
+		next := p.killed(t, moment.name, text, moment.come)
+		if next.warned {
+			interrupted++
+		}
+		text = next.text
+	}
+	if interrupted == 0 {
+		t.Error("no kill came while something was written")
+	}
+}
+
+// afterKill is what a deploy that was killed has come to, once the next call was made.
+type afterKill struct {
+	text   string // of all prompts
+	warned bool   // there was something to finish or undo
+}
+
+// killed deploys another text than the one that is deployed, and kills the server at a moment.
+func (p *person) killed(t *testing.T, name, old string, come func(old string) bool) afterKill {
+	t.Helper()
+	before, other := p.prompts(), map[string]string{"a\n": "b\n", "b\n": "a\n"}[old]
+	for file, content := range agentpackRepo(manyPrompts, other) {
+		putFile(t, p.path(file), content)
+	}
+	s := p.serve("--plugin", "agentpack")
+	s.sendCall("deploy_apply", confirmed(s.token(manyPrompts)))
+	for end := time.Now().Add(patience); !come(old); time.Sleep(200 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: the moment did not come", name)
+		}
+	}
+	s.kill()
+
+	s = p.serve("--plugin", "agentpack")
+	e := s.agentpack("doctor", `{}`)
+	now := p.prompts()
+	left := afterKill{now["prompts/prompt-000.md"], strings.Contains(strings.Join(e.Warnings, " "), "was stopped while it wrote")}
+	t.Logf("killed %s: the prompts say %q, and that it was stopped is said: %t", name, left.text, left.warned)
+	if left.text == old {
+		if diff := cmp.Diff(before, now); diff != "" {
+			t.Errorf("%s: not quite the old state (-old +now)\n%s", name, diff)
+		}
+	} else if e := s.agentpack("plan", `{}`); !e.OK || len(e.Data.Changes) > 0 || len(now) != len(before) {
+		t.Errorf("%s: not quite the new state: %+v", name, e)
+	}
+	s.end()
+	for file := range snapshot(t, p.home) {
+		if strings.Contains(file, ".agentpack-tmp-") || strings.HasPrefix(file, ".agentpack/state/journal/") {
+			t.Errorf("%s: %s is left", name, file)
+		}
+	}
+	return left
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,331 @@
+package tests
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// five are all plugins, in the order of the config in testdata/five.
+var five = []string{"chant", "openspec", "mcpkg", "agentpack", "aam"}
+
+// orchard is what a person has who works with all of them.
+func orchard() map[string]string {
+	files := map[string]string{
+		"home/.aam/config.yaml":                   "default_platform: cursor\nregistries: [{name: team, url: 'file://BASE/registry', default: true}]\n",
+		"project/.chant/specs/" + goodID + ".md":  specText("pending", "Water the trees"),
+		"project/openspec/specs/watering/spec.md": "# Watering\n\n## Purpose\nTrees get water before they are dry, and not after that.\n\n## Requirements\n\n### Requirement: Morning\nThe system SHALL water in the morning.\n\n#### Scenario: Dry\n- **WHEN** the soil is dry\n- **THEN** it is watered\n",
+		"project/.aam/.keep":                      "",
+		"project/skills/prune/SKILL.md":           "---\nname: prune\ndescription: Prunes trees\n---\n\n# Prune\n",
+	}
+	maps.Copy(files, agentpackRepo(2, "Prune the trees.\n"))
+	return files
+}
+
+// fiveClient is the client of the official Go SDK, connected to all five.
+type fiveClient struct {
+	*mcp.ClientSession
+	t *testing.T
+}
+
+func connectFive(t *testing.T, p *person, args ...string) fiveClient {
+	t.Helper()
+	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: p.command(args...)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return fiveClient{session, t}
+}
+
+// names are those of the tools that are listed.
+func (c fiveClient) names() []string {
+	c.t.Helper()
+	list, err := c.ListTools(c.t.Context(), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+// must makes a call that has to go well, and returns its text. What it answers as structured content goes into
+// into, unless that is nil.
+func (c fiveClient) must(tool string, arguments, into any) string {
+	c.t.Helper()
+	result, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil || result.IsError || len(result.Content) != 1 {
+		c.t.Fatalf("%s %v: %v %s", tool, arguments, err, jsonOf(c.t, result))
+	}
+	if into != nil {
+		if err := json.Unmarshal([]byte(jsonOf(c.t, result.StructuredContent)), into); err != nil {
+			c.t.Fatalf("%s: %v", tool, err)
+		}
+	}
+	return result.Content[0].(*mcp.TextContent).Text
+}
+
+// toolsOf are the names in a plugin's manifest, which is read without the host, and those of them that write.
+func toolsOf(t *testing.T, plugin string) (all, write []string) {
+	t.Helper()
+	var manifest struct {
+		Tools []struct{ Name, Access string }
+	}
+	if _, err := toml.DecodeFile(filepath.Join("..", "plugins", plugin, "plugin.toml"), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range manifest.Tools {
+		all = append(all, tool.Name)
+		if tool.Access == "write" {
+			write = append(write, tool.Name)
+		}
+	}
+	return all, write
+}
+
+// TestAllFiveTogether has one client work with all of them in one process: it lists, reads and writes with each.
+func TestAllFiveTogether(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, orchard())
+	c := connectFive(t, p, "--allow-write")
+	if got := c.InitializeResult(); got.ServerInfo.Name != "bulkhead" || got.Capabilities.Prompts == nil || got.Capabilities.Resources == nil {
+		t.Errorf("got %s", jsonOf(t, got))
+	}
+	var want []string
+	for _, plugin := range five {
+		all, _ := toolsOf(t, plugin)
+		want = append(want, all...)
+	}
+	if diff := cmp.Diff(want, c.names()); diff != "" || len(want) < 50 {
+		t.Errorf("%d tools (-want +got)\n%s", len(want), diff)
+	}
+	c.chant(p)
+	c.openspec(p)
+	c.mcpkg(p)
+	c.agentpack(p)
+	c.aam(p)
+	c.prompts()
+	c.resources()
+	if err := c.Close(); err != nil {
+		t.Errorf("the server did not end well: %v", err)
+	}
+}
+
+func (c fiveClient) chant(p *person) {
+	c.t.Helper()
+	if got := c.must("chant_status", members{"brief": true}, nil); !strings.HasPrefix(got, "1 pending") {
+		c.t.Errorf("got %s", got)
+	}
+	c.must("chant_add", members{"description": "Warn of frost"}, nil)
+	specs := below(snapshot(c.t, p.project), ".chant/specs")
+	if len(specs) != 2 || !slices.ContainsFunc(slices.Collect(maps.Values(specs)), func(text string) bool { return strings.Contains(text, "# Warn of frost") }) {
+		c.t.Errorf("the specs are %q", specs)
+	}
+}
+
+func (c fiveClient) openspec(p *person) {
+	c.t.Helper()
+	if got := c.must("openspec_list", members{"type": "specs"}, nil); !strings.Contains(got, `"watering"`) {
+		c.t.Errorf("got %s", got)
+	}
+	c.must("openspec_create_change", members{"name": "warn-of-frost", "description": "Before it is too late"}, nil)
+	if got := contentOf(c.t, p.path("project/openspec/changes/warn-of-frost/README.md")); !strings.Contains(got, "Before it is too late") {
+		c.t.Errorf("got %s", got)
+	}
+}
+
+func (c fiveClient) mcpkg(p *person) {
+	c.t.Helper()
+	c.must("create_prompt", members{"name": "harvest", "content": "Which apples are ripe?"}, nil)
+	c.must("create_resource", members{"name": "map", "uri": "orchard://map", "content": "north: apples"}, nil)
+	items := func(name string) bool { return strings.HasSuffix(name, ".item") }
+	if kept := slices.Collect(maps.Keys(snapshot(c.t, p.path("state")))); !slices.ContainsFunc(kept, items) {
+		c.t.Errorf("nothing of it is in the state folders, which hold %q", kept)
+	}
+	if got := c.must("export_project", nil, nil); !containsAll(got, "Which apples are ripe?", "orchard://map") {
+		c.t.Errorf("got %s", got)
+	}
+}
+
+// deployed is what the test wants to know of agentpack's answers.
+type deployed struct {
+	Data struct {
+		Applied    bool   `json:"applied"`
+		Token      string `json:"confirm_token"`
+		SnapshotID string `json:"snapshot_id"`
+		Changes    []struct {
+			Op   string `json:"op"`
+			Path string `json:"path"`
+		} `json:"changes"`
+	} `json:"data"`
+}
+
+// agentpack deploys twice and goes back to the first.
+func (c fiveClient) agentpack(p *person) {
+	c.t.Helper()
+	const module, out = "home/.agentpack/repo/modules/prompt-000/prompt-000.md", "home/.codex/prompts/prompt-000.md"
+	var plan, first, second deployed
+	c.must("plan", members{}, &plan)
+	if len(plan.Data.Changes) != 2 || plan.Data.Changes[0].Op != "create" || plan.Data.Changes[0].Path != p.path(out) {
+		c.t.Errorf("the plan is %+v", plan)
+	}
+	apply := func(done *deployed, want string) {
+		c.t.Helper()
+		var planned deployed
+		c.must("deploy", members{}, &planned)
+		c.must("deploy_apply", members{"yes": true, "confirm_token": planned.Data.Token}, done)
+		if got := contentOf(c.t, p.path(out)); got != want || !done.Data.Applied {
+			c.t.Errorf("%q was deployed, and the answer is %+v", got, done)
+		}
+	}
+	apply(&first, "Prune the trees.\n")
+	putFile(c.t, p.path(module), "Prune them in winter.\n")
+	apply(&second, "Prune them in winter.\n")
+	c.must("rollback", members{"yes": true, "to": first.Data.SnapshotID}, nil)
+	if got := contentOf(c.t, p.path(out)); got != "Prune the trees.\n" {
+		c.t.Errorf("the rollback made it %q", got)
+	}
+}
+
+// aam makes a package of the project, publishes it, and installs it.
+func (c fiveClient) aam(p *person) {
+	c.t.Helper()
+	c.must("aam_create_package", members{"name": "orchard-kit", "description": "Care for trees"}, nil)
+	c.must("aam_publish", members{}, nil)
+	var found struct {
+		Result []struct{ Name, Version string }
+	}
+	c.must("aam_search", members{"query": "trees"}, &found)
+	if len(found.Result) != 1 || found.Result[0].Name != "orchard-kit" || found.Result[0].Version != "0.1.0" {
+		c.t.Errorf("found %+v", found)
+	}
+	c.must("aam_install", members{"packages": []string{"orchard-kit"}}, nil)
+	for _, file := range []string{"project/.aam/packages/orchard-kit/aam.yaml", "project/.cursor/skills/prune/SKILL.md"} {
+		if _, err := os.Stat(p.path(file)); err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+func (c fiveClient) prompts() {
+	c.t.Helper()
+	list, err := c.ListPrompts(c.t.Context(), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var names []string
+	for _, prompt := range list.Prompts {
+		names = append(names, prompt.Name)
+	}
+	if diff := cmp.Diff([]string{"proposal", "apply", "archive", "harvest"}, names); diff != "" {
+		c.t.Errorf("prompts (-want +got)\n%s", diff)
+	}
+	for name, want := range map[string]string{"proposal": "openspec_create_change", "harvest": "Which apples are ripe?"} {
+		prompt, err := c.GetPrompt(c.t.Context(), &mcp.GetPromptParams{Name: name})
+		if err != nil || len(prompt.Messages) != 1 || !strings.Contains(prompt.Messages[0].Content.(*mcp.TextContent).Text, want) {
+			c.t.Errorf("%s: %v %s", name, err, jsonOf(c.t, prompt))
+		}
+	}
+}
+
+func (c fiveClient) resources() {
+	c.t.Helper()
+	list, err := c.ListResources(c.t.Context(), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var uris []string
+	for _, resource := range list.Resources {
+		uris = append(uris, resource.URI)
+	}
+	for uri, want := range map[string]string{
+		"openspec://specs":         "watering",
+		"orchard://map":            "north: apples",
+		"aam://packages/installed": "orchard-kit",
+	} {
+		read, err := c.ReadResource(c.t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || len(read.Contents) != 1 || !strings.Contains(read.Contents[0].Text, want) {
+			c.t.Errorf("%s: %v %s", uri, err, jsonOf(c.t, read))
+		}
+		if !slices.Contains(uris, uri) {
+			c.t.Errorf("%s is not in the list: %q", uri, uris)
+		}
+	}
+}
+
+// TestListingLoadsNoModule: modules that could not be loaded are listed all the same, and no call's folder is made.
+func TestListingLoadsNoModule(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, orchard())
+	p.plugins = pluginFolder(t, five...)
+	var want []string
+	for _, plugin := range five {
+		putFile(t, filepath.Join(p.plugins, plugin, plugin+".wasm"), "no module")
+		all, _ := toolsOf(t, plugin)
+		want = append(want, all...)
+	}
+	s := p.serve("--allow-write")
+	s.ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	if diff := cmp.Diff(want, s.names()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if left := snapshot(t, p.path("state")); len(left) != 1 {
+		t.Errorf("listing made %q", left)
+	}
+	for tool, arguments := range map[string]string{"chant_status": `{}`, "openspec_list": `{}`, "export_project": `{}`, "plan": `{}`, "aam_list": `{}`} {
+		if r := s.call(tool, arguments); !r.IsError || r.Failure != "digest_mismatch" {
+			t.Errorf("%s, of a module that is none: %+v", tool, r)
+		}
+	}
+	s.end()
+}
+
+// TestToolsThatWaitForTheAdminsWord: without --allow-write aam's tools that write do not exist; those of the others do.
+func TestToolsThatWaitForTheAdminsWord(t *testing.T) {
+	t.Parallel()
+	all, write := toolsOf(t, "aam")
+	if len(all) != 13 || len(write) != 6 {
+		t.Fatalf("aam has %q, of which %q write", all, write)
+	}
+	p := newPerson(t, orchard())
+	before := snapshot(t, p.dir)
+	s := p.serve()
+	names := s.names()
+	for _, tool := range all {
+		if granted := !slices.Contains(write, tool); slices.Contains(names, tool) != granted {
+			t.Errorf("%s is listed: %t", tool, !granted)
+		}
+	}
+	if !slices.Contains(names, "chant_add") || !slices.Contains(names, "deploy_apply") {
+		t.Errorf("tools that wait for no word are missing: %q", names)
+	}
+	for _, tool := range write {
+		s.unknown(tool)
+	}
+	s.succeed("aam_search", `{"query":""}`)
+	s.end()
+	if diff := cmp.Diff(before, withoutState(snapshot(t, p.dir))); diff != "" {
+		t.Errorf("something was written (-before +after)\n%s", diff)
+	}
+	if s := p.serve("--allow-write"); len(s.names()) != len(names)+len(write) {
+		t.Errorf("with the word there are %q", s.names())
+	}
+}
+
+// withoutState leaves the host's state folders out of a snapshot, in which each plugin that was called has one.
+func withoutState(files map[string]string) map[string]string {
+	maps.DeleteFunc(files, func(name, _ string) bool { return strings.HasPrefix(name, "state/") })
+	return files
+}

@@ -1,0 +1,72 @@
+package tests
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+)
+
+// promised is what the README's table has to say of a plugin.
+type promised struct{ offers, grants []string }
+
+func promisedBy(t *testing.T, plugin string) promised {
+	t.Helper()
+	var manifest struct {
+		Plugin       struct{ Write string }
+		Capabilities struct {
+			FS  []struct{ Path string }
+			Env []string
+		}
+		Offers struct{ Prompts, Resources any }
+	}
+	if _, err := toml.DecodeFile(filepath.Join("..", "plugins", plugin, "plugin.toml"), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	all, write := toolsOf(t, plugin)
+	p := promised{offers: []string{fmt.Sprintf("%d tools", len(all))}}
+	if manifest.Plugin.Write == "opt-in" {
+		p.offers = append(p.offers, fmt.Sprintf("%d of which write", len(write)), "--allow-write")
+	}
+	if manifest.Offers.Prompts != nil {
+		p.offers = append(p.offers, "prompts")
+	}
+	if manifest.Offers.Resources != nil {
+		p.offers = append(p.offers, "resources")
+	}
+	for _, folder := range manifest.Capabilities.FS {
+		p.grants = append(p.grants, strings.NewReplacer("${project}", "the project", "${home}", "~").Replace(folder.Path))
+	}
+	if len(manifest.Capabilities.Env) > 0 { // the first is the one that it does not work without
+		p.grants = append(p.grants, "the variable `"+manifest.Capabilities.Env[0]+"`")
+	}
+	return p
+}
+
+// TestTheTableOfPluginsIsWhatTheirManifestsSay: how many tools there are, what else is offered, each folder, and
+// the variable without which a plugin does not work.
+func TestTheTableOfPluginsIsWhatTheirManifestsSay(t *testing.T) {
+	rows := strings.Split(read(t, "../README.md"), "\n")
+	for _, plugin := range five {
+		at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| ["+plugin+"](plugins/"+plugin+"/README.md) |") })
+		if at < 0 {
+			t.Errorf("the README has no row for %s", plugin)
+			continue
+		}
+		cells := strings.Split(rows[at], "|")
+		if len(cells) != 6 {
+			t.Errorf("the README's row for %s has %d cells, not 4", plugin, len(cells)-2)
+			continue
+		}
+		want := promisedBy(t, plugin)
+		if !containsAll(cells[3], want.offers...) {
+			t.Errorf("the README says that %s offers %q, which lacks some of %q", plugin, cells[3], want.offers)
+		}
+		if !containsAll(cells[4], want.grants...) {
+			t.Errorf("the README says to grant %s %q, which lacks some of %q", plugin, cells[4], want.grants)
+		}
+	}
+}
