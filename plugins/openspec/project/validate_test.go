@@ -72,7 +72,7 @@ func (c *counting) Read(path string, limit int64) ([]byte, error) {
 // TestAValidationOfAllSaysOfEachWhatOneOfItSays: that they share what was read makes no difference.
 func TestAValidationOfAllSaysOfEachWhatOneOfItSays(t *testing.T) {
 	sayTheSame(t, branch(t))
-	t.Run("real data", func(t *testing.T) { sayTheSame(t, copyProject(t, filepath.Join(fixtures(t), "project"))) })
+	t.Run("real data", func(t *testing.T) { sayTheSame(t, copyProject(t, filepath.Join(reference(t), "project"))) })
 }
 
 func sayTheSame(t *testing.T, root string) {
