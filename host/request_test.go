@@ -21,3 +21,21 @@ func TestATemplateThatIsJSONStaysJSON(t *testing.T) {
 		t.Errorf("a template that is a text: %q", got)
 	}
 }
+
+func TestAFailureThatIsJSONIsStructuredContentToo(t *testing.T) {
+	h := newWorldHost(t, handmade("it", crashing(), "[server]\nfailure = '{\"ok\":false,\"why\":\"{code}: {message}\"}'\n"+reads("it_reads")))
+	answer := asked(t, h, "it_reads", "")
+	var got struct {
+		Content           []struct{ Text string }
+		StructuredContent struct {
+			OK  *bool
+			Why string
+		}
+	}
+	if err := json.Unmarshal(answer.Result, &got); err != nil {
+		t.Fatal(err)
+	}
+	if s := got.StructuredContent; s.OK == nil || *s.OK || s.Why != "trap: crashed: wasm error: unreachable" || got.Content[0].Text == "" {
+		t.Errorf("%s", answer.Result)
+	}
+}

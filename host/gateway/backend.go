@@ -82,9 +82,14 @@ func (f *Failure) text() string {
 	return f.Text
 }
 
-// result is the failure as a CallToolResult.
+// result is the failure as a CallToolResult. A text that is a JSON object is its structuredContent, too: so
+// worded are the failures of tools whose every answer has one.
 func (f *Failure) result() []byte {
-	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],"isError":true,"_meta":%s}`, rawjson.Quote(f.text()), f.meta())
+	structured := ""
+	if text := []byte(f.text()); rawjson.Kind(text) == '{' && json.Valid(text) {
+		structured = `"structuredContent":` + string(oneLine(text)) + `,`
+	}
+	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],%s"isError":true,"_meta":%s}`, rawjson.Quote(f.text()), structured, f.meta())
 }
 
 // rpc is the failure as a JSON-RPC error.
