@@ -145,15 +145,5 @@ func withoutCursor(params json.RawMessage) json.RawMessage {
 	if rawjson.Member(params, "cursor") == nil {
 		return params
 	}
-	out := []byte{'{'}
-	for key, value := range rawjson.Members(params) {
-		if key == "cursor" {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, rawjson.Quote(key)...), ':'), value...)
-	}
-	return append(out, '}')
+	return rawjson.Replace(params, "cursor", nil)
 }

@@ -101,14 +101,7 @@ func (t *tool) own(params json.RawMessage) json.RawMessage {
 	if t.offered == t.Name {
 		return params
 	}
-	out := append([]byte(`{"name":`), rawjson.Quote(t.Name)...)
-	for key, value := range rawjson.Members(params) {
-		if key != "name" {
-			out = append(append(out, ','), rawjson.Quote(key)...)
-			out = append(append(out, ':'), value...)
-		}
-	}
-	return append(out, '}')
+	return rawjson.Replace(params, "name", rawjson.Quote(t.Name))
 }
 
 // check validates a call's arguments; none are an empty object.

@@ -94,14 +94,7 @@ func checkProgress(params []byte) error {
 // withToken puts the client's own progress token in: a module may have rounded its digits or written
 // its characters another way.
 func (n *notifier) withToken(params []byte) []byte {
-	out := append([]byte(`{"progressToken":`), n.meta.token...)
-	for key, value := range rawjson.Members(params) {
-		if key == "progressToken" {
-			continue
-		}
-		out = append(append(append(append(out, ','), rawjson.Quote(key)...), ':'), value...)
-	}
-	return append(out, '}')
+	return rawjson.Replace(params, "progressToken", n.meta.token)
 }
 
 // wantsMessage says whether the client wants a log message. In the modern era the request names the

@@ -172,3 +172,24 @@ func Member(object []byte, name string) (value []byte) {
 	}
 	return value
 }
+
+// Replace is an object with another value for a key, which comes first then; nil leaves the key out. The other
+// members keep their order and their bytes.
+func Replace(object []byte, name string, value []byte) []byte {
+	out := append(make([]byte, 0, len(object)+len(name)+len(value)+8), '{')
+	member := func(key string, value []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, Quote(key)...), ':'), value...)
+	}
+	if value != nil {
+		member(name, value)
+	}
+	for key, value := range Members(object) {
+		if key != name {
+			member(key, value)
+		}
+	}
+	return append(out, '}')
+}

@@ -77,3 +77,26 @@ func FuzzMembers(f *testing.F) {
 		}
 	})
 }
+
+func TestReplace(t *testing.T) {
+	for _, c := range []struct{ rule, object, value, want string }{
+		{"the new value comes first", `{"a":1,"name":"x","b":2}`, `"y"`, `{"name":"y","a":1,"b":2}`},
+		{"nil leaves the key out", `{"a":1,"name":"x"}`, ``, `{"a":1}`},
+		{"the only key left out", `{"name":"x"}`, ``, `{}`},
+		{"a missing key is added", `{"a":1}`, `"y"`, `{"name":"y","a":1}`},
+		{"an empty object", `{}`, `"y"`, `{"name":"y"}`},
+		{"repeated keys are all replaced", `{"name":1,"name":2}`, `3`, `{"name":3}`},
+		{"a key written with escapes is the same key", `{"n\u0061me":1,"a":2}`, `3`, `{"name":3,"a":2}`},
+		{"values keep their bytes", `{"a": [1.50, {"name":"x"}]}`, `3`, `{"name":3,"a":[1.50, {"name":"x"}]}`},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			var value []byte
+			if c.value != "" {
+				value = []byte(c.value)
+			}
+			if got := string(Replace([]byte(c.object), "name", value)); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
