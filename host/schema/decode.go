@@ -30,7 +30,7 @@ func decode(raw json.RawMessage) (any, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("is more than one JSON value")
 	}
-	return v, bounded(v, maxDepth)
+	return v, nil
 }
 
 // refusal is an error of decode's own, where others are the JSON library's.
@@ -38,17 +38,21 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
+// readValue reads what the validator can check in bounded time and stack.
 func readValue(d *json.Decoder, depth int) (any, error) {
+	if depth == maxDepth {
+		return nil, refusal(fmt.Sprintf("is nested more than %d deep", maxDepth))
+	}
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
 	}
+	if number, ok := token.(json.Number); ok {
+		return number, inRange(number)
+	}
 	delim, ok := token.(json.Delim)
 	if !ok {
 		return token, nil
-	}
-	if depth == maxDepth {
-		return nil, refusal(fmt.Sprintf("is nested more than %d deep", maxDepth))
 	}
 	if delim == '[' {
 		list := []any{}
