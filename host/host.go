@@ -240,7 +240,7 @@ func (h *Host) speaksForItself() bool { return h.alone && h.plugins[0].problems.
 
 // gatewayConfig is what the server says of itself: a plugin that is served alone speaks for itself.
 func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
-	c := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: h.gatewayOffers(), Log: o.Log.Named("gateway")}
+	c := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: h.gatewayOffers(), Checked: true, Log: o.Log.Named("gateway")}
 	if found.server != nil {
 		c.Name = found.server.Name
 	}

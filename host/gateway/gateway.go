@@ -58,6 +58,9 @@ type Config struct {
 	// those of calls whose request names a level.
 	Logging bool
 
+	// Checked says that the backend's results have passed CheckResult; else the gateway checks them.
+	Checked bool
+
 	MaxLine     int64 // bytes of one incoming message; 0 means DefaultMaxLine
 	MaxInFlight int   // calls of one client at a time, nothing is read while there are as many; 0 means DefaultMaxInFlight
 
