@@ -53,10 +53,7 @@ func CheckResult(methodName string, result []byte) string {
 
 // ask reads what a request asks the backend for.
 func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Error) {
-	r := Request{Method: m.method, Params: m.params, Client: s.client}
-	if meta.client != "" {
-		r.Client = meta.client
-	}
+	r := Request{Method: m.method, Params: m.params, Client: s.clientOf(meta)}
 	if doubt := doubtful(m.params); doubt != "" {
 		return r, invalidParams(doubt)
 	}
@@ -72,6 +69,14 @@ func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Er
 		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missing[m.method]}
 	}
 	return r, nil
+}
+
+// clientOf is who a request comes from: a modern one says so itself.
+func (s *session) clientOf(meta requestMeta) string {
+	if meta.client != "" {
+		return meta.client
+	}
+	return s.client
 }
 
 // referred is the prompt, or the resource template, that a completion is for; empty for other requests.

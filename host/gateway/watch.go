@@ -126,11 +126,7 @@ func (s *session) listen(m message, meta requestMeta) {
 		putError(s.out, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d)", len(w.streams))})
 		return
 	}
-	client := s.client
-	if meta.client != "" {
-		client = meta.client
-	}
-	open, err := s.g.establish(m, asked, client)
+	open, err := s.g.establish(m, asked, s.clientOf(meta))
 	if err != nil {
 		putError(s.out, m.id, err)
 		return
