@@ -26,9 +26,7 @@ func (o *options) asking(c *cobra.Command, ask func(h *host.Host) error) error {
 
 // asked makes one request; its notifications go to stderr.
 func asked(ctx context.Context, h *host.Host, method string, params any) (host.Answer, error) {
-	answer, err := h.Ask(ctx, method, params, func(method string, params json.RawMessage) {
-		fmt.Fprintf(os.Stderr, "%s\n", visible(notice(method, params)))
-	})
+	answer, err := h.Ask(ctx, method, params, printNotice)
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", method, err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,16 +41,14 @@ are wrong; 3 the call failed (time, memory, a crash).`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: o.completeTools,
 		RunE: func(c *cobra.Command, args []string) error {
-			h, err := o.open()
-			if err != nil {
+			return o.asking(c, func(h *host.Host) error {
+				err := call(c, h, args, pairs, asJSON)
+				if refused := (*host.UsageError)(nil); asJSON && errors.As(err, &refused) {
+					refusal := map[string]any{"code": abi.CodeInvalidParams, "message": refused.Error()}
+					err = errors.Join(err, printJSON(c.OutOrStdout(), map[string]any{"error": refusal}))
+				}
 				return err
-			}
-			err = call(c, h, args, pairs, asJSON)
-			if refused := (*host.UsageError)(nil); asJSON && errors.As(err, &refused) {
-				refusal := map[string]any{"code": abi.CodeInvalidParams, "message": refused.Error()}
-				err = errors.Join(err, printJSON(c.OutOrStdout(), map[string]any{"error": refusal}))
-			}
-			return errors.Join(err, h.Close(context.WithoutCancel(c.Context())))
+			})
 		},
 	}
 	o.add(c, "warn")
@@ -73,9 +70,7 @@ func call(c *cobra.Command, h *host.Host, args, pairs []string, asJSON bool) err
 	if err != nil {
 		return &host.UsageError{Err: err}
 	}
-	answer, err := h.Call(c.Context(), name, arguments, func(method string, params json.RawMessage) {
-		fmt.Fprintf(os.Stderr, "%s\n", visible(notice(method, params)))
-	})
+	answer, err := h.Call(c.Context(), name, arguments, printNotice)
 	if err != nil {
 		return fmt.Errorf("call %s: %w", name, err)
 	}
@@ -175,6 +170,11 @@ func firstOf(texts ...string) string {
 		}
 	}
 	return "content"
+}
+
+// printNotice shows a notification to whoever waits for the answer.
+func printNotice(method string, params json.RawMessage) {
+	fmt.Fprintf(os.Stderr, "%s\n", visible(notice(method, params)))
 }
 
 // notice words a notification for a person.
