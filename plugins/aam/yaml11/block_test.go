@@ -39,12 +39,23 @@ func TestLoadBlock(t *testing.T) {
 		{"other letters", "a: Příliš\n", true},
 		{"words with signs", "a: ^1.0.0\nb: ~1\nc: a:b\nd: file:///x\ne: C#\nf: <x\n", true},
 		{"a comment", "a: x # y\n", false},
-		{"a comment alone", "# y\na: x\n", false},
-		{"a line with nothing", "a: x\n\nb: y\n", false},
+		{"comments between lines", "# y\na:\n  # y\n- b\n  #\nc: d\n# e\n", true},
+		{"a comment in a text", "a: x\n  # y\n  z\n", false},
+		{"a comment in quotes", "a: 'x\n  # y\n  z'\n", false},
+		{"lines with nothing", "\n\na:\n\n  b: y\n  \nc: z\n\n", true},
+		{"a line with nothing in a text", "a: x\n\n  y\n", false},
 		{"no end of line", "a: x", false},
 		{"a tab", "a:\tx\n", false},
-		{"brackets", "a: [x]\n", false},
-		{"double quotes", "a: \"x\"\n", false},
+		{"words in brackets", "a: [x]\nb: [x, 'y', \"z\", 1.0.0]\n", true},
+		{"other things in brackets", "a: [x, 1]\n", false},
+		{"brackets over several lines", "a: [x,\n  y]\n", false},
+		{"brackets with a comma more", "a: [x,]\n", false},
+		{"a line below brackets", "a: [x]\n  y\n", false},
+		{"nothing between commas", "a: [x, , y]\n", false},
+		{"double quotes", "a: \"x: y, [z]\"\n\"@b/c\": \"\"\n", true},
+		{"a backslash in double quotes", "a: \"x\\ty\"\n", false},
+		{"double quotes over several lines", "a: \"x\n  y\"\n", false},
+		{"a line below double quotes", "a: \"x\"\n  y\n", false},
 		{"a block of text", "a: |\n  x\n", false},
 		{"a key in a text", "a: x: y\n", false},
 		{"a key below a text", "a: x\n  y: z\n", false},
@@ -157,7 +168,7 @@ func FuzzLoadBlock(f *testing.F) {
 
 // TestBlockAtRandom puts documents together of what such documents are made of.
 func TestBlockAtRandom(t *testing.T) {
-	parts := strings.Split("\nb: x|\nd:|\n  c: y|\n  e:|\n- f: z|\n  - g: w|\n  h|\n    i|\n- 'j|k'|a|bc|: |:|\n|\n|\n  |\n  |\n    |\n - |\n- |\n  - |- |'|''|'x'|[]|{}|é|🚀|𐍈|~|1.0|x y|-|<<|=|?|,|]|#|*|&c|!|\"|\\|\u00a0|\ufeff|.|...|---|^|/|(|$|@|`|%||>|yes", "|")
+	parts := strings.Split("\nb: x|\nd:|\n  c: y|\n  e:|\n- f: z|\n  - g: w|\n  h|\n    i|\n- 'j|k'|a|bc|: |:|\n|\n|\n  |\n  |\n    |\n - |\n- |\n  - |- |'|''|'x'|[]|{}|é|🚀|𐍈|~|1.0|x y|-|<<|=|?|,|]|#|*|&c|!|\"|\"x\"|[x, y]|[|# c|\n# c|\n\n|\\|\u00a0|\ufeff|.|...|---|^|/|(|$|@|`|%||>|yes", "|")
 	random := rand.New(rand.NewPCG(1, 2))
 	read := 0
 	for range rounds {

@@ -1,0 +1,281 @@
+package yaml11
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// lines goes through a document in the plain style in which the system's own programs write: blocks of
+// mappings and lists, short lists of words in brackets, texts without quotes or in simple ones, comments between
+// lines, nothing else. Where there is anything that it does not know
+// for sure, it is unsure, and the document is the library's to read; else what it reads is what the library would.
+//
+// It is here because a registry's index is a megabyte and more, which takes a module seconds by way of the library.
+type lines struct {
+	text    string
+	begin   int    // where the line is in the text
+	end     int    // where it ends
+	number  int    // of the line, from 1
+	indent  int    // -1 behind the last line
+	content string // what is behind the indentation: something
+	gap     bool   // there are empty lines, or comments, before it
+	unsure  bool
+}
+
+// newLines returns the lines of a document, at the first one.
+func newLines(data []byte) *lines {
+	if !bytes.HasSuffix(data, []byte("\n")) || !plainBytes(data) {
+		return &lines{indent: -1, unsure: true}
+	}
+	l := &lines{text: string(data), end: -1}
+	l.advance()
+	return l
+}
+
+// done tells whether all was read, and for sure.
+func (l *lines) done() bool { return l.indent < 0 && !l.unsure }
+
+// advance goes to the next line that has something in it.
+func (l *lines) advance() {
+	for l.gap = false; ; l.gap = true {
+		l.begin, l.indent, l.content = l.end+1, -1, ""
+		if l.number++; l.begin == len(l.text) {
+			return
+		}
+		l.end = l.begin + strings.IndexByte(l.text[l.begin:], '\n')
+		start := l.begin
+		for l.text[start] == ' ' {
+			start++
+		}
+		if content := l.text[start:l.end]; content != "" && content[0] != '#' {
+			l.indent, l.content = start-l.begin, content
+			break
+		}
+	}
+	if l.content[0] == '%' || l.content[len(l.content)-1] == ' ' ||
+		l.indent == 0 && (strings.HasPrefix(l.content, "---") || strings.HasPrefix(l.content, "...")) {
+		l.indent, l.content, l.unsure = -1, "", true
+	}
+}
+
+// enter makes what stands behind the dash of an item a line of its own.
+func (l *lines) enter() {
+	l.indent, l.content = l.indent+2, l.content[2:]
+}
+
+func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
+
+// plainBytes tells whether a document has nothing in it but printable characters and ends of lines, and no comment
+// behind anything.
+func plainBytes(data []byte) bool {
+	for at := 0; at < len(data); {
+		if len(data)-at >= 8 && plainWord(binary.LittleEndian.Uint64(data[at:])) {
+			at += 8
+			continue
+		}
+		c, size := utf8.DecodeRune(data[at:])
+		if c != '\n' && !unicode.IsPrint(c) || c == utf8.RuneError && size == 1 {
+			return false
+		}
+		at += size
+	}
+	for begin, mark := 0, 0; ; begin += mark + 1 {
+		if mark = bytes.IndexByte(data[begin:], '#'); mark < 0 {
+			return true
+		}
+		before := bytes.TrimRight(data[begin:begin+mark], " ")
+		if len(before) < mark && len(before) > 0 && before[len(before)-1] != '\n' || len(before) == 0 && begin > 0 {
+			return false
+		}
+	}
+}
+
+// plainWord tells whether eight bytes are printable ones of ASCII, or ends of lines: a module takes many times as
+// long to look at each alone.
+func plainWord(w uint64) bool {
+	const (
+		each = 0x0101010101010101
+		top  = 0x80 * each
+	)
+	if w&top != 0 || (w+each)&top != 0 { // above ASCII, or DEL
+		return false
+	}
+	control := ^(w + (0x80-' ')*each) & top
+	newline := ^((w ^ '\n'*each) + 0x7f*each) & top
+	return control == newline
+}
+
+// readKey takes the key off a line; false if the line has none. All keys that it takes are texts.
+func readKey(text string) (key, rest string, ok bool) {
+	end := 0
+	if isQuote(text[0]) {
+		if key, end, ok = quoted(text); !ok {
+			return "", "", false
+		}
+	} else {
+		for end < len(text) && wordByte(text[end]) {
+			end++
+		}
+		if end == 0 || text[0] < 'A' { // a digit, a dot or a hyphen
+			return "", "", false
+		}
+		if key = text[:end]; plainKind(key) != Text {
+			return "", "", false
+		}
+	}
+	if end > 128 || end == len(text) || text[end] != ':' {
+		return "", "", false
+	}
+	if rest = text[end+1:]; rest == "" {
+		return key, "", true
+	}
+	if len(rest) < 2 || rest[0] != ' ' || rest[1] == ' ' {
+		return "", "", false
+	}
+	return key, rest[1:], true
+}
+
+func wordByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.'
+}
+
+func isQuote(c byte) bool { return c == '\'' || c == '"' }
+
+// quoted returns what is in quotes at the beginning of a text, and where that ends.
+func quoted(text string) (value string, end int, ok bool) {
+	if text[0] == '"' {
+		value, _, ok = strings.Cut(text[1:], `"`)
+		return value, len(value) + 2, ok && strings.IndexByte(value, '\\') < 0
+	}
+	end = closing(text[1:])
+	if end < 0 {
+		return "", 0, false
+	}
+	return unquoted(text[1 : end+1]), end + 2, true
+}
+
+// closing returns where the quote is that ends a text in single quotes; -1 if it goes on.
+func closing(text string) int {
+	for from := 0; ; from += 2 {
+		quote := strings.IndexByte(text[from:], '\'')
+		if quote < 0 {
+			return -1
+		}
+		if from += quote; !strings.HasPrefix(text[from+1:], "'") {
+			return from
+		}
+	}
+}
+
+func unquoted(text string) string {
+	if strings.IndexByte(text, '\'') < 0 {
+		return text
+	}
+	return strings.ReplaceAll(text, "''", "'")
+}
+
+// scalar reads a value that begins on the line before, and may go on below. An empty list or mapping is one, too.
+func (l *lines) scalar(text string, indent int) (Kind, string) {
+	switch {
+	case text == "[]":
+		return List, ""
+	case text == "{}":
+		return Mapping, ""
+	case text[0] == '\'':
+		return l.quoted(text, indent)
+	case text[0] == '"':
+		if value, end, ok := quoted(text); ok && end == len(text) {
+			return Text, value
+		}
+		return l.giveUp()
+	}
+	if !plainStart(text) || !plainText(text) {
+		return l.giveUp()
+	}
+	if l.indent > indent {
+		whole := []byte(text)
+		for ; l.indent > indent; l.advance() {
+			if l.gap || !plainText(l.content) {
+				return l.giveUp()
+			}
+			whole = append(append(whole, ' '), l.content...)
+		}
+		text = string(whole)
+	}
+	kind := plainKind(text)
+	if text == "=" || text == "<<" || kind == Time && !realTime(text) {
+		return l.giveUp()
+	}
+	return kind, text
+}
+
+func (l *lines) quoted(text string, indent int) (Kind, string) {
+	text = text[1:]
+	end := closing(text)
+	if end < 0 {
+		whole := []byte(text)
+		for ; end < 0 && l.indent > indent && !l.gap; l.advance() {
+			whole = append(whole, ' ')
+			if end = closing(l.content); end >= 0 {
+				end += len(whole)
+			}
+			whole = append(whole, l.content...)
+		}
+		text = string(whole)
+	}
+	if end < 0 || end != len(text)-1 {
+		return l.giveUp()
+	}
+	return Text, unquoted(text[:end])
+}
+
+func (l *lines) giveUp() (Kind, string) {
+	l.unsure = true
+	return Absent, ""
+}
+
+// words reads a list of texts in brackets that is on one line; false for one that is written otherwise.
+func words(text string) ([]string, bool) {
+	inner, ok := strings.CutSuffix(text[1:], "]")
+	if text[0] != '[' || !ok || inner == "" {
+		return nil, false
+	}
+	list := strings.Split(inner, ", ")
+	for i, word := range list {
+		switch {
+		case word == "":
+			return nil, false
+		case isQuote(word[0]):
+			value, end, ok := quoted(word)
+			if !ok || end != len(word) {
+				return nil, false
+			}
+			list[i] = value
+		case !plainStart(word) || strings.IndexFunc(word, func(c rune) bool { return c >= utf8.RuneSelf || !wordByte(byte(c)) }) >= 0 || plainKind(word) != Text:
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// plainStart tells whether a text without quotes may begin so, and is no sign of anything else.
+func plainStart(text string) bool {
+	c := text[0]
+	return wordByte(c) && c != '-' && c != '.' || strings.IndexByte("^~/+($=<", c) >= 0 || c >= utf8.RuneSelf
+}
+
+// plainText tells whether there is nothing in a text without quotes that is a key's end.
+func plainText(text string) bool {
+	for {
+		colon := strings.IndexByte(text, ':')
+		if colon < 0 {
+			return true
+		}
+		if text = text[colon+1:]; text == "" || text[0] == ' ' {
+			return false
+		}
+	}
+}
