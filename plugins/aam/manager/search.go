@@ -28,8 +28,8 @@ const (
 
 // hit is a package of a registry's index.
 type hit struct {
-	registry registry.Registry
-	entry    registry.Entry
+	registry *registry.Registry
+	entry    *registry.Entry
 }
 
 // Search looks for packages in all registries, for those with artifacts of one type unless packageType is "". One
@@ -79,8 +79,8 @@ func (m *Manager) index() ([]hit, error) {
 			return nil, err
 		}
 		hits = slices.Grow(hits, len(entries))
-		for _, entry := range entries {
-			hits = append(hits, hit{client, entry})
+		for i := range entries {
+			hits = append(hits, hit{&client, &entries[i]})
 		}
 	}
 	return hits, nil
@@ -88,7 +88,7 @@ func (m *Manager) index() ([]hit, error) {
 
 // types returns the types of artifacts in a package; none where they cannot be found out.
 func (m *Manager) types(h hit) []string {
-	types, err := h.registry.Types(h.entry, m.Limits)
+	types, err := h.registry.Types(*h.entry, m.Limits)
 	if err != nil {
 		m.Warn(fmt.Sprintf("registry '%s': package %s: %v", h.registry.Name, h.entry.Name, err))
 	}

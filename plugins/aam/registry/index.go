@@ -47,6 +47,9 @@ func (r Registry) Index() ([]Entry, error) {
 }
 
 func parseIndex(data []byte) ([]Entry, error) {
+	if entries, ok := plainIndex(data); ok {
+		return entries, nil
+	}
 	document, err := yaml11.Parse(data, maxIndex)
 	if err != nil {
 		return nil, err
@@ -71,6 +74,41 @@ func parseIndex(data []byte) ([]Entry, error) {
 		return nil, err
 	}
 	return entries, nil
+}
+
+// plainIndex reads an index as the system's own programs write it, with nothing wrong in it, which is what most
+// searches meet; false for any other.
+func plainIndex(data []byte) ([]Entry, bool) {
+	entries := make([]Entry, 0, 1+len(data)/200) // a row has that many bytes, or some more
+	ok := yaml11.Rows(data, "packages", func(row yaml11.Row) bool {
+		e := Entry{Keywords: []string{}, ArtifactTypes: []string{}}
+		var name, description, latest bool
+		for _, f := range row.Fields {
+			fits := f.Kind == yaml11.Text
+			switch f.Key {
+			case "name":
+				e.Name, name = f.Text, true
+			case "description":
+				e.Description, description = f.Text, true
+			case "latest":
+				e.Latest, latest = f.Text, true
+			case "keywords":
+				e.Keywords, fits = f.Items, f.Kind == yaml11.List
+			case "artifact_types":
+				e.ArtifactTypes, fits = f.Items, f.Kind == yaml11.List
+			case "updated_at":
+				e.UpdatedAt, fits = f.Text, fits || f.Kind == yaml11.Time
+			default:
+				fits = true
+			}
+			if !fits {
+				return false
+			}
+		}
+		entries = append(entries, e)
+		return name && description && latest
+	})
+	return entries, ok
 }
 
 // moment reads a time: a text, or a date that nobody has quoted; "" if it is absent or null.
