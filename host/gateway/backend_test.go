@@ -70,8 +70,8 @@ func (c fakeCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) 
 }
 
 // answerElse answers what is no call of a tool: prompts/get with the raw result that the prompt's argument
-// "result" holds, resources/read of note://missing and note://hangs with an error, and else with as little
-// as a method allows.
+// "result" holds, resources/read of note://missing and note://hangs with an error, that of note://forever and
+// note://lasts with a time to live, and else with as little as a method allows.
 func answerElse(r Request) (json.RawMessage, error) {
 	switch r.Method {
 	case "prompts/list":
@@ -86,6 +86,10 @@ func answerElse(r Request) (json.RawMessage, error) {
 		switch r.Name {
 		case "note://missing":
 			return nil, Unknown(r.Method, r.Name, "")
+		case "note://forever":
+			return json.RawMessage(`{"contents":[],"ttlMs":-1,"cacheScope":"public"}`), nil
+		case "note://lasts":
+			return json.RawMessage(`{"contents":[],"ttlMs":60000,"cacheScope":"public"}`), nil
 		case "note://hangs":
 			return nil, &Failure{Code: "timeout", Plugin: "fake", Message: "ran past its time limit of 30s"}
 		}

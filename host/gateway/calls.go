@@ -19,6 +19,10 @@ func (s *session) call(ctx context.Context, m message, meta requestMeta, how met
 		putError(to, m.id, err)
 		return
 	}
+	if s.watch.open(m.id) {
+		putError(to, m.id, streamOpen())
+		return
+	}
 	ctx, stop := context.WithCancel(ctx)
 	n := newNotifier(s, meta)
 	e, err := s.calls.add(m.id, func() { n.stop(); stop() })

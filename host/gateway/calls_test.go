@@ -60,6 +60,15 @@ func pinged(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"re
 
 func pingLine(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id) }
 
+// listenLine is a request that opens a stream, and listening what it hears at first.
+func listenLine(id string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, id)
+}
+
+func listening(id string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, id)
+}
+
 func wantLines(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -104,6 +113,20 @@ func TestCalls(t *testing.T) {
 			synctest.Wait()
 			wantLines(t, p.out.lines(), echoed("1"))
 			wantLines(t, p.say(callLine("1", "echo")), echoed("1"))
+		},
+		"keep their id from streams, too": func(t *testing.T, h *held, p *peer) {
+			wantLines(t, p.say(callLine("1", "held"), listenLine("1")),
+				`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: a call with this id is still running"}}`)
+			close(h.release)
+			synctest.Wait()
+			wantLines(t, p.out.lines(), echoed("1"))
+			wantLines(t, p.say(listenLine("1")), listening("1"))
+		},
+		"cannot have the id of an open stream": func(t *testing.T, h *held, p *peer) {
+			wantLines(t, p.say(listenLine("1"), callLine("1", "echo"), callLine(`"1"`, "echo")), listening("1"),
+				`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: a stream with this id is still open"}}`,
+				echoed(`"1"`))
+			wantLines(t, p.say(cancelLine("1"), callLine("1", "echo")), echoed("1"))
 		},
 		"are bounded in number: nothing is read while as many run as may": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held"), callLine("2", "held"), callLine("3", "held"), callLine("4", "echo"), pingLine("5")))

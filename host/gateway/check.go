@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -120,7 +121,7 @@ func checkReadResult(result []byte) string {
 	contents := false
 	why := checkObject(result, func(key string, value []byte) string {
 		if key != "contents" {
-			return ""
+			return checkHint(key, value)
 		}
 		contents = true
 		return checkItems(key, value, checkResource)
@@ -129,6 +130,22 @@ func checkReadResult(result []byte) string {
 		return "contents is missing"
 	}
 	return why
+}
+
+// checkHint checks a member by which a result says how long it holds, or for whom.
+func checkHint(key string, value []byte) string {
+	switch key {
+	case "ttlMs":
+		// In digits, and no larger than typed clients can hold.
+		if _, err := strconv.ParseUint(string(value), 10, 63); err != nil {
+			return "ttlMs is not a whole number of milliseconds"
+		}
+	case "cacheScope":
+		if scope, _ := rawjson.Unquote(value); scope != string(mcp.CacheScopePublic) && scope != string(mcp.CacheScopePrivate) {
+			return "cacheScope is not public or private"
+		}
+	}
+	return ""
 }
 
 // maxCompletions is what MCP allows.

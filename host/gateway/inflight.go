@@ -45,7 +45,7 @@ func (f *inflight) add(id []byte, cancel context.CancelFunc) (*entry, *abi.Error
 	case f.closed:
 		return nil, nil
 	case f.owed[string(id)] != nil:
-		return nil, invalidRequest("a call with this id is still running")
+		return nil, callRuns()
 	}
 	e := &entry{id: string(id), cancel: cancel}
 	f.owed[e.id] = e
@@ -53,6 +53,17 @@ func (f *inflight) add(id []byte, cancel context.CancelFunc) (*entry, *abi.Error
 	f.ended.Add(1)
 	return e, nil
 }
+
+// runs tells whether a call with that id is to be answered.
+func (f *inflight) runs(id []byte) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.owed[string(id)] != nil
+}
+
+// callRuns refuses a request that has the id of a running call: two answers with one id could not be told
+// apart, and a cancellation would be of both.
+func callRuns() *abi.Error { return invalidRequest("a call with this id is still running") }
 
 // take says whether a call's answer is to be sent, which is once and not after a cancellation.
 func (f *inflight) take(e *entry) bool {

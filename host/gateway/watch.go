@@ -120,7 +120,10 @@ func (s *session) listen(m message, meta requestMeta) {
 		putError(s.out, m.id, invalidParams("notifications must be an object"))
 		return
 	case w.index(m.id) >= 0:
-		putError(s.out, m.id, invalidRequest("a stream with this id is still open"))
+		putError(s.out, m.id, streamOpen())
+		return
+	case s.calls.runs(m.id):
+		putError(s.out, m.id, callRuns())
 		return
 	case len(w.streams) >= s.g.config.MaxInFlight:
 		putError(s.out, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d)", len(w.streams))})
@@ -183,6 +186,16 @@ func (s stream) acknowledgement() []byte {
 func (w *watch) index(id []byte) int {
 	return slices.IndexFunc(w.streams, func(open stream) bool { return bytes.Equal(open.id, id) })
 }
+
+// open tells whether a stream with that id is open.
+func (w *watch) open(id []byte) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.index(id) >= 0
+}
+
+// streamOpen refuses a request that has the id of an open stream, which is still to be answered.
+func streamOpen() *abi.Error { return invalidRequest("a stream with this id is still open") }
 
 // cancel closes a stream without an answer.
 func (w *watch) cancel(id []byte) {

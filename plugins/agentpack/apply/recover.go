@@ -84,28 +84,36 @@ func (a Applier) readJournal(file string) (*journal, error) {
 	return j, nil
 }
 
-// reach returns an error unless all folders of a journal can be changed by this process. A sandbox shows a folder that
-// it has not granted as one that is not there, which must not be taken for one that somebody has removed: what
-// was begun there would stay as it is, and the rest be undone.
+// reach returns an error unless all folders of a journal can be changed by this process: what was begun in one that
+// is only not shown would stay as it is, and the rest be undone.
 func (a Applier) reach(j *journal) error {
 	reached := map[string]bool{}
 	for _, s := range j.Steps {
 		folder := filepath.Dir(s.Path)
-		for !reached[folder] {
-			reached[folder] = true
-			_, err := a.FS.Lstat(folder)
-			if err == nil {
-				err = a.FS.Reach(folder)
-			} else if ignoreMoved(err) == nil {
-				folder = filepath.Dir(folder) // the nearest one that is there tells
-				continue
-			}
-			if err != nil {
-				return fault.IO(s.Path, fmt.Errorf("it wrote into %s, which cannot be reached: %w", filepath.Dir(s.Path), err))
-			}
+		if reached[folder] {
+			continue
+		}
+		reached[folder] = true
+		if err := a.Reach(folder); err != nil {
+			return fault.IO(s.Path, fmt.Errorf("it wrote into %s, which cannot be reached: %w", folder, err))
 		}
 	}
 	return nil
+}
+
+// Reach returns an error unless a folder is this process's to change; of one that is not there the nearest one above
+// it that is there tells. A sandbox shows a folder that it has not granted as one that is not there, which must not be
+// taken for one that somebody has removed.
+func (a Applier) Reach(folder string) error {
+	for ; ; folder = filepath.Dir(folder) {
+		_, err := a.FS.Lstat(folder)
+		if err == nil {
+			return a.FS.Reach(folder)
+		}
+		if ignoreMoved(err) != nil || folder == filepath.Dir(folder) {
+			return err
+		}
+	}
 }
 
 // allSwitched tells whether nothing was left to do but to say so. A file that was removed must be known to

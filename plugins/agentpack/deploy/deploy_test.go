@@ -239,7 +239,7 @@ func TestAKilledDeployOrRollbackIsWhole(t *testing.T) {
 					if what == "deploy" {
 						_, err = d.Apply(h.plan(two))
 					} else {
-						_, err = d.Rollback(first)
+						_, _, err = d.Rollback(first)
 					}
 					return err
 				}

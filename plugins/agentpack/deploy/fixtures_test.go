@@ -46,7 +46,7 @@ func TestSharedSnapshots(t *testing.T) {
 	if len(record.Files) == 0 || h.load(event).RolledBackTo != deployed {
 		t.Errorf("the event %+v", h.load(event))
 	}
-	if _, err := h.deployer().Rollback(cleaned); err == nil || !strings.Contains(err.Error(), deployed) {
+	if _, _, err := h.deployer().Rollback(cleaned); err == nil || !strings.Contains(err.Error(), deployed) {
 		t.Errorf("to the sample's own rollback: %v", err)
 	}
 }

@@ -130,9 +130,9 @@ func (h *home) deploy(files map[string]string) string {
 func (h *home) rollback(to string) string {
 	h.t.Helper()
 	h.now = h.now.Add(time.Minute)
-	event, err := h.deployer().Rollback(to)
-	if err != nil {
-		h.t.Fatal(err)
+	event, warning, err := h.deployer().Rollback(to)
+	if err != nil || warning != "" {
+		h.t.Fatal(warning, err)
 	}
 	return event
 }

@@ -1,9 +1,12 @@
 package deploy
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
@@ -14,39 +17,43 @@ import (
 )
 
 // Rollback makes the managed files what they were after the deploy of a snapshot, whatever they are now:
-// there is no plan, and edits of them are overwritten. It returns the id of its own snapshot.
-func (d Deployer) Rollback(to string) (event string, err error) {
+// there is no plan, and edits of them are overwritten. It returns the id of its own snapshot, and a warning
+// if there are files that it was to remove and could not see; else "".
+func (d Deployer) Rollback(to string) (event, warning string, err error) {
 	folder := d.Env.Snapshots()
 	target, err := snapshot.Load(folder, to)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if target.Kind == snapshot.Rollback {
-		return "", fmt.Errorf("the snapshot %s is that of a rollback: roll back to %s instead, to which it went", to, target.RolledBackTo)
+		return "", "", fmt.Errorf("the snapshot %s is that of a rollback: roll back to %s instead, to which it went", to, target.RolledBackTo)
 	}
 	all, err := snapshot.List(folder)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	history, err := snapshot.NewHistory(all)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	event, err = snapshot.NextID(folder, d.Env.Now)
 	if err != nil {
-		return "", fault.IO(folder, err)
+		return "", "", fault.IO(folder, err)
 	}
-	r := rollback{batch: newBatch(d.Env, event), to: target, from: snapshot.Layout{Folder: folder, ID: to}, head: history.Head, folders: manifestFolders(target, history.Head)}
+	r := rollback{
+		batch: newBatch(d.Env, event), to: target, from: snapshot.Layout{Folder: folder, ID: to}, head: history.Head,
+		folders: manifestFolders(target, history.Head), applier: d.Applier(), reached: map[string]error{},
+	}
 	if err := r.collect(history); err != nil {
-		return "", err
+		return "", "", err
 	}
 	if err := r.record(snapshot.Snapshot{
 		Kind: snapshot.Rollback, ID: event, CreatedAt: snapshot.At(d.Env.Now), Targets: target.Targets, Files: target.Files,
 		RolledBackTo: to, LockSHA256: target.LockSHA256,
 	}); err != nil {
-		return "", err
+		return "", "", err
 	}
-	return event, d.Applier().Apply(r.changes)
+	return event, r.warning(), r.applier.Apply(r.changes)
 }
 
 // rollback collects what a rollback does.
@@ -56,6 +63,18 @@ type rollback struct {
 	from    snapshot.Layout // the places of to
 	head    *snapshot.Snapshot
 	folders []desired.Key // whose manifests one of the two has written
+	applier apply.Applier
+	reached map[string]error // what Applier.Reach has said of folders
+	unseen  []string         // files that were to be removed, in folders that are not this process's
+}
+
+// warning names the files that it could not remove.
+func (r *rollback) warning() string {
+	if len(r.unseen) == 0 {
+		return ""
+	}
+	return "not removed, because their folders are not granted here, or not to write: " + strings.Join(r.unseen, ", ") +
+		"; what is there of these files stays as it is, and to call rollback again elsewhere does not remove it: do so by hand"
 }
 
 func (r *rollback) collect(history *snapshot.History) error {
@@ -163,8 +182,11 @@ func (r *rollback) restore(key desired.Key, from, sum string, noted bool) error 
 // remove removes a file if there is one.
 func (r *rollback) remove(key desired.Key) error {
 	kind, err := disk.Look(key.Path)
+	if err == nil && kind == disk.Nothing {
+		return r.gone(key.Path)
+	}
 	if err != nil || kind != disk.File {
-		return fault.IO(key.Path, err) // a folder or nothing: what was deployed there is gone
+		return fault.IO(key.Path, err) // a folder: what was deployed there is gone
 	}
 	before, err := disk.Sum(key.Path)
 	if err != nil {
@@ -175,6 +197,27 @@ func (r *rollback) remove(key desired.Key) error {
 	}
 	r.recorded = append(r.recorded, snapshot.Change{Target: key.Target, Op: snapshot.Removal, Path: key.Path, Before: before})
 	return r.change(apply.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
+}
+
+// gone notes a file that is not there, unless its folder tells that somebody has removed it.
+func (r *rollback) gone(path string) error {
+	folder := filepath.Dir(path)
+	err, known := r.reached[folder]
+	if !known {
+		real, failed := disk.Real(folder)
+		if failed != nil {
+			return fault.IO(folder, failed)
+		}
+		err = r.applier.Reach(real)
+		r.reached[folder] = err
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		r.unseen = append(r.unseen, path)
+	case err != nil && !disk.Missing(err):
+		return fault.IO(folder, err)
+	}
+	return nil
 }
 
 // root is the folder that a file must be in: the deepest one of its target whose manifest one of the two

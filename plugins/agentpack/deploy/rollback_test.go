@@ -1,12 +1,14 @@
 package deploy_test
 
 import (
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
@@ -107,7 +109,7 @@ func TestRefusedRollbacks(t *testing.T) {
 			event := h.rollback(second)
 			to := test.prepare(h, first, event)
 			before := h.files()
-			_, err := h.deployer().Rollback(to)
+			_, _, err := h.deployer().Rollback(to)
 			if err == nil || !strings.Contains(err.Error(), test.want) || fault.Of(err).Code != fault.Unexpected {
 				t.Errorf("got %v", err)
 			}
@@ -130,11 +132,77 @@ func TestARollbackDoesNotFollowALinkOutOfItsFolder(t *testing.T) {
 	if err := os.Symlink("../../elsewhere", h.at(".codex/prompts/d")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.deployer().Rollback(first); fault.Of(err).Code != fault.IOInvalidPath {
+	if _, _, err := h.deployer().Rollback(first); fault.Of(err).Code != fault.IOInvalidPath {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(h.at("elsewhere/a.md")); err == nil {
 		t.Error("it wrote there")
+	}
+}
+
+// elsewhereFS is what a server sees that is granted nothing but some folders.
+type elsewhereFS struct {
+	apply.FS
+	granted []string
+}
+
+func (f elsewhereFS) Reach(folder string) error {
+	for _, granted := range f.granted {
+		if folder == granted || desired.Below(granted, folder) {
+			return f.FS.Reach(folder)
+		}
+	}
+	return fs.ErrPermission
+}
+
+func TestARollbackNamesWhatItCannotSee(t *testing.T) {
+	for name, old := range map[string]bool{"by copies of the whole state": false, "through old snapshots": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, nil)
+			first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
+			second := h.deploy(map[string]string{"cursor:project/.cursor/r.md": "r", "cursor:project/.cursor/d/c.md": "c", "codex:.codex/gone.md": "g"})
+			unseen := []string{"project/.cursor/r.md", "project/.cursor/d/c.md"}
+			if old {
+				unseen = append(unseen, "project/.cursor/.agentpack.manifest.cursor.json")
+				h.remove(".agentpack/state/snapshots/" + first + "/state")
+				h.remove(".agentpack/state/snapshots/" + second + "/state")
+			}
+			h.remove(".codex/gone.md")
+			// What is not granted is not shown either.
+			if err := os.Rename(h.at("project"), h.at("away")); err != nil {
+				t.Fatal(err)
+			}
+			h.fs = elsewhereFS{h.fs, []string{h.at(".codex"), h.at(".agentpack")}}
+			event, warning, err := h.deployer().Rollback(first)
+			if err != nil || strings.Contains(warning, ".codex") {
+				t.Fatal(warning, err)
+			}
+			for _, path := range unseen {
+				if !strings.Contains(warning, h.at(path)) {
+					t.Errorf("%s is not in %q", path, warning)
+				}
+			}
+			for _, change := range h.summary(h.load(event)) {
+				if strings.Contains(change, "project") {
+					t.Errorf("it is recorded as done: %s", change)
+				}
+			}
+			h.same(map[string]string{".codex/AGENTS.md": "v1", "away/.cursor/r.md": "r", "away/.cursor/d/c.md": "c"})
+		})
+	}
+}
+
+func TestARollbackSaysNothingOfWhatSomebodyHasRemoved(t *testing.T) {
+	for _, removed := range []string{"project/.cursor/d/c.md", "project/.cursor/d", "project/.cursor"} {
+		t.Run(removed, func(t *testing.T) {
+			h := newHome(t, nil)
+			first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
+			h.deploy(map[string]string{"cursor:project/.cursor/d/c.md": "c"})
+			h.remove(removed)
+			h.fs = elsewhereFS{h.fs, []string{h.at(".codex"), h.at(".agentpack"), h.at("project")}}
+			h.rollback(first)
+			h.same(map[string]string{".codex/AGENTS.md": "v1"})
+		})
 	}
 }
 
@@ -170,7 +238,7 @@ func TestACopyOutsideOfTheSnapshotsIsNotPutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.write(".agentpack/state/snapshots/"+second+".json", string(text))
-	if _, err := h.deployer().Rollback(first); fault.Of(err).Code != fault.IOInvalidPath {
+	if _, _, err := h.deployer().Rollback(first); fault.Of(err).Code != fault.IOInvalidPath {
 		t.Errorf("got %v", err)
 	}
 	h.same(map[string]string{".codex/AGENTS.md": "v2", "secret": "s"})

@@ -248,9 +248,12 @@ func rollback(c *call) (any, error) {
 	if err := c.recover(); err != nil {
 		return nil, err
 	}
-	event, err := c.deployer().Rollback(c.to)
+	event, warning, err := c.deployer().Rollback(c.to)
 	if err != nil {
 		return nil, err
+	}
+	if warning != "" {
+		c.warnings = append(c.warnings, warning)
 	}
 	return rolledBack{To: c.to, Event: event}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/tools"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
@@ -195,5 +196,52 @@ func Test55AnyNextCallPutsInOrderWhatAKilledOneLeft(t *testing.T) {
 				t.Error("the claim is still there")
 			}
 		})
+	}
+}
+
+// TestNoAnswerTellsAnEmptyArchiveFolderFromNone is why a kill right behind the making of that folder leaves nothing
+// to put in order.
+func TestNoAnswerTellsAnEmptyArchiveFolderFromNone(t *testing.T) {
+	host, root := newHost(t)
+	archive := filepath.Join(root, "openspec/changes/archive")
+	if err := os.RemoveAll(archive); err != nil {
+		t.Fatal(err)
+	}
+	reads := []struct{ tool, arguments string }{
+		{"openspec_list", `{}`},
+		{"openspec_list", `{"type": "specs"}`},
+		{"openspec_list", `{"type": "archived"}`},
+		{"openspec_list_changes", `{}`},
+		{"openspec_show", `{"name": "lending"}`},
+		{"openspec_show", `{"name": "add-fines"}`},
+		{"openspec_show", `{"name": "archive"}`},
+		{"openspec_show", `{"name": "archive", "type": "change"}`},
+		{"openspec_validate", `{}`},
+		{"openspec_validate", `{"name": "archive", "type": "change"}`},
+		{"openspec_validate", `{"archived": true}`},
+		{"openspec_create_change", `{"name": "archive"}`},
+		{"openspec_archive", `{"name": "archive"}`},
+		{"openspec_archive", `{"name": "none"}`},
+	}
+	answers := func() map[string]any {
+		all := map[string]any{"resources": listURIs(t, host)}
+		for _, read := range reads {
+			all[read.tool+read.arguments], _ = call(t, host, read.tool, read.arguments)
+		}
+		for _, uri := range []string{"openspec://archive", "openspec://changes"} {
+			all[uri] = request[resourceList](t, host, abi.MethodResourcesRead, map[string]string{"uri": uri})
+		}
+		return all
+	}
+	without := answers()
+	if err := os.Mkdir(archive, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	took := cmpopts.IgnoreMapEntries(func(key string, _ any) bool { return key == "durationMs" })
+	if diff := cmp.Diff(without, answers(), took); diff != "" {
+		t.Errorf("(-without +with)\n%s", diff)
+	}
+	if answer, isError := call(t, host, "openspec_archive", `{"name": "add-fines"}`); isError {
+		t.Errorf("it keeps a change from being archived: %v", answer)
 	}
 }
