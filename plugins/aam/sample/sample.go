@@ -85,7 +85,7 @@ func (w writer) publish(version string) (registry.Published, error) {
 // manifest writes a package, which is one prompt, and returns its manifest.
 func (w writer) manifest(i int, version string) (*manifest.Manifest, error) {
 	text := "name: " + name(i) + "\nversion: " + version + "\ndescription: " + description(i) + "\nauthor: Example\nkeywords: [review, checks]\n" +
-		"artifacts: {prompts: [{name: p, path: p.md, description: A prompt}]}\n"
+		"artifacts:\n  prompts:\n    - name: p\n      path: p.md\n      description: A prompt\n"
 	if err := write(filepath.Join(w.source, manifest.FileName), text); err != nil {
 		return nil, err
 	}
