@@ -54,6 +54,7 @@ var arrows = map[string][]string{
 	"host/schema":        {},
 	"host/tomlfile":      {},
 	"internal/fixtures":  {},                                    // for tests
+	"internal/testcache": {},                                    // for tests
 	"internal/wasmtest":  {"host/engine/meter/wasm", "sdk/abi"}, // for tests
 	"plugins/chant":      {"plugins/chant/...", "sdk/..."},
 	"plugins/aam":        {"internal/fixtures", "plugins/aam/...", "sdk/..."},

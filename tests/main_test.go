@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
 // built is what the tests run.
@@ -73,6 +75,7 @@ func buildPlugins(out string, dirs ...string) error {
 // test's own.
 func environment(t testing.TB, more ...string) []string {
 	t.Helper()
+	testcache.DependOn(t, "..")
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
 		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "XDG_CACHE_HOME=" + built.cache,

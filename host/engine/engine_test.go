@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -42,6 +43,7 @@ func TestMain(m *testing.M) {
 
 func newEngine(t testing.TB, cache string) *Engine {
 	t.Helper()
+	testcache.DependOn(t, "../..")
 	e, err := New(Config{CacheDir: cache})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
 // built is what the tests run.
@@ -71,6 +73,7 @@ func goCache() string {
 // variable that no plugin is granted.
 func environment(t testing.TB) []string {
 	t.Helper()
+	testcache.DependOn(t, "../..")
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC", "TOKEN=" + secret,
 		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "XDG_CACHE_HOME=" + built.cache,

@@ -14,11 +14,13 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
 // buildGuest builds a Go guest, once a run of the tests.
 func buildGuest(tb testing.TB, pkg string) []byte {
 	tb.Helper()
+	testcache.DependOn(tb, "../../..")
 	built, _ := guests.LoadOrStore(pkg, sync.OnceValues(func() ([]byte, error) {
 		dir, err := os.MkdirTemp("", "meter")
 		if err != nil {

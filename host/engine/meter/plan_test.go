@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
 // paths checks a planned function by following its paths forward, as a graph: the plan was made backwards, by
@@ -140,6 +141,7 @@ func TestNoPathGoesUncharged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a guest")
 	}
+	testcache.DependOn(t, "../../..")
 	out := filepath.Join(t.TempDir(), "guest.wasm")
 	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", out, "../testdata/guest")
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")

@@ -14,6 +14,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
 // A Go program, as plugins are, works on the tree through wazero as it would on the host's files.
@@ -21,6 +23,7 @@ func TestGoProgramInTheTree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and compiles a WebAssembly module")
 	}
+	testcache.DependOn(t, "../../..")
 	file := filepath.Join(t.TempDir(), "guest.wasm")
 	build := exec.Command("go", "build", "-o", file, "./testdata/guest")
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
