@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ const (
 	envProject  = "BULKHEAD_PROJECT"
 	envState    = "BULKHEAD_STATE"
 	envZoneInfo = "BULKHEAD_ZONEINFO"
+	envMemory   = "BULKHEAD_MEMORY"
 )
 
 // Config says what a Box holds.
@@ -142,6 +144,7 @@ func (b *Box) environment(state string) map[string]string {
 	env[envProject] = b.config.Places.Project
 	env[envState] = state
 	env[envZoneInfo] = encodeZone(b.config.Zone)
+	env[envMemory] = strconv.FormatInt(b.config.Grant.Limits.Memory, 10)
 	return env
 }
 

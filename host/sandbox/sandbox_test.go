@@ -193,7 +193,7 @@ func TestTheEnvironmentIs(t *testing.T) {
 	w := newWorld(t)
 	set := map[string]string{
 		"PWD": w.path("$W/work"), "BULKHEAD_PROJECT": w.path("$W/work"), "BULKHEAD_STATE": w.path("$W/states/p"),
-		"BULKHEAD_ZONEINFO": base64.StdEncoding.EncodeToString([]byte("zone")),
+		"BULKHEAD_ZONEINFO": base64.StdEncoding.EncodeToString([]byte("zone")), "BULKHEAD_MEMORY": "33554432",
 	}
 	with := func(more map[string]string) map[string]string {
 		out := map[string]string{}
@@ -207,12 +207,12 @@ func TestTheEnvironmentIs(t *testing.T) {
 	for name, c := range map[string]struct{ granted, want map[string]string }{
 		"always set":                   {nil, set},
 		"what is granted, beside that": {map[string]string{"TOKEN": "t", "EMPTY": ""}, with(map[string]string{"TOKEN": "t", "EMPTY": ""})},
-		"not overridden by a grant":    {map[string]string{"PWD": "/", "BULKHEAD_PROJECT": "/", "BULKHEAD_STATE": "/", "BULKHEAD_ZONEINFO": "x"}, set},
+		"not overridden by a grant":    {map[string]string{"PWD": "/", "BULKHEAD_PROJECT": "/", "BULKHEAD_STATE": "/", "BULKHEAD_ZONEINFO": "x", "BULKHEAD_MEMORY": "1"}, set},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SURROUNDINGS", "of the host") // and of nobody else
 			g := w.grant("rw $W/work", "state $W/states/p")
-			g.Env = c.granted
+			g.Env, g.Limits.Memory = c.granted, 32<<20
 			before := len(c.granted)
 			b := w.new(t, Config{Plugin: "p", Grant: g, Places: config.Places{Cwd: "/", Project: w.path("$W/work")}, Zone: []byte("zone")})
 			if diff := cmp.Diff(c.want, b.Env()); diff != "" {

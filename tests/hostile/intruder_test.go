@@ -129,6 +129,7 @@ func TestAGoModuleThatGoesWrong(t *testing.T) {
 		{"it behaves", order{Do: "nothing"}, "", "nothing"},
 		{"recursion without end", order{Do: "recurse", Count: 1}, "stack_overflow", ".*nest too deep.*"},
 		{"memory without end", order{Do: "grow"}, "memory", ".*its limit of 32 MiB.*"},
+		{"most of its memory, and as much garbage", order{Do: "hold", Count: 20}, "", "20 MiB"},
 		{"an exit", order{Do: "exit", Count: 3}, "exit", ".*exit code 3"},
 		{"an exit that says that all is well", order{Do: "exit"}, "exit", ".*exit code 0"},
 		{"a panic that would clear the screen", order{Do: "panic"}, "trap", "[[:print:]]*"},

@@ -35,6 +35,18 @@ func grow(order) (string, error) {
 	}
 }
 
+// hold keeps so many MiB, and throws as much away.
+func hold(o order) (string, error) {
+	var held [][]byte
+	for range o.Count << 4 {
+		held = append(held, make([]byte, 64<<10))
+	}
+	for range held {
+		kept = [][]byte{make([]byte, 64<<10)}
+	}
+	return fmt.Sprintf("%d MiB", len(held)>>4), nil
+}
+
 func sleep(order) (string, error) {
 	time.Sleep(time.Duration(1<<63 - 1))
 	return "awake", nil

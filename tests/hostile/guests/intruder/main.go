@@ -46,7 +46,7 @@ var attempts = map[string]func(order) (string, error){
 	"read":    read, "read raw": readRaw, "read often": readOften, "write": write, "write often": writeOften,
 	"list": list, "mkdir": mkdir, "symlink": symlink, "link": link, "rename": rename, "remove": remove,
 	"open many": openMany, "leave open": leaveOpen, "environment": environment, "ask": ask,
-	"spin": spin, "recurse": recurse, "grow": grow, "sleep": sleep, "exit": exit, "panic": crash, "print": printOut,
+	"spin": spin, "recurse": recurse, "grow": grow, "hold": hold, "sleep": sleep, "exit": exit, "panic": crash, "print": printOut,
 	"spawn": spawn,
 }
 
