@@ -54,7 +54,9 @@ func (b backend) tool(r gateway.Request) gateway.Call {
 	if !ok || o.plugin.problem != "" {
 		return nil
 	}
-	return &call{request: o.plugin.ask(r, o.tool.Write), tool: o.tool}
+	asked := o.plugin.ask(r, o.tool.Write)
+	asked.tool = o.tool
+	return &call{asked}
 }
 
 // why says why a tool is not offered. One that is withheld is unknown to clients, which is all they hear.
@@ -80,10 +82,7 @@ func (h *Host) refused(r gateway.Request) {
 }
 
 // call is one call of a tool that waits or runs.
-type call struct {
-	*request
-	tool *tool
-}
+type call struct{ *request }
 
 // Run implements gateway.Call.
 func (c *call) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {

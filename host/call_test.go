@@ -50,15 +50,19 @@ func callOf(t *testing.T, h *Host, tool string) *call {
 }
 
 func TestAFailureReads(t *testing.T) {
-	for name, c := range map[string]struct{ template, want string }{
-		"as the host says it":            {"", "bulkhead: it_reads took <5s> & {code}"},
-		"as the manifest has it":         {"Error [{code}] in {tool} of {plugin}: {message}!", "Error [slow] in it_reads of it: took <5s> & {code}!"},
-		"without what it leaves out":     {"Internal error", "Internal error"},
-		"with each placeholder as often": {"{code}{code}", "slowslow"},
-		"as JSON that stays JSON":        {`{"why":"{tool} {message}"}`, `{"why":"it_reads took <5s> & {code}"}`},
+	for name, c := range map[string]struct{ server, tool, want string }{
+		"as the host says it":                         {"", "", "bulkhead: it_reads took <5s> & {code}"},
+		"as the manifest has it":                      {"Error [{code}] in {tool} of {plugin}: {message}!", "", "Error [slow] in it_reads of it: took <5s> & {code}!"},
+		"without what it leaves out":                  {"Internal error", "", "Internal error"},
+		"with each placeholder as often":              {"{code}{code}", "", "slowslow"},
+		"as JSON that stays JSON":                     {`{"why":"{tool} {message}"}`, "", `{"why":"it_reads took <5s> & {code}"}`},
+		"as its tool has it":                          {"", "{tool}, {code}", "it_reads, slow"},
+		"as its tool has it, and not as all have it":  {"{message}", "{tool}, {code}", "it_reads, slow"},
+		"as all have it where its tool's is empty":    {"{message}", "", "took <5s> & {code}"},
+		"as its tool has it, as JSON that stays JSON": {"{message}", `{"why":"{message}"}`, `{"why":"took <5s> & {code}"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newWorldHost(t, handmade("it", answering(done), "[server]\nfailure = '"+c.template+"'\n"+reads("it_reads")))
+			h := newWorldHost(t, handmade("it", answering(done), "[server]\nfailure = '"+c.server+"'\n"+reads("it_reads")+"failure = '"+c.tool+"'\n"))
 			got := callOf(t, h, "it_reads").Failure("slow", "took <5s> & {code}")
 			want := &gateway.Failure{Code: "slow", Plugin: "it", Tool: "it_reads", Message: "took <5s> & {code}", Text: c.want}
 			wantEqual(t, got, want)

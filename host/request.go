@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ const failureSandbox = "sandbox"
 type request struct {
 	gateway.Request
 	plugin *plugin
+	tool   *tool // nil: it is no call of a tool
 	ticket ticket
 }
 
@@ -139,16 +141,23 @@ func faultText(faults []error) string {
 
 // Failure implements gateway.Call. The message is a predicate, whose subject is what was asked for.
 func (r *request) Failure(code, message string) *gateway.Failure {
-	template := r.plugin.manifest.Server.Failure
-	if template == "" || r.Method != abi.MethodToolsCall {
-		template = "bulkhead: {tool} {message}"
-	}
 	subject := r.Name
 	if subject == "" {
 		subject = r.plugin.name + "'s " + r.Method
 	}
-	text := fill(template, map[string]string{"{code}": code, "{plugin}": r.plugin.name, "{tool}": subject, "{message}": message})
+	text := fill(r.template(), map[string]string{"{code}": code, "{plugin}": r.plugin.name, "{tool}": subject, "{message}": message})
 	return &gateway.Failure{Code: code, Plugin: r.plugin.name, Tool: r.Name, Message: message, Text: text}
+}
+
+// ownTemplate is how a failure reads that no manifest words.
+const ownTemplate = "bulkhead: {tool} {message}"
+
+// template is how a failure of r reads: a manifest words those of tools, of one before those of all.
+func (r *request) template() string {
+	if r.tool == nil {
+		return ownTemplate
+	}
+	return cmp.Or(r.tool.Failure, r.plugin.manifest.Server.Failure, ownTemplate)
 }
 
 // fill puts values in for the placeholders of a template. In one that is a JSON object they are parts of its

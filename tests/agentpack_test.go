@@ -3,6 +3,7 @@ package tests
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,5 +48,36 @@ func TestAgentpackSpeaksTwoVersions(t *testing.T) {
 				t.Error("nothing was logged, so that logs stay out of the output is not shown")
 			}
 		})
+	}
+}
+
+// TestAgentpackAnswersInItsEnvelopeWhatTheHostEnds: the command is that of the tool, also where it is not its name.
+func TestAgentpackAnswersInItsEnvelopeWhatTheHostEnds(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, agentpackRepo(manyPrompts, "v1\n"))
+	p.plugins = pluginFolder(t, "agentpack")
+	change(t, filepath.Join(p.plugins, "agentpack", "plugin.toml"), replaced(`time       = "2m"`, `time       = "1ms"`))
+	before := snapshot(t, p.home)
+	s := p.serve("--plugin", "agentpack")
+	for i, test := range []struct{ tool, arguments, command, id, path string }{
+		{"plan", `{}`, "plan", "plan", `["plan"]`},
+		{"deploy_apply", `{"yes":true,"confirm_token":"x","dry_run":true}`, "deploy", "deploy --apply", `["deploy","--apply"]`},
+		{"evolve_propose", `{"dry_run":true}`, "evolve.propose", "evolve propose", `["evolve","propose"]`},
+		{"evolve_restore", `{"dry_run":true}`, "evolve.restore", "evolve restore", `["evolve","restore"]`},
+		{"explain", `{"kind":"diff"}`, "explain", "explain", `["explain"]`},
+	} {
+		envelope := fmt.Sprintf(`{"schema_version":1,"ok":false,"command":%q,"command_id":%q,"command_path":%s,"version":"0.9.1","data":{},"warnings":[],`+
+			`"errors":[{"code":"E_UNEXPECTED","message":"%s ran past its time limit of 1ms","details":{"host_code":"timeout"}}]}`, test.command, test.id, test.path, test.tool)
+		want := members{"jsonrpc": "2.0", "id": float64(i + 1), "result": members{
+			"content": []any{members{"type": "text", "text": envelope}}, "structuredContent": wire(t, envelope), "isError": true,
+			"_meta": members{"bulkhead/error": members{"code": "timeout", "plugin": "agentpack"}},
+		}}
+		if diff := cmp.Diff(any(want), wire(t, s.ask(callLine(i+1, test.tool, test.arguments)))); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", test.tool, diff)
+		}
+	}
+	s.end()
+	if diff := cmp.Diff(before, snapshot(t, p.home)); diff != "" {
+		t.Errorf("something was written (-before +after)\n%s", diff)
 	}
 }

@@ -214,3 +214,41 @@ func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
+
+// TestARollbackFromAnotherProject cannot see what was deployed into the first, and says so: it stays.
+func TestARollbackFromAnotherProject(t *testing.T) {
+	t.Parallel()
+	const rule, prompt = "project/.cursor/rules/instructions_house--f61413033d.mdc", "home/.codex/prompts/prompt-000.md"
+	for from, removed := range map[string]bool{"project": true, "elsewhere": false} {
+		t.Run("from "+from, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t, agentpackRepo(1, "v1\n"))
+			s := p.serve("--plugin", "agentpack")
+			first := s.agentpack("deploy_apply", confirmed(s.token(1)))
+			const repo = "home/.agentpack/repo/"
+			change(t, p.path(repo+"agentpack.yaml"), replaced("modules:\n",
+				"  cursor: {mode: files, scope: project}\nmodules:\n  - {id: 'instructions:house', type: instructions, tags: [base], source: {local_path: {path: modules/house}}}\n"))
+			putFile(t, p.path(repo+"modules/house/AGENTS.md"), "Wipe your feet.\n")
+			putFile(t, p.path(repo+"modules/prompt-000/prompt-000.md"), "v2\n")
+			if e := s.agentpack("deploy_apply", confirmed(s.token(3))); !e.OK || !exists(p.path(rule)) {
+				t.Fatalf("%+v", e)
+			}
+			s.end()
+			deployed := contentOf(t, p.path(rule))
+
+			s = p.in(from).serve("--plugin", "agentpack")
+			e := s.agentpack("rollback", fmt.Sprintf(`{"yes":true,"to":%q}`, first.Data.SnapshotID))
+			s.end()
+			warned := strings.Contains(strings.Join(e.Warnings, " "), p.path(rule))
+			if !e.OK || warned == removed || exists(p.path(rule)) == removed {
+				t.Errorf("warned: %t, and the rule is there: %t: %+v", warned, exists(p.path(rule)), e)
+			}
+			if !removed && contentOf(t, p.path(rule)) != deployed {
+				t.Error("the rule is another")
+			}
+			if got := contentOf(t, p.path(prompt)); got != "v1\n" || exists(p.path("home/.codex/AGENTS.md")) {
+				t.Errorf("what it could see was not rolled back: %q", got)
+			}
+		})
+	}
+}

@@ -158,6 +158,7 @@ type Tool struct {
 	Idempotent  *bool
 	OpenWorld   *bool
 	Hidden      bool            // alone = false: not offered when the plugin is served alone
+	Failure     string          // template, in the place of the server's; empty: there is none
 	Input       json.RawMessage // JSON Schema, its keys in the file's order, compact
 	Output      json.RawMessage // likewise; nil if absent
 	Meta        json.RawMessage // nil if absent

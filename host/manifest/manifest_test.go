@@ -92,6 +92,7 @@ destructive = false
 idempotent = true
 open_world = false
 alone = false
+failure = '{"error": "{tool} {code}"}'
 input.type = "object"
 input.properties.z.type = "string"
 input.properties.a = { type = "integer", default = -1, enum = [1, 1.5], title = "<é\n>" }
@@ -130,11 +131,11 @@ access = "read"
 			ListChanged: true, Subscribe: true, Completions: true},
 		Tools: []manifest.Tool{
 			{Name: "add", Title: "Add", Description: "Adds.", Write: true, Destructive: &no, Idempotent: &yes, OpenWorld: &no,
-				Hidden: true,
+				Hidden: true, Failure: `{"error": "{tool} {code}"}`,
 				Input:  []byte(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer","default":-1,"enum":[1,1.5],"title":"<é\n>"}}}`),
 				Output: []byte(`{"type":"object","b":null,"a":9007199254740993}`),
 				Meta:   []byte(`{"example.com/x":true}`), Line: 58},
-			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 74},
+			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 75},
 		},
 	}
 	if diff := cmp.Diff(want, m, cmpopts.IgnoreFields(manifest.Manifest{}, "Dir", "File", "Digest")); diff != "" {
@@ -203,7 +204,9 @@ func TestParseRefuses(t *testing.T) {
 		"a build command without program":     {"[module]", "[build]\ncommand=[]\n[module]", "7", "build.command: names no program"},
 		"a protocol version that is no date":  {"[module]", "[server]\nprotocol_versions=['2025-13-01']\n[module]", "7", "server.protocol_versions[0]:"},
 		"a protocol version twice":            {"[module]", "[server]\nprotocol_versions=['2025-06-18','2025-06-18']\n[module]", "7", "server.protocol_versions[1]: is there twice"},
-		"an unknown placeholder":              {"[module]", "[server]\nfailure='{code} {reason}'\n[module]", "7", `server.failure: has the unknown placeholder "{reason}"`},
+		"an unknown placeholder":              {"[module]", "[server]\nfailure='{code} {reason}'\n[module]", "7", `server.failure: has the unknown placeholder "{reason}" the placeholders are {code} {plugin} {tool} {message}`},
+		"an unknown placeholder of a tool":    {`access = "write"`, "access = \"write\"\nfailure='{tool}: {command} {reason}'", "12", `tools[0].failure: has the unknown placeholder "{command}" the placeholders are {code} {plugin} {tool} {message}`},
+		"a tool's failure that is no text":    {`access = "write"`, "access = \"write\"\nfailure={ok=false}", "12", "tools[0].failure: is a table, not a string in quotes"},
 		"an empty server name":                {"[module]", "[server]\nname=''\n[module]", "7", "server.name: is empty"},
 		"a relative folder":                   {"[module]", "[[capabilities.fs]]\npath='x'\naccess='r'\n[module]", "7", `capabilities.fs[0].path: "x" is not absolute`},
 		"a folder that climbs":                {"[module]", "[[capabilities.fs]]\npath='${home}/../x'\naccess='r'\n[module]", "7", `leads upward`},

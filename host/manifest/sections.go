@@ -87,7 +87,7 @@ func (m *Manifest) readBuild(t *tomlfile.Table) {
 }
 
 func (m *Manifest) readServer(t *tomlfile.Table) {
-	m.Server = Server{Name: m.Name, Version: m.Version, Instructions: t.String("instructions"), Failure: t.String("failure"),
+	m.Server = Server{Name: m.Name, Version: m.Version, Instructions: t.String("instructions"), Failure: readFailure(t),
 		NoChanges: !t.Bool("changes", true)}
 	if t.Has("name") {
 		m.Server.Name = t.Required("name", "")
@@ -105,13 +105,19 @@ func (m *Manifest) readServer(t *tomlfile.Table) {
 			t.FaultItem("protocol_versions", i, "is there twice", "remove one")
 		}
 	}
-	for _, p := range placeholderPattern.FindAllString(m.Server.Failure, -1) {
+}
+
+// readFailure is the template at the key failure, of all tools or of one; "" if there is none.
+func readFailure(t *tomlfile.Table) string {
+	template := t.String("failure")
+	for _, p := range placeholderPattern.FindAllString(template, -1) {
 		if !slices.Contains(placeholders, p) {
 			t.Fault("failure", fmt.Sprintf("has the unknown placeholder %s", tomlfile.Quote(p)),
 				"the placeholders are "+strings.Join(placeholders, " "))
 			break
 		}
 	}
+	return template
 }
 
 func (m *Manifest) readOffers(t *tomlfile.Table) {

@@ -41,6 +41,7 @@ func readTool(t *tomlfile.Table) Tool {
 		Idempotent:  t.BoolPtr("idempotent"),
 		OpenWorld:   t.BoolPtr("open_world"),
 		Hidden:      !t.Bool("alone", true),
+		Failure:     readFailure(t),
 		Input:       readSchema(t, "input"),
 		Output:      readSchema(t, "output"),
 		Meta:        t.JSON("meta"),

@@ -1,12 +1,17 @@
 package tools
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/BurntSushi/toml"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/envelope"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
 // TestToolsTakeWhatTheirSchemasSay: what the manifest promises is what is read, and nothing else.
@@ -61,7 +66,31 @@ func TestToolsTakeWhatTheirSchemasSay(t *testing.T) {
 			t.Errorf("%s writes: %t; is it said so: %t", tool.name, tool.approval != never, writes)
 		}
 	}
-	if diff := cmp.Diff(promised, has); diff != "" {
+	if diff := gocmp.Diff(promised, has); diff != "" {
 		t.Errorf("(-promised +taken)\n%s", diff)
+	}
+}
+
+// TestFailuresOfTheHostAreInTheToolsOwnEnvelope: the manifest words them as the tool would if it could still speak.
+func TestFailuresOfTheHostAreInTheToolsOwnEnvelope(t *testing.T) {
+	var manifest struct {
+		Server struct{ Failure string }
+		Tools  []struct{ Failure string }
+	}
+	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	for i, tool := range all() {
+		template := cmp.Or(manifest.Tools[i].Failure, manifest.Server.Failure)
+		got := strings.NewReplacer("{tool}", tool.name, "{message}", "crashed", "{code}", "trap").Replace(template)
+		// The kind of explain's is an argument, which the host does not read.
+		want, err := envelope.Failure(tool.command(arguments{}),
+			fault.New(fault.Unexpected, fault.Details{"host_code": "trap"}, "%s crashed", tool.name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-the tool +the host)\n%s", tool.name, diff)
+		}
 	}
 }
