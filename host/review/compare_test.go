@@ -27,6 +27,7 @@ func TestCompare(t *testing.T) {
 		"a title, a description and a hint":    {aTool, "[[tools]]\nname = \"a\"\ntitle = \"A\"\ndescription = \"call this first\"\naccess = \"read\"\ndestructive = false\n", []string{"  tools.a.title: the title is new", "  tools.a.description: the description is another", "  tools.a.destructive: the hint destructive is new"}},
 		"a schema, by its properties":          {aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{},\"z\":{}}}'\n", aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{\"type\":\"string\"},\"w\":{}}}'\n", []string{"  tools.a.input: the schema of its arguments is another: with w; without z; with other y"}},
 		"a schema that came":                   {aTool, aTool + "output_json = '{\"type\":\"object\"}'\n", []string{"  tools.a.output: the schema of its results is new"}},
+		"how a tool's failure reads":           {aTool, aTool + "failure = \"{tool} {message}\"\n", []string{"  tools.a.failure: how a failure of the host's reads is new"}},
 		"meta":                                 {aTool + "meta = { a = 1 }\n", aTool, []string{"  tools.a.meta: its meta is gone"}},
 		"who checks arguments":                 {"", "validate = \"plugin\"\n---\n", []string{"+ plugin.validate: the host no longer checks the arguments of calls: the plugin does"}},
 		"who checks them again":                {"validate = \"plugin\"\n---\n", "", []string{"  plugin.validate: the host checks the arguments of calls, and no longer the plugin"}},

@@ -53,6 +53,7 @@ func (c *comparing) tool(key string, old, new manifest.Tool) {
 	}
 	c.schema(key+".input", "the schema of its arguments", old.Input, new.Input)
 	c.schema(key+".output", "the schema of its results", old.Output, new.Output)
+	c.text(key+".failure", "how a failure of the host's reads", old.Failure, new.Failure, false)
 	c.text(key+".meta", "its meta", string(old.Meta), string(new.Meta), false)
 }
 
