@@ -220,14 +220,11 @@ func (r Registry) place(temp, final string) error {
 	if err := files.MkdirAll(r.Files, filepath.Dir(final)); err != nil {
 		return err
 	}
-	// A link is refused if the name was taken meanwhile, by somebody who takes no lock. Renaming, which is
-	// what is left on a file system without links, would replace what is there.
-	if err := r.Files.Link(temp, final); err == nil {
-		return r.Files.Remove(temp)
-	} else if errors.Is(err, fs.ErrExist) {
+	err := files.Place(r.Files, temp, final)
+	if errors.Is(err, fs.ErrExist) { // by somebody who takes no lock
 		return errTaken
 	}
-	return r.Files.Rename(temp, final)
+	return err
 }
 
 // commit writes the metadata. From then on the version is published.
