@@ -25,15 +25,14 @@ var (
 	// at and colon may be escaped, also more than once.
 	at    = regexp.MustCompile(`@|%(?:25)*40`)
 	colon = regexp.MustCompile(`:|%(?:25)*3[Aa]`)
-	scope = regexp.MustCompile(`/@`)
 	// host is what a URL may have where its host is, without a user; text goes on behind it with a mark.
 	host = regexp.MustCompile(`^(?:[^:%]*|\[[0-9A-Fa-f:.%]*\])(:[0-9]*)?[.,;)\]}]*$`)
 )
 
 // Text returns the text with all addresses in it masked that are URLs or have a password.
 func Text(text string) string {
-	if !strings.ContainsAny(text, ":%") {
-		return text
+	if !strings.ContainsAny(text, "@%") && !strings.Contains(text, "://") {
+		return text // as most are
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -51,34 +50,40 @@ func maskLine(line string) string {
 		end := len(line)
 		for i+1 < len(begins) {
 			// A scheme in the midst of a word is no other URL, but part of a password or path.
-			if strings.ContainsAny(line[rest:begins[i+1][0]], blanks+"?#") {
+			from := begins[i][1]
+			between := line[from:begins[i+1][0]]
+			if blank := strings.LastIndexAny(between, blanks); blank >= 0 {
+				end = from + blank + 1
+				break
+			} else if strings.ContainsAny(between, "?#") {
 				end = begins[i+1][0]
 				break
 			}
 			i++
 		}
-		out.WriteString(maskWords(line[done:begin]))
-		out.WriteString(line[begin:rest])
-		out.WriteString(maskRest(line[begin:rest], line[rest:end]))
+		word := done + strings.LastIndexAny(line[done:begin], " \t") + 1
+		out.WriteString(maskWords(line[done:word]))
+		out.WriteString(maskURL(line[word:begin], line[begin:rest], line[rest:end]))
 		done = end
 	}
 	out.WriteString(maskWords(line[done:]))
 	return out.String()
 }
 
-// maskRest masks what stands behind a URL's scheme, and the words behind that URL. A password may have blanks and
+// maskURL masks a URL, what stands before it in its word, and the words behind it. A password may have blanks and
 // quotes in it: only behind the user they end the URL.
-func maskRest(scheme, text string) string {
-	user := userEnd(scheme, text, blanks)
-	shown := ""
-	if user > 0 {
-		shown, text = mask, text[user:]
+func maskURL(front, scheme, text string) string {
+	shown := front + scheme
+	if user := userEnd(scheme, text, blanks); user > 0 {
+		shown, text = front+scheme+mask, text[user:]
 	}
-	end := len(text)
-	if blank := strings.IndexAny(text, blanks); blank >= 0 {
-		end = blank
+	url := upTo(text, blanks)
+	text = text[len(url):]
+	// With a colon before it, the scheme may be one of two, as in jdbc:postgresql://, or in the midst of a password.
+	if masked := maskUser(shown + url); colon.MatchString(front) && masked != shown+url {
+		return masked + maskWords(text)
 	}
-	return shown + maskTail(text[:end]) + maskWords(text[end:])
+	return shown + maskTail(url) + maskWords(text)
 }
 
 // URL returns an address without its secrets. A path is one, too, and has none unless it has a password.
@@ -115,7 +120,7 @@ func userEnd(scheme, rest, ends string) int {
 	parts := host.FindStringSubmatch(word)
 	last := lastAt(rest)
 	switch {
-	case at.MatchString(authority):
+	case lastAt(authority) >= 0:
 		return last
 	case parts == nil && last < 0:
 		return len(upTo(rest, ends+"?#"))
@@ -126,7 +131,7 @@ func userEnd(scheme, rest, ends string) int {
 	}
 	// The port may be where a password begins, and the host or the scheme a user. But a scope in the path, as in
 	// /@acme, is nobody's.
-	return max(0, lastAt(scope.ReplaceAllString(rest, "//")))
+	return max(0, lastAt(strings.ReplaceAll(rest, "/@", "//")))
 }
 
 // isHost tells whether what stands where a host does, behind a scheme, is surely one, so that an @ behind it is one in
@@ -176,7 +181,7 @@ func maskQuery(text string) string {
 
 // maskWords masks each word of a text by itself.
 func maskWords(text string) string {
-	if !colon.MatchString(text) || !at.MatchString(text) {
+	if lastAt(text) < 0 {
 		return text
 	}
 	words := strings.SplitAfter(text, " ")
@@ -189,17 +194,32 @@ func maskWords(text string) string {
 // maskUser masks a user with a password in a text that is no URL, up to the last @. A user alone is no secret: what
 // has an @ and no colon before it is a path, a package, or an address of mail.
 func maskUser(text string) string {
-	first := colon.FindStringIndex(text)
+	from, to := firstColon(text)
 	end := lastAt(text)
-	if first == nil || end <= first[1] {
+	if from < 0 || end <= to {
 		return text
 	}
-	begin := strings.LastIndexAny(text[:first[0]], before) + 1
+	begin := strings.LastIndexAny(text[:from], before) + 1
 	return text[:begin] + mask + text[end:]
+}
+
+// firstColon returns where the first colon begins and ends; -1 if there is none.
+func firstColon(text string) (from, to int) {
+	if strings.Contains(text, "%") {
+		if found := colon.FindStringIndex(text); found != nil {
+			return found[0], found[1]
+		}
+		return -1, -1
+	}
+	from = strings.IndexByte(text, ':')
+	return from, from + 1
 }
 
 // lastAt returns where the last @ is; -1 if there is none.
 func lastAt(text string) int {
+	if !strings.Contains(text, "%") {
+		return strings.LastIndexByte(text, '@')
+	}
 	all := at.FindAllStringIndex(text, -1)
 	if all == nil {
 		return -1

@@ -3,6 +3,7 @@ package redact_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
@@ -42,6 +43,7 @@ func TestText(t *testing.T) {
 		{"without a scheme", "//u:secret@e.org/x", "//***@e.org/x"},
 		{"with half a scheme", "https:u:secret@e.org https:/u:secret@e.org", "***@e.org ***@e.org"},
 		{"with a backslash for a slash", `https:\\u:secret@e.org`, `***@e.org`},
+		{"behind a scheme that another is before", "jdbc:pg://u:secret@e.org/x and u:secret://e.org/x@f.org", "***@e.org/x and ***@f.org"},
 		{"behind another word", "url:u:secret@e.org,x", "***@e.org,x"},
 		{"in the path of a URL", "https://e.org/to/u:secret@f.org file:///srv/u:secret@f.org:/x", "https://e.org/to/***@f.org file:///srv/***@f.org:/x"},
 		{"paths with an @", "/home/a@b/c file:///home/a@b/c ./@team/x", "/home/a@b/c file:///home/a@b/c ./@team/x"},
@@ -90,12 +92,26 @@ func TestURL(t *testing.T) {
 	}
 }
 
+// TestLongTexts: what a registry says may be megabytes, made to take long.
+func TestLongTexts(t *testing.T) {
+	for _, part := range []string{"a://", "a://?", "a:b@", "a:b@ ", "x a://b c", "%253A%2540", "'a:", "@", ":", "/@", "a://\n", "https://a:@/", "a:a://b@"} {
+		text := strings.Repeat(part, 1<<20/len(part))
+		begin := time.Now()
+		redact.Text(text)
+		redact.URL(text)
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("%s, many times: %v", part, took)
+		}
+	}
+}
+
 // FuzzURL: whatever user and password are, they are not in what is shown.
 func FuzzURL(f *testing.F) {
 	f.Add("user", "pass@word")
 	f.Add("", "a/b?c#d")
 	f.Add("u", "1/2 3@")
 	f.Add("u.v", "12://")
+	f.Add("u", "://a.b/c")
 	f.Add("u", "//a.b/")
 	f.Fuzz(func(t *testing.T, user, password string) {
 		const secret = "S3CR3T"
@@ -103,16 +119,18 @@ func FuzzURL(f *testing.F) {
 			t.Skip("another kind of URL")
 		}
 		for _, begin := range []string{"https://", "//", "", "https:", "/srv/"} {
-			url := begin + user + ":" + password + secret + "@example.org/x"
-			shown := redact.URL(url)
-			if strings.Contains(shown, secret) {
-				t.Errorf("%q is shown as %q", url, shown)
-			}
-			if strings.ContainsAny(user+password, " \t\n\"'<>") {
-				continue // it may end before the password does
-			}
-			if shown := redact.Text("see " + url); strings.Contains(shown, secret) {
-				t.Errorf("%q is shown in a text as %q", url, shown)
+			for _, whole := range []string{password + secret, secret + password + "x"} {
+				url := begin + user + ":" + whole + "@example.org/x"
+				shown := redact.URL(url)
+				if strings.Contains(shown, secret) {
+					t.Errorf("%q is shown as %q", url, shown)
+				}
+				if strings.ContainsAny(user+password, " \t\n\"'<>") {
+					continue // it may end before the password does
+				}
+				if shown := redact.Text("see " + url); strings.Contains(shown, secret) {
+					t.Errorf("%q is shown in a text as %q", url, shown)
+				}
 			}
 		}
 	})
