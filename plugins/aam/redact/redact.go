@@ -184,15 +184,15 @@ func maskWords(text string) string {
 	if lastAt(text) < 0 {
 		return text
 	}
-	words := strings.SplitAfter(text, " ")
+	words := strings.Split(text, " ")
 	for i, word := range words {
 		words[i] = maskUser(word)
 	}
-	return strings.Join(words, "")
+	return strings.Join(words, " ")
 }
 
-// maskUser masks a user with a password in a text that is no URL, up to the last @. A user alone is no secret: what
-// has an @ and no colon before it is a path, a package, or an address of mail.
+// maskUser masks a user with a password in a text that is no URL, up to the last @, and the query behind it. A user
+// alone is no secret: what has an @ and no colon before it is a path, a package, or an address of mail.
 func maskUser(text string) string {
 	from, to := firstColon(text)
 	end := lastAt(text)
@@ -200,7 +200,7 @@ func maskUser(text string) string {
 		return text
 	}
 	begin := strings.LastIndexAny(text[:from], before) + 1
-	return text[:begin] + mask + text[end:]
+	return text[:begin] + mask + maskTail(text[end:])
 }
 
 // firstColon returns where the first colon begins and ends; -1 if there is none.

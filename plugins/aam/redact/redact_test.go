@@ -44,6 +44,8 @@ func TestText(t *testing.T) {
 		{"with half a scheme", "https:u:secret@e.org https:/u:secret@e.org", "***@e.org ***@e.org"},
 		{"with a backslash for a slash", `https:\\u:secret@e.org`, `***@e.org`},
 		{"behind a scheme that another is before", "jdbc:pg://u:secret@e.org/x and u:secret://e.org/x@f.org", "***@e.org/x and ***@f.org"},
+		{"with a query behind it", "jdbc:pg://u:secret@e.org/x?password=secret jdbc:pg://e.org/x?password=secret", "***@e.org/x?password=*** jdbc:pg://e.org/x?password=***"},
+		{"with a query and no scheme", "u:secret@e.org:/x?t=secret#secret, see", "***@e.org:/x?t=***#*** see"},
 		{"behind another word", "url:u:secret@e.org,x", "***@e.org,x"},
 		{"in the path of a URL", "https://e.org/to/u:secret@f.org file:///srv/u:secret@f.org:/x", "https://e.org/to/***@f.org file:///srv/***@f.org:/x"},
 		{"paths with an @", "/home/a@b/c file:///home/a@b/c ./@team/x", "/home/a@b/c file:///home/a@b/c ./@team/x"},
