@@ -129,7 +129,7 @@ func plainRegistries(registries []Registry) []any {
 	all := []any{}
 	for _, r := range registries {
 		all = append(all, yaml11.Map{
-			{Key: "name", Value: r.Name}, {Key: "url", Value: redact.URL(r.URL)}, {Key: "type", Value: r.Type}, {Key: "default", Value: r.Default},
+			{Key: "name", Value: r.Name}, {Key: "url", Value: r.Shown()}, {Key: "type", Value: r.Type}, {Key: "default", Value: r.Default},
 		})
 	}
 	return all

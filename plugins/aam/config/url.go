@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
 // The types of registries. Only those of type Local have a client.
@@ -41,6 +42,18 @@ func (r Registry) Root() (string, bool) {
 	return filepath.Clean(path), true
 }
 
+// Shown returns the URL without its secrets.
+func (r Registry) Shown() string { return redact.URL(r.URL) }
+
+// Place returns the folder of a local registry as it may be shown. Where its URL has a secret, that is the URL without
+// it: the path has been made of the secret, too.
+func (r Registry) Place() string {
+	if root, ok := r.Root(); ok && r.Shown() == r.URL {
+		return root
+	}
+	return r.Shown()
+}
+
 // NewRegistry returns the registry that a user means by a URL or path, relative to project where it is relative.
 // A path is kept as a file URL, which all programs of the system understand. Errors have the code
 // InvalidArgument.
@@ -58,7 +71,7 @@ func NewRegistry(name, url, project string) (Registry, error) {
 	case !isFile && hasScheme && (scheme == "http" || scheme == "https"):
 		return Registry{Name: name, URL: url, Type: HTTP}, nil
 	case !isFile && hasScheme:
-		return Registry{}, fault.New(fault.InvalidArgument, "url has the scheme %.20q: a registry is a folder, file://, http:// or https://", scheme)
+		return Registry{}, fault.New(fault.InvalidArgument, "url has a scheme of another kind: a registry is a folder, file://, http:// or https://")
 	case isFile && !filepath.IsAbs(path):
 		return Registry{}, fault.New(fault.InvalidArgument, "url has no absolute path: write file:///path/to/registry")
 	case strings.ContainsAny(path, "?#"):

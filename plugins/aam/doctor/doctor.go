@@ -131,9 +131,9 @@ func (d *doctor) registry(r config.Registry) {
 	case !local:
 		d.warn(name, fmt.Sprintf("Registry '%s' has a URL that names no folder", r.Name), "Write it as file:///path/to/registry.")
 	case files.IsDir(d.files, root):
-		d.pass(name, fmt.Sprintf("Registry '%s' accessible at %s", r.Name, root))
+		d.pass(name, fmt.Sprintf("Registry '%s' accessible at %s", r.Name, r.Place()))
 	default:
-		d.warn(name, fmt.Sprintf("Registry '%s' path not found: %s", r.Name, root),
+		d.warn(name, fmt.Sprintf("Registry '%s' path not found: %s", r.Name, r.Place()),
 			fmt.Sprintf("Create the folder, grant it to the plugin, or remove registry '%s'.", r.Name))
 	}
 }

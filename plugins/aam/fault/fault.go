@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
 // Code says what kind of failure it is. Clients know these words.
@@ -39,9 +42,16 @@ type Error struct {
 	Err     error          // the cause, for errors.Is and errors.As; its text is part of Message
 }
 
-// New returns a failure whose message is formatted as by fmt.Errorf; what %w wraps is its cause.
+// New returns a failure whose message is formatted as by fmt.Errorf; what %w wraps is its cause. Texts among args are
+// masked before they are formatted: of one that is cut to its first characters, nobody could tell a password any more.
 func New(code Code, format string, args ...any) *Error {
-	err := fmt.Errorf(format, args...)
+	safe := slices.Clone(args)
+	for i, arg := range safe {
+		if text, ok := arg.(string); ok {
+			safe[i] = redact.Text(text)
+		}
+	}
+	err := fmt.Errorf(format, safe...)
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 

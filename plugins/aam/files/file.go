@@ -82,6 +82,32 @@ func WriteTemp(s System, path string, write func(io.Writer) error) (temp string,
 	return temp, nil
 }
 
+// Place gives a file that WriteTemp has made the name path, which nothing may have yet: what somebody else has put there
+// meanwhile stays, and the error is fs.ErrExist. The file's first name is gone then, too.
+func Place(s System, temp, path string) error {
+	err := s.Link(temp, path)
+	if err == nil {
+		_ = s.Remove(temp) // if it cannot be, whoever sweeps does it
+		return nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		// On a file system without links renaming is left, which replaces a file that came between.
+		there, looking := Exists(s, path)
+		switch {
+		case looking != nil:
+			err = looking
+		case there:
+			err = &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+		default:
+			err = s.Rename(temp, path)
+		}
+	}
+	if err != nil {
+		_ = s.Remove(temp)
+	}
+	return err
+}
+
 // TempName returns a name beside path that nothing has. It is not taken from math/rand, which in a module
 // that is put back after each call would give the same name every time.
 func TempName(path string) string {

@@ -72,7 +72,7 @@ func (c *Change) stepFor(path string, was []byte) (step, error) {
 	info, err := c.journal.Files.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && was == nil:
-		return step{Path: path, New: true}, nil
+		return step{Path: path, New: true, fresh: true}, nil
 	case errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && was == nil:
 		return step{}, fmt.Errorf("%s %w", path, ErrChanged)
 	case err != nil:
@@ -177,7 +177,15 @@ func (j Journal) take(i int, s step) error {
 		return err
 	}
 	coming, old := root.staged(i)
-	if !s.Over {
+	if s.fresh {
+		there, err := files.Exists(j.Files, s.Path)
+		if err != nil {
+			return err
+		}
+		if there {
+			return fmt.Errorf("%s %w", s.Path, ErrChanged)
+		}
+	} else if !s.Over {
 		if err := j.Files.Rename(s.Path, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -60,6 +60,8 @@ type step struct {
 	// Over: Path is a file that another replaces by one rename, so that there is a whole file at any moment; old(i)
 	// is a copy of it. Otherwise what is at Path, if anything, is moved to old(i).
 	Over bool `json:"over"`
+	// fresh: nothing may be at Path when the step is taken. Who undoes it need not know.
+	fresh bool
 }
 
 func (j Journal) recordPath() string { return filepath.Join(j.Roots[0].Stage, recordName) }

@@ -352,6 +352,32 @@ func TestAStageThatIsALinkIsNotEmptied(t *testing.T) {
 	}
 }
 
+// TestAFileThatComesMeanwhile: what another program makes between the plan and the step is not taken away.
+func TestAFileThatComesMeanwhile(t *testing.T) {
+	root := layOut(t)
+	c, err := open(files.Disk{}, root).Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "project", ".out", "fresh")
+	if err := errors.Join(c.Remove(filepath.Join(root, "project", ".out", "rule")), c.File(path, nil, []byte("ours"))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, "theirs")
+	want := read(t, root)
+	if err := c.Commit(); !errors.Is(err, journal.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	for name := range want {
+		if strings.Contains(name, ".tmp/") {
+			delete(want, name)
+		}
+	}
+	if diff := cmp.Diff(want, read(t, root)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // FuzzRecover: whatever a record says, nothing outside of what may be changed is touched.
 func FuzzRecover(f *testing.F) {
 	f.Add([]byte(`{"format":1,"steps":[{"path":"/x","new":true}],"made":["/y"]}`))

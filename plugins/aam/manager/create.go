@@ -1,6 +1,9 @@
 package manager
 
 import (
+	"errors"
+	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -42,8 +45,9 @@ func (m *Manager) CreatePackage(n NewPackage) (*Created, error) {
 	if err := m.lock("project", dir); err != nil {
 		return nil, err
 	}
-	path, err := m.freeManifest(dir, n.Path)
-	if err != nil {
+	path := filepath.Join(dir, manifest.FileName)
+	files.SweepTemp(m.Files, path)
+	if err := m.checkFree(dir, path, n.Path); err != nil {
 		return nil, err
 	}
 	artifacts, err := m.detect(dir, n.Types)
@@ -56,8 +60,7 @@ func (m *Manager) CreatePackage(n NewPackage) (*Created, error) {
 	if err != nil {
 		return nil, err
 	}
-	files.SweepTemp(m.Files, path)
-	if err := files.Replace(m.Files, path, data); err != nil {
+	if err := m.write(path, data); err != nil {
 		return nil, err
 	}
 	return &Created{path, man.Name, man.Version, counts(man), len(man.Artifacts)}, nil
@@ -90,21 +93,41 @@ func (n NewPackage) check() error {
 	return nil
 }
 
-// freeManifest returns where the manifest goes. That there is one already, or no folder, is an error.
-func (m *Manager) freeManifest(dir, asked string) (string, error) {
+// checkFree returns an error if there is a manifest already, or no folder.
+func (m *Manager) checkFree(dir, path, asked string) error {
 	if !files.IsDir(m.Files, dir) {
-		return "", fault.New(fault.InvalidArgument, "path %.200q is not a folder that the plugin is granted", asked)
+		return fault.New(fault.InvalidArgument, "path %.200q is not a folder that the plugin is granted", asked)
 	}
-	path := filepath.Join(dir, manifest.FileName)
 	there, err := files.Exists(m.Files, path)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if there {
-		return "", fault.New(fault.InvalidArgument, "%s exists already", path).
-			WithHint("Remove it first, or use the command line's aam create-package with --force")
+		return taken(path)
 	}
-	return path, nil
+	return nil
+}
+
+func taken(path string) error {
+	return fault.New(fault.InvalidArgument, "%s exists already", path).
+		WithHint("Remove it first, or use the command line's aam create-package with --force")
+}
+
+// write puts the manifest where still nothing is: an editor or another program, which take no lock, may have made one
+// while artifacts were looked for.
+func (m *Manager) write(path string, data []byte) error {
+	temp, err := files.WriteTemp(m.Files, path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = files.Place(m.Files, temp, path)
+	if errors.Is(err, fs.ErrExist) {
+		return taken(path)
+	}
+	return err
 }
 
 // detect finds the artifacts of these types, or all, that are not deployed ones of installed packages.

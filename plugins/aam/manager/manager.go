@@ -54,6 +54,9 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	}
 	client := registry.Registry{Files: m.Files, Name: r.Name, Root: root}
 	if err := client.Check(); err != nil {
+		if r.Shown() != r.URL { // else the error would show the path, which has what is not to be shown
+			err = fault.New(fault.RegistryUnreachable, "registry '%s': %s cannot be reached", r.Name, r.Shown())
+		}
 		return registry.Registry{}, fault.From(err).WithHint("The folder has to exist, and to be granted to the plugin")
 	}
 	return client, nil

@@ -69,7 +69,7 @@ func (m *Manager) RegistryList() ([]Registry, error) {
 	}
 	listed := []Registry{}
 	for _, r := range c.Registries {
-		listed = append(listed, Registry{r.Name, redact.URL(r.URL), r.Type, r.Default, m.accessible(r)})
+		listed = append(listed, Registry{r.Name, r.Shown(), r.Type, r.Default, m.accessible(r)})
 	}
 	return listed, nil
 }
@@ -104,7 +104,10 @@ func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, err
 	if err := config.AddRegistry(m.Files, m.Home, added, setDefault); err != nil {
 		return nil, err
 	}
-	return &Registry{name, redact.URL(url), added.Type, setDefault, true}, nil
+	if added.Type != config.Local { // a folder that is there is as it was given
+		url = redact.URL(url)
+	}
+	return &Registry{name, url, added.Type, setDefault, true}, nil
 }
 
 // isNew returns an error if there is a registry of that name: in the merged configuration, or in the user's where the

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
 const (
@@ -22,6 +23,9 @@ var (
 
 // Check returns an error, of code InvalidArgument, unless name is a package's: name or @scope/name.
 func Check(name string) error {
+	if shown := redact.Text(name); shown != name {
+		return invalid("package name %.100q has a password in it", shown) // parts of it would show that
+	}
 	bare := name
 	if scoped, ok := strings.CutPrefix(name, "@"); ok {
 		scope, rest, ok := strings.Cut(scoped, "/")
@@ -88,6 +92,9 @@ type Spec struct {
 func ParseSpec(text string) (Spec, error) {
 	if text == "" {
 		return Spec{}, invalid("package spec must not be empty")
+	}
+	if shown := redact.Text(text); shown != text {
+		return Spec{}, invalid("package spec %.100q is the address of something: only packages in registries can be asked for", shown)
 	}
 	spec := Spec{Name: text}
 	if at := strings.LastIndexByte(text, '@'); at > 0 {

@@ -3,6 +3,7 @@ package redact_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
@@ -25,6 +26,32 @@ func TestText(t *testing.T) {
 		{"a scope in a path is no user", "https://e.org/@acme/x file:///srv/@team", "https://e.org/@acme/x file:///srv/@team"},
 		{"a port is no password", "http://localhost:8080/@acme http://[::1]:80/@acme", "http://localhost:8080/@acme http://[::1]:80/@acme"},
 		{"a URL in a query", "https://e.org/?to=https://u:secret@f.org", "https://e.org/?to=***https://***@f.org"},
+		{"a password with an @ and a slash", "https://u:sec@sec/ret@e.org/x", "https://***@e.org/x"},
+		{"a password with a question mark", "https://u:sec?ret@e.org/x", "https://***@e.org/x"},
+		{"a password that begins as a port does", "https://u:123/secret@e.org", "https://***@e.org"},
+		{"a password of what looks like a URL", "https://u:a://secret@e.org", "https://***@e.org"},
+		{"a token with a slash", "https://sec/ret@e.org", "https://***@e.org"},
+		{"brackets make no host", "https://[u:sec/ret@e.org", "https://***@e.org"},
+		{"an escaped colon and @", "https://u%3Asecret%40e.org/x", "https://***%40e.org/x"},
+		{"escaped twice", "u%253asecret%2540e.org", "***%2540e.org"},
+		{"an escaped URL", "https%3A%2F%2Fu%3Asecret%40e.org", "***%40e.org"},
+		{"a URL that was cut off in its password", `key "https://u:secret" is none`, `key "https://***" is none`},
+		{"a user and password of ssh", "git:secret@e.org:a/b.git is none", "***@e.org:a/b.git is none"},
+		{"with slashes and @ in them", "u:s@c/r@t@e.org:a", "***@e.org:a"},
+		{"below a folder", "stat /srv/p/u:secret@e.org:/x: gone", "stat /srv/p/***@e.org:/x: gone"},
+		{"in quotes", `no "u:se'cret@e.org:/x", see`, `no "***@e.org:/x", see`},
+		{"without a scheme", "//u:secret@e.org/x", "//***@e.org/x"},
+		{"with half a scheme", "https:u:secret@e.org https:/u:secret@e.org", "***@e.org ***@e.org"},
+		{"with a backslash for a slash", `https:\\u:secret@e.org`, `***@e.org`},
+		{"behind a scheme that another is before", "jdbc:pg://u:secret@e.org/x and u:secret://e.org/x@f.org", "***@e.org/x and ***@f.org"},
+		{"with a query behind it", "jdbc:pg://u:secret@e.org/x?password=secret jdbc:pg://e.org/x?password=secret", "***@e.org/x?password=*** jdbc:pg://e.org/x?password=***"},
+		{"with a query and no scheme", "u:secret@e.org:/x?t=secret#secret, see", "***@e.org:/x?t=***#*** see"},
+		{"behind another word", "url:u:secret@e.org,x", "***@e.org,x"},
+		{"in the path of a URL", "https://e.org/to/u:secret@f.org file:///srv/u:secret@f.org:/x", "https://e.org/to/***@f.org file:///srv/***@f.org:/x"},
+		{"paths with an @", "/home/a@b/c file:///home/a@b/c ./@team/x", "/home/a@b/c file:///home/a@b/c ./@team/x"},
+		{"packages and their versions", "@acme/kit: needs @acme/low@^1.0.0: see 'kit@1.0.0:'", "@acme/kit: needs @acme/low@^1.0.0: see 'kit@1.0.0:'"},
+		{"addresses of mail", "Jane: <jane@e.org>", "Jane: <jane@e.org>"},
+		{"an action in a path", "https://e.org/actions/checkout@v4", "https://e.org/actions/checkout@v4"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -39,22 +66,74 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestURL: of what is known to be an address, more can be told than of any text.
+func TestURL(t *testing.T) {
+	tests := []struct{ name, url, want string }{
+		{"a URL", "https://u:secret@e.org/x?t=secret#secret", "https://***@e.org/x?t=***#***"},
+		{"a password with a blank", "u:sec ret@e.org:/x", "***@e.org:/x"},
+		{"in a path, too", "/srv/u:sec ret@e.org", "/srv/***@e.org"},
+		{"a token and no password", "token@e.org:/x", "***@e.org:/x"},
+		{"with slashes before it", "//token@e.org/x?t=secret", "***@e.org/x?t=***"},
+		{"a query without a scheme", "e.org/x?t=secret#secret", "e.org/x?t=***#***"},
+		{"a path", "/home/a@b/c#/d?", "/home/a@b/c#/d?"},
+		{"a path of a URL", "file:///home/a@b/c", "file:///home/a@b/c"},
+		{"a relative path", "../a@b/c", "../a@b/c"},
+		{"a scope", "@team/x", "@team/x"},
+		{"nothing", "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := redact.URL(test.url)
+			if got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if again := redact.Text(got); again != got {
+				t.Errorf("as a text: %s", again)
+			}
+		})
+	}
+}
+
+// TestLongTexts: what a registry says may be megabytes, made to take long.
+func TestLongTexts(t *testing.T) {
+	for _, part := range []string{"a://", "a://?", "a:b@ ", "x a://b c", "%253A%2540", "a:a://b@"} {
+		text := strings.Repeat(part, 1<<20/len(part))
+		begin := time.Now()
+		redact.Text(text)
+		redact.URL(text)
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("%s, many times: %v", part, took)
+		}
+	}
+}
+
 // FuzzURL: whatever user and password are, they are not in what is shown.
 func FuzzURL(f *testing.F) {
 	f.Add("user", "pass@word")
 	f.Add("", "a/b?c#d")
+	f.Add("u", "1/2 3@")
+	f.Add("u.v", "12://")
+	f.Add("u", "://a.b/c")
+	f.Add("u", "//a.b/")
 	f.Fuzz(func(t *testing.T, user, password string) {
 		const secret = "S3CR3T"
-		if strings.ContainsAny(user, ":/?#\n") {
+		if strings.ContainsAny(user, ":/?#%\n") {
 			t.Skip("another kind of URL")
 		}
-		url := "https://" + user + ":" + password + secret + "@example.org/x"
-		if strings.ContainsAny(password, "/?#") || strings.Contains(password, "://") {
-			// Such a password has to be escaped in a URL. What is hidden all the same is in TestText.
-			t.Skip("not a URL")
-		}
-		if got := redact.URL(url); strings.Contains(got, secret) {
-			t.Errorf("%q is shown as %q", url, got)
+		for _, begin := range []string{"https://", "//", "", "https:", "/srv/"} {
+			for _, whole := range []string{password + secret, secret + password + "x"} {
+				url := begin + user + ":" + whole + "@example.org/x"
+				shown := redact.URL(url)
+				if strings.Contains(shown, secret) {
+					t.Errorf("%q is shown as %q", url, shown)
+				}
+				if strings.ContainsAny(user+password, " \t\n\"'<>") {
+					continue // it may end before the password does
+				}
+				if shown := redact.Text("see " + url); strings.Contains(shown, secret) {
+					t.Errorf("%q is shown in a text as %q", url, shown)
+				}
+			}
 		}
 	})
 }

@@ -115,12 +115,17 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	if err := r.checkRoom(p.Manifest); err != nil {
 		return Published{}, err
 	}
+	entry := &journal{name: p.Manifest.Name, version: p.Manifest.Version, types: p.Manifest.Types()}
+	added := Release{Version: p.Manifest.Version, Published: p.Now, Dependencies: append([]manifest.Dependency{}, p.Manifest.Dependencies...)}
+	var err error
+	if entry.index, err = r.planIndex(entry, updated(old, p, added)); err != nil {
+		return Published{}, err
+	}
 	listing, temp, err := r.pack(p)
 	if err != nil {
 		return Published{}, err
 	}
-	added := Release{p.Manifest.Version, p.Now, listing.Checksum, listing.Size, append([]manifest.Dependency{}, p.Manifest.Dependencies...)}
-	entry := &journal{name: p.Manifest.Name, version: p.Manifest.Version, checksum: listing.Checksum, types: p.Manifest.Types()}
+	added.Checksum, added.Size, entry.checksum = listing.Checksum, listing.Size, listing.Checksum
 	err = r.writeJournal(entry)
 	if err == nil {
 		err = r.place(temp, final)
@@ -220,14 +225,11 @@ func (r Registry) place(temp, final string) error {
 	if err := files.MkdirAll(r.Files, filepath.Dir(final)); err != nil {
 		return err
 	}
-	// A link is refused if the name was taken meanwhile, by somebody who takes no lock. Renaming, which is
-	// what is left on a file system without links, would replace what is there.
-	if err := r.Files.Link(temp, final); err == nil {
-		return r.Files.Remove(temp)
-	} else if errors.Is(err, fs.ErrExist) {
+	err := files.Place(r.Files, temp, final)
+	if errors.Is(err, fs.ErrExist) { // by somebody who takes no lock
 		return errTaken
 	}
-	return r.Files.Rename(temp, final)
+	return err
 }
 
 // commit writes the metadata. From then on the version is published.

@@ -65,7 +65,7 @@ func encode(value any) ([]byte, error) {
 
 // appendText writes a string of JSON.
 func appendText(out, quoted []byte) ([]byte, error) {
-	if !bytes.Contains(quoted, []byte("://")) && bytes.IndexByte(quoted, '\\') < 0 {
+	if !bytes.Contains(quoted, []byte("://")) && !bytes.ContainsAny(quoted, `@%\`) { // nothing to mask, or to write otherwise
 		return append(out, quoted...), nil
 	}
 	var text string

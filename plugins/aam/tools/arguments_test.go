@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
 func TestArguments(t *testing.T) {
@@ -123,7 +124,7 @@ func FuzzEncode(f *testing.F) {
 		if json.Unmarshal(plain, &want) != nil || json.Unmarshal(got, &have) != nil {
 			t.Fatal("no object")
 		}
-		if !strings.Contains(key+value, "://") && !cmp.Equal(want, have) {
+		if redact.Text(key) == key && redact.Text(value) == value && !cmp.Equal(want, have) {
 			t.Errorf("%q became %q", want, have)
 		}
 	})

@@ -69,7 +69,7 @@ func readResource(ctx context.Context, uri string) ([]sdk.ResourceContents, erro
 	if err == nil {
 		var text []byte
 		if text, err = encode(value); err == nil {
-			return []sdk.ResourceContents{{URI: uri, MIMEType: jsonType, Text: string(text)}}, nil
+			return []sdk.ResourceContents{{URI: redact.Text(uri), MIMEType: jsonType, Text: string(text)}}, nil
 		}
 	}
 	return nil, &sdk.Error{Code: abi.CodeInternal, Message: redact.Text(fault.From(err).Text())}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
 // maxParts bounds how many comparisons a constraint is made of.
@@ -29,7 +31,7 @@ var upPattern = regexp.MustCompile(`^([0-9]+)\.([0-9]+)\.([0-9]+)`)
 func ParseConstraint(text string) (Constraint, error) {
 	trimmed := strings.TrimSpace(text)
 	if len(text) > maxText {
-		return Constraint{}, fmt.Errorf("constraint %.40q… is longer than %d bytes", text, maxText)
+		return Constraint{}, fmt.Errorf("constraint %.40q… is longer than %d bytes", redact.Text(text), maxText)
 	}
 	c := Constraint{text: text}
 	if trimmed == "*" {
@@ -52,7 +54,7 @@ func ParseConstraint(text string) (Constraint, error) {
 			return Constraint{}, fmt.Errorf("constraint %q: %w", text, err)
 		}
 		if c.bounds = append(c.bounds, b); len(c.bounds) > maxParts {
-			return Constraint{}, fmt.Errorf("constraint %.40q… has more than %d parts", text, maxParts)
+			return Constraint{}, fmt.Errorf("constraint %.40q… has more than %d parts", redact.Text(text), maxParts)
 		}
 	}
 	if c.bounds == nil {

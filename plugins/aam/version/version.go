@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
 // maxText bounds the length of a version or constraint, in bytes.
@@ -39,7 +41,7 @@ var preNames = map[string]string{"alpha": "a", "a": "a", "beta": "b", "b": "b", 
 // Parse reads a version. Blanks around it and the case of letters do not matter.
 func Parse(text string) (Version, error) {
 	if len(text) > maxText {
-		return Version{}, fmt.Errorf("version %.40q… is longer than %d bytes", text, maxText)
+		return Version{}, fmt.Errorf("version %.40q… is longer than %d bytes", redact.Text(text), maxText)
 	}
 	m := versionPattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
 	if m == nil {
