@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -54,24 +53,12 @@ func parseLayer(path string, data []byte) (Layer, error) {
 	layer := Layer{Path: path, Found: true, raw: data}
 	doc, err := yaml11.Parse(data, maxFile)
 	if err != nil {
-		return layer, hidden(err)
+		return layer, err
 	}
 	layer.doc = doc
 	root := doc.Root()
 	layer.Empty = root.Kind() == yaml11.Absent || root.Kind() == yaml11.Null
 	return layer, nil
-}
-
-// quoted is what an error of parsing has of the file.
-var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-
-// hidden returns an error of parsing without what the file says there, which may be a password.
-func hidden(err error) error {
-	var syntax *yaml11.SyntaxError
-	if !errors.As(err, &syntax) {
-		return err
-	}
-	return &yaml11.SyntaxError{Line: syntax.Line, Reason: quoted.ReplaceAllString(syntax.Reason, "a value")}
 }
 
 func (l Layer) root() yaml11.Value {

@@ -85,7 +85,8 @@ func scalarKind(node *yaml.Node) Kind {
 	return plainKind(node.Value)
 }
 
-// checkScalar refuses tags that are not known, and values that are none of their kind.
+// checkScalar refuses tags that are not known, and values that are none of their kind. It does not say which: they may be
+// passwords.
 func checkScalar(node *yaml.Node, isKey bool) error {
 	tagged := node.Style&yaml.TaggedStyle != 0
 	if !tagged && node.Style == 0 && (node.Value == "=" || node.Value == "<<" && !isKey) {
@@ -100,11 +101,11 @@ func checkScalar(node *yaml.Node, isKey bool) error {
 			return unknownTag(node)
 		case kind == Float && plainKind(node.Value) == Int:
 		case plainKind(node.Value) != kind:
-			return &SyntaxError{node.Line, fmt.Sprintf("%.60q is not what its tag %s says", node.Value, tag)}
+			return &SyntaxError{node.Line, "a value is not what its tag " + tag + " says"}
 		}
 	}
 	if kind == Time && !realTime(node.Value) {
-		return &SyntaxError{node.Line, fmt.Sprintf("there is no such date as %s", node.Value)}
+		return &SyntaxError{node.Line, "there is no such date"}
 	}
 	return nil
 }
