@@ -27,12 +27,18 @@ type lines struct {
 
 // newLines returns the lines of a document, at the first one.
 func newLines(data []byte) *lines {
-	if !bytes.HasSuffix(data, []byte("\n")) || !plainBytes(data) {
-		return &lines{indent: -1, unsure: true}
-	}
-	l := &lines{text: string(data), end: -1}
-	l.advance()
+	l := &lines{}
+	l.reset(data, string(data))
 	return l
+}
+
+// reset goes to the first line of another document. The text is what is in data.
+func (l *lines) reset(data []byte, text string) {
+	*l = lines{indent: -1, unsure: true}
+	if bytes.HasSuffix(data, []byte("\n")) && plainBytes(data) {
+		*l = lines{text: text, end: -1}
+		l.advance()
+	}
 }
 
 // done tells whether all was read, and for sure.
@@ -68,8 +74,10 @@ func (l *lines) enter() {
 
 func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 
-// plainBytes tells whether a document has nothing in it but printable characters and ends of lines, and no comment
-// behind anything.
+// joiner makes one picture of several.
+const joiner = '\u200d'
+
+// plainBytes tells whether a document has nothing in it but printable characters and ends of lines.
 func plainBytes(data []byte) bool {
 	for at := 0; at < len(data); {
 		if len(data)-at >= 8 && plainWord(binary.LittleEndian.Uint64(data[at:])) {
@@ -77,20 +85,12 @@ func plainBytes(data []byte) bool {
 			continue
 		}
 		c, size := utf8.DecodeRune(data[at:])
-		if c != '\n' && !unicode.IsPrint(c) || c == utf8.RuneError && size == 1 {
+		if c != '\n' && c != joiner && !unicode.IsPrint(c) || c == utf8.RuneError && size == 1 {
 			return false
 		}
 		at += size
 	}
-	for begin, mark := 0, 0; ; begin += mark + 1 {
-		if mark = bytes.IndexByte(data[begin:], '#'); mark < 0 {
-			return true
-		}
-		before := bytes.TrimRight(data[begin:begin+mark], " ")
-		if len(before) < mark && len(before) > 0 && before[len(before)-1] != '\n' || len(before) == 0 && begin > 0 {
-			return false
-		}
-	}
+	return true
 }
 
 // plainWord tells whether eight bytes are printable ones of ASCII, or ends of lines: a module takes many times as
@@ -267,8 +267,18 @@ func plainStart(text string) bool {
 	return wordByte(c) && c != '-' && c != '.' || strings.IndexByte("^~/+($=<", c) >= 0 || c >= utf8.RuneSelf
 }
 
-// plainText tells whether there is nothing in a text without quotes that is a key's end.
+// plainText tells whether there is nothing in a text without quotes that is a key's end, or begins a comment.
 func plainText(text string) bool {
+	for rest := text; ; {
+		mark := strings.IndexByte(rest, '#')
+		if mark < 0 {
+			break
+		}
+		if mark > 0 && rest[mark-1] == ' ' {
+			return false
+		}
+		rest = rest[mark+1:]
+	}
 	for {
 		colon := strings.IndexByte(text, ':')
 		if colon < 0 {

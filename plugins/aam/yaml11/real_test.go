@@ -85,8 +85,8 @@ func TestRecordedEmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two things the library writes in its own way, which every reader takes for the same.
-	want = strings.NewReplacer("\n  '\n", "\n'\n", "uni: Příliš 🚀", `uni: "Příliš \U0001F680"`).Replace(want)
+	// The library writes the end of a text with line breaks in its own way, which every reader takes for the same.
+	want = strings.ReplaceAll(want, "\n  '\n", "\n'\n")
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("written (-want +got)\n%s", diff)
 	}

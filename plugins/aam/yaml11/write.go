@@ -48,6 +48,16 @@ func EncodeList(key string, items []Map) ([]byte, error) {
 }
 
 func dump(node *yaml.Node) ([]byte, error) {
+	data, err := dumpPlain(node)
+	if err == nil && bytes.Contains(data, []byte(`\U`)) { // how an escape begins, though not only that
+		if s := newStandIns(node); s != nil {
+			return s.dump(node)
+		}
+	}
+	return data, err
+}
+
+func dumpPlain(node *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	dumper, err := yaml.NewDumper(&out, yaml.WithV4Defaults(), yaml.WithLineWidth(80))
 	if err != nil {

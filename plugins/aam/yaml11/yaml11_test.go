@@ -263,3 +263,38 @@ func texts(plain any) any {
 	}
 	return plain
 }
+
+// TestAstral: what is beyond the first 65,536 letters is written as it is, whatever it stands beside.
+func TestAstral(t *testing.T) {
+	for name, text := range map[string]string{
+		"a picture": "🚀 off", "several": "🚀🌳🚀", "with letters that are nobody's": "\ue000🚀\ue001", "with a joiner": "👩\u200d🚀",
+		"in quotes": "'🚀: x", "folded": strings.Repeat("word 🌳 ", 40), "with lines": "one 🚀\ntwo\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := yaml11.Encode(yaml11.Map{{Key: "a", Value: text}, {Key: text, Value: []string{text}}})
+			if err != nil || strings.Contains(string(data), `\U`) {
+				t.Fatalf("%s, %v", data, err)
+			}
+			document, err := yaml11.Parse(data, len(data))
+			if err != nil {
+				t.Fatalf("%s: %v", data, err)
+			}
+			root := document.Root()
+			if got := root.Field("a").Text(); got != text {
+				t.Errorf("got %q, want %q", got, text)
+			}
+			if err := document.Set("new 🌲", "b"); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the first leaves the document as it was
+				data, err = document.Encode()
+				if err != nil || strings.Contains(string(data), `\U`) || !strings.Contains(string(data), "b: new 🌲\n") {
+					t.Errorf("changed: %s, %v", data, err)
+				}
+			}
+		})
+	}
+	if data, err := yaml11.Encode(yaml11.Map{{Key: "a", Value: `C:\Users`}}); err != nil || string(data) != "a: C:\\Users\n" {
+		t.Errorf("got %s, %v", data, err)
+	}
+}
