@@ -73,13 +73,13 @@ func (r Registry) indexSum() (string, error) {
 // newIndex makes the index of what is there, and of the package that is being published. What is known of that is in m,
 // or, where m is nil, in the registry.
 func (r Registry) newIndex(published *journal, m *Metadata) ([]byte, error) {
-	old, err := r.Index()
+	old, texts, err := r.readIndex()
 	if err != nil {
-		old = nil // it is only a summary, so a broken one is made anew
+		old, texts = nil, nil // it is only a summary, so a broken one is made anew
 	}
-	rows := map[string]Entry{}
-	for _, row := range old {
-		rows[pkgname.Folder(row.Name)] = row
+	places := make(map[string]int, len(old))
+	for i, row := range old {
+		places[pkgname.Folder(row.Name)] = i
 	}
 	folders, err := r.folders()
 	if err != nil {
@@ -89,29 +89,33 @@ func (r Registry) newIndex(published *journal, m *Metadata) ([]byte, error) {
 	if at, there := slices.BinarySearch(folders, its); m != nil && !there {
 		folders = slices.Insert(folders, at, its)
 	}
-	var entries []Entry
-	size := 0
+	var w indexWriter
 	for _, folder := range folders {
-		row, there := rows[folder]
+		var row Entry
+		at, there := places[folder]
+		if there {
+			row = old[at]
+		}
 		switch {
 		case folder == its && m != nil:
-			row, there = summary(m, row, published), true
+			w.add(summary(m, row, published))
 		case folder == its || !there:
-			if row, there, err = r.summarize(folder, row, published); err != nil {
-				return nil, err
+			if row, there, err = r.summarize(folder, row, published); there {
+				w.add(row)
 			}
+		case texts != nil:
+			err = w.keep(texts[at])
+		default:
+			w.add(row)
 		}
-		if !there {
-			continue
+		if err != nil {
+			return nil, err
 		}
-		entries = append(entries, row)
-		// Rows may share a text in the old index, which each has for itself in the new one: what it takes to write them
-		// has no bound.
-		if size += leastSize(row); size > maxIndex {
+		if w.full() {
 			return nil, r.full(r.indexPath(), maxIndex)
 		}
 	}
-	data, err := encodeIndex(entries)
+	data, err := w.finish()
 	if err != nil {
 		return nil, err
 	}
@@ -132,19 +136,6 @@ func (r Registry) folders() ([]string, error) {
 		names[i] = entry.Name()
 	}
 	return names, nil
-}
-
-// leastSize returns how many bytes a row has in an index at the least: its texts, names of fields, and the dash, blanks
-// and line break of each text in a list.
-func leastSize(e Entry) int {
-	const fields, item = 64, 4
-	size := fields + len(e.Name) + len(e.Description) + len(e.Latest) + len(e.UpdatedAt)
-	for _, list := range [][]string{e.Keywords, e.ArtifactTypes} {
-		for _, text := range list {
-			size += item + len(text)
-		}
-	}
-	return size
 }
 
 // summarize returns the row of a package; false if the folder is none's, or nobody could install from it. Old is
