@@ -18,14 +18,15 @@ type Call struct {
 	notifier Notifier        // nil: notifications are dropped
 	record   func(Operation) // nil: no record is kept
 
-	mu    sync.Mutex
-	locks map[string]*fileLock
+	mu      sync.Mutex
+	locks   map[string]*fileLock // by name
+	folders []*fileLock
 }
 
 // Operation is something that a call had the host do, or was refused, for the audit.
 type Operation struct {
 	Op     string // a host operation, or "file/" and what was tried
-	Target string // a path, a repository, an origin, a lock's name, a notification's method; never a secret
+	Target string // a path, a repository, an origin, a lock's folder or name, a notification's method; never a secret
 	Code   string // of the abi.HostError it failed with; empty: it was done
 }
 
@@ -45,7 +46,10 @@ func (c *Call) End() {
 	for _, l := range c.locks {
 		l.release()
 	}
-	c.locks = nil
+	for _, l := range c.folders {
+		l.release()
+	}
+	c.locks, c.folders = nil, nil
 }
 
 // callOf is the call that an operation belongs to; one of its own where the engine was called without.

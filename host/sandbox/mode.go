@@ -19,12 +19,12 @@ func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
 			return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("fs/mode: %#o has bits beyond 0777", *q.Mode)}
 		}
 		if errno := tree.Chmod(q.Path, fs.FileMode(*q.Mode)); errno != 0 {
-			return nil, modeError(q.Path, errno, asked.last)
+			return nil, fileError(abi.OpFSMode, q.Path, errno, asked.last)
 		}
 	}
 	stat, errno := tree.Stat(q.Path)
 	if errno != 0 {
-		return nil, modeError(q.Path, errno, asked.last)
+		return nil, fileError(abi.OpFSMode, q.Path, errno, asked.last)
 	}
 	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
 }
@@ -35,13 +35,14 @@ type faults struct{ last error }
 func (f *faults) Context() context.Context { return context.Background() }
 func (f *faults) Fault(err error)          { f.last = err }
 
-func modeError(path string, errno experimentalsys.Errno, cause error) error {
-	e := &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("fs/mode: %q: %v", bounded(path), errno)}
+// fileError says what an operation failed with at a path.
+func fileError(op, path string, errno experimentalsys.Errno, cause error) error {
+	e := &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("%s: %q: %v", op, bounded(path), errno)}
 	switch {
 	case errno == experimentalsys.EACCES || errno == experimentalsys.EPERM:
 		e.Code = abi.HostDenied
 	case cause != nil:
-		e.Message = "fs/mode: " + cause.Error()
+		e.Message = op + ": " + cause.Error()
 	}
 	return e
 }

@@ -152,6 +152,9 @@ func originOf(text string) string {
 // done says of an operation what an audit keeps.
 func done(r abi.HostRequest, target string, err error) Operation {
 	done := Operation{Op: r.Op}
+	if r.Op == abi.OpLock && rawjson.Member(r.Params, "folder") != nil {
+		target = "folder" // of which others are kept out, by whatever name
+	}
 	if text := rawjson.Member(r.Params, target); target != "" && text != nil {
 		done.Target, _ = rawjson.Unquote(text)
 		if target == targetURL {

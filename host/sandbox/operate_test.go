@@ -211,6 +211,8 @@ func TestARecordIsKeptOfEachOperation(t *testing.T) {
 		`{"op":"fs/mode","params":{"path":"$W/work/none"}}`,
 		`{"op":"http/fetch","params":{"url":"https://me:secret@example.com/secret?key=secret"}}`,
 		`{"op":"lock","params":{"name":"n"}}`,
+		`{"op":"lock","params":{"name":"n","folder":"$W/work/sub"}}`,
+		`{"op":"lock","params":{"name":"n","folder":"$W/other"}}`,
 		`{"op":"claims","params":{"prompts":["x"]}}`,
 		`{"op":"notify","params":{"method":"notifications/progress","params":{}}}`,
 	} {
@@ -222,6 +224,8 @@ func TestARecordIsKeptOfEachOperation(t *testing.T) {
 		{Op: abi.OpFSMode, Target: w.path("$W/work/none"), Code: abi.HostFailed},
 		{Op: abi.OpHTTPFetch, Target: "https://example.com", Code: abi.HostInvalid},
 		{Op: abi.OpLock, Target: "n"},
+		{Op: abi.OpLock, Target: w.path("$W/work/sub")},
+		{Op: abi.OpLock, Target: w.path("$W/other"), Code: abi.HostDenied},
 		{Op: abi.OpClaims},
 		{Op: abi.OpNotify, Target: "notifications/progress"},
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
@@ -65,6 +66,9 @@ type Box struct {
 	git    *git.Ops
 	fetch  *fetch.Fetcher
 	env    map[string]string
+
+	flock       func(fd, how int) error // the system's own
+	warnNoLocks sync.Once
 }
 
 // New resolves the granted folders and makes the plugin's state folder. Later changes of the links that
@@ -73,7 +77,7 @@ func New(c Config) (*Box, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	b := &Box{config: c}
+	b := &Box{config: c, flock: unix.Flock}
 	state := ""
 	for _, granted := range c.Grant.FS {
 		if granted.State {
@@ -172,7 +176,9 @@ type Caller = interface {
 }
 
 // FS makes the file tree of one instance.
-func (b *Box) FS(caller Caller) experimentalsys.FS {
+func (b *Box) FS(caller Caller) experimentalsys.FS { return b.tree(caller) }
+
+func (b *Box) tree(caller Caller) *vfs.FS {
 	var denials denials
 	tree, err := vfs.New(vfs.Config{
 		Mounts:  b.mounts,

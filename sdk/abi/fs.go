@@ -21,6 +21,10 @@ type FileModeResult struct {
 // Lock waits until no other call of the plugin's, in this host or another of the same user, holds the name,
 // and then holds it until the call ends. Name is any text of 1 to 256 bytes. A call that has the name
 // already goes on at once.
+//
+// With Folder it then waits for that folder too, which no other call holds meanwhile, of whatever name, plugin,
+// host or user. Folder is the absolute path of a folder that is there and that the plugin may write.
 type Lock struct {
-	Name string `json:"name"`
+	Name   string `json:"name"`
+	Folder string `json:"folder,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,5 +67,40 @@ func TestLock(t *testing.T) {
 	}
 	if got := len(host.Locks()); got != 3 {
 		t.Errorf("%d locks are kept, want 3", got)
+	}
+}
+
+func TestLockFolder(t *testing.T) {
+	there := t.TempDir()
+	p := sdk.New()
+	sdk.HandleTool(p, "greet", func(_ context.Context, who person) (*sdk.ToolResult, error) {
+		err := sdk.LockFolder("one", who.Name)
+		var refused *sdk.HostError
+		if errors.As(err, &refused) {
+			return sdk.Text(refused.Code), nil
+		}
+		return sdk.Text(""), err
+	})
+	host := sdktest.New(t, p, write(t, "[[tools]]\nname = 'greet'\n"))
+	for _, test := range []struct{ name, folder, code string }{
+		{"a folder", there, ""},
+		{"none: the name alone", "", ""},
+		{"a path that is not absolute", "x", abi.HostInvalid},
+		{"a folder that is not there", filepath.Join(there, "none"), abi.HostFailed},
+	} {
+		arguments, err := json.Marshal(person{test.folder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := host.CallTool("greet", string(arguments))
+		if err != nil || result.IsError || result.Text() != test.code {
+			t.Errorf("%s: got %+v, %v", test.name, result, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"one", "one"}, host.Locks()); diff != "" {
+		t.Errorf("names (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{there}, host.LockedFolders()); diff != "" {
+		t.Errorf("folders (-want +got)\n%s", diff)
 	}
 }

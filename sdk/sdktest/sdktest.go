@@ -16,6 +16,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -38,6 +40,7 @@ type Host struct {
 	log        []string
 	sent       []abi.Notification
 	locks      []string
+	folders    []string
 }
 
 // Operation answers a host operation. A *abi.HostError is passed on as it is, any other error as
@@ -75,6 +78,10 @@ func (h *Host) Notifications() []abi.Notification { return h.sent }
 // them waits.
 func (h *Host) Locks() []string { return h.locks }
 
+// LockedFolders returns the folders that the plugin has locked, in order. What a plugin is granted no test knows:
+// any that is there can be locked.
+func (h *Host) LockedFolders() []string { return h.folders }
+
 func (h *Host) lock(params json.RawMessage) (any, error) {
 	var l abi.Lock
 	if err := json.Unmarshal(params, &l); err != nil {
@@ -82,6 +89,15 @@ func (h *Host) lock(params json.RawMessage) (any, error) {
 	}
 	if l.Name == "" || len(l.Name) > maxLockName {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("lock: a name has 1 to %d bytes", maxLockName)}
+	}
+	if l.Folder != "" {
+		if !filepath.IsAbs(l.Folder) {
+			return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("lock: the folder %q is not an absolute path", l.Folder)}
+		}
+		if info, err := os.Stat(l.Folder); err != nil || !info.IsDir() {
+			return nil, &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("lock: %q: there is no folder", l.Folder)}
+		}
+		h.folders = append(h.folders, l.Folder)
 	}
 	h.locks = append(h.locks, l.Name)
 	return nil, nil

@@ -42,7 +42,7 @@ func (m *Manager) CreatePackage(n NewPackage) (*Created, error) {
 	if err := n.check(); err != nil {
 		return nil, err
 	}
-	if err := m.lock("project", dir); err != nil {
+	if err := m.lock("project", dir, dir); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, manifest.FileName)

@@ -25,7 +25,7 @@ func creatable(t *testing.T) (*manager.Manager, func() string) {
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "prompts"), 0o755), os.WriteFile(filepath.Join(dir, "prompts", "p.md"), nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	m := &manager.Manager{Files: files.Disk{}, Project: dir, Lock: func(string) error { return nil }}
+	m := &manager.Manager{Files: files.Disk{}, Project: dir, Lock: func(_, _ string) error { return nil }}
 	return m, func() string {
 		entries, err := os.ReadDir(dir)
 		if err != nil {

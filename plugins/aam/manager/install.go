@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
@@ -70,14 +71,15 @@ func (m *Manager) Install(r Request) (*Result, error) {
 	return i.result, i.run()
 }
 
-// lockProject keeps other calls waiting that change the project, or what codex has in the home folder.
+// lockProject keeps other calls waiting that change the project, or what codex has in the home folder. Of the project
+// its .aam is held: what may be changed beside it, a grant may not show.
 func (m *Manager) lockProject() error {
 	if m.Home != "" {
-		if err := m.lock("codex", m.Home); err != nil {
+		if err := m.lock("codex", m.Home, filepath.Join(m.Home, ".codex")); err != nil {
 			return err
 		}
 	}
-	return m.lock("project", m.Project)
+	return m.lock("project", m.Project, filepath.Dir(config.Path(m.Project)))
 }
 
 // installation is a request under way.

@@ -26,8 +26,9 @@ type Manager struct {
 	Home    string // the user's home folder, absolute; "" if it is not known
 	Now     time.Time
 	Limits  archive.Limits
-	// Lock waits until no other call holds the name, and holds it until the call ends.
-	Lock func(name string) error
+	// Lock waits until no other call holds the name, and then until no other of any user's holds the folder, and
+	// holds both until the call ends.
+	Lock func(name, folder string) error
 	// Probe tells whether a server answers at a URL; false where there is no network.
 	Probe func(url string) bool
 	// Warn is told what went wrong without failing a call; safe to be shown.
@@ -83,12 +84,13 @@ func (m *Manager) usable(c config.Config) []registry.Registry {
 	return clients
 }
 
-// lock keeps other calls that change the same folder waiting. Whoever takes several does so in the order home, codex,
-// project.
-func (m *Manager) lock(what, folder string) error {
-	sum := sha256.Sum256([]byte(filepath.Clean(folder)))
-	if err := m.Lock(what + "-" + hex.EncodeToString(sum[:16])); err != nil {
-		return fmt.Errorf("lock %s: %w", folder, err)
+// lock keeps other calls waiting that change the same things: those named what of the folder of. All of them that
+// others can change too are in shared, a folder in that one or that one itself. Whoever takes several locks does so
+// in the order home, codex, project.
+func (m *Manager) lock(what, of, shared string) error {
+	sum := sha256.Sum256([]byte(filepath.Clean(of)))
+	if err := m.Lock(what+"-"+hex.EncodeToString(sum[:16]), shared); err != nil {
+		return fmt.Errorf("lock %s: %w", shared, err)
 	}
 	return nil
 }

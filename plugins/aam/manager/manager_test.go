@@ -47,7 +47,7 @@ func TestSecretFilesAreNotOpened(t *testing.T) {
 	seen := &spy{System: files.Disk{}}
 	m := &manager.Manager{
 		Files: seen, Project: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), Now: time.Unix(0, 0), Limits: archive.DefaultLimits(),
-		Lock: func(string) error { return nil }, Probe: func(string) bool { return false }, Warn: func(text string) { t.Errorf("warned: %s", text) },
+		Lock: func(_, _ string) error { return nil }, Probe: func(string) bool { return false }, Warn: func(text string) { t.Errorf("warned: %s", text) },
 	}
 	name := "pkg"
 	steps := []func() error{
@@ -234,7 +234,7 @@ func published(t *testing.T) (string, *manager.Manager) {
 	}
 	m := &manager.Manager{
 		Files: files.Disk{}, Project: filepath.Join(root, "first"), Home: filepath.Join(root, "home"), Now: time.Unix(0, 0), Limits: archive.DefaultLimits(),
-		Lock: func(string) error { return nil }, Probe: func(string) bool { return false }, Warn: func(string) {},
+		Lock: func(_, _ string) error { return nil }, Probe: func(string) bool { return false }, Warn: func(string) {},
 	}
 	if _, err := m.Publish(nil, "latest"); err != nil {
 		t.Fatal(err)

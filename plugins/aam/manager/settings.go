@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"path/filepath"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
@@ -49,7 +50,10 @@ func (m *Manager) lockConfig() error {
 		return fault.New(fault.PermissionDenied, "the home folder, in which the global configuration is, is not known").
 			WithHint("Grant the plugin the variable HOME and the folder .aam in it")
 	}
-	return m.lock("home", m.Home)
+	folder := filepath.Dir(config.Path(m.Home))
+	// Two who make the folder at the same time have to hold the same one. If it cannot be made, writing says so.
+	_ = files.MkdirAll(m.Files, folder)
+	return m.lock("home", m.Home, folder)
 }
 
 // Registry is a registry of the configuration.

@@ -46,9 +46,18 @@ func open(ctx context.Context) (*manager.Manager, error) {
 	}, nil
 }
 
-// lock holds a name until the call ends. A host without locks does without.
-func lock(name string) error {
-	err := sdk.Lock(name)
+// lock holds a name, and a folder too that others may be granted as well, until the call ends. One that is not there
+// nobody can hold, and one that the plugin may not write it will change nothing in. A host without locks does without.
+func lock(name, folder string) error {
+	var err error
+	if info, look := os.Stat(folder); look == nil && info.IsDir() {
+		err = sdk.LockFolder(name, folder)
+	} else {
+		err = sdk.Lock(name)
+	}
+	if code(err) == abi.HostDenied {
+		err = sdk.Lock(name)
+	}
 	if code(err) == abi.HostUnavailable {
 		return nil
 	}

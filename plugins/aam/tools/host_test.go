@@ -37,8 +37,10 @@ func TestOpen(t *testing.T) {
 
 // TestAHostWithoutOperations: what this plugin can do without, it does without.
 func TestAHostWithoutOperations(t *testing.T) {
-	if err := lock("x"); err != nil {
-		t.Errorf("locks: %v", err)
+	for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
+		if err := lock("x", folder); err != nil {
+			t.Errorf("locks: %v", err)
+		}
 	}
 	if mode, err := modes(filepath.Join(t.TempDir(), "x"), nil); err != nil || mode != 0o644 {
 		t.Errorf("modes: %v, %v", mode, err)

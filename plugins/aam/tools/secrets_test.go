@@ -120,42 +120,6 @@ func TestRefusedFiles(t *testing.T) {
 	w.fails("AAM_PERMISSION_DENIED", "aam_registry_add", "name", "x", "url", w.path("registry"))
 }
 
-func TestLocks(t *testing.T) {
-	w := newWorld(t)
-	w.mkdir("project/.aam")
-	w.mkdir("registry")
-	w.write("project/prompts/p.md", "x")
-	count := map[string]int{}
-	for _, call := range [][]any{
-		{"aam_list"}, {"aam_doctor"}, {"aam_search", "query", "x"},
-		{"aam_registry_add", "name", "r", "url", w.path("registry")}, {"aam_config_set", "key", "author.name", "value", "x"}, {"aam_create_package", "name", "pkg"},
-		{"aam_publish"}, {"aam_install", "packages", specs("pkg")}, {"aam_uninstall", "package_name", "pkg"},
-	} {
-		before := len(w.host.Locks())
-		if result := w.result(call[0].(string), call[1:]...); result.IsError {
-			t.Errorf("%v: %s", call, result.Text())
-		}
-		count[call[0].(string)] = len(w.host.Locks()) - before
-	}
-	for tool, n := range count {
-		if reads := tool == "aam_list" || tool == "aam_doctor" || tool == "aam_search"; reads != (n == 0) {
-			t.Errorf("%s takes %d locks", tool, n)
-		}
-	}
-	w.host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
-		return nil, &abi.HostError{Code: abi.HostFailed, Message: "no place for locks"}
-	})
-	before := w.read("project")
-	w.fails("AAM_INTERNAL_ERROR", "aam_install", "packages", specs("pkg"))
-	if len(before) != len(w.read("project")) {
-		t.Error("it was installed without a lock")
-	}
-	w.host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
-		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: "no locks"}
-	})
-	get[object](w, "aam_install", "packages", specs("pkg"))
-}
-
 func TestProbing(t *testing.T) {
 	w := newWorld(t)
 	var asked []string
