@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
@@ -39,6 +40,10 @@ func Package(s files.System, path string) (Report, error) {
 		Errors: []string{}, Warnings: []string{}, Manifest: m,
 	}
 	for _, a := range m.Artifacts {
+		if archive.NeverPacked(a.Path) {
+			report.Errors = append(report.Errors, fmt.Sprintf("Artifact path '%s' is one of what is never packed: .git, .env* and credentials.yaml", a.Path))
+			continue
+		}
 		if _, err := s.Stat(filepath.Join(path, filepath.FromSlash(a.Path))); err != nil {
 			report.Errors = append(report.Errors, fmt.Sprintf("Artifact path '%s' does not exist", a.Path))
 		}

@@ -58,6 +58,8 @@ func TestPackage(t *testing.T) {
 			validate.Report{Valid: true, PackageName: &name, PackageVersion: &version, Errors: []string{}, Warnings: []string{}, ArtifactCount: 1, ArtifactsValid: true}},
 		{"15 an artifact is not there", map[string]string{"aam.yaml": minimal + "author: J\n"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 'skills/s1/' does not exist"}, Warnings: []string{}, ArtifactCount: 1}},
+		{"an artifact is what is never packed", map[string]string{"aam.yaml": strings.Replace(minimal, "skills/s1/", "s/Credentials.yaml", 1) + "author: J\n", "s/Credentials.yaml": "token: x"},
+			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 's/Credentials.yaml' is one of what is never packed…"}, Warnings: []string{}, ArtifactCount: 1}},
 		{"16 several fields are wrong", map[string]string{"aam.yaml": "name: BAD\nversion: zz\n"},
 			validate.Report{Errors: []string{"name: …", "version: …", "description: field required", "artifacts: field required"}, Warnings: []string{}}},
 		{"19 no YAML", map[string]string{"aam.yaml": "name: [unterminated\n"},
