@@ -82,7 +82,7 @@ func (p *Plan) deployCopy(from source, at place, path string, a manifest.Artifac
 }
 
 func (p *Plan) deploySection(path string, a manifest.Artifact, body string) error {
-	if hasMarks(body) {
+	if HasMarks(body) {
 		return fault.New(fault.ArchiveInvalid, "%s %s: its text has the marks of a section in it (%s or %s)", a.Type, a.Name, anyBegin, anyEnd)
 	}
 	t, err := p.sections(path)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
@@ -21,9 +22,31 @@ func marksOf(t manifest.Type, name string) marks {
 	return marks{fmt.Sprintf("%s %s %s -->", anyBegin, name, t), fmt.Sprintf("%s %s %s -->", anyEnd, name, t)}
 }
 
-// hasMarks tells whether a text has a line in it that would be taken for one around a section.
-func hasMarks(text string) bool {
+// HasMarks tells whether a text has a line in it that would be taken for one around a section. It cannot become a
+// section itself.
+func HasMarks(text string) bool {
 	return strings.Contains(text, anyBegin) || strings.Contains(text, anyEnd)
+}
+
+// WithoutSections returns a text without all sections in it, whosever they are.
+func WithoutSections(text string) string {
+	var left strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, anyBegin)
+		of, _, _ := strings.Cut(rest, "-->")
+		_, behind, closed := strings.Cut(rest, anyEnd+of+"-->")
+		if !found || !closed {
+			left.WriteString(text)
+			return left.String()
+		}
+		left.WriteString(before)
+		text = behind
+	}
+}
+
+// InstructionText returns the text of an instruction in the package in dir.
+func InstructionText(s files.System, dir string, a manifest.Artifact) (string, error) {
+	return source{s, dir}.read(a.Path)
 }
 
 // find returns where the section's marks are, the first of each; false unless both are there.

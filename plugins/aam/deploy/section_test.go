@@ -70,7 +70,7 @@ func FuzzSections(f *testing.F) {
 	f.Add("<!-- BEGIN AAM: a agent -->\nx\n<!-- END AAM: a agent -->\n", "b")
 	f.Fuzz(func(t *testing.T, text, body string) {
 		m := marksOf(manifest.Agent, "a")
-		if hasMarks(body) {
+		if HasMarks(body) {
 			t.Skip("such a body is refused")
 		}
 		if strings.Contains(text, m.begin) || strings.Contains(text, m.end) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
@@ -46,6 +47,13 @@ func Package(s files.System, path string) (Report, error) {
 		}
 		if _, err := s.Stat(filepath.Join(path, filepath.FromSlash(a.Path))); err != nil {
 			report.Errors = append(report.Errors, fmt.Sprintf("Artifact path '%s' does not exist", a.Path))
+			continue
+		}
+		if a.Type != manifest.Instruction {
+			continue
+		}
+		if text, err := deploy.InstructionText(s, path, a); err == nil && deploy.HasMarks(text) {
+			report.Errors = append(report.Errors, fmt.Sprintf("Artifact path '%s' has the marks of a section in it (<!-- BEGIN AAM: or <!-- END AAM:), with which it cannot be installed", a.Path))
 		}
 	}
 	if m.Author == nil {

@@ -60,6 +60,8 @@ func TestPackage(t *testing.T) {
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 'skills/s1/' does not exist"}, Warnings: []string{}, ArtifactCount: 1}},
 		{"an artifact is what is never packed", map[string]string{"aam.yaml": strings.Replace(minimal, "skills/s1/", "s/Credentials.yaml", 1) + "author: J\n", "s/Credentials.yaml": "token: x"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 's/Credentials.yaml' is one of what is never packed…"}, Warnings: []string{}, ArtifactCount: 1}},
+		{"an instruction has a section of others in it", map[string]string{"aam.yaml": strings.NewReplacer("skills:", "instructions:", "skills/s1/", "CLAUDE.md").Replace(minimal) + "author: J\n", "CLAUDE.md": "Mine\n\n<!-- BEGIN AAM: x instruction -->\nx\n<!-- END AAM: x instruction -->\n"},
+			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 'CLAUDE.md' has the marks of a section in it…"}, Warnings: []string{}, ArtifactCount: 1}},
 		{"16 several fields are wrong", map[string]string{"aam.yaml": "name: BAD\nversion: zz\n"},
 			validate.Report{Errors: []string{"name: …", "version: …", "description: field required", "artifacts: field required"}, Warnings: []string{}}},
 		{"19 no YAML", map[string]string{"aam.yaml": "name: [unterminated\n"},
