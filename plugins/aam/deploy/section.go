@@ -49,10 +49,18 @@ func InstructionText(s files.System, dir string, a manifest.Artifact) (string, e
 	return source{s, dir}.read(a.Path)
 }
 
-// find returns where the section's marks are, the first of each; false unless both are there.
+// find returns where the section's marks are: the first, and the first that ends it, wherever that is if it is not behind;
+// false unless both are there.
 func (m marks) find(text string) (begin, end int, ok bool) {
-	begin, end = strings.Index(text, m.begin), strings.Index(text, m.end)
-	return begin, end, begin >= 0 && end >= 0
+	begin = strings.Index(text, m.begin)
+	if begin < 0 {
+		return 0, 0, false
+	}
+	if end = strings.Index(text[begin:], m.end); end >= 0 {
+		return begin, begin + end, true
+	}
+	end = strings.Index(text, m.end)
+	return begin, end, end >= 0
 }
 
 // put returns text with the section holding body, in its place or at the end. Present says whether there is a file:

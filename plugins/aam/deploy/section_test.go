@@ -63,6 +63,18 @@ func checkMarkers(t *testing.T, cases []markerCase) {
 	}
 }
 
+// TestMarksInTheWrongOrder: they are doubled once, as the system does, and what is put there can be changed and cut.
+func TestMarksInTheWrongOrder(t *testing.T) {
+	m := marksOf(manifest.Instruction, "a")
+	first := m.put(m.end+"\nmid\n"+m.begin+"\n", true, "new")
+	if got, want := m.put(first, true, "newer"), strings.Replace(first, "new\n", "newer\n", 1); got != want {
+		t.Errorf("put again: got %q, want %q", got, want)
+	}
+	if got := m.cut(first); strings.Contains(got, "new") || !strings.Contains(got, "mid") {
+		t.Errorf("cut: got %q", got)
+	}
+}
+
 // FuzzSections: what was put can be cut again, and the lines of the user are the same as before.
 func FuzzSections(f *testing.F) {
 	f.Add("# Mine\r\n\r\ntext", "body\n")
