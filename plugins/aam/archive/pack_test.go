@@ -94,6 +94,7 @@ func TestPackRefuses(t *testing.T) {
 		{"a link to what is private", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
 		{"a link into what is private", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
 		{"a link to credentials", map[string]string{"notes.md": "->sub/CREDENTIALS.yaml", "sub/CREDENTIALS.yaml": "token: x"}, fault.ArchiveInvalid, "never packed"},
+		{"a .git by its short name", map[string]string{"git~1/config": "x"}, fault.ArchiveInvalid, "a .git"},
 		{"names that differ in case", map[string]string{"Prompts/p.md": "x"}, fault.ArchiveInvalid, "the same on some file systems"},
 		{"a name with a line break", map[string]string{"a\nb": "x"}, fault.ArchiveInvalid, "control characters"},
 		{"too deep", map[string]string{"a/b/c/d/e": "x"}, fault.ArchiveInvalid, "deep"},
