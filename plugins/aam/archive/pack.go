@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -92,6 +93,9 @@ func (p *packer) walk(folder string) error {
 			if strings.Count(name, "/") >= p.limits.Depth {
 				return unpackable(p.dir, "folder %.100q lies more than %d deep", name, p.limits.Depth)
 			}
+			if !utf8.ValidString(name) {
+				return unpackable(p.dir, "folder %.100q: the name is not UTF-8", name)
+			}
 			if err := p.walk(name); err != nil {
 				return err
 			}
@@ -128,6 +132,9 @@ func NeverPacked(name string) bool { return slices.ContainsFunc(strings.Split(na
 
 // take puts a file in the list.
 func (p *packer) take(name string, kind fs.FileMode) error {
+	if _, err := cleanMember(name, p.limits); err != nil {
+		return unpackable(p.dir, "%w", err)
+	}
 	from := filepath.Join(p.dir, filepath.FromSlash(name))
 	if kind&fs.ModeSymlink != 0 {
 		real, err := files.Inside(p.system, p.dir, from)
@@ -141,15 +148,14 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 	}
 	info, err := p.system.Stat(from)
 	switch {
+	case files.Absent(err) && kind&fs.ModeSymlink != 0:
+		return unpackable(p.dir, "%q is a link to what is not there", name)
 	case err != nil:
 		return err
 	case info.IsDir():
 		return nil
 	case !info.Mode().IsRegular():
 		return unpackable(p.dir, "%q is neither a file nor a folder", name)
-	}
-	if _, err := cleanMember(name, p.limits); err != nil {
-		return unpackable(p.dir, "%w", err)
 	}
 	if err := p.tree.add(name, file); err != nil {
 		return unpackable(p.dir, "%w", err)

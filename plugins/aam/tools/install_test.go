@@ -396,3 +396,44 @@ func Test66UninstallFromCodex(t *testing.T) {
 		t.Errorf("left in the home folder: %v", left)
 	}
 }
+
+func TestAFileWhereAFolderHasToBe(t *testing.T) {
+	for _, name := range []string{".cursor", ".cursor/skills"} {
+		w := stocked(t)
+		w.write("project/"+name, "mine")
+		got := get[object](w, "aam_install", "packages", specs("kit"))
+		failed := got["failed"].([]any)[0].(object)
+		if failed["code"] != "AAM_INVALID_ARGUMENT" || !strings.Contains(failed["message"].(string), "not a directory") || !strings.Contains(failed["hint"].(string), "move it away") {
+			t.Errorf("%s: got %v", name, failed)
+		}
+		if left := w.read("project"); len(left) != 1 || left[name] != "mine" {
+			t.Errorf("%s: left are %v", name, left)
+		}
+	}
+}
+
+func TestAWorkspaceThatIsAFile(t *testing.T) {
+	w := newWorld(t)
+	w.write("project/.aam", "mine")
+	if got := get[[]object](w, "aam_list"); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	w.fails("AAM_NOT_INITIALIZED", "aam_install", "packages", specs("kit"))
+	w.fails("AAM_PACKAGE_NOT_INSTALLED", "aam_uninstall", "package_name", "kit")
+}
+
+func TestAnAgentsPromptThatIsNoFile(t *testing.T) {
+	for _, prompt := range []string{".", "..", "''", "sub"} {
+		w := stocked(t)
+		w.write("kit/aam.yaml", "name: kit\nversion: 2.0.0\ndescription: d\nartifacts: {agents: [{name: a, path: a, description: d}]}\n")
+		w.write("kit/a/agent.yaml", "name: a\ndescription: d\nsystem_prompt: "+prompt+"\n")
+		w.write("kit/a/sub/x", "x")
+		w.enter("kit")
+		get[object](w, "aam_publish")
+		w.enter("project")
+		got := get[object](w, "aam_install", "packages", specs("kit"))
+		if codes := failures(got); codes["kit"] != "AAM_MANIFEST_INVALID" {
+			t.Errorf("%s: got %v", prompt, got)
+		}
+	}
+}
