@@ -437,3 +437,11 @@ func TestAnAgentsPromptThatIsNoFile(t *testing.T) {
 		}
 	}
 }
+
+func TestAPackageThatIsAskedForInManyWaysIsListedOnce(t *testing.T) {
+	w := stocked(t)
+	got := get[object](w, "aam_install", "packages", specs("kit", "kit@1.0.0", "kit@*", "kit"))
+	if names := installed(got); !cmp.Equal(names, []string{"kit@1.0.0"}) || got["dependencies_resolved"] != 1.0 || len(got["failed"].([]any)) > 0 {
+		t.Errorf("got %v", got)
+	}
+}
