@@ -3,6 +3,8 @@ package yaml11
 import (
 	"bytes"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -67,7 +69,43 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 			return &SyntaxError{node.Line, "a tab stands where only spaces may"}
 		}
 	}
+	if tabBehind(line, node) {
+		return &SyntaxError{node.Line, "a tab stands behind a value, where only spaces may"}
+	}
 	return nil
+}
+
+// tabBehind tells whether behind a scalar, or between the words of one without quotes, there is a tab on its line, of
+// which it has no part on another line. Of what it is not certain it says no.
+func tabBehind(line []byte, node *yaml.Node) bool {
+	if node.Kind != yaml.ScalarNode || node.Value == "" {
+		return false
+	}
+	rest := line
+	for range node.Column - 1 { // which counts letters
+		_, size := utf8.DecodeRune(rest)
+		rest = rest[size:]
+	}
+	switch node.Style {
+	case yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle:
+		end := quoteLen(rest)
+		if end == 0 {
+			return false
+		}
+		rest = rest[end:]
+	case 0:
+		behind, whole := bytes.CutPrefix(rest, []byte(node.Value))
+		if !whole {
+			return false
+		}
+		if strings.Contains(node.Value, "\t") {
+			return true
+		}
+		rest = behind
+	default:
+		return false
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(rest, " "), []byte("\t"))
 }
 
 // count returns how many keys a mapping has, merged ones included; too many if it merges itself.
