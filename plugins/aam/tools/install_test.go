@@ -445,3 +445,45 @@ func TestAPackageThatIsAskedForInManyWaysIsListedOnce(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestAPlatformThatKeepsAnotherVersionIsSaid(t *testing.T) {
+	w := stocked(t)
+	says := func() string {
+		for _, check := range get[object](w, "aam_doctor")["checks"].([]any) {
+			if check := check.(object); check["name"] == "package_kit" {
+				return check["status"].(string) + " " + check["message"].(string)
+			}
+		}
+		return ""
+	}
+	install := func(spec, platform string) {
+		get[object](w, "aam_install", "packages", specs(spec), "platform", platform, "force", true)
+	}
+	install("kit", "claude")
+	install("kit", "cursor")
+	if got := says(); !strings.HasPrefix(got, "pass") {
+		t.Errorf("one version everywhere: %s", got)
+	}
+	w.write("kit/aam.yaml", strings.Replace(w.read("kit")["aam.yaml"], "1.0.0", "2.0.0", 1))
+	w.enter("kit")
+	get[object](w, "aam_publish")
+	w.enter("project")
+	install("kit", "cursor")
+	if got := says(); !strings.HasPrefix(got, "warn") || !strings.Contains(got, "deployed to claude is") {
+		t.Errorf("another at one platform: %s", got)
+	}
+	install("kit", "cursor")
+	if got := says(); !strings.HasPrefix(got, "warn") {
+		t.Errorf("and once more: %s", got)
+	}
+	for _, back := range [][2]string{{"kit@1.0.0", "copilot"}, {"kit@2.0.0", "claude"}} {
+		install(back[0], back[1])
+	}
+	if got := says(); !strings.Contains(got, "deployed to copilot is") {
+		t.Errorf("there and back: %s", got)
+	}
+	install("kit@2.0.0", "copilot")
+	if got := says(); !strings.HasPrefix(got, "pass") {
+		t.Errorf("the new one everywhere: %s", got)
+	}
+}
