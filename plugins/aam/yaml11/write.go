@@ -157,7 +157,11 @@ func (d *Document) setInTree(value any, path []string) error {
 		place := findPlace(at, key)
 		switch {
 		case at.Kind == yaml.MappingNode && place < 0:
-			at.Content = append(at.Content, newText(key), scalar("!!null", "null"))
+			from := scalar("!!null", "null")
+			if has := merged(at, key); has != nil && i < len(path)-1 {
+				from = copied(has)
+			}
+			at.Content = append(at.Content, newText(key), from)
 			place = len(at.Content) - 1
 		case at.Kind == yaml.SequenceNode && key == strconv.Itoa(len(at.Content)):
 			at.Content = append(at.Content, scalar("!!null", "null"))
@@ -208,10 +212,39 @@ func unshared(node *yaml.Node) *yaml.Node {
 	if node.Kind != yaml.AliasNode {
 		return node
 	}
-	copied := *resolveAlias(node)
-	copied.Anchor = ""
-	copied.Content = append([]*yaml.Node(nil), copied.Content...)
-	return &copied
+	return copied(resolveAlias(node))
+}
+
+// copied is a value of one's own. Aliases in it stand for what they did.
+func copied(node *yaml.Node) *yaml.Node {
+	to := yaml.Node{Kind: node.Kind, Style: node.Style, Tag: node.Tag, Value: node.Value, Alias: node.Alias}
+	for _, item := range node.Content {
+		to.Content = append(to.Content, copied(item))
+	}
+	return &to
+}
+
+// merged returns the value that a mapping has of another that it merges, nil if it has none.
+func merged(mapping *yaml.Node, key string) *yaml.Node {
+	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
+		if !isMerge(mapping.Content[i]) {
+			continue
+		}
+		from := []*yaml.Node{resolveAlias(mapping.Content[i+1])}
+		if from[0].Kind == yaml.SequenceNode {
+			from = from[0].Content
+		}
+		for _, other := range from {
+			other = resolveAlias(other)
+			if place := findKey(other, key); place >= 0 {
+				return resolveAlias(other.Content[place])
+			}
+			if deeper := merged(other, key); deeper != nil {
+				return deeper
+			}
+		}
+	}
+	return nil
 }
 
 func keepComments(to, from *yaml.Node) {

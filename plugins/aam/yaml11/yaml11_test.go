@@ -171,6 +171,8 @@ func TestSet(t *testing.T) {
 		{"null on the way is none", "author:\n", "me", []string{"author", "name"}, "author:\n  name: me\n"},
 		{"what reads as something else is quoted", "a: x\n", "yes", []string{"a"}, "a: 'yes'\n"},
 		{"an alias on the way is not changed for others", "a: &x {k: 1}\nb: *x\n", 2, []string{"b", "k"}, "a: &x {k: 1}\nb: {k: 2}\n"},
+		{"nor is anything in what it stands for", "a: &x {k: {l: [1]}}\nb: *x\n", 2, []string{"b", "k", "l", "0"}, "a: &x {k: {l: [1]}}\nb: {k: {l: [2]}}\n"},
+		{"nor what is merged, of which the rest is kept", "x: &x\n  a: {k: 1, l: 2}\n<<: *x\n", 3, []string{"a", "k"}, "x: &x\n  a: {k: 1, l: 2}\n<<: *x\na: {k: 3, l: 2}\n"},
 		{"a list", "a: []\n", []any{yaml11.Map{{"name", "n"}, {"default", false}}}, []string{"a"}, "a:\n- name: n\n  default: false\n"},
 		{"a text on the way", "a: x\n", "y", []string{"a", "b"}, "!a is not a mapping"},
 		{"a document that is a list", "- x\n", "y", []string{"a"}, "!not a mapping"},
