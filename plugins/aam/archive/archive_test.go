@@ -155,6 +155,7 @@ func TestInstall(t *testing.T) {
 		{"of the mode, only whether the owner may run it", pkg(script), map[string]string{"run.sh": "x#!\n"}},
 		{"folders, which may come behind what is in them", pkg(member{&tar.Header{Name: "prompts/", Typeflag: tar.TypeDir}, ""}, member{&tar.Header{Name: "./", Typeflag: tar.TypeDir}, ""}), nil},
 		{"a long path that is not ASCII", pkg(regular(long, "x")), map[string]string{long: "x"}},
+		{"names that only begin as .git does", pkg(regular(".gitignore", "x"), regular("a/.github/x", "x"), regular("git", "x")), map[string]string{".gitignore": "x", "a/.github/x": "x", "git": "x"}},
 		{"a global header", append([]member{{&tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "c"}}, ""}}, pkg()...), nil},
 	}
 	for _, test := range tests {
@@ -203,6 +204,11 @@ func TestRefused(t *testing.T) {
 		{"a link in the place of a file", pkg(linked("prompts/p.md", "aam.yaml", tar.TypeSymlink)), "two different things"},
 		{"names that differ in case", pkg(regular("Prompts/q.md", "x")), "the same on some file systems"},
 		{"names that differ in how a letter is put together", pkg(regular("\u00e9", ""), regular("e\u0301", "")), "the same on some file systems"},
+		{"a .git", pkg(regular(".git/config", "x")), "a .git"},
+		{"a .git in a folder, in another case", pkg(regular("sub/.GIT", "x")), "a .git"},
+		{"a .git with a letter in it that cannot be seen", pkg(regular(".g\u200cit/config", "x")), "a .git"},
+		{"a .git by its short name", pkg(regular("Git~1/config", "x")), "a .git"},
+		{"a folder that is a .git", pkg(member{&tar.Header{Name: ".git/", Typeflag: tar.TypeDir}, ""}), "a .git"},
 		{"a name with a line break", pkg(regular("a\nb", "")), "control characters"},
 		{"a name that is not UTF-8", pkg(regular("a\xff", "")), "not UTF-8"},
 		{"a name that is the package", pkg(regular(".", "")), "names no file"},

@@ -47,6 +47,9 @@ func cleanMember(name string, limits Limits) (string, error) {
 		if part == ".." {
 			return "", fmt.Errorf("member %.100q: the path has '..' in it", name)
 		}
+		if isGit(part) {
+			return "", fmt.Errorf("member %.100q is, or lies in, what some file system takes for a .git, which is nobody's to write", name)
+		}
 		if len(part) > maxName {
 			return "", fmt.Errorf("member %.100q: a name in it has %d bytes, at most %d are allowed", name, len(part), maxName)
 		}
@@ -56,6 +59,18 @@ func cleanMember(name string, limits Limits) (string, error) {
 		return "", fmt.Errorf("member %.100q lies %d folders deep, at most %d are allowed", name, depth, limits.Depth)
 	}
 	return cleaned, nil
+}
+
+// isGit tells whether some file system finds a .git by that name: in any case, with letters in it that cannot be seen, or
+// by the short name that it has beside its own. The host lets nobody write one.
+func isGit(name string) bool {
+	visible := fold(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, name))
+	return visible == fold(".git") || visible == fold("git~1")
 }
 
 // tree is all paths of an archive, folders too. It knows which of them some file systems take for the same.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -28,7 +29,7 @@ var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycac
 
 // Pack writes an archive of the package in dir, whose manifest is m, to w, and returns what is in it. The same
 // files make the same bytes, aam.yaml first and then by path. Files that are links are taken for what they lead to, inside of dir; folders
-// that are links are left out, and so are .git, .aam, .env*, older archives, and what tools leave behind.
+// that are links are left out, and so are .git, .aam, .env*, credentials.yaml, older archives, and what tools leave behind.
 //
 // Its errors have the code ArchiveInvalid for what no archive may hold, and ManifestInvalid for an artifact
 // that is left out.
@@ -51,7 +52,7 @@ func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits 
 		listing.Files = append(listing.Files, file.File)
 	}
 	if err := listing.CheckArtifacts(); err != nil {
-		return nil, fault.From(fmt.Errorf("%s: %w", dir, err)).WithHint("Files that are not packed are .git, .aam, .env*, *.aam at the root, links to folders, and what tools leave behind (" + strings.Join(leftOut[2:], ", ") + ")")
+		return nil, fault.From(fmt.Errorf("%s: %w", dir, err)).WithHint("Files that are not packed are .git, .aam, .env*, credentials.yaml, *.aam at the root, links to folders, and what tools leave behind (" + strings.Join(leftOut[2:], ", ") + ")")
 	}
 	sum := sha256.New()
 	out := &bounded{to: io.MultiWriter(w, sum), limit: limits.Compressed}
@@ -92,6 +93,9 @@ func (p *packer) walk(folder string) error {
 			if strings.Count(name, "/") >= p.limits.Depth {
 				return unpackable(p.dir, "folder %.100q lies more than %d deep", name, p.limits.Depth)
 			}
+			if !utf8.ValidString(name) {
+				return unpackable(p.dir, "folder %.100q: the name is not UTF-8", name)
+			}
 			if err := p.walk(name); err != nil {
 				return err
 			}
@@ -115,33 +119,43 @@ func skipped(name string, entry fs.DirEntry) bool {
 	return name == base && strings.HasSuffix(base, ".aam")
 }
 
-// private tells whether a file or folder of that name holds what is nobody else's business.
-func private(base string) bool { return strings.HasPrefix(base, ".env") || base == ".git" }
+// private tells whether a file or folder of that name holds what is nobody else's business. Some file systems find it
+// by the name in any case.
+func private(base string) bool {
+	folded := fold(base)
+	return folded == fold(".git") || folded == fold("credentials.yaml") || strings.HasPrefix(folded, fold(".env"))
+}
+
+// NeverPacked tells whether a path in a package, with slashes, is one of what is nobody else's business: a .git,
+// credentials.yaml or .env*, or lies in one.
+func NeverPacked(name string) bool { return slices.ContainsFunc(strings.Split(name, "/"), private) }
 
 // take puts a file in the list.
 func (p *packer) take(name string, kind fs.FileMode) error {
+	if _, err := cleanMember(name, p.limits); err != nil {
+		return unpackable(p.dir, "%w", err)
+	}
 	from := filepath.Join(p.dir, filepath.FromSlash(name))
 	if kind&fs.ModeSymlink != 0 {
 		real, err := files.Inside(p.system, p.dir, from)
 		if err != nil {
 			return unpackable(p.dir, "%q is a link that cannot be packed: %w", name, err)
 		}
-		if slices.ContainsFunc(strings.Split(strings.TrimPrefix(real, p.dir), string(filepath.Separator)), private) {
+		if NeverPacked(filepath.ToSlash(strings.TrimPrefix(real, p.dir))) {
 			return unpackable(p.dir, "%q is a link to what is never packed", name)
 		}
 		from = real
 	}
 	info, err := p.system.Stat(from)
 	switch {
+	case files.Absent(err) && kind&fs.ModeSymlink != 0:
+		return unpackable(p.dir, "%q is a link to what is not there", name)
 	case err != nil:
 		return err
 	case info.IsDir():
 		return nil
 	case !info.Mode().IsRegular():
 		return unpackable(p.dir, "%q is neither a file nor a folder", name)
-	}
-	if _, err := cleanMember(name, p.limits); err != nil {
-		return unpackable(p.dir, "%w", err)
 	}
 	if err := p.tree.add(name, file); err != nil {
 		return unpackable(p.dir, "%w", err)

@@ -49,6 +49,7 @@ func TestPack(t *testing.T) {
 	dir, m := project(t, map[string]string{
 		"run.sh": "#!\n", long: "deep", "a/z": "", "aliases/p.md": "->../prompts/p.md", "aliases/abs.md": "->DIR/prompts/p.md", "folder": "->prompts",
 		".git/HEAD": "x", "sub/.git": "x", ".aam/aam-lock.yaml": "x", ".env": "x", "sub/.env.local": "x", "pkg-0.9.0.aam": "x", "a/kept.aam": "k",
+		"credentials.yaml": "token: x", "sub/Credentials.YAML": "token: x", "sub/.ENV.prod": "x", "sub2/.Git/config": "x", "kept/my-credentials.yaml": "k",
 		"node_modules/x/y": "x", "sub/dist/y": "x", "build": "a file of that name", ".a.aam-tmp-x": "x",
 	})
 	if err := os.Chmod(filepath.Join(dir, "run.sh"), 0o700); err != nil {
@@ -67,7 +68,7 @@ func TestPack(t *testing.T) {
 	if err != nil || checked.Size != listing.Size || checked.Manifest.Name != "pkg" {
 		t.Errorf("packed, but not to be read: %+v, %v", checked, err)
 	}
-	want := map[string]string{"aam.yaml": manifestText, "prompts/p.md": "hi\n", "run.sh": "x#!\n", long: "deep", "a/z": "", "a/kept.aam": "k",
+	want := map[string]string{"aam.yaml": manifestText, "prompts/p.md": "hi\n", "run.sh": "x#!\n", long: "deep", "a/z": "", "a/kept.aam": "k", "kept/my-credentials.yaml": "k",
 		"aliases/p.md": "hi\n", "aliases/abs.md": "hi\n", "build": "a file of that name"}
 	got, err := install(t, path, archive.DefaultLimits())
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -92,6 +93,12 @@ func TestPackRefuses(t *testing.T) {
 		{"a link that leads out", map[string]string{"l": "->../../outside"}, fault.ArchiveInvalid, "leads outside"},
 		{"a link to what is private", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
 		{"a link into what is private", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
+		{"a link to credentials", map[string]string{"notes.md": "->sub/CREDENTIALS.yaml", "sub/CREDENTIALS.yaml": "token: x"}, fault.ArchiveInvalid, "never packed"},
+		{"a .git by its short name", map[string]string{"git~1/config": "x"}, fault.ArchiveInvalid, "a .git"},
+		{"a link to nothing", map[string]string{"l": "->nothing"}, fault.ArchiveInvalid, "not there"},
+		{"a link below a file", map[string]string{"l": "->prompts/p.md/x"}, fault.ArchiveInvalid, "l"},
+		{"a name that is not UTF-8", map[string]string{"a\xff": "x"}, fault.ArchiveInvalid, "not UTF-8"},
+		{"a folder whose name is not UTF-8", map[string]string{"a\xff/b": "x"}, fault.ArchiveInvalid, "not UTF-8"},
 		{"names that differ in case", map[string]string{"Prompts/p.md": "x"}, fault.ArchiveInvalid, "the same on some file systems"},
 		{"a name with a line break", map[string]string{"a\nb": "x"}, fault.ArchiveInvalid, "control characters"},
 		{"too deep", map[string]string{"a/b/c/d/e": "x"}, fault.ArchiveInvalid, "deep"},

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
@@ -67,30 +68,33 @@ func parseFlag(key, value string) (any, error) {
 // makeDefault it becomes the only default. Its name is free: the caller has looked.
 func AddRegistry(s files.System, home string, added Registry, makeDefault bool) error {
 	return change(s, home, func(doc *yaml11.Document) error {
-		plain, err := doc.Root().Field("registries").Plain()
-		if err != nil {
-			return err
+		entry := yaml11.Map{
+			{Key: "name", Value: added.Name}, {Key: "url", Value: added.URL}, {Key: "type", Value: added.Type}, {Key: "default", Value: makeDefault},
 		}
-		list, _ := plain.([]any) // absent, or a list: the file was checked
+		list := doc.Root().Field("registries").Items() // absent, or a list: the file was checked
+		if len(list) == 0 {
+			return doc.Set([]any{entry}, "registries")
+		}
 		if makeDefault {
-			for _, item := range list {
-				clearDefault(item)
+			if err := clearDefaults(doc, list); err != nil {
+				return err
 			}
 		}
-		list = append(list, yaml11.Map{
-			{Key: "name", Value: added.Name}, {Key: "url", Value: added.URL}, {Key: "type", Value: added.Type}, {Key: "default", Value: makeDefault},
-		})
-		return doc.Set(list, "registries")
+		return doc.Set(entry, "registries", strconv.Itoa(len(list)))
 	})
 }
 
-func clearDefault(registry any) {
-	fields, _ := registry.(yaml11.Map)
-	for i := range fields {
-		if fields[i].Key == "default" {
-			fields[i].Value = false
+func clearDefaults(doc *yaml11.Document, registries []yaml11.Value) error {
+	var r yaml11.Reader
+	for i, item := range registries {
+		if !r.Bool(item.Field("default"), false) {
+			continue
+		}
+		if err := doc.Set(false, "registries", strconv.Itoa(i), "default"); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // change rewrites the file of a home folder. What comes of it has to load, or the file stays as it is.

@@ -257,6 +257,21 @@ func TestAddRegistry(t *testing.T) {
 	}
 }
 
+// TestSavingKeepsAllElse: comments, wherever they stand, and ends of lines.
+func TestSavingKeepsAllElse(t *testing.T) {
+	const before = "# My settings\r\n\r\ndefault_platform: a # now\r\nregistries:\r\n# the first\r\n- name: a # A\r\n  url: file:///a\r\n  default: yes # D\r\n\r\n# the end\r\n"
+	home, _ := folders(t, before, "-")
+	r := config.Registry{Name: "b", URL: "file:///b", Type: config.Local}
+	if err := errors.Join(config.Set(files.Disk{}, home, "default_platform", "b"), config.AddRegistry(files.Disk{}, home, r, true)); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(": a # now", ": b # now", "yes # D\r\n", "false # D\r\n- name: b\r\n  url: file:///b\r\n  type: local\r\n  default: true\r\n").Replace(before)
+	got, err := os.ReadFile(config.Path(home))
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
 func TestNewRegistry(t *testing.T) {
 	tests := []struct {
 		name, url string

@@ -40,7 +40,7 @@ func ReadProject(s files.System, project string) (Layer, error) {
 func readLayer(path string, read func(path string) ([]byte, error)) (Layer, error) {
 	layer := Layer{Path: path}
 	data, err := read(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if files.Absent(err) {
 		return layer, nil
 	}
 	if err != nil {

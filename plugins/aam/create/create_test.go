@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
-func nothing(string) bool { return false }
+func nothing(manifest.Artifact) bool { return false }
 
 // project makes a folder called "My Project" with these files, of any content.
 func project(t *testing.T, names ...string) string {
@@ -73,8 +73,8 @@ func TestDetect(t *testing.T) {
 }
 
 func TestDetectSkips(t *testing.T) {
-	found, err := create.Detect(files.Disk{}, project(t, ".cursor/skills/mine/SKILL.md", ".cursor/skills/installed/SKILL.md"), func(path string) bool {
-		return path == ".cursor/skills/installed"
+	found, err := create.Detect(files.Disk{}, project(t, ".cursor/skills/mine/SKILL.md", ".cursor/skills/installed/SKILL.md"), func(a manifest.Artifact) bool {
+		return a.Path == ".cursor/skills/installed"
 	})
 	if err != nil || len(found) != 1 || found[0].Name != "mine" {
 		t.Errorf("got %+v, %v", found, err)

@@ -67,9 +67,9 @@ type detector struct {
 }
 
 // Detect returns the artifacts in the project at dir, in the order of types and, of one type, of paths. Names are
-// made valid, and different from each other. Skip says which paths, relative to dir and with slashes, are none of
+// made valid, and different from each other. Skip says which, whose paths are relative to dir and with slashes, are none of
 // the project's own.
-func Detect(s files.System, dir string, skip func(path string) bool) ([]manifest.Artifact, error) {
+func Detect(s files.System, dir string, skip func(manifest.Artifact) bool) ([]manifest.Artifact, error) {
 	d := &detector{files: s, dir: dir}
 	if err := d.walk("", 0); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func Detect(s files.System, dir string, skip func(path string) bool) ([]manifest
 			d.add(manifest.Instruction, one.name, one.path, "Platform instruction")
 		}
 	}
-	d.found = slices.DeleteFunc(d.found, func(a manifest.Artifact) bool { return skip(a.Path) })
+	d.found = slices.DeleteFunc(d.found, skip)
 	if len(d.found) > maxArtifacts {
 		return nil, fault.New(fault.InvalidArgument, "%s has %d artifacts, at most %d are taken into a package", dir, len(d.found), maxArtifacts)
 	}

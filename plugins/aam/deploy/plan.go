@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
-
-var errNotDir = syscall.ENOTDIR
 
 // Plan collects what is to be deployed and taken away. Of what is said about one place the last holds.
 type Plan struct {
@@ -82,7 +79,7 @@ func (p *Plan) deployCopy(from source, at place, path string, a manifest.Artifac
 }
 
 func (p *Plan) deploySection(path string, a manifest.Artifact, body string) error {
-	if hasMarks(body) {
+	if HasMarks(body) {
 		return fault.New(fault.ArchiveInvalid, "%s %s: its text has the marks of a section in it (%s or %s)", a.Type, a.Name, anyBegin, anyEnd)
 	}
 	t, err := p.sections(path)
@@ -219,7 +216,7 @@ const maxDepth = 100
 // count returns how many files are at path and below; -1 if there is nothing.
 func (p *Plan) count(path string, depth int) (int, error) {
 	info, err := p.Files.Lstat(path)
-	if absent(err) {
+	if files.Absent(err) {
 		return -1, nil
 	}
 	if err != nil || !info.IsDir() {

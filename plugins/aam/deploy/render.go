@@ -3,7 +3,6 @@ package deploy
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -41,6 +40,9 @@ func (s source) read(relative ...string) (string, error) {
 		return "", err
 	}
 	data, err := files.Read(s.files, path, maxText)
+	if errors.Is(err, files.ErrNotRegular) {
+		return "", fault.New(fault.ManifestInvalid, "%s is not a file", filepath.Join(relative...))
+	}
 	return string(data), err
 }
 
@@ -64,7 +66,7 @@ func (s source) text(platform string, a manifest.Artifact) (string, error) {
 // one made of its name. Spec is what agent.yaml says, nil if that was not read yet.
 func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, error) {
 	text, err := s.read(a.Path, "system-prompt.md")
-	if !absent(err) {
+	if !files.Absent(err) {
 		return text, err
 	}
 	if spec == nil {
@@ -77,7 +79,7 @@ func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (stri
 			return "", fault.New(fault.ArchiveInvalid, "agent %s: system_prompt %w", a.Name, errLeadsOut)
 		}
 		text, err := s.read(a.Path, spec.SystemPrompt)
-		if !absent(err) {
+		if !files.Absent(err) {
 			return text, err
 		}
 	}
@@ -87,7 +89,7 @@ func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (stri
 // agentSpec reads an agent's agent.yaml; nil if there is none.
 func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	data, err := s.read(a.Path, manifest.AgentFileName)
-	if absent(err) {
+	if files.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -157,9 +159,4 @@ func quote(text string) string {
 	}
 	out.WriteByte('"')
 	return out.String()
-}
-
-// absent tells whether a file is not there: as a path below a file is not, either.
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
@@ -21,15 +22,45 @@ func marksOf(t manifest.Type, name string) marks {
 	return marks{fmt.Sprintf("%s %s %s -->", anyBegin, name, t), fmt.Sprintf("%s %s %s -->", anyEnd, name, t)}
 }
 
-// hasMarks tells whether a text has a line in it that would be taken for one around a section.
-func hasMarks(text string) bool {
+// HasMarks tells whether a text has a line in it that would be taken for one around a section. It cannot become a
+// section itself.
+func HasMarks(text string) bool {
 	return strings.Contains(text, anyBegin) || strings.Contains(text, anyEnd)
 }
 
-// find returns where the section's marks are, the first of each; false unless both are there.
+// WithoutSections returns a text without all sections in it, whosever they are.
+func WithoutSections(text string) string {
+	var left strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, anyBegin)
+		of, _, _ := strings.Cut(rest, "-->")
+		_, behind, closed := strings.Cut(rest, anyEnd+of+"-->")
+		if !found || !closed {
+			left.WriteString(text)
+			return left.String()
+		}
+		left.WriteString(before)
+		text = behind
+	}
+}
+
+// InstructionText returns the text of an instruction in the package in dir.
+func InstructionText(s files.System, dir string, a manifest.Artifact) (string, error) {
+	return source{s, dir}.read(a.Path)
+}
+
+// find returns where the section's marks are: the first, and the first that ends it, wherever that is if it is not behind;
+// false unless both are there.
 func (m marks) find(text string) (begin, end int, ok bool) {
-	begin, end = strings.Index(text, m.begin), strings.Index(text, m.end)
-	return begin, end, begin >= 0 && end >= 0
+	begin = strings.Index(text, m.begin)
+	if begin < 0 {
+		return 0, 0, false
+	}
+	if end = strings.Index(text[begin:], m.end); end >= 0 {
+		return begin, begin + end, true
+	}
+	end = strings.Index(text, m.end)
+	return begin, end, end >= 0
 }
 
 // put returns text with the section holding body, in its place or at the end. Present says whether there is a file:

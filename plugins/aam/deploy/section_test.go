@@ -63,6 +63,18 @@ func checkMarkers(t *testing.T, cases []markerCase) {
 	}
 }
 
+// TestMarksInTheWrongOrder: they are doubled once, as the system does, and what is put there can be changed and cut.
+func TestMarksInTheWrongOrder(t *testing.T) {
+	m := marksOf(manifest.Instruction, "a")
+	first := m.put(m.end+"\nmid\n"+m.begin+"\n", true, "new")
+	if got, want := m.put(first, true, "newer"), strings.Replace(first, "new\n", "newer\n", 1); got != want {
+		t.Errorf("put again: got %q, want %q", got, want)
+	}
+	if got := m.cut(first); strings.Contains(got, "new") || !strings.Contains(got, "mid") {
+		t.Errorf("cut: got %q", got)
+	}
+}
+
 // FuzzSections: what was put can be cut again, and the lines of the user are the same as before.
 func FuzzSections(f *testing.F) {
 	f.Add("# Mine\r\n\r\ntext", "body\n")
@@ -70,7 +82,7 @@ func FuzzSections(f *testing.F) {
 	f.Add("<!-- BEGIN AAM: a agent -->\nx\n<!-- END AAM: a agent -->\n", "b")
 	f.Fuzz(func(t *testing.T, text, body string) {
 		m := marksOf(manifest.Agent, "a")
-		if hasMarks(body) {
+		if HasMarks(body) {
 			t.Skip("such a body is refused")
 		}
 		if strings.Contains(text, m.begin) || strings.Contains(text, m.end) {

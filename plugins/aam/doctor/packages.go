@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -18,14 +19,15 @@ func (d *doctor) packages() {
 		d.fail(name, f.Message, f.Hint)
 		return
 	}
-	if _, err := d.ws.Deployed(); err != nil {
+	outdated, err := d.ws.Outdated()
+	if err != nil {
 		f := fault.From(err)
 		d.fail(name, f.Message, f.Hint)
 		return
 	}
 	damaged := 0
 	for _, entry := range lock.Packages {
-		if whole := d.pack(entry); !whole || entry.Checksum == "" {
+		if whole := d.pack(entry, outdated[entry.Name]); !whole || entry.Checksum == "" {
 			damaged++
 		}
 	}
@@ -36,8 +38,8 @@ func (d *doctor) packages() {
 	d.pass(name, fmt.Sprintf("%s installed, nothing missing", count(len(lock.Packages), "package")))
 }
 
-// pack looks at one installed package and tells whether it is whole.
-func (d *doctor) pack(entry lockfile.Entry) bool {
+// pack looks at one installed package and tells whether it is whole. Outdated are platforms that have another version.
+func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 	name, dir := "package_"+entry.Name, d.ws.PackageDir(entry.Name)
 	again := fmt.Sprintf("Install '%s' again with aam_install and force.", entry.Name)
 	if !files.IsDir(d.files, dir) {
@@ -48,6 +50,11 @@ func (d *doctor) pack(entry lockfile.Entry) bool {
 	if err != nil {
 		d.warn(name, fmt.Sprintf("Package '%s' manifest error: %v", entry.Name, err), again)
 		return false
+	}
+	if len(outdated) > 0 {
+		d.warn(name, fmt.Sprintf("Package '%s@%s': what is deployed to %s is of another version", entry.Name, entry.Version, strings.Join(outdated, ", ")),
+			fmt.Sprintf("Install '%s' with aam_install, force and platform, for each of them.", entry.Name))
+		return true
 	}
 	d.pass(name, fmt.Sprintf("Package '%s@%s': manifest valid, %s", entry.Name, entry.Version, count(len(m.Artifacts), "artifact")))
 	return true

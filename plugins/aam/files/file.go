@@ -8,10 +8,19 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // ErrTooLarge says that a file is larger than the most that is read.
 var ErrTooLarge = errors.New("file is too large")
+
+// ErrNotRegular says that there is a folder, a device or a pipe where a file has to be.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Absent tells whether an error says that something is not there: as a path below a file is not, either.
+func Absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // tempMark is part of the name of each file that is not finished.
 const tempMark = ".aam-tmp-"
@@ -41,7 +50,7 @@ func OpenRegular(s System, path string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
+		return nil, fmt.Errorf("%s: %w", path, ErrNotRegular)
 	}
 	return s.Open(path)
 }

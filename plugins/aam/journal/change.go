@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
@@ -209,11 +210,14 @@ func (c *Change) planParents() error {
 		}
 		var missing []string
 		for dir := filepath.Dir(s.Path); dir != root.Dir && !planned[dir]; dir = filepath.Dir(dir) {
-			there, err := files.Exists(c.journal.Files, dir)
-			if err != nil {
+			_, err := c.journal.Files.Lstat(dir)
+			switch {
+			case err == nil && !files.IsDir(c.journal.Files, dir):
+				return &fs.PathError{Op: "put something into", Path: dir, Err: syscall.ENOTDIR}
+			case err != nil && !files.Absent(err):
 				return err
 			}
-			if there {
+			if err == nil {
 				break
 			}
 			planned[dir] = true

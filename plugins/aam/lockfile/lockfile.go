@@ -51,7 +51,7 @@ func Load(s files.System, project string) (*Lock, error) {
 	path := Path(project)
 	data, err := files.ReadInside(s, project, path, MaxSize)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case files.Absent(err):
 		return &Lock{}, nil
 	case errors.Is(err, fs.ErrPermission):
 		return nil, err

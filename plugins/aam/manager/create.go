@@ -1,13 +1,16 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/create"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
@@ -137,16 +140,41 @@ func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error
 	if err != nil {
 		return nil, err
 	}
-	found, err := create.Detect(m.Files, dir, func(path string) bool { return deployed[path] })
+	var mixed error
+	found, err := create.Detect(m.Files, dir, func(a manifest.Artifact) bool {
+		if deployed[a.Path] || types != nil && !slices.Contains(types, string(a.Type)) {
+			return true
+		}
+		others, err := m.ofOthers(dir, a)
+		mixed = cmp.Or(mixed, err)
+		return others
+	})
+	if err == nil {
+		err = mixed
+	}
 	if err != nil {
 		return nil, err
-	}
-	if types != nil {
-		found = slices.DeleteFunc(found, func(a manifest.Artifact) bool { return !slices.Contains(types, string(a.Type)) })
 	}
 	if len(found) == 0 {
 		return nil, fault.New(fault.InvalidArgument, "no artifacts found in %s", dir).
 			WithHint("Skills have a SKILL.md, agents an agent.yaml; prompts and instructions are .md files in folders of that name")
 	}
 	return found, nil
+}
+
+// ofOthers tells whether an instruction is nothing but sections that packages were deployed to. One that has such
+// sections beside other text is an error: no package could be installed that has it.
+func (m *Manager) ofOthers(dir string, a manifest.Artifact) (bool, error) {
+	if a.Type != manifest.Instruction {
+		return false, nil
+	}
+	text, err := deploy.InstructionText(m.Files, dir, a)
+	if err != nil || !deploy.HasMarks(text) {
+		return false, nil // what cannot be read is said by whoever packs it
+	}
+	if strings.TrimSpace(deploy.WithoutSections(text)) == "" {
+		return true, nil
+	}
+	return false, fault.New(fault.InvalidArgument, "%s has sections of installed packages beside text of its own, and cannot be an artifact", a.Path).
+		WithHint("Move its own text to a file in instructions/, or leave instructions out by artifact_types")
 }

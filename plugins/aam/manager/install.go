@@ -250,8 +250,12 @@ func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 	}, nil
 }
 
-// report adds what was asked for to the result. Its manifest is among those given, or was installed before.
+// report adds what was asked for to the result, once however often it was. Its manifest is among those given, or was
+// installed before.
 func (i *installation) report(name string, manifests []*manifest.Manifest) error {
+	if slices.ContainsFunc(i.result.Installed, func(p Package) bool { return p.Name == name }) {
+		return nil
+	}
 	lock, err := i.ws.Lock()
 	if err != nil {
 		return err

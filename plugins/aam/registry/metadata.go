@@ -80,10 +80,10 @@ func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
 	return m, data, nil
 }
 
-// Latest returns the version that is tagged so, else the highest; "" if there is none at all.
+// Latest returns the version that is tagged so, if there is one, else the highest; "" if there is none at all.
 func (m *Metadata) Latest() string {
 	for _, tag := range m.Tags {
-		if tag.Name == latestTag {
+		if _, there := m.Release(tag.Version); there && tag.Name == latestTag {
 			return tag.Version
 		}
 	}

@@ -325,3 +325,33 @@ func findFile(root, one, other, name string) (os.FileInfo, error) {
 	}
 	return nil, os.ErrNotExist
 }
+
+func TestWhatPackagesHavePutIntoSectionsIsNotThePackagesOwn(t *testing.T) {
+	w := stocked(t)
+	get[object](w, "aam_install", "packages", specs("kit"), "platform", "claude")
+	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_create_package", "name", "mine"); !strings.Contains(text, "no artifacts found") {
+		t.Errorf("a file of nothing but a section: %s", text)
+	}
+	w.write("project/prompts/p.md", "P")
+	w.write("project/CLAUDE.md", w.read("project")["CLAUDE.md"]+"\nMy own.\n")
+	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_create_package", "name", "mine"); !strings.Contains(text, "CLAUDE.md has sections") {
+		t.Errorf("a section beside own text: %s", text)
+	}
+	got := get[object](w, "aam_create_package", "name", "mine", "artifact_types", specs("prompt"))
+	if got["total_artifacts"] != 1.0 {
+		t.Errorf("without instructions: %v", got)
+	}
+	w.write("project/aam.yaml", "name: mine\nversion: 1.0.0\ndescription: d\nartifacts: {instructions: [{name: c, path: CLAUDE.md, description: d}]}\n")
+	if text := w.fails("AAM_MANIFEST_INVALID", "aam_publish"); !strings.Contains(text, "marks of a section") {
+		t.Errorf("published: %s", text)
+	}
+}
+
+func TestAFileOfNothingButSectionsIsLeftOut(t *testing.T) {
+	w := stocked(t)
+	get[object](w, "aam_install", "packages", specs("kit"), "platform", "claude")
+	w.write("project/prompts/p.md", "P")
+	if got := get[object](w, "aam_create_package", "name", "mine"); got["total_artifacts"] != 1.0 {
+		t.Errorf("got %v", got)
+	}
+}

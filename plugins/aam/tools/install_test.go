@@ -396,3 +396,94 @@ func Test66UninstallFromCodex(t *testing.T) {
 		t.Errorf("left in the home folder: %v", left)
 	}
 }
+
+func TestAFileWhereAFolderHasToBe(t *testing.T) {
+	for _, name := range []string{".cursor", ".cursor/skills"} {
+		w := stocked(t)
+		w.write("project/"+name, "mine")
+		got := get[object](w, "aam_install", "packages", specs("kit"))
+		failed := got["failed"].([]any)[0].(object)
+		if failed["code"] != "AAM_INVALID_ARGUMENT" || !strings.Contains(failed["message"].(string), "not a directory") || !strings.Contains(failed["hint"].(string), "move it away") {
+			t.Errorf("%s: got %v", name, failed)
+		}
+		if left := w.read("project"); len(left) != 1 || left[name] != "mine" {
+			t.Errorf("%s: left are %v", name, left)
+		}
+	}
+}
+
+func TestAWorkspaceThatIsAFile(t *testing.T) {
+	w := newWorld(t)
+	w.write("project/.aam", "mine")
+	if got := get[[]object](w, "aam_list"); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	w.fails("AAM_NOT_INITIALIZED", "aam_install", "packages", specs("kit"))
+	w.fails("AAM_PACKAGE_NOT_INSTALLED", "aam_uninstall", "package_name", "kit")
+}
+
+func TestAnAgentsPromptThatIsNoFile(t *testing.T) {
+	for _, prompt := range []string{".", "..", "''", "sub"} {
+		w := stocked(t)
+		w.write("kit/aam.yaml", "name: kit\nversion: 2.0.0\ndescription: d\nartifacts: {agents: [{name: a, path: a, description: d}]}\n")
+		w.write("kit/a/agent.yaml", "name: a\ndescription: d\nsystem_prompt: "+prompt+"\n")
+		w.write("kit/a/sub/x", "x")
+		w.enter("kit")
+		get[object](w, "aam_publish")
+		w.enter("project")
+		got := get[object](w, "aam_install", "packages", specs("kit"))
+		if codes := failures(got); codes["kit"] != "AAM_MANIFEST_INVALID" {
+			t.Errorf("%s: got %v", prompt, got)
+		}
+	}
+}
+
+func TestAPackageThatIsAskedForInManyWaysIsListedOnce(t *testing.T) {
+	w := stocked(t)
+	got := get[object](w, "aam_install", "packages", specs("kit", "kit@1.0.0", "kit@*", "kit"))
+	if names := installed(got); !cmp.Equal(names, []string{"kit@1.0.0"}) || got["dependencies_resolved"] != 1.0 || len(got["failed"].([]any)) > 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAPlatformThatKeepsAnotherVersionIsSaid(t *testing.T) {
+	w := stocked(t)
+	says := func() string {
+		for _, check := range get[object](w, "aam_doctor")["checks"].([]any) {
+			if check := check.(object); check["name"] == "package_kit" {
+				return check["status"].(string) + " " + check["message"].(string)
+			}
+		}
+		return ""
+	}
+	install := func(spec, platform string) {
+		get[object](w, "aam_install", "packages", specs(spec), "platform", platform, "force", true)
+	}
+	install("kit", "claude")
+	install("kit", "cursor")
+	if got := says(); !strings.HasPrefix(got, "pass") {
+		t.Errorf("one version everywhere: %s", got)
+	}
+	w.write("kit/aam.yaml", strings.Replace(w.read("kit")["aam.yaml"], "1.0.0", "2.0.0", 1))
+	w.enter("kit")
+	get[object](w, "aam_publish")
+	w.enter("project")
+	install("kit", "cursor")
+	if got := says(); !strings.HasPrefix(got, "warn") || !strings.Contains(got, "deployed to claude is") {
+		t.Errorf("another at one platform: %s", got)
+	}
+	install("kit", "cursor")
+	if got := says(); !strings.HasPrefix(got, "warn") {
+		t.Errorf("and once more: %s", got)
+	}
+	for _, back := range [][2]string{{"kit@1.0.0", "copilot"}, {"kit@2.0.0", "claude"}} {
+		install(back[0], back[1])
+	}
+	if got := says(); !strings.Contains(got, "deployed to copilot is") {
+		t.Errorf("there and back: %s", got)
+	}
+	install("kit@2.0.0", "copilot")
+	if got := says(); !strings.HasPrefix(got, "pass") {
+		t.Errorf("the new one everywhere: %s", got)
+	}
+}

@@ -303,3 +303,12 @@ func Test39To42Doctor(t *testing.T) {
 		})
 	}
 }
+
+func TestALatestThatIsNotListed(t *testing.T) {
+	w := stocked(t)
+	path := "registry/packages/kit/metadata.yaml"
+	w.write(path, strings.Replace(w.read("registry")["packages/kit/metadata.yaml"], "latest: 1.0.0", "latest: 9.0.0", 1))
+	if got := get[object](w, "aam_info", "package_name", "kit"); got["version"] != "1.0.0" {
+		t.Errorf("got %v", got)
+	}
+}

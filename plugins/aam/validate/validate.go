@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
@@ -39,8 +41,8 @@ func Package(s files.System, path string) (Report, error) {
 		Errors: []string{}, Warnings: []string{}, Manifest: m,
 	}
 	for _, a := range m.Artifacts {
-		if _, err := s.Stat(filepath.Join(path, filepath.FromSlash(a.Path))); err != nil {
-			report.Errors = append(report.Errors, fmt.Sprintf("Artifact path '%s' does not exist", a.Path))
+		if wrong := artifact(s, path, a); wrong != "" {
+			report.Errors = append(report.Errors, fmt.Sprintf("Artifact path '%s' %s", a.Path, wrong))
 		}
 	}
 	if m.Author == nil {
@@ -49,6 +51,25 @@ func Package(s files.System, path string) (Report, error) {
 	report.ArtifactsValid = len(report.Errors) == 0
 	report.Valid = report.ArtifactsValid
 	return report, nil
+}
+
+// artifact returns what is wrong with an artifact of the package in dir, "" for nothing.
+func artifact(s files.System, dir string, a manifest.Artifact) string {
+	info, err := s.Stat(filepath.Join(dir, filepath.FromSlash(a.Path)))
+	switch isFile := a.Type == manifest.Prompt || a.Type == manifest.Instruction; {
+	case archive.NeverPacked(a.Path):
+		return "is one of what is never packed: .git, .env* and credentials.yaml"
+	case err != nil:
+		return "does not exist"
+	case isFile && info.IsDir():
+		return fmt.Sprintf("is a folder, and one of type %s is a file", a.Type)
+	case a.Type != manifest.Instruction:
+		return ""
+	}
+	if text, err := deploy.InstructionText(s, dir, a); err == nil && deploy.HasMarks(text) {
+		return "has the marks of a section in it (<!-- BEGIN AAM: or <!-- END AAM:), with which it cannot be installed"
+	}
+	return ""
 }
 
 // unreadable reports on a manifest that is not right by itself.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
@@ -69,6 +70,8 @@ type incoming struct {
 	dir      string // where it waits
 	manifest *manifest.Manifest
 	before   []deployment // what was deployed of the version that is there
+	version  string
+	was      string // the version that is there; "" for none
 }
 
 // stage checks an archive and unpacks it. It changes the lock, so that packages of one group cannot meet in one folder.
@@ -76,7 +79,10 @@ func (i *installing) stage(c *journal.Change, p Package) error {
 	if err := ownFolder(i.state.lock, p.Name); err != nil {
 		return err
 	}
-	in := incoming{name: p.Name, before: i.deployedOf(i.state, p.Name, i.options.DefaultPlatform)}
+	in := incoming{name: p.Name, version: p.Version, before: i.deployedOf(i.state, p.Name, i.options.DefaultPlatform)}
+	if entry, there := i.state.lock.Find(p.Name); there {
+		in.was = entry.Version
+	}
 	want := ""
 	if p.Verify {
 		if want = p.Checksum; want == "" {
@@ -161,12 +167,15 @@ func (in incoming) deployed(platform string) []deployment {
 	all := []deployment{}
 	for _, d := range in.before {
 		if d.platform != platform && declares(in.manifest, d.typ, d.name) {
+			if d.version = cmp.Or(d.version, in.was); d.version == in.version {
+				d.version = ""
+			}
 			all = append(all, d)
 		}
 	}
 	if deploy.Supported(platform) {
 		for _, a := range in.manifest.Artifacts {
-			all = append(all, deployment{platform, a.Type, a.Name})
+			all = append(all, deployment{platform: platform, typ: a.Type, name: a.Name})
 		}
 	}
 	return all

@@ -19,6 +19,7 @@ type deployment struct {
 	platform string
 	typ      manifest.Type
 	name     string
+	version  string // that it is of; "" for the one that is installed
 }
 
 // ledger says what was deployed of each package. Other programs of the system do not know it.
@@ -81,6 +82,7 @@ func parseDeployment(r *yaml11.Reader, item yaml11.Value) deployment {
 		r.Problem(item.Field("type"), "%.60q is no type of artifact", word)
 	}
 	d.typ = t
+	d.version = r.TextOr(item.Field("version"), "")
 	if err := pkgname.CheckArtifact(d.name); err != nil {
 		r.Problem(item.Field("name"), "%v", err)
 	}
@@ -95,7 +97,11 @@ func (l *ledger) encode() ([]byte, error) {
 	for _, entry := range l.packages {
 		list := []any{}
 		for _, d := range entry.deployed {
-			list = append(list, yaml11.Map{{Key: "platform", Value: d.platform}, {Key: "type", Value: string(d.typ)}, {Key: "name", Value: d.name}})
+			fields := yaml11.Map{{Key: "platform", Value: d.platform}, {Key: "type", Value: string(d.typ)}, {Key: "name", Value: d.name}}
+			if d.version != "" {
+				fields = append(fields, yaml11.Pair{Key: "version", Value: d.version})
+			}
+			list = append(list, fields)
 		}
 		packages = append(packages, yaml11.Pair{Key: entry.name, Value: list})
 	}
@@ -122,6 +128,24 @@ func (l *ledger) set(name string, deployed []deployment) {
 
 func (l *ledger) remove(name string) {
 	l.packages = slices.DeleteFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
+}
+
+// Outdated returns, by their names, the platforms at which packages are still as an older or newer version has deployed
+// them: one was installed since to another platform only.
+func (w *Workspace) Outdated() (map[string][]string, error) {
+	l, _, err := w.readLedger()
+	if err != nil {
+		return nil, err
+	}
+	platforms := map[string][]string{}
+	for _, entry := range l.packages {
+		for _, d := range entry.deployed {
+			if d.version != "" && !slices.Contains(platforms[entry.name], d.platform) {
+				platforms[entry.name] = append(platforms[entry.name], d.platform)
+			}
+		}
+	}
+	return platforms, nil
 }
 
 // Deployed returns the paths, relative to the project and with slashes, that are packages' and not the project's
@@ -151,7 +175,7 @@ func (w *Workspace) deployedOf(s *state, name, otherwise string) []deployment {
 	var all []deployment
 	if m := w.manifest(s, name); m != nil && deploy.Supported(otherwise) {
 		for _, a := range m.Artifacts {
-			all = append(all, deployment{otherwise, a.Type, a.Name})
+			all = append(all, deployment{platform: otherwise, typ: a.Type, name: a.Name})
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
@@ -21,6 +22,9 @@ type Uninstalled struct {
 // know, to the default platform. What another installed package has, too, stays. A package that is not installed is
 // the code PackageNotInstalled.
 func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error) {
+	if !w.Exists() {
+		return Uninstalled{}, notInstalled(name)
+	}
 	s, err := w.read()
 	if err != nil {
 		return Uninstalled{}, err
@@ -92,7 +96,15 @@ func (w *Workspace) change(s *state, stage func(*journal.Change) error) error {
 		err = w.write(c, s)
 	}
 	if err != nil {
-		return errors.Join(err, c.Abort())
+		return inTheWay(errors.Join(err, c.Abort()))
 	}
-	return c.Commit()
+	return inTheWay(c.Commit())
+}
+
+// inTheWay says of an error what to do if a file is where a folder has to be.
+func inTheWay(err error) error {
+	if !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	return fault.New(fault.InvalidArgument, "%w", err).WithHint("A file is where a folder has to be: move it away")
 }

@@ -8,9 +8,7 @@ package workspace
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -113,7 +111,7 @@ func (w *Workspace) read() (*state, error) {
 // would be shown, or written over.
 func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	data, err := files.ReadInside(w.Files, w.Project, path, limit)
-	if errors.Is(err, fs.ErrNotExist) {
+	if files.Absent(err) {
 		return nil, nil
 	}
 	if err == nil && data == nil {

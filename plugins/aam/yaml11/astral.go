@@ -47,13 +47,13 @@ func newStandIns(root *yaml.Node) *standIns {
 }
 
 // dump writes what stands in place of a document, which it leaves as it was.
-func (s *standIns) dump(root *yaml.Node) ([]byte, error) {
+func (s *standIns) dump(root *yaml.Node, width int) ([]byte, error) {
 	replace := func(by *strings.Replacer) {
 		eachText(root, func(text *string) { *text = by.Replace(*text) })
 	}
 	replace(s.in)
 	defer replace(s.out)
-	data, err := dumpPlain(root)
+	data, err := dumpPlain(root, width)
 	if err != nil {
 		return nil, err
 	}

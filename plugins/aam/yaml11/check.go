@@ -3,6 +3,8 @@ package yaml11
 import (
 	"bytes"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -10,6 +12,7 @@ import (
 // checker refuses what the system's own reader refuses although it is YAML.
 type checker struct {
 	lines  [][]byte
+	spot   spot
 	merged map[*yaml.Node]int // how many keys a mapping has together with those that it merges; 0 while that is counted
 	keys   int                // of all mappings that merge others
 }
@@ -49,25 +52,82 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 	return nil
 }
 
+// spot is where a node begins. Nodes come in their order, so that the next one is looked for from the last one on: all of
+// a document may stand on one line.
+type spot struct {
+	number, column int // from 1
+	line           []byte
+	at             int  // in the line, in bytes; column counts letters
+	tabAtEnd       bool // in the blanks at the line's end, or before its first #
+}
+
+// find goes to where a node begins; false if that is not known.
+func (s *spot) find(lines [][]byte, node *yaml.Node) bool {
+	if node.Line < 1 || node.Line > len(lines) || node.Column < 1 {
+		return false
+	}
+	if node.Line != s.number || node.Column < s.column {
+		*s = spot{number: node.Line, column: 1, line: lines[node.Line-1]}
+		text, _, _ := bytes.Cut(s.line, []byte("#"))
+		s.tabAtEnd = tabAtEnd(text)
+	}
+	for ; s.column < node.Column; s.column++ {
+		_, size := utf8.DecodeRune(s.line[s.at:])
+		s.at += size
+	}
+	return true
+}
+
 // checkTabs refuses a tab between a value and what stands before it on its line.
 func (c *checker) checkTabs(node *yaml.Node) error {
-	if node.Line < 1 || node.Line > len(c.lines) {
+	if !c.spot.find(c.lines, node) {
 		return nil
 	}
-	line := c.lines[node.Line-1]
-	end := min(max(node.Column-1, 0), len(line))
+	before, rest := c.spot.line[:c.spot.at], c.spot.line[c.spot.at:]
+	tab := tabAtEnd(before)
 	if node.Kind == yaml.ScalarNode && node.Value == "" && node.Style == 0 {
-		end = len(line) // nothing stands there, so what is behind it on the line is not part of it
-		if at := bytes.IndexByte(line, '#'); at >= 0 {
-			end = at
-		}
+		tab = c.spot.tabAtEnd // nothing stands there, so what is behind it on the line is not part of it
 	}
-	for at := end - 1; at >= 0 && (line[at] == ' ' || line[at] == '\t'); at-- {
-		if line[at] == '\t' {
-			return &SyntaxError{node.Line, "a tab stands where only spaces may"}
-		}
+	if tab {
+		return &SyntaxError{node.Line, "a tab stands where only spaces may"}
+	}
+	if tabBehind(rest, node) {
+		return &SyntaxError{node.Line, "a tab stands behind a value, where only spaces may"}
 	}
 	return nil
+}
+
+// tabAtEnd tells whether there is a tab in the blanks at a text's end.
+func tabAtEnd(text []byte) bool {
+	return bytes.IndexByte(text[len(bytes.TrimRight(text, " \t")):], '\t') >= 0
+}
+
+// tabBehind tells whether behind a scalar, or between the words of one without quotes, there is a tab on its line, of
+// which it has no part on another line. Of what it is not certain it says no.
+func tabBehind(rest []byte, node *yaml.Node) bool {
+	if node.Kind != yaml.ScalarNode || node.Value == "" {
+		return false
+	}
+	switch node.Style {
+	case yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle:
+		end := quoteLen(rest)
+		if end == 0 {
+			return false
+		}
+		rest = rest[end:]
+	case 0:
+		behind, whole := bytes.CutPrefix(rest, []byte(node.Value))
+		if !whole {
+			return false
+		}
+		if strings.Contains(node.Value, "\t") {
+			return true
+		}
+		rest = behind
+	default:
+		return false
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(rest, " "), []byte("\t"))
 }
 
 // count returns how many keys a mapping has, merged ones included; too many if it merges itself.

@@ -34,11 +34,16 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Reason)
 }
 
+const byteOrderMark = "\ufeff"
+
 // Document is a file's content.
 type Document struct {
-	root *node      // nil for none
-	data []byte     // what it was read from
-	tree *yaml.Node // how it is written, once it was changed; nil otherwise
+	root    *node      // nil for none
+	mark    bool       // it began with a byte-order mark
+	data    []byte     // what it was read from, and then what Set has made of it, unless written is set
+	whole   *yaml.Node // how it is written, once it was changed; nil otherwise
+	tree    *yaml.Node // its value in there; nil for none
+	written bool       // the text could not be changed in place: it is written anew
 }
 
 // Parse reads a document of at most limit bytes. Its errors are *SyntaxError. A text without any value is
@@ -50,22 +55,22 @@ func Parse(data []byte, limit int) (*Document, error) {
 	if !utf8.Valid(data) {
 		return nil, &SyntaxError{Line: 1 + bytes.Count(data[:firstInvalid(data)], []byte("\n")), Reason: "not UTF-8"}
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data, mark := bytes.CutPrefix(data, []byte(byteOrderMark))
 	if root, ok := loadBlock(data); ok {
-		return &Document{root: root, data: data}, nil
+		return &Document{root: root, data: data, mark: mark}, nil
 	}
 	tree, err := load(data)
 	if err != nil {
 		return nil, err
 	}
 	if tree == nil {
-		return &Document{data: data}, nil
+		return &Document{data: data, mark: mark}, nil
 	}
 	c := checker{lines: bytes.Split(data, []byte("\n")), merged: map[*yaml.Node]int{}}
 	if err := c.check(tree, false); err != nil {
 		return nil, err
 	}
-	return &Document{root: compose(tree, map[*yaml.Node]*node{}), data: data}, nil
+	return &Document{root: compose(tree, map[*yaml.Node]*node{}), data: data, mark: mark}, nil
 }
 
 // compose returns what the library has read, with what aliases stand for in their place.
@@ -108,6 +113,15 @@ func firstInvalid(data []byte) int {
 
 // load returns the root of a text's only document; nil if it has none.
 func load(data []byte) (*yaml.Node, error) {
+	document, err := loadDocument(data)
+	if document == nil {
+		return nil, err
+	}
+	return document.Content[0], nil
+}
+
+// loadDocument returns a text's only document, which has one root; nil if there is none.
+func loadDocument(data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(), yaml.WithUniqueKeys(false),
 		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
 	if err != nil {
@@ -130,7 +144,7 @@ func load(data []byte) (*yaml.Node, error) {
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return nil, nil
 	}
-	return document.Content[0], nil
+	return &document, nil
 }
 
 // anchorName is the only thing from the text that the library's words hold.

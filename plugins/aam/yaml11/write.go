@@ -2,6 +2,7 @@ package yaml11
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,19 +48,21 @@ func EncodeList(key string, items []Map) ([]byte, error) {
 	return out, nil
 }
 
-func dump(node *yaml.Node) ([]byte, error) {
-	data, err := dumpPlain(node)
+func dump(node *yaml.Node) ([]byte, error) { return dumpWidth(node, 80) }
+
+func dumpWidth(node *yaml.Node, width int) ([]byte, error) {
+	data, err := dumpPlain(node, width)
 	if err == nil && bytes.Contains(data, []byte(`\U`)) { // how an escape begins, though not only that
 		if s := newStandIns(node); s != nil {
-			return s.dump(node)
+			return s.dump(node, width)
 		}
 	}
 	return data, err
 }
 
-func dumpPlain(node *yaml.Node) ([]byte, error) {
+func dumpPlain(node *yaml.Node, width int) ([]byte, error) {
 	var out bytes.Buffer
-	dumper, err := yaml.NewDumper(&out, yaml.WithV4Defaults(), yaml.WithLineWidth(80))
+	dumper, err := yaml.NewDumper(&out, yaml.WithV4Defaults(), yaml.WithLineWidth(width))
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +134,29 @@ func newText(text string) *yaml.Node {
 }
 
 // Set makes value, of one of the kinds in a Pair, that of the key at the end of path. The mappings on the
-// way are made where they are absent or null; anything else there is an error.
+// way are made where they are absent or null; anything else there is an error. In a list, the item of that number from 0
+// has the place of a key's value, and the number behind the last makes one more.
 func (d *Document) Set(value any, path ...string) error {
-	node, err := newNode(value)
-	if err != nil {
+	if err := d.loadForWriting(); err != nil {
 		return err
 	}
-	if err := d.loadForWriting(); err != nil {
+	if err := d.setInTree(value, path); err != nil {
+		return err
+	}
+	if d.written {
+		return nil
+	}
+	text, ok := editText(d.data, value, path, compose(d.tree, map[*yaml.Node]*node{}))
+	if ok {
+		d.data = text
+	}
+	d.written = !ok
+	return nil
+}
+
+func (d *Document) setInTree(value any, path []string) error {
+	node, err := newNode(value)
+	if err != nil {
 		return err
 	}
 	if d.tree == nil || d.tree.Kind == yaml.ScalarNode && scalarKind(d.tree) == Null {
@@ -145,13 +164,20 @@ func (d *Document) Set(value any, path ...string) error {
 	}
 	at := d.tree
 	for i, key := range path {
-		if at.Kind != yaml.MappingNode {
-			return fmt.Errorf("%s is not a mapping", strings.Join(path[:i], "."))
-		}
-		place := findKey(at, key)
-		if place < 0 {
-			at.Content = append(at.Content, newText(key), scalar("!!null", "null"))
+		place := findPlace(at, key)
+		switch {
+		case at.Kind == yaml.MappingNode && place < 0:
+			from := scalar("!!null", "null")
+			if has := merged(at, key); has != nil && i < len(path)-1 {
+				from = copied(has)
+			}
+			at.Content = append(at.Content, newText(key), from)
 			place = len(at.Content) - 1
+		case at.Kind == yaml.SequenceNode && key == strconv.Itoa(len(at.Content)):
+			at.Content = append(at.Content, scalar("!!null", "null"))
+			place = len(at.Content) - 1
+		case at.Kind != yaml.MappingNode && place < 0:
+			return fmt.Errorf("%s is not a mapping", strings.Join(path[:i], "."))
 		}
 		if i == len(path)-1 {
 			keepComments(node, at.Content[place])
@@ -170,8 +196,13 @@ func (d *Document) Set(value any, path ...string) error {
 
 // loadForWriting has the document read by the library, which knows how it is written.
 func (d *Document) loadForWriting() (err error) {
-	if d.tree == nil {
-		d.tree, err = load(d.data)
+	if d.whole == nil {
+		if d.whole, err = loadDocument(d.data); d.whole != nil {
+			d.tree = d.whole.Content[0]
+		}
+	}
+	if d.whole == nil && err == nil {
+		d.whole = &yaml.Node{Kind: yaml.DocumentNode}
 	}
 	return err
 }
@@ -191,32 +222,82 @@ func unshared(node *yaml.Node) *yaml.Node {
 	if node.Kind != yaml.AliasNode {
 		return node
 	}
-	copied := *resolveAlias(node)
-	copied.Anchor = ""
-	copied.Content = append([]*yaml.Node(nil), copied.Content...)
-	return &copied
+	return copied(resolveAlias(node))
+}
+
+// copied is a value of one's own. Aliases in it stand for what they did.
+func copied(node *yaml.Node) *yaml.Node {
+	to := yaml.Node{Kind: node.Kind, Style: node.Style, Tag: node.Tag, Value: node.Value, Alias: node.Alias}
+	for _, item := range node.Content {
+		to.Content = append(to.Content, copied(item))
+	}
+	return &to
+}
+
+// merged returns the value that a mapping has of another that it merges, nil if it has none.
+func merged(mapping *yaml.Node, key string) *yaml.Node {
+	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
+		if !isMerge(mapping.Content[i]) {
+			continue
+		}
+		from := []*yaml.Node{resolveAlias(mapping.Content[i+1])}
+		if from[0].Kind == yaml.SequenceNode {
+			from = from[0].Content
+		}
+		for _, other := range from {
+			other = resolveAlias(other)
+			if place := findKey(other, key); place >= 0 {
+				return resolveAlias(other.Content[place])
+			}
+			if deeper := merged(other, key); deeper != nil {
+				return deeper
+			}
+		}
+	}
+	return nil
 }
 
 func keepComments(to, from *yaml.Node) {
 	to.HeadComment, to.LineComment, to.FootComment = from.HeadComment, from.LineComment, from.FootComment
 }
 
-// Encode writes the document: what was not set, as it was, comments included. The result is read back, so
-// that an error comes of it, and not a file that cannot be read, if a value was replaced that an alias
-// elsewhere stands for.
+// Encode writes the document: what was not set, as it was, comments and ends of lines included. Where the text cannot be
+// changed in place, the library writes all of it. The result is then read back, so that an error comes of it, and not a
+// file that cannot be read, if a value was replaced that an alias elsewhere stands for; and one also if a comment
+// would be lost.
 func (d *Document) Encode() ([]byte, error) {
 	if err := d.loadForWriting(); err != nil {
 		return nil, err
 	}
-	if d.tree == nil {
-		return Encode(Map{})
+	if !d.written {
+		if d.tree == nil && len(d.data) == 0 {
+			return Encode(Map{})
+		}
+		return d.withMark(d.data), nil
 	}
-	data, err := dump(d.tree)
+	d.whole.Content = []*yaml.Node{d.tree}
+	data, err := dump(d.whole)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := Parse(data, len(data)); err != nil {
 		return nil, fmt.Errorf("an anchor of this document does not allow this change: %w", err)
 	}
-	return data, nil
+	left := comments(data)
+	for _, comment := range comments(d.data) {
+		at := slices.Index(left, comment)
+		if at < 0 {
+			return nil, errors.New("a comment would be lost by this change: the file has to be changed by hand")
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	return d.withMark(bytes.ReplaceAll(data, []byte("\n"), []byte(lineEnd(d.data)))), nil
+}
+
+// withMark returns a text with the byte-order mark that the document began with, if it did.
+func (d *Document) withMark(data []byte) []byte {
+	if d.mark {
+		return append([]byte(byteOrderMark), data...)
+	}
+	return data
 }

@@ -37,6 +37,15 @@ func TestParse(t *testing.T) {
 		{"a foreign tag", "a: !!python/object/apply:os.system ['true']", "!line 1: a tag"},
 		{"a tag of one's own", "a: !x y", "!line 1: a tag"},
 		{"a tab as indentation", "a:\n\tb: 1", "!line 2:"},
+		{"a tab behind a text", "a: 1\nb: x\t\n", "!line 2: a tab"},
+		{"a tab behind a text, spaces and in front of a comment", "b: x  \t# c\n", "!line 1: a tab"},
+		{"a tab behind quotes", "b: 'ö'\t\n", "!line 1: a tab"},
+		{"a tab behind an item", "- x\n- \"y\"\t\n", "!line 2: a tab"},
+		{"a tab between brackets", "a: [x\t, y]\n", "!line 1: a tab"},
+		{"a tab within a text without quotes", "a: x\ty\n", "!line 1: a tab"},
+		{"a tab in front of a colon", "a\t: y\n", "!line 1: a tab"},
+		{"a tab in a comment", "a: x #\ty\t\n", `{"a":"x"}`},
+		{"a tab in a block", "a: |\n  x\ty\t\n", `{"a":"x\ty\t\n"}`},
 		{"a tab behind a key", "a:\tb", "!line 1: a tab"},
 		{"no end of a list", "a: [1\n", "!line"},
 		{"a day that is none", "a: 2026-02-30", "!line 1: there is no such date"},
@@ -162,6 +171,8 @@ func TestSet(t *testing.T) {
 		{"null on the way is none", "author:\n", "me", []string{"author", "name"}, "author:\n  name: me\n"},
 		{"what reads as something else is quoted", "a: x\n", "yes", []string{"a"}, "a: 'yes'\n"},
 		{"an alias on the way is not changed for others", "a: &x {k: 1}\nb: *x\n", 2, []string{"b", "k"}, "a: &x {k: 1}\nb: {k: 2}\n"},
+		{"nor is anything in what it stands for", "a: &x {k: {l: [1]}}\nb: *x\n", 2, []string{"b", "k", "l", "0"}, "a: &x {k: {l: [1]}}\nb: {k: {l: [2]}}\n"},
+		{"nor what is merged, of which the rest is kept", "x: &x\n  a: {k: 1, l: 2}\n<<: *x\n", 3, []string{"a", "k"}, "x: &x\n  a: {k: 1, l: 2}\n<<: *x\na: {k: 3, l: 2}\n"},
 		{"a list", "a: []\n", []any{yaml11.Map{{"name", "n"}, {"default", false}}}, []string{"a"}, "a:\n- name: n\n  default: false\n"},
 		{"a text on the way", "a: x\n", "y", []string{"a", "b"}, "!a is not a mapping"},
 		{"a document that is a list", "- x\n", "y", []string{"a"}, "!not a mapping"},
@@ -296,5 +307,16 @@ func TestAstral(t *testing.T) {
 	}
 	if data, err := yaml11.Encode(yaml11.Map{{Key: "a", Value: `C:\Users`}}); err != nil || string(data) != "a: C:\\Users\n" {
 		t.Errorf("got %s, %v", data, err)
+	}
+}
+
+// TestOneLongLine: what is looked for on a line is looked for once. It takes seconds otherwise, and hours with a line of
+// the size that is read.
+func TestOneLongLine(t *testing.T) {
+	for name, part := range map[string]string{"values": "a é, ", "nothing": "a: , ", "in quotes": "'a', "} {
+		text := "[" + strings.Repeat("{"+strings.TrimSuffix(part, ", ")+"}, ", 50_000) + "]" + strings.Repeat(" ", 100_000) + "\n"
+		if _, err := yaml11.Parse([]byte(text), len(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -1,0 +1,180 @@
+package yaml11_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+)
+
+// set returns a text with a value at a path.
+func set(text string, value any, path ...string) (string, error) {
+	document, err := yaml11.Parse([]byte(text), 1<<20)
+	if err != nil {
+		return "", err
+	}
+	if err := document.Set(value, path...); err != nil {
+		return "", err
+	}
+	data, err := document.Encode()
+	return string(data), err
+}
+
+// TestSetChangesOneThingOnly: each text has § where the new value comes to, and what goes and what comes there.
+func TestSetChangesOneThingOnly(t *testing.T) {
+	item := yaml11.Map{{Key: "n", Value: "new"}, {Key: "d", Value: true}}
+	tests := []struct {
+		name, text string // §old§new§
+		value      any
+		path       string
+	}{
+		{"comments at the head of the file", "# My settings\n\na: §old§new§\n", "new", "a"},
+		{"at its foot", "a: §old§new§ # why\n\n# the end\n", "new", "a"},
+		{"around the marks of a document", "%YAML 1.1\n# 1\n---\n# 2\na: §old§new§\n# 3\n...\n# 4\n", "new", "a"},
+		{"ends of lines", "# x\r\na: §'it''s'§new§\r\nb: |\r\n  x\r\n", "new", "a"},
+		{"a byte-order mark", "\ufeff# x\na: §1§new§\n", "new", "a"},
+		{"no end of the last line", "b: 1\na: §old§new§", "new", "a"},
+		{"quotes, spaces and columns", "\"b\":   'x'\na :   §\"o # ld\"§new§   # c\n", "new", "a"},
+		{"what is before in another alphabet", "é: {ü: ä, a: §old§new§} # ö\n", "new", "é.a"},
+		{"what needs quotes between brackets only", "x: {a: §old§'n, w'§, b: 1} # c\n", "n, w", "x.a"},
+		{"a value of which nothing is written", "a:§§ new§ # c\n# d\n", "new", "a"},
+		{"a key behind the others of its mapping", "s:\n    x: 1 # c\n§§    a: true\n§\n# about t\nt: 1\n", true, "s.a"},
+		{"of the whole", "x: 1\n§§a: new\n§\n# the end\n", "new", "a"},
+		{"of the whole, with other ends of lines", "x: 1\r\n§§a: new\r\n§\r\n# the end\r\n", "new", "a"},
+		{"where the last line has no end", "x: 1§§\na: new\n§", "new", "a"},
+		{"behind a text that looks like a comment", "x: |\n  # 1\n  # 2\n§§a: new\n§", "new", "a"},
+		{"between brackets", "s: {x: 1§§, a: true§ } # c\n", true, "s.a"},
+		{"between brackets on several lines", "s: {\n  x: 1§§, a: true§ # }c\n  # d\n}\n", true, "s.a"},
+		{"a mapping that nothing is written of", "s:  # c\n§§  a: true\n§t: 1\n", true, "s.a"},
+		{"nothing but comments", "# nothing yet\n\n# really\n§§a: new\n§", "new", "a"},
+		{"nothing but comments and marks", "# x\n---\n# y\n§§a: new\n§", "new", "a"},
+		{"mappings that are not there", "x: 1\n§§s:\n  a: new\n§# c\n", "new", "s.a"},
+		{"one more in a list", "l:\n# first\n- n: x # c\n  # d\n  e: 1\n§§- n: new\n  d: true\n§\n# about t\nt: 1\n", item, "l.1"},
+		{"one more in a list with a margin", "l:\n  -   n: x\n§§  - n: new\n    d: true\n§  # end of l\n", item, "l.1"},
+		{"one more between brackets", "l: [{n: x}§§, {n: new, d: true}§] # c\n", item, "l.1"},
+		{"a list that was empty", "l:§ []§§ # c\n§§- n: new\n  d: true\n§t: 1\n", []any{item}, "l"},
+		{"a value in a list", "l:\n- n: x # c\n  d: §yes§false§ # d\n", false, "l.0.d"},
+		{"the lines of a list", "# a\nl:\n# b\n- x # c\n§- y\n§- new\n§# e\n# f\nt: 1\n", []string{"x", "new"}, "l"},
+		{"a comment behind what goes", "l:\n§- y # d\n§- new\n# d\n§t: 1\n", []string{"new"}, "l"},
+		{"a list between brackets", "l: §[x, 'y]']§[x, new]§ # c\n", []string{"x", "new"}, "l"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var before, want strings.Builder
+			for i, part := range strings.Split(test.text, "§") {
+				if i%3 != 2 {
+					before.WriteString(part)
+				}
+				if i%3 != 1 {
+					want.WriteString(part)
+				}
+			}
+			got, err := set(before.String(), test.value, strings.Split(test.path, ".")...)
+			if diff := cmp.Diff(want.String(), got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestSetWhereAllIsWrittenAnew: there is no place in the text for the value.
+func TestSetWhereAllIsWrittenAnew(t *testing.T) {
+	tests := []struct{ name, before, want string }{
+		{"comments around", "# head\n\na: |\n  old\nb: 1\n\n# foot\n", "# head\n\na: new\nb: 1\n\n# foot\n"},
+		{"ends of lines", "# head\r\n\r\na: |\r\n  old\r\n", "# head\r\n\r\na: new\r\n"},
+		{"a byte-order mark", "\ufeffa: >\n  old\n", "\ufeffa: new\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got, err := set(test.before, "new", "a"); err != nil || got != test.want {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+	if got, err := set("a:\n  - [1] # c\n  # lost\n  - 2\n", "new", "a"); err == nil || !strings.Contains(err.Error(), "comment") {
+		t.Errorf("a comment that cannot be kept: got %q, %v", got, err)
+	}
+}
+
+// FuzzSet: what was not set is as it was, and so is every line that is a comment.
+func FuzzSet(f *testing.F) {
+	for _, seed := range []string{
+		"", "# c\n", "# My settings\n\na: x\n", "a: x # c\n\n# foot\n", "---\n# c\na: 1\n...\n# d\n", "a: 1\r\n# c\r\n", "\ufeff# c\nb: 1\n", "{a: 1, # c\n b: 2}\n# d",
+		"b:\n  - 1\n  # c\n  - 2\na: # x\n  # y\n  - z\n", "a: |\n  x\n  # y\n# z\n", "a: &x 1\nb: *x\n", "a:\n# c\nb:\n", "? a\n# c\n: b\n", "a: 'x\n\n  # y'\n", "a: x\n  # c\nb: y\n# d",
+	} {
+		f.Add([]byte(seed), "x y")
+		f.Add([]byte(seed), "yes")
+		f.Add([]byte(seed), "# no\ncomment")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, value string) {
+		document, err := yaml11.Parse(data, 4096)
+		if err != nil || strings.ContainsRune(value, 0) {
+			return
+		}
+		before, err := document.Root().Plain()
+		if err != nil {
+			return
+		}
+		for _, path := range [][]string{{"a"}, {"new"}, {"b", "new"}} {
+			got, err := set(string(data), value, path...)
+			if err != nil {
+				continue
+			}
+			document, err := yaml11.Parse([]byte(got), 1<<20)
+			if err != nil {
+				t.Fatalf("%q at %v: written as %q: %v", data, path, got, err)
+			}
+			now := document.Root()
+			for _, key := range path {
+				now = now.Field(key)
+			}
+			if want := strings.ToValidUTF8(value, "\ufffd"); now.Text() != want && now.Text() != value {
+				t.Fatalf("%q at %v: written as %q, which says %q", data, path, got, now.Text())
+			}
+			after, err := document.Root().Plain()
+			if diff := cmp.Diff(without(before, path[0]), without(after, path[0])); err != nil || diff != "" {
+				t.Fatalf("%q at %v: written as %q: %v %s", data, path, got, err, diff)
+			}
+			for line := range strings.Lines(string(data)) {
+				if comment := strings.TrimSpace(line); strings.HasPrefix(comment, "#") && !inText(before, comment) && !strings.Contains(got, comment) {
+					t.Fatalf("%q at %v: written as %q: %s is lost", data, path, got, comment)
+				}
+			}
+		}
+	})
+}
+
+// without is a value's text but for what one key has.
+func without(plain any, key string) any {
+	mapped, _ := texts(plain).(yaml11.Map)
+	left := yaml11.Map{}
+	for _, pair := range mapped {
+		if pair.Key != key {
+			left = append(left, pair)
+		}
+	}
+	return left
+}
+
+// inText tells whether a line that looks like a comment is one of a text.
+func inText(plain any, line string) bool {
+	switch plain := plain.(type) {
+	case string:
+		return strings.Contains(plain, line)
+	case []any:
+		for _, item := range plain {
+			if inText(item, line) {
+				return true
+			}
+		}
+	case yaml11.Map:
+		for _, pair := range plain {
+			if inText(pair.Key, line) || inText(pair.Value, line) {
+				return true
+			}
+		}
+	}
+	return false
+}
