@@ -28,13 +28,14 @@ var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "dist", "build"}
 
 // Pack writes an archive of the package in dir, whose manifest is m, to w, and returns what is in it. The same
-// files make the same bytes, aam.yaml first and then by path. Files that are links are taken for what they lead to, inside of dir; folders
-// that are links are left out, and so are .git, .aam, .env*, credentials.yaml, older archives, and what tools leave behind.
+// files make the same bytes, aam.yaml first and then by path. Files that are links are taken for what they lead to, inside
+// of dir; folders that are links are left out, and so are .git, .aam, .env*, credentials.yaml, older archives, what tools
+// leave behind, and the folders in without, which are absolute: a registry in a package's own folder is no part of it.
 //
 // Its errors have the code ArchiveInvalid for what no archive may hold, and ManifestInvalid for an artifact
 // that is left out.
-func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits Limits) (*Listing, error) {
-	p := packer{system: s, dir: dir, limits: limits, tree: newTree()}
+func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits Limits, without ...string) (*Listing, error) {
+	p := packer{system: s, dir: dir, limits: limits, without: without, tree: newTree()}
 	if err := p.walk(""); err != nil {
 		return nil, err
 	}
@@ -64,12 +65,13 @@ func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits 
 }
 
 type packer struct {
-	system files.System
-	dir    string
-	limits Limits
-	tree   *tree
-	files  []packed
-	total  int64
+	system  files.System
+	dir     string
+	limits  Limits
+	without []string
+	tree    *tree
+	files   []packed
+	total   int64
 }
 
 // packed is a file with where its content is.
@@ -86,7 +88,7 @@ func (p *packer) walk(folder string) error {
 	}
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
-		if skipped(name, entry) {
+		if skipped(name, entry) || slices.Contains(p.without, filepath.Join(p.dir, filepath.FromSlash(name))) {
 			continue
 		}
 		if entry.IsDir() {

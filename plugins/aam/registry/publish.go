@@ -101,7 +101,7 @@ func (r Registry) isOurs(finished *journal, old *Metadata, p Publication) (Relea
 	if finished == nil || finished.name != p.Manifest.Name || finished.version != p.Manifest.Version {
 		return Release{}, false
 	}
-	listing, err := archive.Pack(r.Files, p.Dir, p.Manifest, io.Discard, p.Limits)
+	listing, err := archive.Pack(r.Files, p.Dir, p.Manifest, io.Discard, p.Limits, r.Root)
 	if err != nil || listing.Checksum != finished.checksum {
 		return Release{}, false
 	}
@@ -214,7 +214,7 @@ func (r Registry) afterFailure(err error, entry *journal, added Release) (Publis
 func (r Registry) pack(p Publication) (*archive.Listing, string, error) {
 	var listing *archive.Listing
 	temp, err := files.WriteTemp(r.Files, filepath.Join(r.Root, p.Manifest.Version+".aam"), func(w io.Writer) (err error) {
-		listing, err = archive.Pack(r.Files, p.Dir, p.Manifest, w, p.Limits)
+		listing, err = archive.Pack(r.Files, p.Dir, p.Manifest, w, p.Limits, r.Root)
 		return err
 	})
 	return listing, temp, err

@@ -414,3 +414,23 @@ func TestRealPublication(t *testing.T) {
 		t.Errorf("index (-want +got)\n%s", diff)
 	}
 }
+
+// TestPublishIntoThePackagesOwnFolder: a registry that lies in it is no part of the package; else each version would hold
+// all that were published before.
+func TestPublishIntoThePackagesOwnFolder(t *testing.T) {
+	p := project(t, "own", "1.0.0")
+	root := filepath.Join(p.Dir, "registry")
+	put(t, root, "index.yaml", "packages: []\n")
+	sizes := []int64{}
+	for _, version := range []string{"1.0.0", "1.0.1"} {
+		p.Manifest.Version = version
+		got, err := open(root).Publish(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, got.Size)
+	}
+	if sizes[0] != sizes[1] {
+		t.Errorf("the archives have %v bytes", sizes)
+	}
+}
