@@ -14,6 +14,7 @@ type checker struct {
 	lines  [][]byte
 	merged map[*yaml.Node]int // how many keys a mapping has together with those that it merges; 0 while that is counted
 	keys   int                // of all mappings that merge others
+	at     struct{ line, column, offset int }
 }
 
 // maxMerged bounds how many keys a document has by merging mappings into others.
@@ -69,22 +70,29 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 			return &SyntaxError{node.Line, "a tab stands where only spaces may"}
 		}
 	}
-	if tabBehind(line, node) {
+	if tabBehind(line[c.offset(line, node):], node) {
 		return &SyntaxError{node.Line, "a tab stands behind a value, where only spaces may"}
 	}
 	return nil
 }
 
-// tabBehind tells whether behind a scalar, or between the words of one without quotes, there is a tab on its line, of
+// offset returns where a node begins on its line. It goes on from the one before: a line may be the whole document.
+func (c *checker) offset(line []byte, node *yaml.Node) int {
+	if c.at.line != node.Line || c.at.column > node.Column {
+		c.at.line, c.at.column, c.at.offset = node.Line, 1, 0
+	}
+	for ; c.at.column < node.Column && c.at.offset < len(line); c.at.column++ { // which counts letters
+		_, size := utf8.DecodeRune(line[c.at.offset:])
+		c.at.offset += size
+	}
+	return c.at.offset
+}
+
+// tabBehind tells, of a line from where a node begins, whether behind a scalar, or between the words of one without quotes, there is a tab on its line, of
 // which it has no part on another line. Of what it is not certain it says no.
-func tabBehind(line []byte, node *yaml.Node) bool {
+func tabBehind(rest []byte, node *yaml.Node) bool {
 	if node.Kind != yaml.ScalarNode || node.Value == "" {
 		return false
-	}
-	rest := line
-	for range node.Column - 1 { // which counts letters
-		_, size := utf8.DecodeRune(rest)
-		rest = rest[size:]
 	}
 	switch node.Style {
 	case yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle:

@@ -3,6 +3,7 @@ package yaml11_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -95,6 +96,15 @@ func TestSetWhereAllIsWrittenAnew(t *testing.T) {
 	}
 	if got, err := set("a:\n  - [1] # c\n  # lost\n  - 2\n", "new", "a"); err == nil || !strings.Contains(err.Error(), "comment") {
 		t.Errorf("a comment that cannot be kept: got %q, %v", got, err)
+	}
+}
+
+// TestALineThatIsTheWholeDocument takes time in proportion to it.
+func TestALineThatIsTheWholeDocument(t *testing.T) {
+	text := "a: [" + strings.Repeat("{k: v, l: 'w'}, ", 20_000) + "{}]\n"
+	begun := time.Now()
+	if _, err := yaml11.Parse([]byte(text), 1<<20); err != nil || time.Since(begun) > 5*time.Second {
+		t.Errorf("%v after %s", err, time.Since(begun))
 	}
 }
 
