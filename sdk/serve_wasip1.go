@@ -47,7 +47,8 @@ func init() {
 
 // init suits the garbage collector to an instance, which has one call to live, no second processor to collect on, and
 // memory of its own that the host takes back as a whole: to collect as often as a server does was seen to take a third
-// of the time of a call that holds megabytes. The heap may grow to five times what is alive, until it comes near the module's limit.
+// of the time of a call that holds megabytes. The heap may grow to five times what is alive, until it comes near the
+// module's limit.
 func init() {
 	limit, err := strconv.ParseInt(os.Getenv("BULKHEAD_MEMORY"), 10, 64)
 	if err != nil || limit <= 0 {
