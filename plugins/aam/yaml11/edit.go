@@ -52,7 +52,7 @@ func equal(a, b *node, seen map[[2]*node]bool) bool {
 	} else {
 		seen[pair] = true
 	}
-	return a.kind == b.kind && a.text == b.text && slices.EqualFunc(a.items, b.items, func(a, b *node) bool { return equal(a, b, seen) })
+	return a.kind == b.kind && (a.text == b.text || a.kind == Null) && slices.EqualFunc(a.items, b.items, func(a, b *node) bool { return equal(a, b, seen) })
 }
 
 // set returns the text with value at path, nil if it cannot be put there. Mappings on the way are there, or null.

@@ -263,8 +263,8 @@ func keepComments(to, from *yaml.Node) {
 
 // Encode writes the document: what was not set, as it was, comments and ends of lines included. Where the text cannot be
 // changed in place, the library writes all of it. The result is then read back, so that an error comes of it, and not a
-// file that cannot be read, if a value was replaced that an alias elsewhere stands for; and one also if a comment
-// would be lost.
+// file that cannot be read or says something else, if a value was replaced that an alias elsewhere stands for; and one
+// also if a comment would be lost.
 func (d *Document) Encode() ([]byte, error) {
 	if err := d.loadForWriting(); err != nil {
 		return nil, err
@@ -275,13 +275,9 @@ func (d *Document) Encode() ([]byte, error) {
 		}
 		return d.withMark(d.data), nil
 	}
-	d.whole.Content = []*yaml.Node{d.tree}
-	data, err := dump(d.whole)
+	data, err := d.dumpWhole()
 	if err != nil {
 		return nil, err
-	}
-	if _, err := Parse(data, len(data)); err != nil {
-		return nil, fmt.Errorf("an anchor of this document does not allow this change: %w", err)
 	}
 	left := comments(data)
 	for _, comment := range comments(d.data) {
@@ -292,6 +288,42 @@ func (d *Document) Encode() ([]byte, error) {
 		left = slices.Delete(left, at, at+1)
 	}
 	return d.withMark(bytes.ReplaceAll(data, []byte("\n"), []byte(lineEnd(d.data)))), nil
+}
+
+// dumpWhole has the library write the document. Between brackets, it writes a null of which nothing is written as an empty
+// text: then all are written as words.
+func (d *Document) dumpWhole() ([]byte, error) {
+	d.whole.Content = []*yaml.Node{d.tree}
+	want := compose(d.tree, map[*yaml.Node]*node{})
+	for _, words := range []bool{false, true} {
+		if words {
+			eachBlank(d.tree, func(n *yaml.Node) { n.Value = "null" })
+		}
+		data, err := dump(d.whole)
+		if err != nil {
+			return nil, err
+		}
+		got, err := Parse(data, len(data))
+		if err != nil {
+			return nil, fmt.Errorf("an anchor of this document does not allow this change: %w", err)
+		}
+		if equal(got.root, want, map[[2]*node]bool{}) {
+			return data, nil
+		}
+	}
+	return nil, errors.New("this change would change more than it is meant to: the file has to be changed by hand")
+}
+
+// eachBlank calls do for all nulls of which nothing is written, but for keys.
+func eachBlank(n *yaml.Node, do func(*yaml.Node)) {
+	if blank(n) {
+		do(n)
+	}
+	for i, child := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			eachBlank(child, do)
+		}
+	}
 }
 
 // withMark returns a text with the byte-order mark that the document began with, if it did.
