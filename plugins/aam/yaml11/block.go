@@ -73,7 +73,7 @@ func (b *block) mapping(indent int) *node {
 // value reads what stands behind a key, or below it.
 func (b *block) value(rest string, indent, number int) *node {
 	switch {
-	case rest != "" && rest[0] == '[' && rest != "[]":
+	case inBrackets(rest):
 		return b.words(rest, number)
 	case rest != "":
 		kind, text := b.scalar(rest, indent)
@@ -102,7 +102,7 @@ func (b *block) list(indent int) *node {
 	n, begin := b.beginOf(List)
 	for b.indent == indent && isItem(b.content) && !b.unsure {
 		b.enter()
-		if b.content[0] == ' ' || isItem(b.content) || b.content == "-" {
+		if !plainItem(b.content) {
 			b.unsure = true
 			break
 		}

@@ -77,6 +77,12 @@ func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 // joiner makes one picture of several.
 const joiner = '\u200d'
 
+// plainItem tells whether what stands behind a dash is no other item, and stands where it usually does.
+func plainItem(text string) bool { return text[0] != ' ' && text != "-" && !isItem(text) }
+
+// inBrackets tells whether a value is a list in brackets that words has to read.
+func inBrackets(text string) bool { return text != "" && text[0] == '[' && text != "[]" }
+
 // plainBytes tells whether a document has nothing in it but printable characters and ends of lines.
 func plainBytes(data []byte) bool {
 	for at := 0; at < len(data); {

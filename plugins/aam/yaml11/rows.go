@@ -93,7 +93,7 @@ func (r *rows) field() bool {
 	r.advance()
 	f := Field{Key: key, Kind: Null, Items: []string{}}
 	switch {
-	case rest != "" && rest[0] == '[' && rest != "[]":
+	case inBrackets(rest):
 		if f.Items, ok = words(rest); !ok {
 			return false
 		}
@@ -112,11 +112,7 @@ func (r *rows) list(indent int) []string {
 	begin := len(r.items)
 	for r.indent == indent && isItem(r.content) {
 		content := r.content[2:]
-		if content[0] == ' ' || isItem(content) || content == "-" {
-			r.unsure = true
-			return nil
-		}
-		if _, _, isKey := readKey(content); isKey {
+		if _, _, isKey := readKey(content); isKey || !plainItem(content) {
 			r.unsure = true
 			return nil
 		}
