@@ -206,12 +206,26 @@ var envPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // IsVariable tells whether name can be that of an environment variable.
 func IsVariable(name string) bool { return envPattern.MatchString(name) }
 
+// Variables that the host sets for every plugin.
+const (
+	EnvDirectory = "PWD"
+	EnvProject   = "BULKHEAD_PROJECT"
+	EnvState     = "BULKHEAD_STATE"
+	EnvZoneInfo  = "BULKHEAD_ZONEINFO"
+	EnvMemory    = "BULKHEAD_MEMORY"
+)
+
+// SetByHost tells whether name is one of those variables.
+func SetByHost(name string) bool {
+	return slices.Contains([]string{EnvDirectory, EnvProject, EnvState, EnvZoneInfo, EnvMemory}, name)
+}
+
 // CheckEnv tells why name cannot be granted as an environment variable.
 func CheckEnv(name string) error {
 	switch {
 	case !IsVariable(name):
 		return errors.New("is not the name of a variable: use letters, digits and _, not beginning with a digit")
-	case name == "PWD" || strings.HasPrefix(name, "BULKHEAD_"):
+	case name == EnvDirectory || strings.HasPrefix(name, "BULKHEAD_"):
 		return errors.New("is set by the host for every plugin: remove it")
 	}
 	return nil

@@ -51,7 +51,7 @@ func (s Subject) Variable(name string) Answer {
 	case granted:
 		a.Allowed, a.Why = true, s.variableBy(name)
 	case manifest.IsVariable(name) && manifest.CheckEnv(name) != nil:
-		a.Allowed = slices.Contains([]string{"PWD", "BULKHEAD_PROJECT", "BULKHEAD_STATE", "BULKHEAD_ZONEINFO", "BULKHEAD_MEMORY"}, name)
+		a.Allowed = manifest.SetByHost(name)
 		if a.Why = "the host sets it for every plugin"; !a.Allowed {
 			a.Why = "the host keeps such names to itself"
 		}

@@ -30,14 +30,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Variables that every module finds in its environment, beside PWD.
-const (
-	envProject  = "BULKHEAD_PROJECT"
-	envState    = "BULKHEAD_STATE"
-	envZoneInfo = "BULKHEAD_ZONEINFO"
-	envMemory   = "BULKHEAD_MEMORY"
-)
-
 // Config says what a Box holds.
 type Config struct {
 	Plugin string
@@ -144,11 +136,11 @@ func (b *Box) environment(state string) map[string]string {
 	if env == nil {
 		env = map[string]string{}
 	}
-	env["PWD"] = b.workingDirectory()
-	env[envProject] = b.config.Places.Project
-	env[envState] = state
-	env[envZoneInfo] = encodeZone(b.config.Zone)
-	env[envMemory] = strconv.FormatInt(b.config.Grant.Limits.Memory, 10)
+	env[manifest.EnvDirectory] = b.workingDirectory()
+	env[manifest.EnvProject] = b.config.Places.Project
+	env[manifest.EnvState] = state
+	env[manifest.EnvZoneInfo] = encodeZone(b.config.Zone)
+	env[manifest.EnvMemory] = strconv.FormatInt(b.config.Grant.Limits.Memory, 10)
 	return env
 }
 
