@@ -20,6 +20,7 @@ type call struct {
 	granted  int64 // fuel so far
 	logged   int   // bytes of log lines
 	operated int   // host operations
+	busy     func()
 
 	request     []byte
 	hasRequest  bool
@@ -36,7 +37,7 @@ type call struct {
 type callKey struct{}
 
 func newCall(ctx context.Context, m *Module, i *instance) *call {
-	return &call{ctx: ctx, module: m, instance: i}
+	return &call{ctx: ctx, module: m, instance: i, busy: func() {}}
 }
 
 // end stops the module. The panic unwinds it: wazero returns it from the call.
@@ -130,6 +131,7 @@ func (c *call) performed(request []byte) []byte {
 			c.end(c.module.fail(CodeInternal, errors.New("host operation panicked"), "met a fault of the host's own in an operation: please report it"))
 		}
 	}()
+	c.busy()
 	return c.module.spec.Operate(c.ctx, request)
 }
 

@@ -68,7 +68,7 @@ func newModule(t testing.TB, e *Engine, spec Spec) *Module {
 
 // callTool calls one of the guest's tools.
 func callTool(ctx context.Context, m *Module, tool, arguments string) (string, error) {
-	response, err := m.Call(ctx, abi.MethodToolsCall, fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments))
+	response, err := m.Call(ctx, Request{Method: abi.MethodToolsCall, Params: fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments)})
 	return string(response.Body), err
 }
 
@@ -283,7 +283,7 @@ func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := newModule(t, newEngine(t, ""), Spec{File: test.file, SHA256: test.sha256})
-			_, err := m.Call(t.Context(), "m", nil)
+			_, err := m.Call(t.Context(), Request{Method: "m"})
 			if failure := wantCode(t, err, test.code); !strings.Contains(failure.Message, test.says) {
 				t.Errorf("%q does not say %q", failure.Message, test.says)
 			}
@@ -308,7 +308,7 @@ func TestAStartFunctionThatFailsHarmsItsCallsOnly(t *testing.T) {
 			m := newModule(t, newEngine(t, ""), Spec{File: file})
 			want := map[string]Code{"a trap": CodeTrap, "an answer": CodeMisuse, "an endless recursion": CodeStack}[name]
 			for range 2 {
-				_, err := m.Call(t.Context(), "m", nil)
+				_, err := m.Call(t.Context(), Request{Method: "m"})
 				wantCode(t, err, want)
 			}
 		})
@@ -343,7 +343,7 @@ func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := newModule(t, newEngine(t, ""), Spec{File: file})
-			got, err := m.Call(t.Context(), "m", nil)
+			got, err := m.Call(t.Context(), Request{Method: "m"})
 			if test.fails == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -389,7 +389,7 @@ func BenchmarkReset(b *testing.B) {
 	}
 	for b.Loop() {
 		b.StopTimer()
-		if _, failure := inst.call(b.Context(), []byte(`{"method":"tools/call","params":{"name":"echo","arguments":{}}}`)); failure != nil {
+		if _, failure := inst.call(b.Context(), Request{Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{}}`)}); failure != nil {
 			b.Fatal(failure)
 		}
 		b.StartTimer()

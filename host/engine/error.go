@@ -31,6 +31,7 @@ const (
 	CodeOperations    Code = "too_many_operations" // of the host's, in one call
 	CodeLogSize       Code = "log_too_large"       // it wrote more to the log than allowed
 	CodeMisuse        Code = "abi_misuse"          // it called the host in a way that the ABI forbids
+	CodeWorkerLost    Code = "worker_lost"         // the process that the call ran in ended
 	CodeInternal      Code = "internal"            // a fault of the host's own
 )
 
@@ -104,3 +105,7 @@ func bounded(text string, limit int) string {
 		return '·'
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
+
+// Printable cuts text that comes from a module, or from the process that it runs in, and takes out what could
+// mislead whoever reads a log.
+func Printable(text string, limit int) string { return bounded(text, limit) }

@@ -66,6 +66,9 @@ type tree struct {
 
 // OpenFile implements experimentalsys.FS.
 func (t *tree) OpenFile(path string, flag experimentalsys.Oflag, perm fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
+	if c := t.instance.current; c != nil {
+		c.busy()
+	}
 	f, errno := t.FS.OpenFile(path, flag, perm)
 	if errno != 0 {
 		return nil, errno

@@ -28,6 +28,7 @@ func (c *call) more() int64 {
 
 // yield is called by the module when its fuel is used up: others run, and the call's end is looked at.
 func (c *call) yield() {
+	c.busy()
 	runtime.Gosched()
 	c.checkTime()
 	fuel := c.fuel()

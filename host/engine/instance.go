@@ -138,6 +138,7 @@ func (i *instance) Context() context.Context {
 
 // sleep heeds the end of the call, which wazero's own sleep does not.
 func (i *instance) sleep(ns int64) {
+	i.current.busy()
 	timer := time.NewTimer(time.Duration(ns))
 	defer timer.Stop()
 	select {
@@ -173,9 +174,9 @@ func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
 }
 
 // call runs one request. After an error the instance must not be used again.
-func (i *instance) call(ctx context.Context, request []byte) (Response, *Error) {
+func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 	c := newCall(ctx, i.owner, i)
-	c.request, c.hasRequest = request, true
+	c.request, c.hasRequest, c.busy = envelope(ctx, r.Method, r.Params), true, r.busy
 	return i.answer(c)
 }
 

@@ -76,7 +76,7 @@ func TestTheHostsOwnWorkIsStopped(t *testing.T) {
 			if failure != nil {
 				t.Fatal(failure)
 			}
-			if response, failure := inst.call(t.Context(), nil); failure != nil || response.Fuel < test.fuel {
+			if response, failure := inst.call(t.Context(), Request{}); failure != nil || response.Fuel < test.fuel {
 				t.Errorf("took %d instructions' worth, want at least %d: %v", response.Fuel, test.fuel, failure)
 			}
 			inst.current = newCall(canceled(t), m, inst)
@@ -121,7 +121,7 @@ func TestACallThatFindsNoPlaceIsToldSo(t *testing.T) {
 func TestTheSameInputTakesTheSameFuel(t *testing.T) {
 	m := newModule(t, newEngine(t, shared), Spec{})
 	fuel := func(arguments string) int64 {
-		response, err := m.Call(t.Context(), "tools/call", []byte(`{"name":"count","arguments":`+arguments+`}`))
+		response, err := m.Call(t.Context(), Request{Method: "tools/call", Params: []byte(`{"name":"count","arguments":`+arguments+`}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
 		t.Fatal(failure)
 	}
 	defer inst.close()
-	if _, failure := inst.call(t.Context(), []byte(`{"method":"tools/call","params":{"name":"remember","arguments":{"text":"secret"}}}`)); failure != nil {
+	if _, failure := inst.call(t.Context(), Request{Method: "tools/call", Params: []byte(`{"name":"remember","arguments":{"text":"secret"}}`)}); failure != nil {
 		t.Fatal(failure)
 	}
 	grown := inst.memory.size
@@ -227,7 +227,7 @@ func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
 	call := func() {
 		t.Helper()
 		m := newModule(t, newEngine(t, cache), Spec{File: file})
-		if _, err := m.Call(t.Context(), "m", nil); err != nil {
+		if _, err := m.Call(t.Context(), Request{Method: "m"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -37,11 +37,25 @@ type Response struct {
 	Fuel int64
 }
 
-// Call sends a request: a method of ABI 1 and its parameters, which are valid JSON or empty. An error is
-// an *Error.
-func (m *Module) Call(ctx context.Context, method string, params []byte) (Response, error) {
-	if int64(len(params)) > m.spec.Input {
-		return Response{}, m.fail(CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(params), m.spec.Input)
+// Request is what Call sends.
+type Request struct {
+	Method string // of ABI 1
+	Params []byte // valid JSON, or empty
+	// Busy is called, by the goroutine that runs the call, whenever the call has used a quantum of fuel or is
+	// about to wait; nil: it is not.
+	Busy func()
+}
+
+func (r Request) busy() {
+	if r.Busy != nil {
+		r.Busy()
+	}
+}
+
+// Call sends a request. An error is an *Error.
+func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
+	if int64(len(r.Params)) > m.spec.Input {
+		return Response{}, m.fail(CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), m.spec.Input)
 	}
 	if failure := m.enter(ctx); failure != nil {
 		return Response{}, failure
@@ -54,14 +68,14 @@ func (m *Module) Call(ctx context.Context, method string, params []byte) (Respon
 	defer m.expect(-1)
 	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
 	defer cancel()
-	inst, failure := l.pool.take(limited, func() (*instance, *Error) { return m.fresh(limited, l) })
+	inst, failure := l.pool.take(limited, r.busy, func() (*instance, *Error) { return m.fresh(limited, l) })
 	if failure == nil && inst == nil {
 		failure = m.stopped(limited)
 	}
 	if failure != nil {
 		return Response{}, failure
 	}
-	response, failure := inst.call(limited, envelope(limited, method, params))
+	response, failure := inst.call(limited, r)
 	if failure != nil {
 		inst.close() // what state a stopped module is in nobody knows
 		return response, failure
@@ -124,6 +138,15 @@ type loading struct {
 	done   chan struct{}
 	loaded *loaded
 	err    error
+}
+
+// Load loads the module, which a call does otherwise.
+func (m *Module) Load(ctx context.Context) error {
+	_, err := m.load(ctx)
+	if err == nil {
+		m.expect(-1)
+	}
+	return err
 }
 
 // load returns the module as it is in memory, loading it if it is not. After a failure the next call tries

@@ -21,12 +21,14 @@ const spare = 1
 
 func newPool() *pool { return &pool{wake: make(chan struct{})} }
 
-// take gives an instance that waits, or one that fresh makes; nil if ctx ends first.
-func (p *pool) take(ctx context.Context, fresh func() (*instance, *Error)) (*instance, *Error) {
+// take gives an instance that waits, or one that fresh makes; nil if ctx ends first. busy is called before anything
+// that takes long.
+func (p *pool) take(ctx context.Context, busy func(), fresh func() (*instance, *Error)) (*instance, *Error) {
 	p.mu.Lock()
 	for len(p.clean) == 0 && p.cleaning > spare {
 		wake := p.wake
 		p.mu.Unlock()
+		busy()
 		select {
 		case <-wake:
 		case <-ctx.Done():
@@ -41,6 +43,7 @@ func (p *pool) take(ctx context.Context, fresh func() (*instance, *Error)) (*ins
 		return inst, nil
 	}
 	p.mu.Unlock()
+	busy()
 	return fresh()
 }
 

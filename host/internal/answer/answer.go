@@ -1,0 +1,124 @@
+// Package answer takes a module's response to a request apart and checks it: Checker.Parse gives the method's
+// result, the module's own error, or what is wrong with the response. It runs in the worker process, so that what
+// a module sends is decoded where it harms its own plugin only.
+package answer
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/host/schema"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// The codes of what is wrong with a response.
+const (
+	CodeInvalidResponse engine.Code = "invalid_response" // it is none of ABI 1
+	CodeInvalidResult   engine.Code = "invalid_result"   // no client could read it, or it breaks its output schema
+)
+
+// Checker checks responses. It is safe for concurrent use.
+type Checker struct {
+	// Result says what keeps a client from reading a method's result; empty: nothing does.
+	Result func(method string, result []byte) string
+}
+
+// Parse gives the result of a response. output is the schema that its structured content must fit; nil: none. The
+// error is an *abi.Error of the module's own, or an *engine.Error without plugin. Errors of the file system that
+// WASI has no number for are added to an answer that reports an error: the module could only say that something
+// went wrong.
+func (c Checker) Parse(method string, r engine.Response, output func() (*schema.Schema, error)) (json.RawMessage, error) {
+	if !json.Valid(r.Body) {
+		return nil, invalid("gave an answer that is not JSON")
+	}
+	result := rawjson.Member(r.Body, "result")
+	if answered := rawjson.Member(r.Body, "error"); answered != nil {
+		return nil, moduleError(answered, r.Faults)
+	}
+	if result == nil {
+		return nil, invalid("gave an answer that holds neither a result nor an error")
+	}
+	if len(r.Faults) > 0 {
+		result = withFaults(result, r.Faults)
+	}
+	if why := c.Result(method, result); why != "" {
+		return nil, &engine.Error{Code: CodeInvalidResult, Message: "gave a result that cannot be read: " + why}
+	}
+	if output != nil {
+		if why := unfit(result, output); why != "" {
+			return nil, &engine.Error{Code: CodeInvalidResult, Message: why}
+		}
+	}
+	return result, nil
+}
+
+func invalid(message string) *engine.Error {
+	return &engine.Error{Code: CodeInvalidResponse, Message: message}
+}
+
+// moduleError is the error that a module answers with.
+func moduleError(answered []byte, faults []error) error {
+	var own *abi.Error
+	if err := json.Unmarshal(answered, &own); err != nil || own == nil {
+		return invalid("gave an error that is not of the ABI")
+	}
+	if len(faults) > 0 {
+		own.Message += "\n" + faultText(faults)
+	}
+	return own
+}
+
+// IsError reports whether the result of a tool says that it is an error.
+func IsError(result []byte) bool { return string(rawjson.Member(result, "isError")) == "true" }
+
+// unfit says what of a result does not fit the tool's output schema; empty: all does. A result that is an error
+// need not.
+func unfit(result json.RawMessage, output func() (*schema.Schema, error)) string {
+	if IsError(result) {
+		return ""
+	}
+	structured := rawjson.Member(result, "structuredContent")
+	if structured == nil {
+		return "gave a result without the structuredContent that its output schema promises"
+	}
+	s, err := output()
+	if err != nil {
+		return "has an output " + err.Error()
+	}
+	if err := s.Validate(structured); err != nil {
+		return "gave structuredContent that does not fit its output schema: " + err.Error()
+	}
+	return ""
+}
+
+// withFaults appends the faults to the content of a result that reports an error.
+func withFaults(result json.RawMessage, faults []error) json.RawMessage {
+	var members map[string]json.RawMessage
+	var content []json.RawMessage
+	if json.Unmarshal(result, &members) != nil || string(members["isError"]) != "true" || json.Unmarshal(members["content"], &content) != nil {
+		return result // not an error, or no result at all, which the check of the result says
+	}
+	item, err := json.Marshal(map[string]string{"type": "text", "text": faultText(faults)})
+	if err != nil {
+		return result
+	}
+	if members["content"], err = json.Marshal(append(content, item)); err != nil {
+		return result
+	}
+	longer, err := json.Marshal(members)
+	if err != nil {
+		return result
+	}
+	return longer
+}
+
+func faultText(faults []error) string {
+	lines := make([]string, len(faults))
+	for i, fault := range faults {
+		lines[i] = fmt.Sprintf("bulkhead: %v", fault)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,158 @@
+// Package child is the worker process: it confines itself, loads one module, and answers the calls that the host
+// sends. Main is called at the very start of the program. See package worker for the host's side.
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/answer"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/schema"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// socketFile is the descriptor of the connection to the host.
+const socketFile = 3
+
+// maxSetup bounds the frame that says what the worker is to be, in bytes.
+const maxSetup = 64 << 20
+
+// Main runs a worker until the host closes the connection, and returns the exit code. check says what keeps a
+// client from reading a result.
+func Main(check func(method string, result []byte) string) int {
+	err := run(check)
+	if err == nil || errors.Is(err, io.EOF) {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "worker:", err)
+	return 1
+}
+
+func run(check func(method string, result []byte) string) error {
+	stream, err := connection()
+	if err != nil {
+		return err
+	}
+	out := wire.NewWriter(stream)
+	in := wire.NewReader(stream, limit)
+	setup, err := readSetup(in)
+	if err != nil {
+		return err
+	}
+	files, err := confineTo(setup)
+	if err != nil {
+		return err
+	}
+	report, err := json.Marshal(files.report)
+	if err != nil {
+		return err
+	}
+	if err := out.Write(wire.TypeReady, 0, report); err != nil {
+		return err
+	}
+	log := newLog(out, hclog.Level(setup.LogLevel))
+	s := &server{in: in, out: out, log: log}
+	if err := s.load(setup, files, check); err != nil {
+		failure := (*engine.Error)(nil)
+		if !errors.As(err, &failure) {
+			failure = &engine.Error{Code: engine.CodeInternal, Message: "cannot run: " + err.Error()}
+		}
+		_, text := failed(failure)
+		return out.Write(wire.TypeFailed, 0, text)
+	}
+	if err := out.Write(wire.TypeLoaded, 0); err != nil {
+		return err
+	}
+	return s.serve()
+}
+
+// connection is the worker's end.
+func connection() (net.Conn, error) {
+	file := os.NewFile(socketFile, "host")
+	defer file.Close() // FileConn makes a duplicate
+	stream, err := net.FileConn(file)
+	if err != nil {
+		return nil, fmt.Errorf("this process is started by a host, not by hand: %w", err)
+	}
+	return stream, nil
+}
+
+// limit is the largest payload of a frame of the host's. The host is trusted, and a call bounded by it.
+func limit(t wire.Type) int {
+	switch t {
+	case wire.TypeSetup, wire.TypeCall, wire.TypeReply:
+		return 1 << 30
+	case wire.TypeCancel:
+		return 0
+	}
+	return -1
+}
+
+func readSetup(in *wire.Reader) (wire.Setup, error) {
+	var setup wire.Setup
+	f, err := in.Next()
+	if err != nil {
+		return setup, err
+	}
+	if f.Type != wire.TypeSetup || len(f.Payload) > maxSetup {
+		return setup, wire.Violation("the first frame is of type %d", f.Type)
+	}
+	return setup, json.Unmarshal(f.Payload, &setup)
+}
+
+// load makes the module ready for calls.
+func (s *server) load(setup wire.Setup, files handles, check func(method string, result []byte) string) error {
+	box, err := newBox(setup, files, s.log)
+	if err != nil {
+		return err
+	}
+	s.answer = answerer(setup.Schemas, check)
+	s.module, err = newModule(setup, files, box, s.log)
+	if err != nil {
+		return err
+	}
+	return s.module.Load(context.Background())
+}
+
+// answerer takes responses apart. A schema is compiled when it is needed first.
+func answerer(schemas []json.RawMessage, check func(method string, result []byte) string) func(string, int, engine.Response) (wire.Kind, []byte) {
+	var compiled []func() (*schema.Schema, error)
+	for _, text := range schemas {
+		compiled = append(compiled, sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(text) }))
+	}
+	checker := answer.Checker{Result: check}
+	return func(method string, number int, r engine.Response) (wire.Kind, []byte) {
+		var output func() (*schema.Schema, error)
+		if number > 0 && number <= len(compiled) {
+			output = compiled[number-1]
+		}
+		result, err := checker.Parse(method, r, output)
+		var own *abi.Error
+		var failure *engine.Error
+		switch {
+		case err == nil && method == abi.MethodToolsCall && answer.IsError(result):
+			return wire.KindToolError, result
+		case err == nil:
+			return wire.KindResult, result
+		case errors.As(err, &own):
+			text, merr := json.Marshal(own)
+			if merr != nil {
+				return failed(&engine.Error{Code: answer.CodeInvalidResponse, Message: "gave an error that is not of the ABI"})
+			}
+			return wire.KindRPCError, text
+		case errors.As(err, &failure):
+			return failed(failure)
+		}
+		return failed(&engine.Error{Code: engine.CodeInternal, Message: "met a fault of the host's own: " + err.Error()})
+	}
+}

@@ -1,0 +1,334 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// conn is the host's end of the connection to a worker, which is hostile: whatever it sends is bounded, is
+// checked, and concerns its own calls only.
+//
+// No goroutine belongs to the connection. A caller writes its call and, if no other caller reads, reads frames
+// itself until its result is there; then it hands the reading over to a caller that still waits. So one call at
+// a time costs no switch between goroutines.
+type conn struct {
+	in     *wire.Reader
+	out    *wire.Writer
+	log    hclog.Logger
+	output int // bytes of a result
+	logMax int // bytes of log frames that a call accounts for
+
+	mu      sync.Mutex // guards what follows
+	calls   map[uint32]*pending
+	last    uint32
+	reading bool
+	closed  error // why no call can be made any more
+	logged  int   // bytes of log frames that no call has accounted for yet
+}
+
+// pending is a call that waits for its result.
+type pending struct {
+	conn   *conn
+	number uint32
+	ctx    context.Context
+	ask    Asker
+	record func(wire.Record)
+	late   *time.Timer   // ends a worker that does not end the call
+	wake   chan struct{} // of capacity 1: look again
+
+	asking sync.WaitGroup     // operations that the host performs
+	cancel context.CancelFunc // ends them; nil: there was none; guarded by conn.mu
+	wrote  bool               // the call may have changed something; guarded by conn.mu
+	busy   bool               // it waits for an operation; guarded by conn.mu
+	done   bool               // guarded by conn.mu
+	result wire.Result
+	err    error
+}
+
+// Bounds of what a worker may send beyond a call's own limits, in bytes.
+const (
+	maxAsk     = 96 << 20 // an operation: the largest HTTP request that a config grants, in base64, and its head
+	maxRecord  = 8 << 10
+	maxLogText = 64 << 10 // escaped
+	maxFailure = 64 << 10
+	// perLogFrame is what a log frame counts beside its text.
+	perLogFrame = 64
+)
+
+func newConn(stream io.ReadWriter, output, logMax int, log hclog.Logger) *conn {
+	c := &conn{log: log, output: output, logMax: 4*logMax + 1<<20, calls: map[uint32]*pending{}}
+	c.in, c.out = wire.NewReader(stream, c.limit), wire.NewWriter(stream)
+	return c
+}
+
+// limit is the largest payload of a frame that may come now.
+func (c *conn) limit(t wire.Type) int {
+	switch t {
+	case wire.TypeResult:
+		return c.output + maxFailure
+	case wire.TypeAsk:
+		return maxAsk
+	case wire.TypeRecord:
+		return maxRecord
+	case wire.TypeLog:
+		return maxLogText
+	case wire.TypeReady, wire.TypeFailed:
+		return maxFailure
+	case wire.TypeLoaded, wire.TypeWrote:
+		return 0
+	}
+	return -1
+}
+
+// call sends a call and returns its result, or the error of a connection that ended.
+func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
+	if err := c.add(p); err != nil {
+		return wire.Result{}, &lostError{reason: err}
+	}
+	defer p.endAsking()
+	stop := context.AfterFunc(p.ctx, func() {
+		p.late.Reset(grace)
+		_ = c.out.Write(wire.TypeCancel, p.number) // a connection that ended fails the call by itself
+	})
+	defer stop()
+	if err := c.out.Write(wire.TypeCall, p.number, call.Encode()...); err != nil {
+		c.fail(err)
+	}
+	c.await(p)
+	return p.result, p.err
+}
+
+func (c *conn) add(p *pending) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed != nil {
+		return c.closed
+	}
+	c.last++
+	p.conn, p.number, p.wake = c, c.last, make(chan struct{}, 1)
+	c.calls[p.number] = p
+	return nil
+}
+
+// await returns when the call is done. Meanwhile it reads, if nobody else does.
+func (c *conn) await(p *pending) {
+	for {
+		c.mu.Lock()
+		switch {
+		case p.done:
+			c.handOver()
+			c.mu.Unlock()
+			return
+		case c.reading:
+			c.mu.Unlock()
+			<-p.wake
+		default:
+			c.reading = true
+			c.mu.Unlock()
+			c.read(p)
+		}
+	}
+}
+
+// handOver wakes a call that waits, if none reads.
+func (c *conn) handOver() {
+	if c.reading {
+		return
+	}
+	for _, other := range c.calls {
+		other.signal()
+		return
+	}
+}
+
+func (p *pending) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// read takes frames until p is done.
+func (c *conn) read(p *pending) {
+	for {
+		f, err := c.in.Next()
+		if err == nil {
+			err = c.take(f)
+		}
+		c.mu.Lock()
+		if err != nil {
+			c.failLocked(err)
+		}
+		if p.done {
+			c.reading = false
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+	}
+}
+
+// take handles a frame.
+func (c *conn) take(f wire.Frame) error {
+	if f.Type == wire.TypeLog {
+		return c.takeLog(f)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.calls[f.Call]
+	if p == nil {
+		return wire.Violation("a frame of type %d for call %d, which is not in flight", f.Type, f.Call)
+	}
+	switch f.Type {
+	case wire.TypeResult:
+		return c.finish(p, f.Payload)
+	case wire.TypeWrote:
+		p.wrote = true
+		return nil
+	case wire.TypeRecord:
+		return p.takeRecord(f.Payload)
+	case wire.TypeAsk:
+		return c.takeAsk(p, f.Payload)
+	}
+	return wire.Violation("a frame of type %d during calls", f.Type)
+}
+
+// finish ends a call with what the worker says of it.
+func (c *conn) finish(p *pending, payload []byte) error {
+	if p.busy {
+		return wire.Violation("a result of call %d, which waits for an operation", p.number)
+	}
+	result, err := wire.DecodeResult(payload)
+	if err != nil {
+		return err
+	}
+	delete(c.calls, p.number)
+	c.logged = max(0, c.logged-c.logMax) // it has paid for so much
+	p.result, p.done = result, true
+	p.signal()
+	return nil
+}
+
+func (p *pending) takeRecord(payload []byte) error {
+	r, err := wire.DecodeRecord(payload)
+	if err == nil && p.record != nil {
+		p.record(r)
+	}
+	return err
+}
+
+// takeAsk performs an operation off the reading: it may wait for a network or for a client.
+func (c *conn) takeAsk(p *pending, payload []byte) error {
+	ask, err := wire.DecodeAsk(payload)
+	if err != nil {
+		return err
+	}
+	if p.busy {
+		return wire.Violation("two operations of call %d at once", p.number)
+	}
+	p.busy = true
+	if changes(ask.Op) {
+		p.wrote = true
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	p.cancel = cancel
+	p.asking.Go(func() {
+		defer cancel()
+		reply := p.ask(ctx, ask)
+		c.mu.Lock()
+		p.busy = false
+		c.mu.Unlock()
+		_ = c.out.Write(wire.TypeReply, p.number, reply.Encode()...) // a connection that ended fails the call by itself
+	})
+	return nil
+}
+
+// endAsking returns when no operation of the call goes on, which is soon: whoever performs it heeds its context.
+func (p *pending) endAsking() {
+	p.conn.mu.Lock()
+	cancel := p.cancel
+	p.conn.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		p.asking.Wait()
+	}
+}
+
+// takeLog passes a line on. A worker that logs more than all of its calls may is not one of ours any more.
+func (c *conn) takeLog(f wire.Frame) error {
+	line, err := wire.DecodeLog(f.Payload)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.logged += len(f.Payload) + perLogFrame
+	over := c.logged > c.logMax*(len(c.calls)+1)
+	c.mu.Unlock()
+	if over {
+		return wire.Violation("more log lines than its calls may write")
+	}
+	level := hclog.Level(line.Level)
+	if level < hclog.Trace || level > hclog.Error {
+		level = hclog.Info
+	}
+	args := make([]any, len(line.Args)/2*2)
+	for i := range args {
+		args[i] = printable(line.Args[i])
+	}
+	c.log.Log(level, printable(line.Text), args...)
+	return nil
+}
+
+func (c *conn) isDone(p *pending) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return p.done
+}
+
+// fail ends the connection, and all calls with it.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failLocked(err)
+}
+
+func (c *conn) failLocked(err error) {
+	if c.closed == nil {
+		c.closed = err
+	}
+	alone := len(c.calls) == 1
+	for number, p := range c.calls {
+		delete(c.calls, number)
+		p.err, p.done = &lostError{reason: c.closed, sent: true, wrote: p.wrote, alone: alone}, true
+		p.signal()
+	}
+}
+
+// lostError is the error of a call whose worker ended.
+type lostError struct {
+	reason error
+	sent   bool // the worker may have had the call
+	wrote  bool // the call may have changed something
+	alone  bool // no other call was in flight
+}
+
+func (e *lostError) Error() string { return fmt.Sprintf("the worker process ended: %v", e.reason) }
+
+func (e *lostError) Unwrap() error { return e.reason }
+
+// changes reports whether an operation may have an effect that must not happen twice.
+func changes(op string) bool {
+	switch op {
+	case abi.OpClaims, abi.OpNotify, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
+		return false
+	}
+	return true
+}

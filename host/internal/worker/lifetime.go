@@ -1,0 +1,235 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// starting is a worker that is being started, for all calls that wait for it.
+type starting struct {
+	done    chan struct{} // closed when process or err is set
+	process *process
+	err     error
+	waiting int // calls
+	cancel  context.CancelFunc
+}
+
+var errClosed = errors.New("the host is being closed")
+
+// acquire gives the process that a call runs in, and starts it if there is none. leave must follow.
+func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if s.closed {
+			return nil, errClosed
+		}
+		if p := s.usable(); p != nil {
+			s.use(p)
+			return p, nil
+		}
+		if s.starting == nil {
+			s.begin()
+		}
+		if p, err := s.await(ctx, s.starting); err != nil || p != nil {
+			return p, err
+		}
+	}
+}
+
+// usable is the current process, unless it must not get calls any more.
+func (s *Supervisor) usable() *process {
+	p := s.current
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.gone:
+		s.config.Log.Warn("an idle worker process ended", "reason", p.reason())
+		s.drop(p)
+		return nil
+	default:
+	}
+	if why := p.launch.Stale(); why != "" {
+		s.config.Log.Info("a new worker process takes over", "reason", why)
+		s.drop(p)
+		return nil
+	}
+	return p
+}
+
+// drop lets a process end with its last call.
+func (s *Supervisor) drop(p *process) {
+	p.retired = true
+	if s.current == p {
+		s.current = nil
+	}
+	if p.active == 0 {
+		delete(s.all, p)
+		p.end()
+	}
+}
+
+func (s *Supervisor) use(p *process) {
+	p.active++
+	p.running.Store(int32(p.active))
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+}
+
+// begin starts a process for all that wait. It goes on as long as anybody waits.
+func (s *Supervisor) begin() {
+	ctx, cancel := context.WithCancel(context.Background())
+	st := &starting{done: make(chan struct{}), cancel: cancel}
+	s.starting = st
+	go func() {
+		defer cancel()
+		p, err := s.launch(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err == nil && s.closed {
+			p.end()
+			p, err = nil, errClosed
+		}
+		if err == nil {
+			s.current, s.all[p] = p, struct{}{}
+			s.rest()
+		}
+		st.process, st.err = p, err
+		if s.starting == st {
+			s.starting = nil
+		}
+		close(st.done)
+	}()
+}
+
+// await waits for a process that is being started, and takes it. It gives up the lock meanwhile. Without process
+// and error the caller has to look again.
+func (s *Supervisor) await(ctx context.Context, st *starting) (*process, error) {
+	st.waiting++
+	s.mu.Unlock()
+	select {
+	case <-st.done:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	st.waiting--
+	select {
+	case <-st.done:
+	default:
+		if st.waiting == 0 {
+			st.cancel()
+			if s.starting == st {
+				s.starting = nil
+			}
+		}
+		return nil, ctx.Err()
+	}
+	if st.err != nil {
+		return nil, st.err
+	}
+	if s.current != st.process {
+		return nil, nil
+	}
+	s.use(st.process)
+	return st.process, nil
+}
+
+// launch starts a process.
+func (s *Supervisor) launch(ctx context.Context) (*process, error) {
+	l, err := s.config.Prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.start(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	s.config.Pool.add(s, p)
+	return p, nil
+}
+
+// adopt takes a process for one call.
+func (s *Supervisor) adopt(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[p] = struct{}{}
+	p.active, p.retired = 1, true
+}
+
+// leave gives a process back that a call ran in.
+func (s *Supervisor) leave(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.active--
+	p.running.Store(int32(p.active))
+	if p.active > 0 {
+		return
+	}
+	p.rested()
+	switch {
+	case p.retired || p.demoted.Load() || s.closed:
+		s.drop(p)
+	case p == s.current:
+		s.rest()
+	}
+}
+
+// rest ends the current process after a while without calls.
+func (s *Supervisor) rest() {
+	if s.idle == nil {
+		s.idle = time.AfterFunc(s.config.Idle, s.expire)
+		return
+	}
+	s.idle.Reset(s.config.Idle)
+}
+
+func (s *Supervisor) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.current; p != nil && p.active == 0 {
+		s.drop(p)
+	}
+}
+
+// evict ends a process if no call runs in it, and reports whether it did.
+func (s *Supervisor) evict(p *process) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.active > 0 || s.current != p {
+		return false
+	}
+	s.drop(p)
+	return true
+}
+
+// Running is the number of worker processes.
+func (s *Supervisor) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
+// Close ends all processes, whatever they do. Calls fail from now on.
+func (s *Supervisor) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	if s.starting != nil {
+		s.starting.cancel()
+	}
+	for p := range s.all {
+		if p.active > 0 {
+			p.kill("the host is being closed")
+		} else {
+			p.end()
+		}
+	}
+	clear(s.all)
+	s.current = nil
+}

@@ -1,0 +1,134 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+)
+
+// Pool holds the workers of all plugins to one budget of memory, and keeps those that compute much from slowing
+// the others. It is safe for concurrent use.
+type Pool struct {
+	budget int64
+
+	mu       sync.Mutex
+	workers  map[*process]*Supervisor
+	running  int           // calls
+	reserved int64         // bytes, for the calls that run
+	changed  chan struct{} // closed when a call ends or a worker does
+	waiting  int           // calls that wait for memory
+	watching bool          // fairness is being looked after
+}
+
+// baseMemory is what a worker takes without a module, in bytes, measured with Go 1.26.
+const baseMemory = 16 << 20
+
+// NewPool returns an empty pool. budget is in bytes.
+func NewPool(budget int64) *Pool {
+	return &Pool{budget: budget, workers: map[*process]*Supervisor{}, changed: make(chan struct{})}
+}
+
+// add counts a worker until it ends.
+func (b *Pool) add(s *Supervisor, p *process) {
+	b.mu.Lock()
+	b.workers[p] = s
+	b.mu.Unlock()
+	go func() {
+		<-p.gone
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.workers, p)
+		b.notify()
+	}()
+}
+
+// notify wakes the calls that wait.
+func (b *Pool) notify() {
+	if b.waiting == 0 {
+		return
+	}
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// reserve takes memory for a call of a plugin. Where the budget has not enough, workers without calls are ended,
+// the one that has been idle for the longest time first, and then it waits for calls to end. release gives the
+// memory back.
+func (b *Pool) reserve(ctx context.Context, s *Supervisor, patience time.Duration) (release func(), err error) {
+	need := s.config.Limits.Memory + s.config.Limits.Output
+	var timeout <-chan time.Time
+	for {
+		b.mu.Lock()
+		// A call that runs alone always may: there is nothing to wait for.
+		if b.running == 0 || b.used()+need <= b.budget || b.makeRoom(s, need) {
+			b.running++
+			b.reserved += need
+			s.calls++
+			b.keepFair()
+			b.mu.Unlock()
+			return func() { b.release(need) }, nil
+		}
+		changed := b.changed
+		b.waiting++
+		b.mu.Unlock()
+		if timeout == nil {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			err = s.fail(engine.CodeQueue, nil, "waited for %s, and the server's memory was taken: raise memory in [server]", patience)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		b.mu.Lock()
+		b.waiting--
+		b.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (b *Pool) release(need int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	b.reserved -= need
+	b.notify()
+}
+
+// used is the memory that is spoken for, in bytes.
+func (b *Pool) used() int64 {
+	total := b.reserved
+	for p := range b.workers {
+		total += max(p.resident.Load(), baseMemory)
+	}
+	return total
+}
+
+// makeRoom ends idle workers of other plugins until there is room, and reports whether there is.
+func (b *Pool) makeRoom(s *Supervisor, need int64) bool {
+	var idle []*process
+	for p := range b.workers {
+		p.measure()
+		if b.workers[p] != s {
+			idle = append(idle, p)
+		}
+	}
+	slices.SortFunc(idle, func(x, y *process) int { return int(x.idleSince.Load() - y.idleSince.Load()) })
+	for _, p := range idle {
+		if b.used()+need <= b.budget {
+			return true
+		}
+		if b.workers[p].evict(p) {
+			delete(b.workers, p)
+		}
+	}
+	return b.used()+need <= b.budget
+}

@@ -1,0 +1,262 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+)
+
+// socketFile is the worker's descriptor of its end of the connection, the first after the standard ones.
+const socketFile = 3
+
+// FirstFile is the worker's descriptor of the first of Launch.Files.
+const FirstFile = socketFile + 1
+
+// process is a worker process.
+type process struct {
+	launch  *Launch
+	command *exec.Cmd
+	socket  net.Conn
+	conn    *conn
+	report  confine.Report
+	said    *firstBytes   // on its standard error, where a crash of the runtime is explained
+	gone    chan struct{} // closed when it has ended
+	killed  atomic.Pointer[string]
+
+	// What follows belongs to the Supervisor that started it, under its lock.
+	active  int  // calls
+	retired bool // no further call gets it
+
+	idleSince atomic.Int64 // nanoseconds since 1970, when its last call ended
+	resident  atomic.Int64 // bytes of memory, when measured last
+	measured  atomic.Int64 // nanoseconds since 1970
+	running   atomic.Int32 // calls, as active
+	demoted   atomic.Bool  // it has a lower priority
+
+	// What follows belongs to the Pool, under its lock.
+	computed time.Duration // of processors, when looked at last
+	crowding time.Duration // of it while other plugins had calls
+}
+
+// start starts a worker and returns when it is confined and its module can be called. The error is an
+// *engine.Error where the module is to blame.
+func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, fmt.Errorf("connect to a worker process: %w", err)
+	}
+	defer theirs.Close()
+	p := &process{launch: l, socket: ours, gone: make(chan struct{}), said: &firstBytes{limit: 16 << 10}}
+	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
+	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
+	p.command.Env = []string{}
+	p.command.Stderr = p.said
+	p.command.WaitDelay = time.Second // whatever holds its standard error open
+	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
+	confine.Prepare(p.command)
+	if err := p.command.Start(); err != nil {
+		_ = ours.Close()
+		return nil, fmt.Errorf("start a worker process: %w", err)
+	}
+	go p.wait()
+	p.conn = newConn(ours, int(s.config.Limits.Output), s.config.Limits.LogSize, s.config.Log)
+	stop := context.AfterFunc(ctx, func() { p.kill("nobody waits for it any more") })
+	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
+	err = p.handshake(l.Setup)
+	watchdog.Stop()
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		p.settle()
+		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
+			err = fmt.Errorf("%w: %s", err, p.reason())
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// startTime bounds the start of a worker and the loading of its module. It is long because other programs may
+// keep the processors; a module's own part of it is bounded in the worker.
+const startTime = time.Minute
+
+// handshake sends the worker what it is to be, and waits until the module can be called.
+func (p *process) handshake(setup wire.Setup) error {
+	text, err := json.Marshal(setup)
+	if err != nil {
+		return fmt.Errorf("describe a worker: %w", err)
+	}
+	if err := p.conn.out.Write(wire.TypeSetup, 0, text); err != nil {
+		return fmt.Errorf("start a worker process: %w", err)
+	}
+	for {
+		f, err := p.conn.in.Next()
+		if err != nil {
+			return fmt.Errorf("start a worker process: %w", err)
+		}
+		switch f.Type {
+		case wire.TypeReady:
+			if err := json.Unmarshal(f.Payload, &p.report); err != nil {
+				return wire.Violation("a report that cannot be read")
+			}
+			if err := p.launch.Confined(p.report); err != nil {
+				return err
+			}
+		case wire.TypeLog:
+			if err := p.conn.takeLog(f); err != nil {
+				return err
+			}
+		case wire.TypeFailed:
+			return failure(setup.Plugin, f.Payload)
+		case wire.TypeLoaded:
+			return nil
+		default:
+			return wire.Violation("a frame of type %d before the module was loaded", f.Type)
+		}
+	}
+}
+
+// failure is the error that a worker reports.
+func failure(plugin string, payload []byte) error {
+	var f wire.Failure
+	if err := json.Unmarshal(payload, &f); err != nil || f.Code == "" || f.Message == "" {
+		return wire.Violation("a failure that cannot be read")
+	}
+	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail)}
+}
+
+// wait reaps the process.
+func (p *process) wait() {
+	_ = p.command.Wait() // the state says how it ended
+	close(p.gone)
+	p.launch.release()
+}
+
+// kill ends the process at once. The first reason is kept.
+func (p *process) kill(reason string) {
+	if p.killed.CompareAndSwap(nil, &reason) {
+		_ = p.command.Process.Kill() // fails only where it has ended already
+		_ = p.socket.Close()
+	}
+}
+
+// end lets the process end by itself: it does when its connection ends.
+func (p *process) end() {
+	_ = p.socket.Close()
+	go func() {
+		select {
+		case <-p.gone:
+		case <-time.After(time.Second):
+			p.kill("it did not end with its connection")
+		}
+	}()
+}
+
+// settle returns when the process has ended, which it is about to do by itself.
+func (p *process) settle() {
+	_ = p.socket.Close()
+	select {
+	case <-p.gone:
+	case <-time.After(time.Second):
+		p.kill("it violated the protocol, or hung")
+		<-p.gone
+	}
+}
+
+// reason says how the process ended, which it has.
+func (p *process) reason() string {
+	if killed := p.killed.Load(); killed != nil {
+		return *killed
+	}
+	state := p.command.ProcessState
+	said := printable(p.said.firstLine())
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return fmt.Sprintf("it was ended by the signal %v", status.Signal())
+	}
+	if said != "" {
+		return fmt.Sprintf("%v: %s", state, said)
+	}
+	return state.String()
+}
+
+// outOfMemory reports whether the process ended because the system refused it memory, or the system's
+// out-of-memory killer ended it.
+func (p *process) outOfMemory() bool {
+	if p.killed.Load() != nil {
+		return false
+	}
+	if status, ok := p.command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return status.Signal() == syscall.SIGKILL
+	}
+	line := p.said.firstLine()
+	return strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate")
+}
+
+// firstBytes keeps the beginning of what is written to it, and fails when that is full, which closes the pipe:
+// nobody spends time on more.
+type firstBytes struct {
+	limit int
+
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+var errFull = errors.New("enough is known")
+
+// Write implements io.Writer.
+func (f *firstBytes) Write(data []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.data.Write(data[:min(len(data), f.limit-f.data.Len())])
+	if f.data.Len() == f.limit {
+		return 0, errFull
+	}
+	return len(data), nil
+}
+
+func (f *firstBytes) firstLine() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	line, _, _ := strings.Cut(f.data.String(), "\n")
+	return line
+}
+
+// printable bounds a text of a worker's, and takes out what could mislead whoever reads a log.
+func printable(text string) string { return engine.Printable(text, maxLogText) }
+
+// socketPair makes a connection whose other end a child process inherits.
+func socketPair() (net.Conn, *os.File, error) {
+	syscall.ForkLock.RLock() // no other child inherits an end
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fds[0])
+		syscall.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "worker"), os.NewFile(uintptr(fds[1]), "worker")
+	defer ours.Close() // FileConn makes a duplicate
+	stream, err := net.FileConn(ours)
+	if err != nil {
+		_ = theirs.Close()
+		return nil, nil, err
+	}
+	return stream, theirs, nil
+}

@@ -1,0 +1,65 @@
+package worker
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// demotedNice is the nice value of a worker that crowds others. Measured with a 3 ms call beside two spinning
+// workers on two processors: p99 of 17 to 30 ms at 0, 5 to 10 ms at 10.
+const demotedNice = 10
+
+// demote lowers the priority of all threads. Those that they start inherit it.
+func (p *process) demote() {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.command.Process.Pid))
+	if err != nil {
+		return // it has ended
+	}
+	for _, task := range tasks {
+		if id, err := strconv.Atoi(task.Name()); err == nil {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, id, demotedNice) // a thread that has ended needs none
+		}
+	}
+}
+
+// processorTime is how much time of processors the process has used.
+func (p *process) processorTime() (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The fields after the name, which is in parentheses: utime is the 12th of them, stime the 13th, in ticks.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("stat of a worker has %d fields", len(fields))
+	}
+	const tick = time.Second / 100 // USER_HZ, which Linux keeps for all programs
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+// measure reads how much memory the process has.
+func (p *process) measure() {
+	p.measured.Store(time.Now().UnixNano())
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.command.Process.Pid))
+	if err != nil {
+		return // it has ended
+	}
+	if fields := bytes.Fields(statm); len(fields) > 1 {
+		if pages, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
+			p.resident.Store(pages * int64(os.Getpagesize()))
+		}
+	}
+}

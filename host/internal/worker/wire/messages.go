@@ -1,0 +1,210 @@
+package wire
+
+import (
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Call is a request to the module.
+type Call struct {
+	Method string
+	// Schema is the number of the output schema, from 1, that the result must fit; 0: none.
+	Schema int
+	// Recorded asks for a Record of each operation.
+	Recorded bool
+	Params   []byte // JSON, or empty
+}
+
+// Encode gives the parts of the payload; Params are not copied.
+func (c Call) Encode() [][]byte {
+	head := make([]byte, 0, 4+len(c.Method))
+	flags := byte(0)
+	if c.Recorded {
+		flags = 1
+	}
+	head = append(head, flags, byte(len(c.Method)))
+	head = binary.LittleEndian.AppendUint16(head, uint16(c.Schema))
+	head = append(head, c.Method...)
+	return [][]byte{head, c.Params}
+}
+
+// DecodeCall reads what Encode gave.
+func DecodeCall(payload []byte) (Call, error) {
+	if len(payload) < 4 || len(payload) < 4+int(payload[1]) {
+		return Call{}, Violation("a call of %d bytes", len(payload))
+	}
+	end := 4 + int(payload[1])
+	return Call{
+		Recorded: payload[0]&1 != 0, Schema: int(binary.LittleEndian.Uint16(payload[2:])),
+		Method: string(payload[4:end]), Params: payload[end:],
+	}, nil
+}
+
+// Kind says how a call ended.
+type Kind byte
+
+// The kinds of results.
+const (
+	KindResult    Kind = iota // Body is the method's result
+	KindToolError             // likewise, and it says that it is an error
+	KindRPCError              // Body is an abi.Error
+	KindFailure               // Body is a Failure
+)
+
+// Result ends a call.
+type Result struct {
+	Kind    Kind
+	Fuel    int64
+	LeftOut int64 // operations beyond those that were recorded
+	Body    []byte
+}
+
+const resultHead = 17
+
+// Encode gives the parts of the payload; Body is not copied.
+func (r Result) Encode() [][]byte {
+	head := make([]byte, 0, resultHead)
+	head = append(head, byte(r.Kind))
+	head = binary.LittleEndian.AppendUint64(head, uint64(r.Fuel))
+	head = binary.LittleEndian.AppendUint64(head, uint64(r.LeftOut))
+	return [][]byte{head, r.Body}
+}
+
+// DecodeResult reads what Encode gave. Body is whatever the worker sent.
+func DecodeResult(payload []byte) (Result, error) {
+	if len(payload) < resultHead || Kind(payload[0]) > KindFailure {
+		return Result{}, Violation("a result of %d bytes", len(payload))
+	}
+	return Result{
+		Kind: Kind(payload[0]), Fuel: max(0, int64(binary.LittleEndian.Uint64(payload[1:]))),
+		LeftOut: max(0, int64(binary.LittleEndian.Uint64(payload[9:]))), Body: payload[resultHead:],
+	}, nil
+}
+
+// Failure is an engine.Error without what belongs to one process.
+type Failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Detail  string `json:"detail,omitempty"`
+}
+
+// Ask is an operation that the host process performs for a call. The call waits for its Reply, so there is one
+// at a time.
+type Ask struct {
+	Op     string
+	Params []byte
+}
+
+// The operations beside those of the ABI: abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch.
+const (
+	OpGitOpen = "git/open" // sends a request to a git server: a GitRequest, answered by a GitAnswer
+	OpGitRead = "git/read" // the next bytes of its body: the stream's number, as text
+	OpGitShut = "git/shut" // closes it
+	OpCreate  = "create"   // makes a granted directory that does not exist: the mount's number, as text
+)
+
+// GitRequest is a request to a git server.
+type GitRequest struct {
+	Method string            `json:"method"`
+	URL    string            `json:"url"`
+	Header map[string]string `json:"header,omitempty"`
+	Body   []byte            `json:"body,omitempty"`
+}
+
+// GitAnswer is the head of its answer.
+type GitAnswer struct {
+	Stream      int    `json:"stream"`
+	Status      int    `json:"status"`
+	ContentType string `json:"contentType,omitempty"`
+	Location    string `json:"location,omitempty"`
+}
+
+// Encode gives the parts of the payload.
+func (a Ask) Encode() [][]byte { return [][]byte{{byte(len(a.Op))}, []byte(a.Op), a.Params} }
+
+// DecodeAsk reads what Encode gave.
+func DecodeAsk(payload []byte) (Ask, error) {
+	if len(payload) < 1 || len(payload) < 1+int(payload[0]) {
+		return Ask{}, Violation("an operation of %d bytes", len(payload))
+	}
+	end := 1 + int(payload[0])
+	return Ask{Op: string(payload[1:end]), Params: payload[end:]}, nil
+}
+
+// Reply answers an Ask: with a result, or with an error.
+type Reply struct {
+	Error  *abi.HostError
+	Result []byte
+}
+
+// Encode gives the parts of the payload.
+func (r Reply) Encode() [][]byte {
+	if r.Error == nil {
+		return [][]byte{{0}, r.Result}
+	}
+	text, _ := json.Marshal(r.Error) // strings always encode
+	return [][]byte{{1}, text}
+}
+
+// DecodeReply reads what Encode gave.
+func DecodeReply(payload []byte) (Reply, error) {
+	switch {
+	case len(payload) == 0:
+		return Reply{}, Violation("an empty reply")
+	case payload[0] == 0:
+		return Reply{Result: payload[1:]}, nil
+	}
+	var r Reply
+	if err := json.Unmarshal(payload[1:], &r.Error); err != nil || r.Error == nil {
+		return Reply{}, Violation("a reply that cannot be read")
+	}
+	return r, nil
+}
+
+// Log is a line of the log.
+type Log struct {
+	Level int8     `json:"l"` // of hclog
+	Text  string   `json:"t"`
+	Args  []string `json:"a,omitempty"` // names and values in turn
+}
+
+// Encode gives the payload.
+func (l Log) Encode() []byte {
+	text, _ := json.Marshal(l) // strings always encode
+	return text
+}
+
+// DecodeLog reads what Encode gave.
+func DecodeLog(payload []byte) (Log, error) {
+	var l Log
+	if err := json.Unmarshal(payload, &l); err != nil {
+		return Log{}, Violation("a log line that cannot be read")
+	}
+	return l, nil
+}
+
+// Record is an operation of a call, for the audit. See audit.Operation.
+type Record struct {
+	Op      string `json:"op"`
+	Target  string `json:"target,omitempty"`
+	Outcome string `json:"outcome"`
+	Code    string `json:"code,omitempty"`
+	Count   int64  `json:"count"`
+}
+
+// Encode gives the payload.
+func (r Record) Encode() []byte {
+	text, _ := json.Marshal(r) // strings always encode
+	return text
+}
+
+// DecodeRecord reads what Encode gave.
+func DecodeRecord(payload []byte) (Record, error) {
+	var r Record
+	if err := json.Unmarshal(payload, &r); err != nil {
+		return Record{}, Violation("a record that cannot be read")
+	}
+	return r, nil
+}

@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Setup is what a worker is started with. Files are numbers of descriptors that it inherits; 0 stands for none.
+type Setup struct {
+	Plugin string `json:"plugin"`
+	Limits Limits `json:"limits"`
+	Reused bool   `json:"reused,omitempty"` // the module's state is kept from one call to the next
+
+	Code     Code            `json:"code"`
+	Confine  Confine         `json:"confine"`
+	Mounts   []Mount         `json:"mounts,omitempty"`
+	Repos    []Repo          `json:"repos,omitempty"`
+	Remotes  []string        `json:"remotes,omitempty"` // of git, granted
+	GitUser  json.RawMessage `json:"gitUser,omitempty"` // a git.User
+	Locks    int             `json:"locks,omitempty"`   // the directory of the plugin's lock files
+	Own      []string        `json:"own,omitempty"`     // files and directories of the host's, which are hidden
+	Deny     []string        `json:"deny,omitempty"`    // patterns of what is hidden
+	Messages bool            `json:"messages,omitempty"`
+	Env      []EnvPair       `json:"env,omitempty"`
+	// Schemas are the output schemas that calls refer to.
+	Schemas  []json.RawMessage `json:"schemas,omitempty"`
+	LogLevel int8              `json:"logLevel"`
+}
+
+// EnvPair is a variable of the module's environment.
+type EnvPair struct{ Name, Value string }
+
+// Limits are what a worker holds its calls to. See engine.Spec.
+type Limits struct {
+	Memory, Input, Output, Fuel int64
+	Time                        time.Duration
+	Operations, LogSize, Files  int
+	Concurrency                 int
+}
+
+// Code is a module that was compiled.
+type Code struct {
+	File string `json:"file"` // the module's path, for errors
+	Dir  string `json:"dir"`  // the directory of its compiled code; the worker's root where that can be changed
+}
+
+// Confine says how the worker confines itself.
+type Confine struct {
+	Data      uint64 `json:"data"` // bytes of RLIMIT_DATA
+	OpenFiles uint64 `json:"openFiles"`
+}
+
+// Mount is a granted directory.
+type Mount struct {
+	Path    string   `json:"path"`
+	Write   bool     `json:"write,omitempty"`
+	State   bool     `json:"state,omitempty"`
+	File    int      `json:"file,omitempty"`
+	Staged  bool     `json:"staged,omitempty"` // it does not exist yet: File becomes it by OpCreate
+	Anchors []FileID `json:"anchors,omitempty"`
+}
+
+// FileID identifies a file on this machine.
+type FileID struct{ Dev, Ino uint64 }
+
+// Repo is a granted git repository.
+type Repo struct {
+	Path  string `json:"path"`
+	Write bool   `json:"write,omitempty"`
+	File  int    `json:"file,omitempty"`
+}
