@@ -1,0 +1,60 @@
+package grant
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// handleFlags open a directory; there is no O_PATH.
+const handleFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
+
+// openEntry looks at a name in dir (nil: name is "/"). O_DIRECTORY opens neither a FIFO nor a device. The
+// text of a link is read once, and that is followed.
+func openEntry(dir *os.File, name string) (entry, error) {
+	f, err := openAt(dir, name, handleFlags, 0)
+	if err == unix.ELOOP || err == unix.ENOTDIR {
+		return openLink(dir, name)
+	}
+	if err != nil {
+		return entry{}, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		_ = f.Close() // it was only looked at
+		return entry{}, err
+	}
+	return entry{id: fileID(&st), file: f}, nil
+}
+
+func openLink(dir *os.File, name string) (entry, error) {
+	id, err := identifyAt(int(dir.Fd()), name, false)
+	if err != nil {
+		return entry{}, err
+	}
+	e := entry{id: id}
+	if e.target, err = readLink(dir, name); err == unix.EINVAL {
+		err = unix.ENOTDIR // it is no link
+	}
+	return e, err
+}
+
+// sameMount tells whether a file can be renamed from one directory to the other.
+func sameMount(a, b *os.File) bool {
+	var one, other unix.Stat_t
+	if unix.Fstat(int(a.Fd()), &one) != nil || unix.Fstat(int(b.Fd()), &other) != nil {
+		return false
+	}
+	return one.Dev == other.Dev
+}
+
+// renameNoReplace moves a directory to a name that must not exist.
+func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
+	err := retry(func() error {
+		return unix.RenameatxNp(int(from.Fd()), name, int(to.Fd()), newName, unix.RENAME_EXCL)
+	})
+	if err == unix.ENOTSUP || err == unix.EINVAL {
+		return renameUnlessExists(from, name, to, newName)
+	}
+	return err
+}

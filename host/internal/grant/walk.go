@@ -1,0 +1,295 @@
+package grant
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+)
+
+const (
+	maxLinks = 40   // that are followed in one path
+	maxPath  = 4096 // bytes of a path, as granted and as resolved
+	maxWalks = 4    // of a path whose directories are moved meanwhile
+)
+
+// errMoved says that a directory on the way was moved while a path was walked.
+var errMoved = errors.New("a directory on the way is being moved: try again")
+
+// walker resolves paths. In the directories that it guards it follows no symbolic link.
+type walker struct {
+	ids   map[FileID]string // why a directory is guarded
+	paths []guarded
+}
+
+// guarded is a directory below which a plugin or a repository may have made links.
+type guarded struct{ path, why string }
+
+const (
+	whyProject  = "below the project"
+	whyWritable = "below a directory that a plugin may write"
+)
+
+// newWalker guards the project and what plugins may write. Each is known by its path and by its identity,
+// so that neither another name for it nor a move takes it out.
+func newWalker(project string, writable []string, mounts []config.Mount) *walker {
+	w := &walker{ids: map[FileID]string{}}
+	for _, m := range mounts {
+		if m.Access == manifest.ReadWrite {
+			w.guard(m.Path, whyWritable)
+		}
+	}
+	for _, path := range writable {
+		w.guard(path, whyWritable)
+	}
+	if project != "" {
+		w.guard(project, whyProject)
+	}
+	return w
+}
+
+func (w *walker) guard(path, why string) {
+	w.paths = append(w.paths, guarded{filepath.Clean(path), why})
+	if id, err := identify(path, true); err == nil {
+		w.ids[id] = why
+	}
+}
+
+// guards says why no link in the directory at path is followed; empty: links are.
+func (w *walker) guards(path string, id FileID) string {
+	for _, g := range slices.Backward(w.paths) {
+		if within(path, g.path) {
+			return g.why
+		}
+	}
+	return w.ids[id]
+}
+
+// place is where a path leads: a directory, and names below it that do not exist.
+type place struct {
+	dir     *os.File // the directory, or the nearest existing ancestor; nil once taken
+	steps   []step   // from the root to dir
+	missing []string // below dir
+	anchors []FileID
+}
+
+type step struct {
+	name  string // empty: the root
+	id    FileID
+	guard string // why links in the directory are refused; empty: they are not
+}
+
+// existing is the path of dir.
+func (p *place) existing() string {
+	var b strings.Builder
+	for _, s := range p.steps[1:] {
+		b.WriteString("/" + s.name)
+	}
+	if b.Len() == 0 {
+		return "/"
+	}
+	return b.String()
+}
+
+func (p *place) path() string { return filepath.Join(append([]string{p.existing()}, p.missing...)...) }
+
+// id is that of dir.
+func (p *place) id() FileID { return p.steps[len(p.steps)-1].id }
+
+// take gives the handle away.
+func (p *place) take() *os.File {
+	f := p.dir
+	p.dir = nil
+	return f
+}
+
+func (p *place) close() {
+	_ = closeFile(p.dir) // it was only looked at
+	p.dir = nil
+}
+
+// linkError says that a symbolic link was found where none is followed.
+type linkError struct {
+	link, target string // absolute; target is lexical
+	why          string
+}
+
+func (e *linkError) Error() string {
+	return fmt.Sprintf("%q is a symbolic link to %q, %s", e.link, e.target, e.why)
+}
+
+// walk follows an absolute path. The caller closes the place.
+func (w *walker) walk(path string) (*place, error) {
+	for range maxWalks {
+		p, err := w.walkOnce(path)
+		if !errors.Is(err, errMoved) {
+			return p, err
+		}
+	}
+	return nil, errMoved
+}
+
+// pending is a name that is yet to be walked, and the link whose target has it.
+type pending struct{ name, link string }
+
+func (w *walker) walkOnce(path string) (_ *place, err error) {
+	switch {
+	case !filepath.IsAbs(path):
+		return nil, errors.New("is not an absolute path")
+	case len(path) > maxPath:
+		return nil, fmt.Errorf("is longer than %d bytes", maxPath)
+	}
+	root, err := openEntry(nil, "/")
+	if err != nil {
+		return nil, err
+	}
+	p := &place{dir: root.file, steps: []step{{id: root.id, guard: w.guards("/", root.id)}}, anchors: []FileID{root.id}}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	todo := names(filepath.Clean(path), "")
+	for links := 0; len(todo) > 0; {
+		next := todo[0]
+		todo = todo[1:]
+		if next.name == ".." {
+			if err := p.up(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		at := filepath.Join(p.existing(), next.name)
+		e, err := openEntry(p.dir, next.name)
+		switch {
+		case errors.Is(err, unix.ENOENT) && next.link != "":
+			return nil, fmt.Errorf("%q is a symbolic link to something that does not exist: create it, or correct the link", next.link)
+		case errors.Is(err, unix.ENOENT):
+			p.missing = append([]string{next.name}, plain(todo)...)
+			return p, nil
+		case err != nil:
+			return nil, fmt.Errorf("%q: %w", at, err)
+		}
+		p.anchors = append(p.anchors, e.id)
+		if e.file != nil {
+			if err := p.down(w, next.name, at, e); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if why := p.steps[len(p.steps)-1].guard; why != "" {
+			return nil, &linkError{link: at, target: target(p.existing(), e.target), why: why}
+		}
+		if links++; links > maxLinks {
+			return nil, fmt.Errorf("there are more than %d symbolic links on the way", maxLinks)
+		}
+		if err := p.follow(e.target); err != nil {
+			return nil, err
+		}
+		if todo = append(names(e.target, at), todo...); len(todo) > maxPath {
+			return nil, fmt.Errorf("with its links it is longer than %d bytes", maxPath)
+		}
+	}
+	return p, nil
+}
+
+// down enters a directory.
+func (p *place) down(w *walker, name, path string, e entry) error {
+	if len(path) > maxPath {
+		_ = e.file.Close() // it was only looked at
+		return fmt.Errorf("with its links it is longer than %d bytes", maxPath)
+	}
+	guard := p.steps[len(p.steps)-1].guard
+	if guard == "" {
+		guard = w.guards(path, e.id)
+	}
+	p.enter(e.file)
+	p.steps = append(p.steps, step{name, e.id, guard})
+	return nil
+}
+
+// follow goes to where the target of a link begins.
+func (p *place) follow(target string) error {
+	if !strings.HasPrefix(target, "/") {
+		return nil
+	}
+	root, err := openEntry(nil, "/")
+	if err != nil {
+		return err
+	}
+	p.enter(root.file)
+	p.steps = p.steps[:1]
+	return nil
+}
+
+// up goes to the parent directory, which has to be the one that was walked.
+func (p *place) up() error {
+	if len(p.steps) == 1 {
+		return nil // the root is its own parent
+	}
+	e, err := openEntry(p.dir, "..")
+	if err != nil {
+		return err
+	}
+	if parent := p.steps[len(p.steps)-2]; e.file == nil || e.id != parent.id {
+		_ = closeFile(e.file) // it was only looked at
+		return errMoved
+	}
+	p.enter(e.file)
+	p.steps = p.steps[:len(p.steps)-1]
+	return nil
+}
+
+func (p *place) enter(dir *os.File) {
+	_ = p.dir.Close() // it was only looked at
+	p.dir = dir
+}
+
+// names splits a path; link is that whose target it is.
+func names(path, link string) []pending {
+	var out []pending
+	for name := range strings.SplitSeq(path, "/") {
+		if name != "" && name != "." {
+			out = append(out, pending{name, link})
+		}
+	}
+	return out
+}
+
+func plain(todo []pending) []string {
+	var out []string
+	for _, t := range todo {
+		out = append(out, t.name)
+	}
+	return out
+}
+
+// target is where the text of a link in dir points, lexically.
+func target(dir, text string) string {
+	if filepath.IsAbs(text) {
+		return filepath.Clean(text)
+	}
+	return filepath.Join(dir, text)
+}
+
+// resolved is path with its links resolved, for comparing with other paths; what cannot be resolved stays.
+func resolved(path string) string {
+	p, err := (&walker{}).walk(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	defer p.close()
+	return p.path()
+}
+
+// within tells whether path is root or below it. Both are absolute and clean.
+func within(path, root string) bool {
+	return path == root || root == "/" || strings.HasPrefix(path, root+"/")
+}
