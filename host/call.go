@@ -7,9 +7,10 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -87,18 +88,12 @@ type call struct{ *request }
 // Run implements gateway.Call.
 func (c *call) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
 	defer c.ticket.leave()
-	return c.recorded(ctx, func(ctx context.Context, record func(sandbox.Operation)) (json.RawMessage, int64, error) {
+	return c.recorded(ctx, func(ctx context.Context, record func(wire.Record)) (worker.Response, error) {
 		if c.plugin.manifest.Validate == manifest.ValidateHost {
 			if err := c.tool.check(rawjson.Member(c.Params, "arguments")); err != nil {
-				return nil, 0, c.Failure(failureArguments, err.Error())
+				return worker.Response{}, c.Failure(failureArguments, err.Error())
 			}
 		}
-		result, fuel, err := c.run(ctx, c.tool.own(c.Params), voice{n, c.plugin}, record)
-		if err == nil && c.tool.Output != nil {
-			if why := c.tool.checkResult(result); why != "" {
-				err = c.Failure(gateway.FailureInvalidResult, why)
-			}
-		}
-		return result, fuel, err
+		return c.run(ctx, c.tool.own(c.Params), n, record)
 	})
 }

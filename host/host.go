@@ -22,6 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
@@ -37,7 +38,7 @@ type Options struct {
 	AllTools   bool              // offers a plugin that is served alone with the tools that it hides then, too
 	Env        map[string]string // granted to the plugins that ask for a variable of that name
 
-	// Compiler is a command that compiles modules in a process of its own: see engine.Config. Empty:
+	// Compiler is a command that compiles modules in a process of its own: see code.Config. Empty:
 	// they are compiled in this one.
 	Compiler []string
 
@@ -114,6 +115,7 @@ type Host struct {
 	log     hclog.Logger
 
 	audit   *audit.Log // nil: none is kept
+	store   *code.Store
 	engine  *engine.Engine
 	gateway *gateway.Gateway
 	zone    func() []byte   // the local time zone, read once
@@ -168,9 +170,10 @@ func Open(o Options) (*Host, error) {
 		return nil, err
 	}
 	h.warnOfEnv(o.Env)
-	if h.engine, err = newEngine(o); err != nil {
+	if h.store, err = openStore(o); err != nil {
 		return nil, err
 	}
+	h.engine = engine.New(engine.Config{Store: h.store, Log: o.Log})
 	if h.audit, err = openAudit(found.audit, o.Log); err != nil {
 		return nil, err
 	}
@@ -268,6 +271,7 @@ func (h *Host) Close(ctx context.Context) error {
 	for _, p := range h.plugins {
 		errs = append(errs, p.close(ctx))
 	}
+	errs = append(errs, h.store.Close())
 	if h.audit != nil {
 		errs = append(errs, h.audit.Close(ctx))
 	}

@@ -10,7 +10,7 @@ import (
 	"runtime"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 )
 
@@ -128,18 +128,18 @@ func cacheDir(s System) string {
 	return filepath.Join(dir, "bulkhead")
 }
 
-// newEngine makes the engine. Without a place for compiled modules it works all the same.
-func newEngine(o Options) (*engine.Engine, error) {
-	c := engine.Config{CacheDir: cacheDir(o.System), Compiler: o.Compiler, Log: o.Log}
-	if c.CacheDir == "" {
+// openStore opens the store of compiled code. Without a cache directory modules are compiled into a private one.
+func openStore(o Options) (*code.Store, error) {
+	c := code.Config{Dir: cacheDir(o.System), Compiler: o.Compiler, Log: o.Log}
+	if c.Dir == "" {
 		o.Log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
-		return engine.New(c)
+		return code.Open(c)
 	}
-	e, err := engine.New(c)
+	store, err := code.Open(c)
 	if err != nil {
 		o.Log.Warn("compiled modules are not kept", "reason", err)
-		c.CacheDir = ""
-		return engine.New(c)
+		c.Dir = ""
+		return code.Open(c)
 	}
-	return e, nil
+	return store, nil
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -38,14 +39,14 @@ func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 }
 
 // answerer has a plugin answer. record is told of the operations of the call; it may be nil.
-type answerer func(ctx context.Context, record func(sandbox.Operation)) (result json.RawMessage, fuel int64, err error)
+type answerer func(ctx context.Context, record func(wire.Record)) (worker.Response, error)
 
 // recorded answers a request and keeps a record of it.
 func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessage, error) {
 	log := r.plugin.host.audit
 	if log == nil {
-		result, _, err := answer(ctx, nil)
-		return result, err
+		response, err := answer(ctx, nil)
+		return response.Body, err
 	}
 	if err := log.Ready(); err != nil {
 		return nil, r.Failure(failureAudit, "cannot run: no record of it could be kept: "+err.Error())
@@ -61,14 +62,15 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 	}
 	var trail audit.Trail
 	var refused []audit.Operation
-	result, fuel, err := answer(ctx, func(o sandbox.Operation) {
-		if done := operationRecord(o); trail.Add(done) && done.Outcome == audit.Denied {
+	response, err := answer(ctx, func(o wire.Record) {
+		if done := operation(o); trail.Add(done) && done.Outcome == audit.Denied {
 			refused = append(refused, done)
 		}
 	})
-	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(fuel), int64(len(result))
-	record.Outcome, record.Code = outcome(result, err)
+	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(response.Fuel), int64(len(response.Body))
+	record.Outcome, record.Code = outcome(response, err)
 	record.Operations, record.LeftOut = trail.Operations()
+	record.LeftOut += response.LeftOut
 	lost := log.Write(record)
 	for _, o := range refused {
 		lost = errors.Join(lost, log.Write(audit.Record{
@@ -80,14 +82,14 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 	if lost != nil {
 		return nil, r.Failure(failureAudit, "ran, and its answer is withheld, as no record of it could be kept: "+lost.Error())
 	}
-	return result, err
+	return response.Body, err
 }
 
 // outcome says how a call ended.
-func outcome(result json.RawMessage, err error) (audit.Outcome, string) {
+func outcome(response worker.Response, err error) (audit.Outcome, string) {
 	var failure *gateway.Failure
 	switch {
-	case err == nil && string(rawjson.Member(result, "isError")) == "true":
+	case err == nil && response.ToolError:
 		return audit.ToolError, ""
 	case err == nil:
 		return audit.OK, ""
@@ -101,14 +103,12 @@ func outcome(result json.RawMessage, err error) (audit.Outcome, string) {
 	return audit.Failed, gateway.FailureInternal
 }
 
-func operationRecord(o sandbox.Operation) audit.Operation {
-	r := audit.Operation{Op: o.Op, Target: o.Target, Outcome: audit.OK, Code: o.Code}
-	switch o.Code {
-	case "":
-	case abi.HostDenied:
-		r.Outcome = audit.Denied
-	default:
-		r.Outcome = audit.Failed
+// operation is what a worker says of an operation. Trail bounds its texts.
+func operation(r wire.Record) audit.Operation {
+	o := audit.Operation{Op: r.Op, Target: r.Target, Outcome: audit.Failed, Code: r.Code, Count: max(1, r.Count)}
+	switch known := audit.Outcome(r.Outcome); known {
+	case audit.OK, audit.Denied:
+		o.Outcome = known
 	}
-	return r
+	return o
 }

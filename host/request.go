@@ -10,13 +10,11 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
-
-// failureResponse is the code of an answer of the module's that is none of ABI 1.
-const failureResponse = "invalid_response"
 
 // failureSandbox is the code of a request for which what the plugin is granted could not be set up.
 const failureSandbox = "sandbox"
@@ -38,30 +36,27 @@ func (p *plugin) ask(r gateway.Request, write bool) *request {
 // Run implements gateway.Call.
 func (r *request) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
 	defer r.ticket.leave()
-	return r.recorded(ctx, func(ctx context.Context, record func(sandbox.Operation)) (json.RawMessage, int64, error) {
-		return r.run(ctx, r.Params, voice{n, r.plugin}, record)
+	return r.recorded(ctx, func(ctx context.Context, record func(wire.Record)) (worker.Response, error) {
+		return r.run(ctx, r.Params, n, record)
 	})
 }
 
-// run has the module answer with params, and says how much fuel it took. record is told of its operations;
-// it may be nil.
-func (r *request) run(ctx context.Context, params json.RawMessage, n sandbox.Notifier, record func(sandbox.Operation)) (result json.RawMessage, fuel int64, err error) {
+// run has the module answer with params. record is told of its operations; it may be nil.
+func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, record func(wire.Record)) (worker.Response, error) {
 	if err := r.ticket.wait(ctx); err != nil {
-		return nil, 0, err
+		return worker.Response{}, err
 	}
-	module, err := r.plugin.loaded()
+	network := r.plugin.network().Begin(ctx)
+	defer network.End()
+	call := wire.Call{Method: r.Method, Recorded: record != nil, Params: params}
+	if r.tool != nil {
+		call.Schema = r.tool.schemaNumber
+	}
+	response, err := r.plugin.worker().Call(ctx, worker.Request{Call: call, Ask: r.plugin.asker(pluginNotifier{n, r.plugin}, network), Record: record})
 	if err != nil {
-		r.plugin.log.Error("the sandbox cannot be set up", "error", err)
-		return nil, 0, r.Failure(failureSandbox, "cannot run: "+err.Error())
+		return response, r.failed(err)
 	}
-	ctx, scope := sandbox.Begin(ctx, n, record)
-	defer scope.End()
-	response, err := module.Call(ctx, r.Method, params)
-	if err != nil {
-		return nil, response.Fuel, r.failed(err)
-	}
-	result, err = r.result(response)
-	return result, response.Fuel, err
+	return response, nil
 }
 
 // failed words a failure of the engine's.
@@ -75,68 +70,6 @@ func (r *request) failed(err error) error {
 		r.plugin.log.Debug("a call failed", "method", r.Method, "name", r.Name, "detail", failure.Detail)
 	}
 	return r.Failure(string(failure.Code), failure.Message)
-}
-
-// result takes the module's answer apart, and refuses one that no client could read, so that the record of the
-// call says so too. Errors of the file system that WASI has no number for are added
-// to an answer that reports an error: the module could only say that something went wrong.
-func (r *request) result(response engine.Response) (json.RawMessage, error) {
-	for _, fault := range response.Faults {
-		r.plugin.log.Error("the file system failed", "method", r.Method, "name", r.Name, "error", fault)
-	}
-	if !json.Valid(response.Body) {
-		return nil, r.Failure(failureResponse, "gave an answer that is not JSON")
-	}
-	result := rawjson.Member(response.Body, "result")
-	if answered := rawjson.Member(response.Body, "error"); answered != nil {
-		var own *abi.Error
-		if err := json.Unmarshal(answered, &own); err != nil || own == nil {
-			return nil, r.Failure(failureResponse, "gave an error that is not of the ABI")
-		}
-		if len(response.Faults) > 0 {
-			own.Message += "\n" + faultText(response.Faults)
-		}
-		return nil, own
-	}
-	switch {
-	case result == nil:
-		return nil, r.Failure(failureResponse, "gave an answer that holds neither a result nor an error")
-	case len(response.Faults) > 0:
-		result = withFaults(result, response.Faults)
-	}
-	if why := gateway.CheckResult(r.Method, result); why != "" {
-		return nil, r.Failure(gateway.FailureInvalidResult, "gave a result that cannot be read: "+why)
-	}
-	return result, nil
-}
-
-// withFaults appends the faults to the content of a result that reports an error.
-func withFaults(result json.RawMessage, faults []error) json.RawMessage {
-	var members map[string]json.RawMessage
-	var content []json.RawMessage
-	if json.Unmarshal(result, &members) != nil || string(members["isError"]) != "true" || json.Unmarshal(members["content"], &content) != nil {
-		return result // not an error, or no result at all, which the gateway says
-	}
-	item, err := json.Marshal(map[string]string{"type": "text", "text": faultText(faults)})
-	if err != nil {
-		return result
-	}
-	if members["content"], err = json.Marshal(append(content, item)); err != nil {
-		return result
-	}
-	longer, err := json.Marshal(members)
-	if err != nil {
-		return result
-	}
-	return longer
-}
-
-func faultText(faults []error) string {
-	lines := make([]string, len(faults))
-	for i, fault := range faults {
-		lines[i] = "bulkhead: " + fault.Error()
-	}
-	return strings.Join(lines, "\n")
 }
 
 // Failure implements gateway.Call. The message is a predicate, whose subject is what was asked for.
@@ -174,15 +107,15 @@ func fill(template string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(template)
 }
 
-// voice is how a call of a plugin speaks to clients: it says that something changed only where the manifest
-// offers that, and of its own resources.
-type voice struct {
+// pluginNotifier sends the notifications of a plugin's call: that something changed only where the manifest offers
+// that, and only of the plugin's own resources.
+type pluginNotifier struct {
 	gateway.Notifier
 	plugin *plugin
 }
 
-// Notify implements sandbox.Notifier.
-func (v voice) Notify(method string, params json.RawMessage) error {
+// Notify implements gateway.Notifier.
+func (v pluginNotifier) Notify(method string, params json.RawMessage) error {
 	switch offers := v.plugin.manifest.Offers; method {
 	case methodPromptsChanged, methodResourcesChanged:
 		if !offers.ListChanged {

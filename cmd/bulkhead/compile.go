@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 )
 
 const compileName = "compile-module"
@@ -21,24 +21,23 @@ func compilerCommand() []string {
 	return []string{self, compileName}
 }
 
-// newCompile is the process in which the host compiles a module: it can be ended, and takes no more memory
+// newCompile is the process in which a host compiles a module: it can be ended, and takes no more memory
 // and time than it may.
 func newCompile() *cobra.Command {
 	return &cobra.Command{
-		Use:     compileName + " DIR WORKERS",
+		Use:     compileName + " DIR WORKERS SECONDS",
 		Short:   "Compile the module on stdin into a folder (the host runs this)",
-		Example: "  bulkhead " + compileName + " DIR 1 <module.wasm",
+		Example: "  bulkhead " + compileName + " DIR 1 120 <frame",
 		Hidden:  true,
-		Args:    cobra.ExactArgs(2),
+		Args:    cobra.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
-			workers, err := strconv.Atoi(args[1])
-			if err != nil || workers < 1 {
-				return usage("workers: %q is not a number from 1 on", args[1])
-			}
-			err = engine.CompileStdin(c.Context(), c.InOrStdin(), args[0], workers)
+			config, err := code.ParseChild(args)
 			if err != nil {
+				return &host.UsageError{Err: err}
+			}
+			if err := code.Child(config, c.InOrStdin()); err != nil {
 				fmt.Fprintln(os.Stderr, err)
-				return silent(engine.CompilerExit(err))
+				return silent(code.ChildExit(err))
 			}
 			return nil
 		},

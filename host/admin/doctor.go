@@ -8,7 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 )
 
 // The outcomes of a Check.
@@ -137,7 +137,7 @@ func (e *examination) cache(ctx context.Context) {
 		return
 	}
 	e.cached = dir
-	report, err := engine.InspectCache(ctx, dir)
+	report, err := code.Inspect(ctx, dir)
 	switch {
 	case err != nil:
 		e.fail("cache", fmt.Sprintf("%s cannot be read: %v", dir, cause(err)), "remove it: it is made anew")

@@ -21,6 +21,7 @@ func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer b.close()
 	sources, problems := make([]*source, len(dirs)), make([]tomlfile.Problems, len(dirs))
 	for i, dir := range dirs {
 		sources[i], problems[i] = load(dir)

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
@@ -30,11 +31,11 @@ type Options struct {
 	// Progress gets a line for each step, for a person to read, one call at a time; nil: none.
 	Progress func(format string, args ...any)
 	Log      hclog.Logger // gets the modules' own lines too; nil: no log
-	// CacheDir is the engine's compilation cache: with it, the first call of a host that shares it need
+	// CacheDir is the cache of compiled code: with it, the first call of a host that shares it need
 	// not compile. Empty: nothing is kept.
 	CacheDir string
-	// Compiler is the engine's command that compiles in a process of its own, bounded; of use only with a
-	// CacheDir. Empty: modules are compiled in this process.
+	// Compiler is the command that compiles modules in a process of its own, bounded: see code.Config. Empty:
+	// modules are compiled in this process.
 	Compiler []string
 	// Memory and Time bound a module that is asked for its handlers; 0: as its manifest asks.
 	Memory int64
@@ -60,6 +61,7 @@ func Build(ctx context.Context, dir string, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	defer b.close()
 	s, ps := load(dir)
 	result, err := b.build(ctx, s, ps)
 	if ps := (tomlfile.Problems)(nil); err != nil && !errors.As(err, &ps) {
@@ -72,6 +74,7 @@ func Build(ctx context.Context, dir string, o Options) (Result, error) {
 type builder struct {
 	out      string
 	log      hclog.Logger
+	store    *code.Store
 	engine   *engine.Engine
 	memory   int64         // of a module that is asked for its handlers; 0: as its manifest asks
 	time     time.Duration // likewise
@@ -99,8 +102,17 @@ func newBuilder(o Options) (*builder, error) {
 		b.log = hclog.NewNullLogger()
 	}
 	var err error
-	b.engine, err = engine.New(engine.Config{CacheDir: o.CacheDir, Compiler: o.Compiler, Log: b.log})
-	return b, err
+	if b.store, err = code.Open(code.Config{Dir: o.CacheDir, Compiler: o.Compiler, Log: b.log}); err != nil {
+		return nil, err
+	}
+	b.engine = engine.New(engine.Config{Store: b.store, Log: b.log})
+	return b, nil
+}
+
+func (b *builder) close() {
+	if err := b.store.Close(); err != nil {
+		b.log.Warn("close the store of compiled code", "error", err)
+	}
 }
 
 // build builds s, of which ps are the problems of its loading; s is nil where it could not be read.

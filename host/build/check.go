@@ -37,5 +37,6 @@ func checkModule(ctx context.Context, s *source, o Options) tomlfile.Problems {
 	if err != nil {
 		return tomlfile.Problems{{File: o.CacheDir, What: err.Error(), Remedy: "name a folder that can be written"}}
 	}
+	defer b.close()
 	return b.inspect(ctx, s, filepath.Join(s.m.Dir, s.m.Module.File), s.m.Module.SHA256)
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
@@ -56,7 +57,7 @@ func (b *builder) compile(ctx context.Context, s *source, st *stage) (*os.File, 
 	if err := run(ctx, s.m.Dir, st.file("output"), env, command); err != nil {
 		return nil, tomlfile.Problems{s.failed("go", "go build "+pkg, err)}
 	}
-	module, err := os.Open(made)
+	module, err := code.OpenModule(made)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, tomlfile.Problems{s.problem("build", "go", fmt.Sprintf("go build %s made no module", pkg), "name a package main")}
 	}

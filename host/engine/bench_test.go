@@ -60,10 +60,7 @@ func BenchmarkResident(b *testing.B) {
 	const modules = 50
 	for b.Loop() {
 		before := resident(b)
-		e, err := New(Config{CacheDir: shared, InstanceIdle: time.Second, ModuleIdle: 2 * time.Second})
-		if err != nil {
-			b.Fatal(err)
-		}
+		e := New(Config{Store: newStore(b, shared), InstanceIdle: time.Second, ModuleIdle: 2 * time.Second})
 		var all []*Module
 		for range modules {
 			m := newModule(b, e, Spec{})

@@ -2,8 +2,8 @@
 // without touching its file; Module.Call sends it a request and returns its response. It knows nothing
 // of MCP: requests and responses are bytes, and what a module may touch is given in its Spec.
 //
-// Modules are read, checked, rewritten (package meter) and compiled on the first call, or ahead of it by
-// Module.Warm, with a compilation cache on disk. Each call has an instance of its own, which afterwards is
+// The code of modules comes from a code.Store, which compiles them in another process on the first call, or
+// ahead of it by Module.Warm, or from a directory with code that somebody else has compiled. Each call has an instance of its own, which afterwards is
 // put back to the state that it had before its first call; an instance that trapped, exited or was stopped
 // is thrown away, and so is one that cannot be put back.
 //
@@ -14,24 +14,18 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 )
 
 // Config configures an Engine.
 type Config struct {
-	// CacheDir is where compiled modules are kept, shared by all processes of a user. It is made if it
-	// is missing; empty means that nothing is kept.
-	CacheDir string
-	// Compiler is a command that calls CompileStdin, so that compiling, which cannot be interrupted and
-	// whose cost has no sharp bound, is done by a process that can be ended. Empty: compiling is done here.
-	// It is of use only with a CacheDir.
-	Compiler []string
+	// Store provides the compiled code of modules whose Spec names none. The engine does not close it.
+	Store *code.Store
 	// InstanceIdle and ModuleIdle are how long instances and compiled modules are kept after the last
 	// call; 0: one minute and ten minutes.
 	InstanceIdle, ModuleIdle time.Duration
@@ -55,13 +49,12 @@ type Caller = interface {
 
 // Engine compiles and runs modules. It is safe for concurrent use.
 type Engine struct {
-	config  Config
-	log     hclog.Logger
-	filling sync.Map // of *sync.Mutex, by the cache's folder that is being filled
+	config Config
+	log    hclog.Logger
 }
 
-// New returns an engine. It touches nothing but the cache's folder.
-func New(c Config) (*Engine, error) {
+// New returns an engine.
+func New(c Config) *Engine {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
@@ -71,20 +64,17 @@ func New(c Config) (*Engine, error) {
 	if c.ModuleIdle <= 0 {
 		c.ModuleIdle = defaultModuleIdle
 	}
-	if c.CacheDir != "" {
-		// What the cache holds is native code: nobody else may write there.
-		if err := os.MkdirAll(c.CacheDir, 0o700); err != nil {
-			return nil, fmt.Errorf("compilation cache: %w", err)
-		}
-	}
-	return &Engine{config: c, log: c.Log}, nil
+	return &Engine{config: c, log: c.Log}
 }
 
 // Spec describes a module and what it may touch.
 type Spec struct {
-	Name   string        // of the plugin, for errors and logs
-	File   string        // path of the module
-	SHA256 string        // lower-case hex; the file must have it. Empty: any
+	Name   string // of the plugin, for errors and logs
+	File   string // path of the module
+	SHA256 string // lower-case hex; the file must have it. Empty: any
+	// Code is a directory with verified code of the module (code.Code.Dir), which is only read; File is then not
+	// read at all. Empty: the engine's Store provides the code.
+	Code   string
 	Memory int64         // bytes of linear memory an instance may have, in whole pages of 64 KiB; 0: 64 MiB
 	Output int64         // bytes that a response may have; 0: 8 MiB
 	Input  int64         // bytes that a request may have; 0: 16 MiB
@@ -135,7 +125,9 @@ func (e *Engine) Module(spec Spec) *Module {
 	if spec.Log == nil {
 		spec.Log = e.log
 	}
-	return &Module{engine: e, spec: spec, running: make(chan struct{}, spec.Concurrency)}
+	m := &Module{engine: e, spec: spec, running: make(chan struct{}, spec.Concurrency)}
+	m.life, m.end = context.WithCancel(context.Background())
+	return m
 }
 
 func orDefault[T int | int64 | time.Duration](v *T, d T) {

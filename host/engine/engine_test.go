@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -44,11 +45,21 @@ func TestMain(m *testing.M) {
 func newEngine(t testing.TB, cache string) *Engine {
 	t.Helper()
 	testcache.DependOn(t, "../..")
-	e, err := New(Config{CacheDir: cache})
+	return New(Config{Store: newStore(t, cache)})
+}
+
+func newStore(t testing.TB, cache string) *code.Store {
+	t.Helper()
+	store, err := code.Open(code.Config{Dir: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
 }
 
 func newModule(t testing.TB, e *Engine, spec Spec) *Module {
@@ -369,8 +380,8 @@ func TestWarmFillsTheCacheAndLeavesNothingInMemory(t *testing.T) {
 			t.Error("the module is in memory")
 		}
 	}
-	if files, err := os.ReadDir(cache); err != nil || len(files) != 1 {
-		t.Errorf("the cache holds %v, %v", files, err)
+	if found, err := filepath.Glob(filepath.Join(cache, "code-*")); err != nil || len(found) != 1 {
+		t.Errorf("the cache holds %v, %v", found, err)
 	}
 	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 		t.Error(err)

@@ -121,7 +121,7 @@ func TestACallThatFindsNoPlaceIsToldSo(t *testing.T) {
 func TestTheSameInputTakesTheSameFuel(t *testing.T) {
 	m := newModule(t, newEngine(t, shared), Spec{})
 	fuel := func(arguments string) int64 {
-		response, err := m.Call(t.Context(), Request{Method: "tools/call", Params: []byte(`{"name":"count","arguments":`+arguments+`}`)})
+		response, err := m.Call(t.Context(), Request{Method: "tools/call", Params: []byte(`{"name":"count","arguments":` + arguments + `}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,10 +201,7 @@ func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
 }
 
 func TestIdleInstancesAndModulesAreReleased(t *testing.T) {
-	e, err := New(Config{CacheDir: shared, InstanceIdle: 20 * time.Millisecond, ModuleIdle: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := New(Config{Store: newStore(t, shared), InstanceIdle: 20 * time.Millisecond, ModuleIdle: 20 * time.Millisecond})
 	m := newModule(t, e, Spec{})
 	for range 2 { // also after it was unloaded
 		if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
@@ -215,50 +212,6 @@ func TestIdleInstancesAndModulesAreReleased(t *testing.T) {
 				t.Fatal("the module stays in memory")
 			}
 		}
-	}
-}
-
-func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
-	cache := t.TempDir()
-	file := filepath.Join(t.TempDir(), "m.wasm")
-	if err := os.WriteFile(file, wasmtest.Answering("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	call := func() {
-		t.Helper()
-		m := newModule(t, newEngine(t, cache), Spec{File: file})
-		if _, err := m.Call(t.Context(), Request{Method: "m"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	call()
-	var code string
-	damage := map[string]func() error{
-		"a flipped byte": func() error {
-			data, err := os.ReadFile(code)
-			data[len(data)-1] ^= 1
-			return errors.Join(err, os.WriteFile(code, data, 0o600))
-		},
-		"a truncated file": func() error { return os.Truncate(code, 10) },
-		"no file":          func() error { return os.Remove(code) },
-		"another file":     func() error { return os.WriteFile(code+"x", nil, 0o600) },
-		"no digests":       func() error { return os.Remove(filepath.Join(filepath.Dir(filepath.Dir(code)), sumsFile)) },
-	}
-	for name, do := range damage {
-		t.Run(name, func(t *testing.T) {
-			files, err := filepath.Glob(filepath.Join(cache, "code-*", "wazero-*", "*"))
-			if err != nil || len(files) != 1 {
-				t.Fatalf("the cache holds %v, %v", files, err)
-			}
-			code = files[0]
-			if err := do(); err != nil {
-				t.Fatal(err)
-			}
-			call()
-			if err := verify(filepath.Dir(filepath.Dir(code))); err != nil {
-				t.Errorf("after the next call: %v", err)
-			}
-		})
 	}
 }
 
@@ -291,32 +244,5 @@ func TestACallThatIsCancelledWhileItsModuleLoadsLosesNothing(t *testing.T) {
 	}
 	if under.loaded == nil {
 		t.Error("the module was loaded twice")
-	}
-}
-
-func TestWarmingAgainLeavesTheModuleAsItIs(t *testing.T) {
-	cache := t.TempDir()
-	e := newEngine(t, cache)
-	if err := newModule(t, e, Spec{}).Warm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	code, err := filepath.Glob(filepath.Join(cache, "code-*", sumsFile))
-	if err != nil || len(code) != 1 {
-		t.Fatalf("the cache holds %v, %v", code, err)
-	}
-	long := time.Now().Add(-cacheAge / 2)
-	if err := os.Chtimes(code[0], long, long); err != nil {
-		t.Fatal(err)
-	}
-	again := testing.AllocsPerRun(1, func() {
-		if err := newModule(t, e, Spec{}).Warm(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if again > 150 {
-		t.Errorf("it took %v allocations: is the module rewritten, or its code read?", again)
-	}
-	if info, err := os.Stat(code[0]); err != nil || time.Since(info.ModTime()) > time.Hour {
-		t.Error("the code does not count as used")
 	}
 }

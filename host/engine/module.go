@@ -14,6 +14,8 @@ type Module struct {
 	engine  *Engine
 	spec    Spec
 	running chan struct{} // a place for each call that may run
+	life    context.Context
+	end     context.CancelFunc // of life, and with it of a load under way
 
 	mu      sync.Mutex // guards what follows
 	loaded  *loaded
@@ -186,7 +188,7 @@ func (m *Module) await(ctx context.Context) (*loaded, error) {
 }
 
 func (m *Module) finishLoading(under *loading) {
-	l, err := m.compile(context.Background())
+	l, err := m.compile(m.life)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err == nil && m.closed {
@@ -286,8 +288,9 @@ func (m *Module) Close(ctx context.Context) error {
 	m.closed = true
 	under := m.loading
 	m.mu.Unlock()
+	m.end()
 	if under != nil {
-		<-under.done // compiling cannot be interrupted
+		<-under.done
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

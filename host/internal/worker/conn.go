@@ -55,7 +55,7 @@ type pending struct {
 
 // Bounds of what a worker may send beyond a call's own limits, in bytes.
 const (
-	maxAsk     = 96 << 20 // an operation: the largest HTTP request that a config grants, in base64, and its head
+	maxAsk     = 33 << 20 // an operation: the most that the engine takes of a module, and its name
 	maxRecord  = 8 << 10
 	maxLogText = 64 << 10 // escaped
 	maxFailure = 64 << 10

@@ -1,4 +1,4 @@
-package engine
+package code
 
 import (
 	"context"
@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// CacheReport is what is in a compilation cache.
-type CacheReport struct {
+// Report is what is in a cache.
+type Report struct {
 	Modules int      // whose code is kept
 	Size    int64    // bytes of all files
-	Damaged []string // folders whose files are not as they were written; a host makes them anew
+	Damaged []string // directories whose files are not as they were written; a host compiles them again
 }
 
-// InspectCache reads all that is kept in the cache in dir and changes nothing. A cache that is not there is
-// an empty one.
-func InspectCache(ctx context.Context, dir string) (CacheReport, error) {
-	var r CacheReport
+// Inspect reads all that is kept in the cache in dir and changes nothing. A directory that does not exist is an empty
+// cache.
+func Inspect(ctx context.Context, dir string) (Report, error) {
+	var r Report
 	items, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -33,18 +33,18 @@ func InspectCache(ctx context.Context, dir string) (CacheReport, error) {
 		}
 		path := filepath.Join(dir, item.Name())
 		r.Size += sizeOf(path)
-		if !strings.HasPrefix(item.Name(), "code-") {
-			continue // of a compiler that is at work, or of nobody
+		if !strings.HasPrefix(item.Name(), entryPrefix) {
+			continue // of a compiler that is at work, a lock, or not the host's
 		}
 		r.Modules++
-		if verify(path) != nil {
+		if !sound(path) {
 			r.Damaged = append(r.Damaged, path)
 		}
 	}
 	return r, nil
 }
 
-// sizeOf is how much a file, or all that is in a folder, takes. What goes meanwhile counts for nothing.
+// sizeOf is how much a file, or all that is in a directory, takes. What goes meanwhile counts for nothing.
 func sizeOf(path string) int64 {
 	var size int64
 	_ = filepath.WalkDir(path, func(_ string, item fs.DirEntry, err error) error {

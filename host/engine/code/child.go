@@ -1,0 +1,162 @@
+package code
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
+)
+
+// Exit codes of a child. Every other end of it says nothing of the module.
+const (
+	exitInvalid = 1
+	exitStorage = 9
+	exitOrphan  = 10 // its host is dead
+)
+
+// ChildConfig is what a child is started with.
+type ChildConfig struct {
+	Dir     string // gets what is compiled; it is empty
+	Workers int
+	CPU     time.Duration
+}
+
+// ParseChild reads the arguments that a Store appends to Config.Compiler.
+func ParseChild(args []string) (ChildConfig, error) {
+	if len(args) != 3 {
+		return ChildConfig{}, errors.New("want DIR WORKERS SECONDS")
+	}
+	workers, err := strconv.Atoi(args[1])
+	if err != nil || workers < 1 {
+		return ChildConfig{}, fmt.Errorf("workers: %q is not a number from 1 on", args[1])
+	}
+	seconds, err := strconv.Atoi(args[2])
+	if err != nil || seconds < 1 {
+		return ChildConfig{}, fmt.Errorf("seconds: %q is not a number from 1 on", args[2])
+	}
+	return ChildConfig{Dir: args[0], Workers: workers, CPU: time.Duration(seconds) * time.Second}, nil
+}
+
+// Child is the work of the process that compiles: it reads a module from stdin, and writes it, rewritten and compiled,
+// to c.Dir. The process ends when stdin does. Its exit code must be what ChildExit says.
+func Child(c ChildConfig, stdin io.Reader) error {
+	if err := limitProcess(c.CPU); err != nil {
+		return err
+	}
+	if err := writable(c.Dir); err != nil {
+		return err
+	}
+	// CONFINEMENT: the process confines itself here. It has opened nothing but the standard streams, needs c.Dir (to
+	// make, write, rename and remove files below it) and memory that is written and then executed, starts threads, and
+	// opens no other file. If c.Dir becomes its root directory, c.Dir must be set to "/". Nothing untrusted has been
+	// read so far.
+	module, err := readFrame(stdin)
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin)
+		os.Exit(exitOrphan)
+	}()
+	return compileInto(module, c.Dir, c.Workers)
+}
+
+// ChildExit is the exit code for an error of Child.
+func ChildExit(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case isStorage(err):
+		return exitStorage
+	case errors.Is(err, errOrphan):
+		return exitOrphan
+	}
+	return exitInvalid
+}
+
+// isStorage tells an error of the file system from one of the module.
+func isStorage(err error) bool {
+	path, number := (*fs.PathError)(nil), syscall.Errno(0)
+	return errors.As(err, &path) || errors.As(err, &number)
+}
+
+// verdict is the Error for an error of compileInto.
+func verdict(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isStorage(err):
+		return storage(err)
+	}
+	return &Error{Reason: Invalid, Text: err.Error(), Err: err}
+}
+
+// writable makes sure that the directory is there to be written.
+func writable(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+	}
+	return err
+}
+
+var errOrphan = errors.New("the module was not sent to its end")
+
+// readFrame reads what feed writes.
+func readFrame(stdin io.Reader) ([]byte, error) {
+	var header [8]byte
+	if _, err := io.ReadFull(stdin, header[:]); err != nil {
+		return nil, errOrphan
+	}
+	size := binary.BigEndian.Uint64(header[:])
+	if size > MaxModule {
+		return nil, fmt.Errorf("it is larger than %d MiB", MaxModule>>20)
+	}
+	module := make([]byte, size)
+	if _, err := io.ReadFull(stdin, module); err != nil {
+		return nil, errOrphan
+	}
+	return module, nil
+}
+
+// compileInto rewrites and compiles a module, and writes what Load needs to dir.
+func compileInto(module []byte, dir string, workers int) error {
+	result, err := meter.Rewrite(module, meter.Config{MaxModule: MaxModule})
+	if err != nil {
+		return err
+	}
+	if result.ImportsState {
+		return errors.New("it imports a memory, a table or a mutable global, and must own what it changes")
+	}
+	known, err := json.Marshal(facts{Globals: result.Globals, Restorable: result.Restorable()})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return err
+	}
+	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+	_, err = runtime.CompileModule(experimental.WithCompilationWorkers(ctx, workers), result.Module)
+	if err := errors.Join(err, runtime.Close(ctx), cache.Close(ctx)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, moduleFile), result.Module, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, factsFile), known, 0o600)
+}

@@ -1,0 +1,85 @@
+package code
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// MaxModule bounds a module's file in bytes: compiling takes memory and time in proportion.
+const MaxModule = 64 << 20
+
+// OpenModule opens the file of a module. It refuses what is not a regular file, and does not wait for the writer of a
+// FIFO.
+func OpenModule(path string) (*os.File, error) {
+	// Opening a device can have an effect, so the type is checked before, too.
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if err := regular(path, info); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = regular(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func regular(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	return nil
+}
+
+// digestOf reads a module's file and returns its digest, which is the one that it must have.
+func digestOf(m Module) (string, error) { return readModule(m, io.Discard) }
+
+// bytesOf reads a module that has the digest sum.
+func bytesOf(m Module, sum string) ([]byte, error) {
+	var data bytes.Buffer
+	m.SHA256 = sum
+	_, err := readModule(m, &data)
+	return data.Bytes(), err
+}
+
+func readModule(m Module, to io.Writer) (string, error) {
+	file, err := OpenModule(m.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &Error{Missing, fmt.Sprintf("there is no module at %s: build the plugin with `bulkhead plugin build`", m.File), err}
+	}
+	if err != nil {
+		return "", unreadable(err)
+	}
+	defer file.Close()
+	hash := sha256.New()
+	size, err := io.Copy(io.MultiWriter(hash, to), io.LimitReader(file, MaxModule+1))
+	if err != nil {
+		return "", unreadable(err)
+	}
+	if size > MaxModule {
+		return "", &Error{Reason: Invalid, Text: fmt.Sprintf("it is larger than %d MiB", MaxModule>>20)}
+	}
+	sum := hex.EncodeToString(hash.Sum(nil))
+	if m.SHA256 != "" && sum != m.SHA256 {
+		return "", &Error{Reason: Digest, Text: fmt.Sprintf("%s has the SHA-256 %s, and its manifest was built for %s: build the plugin again, or find out who changed the file", m.File, sum, m.SHA256)}
+	}
+	return sum, nil
+}
+
+func unreadable(err error) error {
+	return &Error{Missing, fmt.Sprintf("its module cannot be read: %v", err), err}
+}
