@@ -21,9 +21,10 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 )
@@ -37,10 +38,6 @@ type Options struct {
 	AllowWrite bool              // the word that plugins with write = "opt-in" wait for
 	AllTools   bool              // offers a plugin that is served alone with the tools that it hides then, too
 	Env        map[string]string // granted to the plugins that ask for a variable of that name
-
-	// Compiler is a command that compiles modules in a process of its own: see code.Config. Empty:
-	// they are compiled in this one.
-	Compiler []string
 
 	Version string       // of the host, for clients; empty: "0.0.0"
 	Log     hclog.Logger // nil: no log
@@ -116,12 +113,17 @@ type Host struct {
 
 	audit   *audit.Log // nil: none is kept
 	store   *code.Store
-	engine  *engine.Engine
+	pool    *worker.Pool
 	gateway *gateway.Gateway
 	zone    func() []byte   // the local time zone, read once
 	gitUser func() git.User // likewise
 	secret  func(*config.Credential) (string, error)
 	own     []string // the host's files and folders
+
+	workerCommand       []string
+	writable            func() []string // see grant.Config, found once
+	confinementRequired bool
+	warnConfinement     sync.Once
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // of what runs in the background
@@ -170,10 +172,15 @@ func Open(o Options) (*Host, error) {
 		return nil, err
 	}
 	h.warnOfEnv(o.Env)
+	if h.workerCommand = reexec.Command(workerMain); h.workerCommand == nil {
+		return nil, errors.New("host.RunChild must be called first in main: modules run in processes of their own")
+	}
+	h.writable = sync.OnceValue(h.findWritable)
+	h.confinementRequired = found.server != nil && found.server.Confined
+	h.pool = worker.NewPool(memoryBudget(found.server))
 	if h.store, err = openStore(o); err != nil {
 		return nil, err
 	}
-	h.engine = engine.New(engine.Config{Store: h.store, Log: o.Log})
 	if h.audit, err = openAudit(found.audit, o.Log); err != nil {
 		return nil, err
 	}
@@ -269,7 +276,7 @@ func (h *Host) Close(ctx context.Context) error {
 	h.background.Wait()
 	var errs []error
 	for _, p := range h.plugins {
-		errs = append(errs, p.close(ctx))
+		p.close()
 	}
 	errs = append(errs, h.store.Close())
 	if h.audit != nil {

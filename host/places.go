@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 )
 
@@ -130,7 +131,7 @@ func cacheDir(s System) string {
 
 // openStore opens the store of compiled code. Without a cache directory modules are compiled into a private one.
 func openStore(o Options) (*code.Store, error) {
-	c := code.Config{Dir: cacheDir(o.System), Compiler: o.Compiler, Log: o.Log}
+	c := code.Config{Dir: cacheDir(o.System), Compiler: reexec.Command(compileMain), Log: o.Log}
 	if c.Dir == "" {
 		o.Log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
 		return code.Open(c)

@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/network"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/host/schema"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // plugin is one plugin that was found: what it is granted, and its module once somebody called it.
@@ -34,18 +34,18 @@ type plugin struct {
 	queue   queue
 	log     hclog.Logger
 
-	mu     sync.Mutex // guards what follows
-	module *engine.Module
-	box    *sandbox.Box
+	worker  func() *worker.Supervisor // made on the first call
+	network func() (*network.Network, error)
+	started atomic.Bool // worker was called
 }
 
 // tool is a granted tool.
 type tool struct {
 	manifest.Tool
 	offered string // the name that clients know it by
-	// The schemas are compiled on the first call: that takes longer than reading the whole manifest.
-	schema       func() (*schema.Schema, error)
-	outputSchema func() (*schema.Schema, error) // of Output, if there is one
+	number  int    // of its output schema in wire.Setup, from 1; 0: it has none
+	// The schema is compiled on the first call: that takes longer than reading the whole manifest.
+	schema func() (*schema.Schema, error)
 }
 
 // newPlugin takes the decision on one candidate.
@@ -77,14 +77,13 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 	for _, t := range p.grant.Tools {
 		p.tools = append(p.tools, newTool(t, p.grant.Prefix))
 	}
+	p.worker, p.network = sync.OnceValue(p.newWorker), sync.OnceValues(p.newNetwork)
 	return p
 }
 
 func newTool(t manifest.Tool, prefix string) *tool {
-	compiled := func(text json.RawMessage) func() (*schema.Schema, error) {
-		return sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(text) })
-	}
-	return &tool{Tool: t, offered: prefix + t.Name, schema: compiled(t.Input), outputSchema: compiled(t.Output)}
+	input := sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(t.Input) })
+	return &tool{Tool: t, offered: prefix + t.Name, schema: input}
 }
 
 // listing is what clients are told of the tool.
@@ -119,73 +118,24 @@ func (t *tool) check(arguments json.RawMessage) error {
 	return nil
 }
 
-// checkResult says what of a result does not keep the promise of the tool's output schema; "" if nothing
-// does. A result that is an error makes no promise, and what is no result at all the gateway says.
-func (t *tool) checkResult(result json.RawMessage) string {
-	if string(rawjson.Member(result, "isError")) == "true" || rawjson.Kind(result) != '{' {
-		return ""
-	}
-	structured := rawjson.Member(result, "structuredContent")
-	if structured == nil {
-		return "gave a result without the structuredContent that its output schema promises"
-	}
-	s, err := t.outputSchema()
-	if err != nil {
-		return "has an output " + err.Error()
-	}
-	if err := s.Validate(structured); err != nil {
-		return "gave structuredContent that does not fit its output schema: " + err.Error()
-	}
-	return ""
-}
-
-// loaded makes the plugin's sandbox and names its module on the first call. After a failure the next call
-// tries again.
-func (p *plugin) loaded() (*engine.Module, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.module != nil {
-		return p.module, nil
-	}
-	box, err := sandbox.New(sandbox.Config{
-		Plugin: p.name, Grant: p.grant, Places: p.host.places, Zone: p.host.zone(), Own: p.host.own,
-		GitUser: p.host.gitUser(), Secret: p.host.secret, Messages: p.manifest.Offers.Logging,
-		Claimed: func(names abi.Claims) abi.Claims { return p.host.offered.foreign(p, names) }, Log: p.log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	limits := p.grant.Limits
-	p.box = box
-	p.module = p.host.engine.Module(engine.Spec{
-		Name: p.name, File: p.manifest.ModuleFile(), SHA256: p.manifest.Module.SHA256,
-		Memory: limits.Memory, Input: limits.Input, Output: limits.Output, Time: limits.Time, Fuel: limits.Fuel,
-		Operations: limits.Operations, LogSize: int(limits.Log), Concurrency: limits.Concurrency, Queue: limits.Queue,
-		Reused: p.grant.Reused,
-		Env:    box.Env(), FS: box.FS, Operate: box.Operate, Log: p.log,
-	})
-	return p.module, nil
-}
-
 // warm compiles the module ahead of the first call, into the cache: neither the module nor what it may touch
 // is needed for that.
 func (p *plugin) warm(ctx context.Context) {
 	if p.problem != "" || len(p.tools) == 0 && !offersElse(p.manifest) {
 		return
 	}
-	m := p.host.engine.Module(engine.Spec{Name: p.name, File: p.manifest.ModuleFile(), SHA256: p.manifest.Module.SHA256, Log: p.log})
-	if err := m.Warm(ctx); err != nil && ctx.Err() == nil {
+	if err := p.host.store.Warm(ctx, p.module()); err != nil && ctx.Err() == nil {
 		p.log.Warn("the module is not ready", "error", err)
 	}
 }
 
-func (p *plugin) close(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.module == nil {
-		return nil
+// close ends the plugin's worker processes, whatever they do.
+func (p *plugin) close() {
+	if !p.started.Load() {
+		return
 	}
-	err := p.module.Close(ctx)
-	p.box.Close()
-	return err
+	p.worker().Close()
+	if n, err := p.network(); err == nil {
+		n.Close()
+	}
 }

@@ -46,13 +46,17 @@ func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Not
 	if err := r.ticket.wait(ctx); err != nil {
 		return worker.Response{}, err
 	}
-	network := r.plugin.network().Begin(ctx)
-	defer network.End()
+	network, err := r.plugin.network()
+	if err != nil {
+		return worker.Response{}, r.failed(r.plugin.sandboxError(err))
+	}
+	session := network.Begin(ctx)
+	defer session.End()
 	call := wire.Call{Method: r.Method, Recorded: record != nil, Params: params}
 	if r.tool != nil {
-		call.Schema = r.tool.schemaNumber
+		call.Schema = r.tool.number
 	}
-	response, err := r.plugin.worker().Call(ctx, worker.Request{Call: call, Ask: r.plugin.asker(pluginNotifier{n, r.plugin}, network), Record: record})
+	response, err := r.plugin.worker().Call(ctx, worker.Request{Call: call, Ask: r.plugin.asker(pluginNotifier{n, r.plugin}, session), Record: record})
 	if err != nil {
 		return response, r.failed(err)
 	}

@@ -29,8 +29,14 @@ type Config struct {
 
 // Server is [server]; where it is present, its name stands even if only one plugin is served.
 type Server struct {
-	Name string
+	Name   string
+	Memory int64 // bytes that the workers of all plugins may take; 0: DefaultMemory
+	// Confined refuses to run modules where the system cannot confine their processes in every way.
+	Confined bool
 }
+
+// DefaultMemory holds where the config says nothing, in bytes.
+const DefaultMemory = 2 << 30
 
 // Defaults is [defaults]: what every plugin gets whose own table is silent.
 type Defaults struct {

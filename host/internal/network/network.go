@@ -55,6 +55,9 @@ func originOf(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + strings.TrimSuffix(strings.ToLower(u.Host), ":443")
 }
 
+// Close closes connections that are kept. Sessions must have ended.
+func (n *Network) Close() { n.config.Fetch.Close() }
+
 // Session is what one call has open. Its operations come one at a time.
 type Session struct {
 	network *Network

@@ -59,16 +59,16 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to a worker process: %w", err)
 	}
-	defer theirs.Close()
 	p := &process{launch: l, socket: ours, gone: make(chan struct{}), said: &firstBytes{limit: 16 << 10}}
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
 	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
-	p.command.Env = []string{}
 	p.command.Stderr = p.said
 	p.command.WaitDelay = time.Second // whatever holds its standard error open
 	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
-	confine.Prepare(p.command)
-	if err := p.command.Start(); err != nil {
+	confine.Prepare(p.command, confine.Options{})
+	err = p.command.Start()
+	_ = theirs.Close() // the worker's: were it open here, its end would not be noticed
+	if err != nil {
 		_ = ours.Close()
 		return nil, fmt.Errorf("start a worker process: %w", err)
 	}

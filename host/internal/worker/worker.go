@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -52,6 +53,9 @@ type Launch struct {
 	Stale func() string
 	// Confined judges what the worker says of its confinement.
 	Confined func(confine.Report) error
+	// Create makes a granted directory that does not exist: the mount with that index becomes what its handle
+	// was prepared for.
+	Create func(mount int) error
 	// Release is called when the worker has ended.
 	Release func()
 }
@@ -166,11 +170,31 @@ func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Resul
 		}
 	})
 	defer call.late.Stop()
+	if p.launch.Create != nil {
+		call.ask = p.creating(r.Ask)
+	}
 	result, err := p.conn.call(call, r.Call)
 	if err != nil {
 		p.settle()
 	}
 	return result, err
+}
+
+// creating performs wire.OpCreate, which concerns the process, and leaves all other operations to next.
+func (p *process) creating(next Asker) Asker {
+	return func(ctx context.Context, ask wire.Ask) wire.Reply {
+		if ask.Op != wire.OpCreate {
+			return next(ctx, ask)
+		}
+		mount, err := strconv.Atoi(string(ask.Params))
+		if err == nil {
+			err = p.launch.Create(mount)
+		}
+		if err != nil {
+			return wire.Reply{Error: &abi.HostError{Code: abi.HostFailed, Message: err.Error()}}
+		}
+		return wire.Reply{}
+	}
 }
 
 // again makes a call another time, whose worker ended. The worker that is started for it alone shows whether the
@@ -212,7 +236,10 @@ func (s *Supervisor) opened(result wire.Result) (Response, error) {
 	switch {
 	case result.Kind == wire.KindFailure:
 		r.Body = nil
-		return r, failure(s.config.Plugin, result.Body)
+		if err := failure(s.config.Plugin, result.Body); !errors.Is(err, wire.ErrProtocol) {
+			return r, err
+		}
+		return r, s.fail(engine.CodeWorkerLost, nil, "got a failure from its process that cannot be read")
 	case !json.Valid(result.Body) || !utf8.Valid(result.Body):
 		r.Body = nil
 		return r, s.fail(engine.CodeWorkerLost, nil, "got an answer from its process that is not JSON")

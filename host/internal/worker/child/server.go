@@ -39,7 +39,7 @@ type call struct {
 	recorded bool
 	leads    bool            // its goroutine has the lead
 	reply    chan wire.Reply // of capacity 1
-	trail    trail
+	trail    audit.Trail
 	wrote    sync.Once
 }
 

@@ -41,12 +41,13 @@ type Limits struct {
 // Code is a module that was compiled.
 type Code struct {
 	File string `json:"file"` // the module's path, for errors
-	Dir  string `json:"dir"`  // the directory of its compiled code; the worker's root where that can be changed
+	Dir  string `json:"dir"`  // the directory of its compiled code
+	Root int    `json:"root"` // its descriptor; it becomes the worker's root where that can be changed
 }
 
 // Confine says how the worker confines itself.
 type Confine struct {
-	Data      uint64 `json:"data"` // bytes of RLIMIT_DATA
+	Memory    uint64 `json:"memory"` // bytes of RLIMIT_DATA
 	OpenFiles uint64 `json:"openFiles"`
 }
 

@@ -1,0 +1,48 @@
+package host
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/child"
+)
+
+// The mains of the processes that a host starts.
+const (
+	workerMain  = "worker"
+	compileMain = "compile"
+)
+
+// RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its
+// tests: a Host compiles and runs modules in processes of their own, which are this same program. In such a
+// process RunChild does the work and does not return. Otherwise it does nothing.
+func RunChild() {
+	reexec.Run(map[string]reexec.Main{
+		workerMain:  func([]string) int { return child.Main(gateway.CheckResult) },
+		compileMain: compileChild,
+	})
+}
+
+// compileChild is the process that compiles a module.
+func compileChild(args []string) int {
+	c, err := code.ParseChild(args)
+	if err == nil {
+		err = code.Child(c, os.Stdin)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code.ChildExit(err)
+}
+
+// memoryBudget is what the workers of all plugins may take, in bytes.
+func memoryBudget(s *config.Server) int64 {
+	if s != nil && s.Memory > 0 {
+		return s.Memory
+	}
+	return config.DefaultMemory
+}

@@ -1,0 +1,105 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/network"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/dial"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// asker performs the operations that a call's worker cannot: it has no connection to anybody but the host. What a
+// worker asks for is judged here, whatever it says that it has judged itself.
+func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Asker {
+	return func(ctx context.Context, ask wire.Ask) wire.Reply {
+		var result []byte
+		var err error
+		switch ask.Op {
+		case abi.OpNotify:
+			err = p.notify(n, ask.Params)
+		case abi.OpClaims:
+			result, err = p.foreignClaims(ask.Params)
+		default:
+			result, err = session.Do(ctx, ask)
+		}
+		var failure *abi.HostError
+		if err != nil && !errors.As(err, &failure) {
+			failure = &abi.HostError{Code: abi.HostFailed, Message: err.Error()}
+		}
+		return wire.Reply{Error: failure, Result: result}
+	}
+}
+
+func (p *plugin) notify(n gateway.Notifier, params []byte) error {
+	var notification abi.Notification
+	if err := json.Unmarshal(params, &notification); err != nil {
+		return invalidOperation(abi.OpNotify)
+	}
+	if err := n.Notify(notification.Method, notification.Params); err != nil {
+		return &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
+	}
+	return nil
+}
+
+func invalidOperation(op string) error {
+	return &abi.HostError{Code: abi.HostInvalid, Message: op + ": the parameters are not of the operation's form"}
+}
+
+// foreignClaims gives those of the names that another plugin claims.
+func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
+	var names abi.Claims
+	if err := json.Unmarshal(params, &names); err != nil {
+		return nil, invalidOperation(abi.OpClaims)
+	}
+	if len(names.Prompts)+len(names.Resources) > abi.MaxClaims {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: more than %d names", abi.MaxClaims)}
+	}
+	return json.Marshal(p.host.offered.foreign(p, names))
+}
+
+// newNetwork makes what the plugin's calls do on the network. It connects to nothing.
+func (p *plugin) newNetwork() (*network.Network, error) {
+	fetcher, err := p.newFetcher()
+	if err != nil {
+		return nil, err
+	}
+	c := network.Config{Fetch: fetcher, Git: git.NewTransport(dial.New(dial.Config{Log: p.log}).DialContext, nil)}
+	for _, granted := range p.grant.Git {
+		c.Remotes = append(c.Remotes, granted.Remotes...)
+	}
+	return network.New(c), nil
+}
+
+func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
+	limits := p.grant.Limits
+	c := fetch.Config{
+		Limits: fetch.Limits{RequestBody: limits.HTTPRequest, ResponseBody: limits.HTTPResponse, Concurrent: limits.HTTPConcurrency},
+		Log:    p.log,
+	}
+	for _, granted := range p.grant.HTTP {
+		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
+		if credential := granted.Credential; credential != nil {
+			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return p.host.credential(credential) }}
+		}
+		c.Grants = append(c.Grants, g)
+	}
+	return fetch.New(c)
+}
+
+// credential is the value of a header that is added to requests. An error does not hold it.
+func (h *Host) credential(c *config.Credential) (string, error) {
+	value, err := h.secret(c)
+	if err != nil {
+		return "", fmt.Errorf("credential %q: %w", c.Name, err)
+	}
+	return c.Prefix + value, nil
+}
