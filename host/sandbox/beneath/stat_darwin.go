@@ -1,0 +1,32 @@
+package beneath
+
+import (
+	"encoding/binary"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func statOf(st *unix.Stat_t) Stat {
+	return Stat{
+		FileID: FileID{uint64(st.Dev), st.Ino}, Mode: modeOf(uint32(st.Mode)), Nlink: uint64(st.Nlink), Size: st.Size,
+		Atime: st.Atim.Nano(), Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(),
+	}
+}
+
+// SetTimes sets the times of an open file, in nanoseconds since 1970, to the microsecond.
+func SetTimes(file *os.File, atime, mtime int64) error {
+	err := control(file, func(fd int) error {
+		return unix.Futimes(fd, []unix.Timeval{unix.NsecToTimeval(atime), unix.NsecToTimeval(mtime)})
+	})
+	return pathError("utimens", file.Name(), err)
+}
+
+func entryAt(b []byte) (record, name []byte, kind byte, ok bool) {
+	const length, typ, begin = 16, 20, 21
+	record, name, kind, ok = cutEntry(b, length, typ, begin)
+	if ok && binary.NativeEndian.Uint64(record) == 0 {
+		name = nil // of a file that was removed
+	}
+	return record, name, kind, ok
+}

@@ -1,0 +1,140 @@
+//go:build linux || darwin
+
+package beneath
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of one walk.
+const (
+	maxTarget = 4097 // bytes of a link's target, and one more to see that it is longer
+	maxLinks  = 40   // followed
+	maxSteps  = 8192 // components, those of targets and of restarts included
+)
+
+// walk resolves a name component by component, where the kernel cannot do it in one step. No component is
+// opened through a link, so a link that takes the place of a directory meanwhile is seen as one.
+type walk struct {
+	dir    *Dir
+	follow bool     // a link in the last component
+	fd     int      // the directory reached
+	done   []string // its name, free of links
+	rest   []string
+	steps  int
+	links  int
+}
+
+func newWalk(d *Dir, name string, follow bool) *walk {
+	return &walk{dir: d, follow: follow, fd: d.fd, rest: strings.Split(name, "/")}
+}
+
+func (w *walk) close() {
+	if w.fd != w.dir.fd {
+		_ = unix.Close(w.fd) // nothing was written through it
+	}
+	w.fd = w.dir.fd
+}
+
+// walk opens what a name stands for.
+func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error) {
+	w := newWalk(d, name, follow)
+	defer w.close()
+	for {
+		leaf, err := w.toLeaf()
+		if err != nil {
+			return -1, err
+		}
+		fd, err := openat(w.fd, leaf, flag|unix.O_NOFOLLOW, perm)
+		// A link that took the last component's place since it was looked at is followed as one.
+		if err == unix.ELOOP && follow && leaf != "." {
+			w.rest = append(w.rest, leaf)
+			continue
+		}
+		return fd, err
+	}
+}
+
+// toLeaf goes to the directory that holds the last component, which is not a link that is to be followed.
+func (w *walk) toLeaf() (string, error) {
+	for len(w.rest) > 0 {
+		if w.steps++; w.steps > maxSteps {
+			return "", unix.ENAMETOOLONG
+		}
+		name := w.rest[0]
+		w.rest = w.rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			if err := w.up(); err != nil {
+				return "", err
+			}
+			continue
+		}
+		leaf, err := w.step(name)
+		if leaf || err != nil {
+			return name, err
+		}
+	}
+	return ".", nil
+}
+
+// step goes down one component; leaf says that it is the last one, and stays to be used.
+func (w *walk) step(name string) (leaf bool, err error) {
+	last := len(w.rest) == 0
+	if last && !w.follow {
+		return true, nil
+	}
+	st, err := fstatat(w.fd, name)
+	switch {
+	case err == unix.ENOENT && last:
+		return true, nil
+	case err != nil:
+		return false, err
+	case st.IsLink():
+		return false, w.link(name)
+	case last:
+		return true, nil
+	}
+	fd, err := openat(w.fd, name, openDirFlags|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false, err
+	}
+	w.close()
+	w.fd, w.done = fd, append(w.done, name)
+	return false, nil
+}
+
+// up goes to the parent by a walk from the beginning: the directory reached may have another parent by now.
+func (w *walk) up() error {
+	if len(w.done) == 0 {
+		return ErrEscapes
+	}
+	w.rest = append(append([]string{}, w.done[:len(w.done)-1]...), w.rest...)
+	w.close()
+	w.done = nil
+	return nil
+}
+
+func (w *walk) link(name string) error {
+	if w.links++; w.links > maxLinks || !w.dir.follow {
+		return unix.ELOOP
+	}
+	buf := make([]byte, maxTarget)
+	n, err := retry(func() (int, error) { return unix.Readlinkat(w.fd, name, buf) })
+	switch {
+	case err != nil:
+		return err
+	case n == len(buf):
+		return unix.ENAMETOOLONG
+	case n == 0:
+		return unix.ENOENT
+	case buf[0] == '/':
+		return ErrEscapes
+	}
+	w.rest = append(strings.Split(string(buf[:n]), "/"), w.rest...)
+	return nil
+}
