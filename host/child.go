@@ -11,19 +11,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/child"
 )
 
-// The mains of the processes that a host starts.
-const (
-	workerMain  = "worker"
-	compileMain = "compile"
-)
-
 // RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its
 // tests: a Host compiles and runs modules in processes of their own, which are this same program. In such a
 // process RunChild does the work and does not return. Otherwise it does nothing.
 func RunChild() {
 	reexec.Run(map[string]reexec.Main{
-		workerMain:  func([]string) int { return child.Main(gateway.CheckResult) },
-		compileMain: compileChild,
+		reexec.Worker:   func([]string) int { return child.Main(gateway.CheckResult) },
+		reexec.Compiler: compileChild,
 	})
 }
 

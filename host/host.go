@@ -172,7 +172,7 @@ func Open(o Options) (*Host, error) {
 		return nil, err
 	}
 	h.warnOfEnv(o.Env)
-	if h.workerCommand = reexec.Command(workerMain); h.workerCommand == nil {
+	if h.workerCommand = reexec.Command(reexec.Worker); h.workerCommand == nil {
 		return nil, errors.New("host.RunChild must be called first in main: modules run in processes of their own")
 	}
 	h.writable = sync.OnceValue(h.findWritable)

@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
@@ -17,7 +14,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/grant"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 )
 
 // newWorker makes what runs the plugin's calls. It starts nothing.
@@ -46,7 +42,7 @@ func (p *plugin) module() code.Module {
 func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	compiled, err := p.host.store.Ensure(ctx, p.module(), code.Foreground)
 	if err != nil {
-		return nil, engine.CodeError(p.name, p.manifest.ModuleFile(), err)
+		return nil, engine.StoreError(p.name, p.manifest.ModuleFile(), err)
 	}
 	set, err := grant.Resolve(grant.Config{
 		Plugin: p.name, Grant: p.grant, Places: p.host.places, Own: p.host.own, Writable: p.host.writable(), Log: p.log,
@@ -85,42 +81,30 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		},
 		Confined: p.host.confined,
 		Create:   set.Create,
-	}
-	inherit := func(file *os.File) int {
-		if file == nil {
-			return 0
-		}
-		l.Files = append(l.Files, file)
-		return worker.FirstFile + len(l.Files) - 1
+		Discard:  func() error { return p.host.store.Discard(compiled) },
 	}
 	l.Setup = wire.Setup{
 		Plugin: p.name, Limits: p.workerLimits(), Reused: p.grant.Reused,
-		Code:  wire.Code{File: p.manifest.ModuleFile(), Dir: compiled.Dir, Root: inherit(compiled.Handle())},
-		Locks: inherit(set.Locks), Own: set.Own, Deny: p.grant.Deny, Messages: p.manifest.Offers.Logging,
-		LogLevel: int8(levelOf(p.log)),
+		Code:  wire.Code{File: p.manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
+		Locks: l.Inherit(set.Locks), Own: set.Own, Deny: p.grant.Deny, Messages: p.manifest.Offers.Logging,
+		LogLevel: int8(p.log.GetLevel()), HTTP: len(p.grant.HTTP) > 0,
+		Env: p.grant.Env, Cwd: p.host.places.Cwd, Project: p.host.places.Project, Zone: p.host.zone(),
 	}
-	state := ""
 	for _, m := range set.Mounts {
-		mount := wire.Mount{Path: m.Path, Write: m.Write, State: m.State, File: inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
+		mount := wire.Mount{Path: m.Path, Write: m.Write, State: m.State, File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
 		for _, id := range m.Anchors {
 			mount.Anchors = append(mount.Anchors, wire.FileID(id))
 		}
 		l.Setup.Mounts = append(l.Setup.Mounts, mount)
-		if m.State {
-			state = m.Path
-		}
 	}
 	for _, r := range set.Repos {
 		if r.Dir != nil {
-			l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: r.Path, Write: r.Write, File: inherit(r.Dir)})
+			l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: r.Path, Write: r.Write, File: l.Inherit(r.Dir)})
 		}
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
-	for name, value := range sandbox.Environment(p.grant, p.host.places, mountPaths(set), state, p.host.zone()) {
-		l.Setup.Env = append(l.Setup.Env, wire.EnvPair{Name: name, Value: value})
-	}
 	for _, t := range p.tools {
-		if t.Output != nil {
+		if t.number > 0 { // in the order of the numbers
 			l.Setup.Schemas = append(l.Setup.Schemas, t.Output)
 		}
 	}
@@ -128,39 +112,8 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 	if l.Setup.GitUser, err = json.Marshal(p.host.gitUser()); err != nil {
 		return nil, fmt.Errorf("git's configuration of the user: %w", err)
 	}
-	l.Setup.Confine = wire.Confine{Memory: dataLimit(l.Setup.Limits, compiled.Size), OpenFiles: openFiles(l.Setup)}
+	l.Bound(compiled.Size)
 	return l, nil
-}
-
-// levelOf is the least level that a logger writes.
-func levelOf(log hclog.Logger) hclog.Level { return log.GetLevel() }
-
-func mountPaths(set *grant.Set) []string {
-	var paths []string
-	for _, m := range set.Mounts {
-		paths = append(paths, m.Path)
-	}
-	return paths
-}
-
-// A worker's memory beside what its calls may take, in bytes. The figures are measured; docs/security.md has the
-// formula for admins.
-const (
-	runtimeMemory = 160 << 20 // the Go runtime, this program, and what the collector has not given back
-	perCodeByte   = 8         // of compiled code: wazero keeps a copy, and decodes the module
-	perCall       = 24 << 20  // native stacks and the host's own state of a call
-)
-
-// dataLimit is the worker's RLIMIT_DATA: the last resort, since reaching it ends all of its calls.
-func dataLimit(l wire.Limits, codeSize int64) uint64 {
-	calls := int64(l.Concurrency)
-	instances := calls + 2 // the image, and one that is being reset
-	return uint64(runtimeMemory + perCodeByte*codeSize + instances*l.Memory + calls*(perCall+2*l.Input+3*l.Output))
-}
-
-// openFiles is the worker's RLIMIT_NOFILE: each call has a file tree of its own, and each operation some more.
-func openFiles(s wire.Setup) uint64 {
-	return uint64(64 + len(s.Mounts) + len(s.Repos) + (s.Limits.Concurrency+2)*(s.Limits.Files+16))
 }
 
 // findWritable gives the resolved directories that some plugin may write: links below them may be plugin-made.

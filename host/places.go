@@ -131,7 +131,7 @@ func cacheDir(s System) string {
 
 // openStore opens the store of compiled code. Without a cache directory modules are compiled into a private one.
 func openStore(o Options) (*code.Store, error) {
-	c := code.Config{Dir: cacheDir(o.System), Compiler: reexec.Command(compileMain), Log: o.Log}
+	c := code.Config{Dir: cacheDir(o.System), Compiler: reexec.Command(reexec.Compiler), Log: o.Log}
 	if c.Dir == "" {
 		o.Log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
 		return code.Open(c)

@@ -74,8 +74,14 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 	for _, warning := range p.problems.Warnings() {
 		p.log.Warn(warning.String())
 	}
+	schemas := 0
 	for _, t := range p.grant.Tools {
-		p.tools = append(p.tools, newTool(t, p.grant.Prefix))
+		tool := newTool(t, p.grant.Prefix)
+		if t.Output != nil {
+			schemas++
+			tool.number = schemas
+		}
+		p.tools = append(p.tools, tool)
 	}
 	p.worker, p.network = sync.OnceValue(p.newWorker), sync.OnceValues(p.newNetwork)
 	return p

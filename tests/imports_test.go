@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"cmd":                  {"cmd/...", "host", "host/admin", "host/build", "host/manifest", "host/review", "host/tomlfile", "sdk/abi"},
 	"host":                 {"host/audit", "host/config", "host/engine", "host/engine/code", "host/gateway", "host/internal/...", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/schema", "host/tomlfile", "sdk/abi"},
 	"host/admin":           {"host", "host/build", "host/config", "host/engine/code", "host/internal/grant", "host/manifest", "host/review", "host/sandbox", "host/sandbox/fetch/origin", "host/tomlfile"},
-	"host/build":           {"host/engine", "host/engine/code", "host/internal/worker/...", "host/manifest", "host/tomlfile", "sdk/abi"},
+	"host/build":           {"host/engine", "host/engine/code", "host/internal/reexec", "host/internal/worker", "host/internal/worker/wire", "host/manifest", "host/tomlfile", "sdk/abi"},
 	"host/config":          {"host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/audit":           {},
 	"host/engine":          {"host/engine/...", "sdk/abi"},

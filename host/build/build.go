@@ -18,8 +18,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
@@ -34,9 +34,6 @@ type Options struct {
 	// CacheDir is the cache of compiled code: with it, the first call of a host that shares it need
 	// not compile. Empty: nothing is kept.
 	CacheDir string
-	// Compiler is the command that compiles modules in a process of its own, bounded: see code.Config. Empty:
-	// modules are compiled in this process.
-	Compiler []string
 	// Memory and Time bound a module that is asked for its handlers; 0: as its manifest asks.
 	Memory int64
 	Time   time.Duration
@@ -75,7 +72,6 @@ type builder struct {
 	out      string
 	log      hclog.Logger
 	store    *code.Store
-	engine   *engine.Engine
 	memory   int64         // of a module that is asked for its handlers; 0: as its manifest asks
 	time     time.Duration // likewise
 	making   sync.Mutex    // see make
@@ -102,10 +98,9 @@ func newBuilder(o Options) (*builder, error) {
 		b.log = hclog.NewNullLogger()
 	}
 	var err error
-	if b.store, err = code.Open(code.Config{Dir: o.CacheDir, Compiler: o.Compiler, Log: b.log}); err != nil {
+	if b.store, err = code.Open(code.Config{Dir: o.CacheDir, Compiler: reexec.Command(reexec.Compiler), Log: b.log}); err != nil {
 		return nil, err
 	}
-	b.engine = engine.New(engine.Config{Store: b.store, Log: b.log})
 	return b, nil
 }
 

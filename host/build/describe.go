@@ -8,8 +8,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -25,28 +30,14 @@ const (
 )
 
 // inspect runs the module in file, which must have the digest sum unless that is empty, and says in what
-// its handlers are others than the manifest promises.
+// its handlers are others than the manifest promises. It runs in a process of its own, which is granted nothing.
 func (b *builder) inspect(ctx context.Context, s *source, file, sum string) tomlfile.Problems {
-	module := b.engine.Module(engine.Spec{
-		Name:   s.m.Name,
-		File:   file,
-		SHA256: sum,
-		Memory: cmp.Or(b.memory, s.m.Limits.Memory),
-		Time:   cmp.Or(b.time, s.m.Limits.Time),
-		Output: maxDescription,
-		Reused: true, // there is one call
-		Log:    b.log.Named(s.m.Name),
-	})
-	defer func() {
-		if err := module.Close(context.WithoutCancel(ctx)); err != nil {
-			b.log.Warn("close a module", "error", err)
-		}
-	}()
-	response, err := module.Call(ctx, abi.MethodDescribe, nil)
-	if err != nil {
+	described, err := b.describe(ctx, s, file, sum)
+	var own *abi.Error
+	if err != nil && !errors.As(err, &own) {
 		return tomlfile.Problems{s.failure(err, file)}
 	}
-	has, fault := decode(response.Body)
+	has, fault := decode(described, own)
 	if fault != "" {
 		return tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module answers %s with %s", abi.MethodDescribe, fault),
 			`answer {"result": {"tools": ["name"], "prompts": false, "resources": false, "completions": false}}, as the SDK does`)}
@@ -54,17 +45,38 @@ func (b *builder) inspect(ctx context.Context, s *source, file, sum string) toml
 	return append(s.toolsDiffer(has), s.offersDiffer(has)...)
 }
 
-// decode reads a response to bulkhead/describe; fault says what is wrong with it. Members that are not
-// known are left alone: a later SDK may say more.
-func decode(body []byte) (has abi.Description, fault string) {
-	var response abi.Response
-	if err := json.Unmarshal(body, &response); err != nil {
-		return has, "what is not a response: " + tomlfile.Quote(string(body))
+// describe asks the module for its handlers.
+func (b *builder) describe(ctx context.Context, s *source, file, sum string) (json.RawMessage, error) {
+	log := b.log.Named(s.m.Name)
+	limits := wire.Limits{
+		Memory: cmp.Or(b.memory, s.m.Limits.Memory, 64<<20), Time: cmp.Or(b.time, s.m.Limits.Time, 30*time.Second),
+		Input: 1 << 10, Output: maxDescription, Operations: 1, LogSize: 1 << 20, Concurrency: 1,
 	}
-	if response.Error != nil {
-		return has, "the error " + tomlfile.Quote(response.Error.Message)
+	prepare := func(ctx context.Context) (*worker.Launch, error) {
+		compiled, err := b.store.Ensure(ctx, code.Module{Name: s.m.Name, File: file, SHA256: sum}, code.Foreground)
+		if err != nil {
+			return nil, engine.StoreError(s.m.Name, file, err)
+		}
+		l := &worker.Launch{Release: func() { _ = compiled.Close() }, Discard: func() error { return b.store.Discard(compiled) }}
+		l.Setup = wire.Setup{Plugin: s.m.Name, Limits: limits, Reused: true, Code: wire.Code{File: file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
+		l.Bound(compiled.Size)
+		return l, nil
 	}
-	if err := json.Unmarshal(response.Result, &has); err != nil || has.Tools == nil {
+	w := worker.New(worker.Config{
+		Plugin: s.m.Name, Command: reexec.Command(reexec.Worker), Limits: limits, Queue: time.Minute, Prepare: prepare, Pool: worker.NewPool(1 << 40), Log: log,
+	})
+	defer w.Close()
+	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe}})
+	return response.Body, err
+}
+
+// decode reads a response to bulkhead/describe, or the error that there is in its place; fault says what is wrong
+// with it. Members that are not known are left alone: a later SDK may say more.
+func decode(body json.RawMessage, own *abi.Error) (has abi.Description, fault string) {
+	if own != nil {
+		return has, "the error " + tomlfile.Quote(own.Message)
+	}
+	if err := json.Unmarshal(body, &has); err != nil || has.Tools == nil {
 		return has, "what is not a description: " + tomlfile.Quote(string(body))
 	}
 	return has, ""

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -62,6 +63,9 @@ func (m *Module) compile(ctx context.Context) (*loaded, error) {
 func (m *Module) program(ctx context.Context) (*code.Program, error) {
 	if m.spec.Code != "" {
 		program, err := code.Load(ctx, m.spec.Code)
+		if errors.Is(err, code.ErrMiss) {
+			return nil, m.fail(CodeStale, err, "cannot run: %v", err)
+		}
 		if err != nil {
 			return nil, m.fail(CodeInternal, err, "cannot run: its compiled code cannot be loaded: %v", err)
 		}
@@ -98,23 +102,31 @@ func (m *Module) codeError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
+	if stopped := m.stopped(ctx); stopped != nil && !errors.As(err, new(*code.Error)) {
+		return stopped
+	}
+	return StoreError(m.spec.Name, m.spec.File, err)
+}
+
+// StoreError is the *Error for an error of a code.Store, which could not provide the code of a module.
+func StoreError(plugin, file string, err error) *Error {
+	fail := func(c Code, format string, args ...any) *Error {
+		return &Error{Code: c, Plugin: plugin, Message: fmt.Sprintf(format, args...), Err: err}
+	}
 	failure := (*code.Error)(nil)
 	if !errors.As(err, &failure) {
-		if stopped := m.stopped(ctx); stopped != nil {
-			return stopped
-		}
-		return m.fail(CodeInternal, err, "cannot run: %v", err)
+		return fail(CodeInternal, "cannot run: %v", err)
 	}
 	text := bounded(failure.Text, 500)
 	switch failure.Reason {
 	case code.Missing:
-		return m.fail(CodeModuleMissing, err, "cannot run: %s", text)
+		return fail(CodeModuleMissing, "cannot run: %s", text)
 	case code.Digest:
-		return m.fail(CodeDigest, err, "cannot run: %s", text)
+		return fail(CodeDigest, "cannot run: %s", text)
 	case code.Invalid:
-		return m.fail(CodeInvalidModule, err, "cannot run %s: %s", m.spec.File, text)
+		return fail(CodeInvalidModule, "cannot run %s: %s", file, text)
 	}
-	return m.fail(CodeInternal, err, "cannot run: %s", text)
+	return fail(CodeInternal, "cannot run: %s", text)
 }
 
 // instantiable gives a program what it imports. Memory is not the runtime's to bound, but the allocator's, which

@@ -31,6 +31,7 @@ const (
 	CodeOperations    Code = "too_many_operations" // of the host's, in one call
 	CodeLogSize       Code = "log_too_large"       // it wrote more to the log than allowed
 	CodeMisuse        Code = "abi_misuse"          // it called the host in a way that the ABI forbids
+	CodeStale         Code = "code_stale"          // its compiled code is not for this program on this machine
 	CodeWorkerLost    Code = "worker_lost"         // the process that the call ran in ended
 	CodeInternal      Code = "internal"            // a fault of the host's own
 )

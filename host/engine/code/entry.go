@@ -36,6 +36,7 @@ const (
 type Code struct {
 	Dir    string // what Load reads
 	SHA256 string // of the module's file, lower-case hex
+	Size   int64  // of all files, in bytes
 	root   *os.File
 }
 
@@ -59,7 +60,7 @@ func openEntry(dir, sum string) (*Code, error) {
 	if err := verify(root); err != nil {
 		return nil, errors.Join(err, handle.Close())
 	}
-	return &Code{Dir: dir, SHA256: sum, root: handle}, nil
+	return &Code{Dir: dir, SHA256: sum, Size: sizeOf(dir), root: handle}, nil
 }
 
 // sound tells whether an entry is as it was written.

@@ -12,6 +12,12 @@ import (
 // prefix begins the first argument of such a process.
 const prefix = "bulkhead-"
 
+// The names of mains.
+const (
+	Worker   = "worker"
+	Compiler = "compile"
+)
+
 // Main is what such a process runs; it returns the exit code.
 type Main func(args []string) int
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
 )
 
 // starting is a worker that is being started, for all calls that wait for it.
@@ -51,7 +53,7 @@ func (s *Supervisor) usable() *process {
 		return nil
 	default:
 	}
-	if why := p.launch.Stale(); why != "" {
+	if why := p.launch.stale(); why != "" {
 		s.config.Log.Info("a new worker process takes over", "reason", why)
 		s.drop(p)
 		return nil
@@ -144,6 +146,14 @@ func (s *Supervisor) launch(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	p, err := s.start(ctx, l)
+	if failure := (*engine.Error)(nil); errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil {
+		s.config.Log.Warn("compiled code cannot be used, and is made anew", "reason", failure.Message)
+		if err = l.Discard(); err == nil {
+			if l, err = s.config.Prepare(ctx); err == nil {
+				p, err = s.start(ctx, l)
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

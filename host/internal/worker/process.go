@@ -23,8 +23,8 @@ import (
 // socketFile is the worker's descriptor of its end of the connection, the first after the standard ones.
 const socketFile = 3
 
-// FirstFile is the worker's descriptor of the first of Launch.Files.
-const FirstFile = socketFile + 1
+// firstFile is the worker's descriptor of the first of Launch.Files.
+const firstFile = socketFile + 1
 
 // process is a worker process.
 type process struct {
@@ -113,6 +113,9 @@ func (p *process) handshake(setup wire.Setup) error {
 		case wire.TypeReady:
 			if err := json.Unmarshal(f.Payload, &p.report); err != nil {
 				return wire.Violation("a report that cannot be read")
+			}
+			if p.launch.Confined == nil {
+				continue
 			}
 			if err := p.launch.Confined(p.report); err != nil {
 				return err

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -22,7 +21,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -43,28 +41,6 @@ type Config struct {
 }
 
 const defaultIdle = 5 * time.Minute
-
-// Launch is what a worker is started with.
-type Launch struct {
-	Setup wire.Setup
-	// Files are inherited as the descriptors FirstFile, FirstFile+1, ….
-	Files []*os.File
-	// Stale reports why a worker that was started with this must not get calls any more; empty: it may.
-	Stale func() string
-	// Confined judges what the worker says of its confinement.
-	Confined func(confine.Report) error
-	// Create makes a granted directory that does not exist: the mount with that index becomes what its handle
-	// was prepared for.
-	Create func(mount int) error
-	// Release is called when the worker has ended.
-	Release func()
-}
-
-func (l *Launch) release() {
-	if l.Release != nil {
-		l.Release()
-	}
-}
 
 // Asker performs an operation that a call asks the host process for. It returns soon after ctx ends.
 type Asker func(ctx context.Context, ask wire.Ask) wire.Reply

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -49,11 +50,11 @@ func run(check func(method string, result []byte) string) error {
 	if err != nil {
 		return err
 	}
-	files, err := confineTo(setup)
+	confined, err := confineTo(setup)
 	if err != nil {
 		return err
 	}
-	report, err := json.Marshal(files.report)
+	report, err := json.Marshal(confined.report)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func run(check func(method string, result []byte) string) error {
 	}
 	log := newLog(out, hclog.Level(setup.LogLevel))
 	s := &server{in: in, out: out, log: log}
-	if err := s.load(setup, files, check); err != nil {
+	if err := s.load(setup, confined.code, check); err != nil {
 		failure := (*engine.Error)(nil)
 		if !errors.As(err, &failure) {
 			failure = &engine.Error{Code: engine.CodeInternal, Message: "cannot run: " + err.Error()}
@@ -86,6 +87,9 @@ func connection() (net.Conn, error) {
 	}
 	return stream, nil
 }
+
+// never is longer than a worker lives.
+const never = 1000 * time.Hour
 
 // limit is the largest payload of a frame of the host's. The host is trusted, and a call bounded by it.
 func limit(t wire.Type) int {
@@ -111,16 +115,13 @@ func readSetup(in *wire.Reader) (wire.Setup, error) {
 }
 
 // load makes the module ready for calls.
-func (s *server) load(setup wire.Setup, files handles, check func(method string, result []byte) string) error {
-	box, err := newBox(setup, files, s.log)
+func (s *server) load(setup wire.Setup, code string, check func(method string, result []byte) string) error {
+	box, err := newBox(setup, s.log)
 	if err != nil {
 		return err
 	}
 	s.answer = answerer(setup.Schemas, check)
-	s.module, err = newModule(setup, files, box, s.log)
-	if err != nil {
-		return err
-	}
+	s.module = newModule(setup, code, box, s.log)
 	return s.module.Load(context.Background())
 }
 

@@ -197,7 +197,7 @@ func (c *call) Notify(method string, params json.RawMessage) error {
 	return err
 }
 
-// writes tells the host that the call is about to change something, before it does.
-func (c *call) writes() {
+// changes tells the host that the call is about to change something, before it does.
+func (c *call) changes() {
 	c.wrote.Do(func() { _ = c.server.out.Write(wire.TypeWrote, c.number) })
 }

@@ -11,24 +11,24 @@ type Setup struct {
 	Limits Limits `json:"limits"`
 	Reused bool   `json:"reused,omitempty"` // the module's state is kept from one call to the next
 
-	Code     Code            `json:"code"`
-	Confine  Confine         `json:"confine"`
-	Mounts   []Mount         `json:"mounts,omitempty"`
-	Repos    []Repo          `json:"repos,omitempty"`
-	Remotes  []string        `json:"remotes,omitempty"` // of git, granted
-	GitUser  json.RawMessage `json:"gitUser,omitempty"` // a git.User
-	Locks    int             `json:"locks,omitempty"`   // the directory of the plugin's lock files
-	Own      []string        `json:"own,omitempty"`     // files and directories of the host's, which are hidden
-	Deny     []string        `json:"deny,omitempty"`    // patterns of what is hidden
-	Messages bool            `json:"messages,omitempty"`
-	Env      []EnvPair       `json:"env,omitempty"`
+	Code         Code              `json:"code"`
+	Confine      Confine           `json:"confine"`
+	Mounts       []Mount           `json:"mounts,omitempty"`
+	Repos        []Repo            `json:"repos,omitempty"`
+	Remotes      []string          `json:"remotes,omitempty"` // of git, granted
+	GitUser      json.RawMessage   `json:"gitUser,omitempty"` // a git.User
+	Locks        int               `json:"locks,omitempty"`   // the directory of the plugin's lock files
+	Own          []string          `json:"own,omitempty"`     // files and directories of the host's, which are hidden
+	Deny         []string          `json:"deny,omitempty"`    // patterns of what is hidden
+	Messages     bool              `json:"messages,omitempty"`
+	Env          map[string]string `json:"env,omitempty"` // granted
+	Cwd, Project string
+	Zone         []byte `json:"zone,omitempty"` // the local time zone, TZif
+	HTTP         bool   `json:"http,omitempty"` // some origin is granted
 	// Schemas are the output schemas that calls refer to.
 	Schemas  []json.RawMessage `json:"schemas,omitempty"`
 	LogLevel int8              `json:"logLevel"`
 }
-
-// EnvPair is a variable of the module's environment.
-type EnvPair struct{ Name, Value string }
 
 // Limits are what a worker holds its calls to. See engine.Spec.
 type Limits struct {

@@ -1,0 +1,236 @@
+package child
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// confinement is what the process is left with.
+type confinement struct {
+	report confine.Report
+	code   string // the directory of the module's code, by the path that leads there now
+}
+
+// confineTo takes all from the process that the set-up does not name.
+func confineTo(setup wire.Setup) (confinement, error) {
+	c := confine.Config{
+		Keep: []int{socketFile}, Memory: setup.Confine.Memory, OpenFiles: setup.Confine.OpenFiles,
+		Root: &confine.Dir{FD: setup.Code.Root},
+	}
+	for _, m := range setup.Mounts {
+		if m.File > 0 {
+			c.Dirs = append(c.Dirs, confine.Dir{FD: m.File, Write: m.Write})
+		}
+	}
+	for _, r := range setup.Repos {
+		c.Dirs = append(c.Dirs, confine.Dir{FD: r.File, Write: r.Write})
+	}
+	if setup.Locks > 0 {
+		c.Dirs = append(c.Dirs, confine.Dir{FD: setup.Locks, Write: true})
+	}
+	report, err := confine.Apply(c)
+	if err != nil {
+		return confinement{}, err
+	}
+	if report.Active(confine.LayerRoot) {
+		return confinement{report, "/"}, nil
+	}
+	return confinement{report, setup.Code.Dir}, nil
+}
+
+// newBox makes what the module may touch.
+func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
+	c := sandbox.Config{
+		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
+		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
+		Cwd: setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
+		Claimed: claimed, Fetch: fetch, Changing: changes,
+	}
+	if setup.GitUser != nil {
+		if err := json.Unmarshal(setup.GitUser, &c.GitUser); err != nil {
+			return nil, fmt.Errorf("git's configuration of the user: %w", err)
+		}
+	}
+	for i, m := range setup.Mounts {
+		if m.State {
+			c.State = m.Path
+		}
+		c.Mounts = append(c.Mounts, mount(i, m))
+	}
+	for _, r := range setup.Repos {
+		access := string(manifest.Read)
+		if r.Write {
+			access = string(manifest.ReadWrite)
+		}
+		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Access: access, Dir: file(r.File, r.Path)})
+	}
+	return sandbox.New(c)
+}
+
+// mount is the file tree's form of a granted directory. One that does not exist becomes the directory that is
+// inherited for it by the host's hand.
+func mount(i int, m wire.Mount) vfs.Mount {
+	out := vfs.Mount{Path: m.Path, Write: m.Write, Dir: file(m.File, m.Path)}
+	for _, id := range m.Anchors {
+		out.Anchors = append(out.Anchors, vfs.FileID(id))
+	}
+	if m.Staged {
+		staged := out.Dir
+		out.Dir = nil
+		out.Create = func(ctx context.Context) (*os.File, error) {
+			c := callOf(ctx)
+			if c == nil {
+				return nil, errNoCall
+			}
+			c.changes()
+			if _, err := c.ask(ctx, wire.OpCreate, []byte(strconv.Itoa(i))); err != nil {
+				return nil, err
+			}
+			return staged, nil
+		}
+	}
+	return out
+}
+
+// file is an inherited descriptor; nil for 0.
+func file(fd int, name string) *os.File {
+	if fd == 0 {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), name)
+}
+
+// newModule names the module to the engine.
+func newModule(setup wire.Setup, code string, box *sandbox.Box, log hclog.Logger) *engine.Module {
+	l := setup.Limits
+	return engine.New(engine.Config{ModuleIdle: never, Log: log}).Module(engine.Spec{
+		Name: setup.Plugin, File: setup.Code.File, Code: code,
+		Memory: l.Memory, Input: l.Input, Output: l.Output, Time: l.Time, Fuel: l.Fuel, Operations: l.Operations,
+		LogSize: l.LogSize, Concurrency: l.Concurrency, Reused: setup.Reused,
+		Env: box.Env(), FS: box.FS, Operate: box.Operate, Log: log,
+	})
+}
+
+// errNoCall is the error of an operation that needs the host while no call runs.
+var errNoCall = errors.New("this can only be done during a call")
+
+func changes(ctx context.Context) {
+	if c := callOf(ctx); c != nil {
+		c.changes()
+	}
+}
+
+// asked has the host perform an operation whose parameters and result are JSON.
+func asked[R any](ctx context.Context, op string, params any) (result R, err error) {
+	c := callOf(ctx)
+	if c == nil {
+		return result, errNoCall
+	}
+	text, err := json.Marshal(params)
+	if err != nil {
+		return result, err
+	}
+	if text, err = c.ask(ctx, op, text); err != nil {
+		return result, err
+	}
+	return result, json.Unmarshal(text, &result)
+}
+
+func claimed(ctx context.Context, names abi.Claims) (abi.Claims, error) {
+	return asked[abi.Claims](ctx, abi.OpClaims, names)
+}
+
+func fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {
+	return asked[abi.HTTPResponse](ctx, abi.OpHTTPFetch, q)
+}
+
+// transport sends git's requests by the host.
+type transport struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	q := wire.GitRequest{Method: r.Method, URL: r.URL.String(), Header: map[string]string{}}
+	for name, values := range r.Header {
+		q.Header[name] = values[0]
+	}
+	if r.Body != nil {
+		defer r.Body.Close()
+		var err error
+		if q.Body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := asked[wire.GitAnswer](r.Context(), wire.OpGitOpen, q)
+	if err != nil {
+		return nil, err
+	}
+	response := &http.Response{
+		StatusCode: answer.Status, Status: strconv.Itoa(answer.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		ContentLength: -1, Request: r, Body: &body{ctx: r.Context(), stream: []byte(strconv.Itoa(answer.Stream))},
+	}
+	for name, value := range map[string]string{"Content-Type": answer.ContentType, "Location": answer.Location} {
+		if value != "" {
+			response.Header.Set(name, value)
+		}
+	}
+	return response, nil
+}
+
+// body reads an answer's body from the host.
+type body struct {
+	ctx    context.Context
+	stream []byte
+	rest   bytes.Reader
+	closed bool
+}
+
+// Read implements io.Reader.
+func (b *body) Read(to []byte) (int, error) {
+	if b.rest.Len() == 0 {
+		c := callOf(b.ctx)
+		if c == nil {
+			return 0, errNoCall
+		}
+		data, err := c.ask(b.ctx, wire.OpGitRead, b.stream)
+		if err != nil {
+			return 0, err
+		}
+		if len(data) == 0 {
+			return 0, io.EOF
+		}
+		b.rest.Reset(data)
+	}
+	return b.rest.Read(to)
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	c := callOf(b.ctx)
+	if c == nil {
+		return errNoCall
+	}
+	_, err := c.ask(b.ctx, wire.OpGitShut, b.stream)
+	return err
+}
