@@ -122,7 +122,7 @@ func Resolve(c Config) (*Set, error) {
 }
 
 func (s *Set) resolve(c Config) error {
-	w := newWalker(c.Places.Project, c.Writable, c.Grant.FS)
+	w := newWalker(c.Places, c.Writable, c.Grant.FS)
 	if err := s.openState(c, w); err != nil {
 		return err
 	}
