@@ -181,7 +181,7 @@ func TestResolveRefusesLinksBelowTheProjectAndWhatPluginsWrite(t *testing.T) {
 			if after := descriptors(); after != before {
 				t.Errorf("%d descriptors are open, %d before", after, before)
 			}
-			_, err = Look("directory", w.path(c.grant), w.Places, append(w.Writable, Writable(w.Places, w.Grant)...))
+			_, err = Look(Directory, w.path(c.grant), w.Places, append(w.Writable, Writable(w.Places, w.Grant)...))
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Look: %v; want %q", err, want)
 			}

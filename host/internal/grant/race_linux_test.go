@@ -32,7 +32,9 @@ func (w *world) swapped(pairs ...[2]string) (stop func()) {
 			}
 		}
 	})
-	return func() { close(quit); done.Wait() }
+	stop = sync.OnceFunc(func() { close(quit); done.Wait() })
+	w.Cleanup(stop)
+	return stop
 }
 
 // TestResolveUnderSwaps: whatever a second process exchanges meanwhile, the handle is a directory that the
