@@ -279,3 +279,22 @@ func TestPlantedHoldersAreNotFollowed(t *testing.T) {
 	}
 	w.unchanged(s)
 }
+
+func TestRenameUnlessExists(t *testing.T) {
+	w := newWorld(t)
+	w.dir("from/a")
+	w.dir("to/taken")
+	from, err := os.Open(w.path("from"))
+	w.must(err)
+	defer from.Close()
+	to, err := os.Open(w.path("to"))
+	w.must(err)
+	defer to.Close()
+	for name, rename := range map[string]func(*os.File, string, *os.File, string) error{"with": renameNoReplace, "without": renameUnlessExists} {
+		if err := rename(from, "a", to, "taken"); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s the system's support: %v", name, err)
+		}
+		w.must(rename(from, "a", to, "new"))
+		w.must(rename(to, "new", from, "a"))
+	}
+}
