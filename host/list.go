@@ -19,6 +19,7 @@ type PluginInfo struct {
 	Problem     string            `json:"problem,omitempty"` // why nothing of it is offered; empty if it is
 	Warnings    tomlfile.Problems `json:"warnings,omitempty"`
 	Tools       []ToolInfo        `json:"tools"`
+	Grants      []GrantInfo       `json:"grants,omitempty"` // where its directories and repositories are
 	// Prompts are the names that it claims, and Resources the URI prefixes: those of them that are granted.
 	// "*" stands for what exists at call time only.
 	Prompts   []string `json:"prompts,omitempty"`
@@ -42,6 +43,9 @@ func (h *Host) Plugins() []PluginInfo {
 	list := make([]PluginInfo, len(h.plugins))
 	for i, p := range h.plugins {
 		list[i] = p.info()
+		if p.problem == "" {
+			list[i].Grants = p.granted()
+		}
 	}
 	return list
 }

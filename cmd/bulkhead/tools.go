@@ -71,10 +71,23 @@ func printTools(to io.Writer, plugins []host.PluginInfo) error {
 		if err := table.Flush(); err != nil {
 			return err
 		}
+		printLeads(w, p.Grants)
 		printClaim(w, "prompts", p.Prompts)
 		printClaim(w, "resources", p.Resources)
 	}
 	return w.Flush()
+}
+
+// printLeads says which granted paths lead elsewhere, or to everything, or are refused for that.
+func printLeads(w io.Writer, grants []host.GrantInfo) {
+	for _, g := range grants {
+		switch {
+		case g.Refused != "":
+			fmt.Fprintf(w, "  refused: %s\n", line(g.Refused))
+		case g.Resolved != g.Path || g.Broad:
+			fmt.Fprintf(w, "  granted: %s (%s) → %s, %s\n", line(g.Path), g.Access, line(g.Resolved), g.Breadth)
+		}
+	}
 }
 
 // printClaim says what a plugin offers beside tools, if anything.

@@ -155,7 +155,7 @@ func (p *Proposal) add(o host.Options, m *manifest.Manifest, a Addition) error {
 	}
 	a.Path = pathFor(p.Config, m.Dir)
 	var entry config.Plugin
-	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places)
+	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places, leads(places, nil))
 	p.Table = config.Table(entry)
 	if p.content, err = config.AddPlugin(p.Config, p.file.data, entry); err != nil {
 		return usage("%s cannot be added to %s: %w", a.Path, p.Config, err)
@@ -170,7 +170,7 @@ func (p *Proposal) repin(o host.Options, m *manifest.Manifest, index int) error 
 	if err != nil {
 		return err
 	}
-	p.Plugin, _ = review.Ask(m, review.Choice{}, c.Defaults, places)
+	p.Plugin, _ = review.Ask(m, review.Choice{}, c.Defaults, places, leads(places, nil))
 	for i := range p.Plugin.Items {
 		p.Plugin.Items[i].NotGiven = "" // the table that is there says what is given
 	}

@@ -93,6 +93,7 @@ func pluginPolicy(o host.Options, v *host.View, s host.Standing) PluginPolicy {
 func subject(o host.Options, v *host.View, s host.Standing) review.Subject {
 	return review.Subject{
 		Manifest: s.Manifest, Entry: s.Entry, Defaults: v.Defaults, Grant: s.Grant, Places: v.Places, Config: v.Config, FlagEnv: o.Env,
+		Leads: leads(v.Places, v.Plugins),
 	}
 }
 

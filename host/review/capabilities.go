@@ -19,19 +19,25 @@ func example(format string, args ...any) string {
 func (q *asking) folders() {
 	for _, f := range q.m.Capabilities.FS {
 		item := Item{Kind: Folder, What: f.Path, Access: string(f.Access), Why: f.Why, Optional: f.Optional}
-		item.Words = folderWords(f.Access) + q.standsFor(f.Path)
 		dir, missing := q.places.Resolve(f.Path, q.m.Name)
+		place := q.placeOf(Folder, dir, missing)
+		item.Words = folderWords(f.Access) + q.standsFor(f.Path, place)
 		variable, _, _ := manifest.SplitPath(f.Path)
 		switch {
 		case variable == manifest.VarState:
 			item.Words = "keep files in its own state folder, which every plugin has"
 			q.add(item)
 			continue
-		case missing == "" && q.places.Broad(dir):
+		case missing == "" && (q.places.Broad(dir) || place.Broad):
 			item.Caution = "this is everything that you have"
 			item.NotGiven = "too much for a yes: " + example("fs = [{ path = %s, access = %q }]", tomlfile.Text(f.Path), f.Access)
+			if place.Refused != "" {
+				item.NotGiven = place.Refused
+			}
 		case missing != "" && variable != manifest.VarProject:
 			item.NotGiven = "there is no such folder here"
+		case place.Refused != "":
+			item.NotGiven = place.Refused
 		case variable == "" || variable == manifest.VarHome:
 			item.Caution = "it is this folder, whatever the project is"
 		}
@@ -63,30 +69,46 @@ func folderWords(a manifest.Access) string {
 	return "read everything in "
 }
 
-// standsFor is a path with what it stands for here.
-func (q *asking) standsFor(path string) string {
+// placeOf looks where a path leads that has a value here.
+func (q *asking) placeOf(kind, dir, missing string) Place {
+	if missing != "" {
+		return Place{}
+	}
+	return q.leads.look(kind, dir)
+}
+
+// standsFor is a path with what it stands for here, and where that leads.
+func (q *asking) standsFor(path string, place Place) string {
 	variable, _, _ := manifest.SplitPath(path)
 	dir, missing := q.places.Resolve(path, q.m.Name)
 	switch {
 	case variable == "":
-		return path
+		return strings.TrimSpace(path + " " + place.Arrow(dir))
 	case missing != "":
 		return path + " (here there is none)"
 	}
-	return fmt.Sprintf("%s (here %s)", path, dir)
+	return fmt.Sprintf("%s (here %s)", path, strings.TrimSpace(dir+" "+place.Arrow(dir)))
 }
 
 func (q *asking) repositories() {
 	for _, g := range q.m.Capabilities.Git {
 		given := manifest.Git{Repo: g.Repo, Access: q.granted(g.Access)}
 		item := Item{Kind: Repository, What: g.Repo, Access: string(g.Access)}
-		where := "the git repository " + q.standsFor(g.Repo)
+		dir, missing := q.places.Resolve(g.Repo, q.m.Name)
+		var place Place
+		if g.Repo != manifest.Any {
+			place = q.placeOf(Repository, dir, missing)
+		}
+		where := "the git repository " + q.standsFor(g.Repo, place)
 		if g.Repo == manifest.Any {
 			where = "any git repository"
 			item.NotGiven = "name the repositories: " + example(`git = [{ repo = "/path/to/it", access = %q }]`, given.Access)
-		} else if dir, missing := q.places.Resolve(g.Repo, q.m.Name); missing == "" && q.places.Broad(dir) {
+		} else if missing == "" && (q.places.Broad(dir) || place.Broad) {
 			item.Caution = "this is every repository that you have"
 			item.NotGiven = "too much for a yes: " + example(`git = [{ repo = "/path/to/it", access = %q }]`, given.Access)
+		}
+		if place.Refused != "" {
+			item.NotGiven = place.Refused
 		}
 		item.Words = "read the whole history of " + where
 		if g.Access == manifest.ReadWrite {

@@ -24,7 +24,7 @@ func FuzzAsk(f *testing.F) {
 		if changes := review.Compare(m, m); len(changes) > 0 {
 			t.Errorf("it differs from itself: %+v", changes)
 		}
-		_, entry := review.Ask(m, review.Choice{Path: "n", ReadOnly: readOnly}, config.Defaults{}, places)
+		_, entry := review.Ask(m, review.Choice{Path: "n", ReadOnly: readOnly}, config.Defaults{}, places, nil)
 		content, err := config.AddPlugin("/plugins/bulkhead.toml", nil, entry)
 		if err != nil {
 			t.Fatal(err)

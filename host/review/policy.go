@@ -20,6 +20,7 @@ type Subject struct {
 	Config   string // the config's file; empty: there is none
 	// FlagEnv are the variables that the command line grants.
 	FlagEnv map[string]string
+	Leads   Leads // nil: nobody looks where paths lead
 }
 
 // Policy is what a plugin may do.
@@ -41,6 +42,7 @@ type Grant struct {
 	Access  string   `json:"access,omitempty"` // "r" or "rw"
 	Remotes []string `json:"remotes,omitempty"`
 	More    string   `json:"more,omitempty"` // "private", and the name of a credential
+	Place            // of a folder or repository, where somebody looked
 	By      string   `json:"by"`
 }
 
@@ -79,13 +81,19 @@ func Effective(s Subject) Policy {
 		p.Tools = append(p.Tools, s.Tool(t))
 	}
 	for _, m := range s.Grant.FS {
-		p.Folders = append(p.Folders, Grant{What: m.Path, Access: string(m.Access), By: s.FolderBy(m)})
+		g := Grant{What: m.Path, Access: string(m.Access), By: s.FolderBy(m)}
+		if !m.State {
+			g.Place = s.Leads.look(Folder, m.Path)
+		}
+		p.Folders = append(p.Folders, g)
 	}
 	for _, pattern := range s.Grant.Deny {
 		p.Hidden = append(p.Hidden, Grant{What: pattern, By: s.DenyBy(pattern)})
 	}
 	for _, g := range s.Grant.Git {
-		p.Repositories = append(p.Repositories, Grant{What: g.Repo, Access: string(g.Access), Remotes: g.Remotes, By: s.repositoryBy(g)})
+		p.Repositories = append(p.Repositories, Grant{
+			What: g.Repo, Access: string(g.Access), Remotes: g.Remotes, By: s.repositoryBy(g), Place: s.Leads.look(Repository, g.Repo),
+		})
 	}
 	for _, h := range s.Grant.HTTP {
 		p.Origins = append(p.Origins, Grant{What: h.Origin.String(), More: originMore(h), By: s.originBy(h)})

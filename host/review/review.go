@@ -2,7 +2,7 @@
 // what of it an admin's yes would grant; Compare says in what one manifest differs from another, and where it
 // asks for more; Effective says what is granted, and which line or rule decides.
 //
-// Everything here is a pure function: no file, no variable, no module is touched. Texts that an author
+// Everything here is a pure function, but for the Leads that the caller passes: no file, no variable, no module is touched. Texts that an author
 // wrote are passed on as they are: whoever shows them to a person takes out what steers a terminal.
 package review
 
@@ -69,9 +69,10 @@ type Choice struct {
 }
 
 // Ask puts into words what m asks for. The entry is what the config is to say if the admin agrees: all of it,
-// spelled out, but what nobody should grant by saying yes. d are the config's defaults.
-func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.Places) (Request, config.Plugin) {
-	q := asking{m: m, choice: choice, defaults: d, places: places}
+// spelled out, but what nobody should grant by saying yes. d are the config's defaults; leads looks where the
+// paths lead, nil leaves that out.
+func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.Places, leads Leads) (Request, config.Plugin) {
+	q := asking{m: m, choice: choice, defaults: d, places: places, leads: leads}
 	q.request = Request{
 		Name: m.Name, Version: m.Version, Description: m.Description, License: m.License, Dir: m.Dir,
 		Digest: m.Digest, ModuleDigest: m.Module.SHA256, Items: []Item{}, Tools: []Tool{},
@@ -103,6 +104,7 @@ type asking struct {
 	choice   Choice
 	defaults config.Defaults
 	places   config.Places
+	leads    Leads
 	request  Request
 	entry    config.Plugin
 }

@@ -56,6 +56,7 @@ func TestAsk(t *testing.T) {
 		manifest string
 		choice   review.Choice
 		defaults string
+		leads    review.Leads
 		items    []string
 		table    string // without path and sha256
 	}{
@@ -145,7 +146,7 @@ func TestAsk(t *testing.T) {
 			}
 			m := parse(t, c.manifest)
 			c.choice.Path = "notes"
-			r, entry := review.Ask(m, c.choice, d.Defaults, places)
+			r, entry := review.Ask(m, c.choice, d.Defaults, places, c.leads)
 			if diff := cmp.Diff(c.items, items(r)); diff != "" {
 				t.Error(diff)
 			}
@@ -187,7 +188,7 @@ func spelledOut(table string) string {
 
 func TestAskNamesTheTools(t *testing.T) {
 	m := parse(t, "[[tools]]\nname = \"a\"\ndescription = \"reads\"\naccess = \"read\"\n[[tools]]\nname = \"b\"\ntitle = \"B\"\ndescription = \"kills\"\naccess = \"write\"\ndestructive = true\n")
-	r, _ := review.Ask(m, review.Choice{}, config.Defaults{}, places)
+	r, _ := review.Ask(m, review.Choice{}, config.Defaults{}, places, nil)
 	want := []review.Tool{{Name: "a", Description: "reads"}, {Name: "b", Title: "B", Description: "kills", Writes: true, Destructive: true}}
 	if diff := cmp.Diff(want, r.Tools); diff != "" {
 		t.Error(diff)

@@ -98,7 +98,7 @@ func breadthOfID(id FileID, places config.Places) Breadth {
 }
 
 func keyOf(kind string) string {
-	if kind == "repository" {
+	if kind == Repository {
 		return "git"
 	}
 	return "fs"

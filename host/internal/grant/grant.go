@@ -92,9 +92,15 @@ type Set struct {
 	closed  bool
 }
 
+// Kinds of what is granted.
+const (
+	Directory  = "directory"
+	Repository = "repository"
+)
+
 // RefusedError says that a granted directory must not be used as it is now.
 type RefusedError struct {
-	Kind    string // "directory" or "repository"
+	Kind    string // Directory or Repository
 	Granted string
 	What    string // is wrong
 	Remedy  string
@@ -122,7 +128,7 @@ func Resolve(c Config) (*Set, error) {
 }
 
 func (s *Set) resolve(c Config) error {
-	w := newWalker(c.Places.Project, c.Writable, c.Grant.FS)
+	w := newWalker(c.Places, c.Writable, c.Grant.FS)
 	if err := s.openState(c, w); err != nil {
 		return err
 	}
@@ -150,7 +156,7 @@ func (s *Set) resolve(c Config) error {
 
 // mount resolves a granted directory. Of two names for one directory the wider access counts.
 func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
-	p, err := w.resolve("directory", granted.Path, c.Places)
+	p, err := w.resolve(Directory, granted.Path, c.Places)
 	if err != nil {
 		return err
 	}
@@ -178,14 +184,14 @@ func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 // repository resolves a granted repository. One that the config places in a granted directory has to lie
 // there once links are resolved: leaving a directory out means its history too.
 func (s *Set) repository(c Config, w *walker, granted config.Git) error {
-	p, err := w.resolve("repository", granted.Repo, c.Places)
+	p, err := w.resolve(Repository, granted.Repo, c.Places)
 	if err != nil {
 		return err
 	}
 	for _, m := range s.Mounts {
 		if within(granted.Repo, m.Granted) && !within(p.path(), m.Path) {
 			p.close()
-			return &RefusedError{"repository", granted.Repo,
+			return &RefusedError{Repository, granted.Repo,
 				fmt.Sprintf("it leads to %q, outside of the granted directory %s", p.path(), m.Granted), grantItself("git", p.path())}
 		}
 	}

@@ -4,13 +4,12 @@ import (
 	"errors"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
 // Look says where a granted path leads and how much it holds, by the rules of Resolve, of which it changes
 // and keeps nothing. With a *RefusedError it says where the path leads as far as that was found out.
 func Look(kind, path string, places config.Places, writable []string) (Place, error) {
-	p, err := newWalker(places.Project, writable, nil).resolve(kind, path, places)
+	p, err := newWalker(places, writable, nil).resolve(kind, path, places)
 	if err != nil {
 		return Place{Path: resolved(path), Breadth: BreadthOf(resolved(path), places)}, err
 	}
@@ -25,17 +24,13 @@ type Place struct {
 	Exists  bool
 }
 
-// Writable are the directories that any of some grants lets a plugin write, resolved.
-func Writable(grants ...config.Grant) []string {
-	var out []string
+// Writable are the directories that any of some grants lets a plugin write, resolved, for Config.Writable.
+func Writable(places config.Places, grants ...config.Grant) []string {
+	var mounts []config.Mount
 	for _, g := range grants {
-		for _, m := range g.FS {
-			if m.Access == manifest.ReadWrite {
-				out = append(out, resolved(m.Path))
-			}
-		}
+		mounts = append(mounts, g.FS...)
 	}
-	return out
+	return newWalker(places, nil, nil).guardMounts(places, mounts)
 }
 
 func asLink(err error, link **linkError) bool { return errors.As(err, link) }

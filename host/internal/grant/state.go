@@ -56,7 +56,7 @@ func (s *Set) mountState(st *state, c Config, broken error) error {
 	if !ok {
 		return fmt.Errorf("state directory %s: does not lie in %s", granted, st.path)
 	}
-	if st.dir == nil {
+	if st.place == nil {
 		return broken
 	}
 	p, err := st.make(strings.Split(below, "/"))

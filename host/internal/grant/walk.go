@@ -37,29 +37,53 @@ const (
 	whyWritable = "below a directory that a plugin may write"
 )
 
-// newWalker guards the project and what plugins may write. Each is known by its path and by its identity,
-// so that neither another name for it nor a move takes it out.
-func newWalker(project string, writable []string, mounts []config.Mount) *walker {
+// newWalker guards the project and what plugins may write: those resolved directories, and what mounts
+// lead to. Each is known by its path and by its identity, so that neither another name for it nor a move
+// takes it out.
+func newWalker(places config.Places, writable []string, mounts []config.Mount) *walker {
 	w := &walker{ids: map[FileID]string{}}
-	for _, m := range mounts {
-		if m.Access == manifest.ReadWrite {
-			w.guard(m.Path, whyWritable)
-		}
-	}
 	for _, path := range writable {
-		w.guard(path, whyWritable)
+		w.guard(path, whyWritable, false)
 	}
-	if project != "" {
-		w.guard(project, whyProject)
+	if places.Project != "" {
+		w.guard(places.Project, whyProject, true)
 	}
+	w.guardMounts(places, mounts)
 	return w
 }
 
-func (w *walker) guard(path, why string) {
-	w.paths = append(w.paths, guarded{filepath.Clean(path), why})
-	if id, err := identify(path, true); err == nil {
+func (w *walker) guard(path, why string, follow bool) {
+	path = filepath.Clean(path)
+	w.paths = append(w.paths, guarded{path, why})
+	if id, err := identify(path, follow); err == nil {
 		w.ids[id] = why
 	}
+}
+
+// guardMounts guards what may be written of mounts and gives their resolved paths. Those without links come
+// first, so that a link in one that a plugin made leads the others nowhere; what is refused nobody writes.
+func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []string {
+	var out []string
+	linked := []config.Mount{}
+	for _, m := range mounts {
+		if m.Access != manifest.ReadWrite {
+			continue
+		}
+		if path := filepath.Clean(m.Path); resolved(path) == path {
+			w.guard(path, whyWritable, false)
+			out = append(out, path)
+		} else {
+			linked = append(linked, m)
+		}
+	}
+	for _, m := range linked {
+		if p, err := w.resolve(Directory, m.Path, places); err == nil {
+			p.close()
+			w.guard(p.path(), whyWritable, false)
+			out = append(out, p.path())
+		}
+	}
+	return out
 }
 
 // guards says why no link in the directory at path is followed; empty: links are.
