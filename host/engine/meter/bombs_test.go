@@ -61,11 +61,11 @@ func TestModulesThatAreCostlyToCompileAreRefused(t *testing.T) {
 	}{
 		"zeros in an element segment":    {segment(1, 0, length(many), make([]byte, many)), "elements of all element segments"},
 		"nulls in an element segment":    {segment(5, 0x70, length(many), repeat(many, 0xd0, 0x70, 0x0b)), "elements of all element segments"},
-		"labels with a thousand results": {withWide(1, code(0x02, wideResults, push, i32(0)), code(0x0e, length(30_000), make([]byte, 30_001)), code(0x0b, drop)), mesh},
+		"labels with a thousand results": {withWide(1, code(0x02, wideResults, push, i32(0)), code(0x0e, length(20_000), make([]byte, 20_001)), code(0x0b, drop)), mesh},
 		"blocks of a wide type":          {withWide(10_000, push, code(0x02, wideBoth, 0x0b), drop), mesh},
 		"loops of a wide type":           {withWide(5_000, push, code(0x03, wideBoth, i32(0), 0x0d, 0, 0x0b), drop), mesh},
 		"ifs of a wide type":             {withWide(10_000, push, code(i32(0), 0x04, wideBoth, 0x0b), drop), mesh},
-		"elses of a wide type":           {withWide(10_000, push, code(i32(0), 0x04, wideBoth, 0x05, 0x0b), drop), mesh},
+		"elses of a wide type":           {withWide(5_000, push, code(i32(0), 0x04, wideBoth, 0x05, 0x0b), drop), mesh},
 		"branches out of a wide block":   {withWide(10_000, code(push, 0x02, wideBoth), code(i32(0), 0x0d, 0), code(0x0b, drop)), mesh},
 		"calls of a wide type":           {withWide(10_000, push, code(0x10, 1), drop), mesh},
 		"indirect calls of a wide type":  {withWide(10_000, push, code(i32(0), 0x11, wideBoth, 0), drop), mesh},
@@ -78,7 +78,7 @@ func TestModulesThatAreCostlyToCompileAreRefused(t *testing.T) {
 		"loads of v128":                  {plain(200_000, i32(0), 0xfd, 0, 0, 0, 0x1a), compiled},
 		"divisions":                      {plain(200_000, i32(0), i32(1), 0x6d, 0x1a), compiled},
 		"conversions":                    {plain(100_000, 0x43, 0, 0, 0, 0, 0xa8, 0x1a), compiled},
-		"references to functions":        {plain(30_000, 0xd2, 0, 0x1a), compiled},
+		"references to functions":        {plain(29_000, 0xd2, 0, 0x1a), compiled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			module := c.h.Bytes()

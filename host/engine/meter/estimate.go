@@ -29,8 +29,8 @@ func (e *estimate) joint(values uint32) {
 
 // What work takes, in nanoseconds.
 const (
-	workPerPair   = 8 // of two joints
-	workPerSquare = 2 // of two values at a joint
+	workPerPair   = 12 // of two joints
+	workPerSquare = 2  // of two values at a joint
 )
 
 func (e *estimate) work() int64 {
