@@ -138,15 +138,24 @@ func (c *call) performed(request []byte) []byte {
 // maxLogLine bounds a line of a module's log, in bytes.
 const maxLogLine = 4 << 10
 
-// spendLog counts what a module writes to the log.
-func (c *call) spendLog(bytes int) {
+// minLogLine is what a line counts as at least, in bytes: an empty one takes the host as long as a short one.
+const minLogLine = 64
+
+// bytesPerLogLine is what a line costs in fuel, as bytes that the host copies: writing it takes microseconds.
+const bytesPerLogLine = 16 << 10
+
+// spendLog counts and charges what a module writes to the log.
+func (c *call) spendLog(bytes, lines int) {
+	bytes = max(bytes, lines*minLogLine)
+	c.charge(lines * bytesPerLogLine)
 	if c.logged += bytes; c.logged > c.module.spec.LogSize {
 		c.end(c.module.fail(CodeLogSize, nil, "logged more than its limit of %d bytes", c.module.spec.LogSize))
 	}
 }
 
 func (c *call) log(level int32, line []byte) {
-	c.spendLog(len(line))
+	c.charge(len(line))
+	c.spendLog(len(line), 1)
 	at := hclog.Level(level)
 	if at < hclog.Trace || at > hclog.Error {
 		at = hclog.Info

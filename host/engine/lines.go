@@ -26,7 +26,7 @@ const keptLines = 10
 func (l *lineLog) Write(p []byte) (int, error) {
 	l.instance.spend(len(p))
 	if c := l.instance.current; c != nil {
-		c.spendLog(len(p))
+		c.spendLog(len(p), bytes.Count(p, []byte{'\n'}))
 	}
 	for rest := p; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')

@@ -29,13 +29,13 @@ const (
 
 // cost is what an instruction costs by its opcode alone.
 func cost(op wasm.Opcode) uint32 {
-	if op < 0x100 {
-		return uint32(costs[op])
-	}
-	if byte(op) == byte(wasm.Vector(0)) {
+	switch n := byte(op >> 8); op {
+	case wasm.Vector(n):
 		return costVector
+	case wasm.Misc(n):
+		return costDivide / 2 // the saturating conversions; the bulk instructions have their own costs
 	}
-	return costDivide / 2 // the saturating conversions; the bulk instructions have their own costs
+	return uint32(costs[op])
 }
 
 // costs are those of the instructions of one byte.

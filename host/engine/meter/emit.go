@@ -9,8 +9,8 @@ import (
 )
 
 // module is the rewritten module. The code is written first: it decides what types and helpers there are.
-func (w *rewriter) module(size int) ([]byte, error) {
-	code, err := w.code(size)
+func (w *rewriter) module() ([]byte, error) {
+	code, err := w.code()
 	if err != nil {
 		return nil, err
 	}
@@ -23,38 +23,59 @@ func (w *rewriter) module(size int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := append(make([]byte, 0, size+len(code)/2), wasm.Header()...)
-	out = wasm.AppendSection(out, wasm.SectionType, w.typeSection())
-	out = wasm.AppendSection(out, wasm.SectionImport, w.imports(yieldType))
-	out = wasm.AppendSection(out, wasm.SectionFunction, w.functions())
-	out = w.optional(out, wasm.SectionTable, tables)
-	out = w.same(out, wasm.SectionMemory)
-	out = wasm.AppendSection(out, wasm.SectionGlobal, w.globals())
-	out = wasm.AppendSection(out, wasm.SectionExport, w.exports())
-	if w.m.Start != wasm.NoIndex {
-		out = wasm.AppendSection(out, wasm.SectionStart, wasm.AppendU32(nil, w.number(w.m.Start)))
+	sections := []section{
+		{wasm.SectionType, w.typeSection()},
+		{wasm.SectionImport, w.imports(yieldType)},
+		{wasm.SectionFunction, w.functions()},
+		w.optional(wasm.SectionTable, tables),
+		w.same(wasm.SectionMemory),
+		{wasm.SectionGlobal, w.globals()},
+		{wasm.SectionExport, w.exports()},
+		w.start(),
+		w.optional(wasm.SectionElement, elements),
+		w.same(wasm.SectionDataCount),
+		w.optional(wasm.SectionCode, code),
+		w.same(wasm.SectionData),
+		{wasm.SectionCustom, w.names()},
 	}
-	out = w.optional(out, wasm.SectionElement, elements)
-	out = w.same(out, wasm.SectionDataCount)
-	out = w.optional(out, wasm.SectionCode, code)
-	out = w.same(out, wasm.SectionData)
-	return wasm.AppendSection(out, wasm.SectionCustom, w.names()), nil
+	all := len(wasm.Header())
+	for _, s := range sections {
+		all += len(s.content) + 6
+	}
+	out := append(make([]byte, 0, all), wasm.Header()...)
+	for _, s := range sections {
+		if s.content != nil {
+			out = wasm.AppendSection(out, s.id, s.content)
+		}
+	}
+	return out, nil
 }
 
-// same appends a section as it stands.
-func (w *rewriter) same(out []byte, id wasm.SectionID) []byte {
-	if content, ok := w.m.Section(id); ok {
-		return wasm.AppendSection(out, id, content)
-	}
-	return out
+// section is a section of the rewritten module; without content, it has none.
+type section struct {
+	id      wasm.SectionID
+	content []byte
 }
 
-// optional appends a section that the module has.
-func (w *rewriter) optional(out []byte, id wasm.SectionID, content []byte) []byte {
-	if _, ok := w.m.Section(id); ok {
-		return wasm.AppendSection(out, id, content)
+// same is a section as it stands.
+func (w *rewriter) same(id wasm.SectionID) section {
+	content, _ := w.m.Section(id)
+	return section{id, content}
+}
+
+// optional is a section that the module has.
+func (w *rewriter) optional(id wasm.SectionID, content []byte) section {
+	if _, ok := w.m.Section(id); !ok {
+		content = nil
 	}
-	return out
+	return section{id, content}
+}
+
+func (w *rewriter) start() section {
+	if w.m.Start == wasm.NoIndex {
+		return section{id: wasm.SectionStart}
+	}
+	return section{wasm.SectionStart, wasm.AppendU32(nil, w.number(w.m.Start))}
 }
 
 // extended is a vector with entries added: its content in the module follows its length.
@@ -151,8 +172,10 @@ func appendExport(out []byte, e wasm.Export) []byte {
 }
 
 // code is the content of the code section.
-func (w *rewriter) code(size int) ([]byte, error) {
-	out := make(asm, 0, size)
+func (w *rewriter) code() ([]byte, error) {
+	const room = 5 // for the number of bodies, which is known at the end
+	content, _ := w.m.Section(wasm.SectionCode)
+	out := make(asm, room, room+len(content)+len(content)/4)
 	var one asm
 	for i, body := range w.m.Bodies {
 		index := w.m.Imported.Funcs + uint32(i)
@@ -167,7 +190,10 @@ func (w *rewriter) code(size int) ([]byte, error) {
 	for _, h := range w.helpers {
 		out = wasm.AppendVector(out, h.body)
 	}
-	return append(wasm.AppendU32(make([]byte, 0, len(out)+5), uint32(len(w.m.Bodies)+len(w.helpers))), out...), nil
+	n := wasm.AppendU32(nil, uint32(len(w.m.Bodies)+len(w.helpers)))
+	from := room - len(n)
+	copy(out[from:], n)
+	return out[from:], nil
 }
 
 func (w *rewriter) names() []byte {

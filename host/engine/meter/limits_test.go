@@ -48,8 +48,17 @@ func TestModulesThatAreTooLargeAreRefused(t *testing.T) {
 		"tables":               {many(func(h *wasmtest.Module) { h.Tables = repeatSlices(3, 0x70, 0, 1) }), meter.Config{MaxTables: 2}, "tables"},
 		"element segments":     {many(func(h *wasmtest.Module) { h.Elements = repeatSlices(3, 1, 0, 0) }), meter.Config{MaxElements: 2}, "element segments"},
 		"data segments":        {many(func(h *wasmtest.Module) { h.Data = repeatSlices(3, 1, 0) }), meter.Config{MaxData: 2}, "data segments"},
-		"variables and joints": {branches(60), meter.Config{MaxMesh: 3000}, "variables times joints of a function"},
-		"their sum":            {branches(60), meter.Config{MaxMeshSum: 3000}, "variables times joints of all functions"},
+		"variables and joints": {branches(60), meter.Config{MaxMesh: 3000}, "values at the joints of a function"},
+		"their sum":            {branches(60), meter.Config{MaxMeshSum: 3000}, "values at the joints of all functions"},
+		"joints":               {branches(1), meter.Config{MaxJoints: 99}, "blocks, branches and calls of a function"},
+		"labels as joints":     {one(tVoid, nil, code(i32(0), 0x0e, 50, repeat(51, 0), 0x0b)), meter.Config{MaxJoints: 50}, "blocks, branches and calls of a function"},
+		"work":                 {branches(60), meter.Config{MaxWork: 100_000}, "nanoseconds that compiling a function may take"},
+		"work of all":          {branches(60), meter.Config{MaxWorkSum: 100_000}, "nanoseconds that compiling all functions may take"},
+		"code":                 {one(tVoid, nil, code(repeat(50, i32(0), 0x28, 0, 0, 0x1a), 0x0b)), meter.Config{MaxCode: 4000}, "bytes of compiled code of a function"},
+		"code of all":          {functions, meter.Config{MaxCodeSum: 2000}, "bytes of compiled code of all functions"},
+		"values of types":      {functions, meter.Config{MaxValues: 8}, "parameters and results of all types"},
+		"names":                {wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("abc", "def", 0)}, Funcs: []wasmtest.Func{function("ghi", 0, nil, code(0x0b))}}, meter.Config{MaxNames: 8}, "bytes of the names of imports and exports"},
+		"elements":             {many(func(h *wasmtest.Module) { h.Elements = repeatSlices(3, 1, 0, 2, 0, 0) }), meter.Config{MaxItems: 5}, "elements of all element segments"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit := (*wasm.LimitError)(nil)

@@ -98,7 +98,7 @@ func Rewrite(module []byte, c Config) (Result, error) {
 	if err := w.survey(); err != nil {
 		return Result{}, err
 	}
-	out, err := w.module(len(module))
+	out, err := w.module()
 	if err != nil {
 		return Result{}, err
 	}

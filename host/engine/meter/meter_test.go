@@ -175,8 +175,8 @@ func TestCharges(t *testing.T) {
 		{"a call of the host costs 50", wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(0x10, 0, 0x10, 0, 0x0b))}}, nil, 104},
 		{"memory.fill costs 1 for 8 bytes", one(tVoid, nil, code(i32(0), i32(0), i32(8000), 0xfc, 11, 0, 0x0b)), nil, 1000},
 		{"in chunks too", one(tVoid, nil, code(i32(0), i32(0), i32(1<<20), 0xfc, 11, 0, 0x0b)), nil, 1 << 17},
-		{"a page costs as much as filling it", one(tVoid, nil, code(i32(2), 0x40, 0, 0x1a, 0x0b)), nil, 251 + 2*8192},
-		{"a page that is refused costs nothing", one(tVoid, nil, code(i32(-5), 0x40, 0, 0x1a, 0x0b)), nil, 251},
+		{"a page costs as much as filling it", one(tVoid, nil, code(i32(2), 0x40, 0, 0x1a, 0x0b)), nil, 252 + 2*8192},
+		{"a page that is refused costs nothing", one(tVoid, nil, code(i32(-5), 0x40, 0, 0x1a, 0x0b)), nil, 252},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, c.h.Bytes(), meter.Config{}, nil)

@@ -24,14 +24,17 @@ package meter
 // calls goes free. It is checked where it ends, too, and what lies behind a call is charged behind it: else the
 // frames of a deep recursion, returning one after the other, would all do what was paid for when they began, and
 // nobody would be asked. A function that calls no other and has a small rest, a short leaf, is paid for by its
-// callers instead: direct ones know its rest and its way, and indirect ones take them to be maxLeaf and maxWay.
-// A longer leaf is charged and checked where it begins. Imported functions are a constant to their callers, but
+// callers instead: direct ones know its rest and its way, and indirect ones take them to be maxLeaf and maxLeafWay
+// more. A longer leaf is charged and checked where it begins. Imported functions are a constant to their callers, but
 // for WASI's, which charge for themselves (see guard.go); their host charges for what they do by length.
 //
 // Instructions of variable length are charged and checked by helpers: see helper.go.
 const (
 	maxRest = 128
 	maxLeaf = 32
+	// maxLeafWay is how much a short leaf may do up to its first check besides what its callers pay for. A caller
+	// by call_indirect assumes all of it, and looks at the fuel so much earlier.
+	maxLeafWay = 128
 	// maxWay is some microseconds.
 	maxWay = 4096
 	// maxTail is what a round of a loop may pay for what follows the loop.

@@ -134,6 +134,9 @@ func (p *paths) through(i, by int) int {
 	default:
 		most = p.behind(i, by)
 	}
+	if by == byCheck {
+		most += int(step.extra)
+	}
 	return most + int(step.cost)
 }
 
@@ -173,7 +176,7 @@ func TestNoPathGoesUncharged(t *testing.T) {
 			t.Errorf("function %d: its beginning is charged %d, and costs %d", index, begin.rest, n)
 		}
 		p.check()
-		if p.longest[byCharge] > maxRest+costGrow || p.longest[byCheck] > maxWay+costGrow {
+		if p.longest[byCharge] > maxRest+costGrow || p.longest[byCheck] > maxWay+costGrow+maxLeafWay {
 			t.Errorf("function %d: paths of %d without a charge, and of %d without a check", index, p.longest[byCharge], p.longest[byCheck])
 		}
 		functions++

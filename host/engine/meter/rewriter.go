@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
@@ -26,19 +25,29 @@ type rewriter struct {
 	callees []callee
 
 	types       []wasm.FuncType // that are added
+	typeIndices map[string]uint32
 	helpers     []helper
 	helperIndex map[string]uint32
 	guards      map[uint32]uint32 // what stands for an imported function, by the index of that
 }
 
+// counters is how many mutable globals a module has besides its own: the fuel and the stack. The compiler treats
+// the memory's address and length alike.
+const counters = 2 + 2
+
 func newRewriter(m *wasm.Module, c Config) *rewriter {
-	w := &rewriter{m: m, config: c, yield: m.Imported.Funcs, fuel: m.Space.Globals, stack: m.Space.Globals + 1, helperIndex: map[string]uint32{}, guards: map[uint32]uint32{}}
+	w := &rewriter{m: m, config: c, yield: m.Imported.Funcs, fuel: m.Space.Globals, stack: m.Space.Globals + 1, helperIndex: map[string]uint32{}, typeIndices: map[string]uint32{}, guards: map[uint32]uint32{}}
 	w.facts.written = make([]bool, m.Space.Globals)
 	w.callees = make([]callee, m.Space.Funcs)
 	for i := range m.Imported.Funcs {
 		w.callees[i] = callee{leaf: true, cost: costHost}
 	}
-	w.scan = scan{module: m, facts: &w.facts, callees: w.callees, depth: c.MaxNesting}
+	w.scan = scan{module: m, facts: &w.facts, callees: w.callees, depth: c.MaxNesting, joints: c.MaxJoints, globals: counters}
+	for _, g := range m.Globals {
+		if g.Mutable {
+			w.scan.globals++
+		}
+	}
 	w.scan.code.MaxTable = c.MaxLabels
 	w.guard()
 	return w
@@ -57,41 +66,33 @@ func (w *rewriter) number(index uint32) uint32 {
 
 // typeIndex finds a type, or adds it.
 func (w *rewriter) typeIndex(t wasm.FuncType) uint32 {
-	for i, have := range w.types {
-		if bytes.Equal(have.Params, t.Params) && bytes.Equal(have.Results, t.Results) {
-			return w.m.Space.Types + uint32(i)
-		}
+	key := string(t.Params) + ">" + string(t.Results) // no value type is encoded as '>'
+	index, ok := w.typeIndices[key]
+	if !ok {
+		index = w.m.Space.Types + uint32(len(w.types))
+		w.types = append(w.types, t)
+		w.typeIndices[key] = index
 	}
-	w.types = append(w.types, t)
-	return w.m.Space.Types + uint32(len(w.types)-1)
+	return index
 }
 
 // survey reads every body once, checks it, and finds the short leaves and the facts. Bodies are read again
 // when they are written, so that no more than one is held in its steps.
 func (w *rewriter) survey() error {
-	variables := int64(0)
-	for _, g := range w.m.Globals {
-		if g.Mutable {
-			variables++
-		}
-	}
-	sum := int64(0)
+	var sum total
 	for i, body := range w.m.Bodies {
 		index := w.m.Imported.Funcs + uint32(i)
 		if err := w.scan.read(body, w.m.FuncType(index)); err != nil {
 			return fmt.Errorf("function %d: %w", index, err)
 		}
-		mesh := (variables + int64(body.Count) + 2) * w.scan.joints
-		if sum += mesh; mesh > w.config.MaxMesh {
-			return &wasm.LimitError{Offset: body.Offset, What: "variables times joints of a function", Have: uint64(mesh), Limit: uint64(w.config.MaxMesh)}
-		}
-		if sum > w.config.MaxMeshSum {
-			return &wasm.LimitError{Offset: body.Offset, What: "variables times joints of all functions", Have: uint64(sum), Limit: uint64(w.config.MaxMeshSum)}
+		if err := sum.add(&w.scan.estimate, w.config, body.Offset); err != nil {
+			return fmt.Errorf("function %d: %w", index, err)
 		}
 		if !w.scan.calls {
 			begin := w.planner.plan(&w.scan)
-			if rest := begin.rest + w.scan.perJump; rest <= maxLeaf {
-				w.callees[index] = callee{leaf: true, cost: rest, extra: begin.way - begin.rest}
+			rest, extra := begin.rest+w.scan.perJump, begin.way-begin.rest
+			if rest <= maxLeaf && extra <= maxLeafWay {
+				w.callees[index] = callee{leaf: true, cost: rest, extra: extra}
 			}
 		}
 	}

@@ -81,15 +81,17 @@ type scan struct {
 	facts   *facts
 	callees []callee
 	depth   int // how many blocks may be open
+	joints  int // how many joints there may be
 
 	code   wasm.Code
 	steps  []step
 	labels []uint32
 	frames []frame
 
-	calls   bool   // it contains a call
-	joints  int64  // blocks, branches and calls
-	perJump uint32 // what a path through a joint costs besides
+	calls    bool // it contains a call
+	globals  int64
+	estimate estimate
+	perJump  uint32 // what a path through a joint costs besides
 }
 
 // callee is what a function is to those that call it.
@@ -127,7 +129,8 @@ type frame struct {
 
 // read fills s from a body of a function of type t.
 func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
-	s.steps, s.labels, s.calls, s.joints = s.steps[:0], s.labels[:0], false, 0
+	s.steps, s.labels, s.calls = s.steps[:0], s.labels[:0], false
+	s.estimate = estimate{variables: s.globals + int64(body.Count), code: codePerValue*int64(len(t.Params)+len(t.Results)) + 2*codeOfCheck}
 	s.perJump = body.Count / localsPerUnit
 	s.frames = append(s.frames[:0], frame{step: -1, kind: stepOpen, results: uint32(len(t.Results))})
 	c := &s.code
@@ -135,6 +138,7 @@ func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 	running := false // the last step is a run, which can grow
 	for c.Next() {
 		kind := kindOf(c.Op)
+		s.estimate.code += codeOf(c.Op)
 		if kind != stepRun && kind != stepNote {
 			running = false
 			if s.step(kind); len(s.frames) == 0 {
@@ -150,6 +154,7 @@ func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 			running = true
 		}
 		s.steps[len(s.steps)-1].cost += cost(c.Op)
+		s.estimate.code += codeOfCharge * int64(cost(c.Op)) / maxRest
 	}
 	if c.Err() == nil && len(s.frames) > 0 {
 		c.Fail("the function has no end")
@@ -164,7 +169,6 @@ func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 func (s *scan) step(kind stepKind) {
 	c := &s.code
 	next := step{at: uint32(c.Start), kind: kind, cost: 1, arg: c.A}
-	s.joints++
 	switch kind {
 	case stepOpen, stepIf:
 		next.cost += s.perJump // for the path that falls out of its end
@@ -176,6 +180,7 @@ func (s *scan) step(kind stepKind) {
 			return
 		}
 		f.kind, next.cost = stepElse, 0
+		s.estimate.joint(f.params)
 	case stepEnd:
 		next.cost = 0
 		s.end(&next)
@@ -189,21 +194,32 @@ func (s *scan) step(kind stepKind) {
 	case stepCall:
 		s.calls = true
 		callee := s.callees[c.A]
-		next.cost = callCost(s.module.FuncType(c.A)) + callee.cost + s.perJump
+		next.cost = s.call(s.module.FuncType(c.A)) + callee.cost + s.perJump
 		next.deep, next.extra = !callee.leaf, callee.extra
 	case stepIndirect:
 		s.calls, next.deep = true, true
-		next.cost = callCost(s.module.Types[c.A]) + costIndirect + s.perJump
+		next.cost = s.call(s.module.Types[c.A]) + costIndirect + s.perJump
+		next.extra = maxLeafWay
+	case stepStop:
+		s.estimate.joint(0)
 	case stepFunc:
 		next.cost = costRefs
+		s.estimate.joint(0)
 	case stepBulk:
 		s.bulk(&next)
+	}
+	if s.estimate.joints > int64(s.joints) {
+		c.Exceed("blocks, branches and calls of a function", int(s.estimate.joints), s.joints)
 	}
 	s.steps = append(s.steps, next)
 }
 
-func callCost(t wasm.FuncType) uint32 {
-	return costCall + uint32(len(t.Params)+len(t.Results))
+// call notes a call and is what it costs.
+func (s *scan) call(t wasm.FuncType) uint32 {
+	values := uint32(len(t.Params) + len(t.Results))
+	s.estimate.joint(values)
+	s.estimate.code += codeOfCharge
+	return costCall + values
 }
 
 // bulk notes an instruction of variable length.
@@ -214,7 +230,14 @@ func (s *scan) bulk(next *step) {
 	if c.Op == wasm.OpMemoryGrow || c.Op == wasm.OpTableGrow {
 		next.cost = costGrow
 	}
+	for range bulkJoints {
+		s.estimate.joint(0)
+	}
 }
+
+// bulkJoints is how many joints an instruction of variable length becomes: of table.fill, which wazero compiles to
+// a loop.
+const bulkJoints = 4
 
 // open enters a block. It turns into a stepLoop when a branch to its beginning is met.
 func (s *scan) open(kind stepKind) {
@@ -235,6 +258,7 @@ func (s *scan) open(kind stepKind) {
 		f.results = 1
 	}
 	s.frames = append(s.frames, f)
+	s.estimate.joint(f.params)
 }
 
 // end leaves a block. next becomes its end.
@@ -242,6 +266,7 @@ func (s *scan) end(next *step) {
 	f := s.frames[len(s.frames)-1]
 	s.frames = s.frames[:len(s.frames)-1]
 	next.exit = f.exit
+	s.estimate.joint(f.results)
 	if f.step < 0 {
 		return
 	}
@@ -263,9 +288,19 @@ func (s *scan) branch(depth uint32) uint32 {
 	}
 	if f.kind == stepLoop {
 		s.steps[f.step].kind = stepLoop
+		s.estimate.joint(f.params)
+		s.check()
 		return f.params + s.perJump
 	}
+	s.estimate.joint(f.results)
 	return f.results + s.perJump
+}
+
+// check notes that code is checked, by an if that calls the host.
+func (s *scan) check() {
+	s.estimate.joint(0)
+	s.estimate.joint(0)
+	s.estimate.code += codeOfCheck
 }
 
 func (s *scan) branches(next *step) {
@@ -278,5 +313,4 @@ func (s *scan) branches(next *step) {
 		most = max(most, s.branch(depth))
 	}
 	next.cost += most + 1
-	s.joints += int64(len(labels))
 }

@@ -76,8 +76,11 @@ func (m *Module) RewriteElements(number func(uint32) uint32) ([]byte, error) {
 	r := NewReader(s.content, s.base)
 	n := r.U32()
 	out := AppendU32(make([]byte, 0, len(s.content)+len(s.content)/8+8), n)
+	items := 0
 	for range n {
-		out = m.rewriteElement(r, out, number)
+		if out = m.rewriteElement(r, out, &items, number); r.Err() != nil {
+			return nil, r.Err()
+		}
 	}
 	if r.Err() == nil && r.Len() > 0 {
 		r.Fail("%d bytes left over in the element section", r.Len())
@@ -92,7 +95,8 @@ const (
 	elementExprs    = 4 // its elements are expressions, not indices of functions
 )
 
-func (m *Module) rewriteElement(r *Reader, out []byte, number func(uint32) uint32) []byte {
+// rewriteElement appends a segment. items counts the elements of all of them.
+func (m *Module) rewriteElement(r *Reader, out []byte, items *int, number func(uint32) uint32) []byte {
 	form := r.U32()
 	if form > elementInactive|elementExplicit|elementExprs {
 		r.Fail("unknown form %d of an element segment", form)
@@ -117,7 +121,12 @@ func (m *Module) rewriteElement(r *Reader, out []byte, number func(uint32) uint3
 		}
 		out = append(out, kind)
 	}
+	at := r.Offset()
 	n := r.Count("elements", len(r.data))
+	if *items += n; *items > m.bounds.Items {
+		r.exceed(at, "elements of all element segments", *items, m.bounds.Items)
+		return out
+	}
 	out = AppendU32(out, uint32(n))
 	for range n {
 		if form&elementExprs != 0 {

@@ -6,16 +6,19 @@ import "bytes"
 type Bounds struct {
 	Types     int
 	Arity     int // parameters of a type, and results of a type
+	Values    int // parameters and results of all types
 	Imports   int
 	Functions int // that the module defines
 	Tables    int
 	Globals   int
 	Exports   int
 	Elements  int // segments
+	Items     int // elements of all segments
 	Data      int // segments
 	Body      int // bytes of a function's body
 	Locals    int // parameters and locals of a function
-	Name      int // bytes of a name of an import or an export
+	Name      int // bytes of a name of an import, an export or a function
+	Names     int // bytes of the names of all imports and exports
 }
 
 // Module is a decoded module. Its byte slices are parts of what was decoded.
@@ -37,6 +40,8 @@ type Module struct {
 
 	sections [SectionDataCount + 1]section
 	bounds   Bounds
+	values   int // of the types so far
+	names    int // bytes of names so far
 }
 
 type section struct {

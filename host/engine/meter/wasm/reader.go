@@ -65,6 +65,11 @@ func (r *Reader) fail(err error) {
 	r.pos = len(r.data)
 }
 
+// exceed records that there is too much of something at an offset of the module.
+func (r *Reader) exceed(at int, what string, have, limit int) {
+	r.fail(&LimitError{Offset: at, What: what, Have: uint64(have), Limit: uint64(limit)})
+}
+
 // Byte reads one byte.
 func (r *Reader) Byte() byte {
 	if r.pos >= len(r.data) {

@@ -10,12 +10,20 @@ func (m *Module) types(r *Reader) {
 			r.Fail("not the type of a function")
 		}
 		m.Types = append(m.Types, FuncType{Params: m.valueTypes(r, "parameters"), Results: m.valueTypes(r, "results")})
+		if r.Err() != nil {
+			return
+		}
 	}
 	m.Space.Types = uint32(n)
 }
 
 func (m *Module) valueTypes(r *Reader, what string) []byte {
+	at := r.Offset()
 	types := r.Bytes(uint32(r.Count(what, m.bounds.Arity)))
+	if m.values += len(types); m.values > m.bounds.Values {
+		r.exceed(at, "parameters and results of all types", m.values, m.bounds.Values)
+		return nil
+	}
 	for _, t := range types {
 		if !ValueType(t).valid() {
 			r.Fail("unknown type %#x among the %s", t, what)
@@ -61,7 +69,13 @@ func (m *Module) name(r *Reader) string {
 	at := r.Offset()
 	name := r.Name()
 	if len(name) > m.bounds.Name {
-		r.fail(&LimitError{Offset: at, What: "bytes of a name", Have: uint64(len(name)), Limit: uint64(m.bounds.Name)})
+		r.exceed(at, "bytes of a name", len(name), m.bounds.Name)
+	}
+	if m.names += len(name); m.names > m.bounds.Names {
+		r.exceed(at, "bytes of the names of imports and exports", m.names, m.bounds.Names)
+	}
+	if r.Err() != nil {
+		return ""
 	}
 	return string(name)
 }
@@ -146,6 +160,9 @@ func (m *Module) exports(r *Reader) {
 	seen := make(map[string]bool, n)
 	for range n {
 		e := Export{Name: m.name(r), Kind: Kind(r.Byte()), Index: r.U32()}
+		if r.Err() != nil {
+			return
+		}
 		if seen[e.Name] {
 			r.Fail("two exports of one name")
 		}
@@ -217,7 +234,7 @@ func (m *Module) code(r *Reader) {
 		at := r.Offset()
 		body := r.Bytes(r.U32())
 		if len(body) > m.bounds.Body {
-			r.fail(&LimitError{Offset: at, What: "bytes of a function's body", Have: uint64(len(body)), Limit: uint64(m.bounds.Body)})
+			r.exceed(at, "bytes of a function's body", len(body), m.bounds.Body)
 		}
 		if r.Err() != nil {
 			return

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+)
+
+// TestEmptyLogLinesAreCounted: a line takes the host time however short it is, so an empty one is charged and counts
+// towards the limit too.
+func TestEmptyLogLinesAreCounted(t *testing.T) {
+	const lines = 1000
+	write := wasmtest.Import{Module: "wasi_snapshot_preview1", Name: "fd_write", Type: wasmtest.FourToI}
+	vector := "\x08\x00\x00\x00\xe8\x03\x00\x00" // 1,000 bytes at address 8
+	printed := func(descriptor int32) wasmtest.Module {
+		code := wasmtest.Code(wasmtest.Invoke(wasmtest.Extra, descriptor, 0, 1, 2000), 0x1a, wasmtest.Invoke(wasmtest.Output, 0, 1))
+		return wasmtest.Plugin(code, vector+strings.Repeat("\n", lines), write)
+	}
+	logged := wasmtest.Plugin(wasmtest.Code(wasmtest.Repeat(lines, wasmtest.Invoke(wasmtest.Log, 3, 0, 0)), wasmtest.Invoke(wasmtest.Output, 0, 1)), "")
+	for name, module := range map[string]wasmtest.Module{"log": logged, "stdout": printed(1), "stderr": printed(2)} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "m.wasm")
+			if err := os.WriteFile(file, module.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			call := func(size int) (Response, *Error) {
+				m := newModule(t, newEngine(t, ""), Spec{File: file, LogSize: size})
+				l, err := m.load(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.expect(-1)
+				inst, failure := m.fresh(t.Context(), l)
+				if failure != nil {
+					t.Fatal(failure)
+				}
+				defer inst.close()
+				return inst.call(t.Context(), nil)
+			}
+			if _, failure := call(lines * minLogLine / 2); failure == nil || failure.Code != CodeLogSize {
+				t.Errorf("with half the limit for %d lines: %v, want %s", lines, failure, CodeLogSize)
+			}
+			const least = lines * bytesPerLogLine / bytesPerFuel
+			if response, failure := call(lines * minLogLine); failure != nil || response.Fuel < least {
+				t.Errorf("%d lines took %d instructions' worth, want at least %d: %v", lines, response.Fuel, least, failure)
+			}
+		})
+	}
+}
