@@ -36,6 +36,7 @@ const (
 type Code struct {
 	Dir    string // what Load reads
 	SHA256 string // of the module's file, lower-case hex
+	Fresh  bool   // it was compiled for the one who has this
 	root   *os.File
 }
 
