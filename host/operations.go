@@ -29,7 +29,10 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 		case abi.OpClaims:
 			result, err = p.foreignClaims(ask.Params)
 		default:
-			result, err = session.Do(ctx, ask)
+			var known bool
+			if result, err, known = session.Do(ctx, ask); !known {
+				err = &abi.HostError{Code: abi.HostUnavailable, Message: "this host has no such operation"}
+			}
 		}
 		var failure *abi.HostError
 		if err != nil && !errors.As(err, &failure) {

@@ -13,7 +13,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // failureSandbox is the code of a request for which what the plugin is granted could not be set up.

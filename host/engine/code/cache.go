@@ -109,6 +109,7 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 	if found, err = openEntry(dir, sum); err != nil {
 		return nil, storage(err)
 	}
+	found.Fresh = true
 	return found, nil
 }
 

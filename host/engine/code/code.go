@@ -133,9 +133,9 @@ func (s *Store) Close() error {
 func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error) {
 	ctx, cancel := s.joined(ctx)
 	defer cancel()
-	sum, err := digestOf(m)
-	if err != nil {
-		return nil, err
+	found, sum, err := s.ready(m)
+	if err != nil || found != nil {
+		return found, err
 	}
 	if s.config.Dir != "" {
 		found, err := s.cacheIn(s.config.Dir).ensure(ctx, m, sum, p)
@@ -149,6 +149,28 @@ func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error)
 		return nil, &Error{Reason: Storage, Text: "there is no place for its compiled code: " + err.Error(), Err: err}
 	}
 	return private.ensure(ctx, m, sum, p)
+}
+
+// ready returns the module's digest, and its code if there is any. Where the digest is pinned, code and module are
+// read at the same time.
+func (s *Store) ready(m Module) (*Code, string, error) {
+	if m.SHA256 == "" || s.config.Dir == "" {
+		sum, err := digestOf(m)
+		return nil, sum, err
+	}
+	digested := make(chan error, 1)
+	go func() { _, err := digestOf(m); digested <- err }()
+	dir := s.cacheIn(s.config.Dir).entry(m.SHA256)
+	found, missing := openEntry(dir, m.SHA256)
+	err := <-digested
+	if missing != nil {
+		return nil, m.SHA256, err
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, found.Close())
+	}
+	touch(dir)
+	return found, m.SHA256, nil
 }
 
 // joined is a context that ends with ctx and with the Store, whichever is first.

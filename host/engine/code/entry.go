@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -37,6 +38,7 @@ type Code struct {
 	Dir    string // what Load reads
 	SHA256 string // of the module's file, lower-case hex
 	Size   int64  // of all files, in bytes
+	Fresh  bool   // it was compiled for the one who has this
 	root   *os.File
 }
 
@@ -128,18 +130,18 @@ func digests(root *os.Root) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	sums, errs := make([]string, len(names)), make([]error, len(names))
+	var work sync.WaitGroup
+	for n, name := range names {
+		work.Go(func() { sums[n], errs[n] = digest(root, name) })
+	}
+	work.Wait()
 	all := map[string]string{}
-	for _, name := range names {
-		limit := int64(maxCode)
-		switch name {
-		case moduleFile:
-			limit = 2 * MaxModule
-		case factsFile:
-			limit = maxFacts
+	for n, name := range names {
+		if errs[n] != nil {
+			return nil, errs[n]
 		}
-		if all[name], err = digest(root, name, limit); err != nil {
-			return nil, err
-		}
+		all[name] = sums[n]
 	}
 	for _, name := range []string{moduleFile, factsFile} {
 		if all[name] == "" {
@@ -212,8 +214,20 @@ func openFile(root *os.Root, name string) (*os.File, error) {
 	return file, nil
 }
 
+// maxSize bounds a file of an entry.
+func maxSize(name string) int64 {
+	switch name {
+	case moduleFile:
+		return 2 * MaxModule
+	case factsFile:
+		return maxFacts
+	}
+	return maxCode
+}
+
 // digest is the SHA-256 of a file.
-func digest(root *os.Root, name string, limit int64) (string, error) {
+func digest(root *os.Root, name string) (string, error) {
+	limit := maxSize(name)
 	file, err := openFile(root, name)
 	if err != nil {
 		return "", err

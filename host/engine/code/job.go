@@ -115,7 +115,7 @@ func (j *job) outcome(ctx context.Context, child *exec.Cmd, err error, said stri
 		return &Error{Reason: Invalid, Text: strings.TrimSpace(said)}
 	case state.ExitCode() == exitStorage:
 		return &Error{Reason: Storage, Text: "the compiler cannot write: " + strings.TrimSpace(said)}
-	case state.UserTime()+state.SystemTime() >= j.cpu():
+	case state.ExitCode() < 0 && state.UserTime()+state.SystemTime() >= j.cpu()/10*9: // the kernel's two counts differ a little
 		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling it takes more than %s of processor time", j.cpu())}
 	case state.ExitCode() == exitCrash && outOfMemory(said):
 		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling it takes more than %d MiB of memory", compilerMemory>>20)}

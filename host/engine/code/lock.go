@@ -45,13 +45,15 @@ func inPlace(f *os.File, path string) bool {
 func poll(ctx context.Context, try func() (bool, error)) error {
 	const longest = 40 * time.Millisecond
 	for wait := time.Millisecond; ; wait = min(2*wait, longest) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if done, err := try(); done || err != nil {
 			return err
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }

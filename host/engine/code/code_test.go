@@ -1,0 +1,345 @@
+package code
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+)
+
+// ensured has a store provide code, which it must.
+func (w *world) ensured(s *Store, m Module) *Code {
+	w.t.Helper()
+	found, err := s.Ensure(w.t.Context(), m, Foreground)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { found.Close() })
+	return found
+}
+
+// refused wants a failure of Ensure.
+func (w *world) refused(s *Store, m Module, reason Reason, says string) {
+	w.t.Helper()
+	found, err := s.Ensure(w.t.Context(), m, Foreground)
+	failure := (*Error)(nil)
+	if err == nil {
+		found.Close()
+	}
+	if !errors.As(err, &failure) || failure.Reason != reason || !strings.Contains(failure.Text, says) {
+		w.t.Errorf("got %v, want an error with reason %d that says %q", err, reason, says)
+	}
+}
+
+func TestCodeIsCompiledOnceAndLoaded(t *testing.T) {
+	w := newWorld(t)
+	m := w.module("a")
+	for range 2 {
+		p, err := Load(t.Context(), w.ensured(w.open("compile"), m).Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !p.Restorable || p.Compiled.ExportedFunctions()["bulkhead_call"] == nil {
+			t.Errorf("loaded %+v", p)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := w.count("started-"); n != 1 {
+		t.Errorf("%d compilers were started, want 1", n)
+	}
+	if left := w.leftovers(); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestLoadNeitherWritesNorCompiles: a worker that loads code may not write it, and has no time to compile.
+func TestLoadNeitherWritesNorCompiles(t *testing.T) {
+	w := newWorld(t)
+	found := w.ensured(w.open("compile"), w.module("a"))
+	native, err := filepath.Glob(filepath.Join(found.Dir, wazeroPrefix+"*", "*"))
+	if err != nil || len(native) != 1 {
+		t.Fatalf("%q, %v", native, err)
+	}
+	chmod := func(mode os.FileMode) {
+		t.Helper()
+		if err := errors.Join(os.Chmod(filepath.Dir(native[0]), mode), os.Chmod(found.Dir, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chmod(0o500)
+	defer chmod(0o700)
+	p, err := Load(t.Context(), found.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	chmod(0o700)
+	if err := os.Rename(native[0], strings.TrimSuffix(native[0], filepath.Base(native[0]))+strings.Repeat("0", 64)); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := Load(t.Context(), found.Dir); !errors.Is(err, ErrMiss) {
+		t.Errorf("without the code: %v, %v", p, err)
+	}
+	if now, err := filepath.Glob(filepath.Join(found.Dir, wazeroPrefix+"*", "*")); err != nil || len(now) != 1 {
+		t.Errorf("loading left %q, %v", now, err)
+	}
+}
+
+func TestWhatIsNoRegularFileIsRefused(t *testing.T) {
+	w := newWorld(t)
+	s := w.open("compile")
+	fifo, link := filepath.Join(w.files, "fifo"), filepath.Join(w.files, "link")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(fifo, link)); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"a FIFO": fifo, "a link to a FIFO": link, "a device": "/dev/zero", "a directory": w.files} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{t, w.cache, w.dir, w.files}
+			w.refused(s, Module{File: path}, Missing, "is not a regular file")
+			if err := s.Warm(t.Context(), Module{File: path}); err == nil {
+				t.Error("Warm accepts it")
+			}
+		})
+	}
+	w.refused(s, Module{File: filepath.Join(w.files, "none")}, Missing, "there is no module at")
+}
+
+func TestTheModuleIsTheOneThatIsNamed(t *testing.T) {
+	w := newWorld(t)
+	s := w.open("compile")
+	m := w.module("a")
+	m.SHA256 = strings.Repeat("0a", 32)
+	w.refused(s, m, Digest, "its manifest was built for")
+	large := w.raw("large", nil)
+	if err := os.Truncate(large.File, MaxModule+1); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(s, large, Invalid, "larger than 64 MiB")
+	if n := w.count("started-"); n > 0 {
+		t.Errorf("%d compilers were started", n)
+	}
+}
+
+func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	m := w.module("a")
+	dir := w.ensured(w.open("compile"), m).Dir
+	native := func() string {
+		found, err := filepath.Glob(filepath.Join(dir, wazeroPrefix+"*", "*"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("the cache holds %v, %v", found, err)
+		}
+		return found[0]
+	}
+	flip := func(path string) error {
+		data, err := os.ReadFile(path)
+		data[len(data)-1] ^= 1
+		return errors.Join(err, os.WriteFile(path, data, 0o600))
+	}
+	for name, damage := range map[string]func() error{
+		"a flipped byte":             func() error { return flip(native()) },
+		"a flipped byte of a module": func() error { return flip(filepath.Join(dir, moduleFile)) },
+		"other facts":                func() error { return flip(filepath.Join(dir, factsFile)) },
+		"a truncated file":           func() error { return os.Truncate(native(), 10) },
+		"no file":                    func() error { return os.Remove(native()) },
+		"another file":               func() error { return os.WriteFile(native()+"x", nil, 0o600) },
+		"a link to the same": func() error {
+			path := native()
+			return errors.Join(os.Rename(path, filepath.Join(w.dir, "moved")), os.Symlink(filepath.Join(w.dir, "moved"), path))
+		},
+		"no digests": func() error { return os.Remove(filepath.Join(dir, sumsFile)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{t, w.cache, w.dir, w.files}
+			if err := damage(); err != nil {
+				t.Fatal(err)
+			}
+			before := w.count("started-")
+			w.ensured(w.open("compile"), m)
+			if n := w.count("started-") - before; n != 1 {
+				t.Errorf("%d compilers were started", n)
+			}
+			if !sound(dir) {
+				t.Error("the code is not sound afterwards")
+			}
+		})
+	}
+}
+
+func TestWhatACompilerLeavesIsNotTrusted(t *testing.T) {
+	for _, role := range []string{
+		"leaves a symbolic link", "leaves a link in place of the module", "leaves a FIFO", "leaves many files", "leaves no module",
+		"leaves too many facts", "leaves digests", "leaves a directory that nobody may enter",
+	} {
+		t.Run(role, func(t *testing.T) {
+			w := newWorld(t)
+			_, err := w.open(role).Ensure(t.Context(), w.module("a"), Foreground)
+			if err == nil {
+				t.Error("it is accepted")
+			}
+			if found, err := filepath.Glob(filepath.Join(w.cache, entryPrefix+"*")); err != nil || len(found) > 0 {
+				t.Errorf("the cache holds %q, %v", found, err)
+			}
+			if left := w.leftovers(); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+func TestWarmLeavesWhatIsKept(t *testing.T) {
+	w := newWorld(t)
+	s, m := w.open("compile"), w.module("a")
+	if err := s.Warm(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	sums, err := filepath.Glob(filepath.Join(w.cache, entryPrefix+"*", sumsFile))
+	if err != nil || len(sums) != 1 {
+		t.Fatalf("the cache holds %v, %v", sums, err)
+	}
+	long := time.Now().Add(-unusedAge / 2)
+	if err := os.Chtimes(sums[0], long, long); err != nil {
+		t.Fatal(err)
+	}
+	// Warm does not read the code: that costs as much as loading it.
+	if err := os.Truncate(filepath.Join(filepath.Dir(sums[0]), moduleFile), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Warm(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count("started-"); n != 1 {
+		t.Errorf("%d compilers were started", n)
+	}
+	if info, err := os.Stat(sums[0]); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Error("the code does not count as used")
+	}
+}
+
+func TestCodeThatNobodyUsesIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	s := w.open("compile")
+	old := w.ensured(s, w.module("old")).Dir
+	long := time.Now().Add(-unusedAge - time.Hour)
+	if err := os.Chtimes(filepath.Join(old, sumsFile), long, long); err != nil {
+		t.Fatal(err)
+	}
+	recent := w.ensured(s, w.module("recent")).Dir
+	if exists(old) || !exists(recent) {
+		t.Errorf("the old one is there: %v, the recent one: %v", exists(old), exists(recent))
+	}
+}
+
+// TestWithoutACacheThereIsAPrivateOne, and it does not outlive the store.
+func TestWithoutACacheThereIsAPrivateOne(t *testing.T) {
+	for name, spoil := range map[string]func(*world, *Config){
+		"no directory": func(_ *world, c *Config) { c.Dir = "" },
+		"one that became a file": func(w *world, c *Config) {
+			w.t.Cleanup(func() { os.Remove(w.cache) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TMPDIR", t.TempDir())
+			w := newWorld(t)
+			c := Config{Dir: w.cache, Compiler: compiler("compile", w.dir)}
+			spoil(w, &c)
+			s, err := Open(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Dir != "" {
+				if err := errors.Join(os.Remove(c.Dir), os.WriteFile(c.Dir, nil, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m := w.module("a")
+			dir := w.ensured(s, m).Dir
+			if w.ensured(s, m); w.count("started-") != 1 {
+				t.Error("it is compiled for each call")
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if exists(filepath.Dir(dir)) {
+				t.Error("it is still there")
+			}
+		})
+	}
+}
+
+func TestWithoutACommandModulesAreCompiledHere(t *testing.T) {
+	w := newWorld(t)
+	s := w.open("", func(c *Config) { c.Compiler = nil })
+	w.ensured(s, w.module("a"))
+	w.refused(s, w.raw("none", []byte("none")), Invalid, "")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := s.Ensure(ended, w.module("b"), Foreground); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+	s.work.Wait()
+}
+
+func TestInspect(t *testing.T) {
+	w := newWorld(t)
+	r, err := Inspect(t.Context(), w.cache)
+	if err != nil || r.Modules != 0 || r.Size != 0 {
+		t.Errorf("a cache that is not there: %+v, %v", r, err)
+	}
+	s := w.open("compile")
+	w.ensured(s, w.module("a"))
+	damaged := w.ensured(s, w.module("b")).Dir
+	if err := os.Mkdir(filepath.Join(w.cache, newPrefix+"1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Inspect(t.Context(), w.cache); err != nil || r.Modules != 2 || len(r.Damaged) != 0 || r.Size < 1000 {
+		t.Errorf("a sound cache: %+v, %v", r, err)
+	}
+	if err := os.Truncate(filepath.Join(damaged, moduleFile), 3); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Inspect(t.Context(), w.cache); err != nil || r.Modules != 2 || len(r.Damaged) != 1 || r.Damaged[0] != damaged {
+		t.Errorf("a damaged cache: %+v, %v", r, err)
+	}
+	if !exists(damaged) {
+		t.Error("looking changed it")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := Inspect(ended, w.cache); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+}
+
+// TestManyCallersGetTheSameCode: whoever comes while a module is compiled waits for that.
+func TestManyCallersGetTheSameCode(t *testing.T) {
+	w := newWorld(t)
+	m := w.raw("a", wasmtest.Answering("{}"))
+	stores := []*Store{w.open("compile"), w.open("compile")}
+	var all sync.WaitGroup
+	for n := range 10 {
+		all.Go(func() {
+			found, err := stores[n%2].Ensure(t.Context(), m, Priority(n/2%2))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			found.Close()
+		})
+	}
+	all.Wait()
+	if n := w.count("started-"); n != 1 {
+		t.Errorf("%d compilers were started", n)
+	}
+}

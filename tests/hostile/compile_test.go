@@ -1,0 +1,218 @@
+package hostile
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+)
+
+// compiler is a process that compiles for a server, and the directory that it writes to.
+type compiler struct {
+	pid int
+	dir string
+}
+
+// compilerOf waits until the server compiles the module that takes long.
+func compilerOf(t *testing.T, s *server) compiler {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux lists the children of a process")
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.cmd.Process.Pid))
+		for _, list := range lists {
+			text, _ := os.ReadFile(list)
+			for _, child := range strings.Fields(string(text)) {
+				line, _ := os.ReadFile("/proc/" + child + "/cmdline")
+				args := strings.Split(string(line), "\x00")
+				if pid, err := strconv.Atoi(child); err == nil && len(args) > 3 && args[1] == "compile-module" {
+					return compiler{pid, args[2]}
+				}
+			}
+		}
+	}
+	t.Fatal("nothing is compiled")
+	return compiler{}
+}
+
+// ended waits until the compiler is dead.
+func (c compiler) ended(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.pid))
+		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the compiler outlives its host: %s", stat)
+		}
+	}
+}
+
+// slow is a module that takes seconds to compile, another one for each name.
+func slow(t *testing.T, name string) []byte {
+	t.Helper()
+	module, err := os.ReadFile(filepath.Join(built.plugins, "intruder", "intruder.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(module, append([]byte{0, byte(len(name) + 1), byte(len(name))}, name...)...) // a custom section
+}
+
+// compiling is a server that compiles a slow module for a call, whose answer it gives, too.
+func compiling(t *testing.T) (*world, *server, compiler) {
+	t.Helper()
+	w := newWorld(t)
+	w.handmade("slow", slow(t, t.Name()), "")
+	s := w.serve()
+	s.begin("slow", `{}`)
+	return w, s, compilerOf(t, s)
+}
+
+// TestSIGTERMEndsACompilerThatIsStopped, which would never end by itself.
+func TestSIGTERMEndsACompilerThatIsStopped(t *testing.T) {
+	t.Parallel()
+	_, s, c := compiling(t)
+	if err := syscall.Kill(c.pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.exited:
+	case <-time.After(patience):
+		t.Fatal("the server waits for its compiler")
+	}
+	c.ended(t)
+	if _, err := os.Lstat(c.dir); err == nil {
+		t.Error("what it had written is still there")
+	}
+}
+
+// TestACompilerEndsWithItsHost, and what it left is removed when the next host starts.
+func TestACompilerEndsWithItsHost(t *testing.T) {
+	t.Parallel()
+	w, s, c := compiling(t)
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.exited
+	c.ended(t)
+	if a := w.serve().call("slow", `{}`); a.Failure == "internal" || a.Failure == "invalid_module" {
+		t.Errorf("the next host: %+v", a)
+	}
+	if _, err := os.Lstat(c.dir); err == nil {
+		t.Error("what it had written is still there")
+	}
+}
+
+// TestAKilledCompilerDoesNotCondemnItsModule: another one is started.
+func TestAKilledCompilerDoesNotCondemnItsModule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.handmade("slow", slow(t, t.Name()), "")
+	s := w.serve()
+	call := s.begin("slow", `{}`)
+	if err := syscall.Kill(compilerOf(t, s).pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.await(call); a.Failure == "internal" || a.Failure == "invalid_module" {
+		t.Errorf("got %+v", a)
+	}
+	if !strings.Contains(s.log.String(), "the compiler failed, and is started once more") {
+		t.Error("the log does not say so")
+	}
+}
+
+// TestFirstCallsOnABusyMachine: two servers, five first calls each, on an empty cache.
+func TestFirstCallsOnABusyMachine(t *testing.T) {
+	var busy sync.WaitGroup
+	var stop atomic.Bool
+	for range 4 * runtime.NumCPU() {
+		busy.Go(func() {
+			for !stop.Load() {
+				for n := range 1 << 20 {
+					_ = n
+				}
+			}
+		})
+	}
+	defer busy.Wait()
+	defer stop.Store(true)
+	for range 3 {
+		cache := t.TempDir()
+		var servers []*server
+		var calls []<-chan answer
+		for range 2 {
+			w := newWorld(t)
+			w.config.Reset()
+			for n := range 5 {
+				body := fmt.Sprintf(`{"result":{"content":[{"type":"text","text":"%d"}]}}`, n)
+				w.handmade(fmt.Sprint("m", n), wasmtest.Plugin(code(repeat(20_000, num(7), num(8), add, drop), invoke(wasmtest.Output, 0, int32(len(body)))), body).Bytes(), "")
+			}
+			w.put("bulkhead.toml", w.config.String())
+			cmd := exec.Command(built.program, "serve", "--config", w.path("bulkhead.toml"), "--project", w.project)
+			cmd.Dir, cmd.Env = w.dir, append(w.env, "XDG_CACHE_HOME="+cache)
+			s := start(t, cmd)
+			for n := range 5 {
+				calls = append(calls, s.begin(fmt.Sprint("m", n), `{}`))
+			}
+			servers = append(servers, s)
+		}
+		for n, call := range calls {
+			if a := servers[n/5].await(call); a != (answer{Text: fmt.Sprint(n % 5)}) {
+				t.Errorf("server %d, module %d: %+v", n/5, n%5, a)
+			}
+		}
+		for _, s := range servers {
+			s.end()
+		}
+	}
+}
+
+// TestAFIFOInPlaceOfAModule is refused at once: nobody ever writes to it.
+func TestAFIFOInPlaceOfAModule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.handmade("pipe", nil, "")
+	module := w.path("plugins/pipe/it.wasm")
+	if err := os.Remove(module); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(module, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := w.serve()
+	if a := s.call("pipe", `{}`); a.Failure != "module_missing" || !strings.Contains(a.Text, "is not a regular file") {
+		t.Errorf("got %+v", a)
+	}
+	s.end()
+	for _, command := range [][]string{
+		{"plugin", "check", w.path("plugins/pipe")}, {"plugin", "build", "-o", w.path("out"), w.path("plugins/pipe")}, {"verify"}, {"doctor"}, {"warm"},
+		{"add", w.path("plugins/pipe"), "--yes"}, {"diff", w.path("plugins/pipe"), filepath.Join(built.plugins, "echo")}, {"tools"},
+	} {
+		cmd := exec.Command(built.program, command...)
+		cmd.Dir, cmd.Env = w.dir, w.env
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		if !late.Stop() {
+			t.Errorf("bulkhead %s waits for somebody to write to it", strings.Join(command, " "))
+		}
+	}
+}
