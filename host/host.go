@@ -121,7 +121,6 @@ type Host struct {
 	own     []string // the host's files and folders
 
 	workerCommand       []string
-	writable            func() []string // see grant.Config, found once
 	confinementRequired bool
 	warnConfinement     sync.Once
 
@@ -175,7 +174,6 @@ func Open(o Options) (*Host, error) {
 	if h.workerCommand = reexec.Command(reexec.Worker); h.workerCommand == nil {
 		return nil, errors.New("host.RunChild must be called first in main: modules run in processes of their own")
 	}
-	h.writable = sync.OnceValue(h.findWritable)
 	h.confinementRequired = found.server != nil && found.server.Confined
 	h.pool = worker.NewPool(memoryBudget(found.server))
 	if h.store, err = openStore(o); err != nil {

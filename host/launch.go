@@ -116,8 +116,8 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 	return l, nil
 }
 
-// findWritable gives the resolved directories that some plugin may write: links below them may be plugin-made.
-func (h *Host) findWritable() []string {
+// writable gives the resolved directories that some plugin may write: links below them may be plugin-made.
+func (h *Host) writable() []string {
 	var grants []config.Grant
 	for _, p := range h.plugins {
 		if p.problem == "" {

@@ -30,6 +30,7 @@ const (
 )
 
 func main() {
+	host.RunChild()
 	// A client that is gone is an error of the next write, which ends calls in order; the signal would
 	// end the process in the middle of them.
 	signal.Ignore(syscall.SIGPIPE)
@@ -94,7 +95,7 @@ no; 2 wrong usage, or a plugin or config with faults; 3 the host failed.`,
 	}
 	root.SetVersionTemplate("bulkhead {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo(), newCompile())
+	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
 	root.AddCommand(newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}

@@ -61,7 +61,6 @@ func (o *options) complete() (host.Options, error) {
 	}
 	opened := o.Options
 	opened.Log, opened.Version = log, version()
-	opened.Compiler = compilerCommand()
 	opened.Env, err = parseEnv(o.env)
 	return opened, err
 }

@@ -109,7 +109,7 @@ Exit codes: 0 nothing is wrong (warnings do not count); 2 something is.`,
 
 // buildOptions have modules compiled as the server does it, into the cache that it uses.
 func buildOptions() build.Options {
-	return build.Options{CacheDir: host.CacheDir(host.System{}), Compiler: compilerCommand()}
+	return build.Options{CacheDir: host.CacheDir(host.System{})}
 }
 
 func completeDirs(c *cobra.Command) {

@@ -70,8 +70,6 @@ func (e *examination) platform() {
 		e.fail("platform", here+" is not one that Bulkhead is made for", "use Linux or macOS")
 	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":
 		e.doubt("platform", here+": modules are interpreted, which takes ten times as long and more", "use a machine with amd64 or arm64")
-	case len(e.options.Compiler) == 0:
-		e.doubt("platform", here+": the program's own path is not known, so modules are compiled without bounds on time and memory", "start the program by its path")
 	default:
 		e.fine("platform", "%s, compiled", here)
 	}

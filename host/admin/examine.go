@@ -114,7 +114,7 @@ func (e *examination) plugin(ctx context.Context, s host.Standing) {
 	}
 	start := time.Now()
 	problems := build.Check(ctx, s.Entry.Path, build.Options{
-		CacheDir: e.cached, Compiler: e.options.Compiler, Memory: s.Grant.Limits.Memory, Time: s.Grant.Limits.Time,
+		CacheDir: e.cached, Memory: s.Grant.Limits.Memory, Time: s.Grant.Limits.Time,
 	})
 	if ctx.Err() != nil {
 		e.fail(name, "not examined: "+context.Cause(ctx).Error(), "try again")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 )
 
 // The states of a Warmed.
@@ -45,7 +46,7 @@ func Warm(ctx context.Context, o host.Options, progress func(Warmed)) ([]Warmed,
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
-	store, err := code.Open(code.Config{Dir: view.CacheDir, Compiler: o.Compiler, Log: log})
+	store, err := code.Open(code.Config{Dir: view.CacheDir, Compiler: reexec.Command(reexec.Compiler), Log: log})
 	if err != nil {
 		return nil, err
 	}
