@@ -1,0 +1,140 @@
+package confine
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func init() {
+	scenarios["apply"] = func(j job) (Report, map[string]string, error) {
+		start := time.Now()
+		report, err := Apply(j.Config)
+		took := time.Since(start)
+		return report, map[string]string{
+			"took":        strconv.FormatInt(took.Microseconds(), 10),
+			"environment": strings.Join(os.Environ(), " "),
+			"new file":    text(openAt(writeFD, "new", syscall.O_CREAT|syscall.O_WRONLY)),
+		}, err
+	}
+}
+
+func text(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func TestProbeAgreesWithApply(t *testing.T) {
+	probed := run(t, job{Scenario: "probe"}, Options{NoNamespaces: true}).Report
+	applied := run(t, job{Scenario: "apply"}, Options{}).Report
+	if len(probed) != len(applied) {
+		t.Fatalf("Probe has %d layers, Apply %d", len(probed), len(applied))
+	}
+	for i, p := range probed {
+		if a := applied[i]; a.Name != p.Name || a.State != p.State {
+			t.Errorf("Probe says %+v, Apply %+v", p, a)
+		}
+	}
+}
+
+func TestApplyRefusesWhatIsNoDirectory(t *testing.T) {
+	file := handle(t, filepath.Join(fixture(t), "secret"), syscall.O_RDONLY)
+	for _, fd := range []int{int(file.Fd()), 1 << 20, -1} {
+		if report, err := Apply(Config{Dirs: []Dir{{FD: fd}}}); err == nil {
+			t.Fatalf("descriptor %d: %v", fd, report)
+		}
+	}
+}
+
+// TestDeletedDirectoryLeavesOtherHandlesUsable: a handle without a path cannot be cloned.
+func TestDeletedDirectoryLeavesOtherHandlesUsable(t *testing.T) {
+	j := job{Scenario: "apply"}
+	cmd, _ := command(t, &j, Options{})
+	must(t, os.RemoveAll(filepath.Join(j.Base, "read")))
+	out, err := cmd.Output()
+	must(t, err)
+	answer := decode(t, out)
+	if answer.Report.Active(LayerHandles) {
+		t.Error("the handle of a deleted directory counts as replaced")
+	}
+	if answer.Results["new file"] != "" {
+		t.Error(answer.Results["new file"])
+	}
+}
+
+func TestConfinedProcessHasNoEnvironment(t *testing.T) {
+	t.Setenv("BULKHEAD_SECRET", "1")
+	if got := run(t, job{Scenario: "apply"}, Options{}).Results["environment"]; got != "" {
+		t.Errorf("environment %q", got)
+	}
+}
+
+// TestProgramWithCgoReportsMissingLayers uses this binary, which go test links with cgo where it can.
+func TestProgramWithCgoReportsMissingLayers(t *testing.T) {
+	if _, _, errno := syscall.AllThreadsSyscall(syscall.SYS_GETPID, 0, 0, 0); errno == 0 {
+		t.Skip("the tests are built without cgo")
+	}
+	exe, err := os.Executable()
+	must(t, err)
+	cmd, _ := command(t, &job{Scenario: "apply"}, Options{})
+	cmd.Path = exe
+	out, err := cmd.Output()
+	must(t, err)
+	report := decode(t, out).Report
+	for _, l := range report {
+		wantMissing := slices.Contains([]string{LayerNoNewPrivs, LayerCapabilities, LayerLandlock, LayerNetwork, LayerScope}, l.Name)
+		if wantMissing && (l.State != Missing || !strings.Contains(l.Reason, "CGO_ENABLED=0")) {
+			t.Errorf("%+v", l)
+		}
+	}
+	if !report.Active(LayerSeccomp) {
+		t.Errorf("seccomp does not depend on cgo: %v", report.Missing())
+	}
+}
+
+// TestPrepareSurvivesRefusedNamespaces uses a flag that the kernel refuses in every combination.
+func TestPrepareSurvivesRefusedNamespaces(t *testing.T) {
+	if err := tryNamespaces(syscall.CLONE_THREAD); err == nil {
+		t.Fatal("the kernel accepts a thread without shared memory")
+	}
+	cmd := exec.Command("true")
+	layer := Prepare(cmd, Options{NoNamespaces: true})
+	if layer.State != Missing || cmd.SysProcAttr.Cloneflags != 0 || cmd.SysProcAttr.UidMappings != nil {
+		t.Errorf("%+v, %+v", layer, cmd.SysProcAttr)
+	}
+}
+
+// BenchmarkStart reports how long a process lives that does nothing but Apply, and how long Apply takes.
+func BenchmarkStart(b *testing.B) {
+	for name, test := range map[string]struct {
+		only    []string
+		options Options
+	}{
+		"unconfined":  {[]string{}, Options{NoNamespaces: true}},
+		"namespaces":  {[]string{}, Options{}},
+		"all layers":  {nil, Options{}},
+		"landlock":    {[]string{LayerNoNewPrivs, LayerLandlock}, Options{NoNamespaces: true}},
+		"seccomp":     {[]string{LayerNoNewPrivs, LayerSeccomp}, Options{NoNamespaces: true}},
+		"capability":  {[]string{LayerCapabilities}, Options{}},
+		"mounts":      {[]string{LayerHandles, LayerRoot}, Options{}},
+		"descriptors": {[]string{LayerDescriptors}, Options{NoNamespaces: true}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			total := 0
+			for b.Loop() {
+				took, err := strconv.Atoi(run(b, job{Scenario: "apply", Only: test.only}, test.options).Results["took"])
+				must(b, err)
+				total += took
+			}
+			b.ReportMetric(float64(total)/float64(b.N), "µs-apply/op")
+		})
+	}
+}

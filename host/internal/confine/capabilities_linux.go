@@ -1,0 +1,53 @@
+package confine
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// hasCapability reports whether a capability is effective.
+func hasCapability(number uint) bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data[number/32].Effective&(1<<(number%32)) != 0
+}
+
+// Secure bits, each with its lock (linux/securebits.h): user 0 has no capabilities by its number, a change of
+// user changes none, and none becomes ambient.
+const (
+	noRoot         = 1<<0 | 1<<1
+	noSetuidFixup  = 1<<2 | 1<<3
+	noKeepCaps     = 1 << 5
+	noAmbientRaise = 1<<6 | 1<<7
+)
+
+// dropCapabilities empties the sets of every thread but the bounding set. Emptying the permitted and the
+// inheritable set empties the ambient set too. The bounding set matters only to execve, which the secure
+// bits and no_new_privs keep from adding capabilities: emptying it takes one call per capability and thread,
+// together more time than all other layers.
+func dropCapabilities() error {
+	if hasCapability(unix.CAP_SETPCAP) {
+		err := allThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noKeepCaps|noAmbientRaise, 0)
+		if err != nil {
+			return cgoMissing(err)
+		}
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	err := allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
+	runtime.KeepAlive(&header)
+	runtime.KeepAlive(&data)
+	return cgoMissing(err)
+}
+
+func cgoMissing(err error) error {
+	if err == unix.ENOTSUP {
+		return missingError(cgoReason)
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+// Package confine restricts a process that will read untrusted input: the worker that runs a module and the
+// compiler that translates one. Both are this same executable, started by the host.
+//
+// The host calls Prepare on the command before it starts the process. The process calls Apply after it has
+// read its trusted configuration and opened what it needs, and before it reads the first untrusted byte.
+// Apply returns a Report: one Layer for each restriction, active or missing. A missing layer is no error.
+// Probe answers what Apply would find, without restricting the caller.
+//
+// # Layers (Linux)
+//
+//   - namespaces (Prepare): user, mount, network, IPC and PID namespaces. The user and the group keep their
+//     numbers, so files belong to the real user. Other owners appear as 65534 (nobody).
+//   - parent_death: SIGKILL when the thread that started the process ends. A thread of the Go runtime ends
+//     early only if a goroutine that is locked to it ends, so start the process from an unlocked goroutine.
+//   - oom_score: the kernel ends this process before the host when memory is short.
+//   - descriptors: inherited descriptors that Config.Keep does not list are closed. Inherited are those
+//     without FD_CLOEXEC, because Go sets the flag on all that it opens.
+//   - no_new_privs: no program started later can gain rights. Landlock and seccomp require it.
+//   - handles: each directory handle is replaced, under its number, by a clone of its mount. The parent of
+//     a clone's root is the root itself, so ".." cannot leave a handle. Clones of read-only directories are
+//     mounted read-only, which also stops changes of mode and times through descriptors. All of them have
+//     nosuid, nodev and noexec. Needs CAP_SYS_ADMIN in the mount namespace, and Linux 5.12.
+//   - root: Config.Root becomes the root directory. With handles active, nothing outside Config.Dirs and
+//     Config.Root can be reached or seen, not even whether it exists. With root missing, Landlock hides the
+//     contents only: existence, size, owner and times of any file remain visible (stat, O_PATH). With
+//     handles missing, the same holds through ".." of a handle, also after the change of root.
+//   - capabilities: the effective, permitted, inheritable and ambient sets are emptied, and secure bits keep
+//     execve from refilling them. A process of user 0 then accesses files as their owner, group or others
+//     only.
+//   - no_dump: no core dump, and no other process of the user may trace this one or read its memory.
+//   - landlock: file contents and directory entries are reachable in Config.Dirs and Config.Root only, with
+//     their access. ABI 1 (Linux 5.13) refuses each rename and link across directories with EXDEV; ABI 2
+//     has the right for it. Landlock cannot exclude a path within a granted directory.
+//   - landlock_network: bind and connect of TCP (ABI 4).
+//   - landlock_scope: connections to abstract sockets and signals to processes outside (ABI 6). Signals are
+//     scoped only where the kernel lets threads of one process signal each other, which Go requires.
+//   - limits: no core dumps, and the numbers of Config.
+//   - seccomp: the allow list of system calls below.
+//
+// Landlock, no_new_privs and capabilities belong to threads. Apply sets them on every thread with
+// syscall.AllThreadsSyscall, which a program linked with cgo does not have: there landlock, its parts and
+// capabilities are missing. Release builds use CGO_ENABLED=0.
+//
+// # Memory
+//
+// Config.Memory sets RLIMIT_DATA, not RLIMIT_AS: the Go runtime reserves more than 1 GiB of address space at
+// start. RLIMIT_DATA counts private writable mappings, touched or not: about 75 MB for the empty worker,
+// plus compiled code (counted while it is written), plus each linear memory that is mapped writable, plus
+// the heap, which Go can let grow to twice what is live. Reaching the limit ends the process with exit
+// status 2.
+//
+// # System calls
+//
+// Default: EPERM. Another architecture ends the process; the x32 ABI gets ENOSYS. ENOSYS also answers where
+// Go or a libc falls back to an older call: clone3, rseq, sendfile, splice, copy_file_range. The lists are
+// in syscalls_linux.go. Allowed with conditions on arguments:
+//
+//   - clone: threads only (CLONE_THREAD and CLONE_VM set, no new namespace).
+//   - kill, tgkill: this process only. Go preempts goroutines with tgkill.
+//   - mmap: not MAP_SHARED, so that a file changes through write calls only, which clear set-user-ID bits.
+//     PROT_EXEC stays allowed: wazero compiles to native code.
+//   - fchmod: without the set-user-ID, set-group-ID and sticky bits.
+//   - utimensat: with a null path only, which changes an open file.
+//   - fcntl: descriptor and status flags, F_DUPFD_CLOEXEC.
+//   - prctl: PR_SET_VMA only (the Go runtime names its mappings).
+//   - arch_prctl (amd64): ARCH_SET_FS only (the Go runtime starts threads with it).
+//   - prlimit64: reading limits of this process.
+//
+// Denied by the default are: everything by path that changes mode, owner, times or extended attributes
+// (chmod, fchmodat, fchmodat2, the chown and setxattr families), socket, socketpair, connect, bind, listen
+// and accept, execve, fork and vfork, ptrace, process_vm_readv and process_vm_writev, pidfd_open,
+// setns, unshare, chroot, chdir and mounts, io_uring, bpf, perf_event_open, keyctl, userfaultfd,
+// memfd_create, ioctl, setrlimit, setpriority, mknodat, open_by_handle_at.
+//
+// seccomp cannot read strings or structures: paths, the flags of openat2 and the attributes of clone3 are
+// out of its reach.
+package confine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Names of layers, in the order of a Report.
+const (
+	LayerNamespaces   = "namespaces"
+	LayerParentDeath  = "parent_death"
+	LayerOOMScore     = "oom_score"
+	LayerDescriptors  = "descriptors"
+	LayerNoNewPrivs   = "no_new_privs"
+	LayerHandles      = "handles"
+	LayerRoot         = "root"
+	LayerCapabilities = "capabilities"
+	LayerNoDump       = "no_dump"
+	LayerLandlock     = "landlock"
+	LayerNetwork      = "landlock_network"
+	LayerScope        = "landlock_scope"
+	LayerLimits       = "limits"
+	LayerSeccomp      = "seccomp"
+)
+
+// States of a Layer.
+const (
+	Active  = "active"
+	Missing = "missing"
+)
+
+// Layer is one restriction and whether it is in force.
+type Layer struct {
+	Name   string `json:"name"`
+	State  string `json:"state"`            // Active or Missing
+	Reason string `json:"reason,omitempty"` // why it is missing; of an active one, what it leaves out
+}
+
+// Report lists every layer once.
+type Report []Layer
+
+// Active reports whether the named layer is in force.
+func (r Report) Active(name string) bool {
+	for _, l := range r {
+		if l.Name == name {
+			return l.State == Active
+		}
+	}
+	return false
+}
+
+// Missing returns the layers that are not in force.
+func (r Report) Missing() []Layer {
+	var missing []Layer
+	for _, l := range r {
+		if l.State != Active {
+			missing = append(missing, l)
+		}
+	}
+	return missing
+}
+
+// Dir is an open directory that stays usable: its contents can be read, or read and changed.
+type Dir struct {
+	FD    int // opened with O_RDONLY or O_PATH; keeps its number
+	Write bool
+}
+
+// Config says what stays usable. Its zero value leaves no file and sets no limit.
+type Config struct {
+	// Dirs are the directories below which files stay reachable. Apply may replace what their descriptors
+	// refer to (see the layer "handles"), so open nothing beneath them before Apply.
+	Dirs []Dir
+
+	// Root becomes the root and the working directory where the system allows it. Where it does not, its
+	// contents stay reachable by their old path: see Report.Active(LayerRoot). Nil: the root stays.
+	Root *Dir
+
+	// Keep lists inherited descriptors that stay open, besides 0, 1, 2, Dirs and Root. Nil: none are closed.
+	Keep []int
+
+	Memory    uint64        // RLIMIT_DATA in bytes, then exit status 2; 0: not set
+	OpenFiles uint64        // RLIMIT_NOFILE; 0: not set
+	FileSize  uint64        // RLIMIT_FSIZE in bytes, then EFBIG; 0: not set
+	CPU       time.Duration // RLIMIT_CPU of the whole process, rounded up to seconds, then SIGKILL; 0: not set
+
+	off map[string]bool // layers that tests leave out
+}
+
+// missingError is the reason why a layer is not in force.
+type missingError string
+
+func (e missingError) Error() string { return string(e) }
+
+// application collects the report of one Apply.
+type application struct {
+	Config
+	report Report
+	err    error
+}
+
+// layer puts one layer in force and records the outcome. After an error it does nothing.
+func (a *application) layer(name string, apply func() error) {
+	if a.err != nil {
+		return
+	}
+	err := error(missingError("switched off"))
+	if !a.off[name] {
+		err = apply()
+	}
+	a.record(name, "", err)
+}
+
+func (a *application) record(name, note string, err error) {
+	if reason, missing := err.(missingError); missing {
+		a.report = append(a.report, Layer{name, Missing, string(reason)})
+	} else if err != nil {
+		a.err = fmt.Errorf("confinement: %s: %w", name, err)
+	} else {
+		a.report = append(a.report, Layer{name, Active, note})
+	}
+}

@@ -1,0 +1,154 @@
+package confine
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readAccess  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	writeAccess = readAccess | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+
+	// The erratum is fixed: scoped signals reach threads of the same process in another domain. Apply
+	// restricts each thread on its own, so that each has its own domain.
+	erratumSignals = 1 << 1
+)
+
+// landlockABI returns the version that the kernel offers, and which errata are fixed (0 before Linux 6.15,
+// which does not say).
+func landlockABI() (version, errata int, err error) {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	switch errno {
+	case 0:
+	case unix.ENOSYS, unix.EPERM:
+		return 0, 0, missingError("the kernel or a container's policy offers no Landlock (Linux 5.13)")
+	case unix.EOPNOTSUPP:
+		return 0, 0, missingError("Landlock is disabled at boot: see the kernel parameter lsm=")
+	default:
+		return 0, 0, errno
+	}
+	e, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_ERRATA)
+	if errno == 0 {
+		errata = int(e)
+	}
+	return int(v), errata, nil
+}
+
+// fileRights returns the rights over files that a version knows.
+func fileRights(abi int) uint64 {
+	rights := uint64(unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1)
+	if abi >= 2 {
+		rights |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if abi >= 3 {
+		rights |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if abi >= 5 {
+		rights |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	return rights
+}
+
+// offer is what one version of Landlock can do for each of the three layers.
+type offer struct {
+	rules                 unix.LandlockRulesetAttr
+	files, network, scope error
+	fileNote, scopeNote   string
+}
+
+func landlockOffer() (offer, error) {
+	abi, errata, err := landlockABI()
+	if reason, missing := err.(missingError); missing {
+		return offer{files: reason, network: reason, scope: reason}, nil
+	} else if err != nil {
+		return offer{}, err
+	}
+	o := offer{rules: unix.LandlockRulesetAttr{Handled_access_fs: fileRights(abi)}}
+	var notes []string
+	if abi < 2 {
+		notes = append(notes, "renames and links across directories fail with EXDEV")
+	}
+	if abi < 3 {
+		notes = append(notes, "truncate is not restricted")
+	}
+	o.fileNote = strings.Join(append([]string{fmt.Sprintf("ABI %d", abi)}, notes...), "; ")
+	if abi >= 4 {
+		o.rules.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	} else {
+		o.network = missingError(fmt.Sprintf("Landlock ABI %d has no network rules (4, Linux 6.7)", abi))
+	}
+	switch {
+	case abi < 6:
+		o.scope = missingError(fmt.Sprintf("Landlock ABI %d has no scopes (6, Linux 6.12)", abi))
+	case errata&erratumSignals == 0:
+		o.rules.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		o.scopeNote = "abstract sockets only: this kernel would refuse signals between threads"
+	default:
+		o.rules.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	return o, nil
+}
+
+// landlock puts up to three layers in force with one rule set.
+func (a *application) landlock() {
+	if a.err != nil {
+		return
+	}
+	o, err := landlockOffer()
+	if err != nil {
+		a.record(LayerLandlock, "", err)
+		return
+	}
+	const off = missingError("switched off")
+	if a.off[LayerLandlock] {
+		o.files, o.rules.Handled_access_fs = off, 0
+	}
+	if a.off[LayerNetwork] {
+		o.network, o.rules.Handled_access_net = off, 0
+	}
+	if a.off[LayerScope] {
+		o.scope, o.rules.Scoped = off, 0
+	}
+	if o.rules != (unix.LandlockRulesetAttr{}) {
+		err = restrict(o.rules, a.dirs())
+	}
+	if reason, missing := err.(missingError); missing {
+		o.files, o.network, o.scope = reason, reason, reason
+	} else if err != nil {
+		a.record(LayerLandlock, "", err)
+		return
+	}
+	a.record(LayerLandlock, o.fileNote, o.files)
+	a.record(LayerNetwork, "", o.network)
+	a.record(LayerScope, o.scopeNote, o.scope)
+}
+
+// restrict makes a rule set and puts every thread under it.
+func restrict(rules unix.LandlockRulesetAttr, dirs []Dir) error {
+	const size = unsafe.Sizeof(rules.Handled_access_fs) * 3 // what ABI 6 knows; older ones accept zeros after theirs
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), size, 0)
+	if errno != 0 {
+		return fmt.Errorf("landlock_create_ruleset: %w", errno)
+	}
+	defer unix.Close(int(set))
+	for _, d := range dirs {
+		if rules.Handled_access_fs == 0 {
+			break
+		}
+		access := uint64(readAccess)
+		if d.Write {
+			access = writeAccess
+		}
+		rule := unix.LandlockPathBeneathAttr{Allowed_access: access & rules.Handled_access_fs, Parent_fd: int32(d.FD)}
+		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, set, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+		if errno != 0 {
+			return fmt.Errorf("landlock_add_rule: descriptor %d: %w", d.FD, errno)
+		}
+	}
+	return cgoMissing(allThreads(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0))
+}

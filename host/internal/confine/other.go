@@ -1,0 +1,45 @@
+//go:build !linux
+
+package confine
+
+import (
+	"os/exec"
+	"runtime"
+)
+
+// Options of Prepare.
+type Options struct {
+	NoNamespaces bool // start without namespaces
+}
+
+// Prepare sets an empty environment for cmd. The layer is LayerNamespaces, missing here.
+func Prepare(cmd *exec.Cmd, _ Options) Layer {
+	cmd.Env = []string{}
+	return Layer{LayerNamespaces, Missing, noSuchLayer}
+}
+
+const noSuchLayer = runtime.GOOS + " has no such layer"
+
+// Apply sets the limits that exist here. All other layers are missing.
+func Apply(c Config) (Report, error) {
+	a := application{Config: c}
+	none := func() error { return missingError(noSuchLayer) }
+	for _, name := range []string{LayerNamespaces, LayerParentDeath, LayerOOMScore, LayerDescriptors, LayerNoNewPrivs,
+		LayerHandles, LayerRoot, LayerCapabilities, LayerNoDump, LayerLandlock, LayerNetwork, LayerScope} {
+		a.layer(name, none)
+	}
+	a.layer(LayerLimits, func() error { return setLimits(a.Config) })
+	a.layer(LayerSeccomp, none)
+	return a.report, a.err
+}
+
+// Probe reports what Apply would find.
+func Probe() Report {
+	report, _ := Apply(Config{off: map[string]bool{LayerLimits: true}})
+	for i, l := range report {
+		if l.Name == LayerLimits {
+			report[i] = Layer{Name: l.Name, State: Active}
+		}
+	}
+	return report
+}

@@ -1,0 +1,72 @@
+package confine
+
+import "golang.org/x/sys/unix"
+
+// Probe reports what a process that Prepare and Apply confine would find, with all of Config given. It does
+// not restrict the caller. The first call creates a short-lived process, which starts no program.
+func Probe() Report {
+	var a application
+	_, namespaces := availableNamespaces()
+	if namespaces != nil {
+		namespaces = missingError(namespaces.Error())
+	}
+	a.record(LayerNamespaces, "", namespaces)
+	a.record(LayerParentDeath, "", nil)
+	a.record(LayerOOMScore, "", probeProc())
+	a.record(LayerDescriptors, "", probeProc())
+	a.record(LayerNoNewPrivs, "", probeThreads())
+	a.record(LayerHandles, "", probeHandles(namespaces))
+	a.record(LayerRoot, "", probeRoot(namespaces))
+	a.record(LayerCapabilities, "", probeThreads())
+	a.record(LayerNoDump, "", nil)
+	a.probeLandlock()
+	a.record(LayerLimits, "", nil)
+	a.record(LayerSeccomp, "", probeSeccomp())
+	return a.report
+}
+
+func probeProc() error {
+	if err := unix.Access("/proc/self/oom_score_adj", unix.W_OK); err != nil {
+		return missingError("/proc/self/oom_score_adj: " + err.Error())
+	}
+	return nil
+}
+
+// probeThreads makes a harmless call on every thread.
+func probeThreads() error {
+	err := allThreads(unix.SYS_PRCTL, unix.PR_GET_NO_NEW_PRIVS, 0, 0)
+	return cgoMissing(err)
+}
+
+func probeRoot(namespaces error) error {
+	if namespaces != nil && !hasCapability(unix.CAP_SYS_CHROOT) {
+		return namespaces
+	}
+	return nil
+}
+
+// probeHandles asks for the newest of the calls that detachHandles makes, with a descriptor that is none.
+func probeHandles(namespaces error) error {
+	if namespaces != nil {
+		return namespaces
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &attr); err == unix.ENOSYS {
+		return missingError("the kernel has no mount_setattr (Linux 5.12)")
+	}
+	return nil
+}
+
+func (a *application) probeLandlock() {
+	o, err := landlockOffer()
+	if err == nil {
+		err = probeThreads()
+	}
+	if err != nil {
+		reason := missingError(err.Error())
+		o.files, o.network, o.scope = reason, reason, reason
+	}
+	a.record(LayerLandlock, o.fileNote, o.files)
+	a.record(LayerNetwork, "", o.network)
+	a.record(LayerScope, o.scopeNote, o.scope)
+}

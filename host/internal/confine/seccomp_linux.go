@@ -1,0 +1,131 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// rule allows one system call whose arguments meet all conditions.
+type rule struct {
+	call uint32
+	when []condition
+}
+
+// condition compares 32 bits of an argument: word&mask == value.
+type condition struct {
+	word        uint32 // offset in struct seccomp_data
+	mask, value uint32
+}
+
+// Offsets in struct seccomp_data. Arguments are 64-bit numbers; both architectures are little-endian.
+const (
+	callOffset = 0
+	archOffset = 4
+	argOffset  = 16
+)
+
+// low compares the lower half of an argument, all that the kernel reads of an int.
+func low(arg, mask, value uint32) condition {
+	return condition{argOffset + 8*arg, mask, value}
+}
+
+// null matches an argument that is zero in all 64 bits.
+func null(arg uint32) []condition {
+	return []condition{low(arg, every, 0), {argOffset + 8*arg + 4, every, 0}}
+}
+
+const every = 1<<32 - 1
+
+// x32 is the bit in the number of a call of the x32 ABI, which shares the architecture of amd64.
+const x32 = 1 << 30
+
+// installFilter puts all threads under the filter, and no_new_privs with it.
+func installFilter() error {
+	if err := probeSeccomp(); err != nil {
+		return err
+	}
+	program, err := bpf.Assemble(filter(uint32(os.Getpid())))
+	if err != nil {
+		return err
+	}
+	instructions := make([]unix.SockFilter, len(program))
+	for i, in := range program {
+		instructions[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	}
+	prog := unix.SockFprog{Len: uint16(len(instructions)), Filter: &instructions[0]}
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(instructions)
+	if errno != 0 {
+		return errno
+	}
+	if thread != 0 {
+		return fmt.Errorf("thread %d has another filter", thread)
+	}
+	return nil
+}
+
+func probeSeccomp() error {
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); errno != 0 {
+		return missingError("the kernel or a container's policy offers no system call filters: " + errno.Error())
+	}
+	return nil
+}
+
+// filter is the program for a process: its number is compared by the rules for signals.
+func filter(pid uint32) []bpf.Instruction {
+	program := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: archOffset, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
+		bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS},
+		bpf.LoadAbsolute{Off: callOffset, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: x32, SkipTrue: 1},
+		answer(unix.ENOSYS),
+	}
+	for _, calls := range [][]uint32{allowedCalls[:], allowedHere[:]} {
+		for _, call := range calls {
+			program = append(program, oneCall(call, bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW})...)
+		}
+	}
+	for _, call := range unknownCalls {
+		program = append(program, oneCall(call, answer(unix.ENOSYS))...)
+	}
+	for _, r := range append(rules(pid), rulesHere()...) {
+		program = append(program, r.compile()...)
+	}
+	return append(program, answer(unix.EPERM))
+}
+
+func answer(errno unix.Errno) bpf.Instruction {
+	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+}
+
+func oneCall(call uint32, answer bpf.Instruction) []bpf.Instruction {
+	return []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: call, SkipFalse: 1}, answer}
+}
+
+// compile allows the call, or continues after the rule. It loads the number of the call itself, because the
+// conditions of the rule before have replaced it.
+func (r rule) compile() []bpf.Instruction {
+	body := []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}}
+	prepend := func(c condition) {
+		test := []bpf.Instruction{bpf.LoadAbsolute{Off: c.word, Size: 4}}
+		if c.mask != every {
+			test = append(test, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
+		}
+		test = append(test, bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipFalse: uint8(len(body))})
+		body = append(test, body...)
+	}
+	for _, c := range r.when {
+		prepend(c)
+	}
+	prepend(condition{callOffset, every, r.call})
+	return body
+}

@@ -1,0 +1,34 @@
+package confine
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestAsUnprivilegedUser repeats the tests as user 65534, which a test run by root would not cover.
+func TestAsUnprivilegedUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the tests run as an unprivileged user already")
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "confine") // t.TempDir is below a directory of root's
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chown(dir, nobody, nobody))
+	binary, err := os.ReadFile(program(t))
+	must(t, err)
+	name := filepath.Join(dir, "confine.test")
+	must(t, os.WriteFile(name, binary, 0o755))
+	cmd := exec.Command(name, "-test.v", "-test.run=^Test(Each|All|Confined|No|Parent|Reaching)")
+	cmd.Dir = dir
+	cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
