@@ -45,6 +45,8 @@ func (n tooManyOpen) Error() string {
 	return fmt.Sprintf("the plugin has %d files and directories open, as many as limits.files allows", int64(n))
 }
 
+func (tooManyOpen) Unwrap() error { return syscall.EMFILE }
+
 // fail turns an error into the number the module gets, and tells the host what that number hides.
 func (f *FS) fail(op, name string, err error) sys.Errno {
 	if err == nil || err == io.EOF {
