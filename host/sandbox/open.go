@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,7 +34,7 @@ type Setup struct {
 	Messages bool
 	Zone     []byte
 	GitUser  git.User
-	Claimed  func(abi.Claims) abi.Claims
+	Claimed  func(context.Context, abi.Claims) (abi.Claims, error)
 	Log      hclog.Logger
 }
 
@@ -136,7 +137,7 @@ func openIfThere(path string) (*os.File, error) {
 
 // creator gives a function that makes a directory that is not there, below the nearest existing ancestor, which
 // it opens now. It follows no link on the way.
-func creator(path string) (func() (*os.File, error), error) {
+func creator(path string) (func(context.Context) (*os.File, error), error) {
 	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
 		file, err := openIfThere(above)
 		if err != nil {
@@ -152,7 +153,7 @@ func creator(path string) (func() (*os.File, error), error) {
 		if err != nil {
 			return nil, err
 		}
-		return func() (*os.File, error) {
+		return func(context.Context) (*os.File, error) {
 			dir, err := beneath.New(file)
 			if err != nil {
 				return nil, err

@@ -50,6 +50,7 @@ var operations = map[string]operation{
 		return with(ctx, params, b.git.Status)
 	}, "repo"},
 	abi.OpGitCommitBranch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		b.changing(ctx)
 		return with(ctx, params, b.git.CommitBranch)
 	}, "repo"},
 	abi.OpGitListRemote: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
@@ -102,14 +103,14 @@ func (b *Box) fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, e
 	return b.config.Fetch(ctx, q)
 }
 
-func (b *Box) claims(_ context.Context, names abi.Claims) (any, error) {
+func (b *Box) claims(ctx context.Context, names abi.Claims) (any, error) {
 	switch {
 	case len(names.Prompts)+len(names.Resources) > abi.MaxClaims:
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: more than %d names", abi.MaxClaims)}
 	case b.config.Claimed == nil:
 		return abi.Claims{}, nil
 	}
-	return b.config.Claimed(names), nil
+	return b.config.Claimed(ctx, names)
 }
 
 // Operate answers a module's abi.HostRequest with an abi.HostResponse.

@@ -60,7 +60,9 @@ type Config struct {
 	// GitUser is what git knows of the user.
 	GitUser git.User
 	// Claimed gives those of the names that another plugin claims; nil: none are.
-	Claimed func(abi.Claims) abi.Claims
+	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
+	// Changing is called before a call changes anything, but for what the functions above do; nil: it is not.
+	Changing func(context.Context)
 	// Fetch performs http/fetch; nil: there is no network.
 	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
 	Log   hclog.Logger // nil: no log
@@ -165,10 +167,12 @@ func (b *Box) FS(caller Caller) experimentalsys.FS { return b.tree(caller) }
 func (b *Box) tree(caller Caller) *vfs.FS {
 	var denials denials
 	return vfs.New(vfs.Config{
-		Mounts:  b.mounts,
-		MaxOpen: b.config.Limits.Files,
-		Hidden:  b.hidden.hides,
-		Charge:  charge(caller),
+		Mounts:   b.mounts,
+		MaxOpen:  b.config.Limits.Files,
+		Hidden:   b.hidden.hides,
+		Charge:   charge(caller),
+		Context:  caller.Context,
+		Changing: func() { b.changing(caller.Context()) },
 		OnError: func(op, path string, err error) {
 			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
 		},
@@ -181,6 +185,12 @@ func (b *Box) tree(caller Caller) *vfs.FS {
 			}
 		},
 	})
+}
+
+func (b *Box) changing(ctx context.Context) {
+	if b.config.Changing != nil {
+		b.config.Changing(ctx)
+	}
 }
 
 // entryCost is what going through one entry of a directory is charged as, in bytes.

@@ -14,6 +14,7 @@
 package vfs
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -49,6 +50,10 @@ type Config struct {
 	// Charge learns of directory entries that the host goes through on a call's behalf; nil: nobody does. It
 	// may end the call by a panic.
 	Charge func(entries int)
+	// Context is the one of the call that runs; nil: context.Background.
+	Context func() context.Context
+	// Changing is called before anything is changed; nil: it is not.
+	Changing func()
 	// OnError learns of errors that the module gets a vaguer number for, such as a full disk (EIO);
 	// nil: nobody does.
 	OnError func(op, path string, err error)
@@ -70,10 +75,13 @@ type FS struct {
 	denied  func(op, path string)
 	maxOpen int64
 	charge  func(entries int)
-	listed  listings
-	open    atomic.Int64 // handles given out and not closed
-	given   atomic.Int64 // of the descriptor that wazero opens by itself, when it is first used
-	altered atomic.Bool  // that descriptor was listed or closed
+	context func() context.Context
+	// changing is Config.Changing.
+	changing func()
+	listed   listings
+	open     atomic.Int64 // handles given out and not closed
+	given    atomic.Int64 // of the descriptor that wazero opens by itself, when it is first used
+	altered  atomic.Bool  // that descriptor was listed or closed
 }
 
 var _ sys.FS = (*FS)(nil)
@@ -89,7 +97,14 @@ func New(c Config) *FS {
 	if c.Charge == nil {
 		c.Charge = func(int) {}
 	}
+	if c.Context == nil {
+		c.Context = context.Background
+	}
+	if c.Changing == nil {
+		c.Changing = func() {}
+	}
 	return &FS{
+		context: c.Context, changing: c.Changing,
 		mounts: c.Mounts, policy: policy{hidden: c.Hidden}, onError: c.OnError, denied: c.Denied,
 		maxOpen: int64(c.MaxOpen), charge: c.Charge,
 	}
@@ -175,7 +190,7 @@ func (f *FS) mkdir(name string) error {
 	}
 	defer p.close()
 	if p.path == p.mount.Path && p.mount.dir() == nil {
-		return p.mount.create()
+		return p.mount.create(f.context())
 	}
 	return p.make(func() error { return p.dir.Mkdir(p.name, dirMode) }, func() error { return p.dir.Rmdir(p.name) })
 }

@@ -3,6 +3,7 @@
 package vfs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,9 +30,9 @@ type Mount struct {
 	// Dir is the directory, on Linux possibly opened with O_PATH; nil: it is not there yet. It must stay
 	// open for as long as the trees are in use.
 	Dir *os.File
-	// Create makes the directory when Dir is nil and a module makes a directory of the mount's own path. All
+	// Create makes the directory when Dir is nil and a module makes a directory of the mount's own path, in the call that the context belongs to. All
 	// trees use what it returns from then on. nil: the directory cannot be made.
-	Create func() (*os.File, error)
+	Create func(context.Context) (*os.File, error)
 	// Anchors are the directories and symbolic links that lead to the mount, which no module may move or
 	// replace: whoever can put something else in their place would choose what is granted next time.
 	Anchors []FileID
@@ -114,7 +115,7 @@ func (m *mount) dir() *beneath.Dir {
 }
 
 // create makes the mount's directory. Of several that try at the same time one succeeds.
-func (m *mount) create() error {
+func (m *mount) create(ctx context.Context) error {
 	m.creating.Lock()
 	defer m.creating.Unlock()
 	switch {
@@ -123,7 +124,7 @@ func (m *mount) create() error {
 	case m.Create == nil:
 		return errCannotCreate
 	}
-	file, err := m.Create()
+	file, err := m.Create(ctx)
 	if err != nil {
 		return err
 	}

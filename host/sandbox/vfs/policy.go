@@ -42,6 +42,7 @@ func (f *FS) mayChange(p *place) error {
 	case f.policy.hides(p.path):
 		return refusal{errno: sys.EACCES}
 	}
+	f.changing()
 	return nil
 }
 
