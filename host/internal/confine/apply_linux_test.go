@@ -1,6 +1,8 @@
 package confine
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +24,17 @@ func init() {
 			"environment": strings.Join(os.Environ(), " "),
 			"new file":    text(openAt(writeFD, "new", syscall.O_CREAT|syscall.O_WRONLY)),
 		}, err
+	}
+}
+
+func init() {
+	scenarios["wait"] = func(j job) (Report, map[string]string, error) {
+		report, err := Apply(j.Config)
+		if err == nil {
+			fmt.Println("waiting")
+			_, err = io.Copy(io.Discard, os.Stdin)
+		}
+		return report, nil, err
 	}
 }
 
@@ -75,6 +88,48 @@ func TestConfinedProcessHasNoEnvironment(t *testing.T) {
 	if got := run(t, job{Scenario: "apply"}, Options{}).Results["environment"]; got != "" {
 		t.Errorf("environment %q", got)
 	}
+}
+
+// observe starts a process that applies the layers and waits, and runs look with its directory in /proc.
+func observe(t *testing.T, only []string, look func(proc string)) {
+	t.Helper()
+	cmd, _ := command(t, &job{Scenario: "wait", Only: only}, Options{NoNamespaces: true})
+	stdin, err := cmd.StdinPipe()
+	must(t, err)
+	stdout, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	_, err = stdout.Read(make([]byte, 64))
+	must(t, err)
+	look("/proc/" + strconv.Itoa(cmd.Process.Pid))
+	must(t, stdin.Close())
+	_, err = io.Copy(io.Discard, stdout)
+	must(t, err)
+	must(t, cmd.Wait())
+}
+
+func TestNoOtherProcessReadsMemory(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("the superuser reads the memory of any process: see TestAsUnprivilegedUser")
+	}
+	readable := func(only []string) (err error) {
+		observe(t, only, func(proc string) { err = openAt(-1, proc+"/mem", syscall.O_RDONLY) })
+		return err
+	}
+	must(t, readable([]string{}))
+	if err := readable([]string{LayerNoDump}); err == nil {
+		t.Error("the host reads the memory of a process with no_dump")
+	}
+}
+
+func TestConfinedProcessHasRaisedOOMScore(t *testing.T) {
+	observe(t, nil, func(proc string) {
+		score, err := os.ReadFile(proc + "/oom_score_adj")
+		must(t, err)
+		if got := strings.TrimSpace(string(score)); got != strconv.Itoa(oomScore) {
+			t.Errorf("oom_score_adj %s", got)
+		}
+	})
 }
 
 // TestProgramWithCgoReportsMissingLayers uses this binary, which go test links with cgo where it can.

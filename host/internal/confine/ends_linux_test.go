@@ -71,7 +71,7 @@ func init() {
 func spin() {
 	for range 8 {
 		go func() {
-			for {
+			for i := 0; ; i++ {
 			}
 		}()
 	}

@@ -76,5 +76,5 @@ func tryNamespaces(flags uintptr) error {
 	if err == syscall.ENAMETOOLONG {
 		return nil
 	}
-	return fmt.Errorf("the system refuses new namespaces: %w", err)
+	return fmt.Errorf("the system refuses new namespaces (see user.max_user_namespaces, AppArmor and the container's policy): %w", err)
 }

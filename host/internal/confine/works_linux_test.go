@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -41,6 +42,8 @@ func init() {
 			"code in the root":                  func() error { return readCode(j, report) },
 			"socket with the network poller":    echo,
 			"os.File in the root directory":     func() error { return osFile(report) },
+			"copying between files":             copyFile,
+			"pipe with the network poller":      pipe,
 			"identity":                          func() error { return identity(j) },
 		}), nil
 	}
@@ -52,6 +55,7 @@ func TestConfinedProcessWorks(t *testing.T) {
 			j := job{Scenario: "works", User: os.Getuid()}
 			j.Config = Config{Memory: 1 << 30, OpenFiles: 64, FileSize: 1 << 20, CPU: time.Minute}
 			cmd, socket := command(t, &j, o)
+			cmd.Stdin = strings.NewReader("piped")
 			var out bytes.Buffer
 			cmd.Stdout = &out
 			must(t, cmd.Start())
@@ -242,6 +246,43 @@ func changeFiles() error {
 	_, err = unix.Seek(fd, 0, io.SeekStart)
 	step("lseek", err)
 	return errors.Join(errs...)
+}
+
+// copyFile copies with os.File, which tries copy_file_range first.
+func copyFile() error {
+	from, err := unix.Openat(readFD, "file", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	source := os.NewFile(uintptr(from), "from")
+	defer source.Close()
+	to, err := unix.Openat2(writeFD, "copy", &beneath)
+	if err != nil {
+		return err
+	}
+	target := os.NewFile(uintptr(to), "to")
+	defer target.Close()
+	n, err := io.Copy(target, source)
+	if err == nil && n != int64(len("file")) {
+		err = fmt.Errorf("%d bytes", n)
+	}
+	return err
+}
+
+// pipe reads the standard input as a descriptor that the network poller waits for.
+func pipe() error {
+	if err := unix.SetNonblock(0, true); err != nil {
+		return err
+	}
+	stdin := os.NewFile(0, "stdin")
+	if err := stdin.SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
+		return err
+	}
+	got, err := io.ReadAll(stdin)
+	if err == nil && string(got) != "piped" {
+		err = fmt.Errorf("read %q", got)
+	}
+	return err
 }
 
 // readCode reads a file of Root by absolute path where it is the root, else by the old path.
