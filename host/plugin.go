@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
@@ -53,7 +54,11 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 	p := &plugin{host: h, name: c.name(), dir: c.entry.Path, manifest: c.manifest, problems: c.problems}
 	p.log = h.log.Named(p.name)
 	if c.problems.Err() == nil {
-		grant, problems := config.Decide(c.manifest, c.entry, defaults, h.places, flags)
+		places := placesOf(h.places, p.name)
+		if places.NoState != h.places.NoState {
+			p.log.Warn("the plugin gets no state folder", "reason", places.NoState)
+		}
+		grant, problems := config.Decide(c.manifest, c.entry, defaults, places, flags)
 		p.grant = grant
 		p.problems = append(p.problems, problems...)
 	}
@@ -146,6 +151,9 @@ func (p *plugin) loaded() (*engine.Module, error) {
 	defer p.mu.Unlock()
 	if p.module != nil {
 		return p.module, nil
+	}
+	if err := makeState(p.host.places, p.grant); err != nil {
+		return nil, fmt.Errorf("state folder: %s", ownedpath.Explain(err))
 	}
 	box, err := sandbox.New(sandbox.Config{
 		Plugin: p.name, Grant: p.grant, Places: p.host.places, Zone: p.host.zone(), Own: p.host.own,

@@ -37,6 +37,25 @@ func (e *Error) Error() string {
 // Access control lists need no look of their own: their mask shows in the permissions of the group.
 func Check(dir string) error { return check(dir, os.Geteuid()) }
 
+// Make is Check for a directory that is made if it does not exist.
+func Make(dir string) error {
+	if err := Check(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return Check(dir)
+}
+
+// Explain is the text of err and, where it is an *Error, its remedy.
+func Explain(err error) string {
+	if fault := (*Error)(nil); errors.As(err, &fault) {
+		return fmt.Sprintf("%v: %s", err, fault.Remedy)
+	}
+	return err.Error()
+}
+
 // maxLinks bounds the symbolic links on the way, as the system does.
 const maxLinks = 40
 

@@ -91,14 +91,10 @@ func (s Store) Add(path, digest string) error {
 	case !isDigest(digest):
 		return fmt.Errorf("%q is not a SHA-256", digest)
 	}
-	if err := s.check(); err != nil {
-		return err
+	if s.dir == "" {
+		return errNoStore
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	// Between the check and now another user may have made it, in a directory with the sticky bit.
-	if err := s.check(); err != nil {
+	if err := ownedpath.Make(s.dir); err != nil {
 		return err
 	}
 	var text bytes.Buffer
