@@ -36,13 +36,14 @@ func packages(t *testing.T) map[string][]string {
 // counts; "x/..." stands for x and what is below it.
 var arrows = map[string][]string{
 	"cmd":                {"cmd/...", "host", "host/admin", "host/build", "host/engine", "host/manifest", "host/review", "host/tomlfile", "sdk/abi"},
-	"host":               {"host/audit", "host/config", "host/engine", "host/gateway", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/git", "host/schema", "host/tomlfile", "sdk/abi"},
-	"host/admin":         {"host", "host/build", "host/config", "host/engine", "host/manifest", "host/review", "host/sandbox", "host/sandbox/fetch/origin", "host/tomlfile"},
+	"host":               {"host/audit", "host/config", "host/engine", "host/gateway", "host/internal/...", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/git", "host/schema", "host/tomlfile", "sdk/abi"},
+	"host/admin":         {"host", "host/build", "host/config", "host/engine", "host/internal/...", "host/manifest", "host/review", "host/sandbox", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/build":         {"host/engine", "host/manifest", "host/tomlfile", "sdk/abi"},
 	"host/config":        {"host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/audit":         {},
 	"host/engine":        {"host/engine/...", "sdk/abi"},
 	"host/gateway":       {"host/rawjson", "sdk/abi"},
+	"host/internal":      {"host/internal/..."},
 	"host/manifest":      {"host/sandbox/fetch/origin", "host/schema", "host/tomlfile"},
 	"host/rawjson":       {},
 	"host/review":        {"host/config", "host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
