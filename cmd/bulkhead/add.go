@@ -129,7 +129,7 @@ func person(in io.Reader) bool {
 // printConfigTrust says that a config that was changed is not trusted; where it was named, that is no matter.
 func printConfigTrust(to io.Writer, o host.Options, t admin.ConfigTrust) {
 	if words := t.Words(); words != "" && o.ConfigFile == "" {
-		fmt.Fprintf(to, "%s.\n", shown(words))
+		fmt.Fprintf(to, "%s.\n", line(words))
 	}
 }
 
