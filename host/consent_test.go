@@ -234,7 +234,7 @@ func TestAStoreOfTrustThatOthersCanWriteTrustsNothing(t *testing.T) {
 	if err := os.Chmod(w.dir+"/state/bulkhead/.trust", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	wantUntrusted(t, o, "can be written by others", ".trust")
+	wantUntrusted(t, o, "can be written by others", "chmod go-w "+w.dir+"/state/bulkhead/.trust")
 }
 
 func TestAServerThatServesNothingSaysWhy(t *testing.T) {

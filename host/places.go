@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
@@ -167,8 +169,11 @@ func newEngine(o Options) (*engine.Engine, error) {
 		return engine.New(c)
 	}
 	if err := ownedpath.Make(c.CacheDir); err != nil {
-		// Nothing is read there either: what it holds is native code.
-		o.Log.Error("compiled modules are not kept", "reason", ownedpath.Explain(err))
+		level := hclog.Warn
+		if errors.As(err, new(*ownedpath.Error)) {
+			level = hclog.Error // nothing is read there either: what it holds is native code
+		}
+		o.Log.Log(level, "compiled modules are not kept", "reason", ownedpath.Explain(err))
 		c.CacheDir = ""
 		return engine.New(c)
 	}

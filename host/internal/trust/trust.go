@@ -95,7 +95,7 @@ func (s Store) Add(path, digest string) error {
 		return errNoStore
 	}
 	if err := ownedpath.Make(s.dir); err != nil {
-		return err
+		return errors.New(ownedpath.Explain(err))
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -168,7 +168,10 @@ func (s Store) check() error {
 	if s.dir == "" {
 		return errNoStore
 	}
-	return ownedpath.Check(s.dir)
+	if err := ownedpath.Check(s.dir); err != nil {
+		return errors.New(ownedpath.Explain(err))
+	}
+	return nil
 }
 
 // read reads one record, through one descriptor and with bounds.
