@@ -62,6 +62,9 @@ func (b backend) tool(r gateway.Request) gateway.Call {
 
 // why says why a tool is not offered. One that is withheld is unknown to clients, which is all they hear.
 func (b backend) why(r gateway.Request) string {
+	if not := b.host.untrusted; not != nil {
+		return not.Error()
+	}
 	if r.Method != abi.MethodToolsCall {
 		return ""
 	}

@@ -222,10 +222,11 @@ func TestACallWaitsForTheWritesBeforeIt(t *testing.T) {
 	}
 }
 
-// A state folder that cannot be made fails the call by name; the next call tries again.
+// A state folder that can no longer be made fails the call by name; the next call tries again.
 func TestASandboxThatCannotBeSetUp(t *testing.T) {
-	w := newWorld(t, handmade("it", answering(done), reads("it_reads")), files{"state": ""})
+	w := newWorld(t, handmade("it", answering(done), reads("it_reads")))
 	h := w.open(t, w.options())
+	w.write(t, files{"state": ""})
 	answer := asked(t, h, "it_reads", `{}`)
 	if answer.Failure != "sandbox" || !strings.Contains(string(answer.Result), w.dir+"/state") {
 		t.Errorf("got %+v", answer)

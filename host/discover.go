@@ -53,13 +53,16 @@ type found struct {
 	credentials []*config.Credential
 	plugins     []candidate
 	folders     []string // of all plugins that were found, chosen or not
+	// untrusted says why nothing is served: there is a config, or a directory of plugins, that the user has
+	// not agreed to. Nil: there is none. Everything else is empty then.
+	untrusted *UntrustedError
 }
 
 // discover finds the plugins and reads their manifests.
-func discover(o Options) (found, error) {
-	c, err := loadConfig(o)
-	if err != nil {
-		return found{}, err
+func discover(o Options, places config.Places) (found, error) {
+	c, not, err := loadConfig(o, places)
+	if err != nil || not != nil {
+		return found{untrusted: not}, err
 	}
 	var all found
 	if c != nil {
@@ -72,8 +75,8 @@ func discover(o Options) (found, error) {
 			return found{}, usage("%s names no plugin: add [[plugins]] with a path", c.File)
 		}
 		all.plugins = readManifests(c.Plugins)
-	} else if all.plugins, err = searchFolders(o); err != nil {
-		return found{}, err
+	} else if all.plugins, not, err = searchFolders(o); err != nil || not != nil {
+		return found{untrusted: not}, err
 	}
 	for _, p := range all.plugins {
 		all.folders = append(all.folders, p.entry.Path)
@@ -87,22 +90,15 @@ func discover(o Options) (found, error) {
 // alone tells whether one plugin is served, under its own name.
 func (f found) alone() bool { return len(f.plugins) == 1 && f.server == nil }
 
-func (o Options) readConfig(file string) (*config.Config, tomlfile.Problems) {
-	if o.content != nil {
-		return config.Parse(file, o.content)
-	}
-	return config.Load(file)
-}
-
 // loadConfig reads the config; nil where there is none.
-func loadConfig(o Options) (*config.Config, error) {
-	file := o.System.absolute(config.FileName)
-	if o.ConfigFile != "" {
-		file = o.System.absolute(o.ConfigFile)
-	} else if _, err := os.Stat(file); o.content == nil && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func loadConfig(o Options, places config.Places) (*config.Config, *UntrustedError, error) {
+	if o.NoConfig && o.ConfigFile != "" {
+		return nil, nil, usage("--config and --no-config contradict each other: keep one of the two")
 	}
-	c, problems := o.readConfig(file)
+	c, problems, not := readConfig(o, places)
+	if c == nil && problems == nil {
+		return nil, not, nil
+	}
 	if problems.Err() == nil {
 		problems = append(problems, config.Expand(c, o.System.LookupEnv)...)
 	}
@@ -110,27 +106,29 @@ func loadConfig(o Options) (*config.Config, error) {
 		o.Log.Warn(warning.String())
 	}
 	if err := problems.Err(); err != nil {
-		return nil, &UsageError{err}
+		return nil, nil, &UsageError{err}
 	}
 	if o.ConfigFile == "" {
-		o.Log.Info("the config of the working directory says what is granted", "file", file)
+		o.Log.Info("a trusted config says what is granted", "file", c.File)
 	}
-	return c, nil
+	return c, nil, nil
 }
 
 // searchFolders finds the plugins of the first folder that counts. One that the caller named counts
 // whatever is in it; of the usual ones the first that holds a built plugin, so that a folder of sources
-// does not hide the one of modules.
-func searchFolders(o Options) ([]candidate, error) {
+// does not hide the one of modules. That of the working directory counts only if the user trusts it.
+func searchFolders(o Options) ([]candidate, *UntrustedError, error) {
 	named, by := o.PluginsDir, "--plugins"
 	if named == "" {
 		named, by = o.System.getenv(envPlugins), "$"+envPlugins
 	}
 	if named != "" {
-		return searchFolder(o.System.absolute(named), named, by)
+		plugins, err := searchFolder(o.System.absolute(named), named, by)
+		return plugins, nil, err
 	}
 	var looked []string
-	for _, dir := range []string{filepath.Join(filepath.Dir(o.System.Executable), "plugins"), filepath.Join(o.System.Dir, "dist", "plugins")} {
+	beside, here := filepath.Join(filepath.Dir(o.System.Executable), "plugins"), filepath.Join(o.System.Dir, "dist", "plugins")
+	for _, dir := range []string{beside, here} {
 		dirs, err := pluginFolders(dir)
 		plugins := readManifests(entries(dirs))
 		switch {
@@ -142,10 +140,13 @@ func searchFolders(o Options) ([]candidate, error) {
 			looked = append(looked, dir+": no plugin in it is built")
 		default:
 			o.Log.Debug("plugins", "folder", dir)
-			return plugins, nil
+			if dir != beside {
+				return trustedPlugins(o.System, dir, plugins)
+			}
+			return plugins, nil, nil
 		}
 	}
-	return nil, usage("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and of the usual places\n  %s\nbuild a plugin from its source with `bulkhead plugin build DIR`, or say where yours are with --plugins DIR",
+	return nil, nil, usage("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and of the usual places\n  %s\nbuild a plugin from its source with `bulkhead plugin build DIR`, or say where yours are with --plugins DIR",
 		config.FileName, o.System.Dir, envPlugins, strings.Join(looked, "\n  "))
 }
 

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -19,7 +21,14 @@ func at(folder string, f files) files {
 
 // names discovers the plugins and gives their names.
 func names(w *world, o Options) ([]string, error) {
-	all, err := discover(o)
+	places, err := findPlaces(o)
+	if err != nil {
+		return nil, err
+	}
+	all, err := discover(o, places)
+	if err == nil && all.untrusted != nil {
+		err = all.untrusted
+	}
 	var names []string
 	for _, c := range all.plugins {
 		names = append(names, c.name())
@@ -30,7 +39,8 @@ func names(w *world, o Options) ([]string, error) {
 func TestPluginsComeFrom(t *testing.T) {
 	const folder, beside, dist = "plugins", "bin/plugins", "work/dist/plugins"
 	built := func(folder, name string) files {
-		return at(folder+"/"+name, handmade(name, answering(done), reads("t")))
+		digest := fmt.Sprintf("sha256 = \"%x\"\n", sha256.Sum256(answering(done)))
+		return at(folder+"/"+name, handmade(name, answering(done), digest+reads("t")))
 	}
 	source := func(folder, name string) files { return at(folder+"/"+name, handmade(name, nil, reads("t"))) }
 	config := func(file, path string) files { return files{file: "[[plugins]]\npath = \"" + path + "\"\n"} }
@@ -71,6 +81,11 @@ func TestPluginsComeFrom(t *testing.T) {
 			w.env["BULKHEAD_PLUGINS"] = c.env
 			o := w.options()
 			o.ConfigFile, o.PluginsDir = c.config, c.dir
+			for _, found := range []string{"work/bulkhead.toml", "work/dist/plugins"} {
+				if _, err := os.Stat(w.dir + "/" + found); err == nil {
+					w.trust(t, found)
+				}
+			}
 			got, err := names(w, o)
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +120,9 @@ func TestNoPluginsIsAnErrorThatSays(t *testing.T) {
 			w := newWorld(t, c.there)
 			w.env["BULKHEAD_PLUGINS"] = c.env
 			o := w.options()
-			o.ConfigFile, o.PluginsDir = c.config, c.dir
+			if o.PluginsDir = c.dir; c.config != "" {
+				o.ConfigFile = c.config
+			}
 			_, err := names(w, o)
 			for _, want := range c.want {
 				wantUsage(t, err, strings.ReplaceAll(want, "$W", w.dir))

@@ -31,13 +31,17 @@ import (
 
 // Options say what to open. The zero value does what `bulkhead serve` does without flags.
 type Options struct {
-	ConfigFile string            // bulkhead.toml; empty: the one in the working directory, if there is one
-	PluginsDir string            // holds a folder for each plugin, or is one; not used where a config is
-	Plugins    []string          // names of the plugins to open; empty: all that are found
-	Project    string            // what ${project} stands for; empty: see docs/config.md
-	AllowWrite bool              // the word that plugins with write = "opt-in" wait for
-	AllTools   bool              // offers a plugin that is served alone with the tools that it hides then, too
-	Env        map[string]string // granted to the plugins that ask for a variable of that name
+	ConfigFile string // bulkhead.toml; empty: one in the working directory or project that the user trusts
+	NoConfig   bool   // none is looked for; contradicts ConfigFile
+	PluginsDir string // holds a folder for each plugin, or is one; not used where a config is
+	// ServeNothing opens a host without plugins where Open would return an *UntrustedError: a client gets a
+	// server that says what to do.
+	ServeNothing bool
+	Plugins      []string          // names of the plugins to open; empty: all that are found
+	Project      string            // what ${project} stands for; empty: see docs/config.md
+	AllowWrite   bool              // the word that plugins with write = "opt-in" wait for
+	AllTools     bool              // offers a plugin that is served alone with the tools that it hides then, too
+	Env          map[string]string // granted to the plugins that ask for a variable of that name
 
 	Version string       // of the host, for clients; empty: "0.0.0"
 	Log     hclog.Logger // nil: no log
@@ -110,6 +114,8 @@ type Host struct {
 	places  config.Places
 	alone   bool
 	log     hclog.Logger
+	// untrusted says why there is no plugin; nil if there are some.
+	untrusted *UntrustedError
 
 	audit   *audit.Log // nil: none is kept
 	store   *code.Store
@@ -143,19 +149,30 @@ func Open(o Options) (*Host, error) {
 		return nil, err
 	}
 	system := o.System
-	found, err := discover(o)
-	if err != nil {
-		return nil, err
-	}
 	places, err := findPlaces(o)
 	if err != nil {
 		return nil, err
+	}
+	found, err := discover(o, places)
+	if err != nil {
+		return nil, err
+	}
+	if found.untrusted != nil {
+		if !o.ServeNothing {
+			return nil, &UsageError{found.untrusted}
+		}
+		o.Log.Error(found.untrusted.Error())
+	}
+	if places.NoState != "" {
+		o.Log.Error("no plugin gets a state folder", "reason", places.NoState)
 	}
 	h := &Host{
 		places: places,
 		log:    o.Log,
 		alone:  found.alone(),
-		zone:   sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
+
+		untrusted: found.untrusted,
+		zone:      sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	h.gitUser = sync.OnceValue(func() git.User {
 		user, err := git.ReadUser(places.Home, system.getenv("XDG_CONFIG_HOME"))
@@ -252,7 +269,11 @@ func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
 	if found.server != nil {
 		c.Name = found.server.Name
 	}
-	if m := h.plugins[0].manifest; h.speaksForItself() {
+	if found.untrusted != nil {
+		c.Instructions = "This server offers nothing yet. " + found.untrusted.Error() + "; then start the server again. Only the user can decide that."
+	}
+	if h.speaksForItself() {
+		m := h.plugins[0].manifest
 		c.Name, c.Version = m.Server.Name, m.Server.Version
 		c.Instructions, c.ProtocolVersions = m.Server.Instructions, m.Server.ProtocolVersions
 	}

@@ -29,16 +29,21 @@ type Standing struct {
 	Problems tomlfile.Problems  // of its manifest and of its part of the config
 }
 
-// ConfigFile is the path of the config that o means, whether it is there or not.
+// ConfigFile is the path of the config that o means, whether it is there or not, and trusted or not.
 func ConfigFile(o Options) (string, error) {
-	system, err := o.System.complete()
+	var err error
+	if o.System, err = o.System.complete(); err != nil {
+		return "", err
+	}
+	if o.ConfigFile != "" {
+		return o.System.absolute(o.ConfigFile), nil
+	}
+	places, err := findPlaces(o)
 	if err != nil {
 		return "", err
 	}
-	if o.ConfigFile == "" {
-		o.ConfigFile = config.FileName
-	}
-	return system.absolute(o.ConfigFile), nil
+	file, _ := findConfig(o.System, places)
+	return file, nil
 }
 
 // FindPlaces says what the variables in paths stand for, in a host that o describes.
@@ -68,11 +73,14 @@ func look(o Options, content []byte) (*View, error) {
 		return nil, err
 	}
 	o.content = content
-	found, err := discover(o)
+	places, err := findPlaces(o)
 	if err != nil {
 		return nil, err
 	}
-	places, err := findPlaces(o)
+	found, err := discover(o, places)
+	if err == nil && found.untrusted != nil {
+		err = &UsageError{found.untrusted}
+	}
 	if err != nil {
 		return nil, err
 	}

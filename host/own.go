@@ -16,7 +16,7 @@ import (
 // same.
 func ownPaths(s System, places config.Places, f found) []string {
 	// A config that is not there yet would be obeyed at the next start.
-	own := []string{cacheDir(s), places.State, f.config, s.absolute(config.FileName)}
+	own := []string{cacheDir(s), places.State, stateDir(s), f.config, s.absolute(config.FileName)}
 	if places.Project != "" {
 		own = append(own, filepath.Join(places.Project, config.FileName))
 	}

@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 )
@@ -22,8 +25,10 @@ const envProject = "BULKHEAD_PROJECT"
 func findPlaces(o Options) (config.Places, error) {
 	s := o.System
 	p := config.Places{Cwd: s.Dir, Home: home(s)}
-	if dir := baseDir(s, "XDG_STATE_HOME", p.Home, ".local/state"); dir != "" {
-		p.State = filepath.Join(dir, "bulkhead")
+	if p.State = stateDir(s); p.State != "" {
+		if err := ownedpath.Check(p.State); err != nil {
+			p.State, p.NoState = "", ownedpath.Explain(err)
+		}
 	}
 	named, by := o.Project, "--project"
 	if named == "" {
@@ -108,13 +113,41 @@ func baseDir(s System, variable, home, otherwise string) string {
 	return filepath.Join(home, otherwise)
 }
 
-// CacheDir is where the host of a process keeps compiled modules; "" where there is no place for it.
-func CacheDir(s System) string {
-	s, err := s.complete()
-	if err != nil {
+// stateDir holds the plugins' state folders and what the user trusts; "" where there is no place for it.
+func stateDir(s System) string {
+	dir := baseDir(s, "XDG_STATE_HOME", home(s), ".local/state")
+	if dir == "" {
 		return ""
 	}
-	return cacheDir(s)
+	return filepath.Join(dir, "bulkhead")
+}
+
+// StateDir is where the host of a process keeps the plugins' state folders and what the user trusts; "" where
+// there is no place for it. The error says why it is not used.
+func StateDir(s System) (string, error) {
+	s, err := s.complete()
+	if err != nil {
+		return "", err
+	}
+	dir := stateDir(s)
+	if dir == "" {
+		return "", nil
+	}
+	return dir, ownedpath.Check(dir)
+}
+
+// CacheDir is where the host of a process keeps compiled modules; "" where there is no place for it. The error
+// says why it is not used: what it holds is native code, so it has to be the user's own.
+func CacheDir(s System) (string, error) {
+	s, err := s.complete()
+	if err != nil {
+		return "", err
+	}
+	dir := cacheDir(s)
+	if dir == "" {
+		return "", nil
+	}
+	return dir, ownedpath.Check(dir)
 }
 
 func cacheDir(s System) string {
@@ -134,6 +167,15 @@ func openStore(o Options) (*code.Store, error) {
 	c := code.Config{Dir: cacheDir(o.System), Compiler: reexec.Command(reexec.Compiler), Log: o.Log}
 	if c.Dir == "" {
 		o.Log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
+		return code.Open(c)
+	}
+	if err := ownedpath.Make(c.Dir); err != nil {
+		level := hclog.Warn
+		if errors.As(err, new(*ownedpath.Error)) {
+			level = hclog.Error // nothing is read there either: what it holds is native code
+		}
+		o.Log.Log(level, "compiled modules are not kept", "reason", ownedpath.Explain(err))
+		c.Dir = ""
 		return code.Open(c)
 	}
 	store, err := code.Open(c)

@@ -53,7 +53,11 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 	p := &plugin{host: h, name: c.name(), dir: c.entry.Path, manifest: c.manifest, problems: c.problems}
 	p.log = h.log.Named(p.name)
 	if c.problems.Err() == nil {
-		grant, problems := config.Decide(c.manifest, c.entry, defaults, h.places, flags)
+		places := placesOf(h.places, p.name)
+		if places.NoState != h.places.NoState {
+			p.log.Warn("the plugin gets no state folder", "reason", places.NoState)
+		}
+		grant, problems := config.Decide(c.manifest, c.entry, defaults, places, flags)
 		p.grant = grant
 		p.problems = append(p.problems, problems...)
 	}

@@ -77,7 +77,6 @@ func TestAToolWordsItsFailures(t *testing.T) {
 		wasm                   []byte
 		module, limits, schema string // of the manifest
 		arguments              string
-		world                  files
 		spoil                  func(w *world) error // once the host is open
 		want                   string
 	}{
@@ -100,10 +99,10 @@ func TestAToolWordsItsFailures(t *testing.T) {
 		"what is no module":                    {wasm: []byte("none"), want: "invalid_module"},
 		"another module":                       {wasm: answering(done), module: "sha256 = '" + strings.Repeat("0a", 32) + "'\n", want: "digest_mismatch"},
 		"a module that is gone":                {wasm: answering(done), spoil: func(w *world) error { return os.Remove(w.dir + "/plugins/it/it.wasm") }, want: "module_missing"},
-		"a sandbox that cannot be set up":      {wasm: answering(done), world: files{"state": ""}, want: "sandbox"},
+		"a sandbox that cannot be set up":      {wasm: answering(done), spoil: func(w *world) error { return os.WriteFile(w.dir+"/state", nil, 0o600) }, want: "sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, handmade("it", c.wasm, c.module+"[limits]\n"+c.limits+"\n"+ownWords+c.schema), c.world)
+			w := newWorld(t, handmade("it", c.wasm, c.module+"[limits]\n"+c.limits+"\n"+ownWords+c.schema))
 			h := w.open(t, w.options())
 			if c.spoil != nil {
 				if err := c.spoil(w); err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/internal/trust"
 )
 
 // world is a folder with everything that a host takes from its surroundings: the working directory work,
@@ -61,9 +63,15 @@ func (w *world) write(t testing.TB, f files) {
 	}
 }
 
-// options stand in the world; its plugins are in the folder plugins.
+// options stand in the world; its plugins are in the folder plugins. They name the config of the working
+// directory, if there is one, so that it need not be trusted.
 func (w *world) options() Options {
+	file := w.dir + "/work/bulkhead.toml"
+	if _, err := os.Stat(file); err != nil {
+		file = ""
+	}
 	return Options{
+		ConfigFile: file,
 		PluginsDir: w.dir + "/plugins",
 		Log:        hclog.New(&hclog.LoggerOptions{Output: &w.log, Level: hclog.Trace, DisableTime: true}),
 		System: System{
@@ -71,6 +79,24 @@ func (w *world) options() Options {
 			Executable: w.dir + "/bin/bulkhead",
 			LookupEnv:  func(name string) (string, bool) { value, ok := w.env[name]; return value, ok },
 		},
+	}
+}
+
+// trust has the user agree to a config, or to a directory of plugins, as it is now.
+func (w *world) trust(t testing.TB, name string) {
+	t.Helper()
+	path, digest := filepath.Join(w.dir, name), ""
+	data, err := os.ReadFile(path)
+	if err == nil {
+		digest = trust.Digest(data)
+	} else if dirs, derr := pluginFolders(path); derr == nil {
+		digest, err = pluginsDigest(manifests(readManifests(entries(dirs))))
+	}
+	if err == nil {
+		err = trustStore(w.options().System).Add(path, digest)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -90,7 +90,11 @@ func (a *adding) run(ctx context.Context, stdin io.Reader, stdout io.Writer) err
 		printProposal(stdout, p)
 	}
 	if asks {
-		if err := a.ask(ctx, stdin, p); err != nil {
+		what := "Add " + p.Plugin.Name + " to"
+		if a.plugin.Repin {
+			what = "Pin " + p.Plugin.Name + " as it is now in"
+		}
+		if err := confirm(ctx, stdin, fmt.Sprintf("%s %s", what, line(p.Config))); err != nil {
 			return err
 		}
 	}
@@ -112,6 +116,7 @@ func (a *adding) run(ctx context.Context, stdin io.Reader, stdout io.Writer) err
 	default:
 		fmt.Fprintf(stdout, "\nAdded %s to %s.\n", p.Plugin.Name, line(p.Config))
 	}
+	printConfigTrust(stdout, a.host, p.Trust)
 	return nil
 }
 
@@ -121,13 +126,16 @@ func person(in io.Reader) bool {
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// ask waits for a yes; anything else is a no, and so is an interrupt.
-func (a *adding) ask(ctx context.Context, stdin io.Reader, p *admin.Proposal) error {
-	what := "Add " + p.Plugin.Name + " to"
-	if a.plugin.Repin {
-		what = "Pin " + p.Plugin.Name + " as it is now in"
+// printConfigTrust says that a config that was changed is not trusted; where it was named, that is no matter.
+func printConfigTrust(to io.Writer, o host.Options, t admin.ConfigTrust) {
+	if words := t.Words(); words != "" && o.ConfigFile == "" {
+		fmt.Fprintf(to, "%s.\n", line(words))
 	}
-	fmt.Fprintf(os.Stderr, "\n%s %s? [y/N] ", what, line(p.Config))
+}
+
+// confirm asks and waits for a yes; anything else is a no, and so is an interrupt.
+func confirm(ctx context.Context, stdin io.Reader, what string) error {
+	fmt.Fprintf(os.Stderr, "\n%s? [y/N] ", what)
 	answers := make(chan string, 1)
 	go func() {
 		// Where nothing can be read, nobody has said yes.

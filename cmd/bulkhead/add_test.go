@@ -6,15 +6,12 @@ import (
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/bulkhead-mcp/bulkhead/host/admin"
 )
 
 func TestOnlyAYesIsAYes(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, " YES \n": true, "y": true, "": false, "\n": false, "n\n": false, "yess\n": false,
 		strings.Repeat(" ", 100) + "y\n": false} {
-		a := adding{}
-		if err := a.ask(t.Context(), strings.NewReader(answer), &admin.Proposal{}); (err == nil) != want {
+		if err := confirm(t.Context(), strings.NewReader(answer), "Go on"); (err == nil) != want {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}
@@ -25,8 +22,7 @@ func TestAnInterruptIsANo(t *testing.T) {
 	cancel()
 	never, write := io.Pipe()
 	defer write.Close()
-	a := adding{}
-	if err := a.ask(ctx, never, &admin.Proposal{}); !errors.Is(err, silent(exitNo)) {
+	if err := confirm(ctx, never, "Go on"); !errors.Is(err, silent(exitNo)) {
 		t.Error(err)
 	}
 }

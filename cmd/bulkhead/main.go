@@ -96,7 +96,7 @@ no; 2 wrong usage, or a plugin or config with faults; 3 the host failed.`,
 	root.SetVersionTemplate("bulkhead {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
-	root.AddCommand(newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm())
+	root.AddCommand(newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newTrust())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})

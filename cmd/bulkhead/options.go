@@ -25,9 +25,10 @@ var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 // add gives c the flags. level is what is logged by default.
 func (o *options) add(c *cobra.Command, level string) {
 	f := c.Flags()
-	f.StringVar(&o.ConfigFile, "config", "", "config `file` (default: ./bulkhead.toml if it is there)")
-	f.StringVar(&o.Project, "project", "", "`folder` that ${project} stands for (default: $BULKHEAD_PROJECT, else the\nrepository around the working directory, else the working directory;\nnever / or the home folder)")
-	f.StringVar(&o.PluginsDir, "plugins", "", "`folder` of plugins, used where there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins)")
+	f.StringVar(&o.ConfigFile, "config", "", "config `file` (default: bulkhead.toml in the working directory, else in the\nproject, once bulkhead trust has recorded it)")
+	f.BoolVar(&o.NoConfig, "no-config", false, "look for no config: plugins get no more than the project")
+	projectFlag(c, &o.Options)
+	f.StringVar(&o.PluginsDir, "plugins", "", "`folder` of plugins, used where there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins if it is trusted)")
 	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all that are found)")
 	f.BoolVar(&o.AllowWrite, "allow-write", false, "offer the write tools of plugins that wait for this word")
 	f.BoolVar(&o.AllTools, "all-tools", o.AllTools, "offer also the tools that a plugin hides when it is served alone")
@@ -35,10 +36,15 @@ func (o *options) add(c *cobra.Command, level string) {
 	f.StringVar(&o.logLevel, "log-level", level, "what is logged to stderr: "+strings.Join(logLevels, ", "))
 	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON, one object a line")
 	must(c.MarkFlagFilename("config", "toml"))
-	must(c.MarkFlagDirname("project"))
 	must(c.MarkFlagDirname("plugins"))
 	must(c.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp)))
 	must(c.RegisterFlagCompletionFunc("plugin", o.completePlugins))
+}
+
+// projectFlag gives c the flag that names the project.
+func projectFlag(c *cobra.Command, o *host.Options) {
+	c.Flags().StringVar(&o.Project, "project", "", "`folder` that ${project} stands for (default: $BULKHEAD_PROJECT, else the\nrepository around the working directory, else the working directory;\nnever / or the home folder)")
+	must(c.MarkFlagDirname("project"))
 }
 
 // open makes the host that the flags describe.

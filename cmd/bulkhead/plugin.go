@@ -109,7 +109,12 @@ Exit codes: 0 nothing is wrong (warnings do not count); 2 something is.`,
 
 // buildOptions have modules compiled as the server does it, into the cache that it uses.
 func buildOptions() build.Options {
-	return build.Options{CacheDir: host.CacheDir(host.System{})}
+	cache, err := host.CacheDir(host.System{})
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "compiled modules are not kept: %v\n", err)
+		cache = ""
+	}
+	return build.Options{CacheDir: cache}
 }
 
 func completeDirs(c *cobra.Command) {

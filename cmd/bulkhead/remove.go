@@ -37,10 +37,11 @@ so do the plugin's folder and its state.`,
 			if gone.Left == 0 {
 				fmt.Fprintf(w, "The config names no plugin now, and the host does not start with it.\n")
 			}
+			printConfigTrust(w, o, gone.Trust)
 			return nil
 		},
 	}
 	configFlag(c, &o)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"name\", \"dir\", \"state\", \"left\"}")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"name\", \"dir\", \"state\", \"left\", \"trust\"}")
 	return c
 }

@@ -22,6 +22,9 @@ $BULKHEAD_PROJECT, else the repository around the working directory, else the wo
 directory. MCP clients on desktops start servers in / or the home folder, which are never
 granted: pass --project there.
 
+A bulkhead.toml or ./dist/plugins that nobody named is obeyed once "bulkhead trust" has
+recorded it; until then the server offers nothing, and tells the client how to change that.
+
 One plugin alone is served under its own name and in the way of its own [server] table;
 several are served as "bulkhead".`,
 		Example: `  bulkhead serve
@@ -47,6 +50,7 @@ several are served as "bulkhead".`,
 			return nil
 		},
 	}
+	o.ServeNothing = true
 	o.add(c, "info")
 	return c
 }

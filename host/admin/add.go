@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/trust"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
@@ -28,7 +29,10 @@ type Proposal struct {
 	Plugin   review.Request    `json:"plugin"`
 	Table    string            `json:"table,omitempty"` // what is added to the config; empty where only the digest changes
 	Warnings tomlfile.Problems `json:"warnings,omitempty"`
+	// Trust is set by Write.
+	Trust ConfigTrust `json:"trust,omitzero"`
 
+	store   trust.Store
 	file    *configFile
 	content []byte
 }
@@ -50,7 +54,7 @@ func Propose(o host.Options, a Addition) (*Proposal, error) {
 		return nil, err
 	}
 	o.ConfigFile = named
-	p := &Proposal{Config: named, Creates: !file.exists, file: file}
+	p := &Proposal{Config: named, Creates: !file.exists, file: file, store: storeOf(o)}
 	at, err := indexOf(o, file, m)
 	if err != nil {
 		return nil, err
@@ -231,5 +235,7 @@ func (p *Proposal) Write() error {
 	if p.content == nil {
 		return errors.New("the proposal is not complete")
 	}
-	return p.file.replace(p.content)
+	var err error
+	p.Trust, err = p.file.edit(p.content, p.store)
+	return err
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/trust"
 )
 
 // The outcomes of a Check.
@@ -34,6 +37,7 @@ func Examine(ctx context.Context, o host.Options) []Check {
 	e.platform()
 	e.project()
 	sound := e.config()
+	e.trust()
 	e.cache(ctx)
 	e.state()
 	e.audit()
@@ -96,6 +100,10 @@ func (e *examination) config() bool {
 		return false
 	}
 	file, err := readConfigFile(named)
+	if e.options.NoConfig {
+		e.fine("config", "none is looked for: plugins are searched for, and get no more than the project")
+		return true
+	}
 	switch {
 	case err != nil:
 		e.fail("config", err.Error(), "see that the file can be read")
@@ -106,6 +114,10 @@ func (e *examination) config() bool {
 	case !file.exists:
 		e.fine("config", "there is no %s: plugins are searched for, and get no more than the project", named)
 		return true
+	}
+	if not := (*host.UntrustedError)(nil); errors.As(host.CheckConfig(e.options, named, file.data), &not) {
+		e.fail("config", not.Problem(), not.Remedy())
+		return false
 	}
 	c, problems := config.Parse(named, file.data)
 	if c != nil {
@@ -121,7 +133,7 @@ func (e *examination) config() bool {
 }
 
 func (e *examination) cache(ctx context.Context) {
-	dir := host.CacheDir(e.options.System)
+	dir, unsafe := host.CacheDir(e.options.System)
 	if dir == "" {
 		e.doubt("cache", "compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder", "set XDG_CACHE_HOME")
 		return
@@ -130,8 +142,8 @@ func (e *examination) cache(ctx context.Context) {
 		e.fail("cache", fmt.Sprintf("%s %v", dir, err), "see that the user can write there, or set XDG_CACHE_HOME to a folder of the user's")
 		return
 	}
-	if err := private(dir); err != nil {
-		e.fail("cache", fmt.Sprintf("%s %v: what is there is native code, which runs in the host", dir, err), "chmod go-w "+dir)
+	if unsafe != nil {
+		e.notOwned("cache", unsafe, "what is there is native code, so nothing is kept or used there")
 		return
 	}
 	e.cached = dir
@@ -148,7 +160,10 @@ func (e *examination) cache(ctx context.Context) {
 }
 
 func (e *examination) state() {
-	switch dir := e.places.State; {
+	dir, unsafe := host.StateDir(e.options.System)
+	switch {
+	case unsafe != nil:
+		e.notOwned("state", unsafe, "no plugin gets a state folder, and nothing is trusted")
 	case dir == "":
 		e.fail("state", "there is no place for the plugins' state folders", "set HOME or XDG_STATE_HOME to a folder of the user's")
 	default:
@@ -157,5 +172,26 @@ func (e *examination) state() {
 			return
 		}
 		e.fine("state", "%s", dir)
+	}
+}
+
+// notOwned reports a directory that is not the user's own, and what follows from that.
+func (e *examination) notOwned(name string, err error, so string) {
+	remedy := "use a directory of the user's own"
+	if fault := (*ownedpath.Error)(nil); errors.As(err, &fault) {
+		remedy = fault.Remedy
+	}
+	e.fail(name, fmt.Sprintf("%v: %s", err, so), remedy)
+}
+
+// trust tells only what is wrong with the records of what is trusted.
+func (e *examination) trust() {
+	dir, unsafe := host.StateDir(e.options.System)
+	if dir == "" || unsafe != nil {
+		return // state says so
+	}
+	store := trust.In(dir)
+	if _, err := store.List(); err != nil {
+		e.fail("trust", err.Error(), "find out who wrote it, and remove it")
 	}
 }

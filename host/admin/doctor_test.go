@@ -41,12 +41,12 @@ func TestExamineSaysWhatIsWrong(t *testing.T) {
 			if err := os.Chmod(w.path("cache/bulkhead"), 0o777); err != nil {
 				t.Fatal(err)
 			}
-		}, check: "cache", outcome: admin.Failed, says: "can be written by others (mode 0777)", remedy: "chmod go-w"},
+		}, check: "cache", outcome: admin.Failed, says: "cache/bulkhead can be written by others (owner ", remedy: "chmod go-w"},
 		"code in the cache that was changed": {before: func(t *testing.T, w *world) { w.write(t, "cache/bulkhead/code-1-2/x", "") },
 			check: "cache", outcome: admin.Doubt, says: "code-1-2", remedy: "makes it anew"},
 		"a cache that is not there yet":  {check: "cache", outcome: admin.Fine, says: "0 modules"},
 		"no place for a cache":           {before: func(t *testing.T, w *world) { w.env["XDG_CACHE_HOME"], w.env["HOME"] = "", "relative" }, check: "cache", outcome: admin.Doubt, says: "not kept", remedy: "XDG_CACHE_HOME"},
-		"a state folder that is none":    {before: func(t *testing.T, w *world) { w.write(t, "state", "") }, check: "state", outcome: admin.Failed, says: "cannot be looked at", remedy: "XDG_STATE_HOME"},
+		"a state folder that is none":    {before: func(t *testing.T, w *world) { w.write(t, "state", "") }, check: "state", outcome: admin.Failed, says: "state is not a directory: no plugin gets a state folder", remedy: "use another directory"},
 		"a project":                      {check: "project", outcome: admin.Fine, says: "/work"},
 		"a project that is not there":    {options: func(o *host.Options) { o.Project = "none" }, check: "project", outcome: admin.Failed, says: "there is no such folder", remedy: "name a folder"},
 		"no project":                     {before: func(t *testing.T, w *world) { w.env["HOME"] = w.path("work") }, check: "project", outcome: admin.Doubt, says: "is no project", remedy: "left out"},

@@ -36,15 +36,6 @@ func writable(dir string) error {
 	return nil
 }
 
-// private tells whether others than the user can write in a folder.
-func private(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("can be written by others (mode %04o)", info.Mode().Perm())
-	}
-	return nil // what is not there is made for the user alone
-}
-
 func (e *examination) audit() {
 	if e.parsed == nil || e.parsed.Audit == nil {
 		return

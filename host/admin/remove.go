@@ -16,6 +16,8 @@ type Removed struct {
 	Dir    string `json:"dir"`
 	State  string `json:"state,omitempty"` // its state folder, there or not; empty: there is no place for one
 	Left   int    `json:"left"`            // plugins that the config still names
+
+	Trust ConfigTrust `json:"trust"`
 }
 
 // Remove takes out the plugin with that name, or in that folder. The config may have faults elsewhere, and the
@@ -49,7 +51,8 @@ func Remove(o host.Options, which string) (Removed, error) {
 	if places, err := host.FindPlaces(o); err == nil && places.State != "" {
 		gone.State = filepath.Join(places.State, gone.Name)
 	}
-	return gone, file.replace(content)
+	gone.Trust, err = file.edit(content, storeOf(o))
+	return gone, err
 }
 
 // nameOf is what a plugin is called; the folder's name stands in where no manifest says.

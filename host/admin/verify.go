@@ -47,6 +47,9 @@ func Verify(o host.Options) ([]Pin, error) {
 	if !file.exists {
 		return nil, usage("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
 	}
+	if err := host.CheckConfig(o, named, file.data); err != nil {
+		return nil, err
+	}
 	c, problems := config.Parse(named, file.data)
 	if err := problems.Err(); err != nil {
 		return nil, &host.UsageError{Err: err}

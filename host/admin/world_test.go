@@ -33,7 +33,17 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// options name the config of the working directory, if there is one, so that it need not be trusted.
 func (w *world) options() host.Options {
+	o := w.unnamed()
+	if _, err := os.Stat(w.path("work/bulkhead.toml")); err == nil {
+		o.ConfigFile = "bulkhead.toml"
+	}
+	return o
+}
+
+// unnamed are options that name no config.
+func (w *world) unnamed() host.Options {
 	return host.Options{System: host.System{
 		Dir: w.dir + "/work", Executable: w.dir + "/bin/bulkhead",
 		LookupEnv: func(name string) (string, bool) { value, ok := w.env[name]; return value, ok },

@@ -121,7 +121,10 @@ type Places struct {
 	NoProject string
 	Cwd       string
 	Home      string
-	State     string // the folder that holds each plugin's own state folder
+	State     string // the folder that holds each plugin's own state folder; empty: there is none
+	// NoState says, when there is no place for a state folder that a plugin asks for, why and what to do about
+	// it. Where it is empty too, such a plugin is offered without.
+	NoState string
 }
 
 // Broad tells whether dir is the root, the home folder or one that holds it: with it everything would be

@@ -46,7 +46,10 @@ func (c *decision) configuredFolders() {
 		dir, missing := c.expand(f.Path)
 		switch {
 		case missing == manifest.VarProject && c.places.Project == "":
-			c.leaveOut(fmt.Sprintf("its config grants %s", f.Path))
+			c.leaveOut(fmt.Sprintf("its config grants %s", f.Path), c.places.NoProject)
+			continue
+		case missing == manifest.VarState && c.places.NoState != "":
+			c.leaveOut(fmt.Sprintf("its config grants %s", f.Path), c.places.NoState)
 			continue
 		case missing != "":
 			c.faultAt(f.Line, key+".path", fmt.Sprintf("%s has no value here", tomlfile.Quote(f.Path)), "write an absolute path")
@@ -68,7 +71,12 @@ func (c *decision) askedFolders() {
 		switch {
 		case missing == manifest.VarProject:
 			if !f.Optional {
-				c.leaveOut(fmt.Sprintf("it needs %s", f.Path))
+				c.leaveOut(fmt.Sprintf("it needs %s", f.Path), c.places.NoProject)
+			}
+			continue
+		case missing == manifest.VarState && c.places.NoState != "":
+			if !f.Optional {
+				c.leaveOut(fmt.Sprintf("it needs %s", f.Path), c.places.NoState)
 			}
 			continue
 		case missing != "":
@@ -121,9 +129,10 @@ func (c *decision) stateDir() string { return c.places.stateOf(c.m.Name) }
 
 func (c *decision) ownState(dir string) bool { return within(dir, c.stateDir()) }
 
-func (c *decision) leaveOut(why string) {
+// leaveOut notes why the plugin cannot be offered, and the reason for that.
+func (c *decision) leaveOut(why, reason string) {
 	if c.grant.LeftOut == "" {
-		c.grant.LeftOut = strings.TrimSuffix(why+": "+c.places.NoProject, ": ")
+		c.grant.LeftOut = strings.TrimSuffix(why+": "+reason, ": ")
 	}
 }
 

@@ -35,7 +35,7 @@ func (c *decision) configuredRepositories() {
 		asked, found := c.askedAt(dir)
 		switch {
 		case missing == manifest.VarProject && c.places.Project == "":
-			c.leaveOut(fmt.Sprintf("its config grants the repository %s", g.Repo))
+			c.leaveOut(fmt.Sprintf("its config grants the repository %s", g.Repo), c.places.NoProject)
 			continue
 		case missing != "":
 			fault("repo", fmt.Sprintf("%s has no value here", tomlfile.Quote(g.Repo)), "write an absolute path")
@@ -99,7 +99,7 @@ func (c *decision) askedRepositories() {
 		dir, missing := c.expand(g.Repo)
 		switch {
 		case missing == manifest.VarProject:
-			c.leaveOut(fmt.Sprintf("it needs the repository %s", g.Repo))
+			c.leaveOut(fmt.Sprintf("it needs the repository %s", g.Repo), c.places.NoProject)
 		case missing != "":
 			drop("repo", fmt.Sprintf("asks for the repository %s, which has no value here", g.Repo), "")
 		case !c.configured() && !within(dir, c.places.Project):

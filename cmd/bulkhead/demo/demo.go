@@ -82,10 +82,15 @@ func buildAll(ctx context.Context, root, out string, progress io.Writer) error {
 	for i, file := range manifests {
 		dirs[i] = filepath.Dir(file)
 	}
+	cache, err := host.CacheDir(host.System{})
+	if err != nil {
+		fmt.Fprintf(progress, "compiled modules are not kept: %v\n", err)
+		cache = ""
+	}
 	_, err = build.All(ctx, dirs, build.Options{
 		Out:      out,
 		Progress: func(format string, args ...any) { fmt.Fprintf(progress, format+"\n", args...) },
-		CacheDir: host.CacheDir(host.System{}),
+		CacheDir: cache,
 	})
 	return err
 }
@@ -116,7 +121,7 @@ func talk(ctx context.Context, out, log io.Writer, plugins, dir string) error {
 	}
 	home, project := filepath.Join(dir, "home"), filepath.Join(dir, "orchard")
 	env := []string{"PLUGINS=" + plugins, "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(dir, "state")}
-	if cache := host.CacheDir(host.System{}); cache != "" {
+	if cache, err := host.CacheDir(host.System{}); cache != "" && err == nil {
 		env = append(env, "XDG_CACHE_HOME="+filepath.Dir(cache)) // where the build has compiled the modules to
 	}
 	c, err := client.NewStdioMCPClientWithOptions(self, env,

@@ -1,0 +1,272 @@
+// Package trust keeps what a user has agreed to: files and directories that a host may find in a working
+// directory or project, each with the digest of what the user has seen. What is not recorded here, or has
+// changed since, is not obeyed.
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
+)
+
+// Record says that the user trusts a path as long as its content has a digest.
+type Record struct {
+	Path   string    `json:"path"`
+	SHA256 string    `json:"sha256"`
+	At     time.Time `json:"trusted_at"`
+}
+
+// Store is a directory with one file for each record. It needs no lock: a record is written and removed
+// atomically.
+type Store struct{ dir string }
+
+// In is the store below the host's state directory; empty: there is none, and nothing is trusted.
+func In(state string) Store {
+	if state == "" {
+		return Store{}
+	}
+	return Store{filepath.Join(state, ".trust")}
+}
+
+// Dir is the store's directory; empty where there is none.
+func (s Store) Dir() string { return s.dir }
+
+const (
+	suffix = ".json"
+	// maxRecord bounds the file of a record, in bytes: a path of the longest kind, escaped.
+	maxRecord = 32 << 10
+	maxPath   = 4096
+	// maxRecords bounds a list.
+	maxRecords = 10_000
+)
+
+var errNoStore = errors.New("there is no place for what is trusted: set HOME or XDG_STATE_HOME to a directory of the user's")
+
+// Lookup gives the record of a path; nil if there is none. A store that is not the user's own, and a record
+// that is not as Add writes it, are errors, and nothing is trusted by them.
+func (s Store) Lookup(path string) (*Record, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	r, err := s.read(fileName(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && r.Path != path {
+		err = fmt.Errorf("%s is the record of another path", filepath.Join(s.dir, fileName(path)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Trusted tells whether path is trusted with content of that digest.
+func (s Store) Trusted(path, digest string) (bool, error) {
+	r, err := s.Lookup(path)
+	return r != nil && r.SHA256 == digest, err
+}
+
+// Add records that path is trusted with content of that digest, from now on and after a crash.
+func (s Store) Add(path, digest string) error {
+	switch {
+	case !filepath.IsAbs(path) || filepath.Clean(path) != path || len(path) > maxPath:
+		return fmt.Errorf("%q cannot be trusted: its path is not absolute, or too long", path)
+	case !utf8.ValidString(path):
+		return fmt.Errorf("%q cannot be trusted: its path is not UTF-8", path)
+	case !isDigest(digest):
+		return fmt.Errorf("%q is not a SHA-256", digest)
+	}
+	if s.dir == "" {
+		return errNoStore
+	}
+	if err := ownedpath.Make(s.dir); err != nil {
+		return errors.New(ownedpath.Explain(err))
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(Record{Path: path, SHA256: digest, At: time.Now().UTC().Truncate(time.Second)}); err != nil {
+		return err
+	}
+	return s.write(fileName(path), text.Bytes())
+}
+
+// Remove takes back the trust in a path; false if there was no record.
+func (s Store) Remove(path string) (bool, error) {
+	if err := s.check(); err != nil {
+		return false, err
+	}
+	err := os.Remove(filepath.Join(s.dir, fileName(path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, syncDir(s.dir)
+}
+
+// List gives all records by path. An error names the files that were ignored, and the list has the others.
+func (s Store) List() ([]Record, error) {
+	list := []Record{}
+	if err := s.check(); err != nil {
+		return list, err
+	}
+	dir, err := os.Open(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return list, nil
+	}
+	if err != nil {
+		return list, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(maxRecords + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return list, err
+	}
+	var ignored []error
+	if len(names) > maxRecords {
+		names = names[:maxRecords]
+		ignored = append(ignored, fmt.Errorf("%s holds more than %d files: the rest is ignored", s.dir, maxRecords))
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if strings.HasPrefix(name, ".") {
+			continue // of a write that was interrupted
+		}
+		r, err := s.read(name)
+		if err == nil && fileName(r.Path) != name {
+			err = fmt.Errorf("%s is the record of another path", filepath.Join(s.dir, name))
+		}
+		if err == nil {
+			list = append(list, *r)
+		} else if !errors.Is(err, fs.ErrNotExist) && len(ignored) < 10 {
+			ignored = append(ignored, err)
+		}
+	}
+	slices.SortFunc(list, func(a, b Record) int { return strings.Compare(a.Path, b.Path) })
+	return list, errors.Join(ignored...)
+}
+
+// check refuses a store that is not the user's own: whoever can write it could trust for the user.
+func (s Store) check() error {
+	if s.dir == "" {
+		return errNoStore
+	}
+	if err := ownedpath.Check(s.dir); err != nil {
+		return errors.New(ownedpath.Explain(err))
+	}
+	return nil
+}
+
+// read reads one record, through one descriptor and with bounds.
+func (s Store) read(name string) (*Record, error) {
+	path := filepath.Join(s.dir, name)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	ignored := func(why string) error { return fmt.Errorf("%s is ignored: it %s", path, why) }
+	if err != nil {
+		return nil, ignored("cannot be opened: " + err.Error())
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	stat, _ := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, ignored("is not a regular file")
+	case stat == nil || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0:
+		return nil, ignored("belongs to another user, or can be written by others")
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxRecord+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxRecord {
+		return nil, ignored("is larger than a record can be")
+	}
+	r, err := decode(data)
+	if err != nil {
+		return nil, ignored(err.Error())
+	}
+	return r, nil
+}
+
+// decode reads what Add encodes, and nothing else.
+func decode(data []byte) (*Record, error) {
+	var r Record
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&r); err != nil {
+		return nil, fmt.Errorf("is not a record: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("holds more than one record")
+	}
+	if !filepath.IsAbs(r.Path) || filepath.Clean(r.Path) != r.Path || len(r.Path) > maxPath || !isDigest(r.SHA256) {
+		return nil, errors.New("has a path or digest that cannot be one")
+	}
+	return &r, nil
+}
+
+// write puts a file in place atomically and durably.
+func (s Store) write(name string, data []byte) error {
+	fresh, err := os.CreateTemp(s.dir, ".new-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(fresh.Name())
+	_, err = fresh.Write(data)
+	if err == nil {
+		err = fresh.Sync()
+	}
+	if err = errors.Join(err, fresh.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh.Name(), filepath.Join(s.dir, name)); err != nil {
+		return err
+	}
+	return syncDir(s.dir)
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// fileName is the name of a path's record.
+func fileName(path string) string { return Digest([]byte(path)) + suffix }
+
+// Digest is the SHA-256 of content, in lower-case hex.
+func Digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+func isDigest(text string) bool {
+	data, err := hex.DecodeString(text)
+	return err == nil && len(data) == sha256.Size && strings.ToLower(text) == text
+}

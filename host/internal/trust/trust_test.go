@@ -1,0 +1,245 @@
+package trust
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func newStore(t *testing.T) Store {
+	t.Helper()
+	state, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return In(filepath.Join(state, "bulkhead"))
+}
+
+func mustAdd(t *testing.T, s Store, path, digest string) {
+	t.Helper()
+	if err := s.Add(path, digest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var one, two = Digest([]byte("one")), Digest([]byte("two"))
+
+func TestATrustedPathIsFoundUntilItIsRevoked(t *testing.T) {
+	s := newStore(t)
+	if r, err := s.Lookup("/p"); r != nil || err != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	mustAdd(t, s, "/p", one)
+	r, err := s.Lookup("/p")
+	if err != nil || r == nil || r.SHA256 != one || time.Since(r.At).Abs() > time.Hour {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for digest, want := range map[string]bool{one: true, two: false} {
+		if got, err := s.Trusted("/p", digest); got != want || err != nil {
+			t.Errorf("%s: %v, %v", digest, got, err)
+		}
+	}
+	mustAdd(t, s, "/p", two)
+	if got, _ := s.Trusted("/p", one); got {
+		t.Error("the old digest is trusted still")
+	}
+	for i, want := range []bool{true, false} {
+		if got, err := s.Remove("/p"); got != want || err != nil {
+			t.Errorf("removal %d: %v, %v", i, got, err)
+		}
+	}
+	if r, err := s.Lookup("/p"); r != nil || err != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestOnlyTheUserCanReadAndWriteRecords(t *testing.T) {
+	s := newStore(t)
+	mustAdd(t, s, "/p", one)
+	for path, want := range map[string]fs.FileMode{s.Dir(): 0o700 | fs.ModeDir, filepath.Join(s.Dir(), fileName("/p")): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+	items, err := os.ReadDir(s.Dir())
+	if err != nil || len(items) != 1 {
+		t.Errorf("%v, %v", items, err)
+	}
+}
+
+func TestRecordsAreListedByPath(t *testing.T) {
+	s := newStore(t)
+	if list, err := s.List(); len(list) != 0 || err != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+	for _, path := range []string{"/b", "/a/ü\n", "/c"} {
+		mustAdd(t, s, path, one)
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir(), ".new-interrupted"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.List()
+	if err != nil || len(list) != 3 || list[0].Path != "/a/ü\n" || list[1].Path != "/b" || list[2].Path != "/c" {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+func TestWhatCannotBeTrusted(t *testing.T) {
+	s := newStore(t)
+	for name, c := range map[string]struct{ path, digest string }{
+		"a relative path":        {"p", one},
+		"a path with ..":         {"/a/../p", one},
+		"a path that is no text": {"/\xff", one},
+		"a path too long":        {"/" + strings.Repeat("x", maxPath), one},
+		"no digest":              {"/p", "x"},
+		"an upper-case digest":   {"/p", strings.ToUpper(one)},
+	} {
+		if err := s.Add(c.path, c.digest); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	none := In("")
+	if _, err := none.Lookup("/p"); !errors.Is(err, errNoStore) {
+		t.Errorf("without a place: %v", err)
+	}
+}
+
+// TestHostileRecordsTrustNothing: whatever stands where a record belongs, its path is not trusted, and the error
+// names the file.
+func TestHostileRecordsTrustNothing(t *testing.T) {
+	record := func(path, digest string) string {
+		return fmt.Sprintf(`{"path":%q,"sha256":%q,"trusted_at":"2026-01-02T03:04:05Z"}`, path, digest)
+	}
+	write := func(content string) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, put := range map[string]func(t *testing.T, file string){
+		"an empty file":               write(""),
+		"no JSON":                     write("trusted"),
+		"null":                        write("null"),
+		"the record of another path":  write(record("/q", one)),
+		"a path that is not clean":    write(record("/p/.", one)),
+		"a digest that is none":       write(record("/p", "")),
+		"a digest in upper case":      write(record("/p", strings.ToUpper(one))),
+		"two records":                 write(record("/p", two) + record("/p", one)),
+		"a member that is not known":  write(strings.Replace(record("/p", one), "{", `{"until":1,`, 1)),
+		"more than a record can hold": write(record("/p", one) + strings.Repeat(" ", maxRecord)),
+		"a directory": func(t *testing.T, file string) {
+			if err := os.Mkdir(file, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a FIFO": func(t *testing.T, file string) {
+			if err := syscall.Mkfifo(file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a symbolic link to a record": func(t *testing.T, file string) {
+			elsewhere := filepath.Join(t.TempDir(), "record")
+			write(record("/p", one))(t, elsewhere)
+			if err := os.Symlink(elsewhere, file); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a file that others can write": func(t *testing.T, file string) {
+			write(record("/p", one))(t, file)
+			if err := os.Chmod(file, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a file of another user": func(t *testing.T, file string) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a file to another user")
+			}
+			write(record("/p", one))(t, file)
+			if err := os.Chown(file, 54321, 54321); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			mustAdd(t, s, "/other", one)
+			file := filepath.Join(s.Dir(), fileName("/p"))
+			put(t, file)
+			trusted, err := s.Trusted("/p", one)
+			if trusted || err == nil || !strings.Contains(err.Error(), file) {
+				t.Errorf("trusted %v, %v", trusted, err)
+			}
+			list, err := s.List()
+			if len(list) != 1 || list[0].Path != "/other" || err == nil || !strings.Contains(err.Error(), file) {
+				t.Errorf("%v, %v", list, err)
+			}
+		})
+	}
+}
+
+func TestAStoreThatOthersCanWriteTrustsNothing(t *testing.T) {
+	for name, change := range map[string]func(s Store) error{
+		"it is writable by others":         func(s Store) error { return os.Chmod(s.Dir(), 0o777) },
+		"what holds it is":                 func(s Store) error { return os.Chmod(filepath.Dir(s.Dir()), 0o757) },
+		"it belongs to another user":       func(s Store) error { return chown(s.Dir()) },
+		"what holds it belongs to another": func(s Store) error { return chown(filepath.Dir(s.Dir())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			mustAdd(t, s, "/p", one)
+			if err := change(s); err != nil {
+				t.Skip(err)
+			}
+			if trusted, err := s.Trusted("/p", one); trusted || err == nil {
+				t.Errorf("trusted %v, %v", trusted, err)
+			}
+			if list, err := s.List(); len(list) > 0 || err == nil {
+				t.Errorf("%v, %v", list, err)
+			}
+			if err := s.Add("/q", one); err == nil {
+				t.Error("a record was added")
+			}
+			if _, err := s.Remove("/p"); err == nil {
+				t.Error("a record was removed")
+			}
+		})
+	}
+}
+
+// chown gives a directory to another user, which only root can do.
+func chown(dir string) error {
+	if os.Geteuid() != 0 {
+		return errors.New("only root can give a directory to another user")
+	}
+	return os.Chown(dir, 54321, 54321)
+}
+
+// FuzzDecode: what is accepted as a record is one that Add could have written.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"path":"/p","sha256":"` + one + `","trusted_at":"2026-01-02T03:04:05Z"}`))
+	f.Add([]byte(`{"path":"/p","path":"/q","sha256":"x"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := decode(data)
+		if err != nil {
+			return
+		}
+		if !filepath.IsAbs(r.Path) || len(r.SHA256) != 64 {
+			t.Errorf("%+v", r)
+		}
+		again, err := json.Marshal(r)
+		if err != nil {
+			return // a time out of the range of RFC 3339
+		}
+		if other, err := decode(again); err != nil || other.Path != r.Path || other.SHA256 != r.SHA256 {
+			t.Errorf("%q: %+v, %v", again, other, err)
+		}
+	})
+}
