@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"host/build":                 {"host/engine", "host/engine/code", "host/internal/reexec", "host/internal/worker", "host/internal/worker/wire", "host/manifest", "host/tomlfile", "sdk/abi"},
 	"host/config":                {"host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/audit":                 {},
-	"host/engine":                {"host/engine/...", "sdk/abi"},
+	"host/engine":                {"host/engine/...", "host/internal/confine", "sdk/abi"},
 	"host/gateway":               {"host/rawjson", "sdk/abi"},
 	"host/manifest":              {"host/sandbox/fetch/origin", "host/schema", "host/tomlfile"},
 	"host/rawjson":               {},

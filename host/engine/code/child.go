@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 )
 
 // Exit codes of a child. Every other end of it says nothing of the module.
@@ -53,16 +54,10 @@ func ParseChild(args []string) (ChildConfig, error) {
 // Child is the work of the process that compiles: it reads a module from stdin, and writes it, rewritten and compiled,
 // to c.Dir. The process ends when stdin does. Its exit code must be what ChildExit says.
 func Child(c ChildConfig, stdin io.Reader) error {
-	if err := limitProcess(c.CPU); err != nil {
+	dir, err := confineTo(c)
+	if err != nil {
 		return err
 	}
-	if err := writable(c.Dir); err != nil {
-		return err
-	}
-	// CONFINEMENT: the process confines itself here. It has opened nothing but the standard streams, needs c.Dir (to
-	// make, write, rename and remove files below it) and memory that is written and then executed, starts threads, and
-	// opens no other file. If c.Dir becomes its root directory, c.Dir must be set to "/". Nothing untrusted has been
-	// read so far.
 	module, err := readFrame(stdin)
 	if err != nil {
 		return err
@@ -71,7 +66,7 @@ func Child(c ChildConfig, stdin io.Reader) error {
 		_, _ = io.Copy(io.Discard, stdin)
 		os.Exit(exitOrphan)
 	}()
-	return compileInto(module, c.Dir, c.Workers)
+	return compileInto(module, dir, c.Workers)
 }
 
 // ChildExit is the exit code for an error of Child.
@@ -104,13 +99,25 @@ func verdict(err error) error {
 	return &Error{Reason: Invalid, Text: err.Error(), Err: err}
 }
 
-// writable makes sure that the directory is there to be written.
-func writable(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+// confineTo leaves the process its standard streams and the directory that it writes, and gives the path by which
+// that is reached then. Layers that the system does not have are left out: the workers of the host say which.
+func confineTo(c ChildConfig) (dir string, err error) {
+	root, err := os.OpenFile(c.Dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return "", err
 	}
-	return err
+	defer root.Close()
+	report, err := confine.Apply(confine.Config{
+		Root: &confine.Dir{FD: int(root.Fd()), Write: true}, Keep: []int{},
+		Memory: compilerMemory, FileSize: maxCode, CPU: c.CPU,
+	})
+	if err != nil {
+		return "", err
+	}
+	if report.Active(confine.LayerRoot) {
+		return "/", nil
+	}
+	return c.Dir, nil
 }
 
 var errOrphan = errors.New("the module was not sent to its end")

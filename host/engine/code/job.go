@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 )
 
 var (
@@ -78,10 +80,9 @@ func (j *job) command(ctx context.Context) *exec.Cmd {
 	command := slices.Clone(j.config.Compiler)
 	command = append(command, j.dir, strconv.Itoa(j.workers), strconv.Itoa(int(j.cpu()/time.Second)))
 	child := exec.CommandContext(ctx, command[0], command[1:]...)
-	child.Env = []string{}
 	child.Dir = "/"
 	child.WaitDelay = endGrace / 2 // for whoever else has its standard error
-	child.SysProcAttr = childAttributes()
+	confine.Prepare(child, confine.Options{})
 	return child
 }
 

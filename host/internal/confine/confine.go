@@ -52,7 +52,7 @@
 // # System calls
 //
 // Default: EPERM. Another architecture ends the process; the x32 ABI gets ENOSYS. ENOSYS also answers where
-// Go or a libc falls back to an older call: clone3, rseq, sendfile, splice, copy_file_range. The lists are
+// Go or a libc falls back to an older call: clone3, sendfile, splice, copy_file_range. The lists are
 // in syscalls_linux.go. Allowed with conditions on arguments:
 //
 //   - clone: threads only (CLONE_THREAD and CLONE_VM set, no new namespace).
