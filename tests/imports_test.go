@@ -35,24 +35,25 @@ func packages(t *testing.T) map[string][]string {
 // arrows says what the packages of each part may import of this repository. The longest matching part
 // counts; "x/..." stands for x and what is below it.
 var arrows = map[string][]string{
-	"cmd":                {"cmd/...", "host", "host/admin", "host/build", "host/engine", "host/manifest", "host/review", "host/tomlfile", "sdk/abi"},
+	"cmd":                {"cmd/...", "host", "host/admin", "host/build", "host/engine", "host/manifest", "host/review", "host/tomlfile", "host/visible", "sdk/abi"},
 	"host":               {"host/audit", "host/config", "host/engine", "host/gateway", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/git", "host/schema", "host/tomlfile", "sdk/abi"},
 	"host/admin":         {"host", "host/build", "host/config", "host/engine", "host/manifest", "host/review", "host/sandbox", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/build":         {"host/engine", "host/manifest", "host/tomlfile", "sdk/abi"},
 	"host/config":        {"host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
-	"host/audit":         {},
-	"host/engine":        {"host/engine/...", "sdk/abi"},
-	"host/gateway":       {"host/rawjson", "sdk/abi"},
-	"host/manifest":      {"host/sandbox/fetch/origin", "host/schema", "host/tomlfile"},
+	"host/audit":         {"host/visible"},
+	"host/engine":        {"host/engine/...", "host/visible", "sdk/abi"},
+	"host/gateway":       {"host/rawjson", "host/visible", "sdk/abi"},
+	"host/manifest":      {"host/sandbox/fetch/origin", "host/schema", "host/tomlfile", "host/visible"},
 	"host/rawjson":       {},
 	"host/review":        {"host/config", "host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
-	"host/sandbox":       {"host/config", "host/manifest", "host/rawjson", "host/sandbox/...", "sdk/abi"},
+	"host/sandbox":       {"host/config", "host/manifest", "host/rawjson", "host/sandbox/...", "host/visible", "sdk/abi"},
 	"host/sandbox/git":   {"host/config", "sdk/abi"},
 	"host/sandbox/dial":  {},
 	"host/sandbox/fetch": {"host/sandbox/dial", "host/sandbox/fetch/...", "sdk/abi"},
 	"host/sandbox/vfs":   {},
 	"host/schema":        {},
-	"host/tomlfile":      {},
+	"host/tomlfile":      {"host/visible"},
+	"host/visible":       {},
 	"internal/fixtures":  {},                                    // for tests
 	"internal/testcache": {},                                    // for tests
 	"internal/wasmtest":  {"host/engine/meter/wasm", "sdk/abi"}, // for tests

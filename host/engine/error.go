@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // Code names why a call failed.
@@ -97,10 +99,5 @@ func bounded(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit] + "…"
 	}
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || (r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0)) {
-			return r
-		}
-		return '·'
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return visible.Text(text)
 }

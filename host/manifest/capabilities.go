@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // Any stands, in what a manifest asks for, for whatever the admin names.
@@ -25,7 +26,7 @@ const (
 )
 
 func (m *Manifest) readCapabilities(t *tomlfile.Table) {
-	m.Capabilities.FS = ReadFS(t, "fs", CheckPath)
+	m.Capabilities.FS = ReadFS(t, "fs", checkAsked)
 	m.Capabilities.Git = ReadGit(t, "git", checkRepo)
 	m.readOrigins(t)
 	m.Capabilities.Env = t.Strings("env")
@@ -132,12 +133,24 @@ func checkRepo(repo string) error {
 	if repo == Any {
 		return nil
 	}
-	return CheckPath(repo)
+	return checkAsked(repo)
+}
+
+// checkAsked is CheckPath for what a manifest asks for, of which an admin is shown the path. A config's
+// paths are the admin's own.
+func checkAsked(p string) error {
+	if !visible.Only(p) {
+		return errors.New(notVisible)
+	}
+	return CheckPath(p)
 }
 
 func checkRemote(remote string) error {
 	if remote == Any {
 		return nil
+	}
+	if !visible.Only(remote) {
+		return errors.New(notVisible)
 	}
 	_, err := Remote(remote)
 	return err

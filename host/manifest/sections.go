@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 const maxName = 64 // bytes of a plugin's name, which is also a folder's
@@ -51,6 +52,7 @@ func (m *Manifest) readModule(t *tomlfile.Table) {
 		Kind:   t.OneOf("kind", KindABI1),
 		SHA256: ReadDigest(t, "sha256"),
 	}
+	checkVisible(t, "file", m.Module.File)
 	if f := m.Module.File; f != "" && (!filepath.IsLocal(f) || filepath.Clean(f) != f || f == "." || strings.ContainsAny(f, "\\\x00")) {
 		t.Fault("file", fmt.Sprintf("%s is not a plain path inside the plugin's folder", tomlfile.Quote(f)),
 			`write a relative path without "." and "..", such as "plugin.wasm"`)
@@ -91,9 +93,11 @@ func (m *Manifest) readServer(t *tomlfile.Table) {
 		NoChanges: !t.Bool("changes", true)}
 	if t.Has("name") {
 		m.Server.Name = t.Required("name", "")
+		checkVisible(t, "name", m.Server.Name)
 	}
 	if t.Has("version") {
 		m.Server.Version = t.Required("version", "")
+		checkVisible(t, "version", m.Server.Version)
 	}
 	m.Server.ProtocolVersions = t.Strings("protocol_versions")
 	for i, v := range m.Server.ProtocolVersions {
@@ -149,6 +153,19 @@ func needs(t *tomlfile.Table, key string, offered, other bool, what string) {
 	}
 }
 
+// What is wrong with an identifier that an admin could not compare with another, and what to do.
+const (
+	notVisible    = "has a character that cannot be seen"
+	visibleRemedy = "write letters, digits and marks that can be seen; the only space is U+0020"
+)
+
+// checkVisible refuses an identifier that could look the same as another.
+func checkVisible(t *tomlfile.Table, key, value string) {
+	if !visible.Only(value) {
+		t.Fault(key, fmt.Sprintf("%s %s", tomlfile.Quote(value), notVisible), visibleRemedy)
+	}
+}
+
 var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 
 func readClaim(t *tomlfile.Table, key, what string) Claim {
@@ -160,6 +177,8 @@ func readClaim(t *tomlfile.Table, key, what string) Claim {
 		switch {
 		case name == "":
 			t.FaultItem(key, i, "is empty", "write true to claim all, or the "+what)
+		case !visible.Only(name):
+			t.FaultItem(key, i, fmt.Sprintf("%s %s", tomlfile.Quote(name), notVisible), visibleRemedy)
 		case slices.Index(c.Names, name) < i:
 			t.FaultItem(key, i, "is there twice", "remove one")
 		}
