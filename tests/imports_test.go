@@ -109,7 +109,7 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":          {"host/engine", "host/sandbox"},
 	"github.com/mark3labs/mcp-go":            {"host/gateway", "cmd/bulkhead/demo", "tests"},
 	"github.com/go-git/go-git":               {"host/sandbox/git"},
-	"github.com/santhosh-tekuri/jsonschema":  {"host/schema", "sdk/sdktest"},
+	"github.com/santhosh-tekuri/jsonschema":  {"sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"host/config", "host/sandbox"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
