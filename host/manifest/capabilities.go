@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -214,10 +213,10 @@ func SplitPath(p string) (variable, rest string, err error) {
 	return variable, p, nil
 }
 
-var envPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // IsVariable tells whether name can be that of an environment variable.
-func IsVariable(name string) bool { return envPattern.MatchString(name) }
+func IsVariable(name string) bool {
+	return name != "" && only(name[:1], lower+upper+"_") && only(name, lower+upper+digits+"_")
+}
 
 // Variables that the host sets for every plugin.
 const (

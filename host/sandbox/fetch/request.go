@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,10 +22,18 @@ type hop struct {
 	body   []byte
 }
 
-var (
-	methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
-	headerForm = regexp.MustCompile("^[0-9A-Za-z!#$%&'*+.^_`|~-]{1,128}$")
+const (
+	upper        = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	alphanumeric = upper + "abcdefghijklmnopqrstuvwxyz0123456789"
 )
+
+func isMethod(s string) bool {
+	return s != "" && len(s) <= 32 && s[0] != '-' && strings.Trim(s, upper+"-") == ""
+}
+
+func isHeaderName(s string) bool {
+	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
+}
 
 // connectionHeaders belong to the connection and not to whoever uses it, as do those that begin with
 // Proxy-. Connection would also let a module name others that the next server drops.
@@ -40,7 +47,7 @@ func ofConnection(canonical string) bool {
 // CheckHeader tells why nobody but the host may set a header of that name; nil if a request may have it.
 func CheckHeader(name string) error {
 	switch {
-	case !headerForm.MatchString(name):
+	case !isHeaderName(name):
 		return errors.New("a header's name is not 1 to 128 letters, digits and marks of HTTP's")
 	case ofConnection(http.CanonicalHeaderKey(name)):
 		return fmt.Errorf("the header %s belongs to the connection: leave it out", http.CanonicalHeaderKey(name))
@@ -65,7 +72,7 @@ func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 		h.method = http.MethodGet
 	}
 	switch {
-	case !methodForm.MatchString(h.method) || h.method == http.MethodConnect || h.method == http.MethodTrace:
+	case !isMethod(h.method) || h.method == http.MethodConnect || h.method == http.MethodTrace:
 		return hop{}, invalid("the method is not one that can be sent: write GET, POST or another in upper case")
 	case q.Redirect != "" && q.Redirect != abi.RedirectFollow && q.Redirect != abi.RedirectManual:
 		return hop{}, invalid("redirect is neither %q nor %q", abi.RedirectFollow, abi.RedirectManual)
