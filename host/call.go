@@ -89,13 +89,13 @@ func (c *call) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, er
 	defer c.ticket.leave()
 	return c.recorded(ctx, func(ctx context.Context, record func(sandbox.Operation)) (json.RawMessage, int64, error) {
 		if c.plugin.manifest.Validate == manifest.ValidateHost {
-			if err := c.tool.check(rawjson.Member(c.Params, "arguments")); err != nil {
+			if err := c.tool.check(rawjson.Member(c.Params, "arguments"), c.plugin.grant.Limits); err != nil {
 				return nil, 0, c.Failure(failureArguments, err.Error())
 			}
 		}
 		result, fuel, err := c.run(ctx, c.tool.own(c.Params), voice{n, c.plugin}, record)
 		if err == nil && c.tool.Output != nil {
-			if why := c.tool.checkResult(result); why != "" {
+			if why := c.tool.checkResult(result, c.plugin.grant.Limits); why != "" {
 				err = c.Failure(gateway.FailureInvalidResult, why)
 			}
 		}

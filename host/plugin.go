@@ -105,7 +105,7 @@ func (t *tool) own(params json.RawMessage) json.RawMessage {
 }
 
 // check validates a call's arguments; none are an empty object.
-func (t *tool) check(arguments json.RawMessage) error {
+func (t *tool) check(arguments json.RawMessage, l manifest.Limits) error {
 	s, err := t.schema()
 	if err != nil {
 		return fmt.Errorf("has an input %w", err)
@@ -113,7 +113,7 @@ func (t *tool) check(arguments json.RawMessage) error {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	if err := s.Validate(arguments); err != nil {
+	if err := s.ValidateWithin(arguments, checkedValues(l.Memory+l.Input)); err != nil {
 		return fmt.Errorf("was called with arguments that do not fit its schema: %w", err)
 	}
 	return nil
@@ -121,7 +121,7 @@ func (t *tool) check(arguments json.RawMessage) error {
 
 // checkResult says what of a result does not keep the promise of the tool's output schema; "" if nothing
 // does. A result that is an error makes no promise, and what is no result at all the gateway says.
-func (t *tool) checkResult(result json.RawMessage) string {
+func (t *tool) checkResult(result json.RawMessage, l manifest.Limits) string {
 	if string(rawjson.Member(result, "isError")) == "true" || rawjson.Kind(result) != '{' {
 		return ""
 	}
@@ -133,11 +133,15 @@ func (t *tool) checkResult(result json.RawMessage) string {
 	if err != nil {
 		return "has an output " + err.Error()
 	}
-	if err := s.Validate(structured); err != nil {
+	if err := s.ValidateWithin(structured, checkedValues(l.Memory+l.Output)); err != nil {
 		return "gave structuredContent that does not fit its output schema: " + err.Error()
 	}
 	return ""
 }
+
+// checkedValues is how many values are decoded to be checked by a schema: as many as fit in the memory that
+// the call itself may take.
+func checkedValues(bytes int64) int { return int(bytes / schema.BytesPerValue) }
 
 // loaded makes the plugin's sandbox and names its module on the first call. After a failure the next call
 // tries again.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -110,25 +111,20 @@ func (r *request) result(response engine.Response) (json.RawMessage, error) {
 	return result, nil
 }
 
-// withFaults appends the faults to the content of a result that reports an error.
+// withFaults appends the faults to the content of a result that reports an error. The content is not decoded:
+// of empty items it would take many times its size.
 func withFaults(result json.RawMessage, faults []error) json.RawMessage {
-	var members map[string]json.RawMessage
-	var content []json.RawMessage
-	if json.Unmarshal(result, &members) != nil || string(members["isError"]) != "true" || json.Unmarshal(members["content"], &content) != nil {
+	content := bytes.TrimSpace(rawjson.Member(result, "content"))
+	if string(rawjson.Member(result, "isError")) != "true" || rawjson.Kind(content) != '[' {
 		return result // not an error, or no result at all, which the gateway says
 	}
-	item, err := json.Marshal(map[string]string{"type": "text", "text": faultText(faults)})
-	if err != nil {
-		return result
+	items := bytes.TrimSpace(content[1 : len(content)-1])
+	longer := append(make([]byte, 0, len(content)+256), '[')
+	if longer = append(longer, items...); len(items) > 0 {
+		longer = append(longer, ',')
 	}
-	if members["content"], err = json.Marshal(append(content, item)); err != nil {
-		return result
-	}
-	longer, err := json.Marshal(members)
-	if err != nil {
-		return result
-	}
-	return longer
+	longer = append(append(longer, `{"text":`...), rawjson.Quote(faultText(faults))...)
+	return rawjson.Replace(result, "content", append(longer, `,"type":"text"}]`...))
 }
 
 func faultText(faults []error) string {

@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"host/sandbox/dial":  {},
 	"host/sandbox/fetch": {"host/sandbox/dial", "host/sandbox/fetch/...", "sdk/abi"},
 	"host/sandbox/vfs":   {},
-	"host/schema":        {},
+	"host/schema":        {"host/rawjson"},
 	"host/tomlfile":      {"host/visible"},
 	"host/visible":       {},
 	"internal/fixtures":  {},                                    // for tests

@@ -10,6 +10,8 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 const (
@@ -20,6 +22,8 @@ const (
 	maxNumber = 400
 	// maxDepth bounds how deep values are nested.
 	maxDepth = 512
+	// maxValues bounds the values that are decoded where nobody says how many: members, items and the whole.
+	maxValues = 1 << 20
 )
 
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
@@ -54,7 +58,17 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 
 // Validate checks raw, which has to be one JSON value. The error names each fault with its place, or says
 // why raw cannot be checked.
-func (s *Schema) Validate(raw json.RawMessage) error {
+func (s *Schema) Validate(raw json.RawMessage) error { return s.ValidateWithin(raw, maxValues) }
+
+// BytesPerValue is about what a value takes once it is decoded, its text apart.
+const BytesPerValue = 128
+
+// ValidateWithin is Validate for a value that is refused, before it is decoded, if it holds more values than
+// that: members, items and the whole. Each takes about BytesPerValue, in JSON perhaps no more than three.
+func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
+	if err := rawjson.Bound(raw, values, maxDepth); err != nil {
+		return err
+	}
 	v, err := decode(raw)
 	if err != nil {
 		return err
