@@ -93,7 +93,7 @@ func (c *call) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, er
 	defer c.ticket.leave()
 	return c.recorded(ctx, func(ctx context.Context, record func(wire.Record)) (worker.Response, error) {
 		if c.plugin.manifest.Validate == manifest.ValidateHost {
-			if err := c.tool.check(rawjson.Member(c.Params, "arguments")); err != nil {
+			if err := c.tool.check(rawjson.Member(c.Params, "arguments"), c.plugin.grant.Limits); err != nil {
 				return worker.Response{}, c.Failure(failureArguments, err.Error())
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/grant"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 )
@@ -43,6 +44,9 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	compiled, err := p.host.store.Ensure(ctx, p.module(), code.Foreground)
 	if err != nil {
 		return nil, engine.StoreError(p.name, p.manifest.ModuleFile(), err)
+	}
+	if err := makeState(p.host.places, p.grant); err != nil {
+		return nil, errors.Join(p.sandboxError(fmt.Errorf("state folder: %s", ownedpath.Explain(err))), compiled.Close())
 	}
 	set, err := grant.Resolve(grant.Config{
 		Plugin: p.name, Grant: p.grant, Places: p.host.places, Own: p.host.own, Writable: p.host.writable(), Log: p.log,
@@ -98,9 +102,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		l.Setup.Mounts = append(l.Setup.Mounts, mount)
 	}
 	for _, r := range set.Repos {
-		if r.Dir != nil {
-			l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: r.Path, Write: r.Write, File: l.Inherit(r.Dir)})
-		}
+		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: r.Path, Write: r.Write, File: l.Inherit(r.Dir)})
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	for _, t := range p.tools {

@@ -114,7 +114,7 @@ func (t *tool) own(params json.RawMessage) json.RawMessage {
 }
 
 // check validates a call's arguments; none are an empty object.
-func (t *tool) check(arguments json.RawMessage) error {
+func (t *tool) check(arguments json.RawMessage, l manifest.Limits) error {
 	s, err := t.schema()
 	if err != nil {
 		return fmt.Errorf("has an input %w", err)
@@ -122,11 +122,15 @@ func (t *tool) check(arguments json.RawMessage) error {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	if err := s.Validate(arguments); err != nil {
+	if err := s.ValidateWithin(arguments, checkedValues(l.Memory+l.Input)); err != nil {
 		return fmt.Errorf("was called with arguments that do not fit its schema: %w", err)
 	}
 	return nil
 }
+
+// checkedValues is how many values are decoded to be checked by a schema: as many as fit in the memory that
+// the call itself may take.
+func checkedValues(bytes int64) int { return int(bytes / schema.BytesPerValue) }
 
 // warm compiles the module ahead of the first call, into the cache: neither the module nor what it may touch
 // is needed for that.

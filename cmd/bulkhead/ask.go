@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -35,14 +36,14 @@ func asked(ctx context.Context, h *host.Host, method string, params any) (host.A
 
 // explain prints the error of an answer to stderr and gives its exit code.
 func explain(a host.Answer) error {
-	fmt.Fprintf(os.Stderr, "bulkhead: error %d: %s\n", a.Error.Code, visible(a.Error.Message))
+	fmt.Fprintf(os.Stderr, "bulkhead: error %d: %s\n", a.Error.Code, visible.Text(a.Error.Message))
 	return exitCode(a)
 }
 
 // shownTo is a plugin's text as w may have it: a terminal must not obey it.
 func shownTo(w io.Writer, text string) string {
 	if terminal(w) {
-		return visible(text)
+		return uncontrolled(text)
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -108,7 +109,7 @@ func printAnswer(w io.Writer, a host.Answer) error {
 // printTexts prints the texts of a result, and says what else is in it.
 func printTexts(w io.Writer, a host.Answer) error {
 	if a.Error != nil {
-		fmt.Fprintf(os.Stderr, "bulkhead: the tool answered with error %d: %s\n", a.Error.Code, visible(a.Error.Message))
+		fmt.Fprintf(os.Stderr, "bulkhead: the tool answered with error %d: %s\n", a.Error.Code, visible.Text(a.Error.Message))
 		return nil
 	}
 	var r struct {
@@ -137,7 +138,7 @@ func printTexts(w io.Writer, a host.Answer) error {
 		case item.Resource.Text != nil:
 			fmt.Fprintln(out, shownTo(w, *item.Resource.Text))
 		default:
-			fmt.Fprintf(out, "[%s %s: see it with --json]\n", item.Type, firstOf(item.MIMEType, item.URI, item.Resource.URI))
+			fmt.Fprintf(out, "[%s %s: see it with --json]\n", line(item.Type), line(firstOf(item.MIMEType, item.URI, item.Resource.URI)))
 		}
 	}
 	return out.Flush()
@@ -153,8 +154,10 @@ func terminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// visible takes out of a module's text what would move a terminal's cursor, colour it or worse.
-func visible(text string) string {
+// uncontrolled replaces the control characters of a result, which could move a terminal's cursor or colour
+// its text. Unlike visible.Text it keeps what only changes how its neighbours look, such as the selectors of
+// emojis: a result is data, and nobody decides by it what a plugin may do.
+func uncontrolled(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) {
 			return r
@@ -174,7 +177,7 @@ func firstOf(texts ...string) string {
 
 // printNotice shows a notification to whoever waits for the answer.
 func printNotice(method string, params json.RawMessage) {
-	fmt.Fprintf(os.Stderr, "%s\n", visible(notice(method, params)))
+	fmt.Fprintf(os.Stderr, "%s\n", visible.Text(notice(method, params)))
 }
 
 // notice words a notification for a person.
@@ -209,7 +212,7 @@ func (o *options) completeTools(_ *cobra.Command, args []string, _ string) ([]st
 		for _, p := range h.Plugins() {
 			for _, t := range p.Tools {
 				if t.Offered {
-					names = append(names, cobra.CompletionWithDesc(t.Name, visible(firstLine(t.Description))))
+					names = append(names, cobra.CompletionWithDesc(t.Name, visible.Text(firstLine(t.Description))))
 				}
 			}
 		}

@@ -10,6 +10,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
+func TestTheTypeOfAnItemSteersNothing(t *testing.T) {
+	var out bytes.Buffer
+	answer := host.Answer{Result: json.RawMessage(`{"content":[{"type":"audio\u001b[2J","mimeType":"a\u202e/b\ufe0f"}]}`)}
+	if err := printTexts(&out, answer); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "[audio·[2J a·/b·: see it with --json]\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTextsOfAResultArePrinted(t *testing.T) {
 	for name, c := range map[string]struct{ content, want string }{
 		"each on a line of its own":                 {`{"type":"text","text":"a"},{"type":"text","text":"b\nc"}`, "a\nb\nc\n"},
@@ -92,7 +103,7 @@ func TestANotificationReads(t *testing.T) {
 }
 
 func TestATextForATerminalDoesNothingToIt(t *testing.T) {
-	if got, want := visible("a\tb\n\x1b[31mred\x07 ü \u009bA\x7f"), "a\tb\n·[31mred· ü ·A·"; got != want {
+	if got, want := uncontrolled("a\tb\n\x1b[31mred\x07 ü \u009bA\x7f"), "a\tb\n·[31mred· ü ·A·"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

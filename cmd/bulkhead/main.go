@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // Exit codes.
@@ -63,10 +64,10 @@ func report(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "bulkhead: %v\n", err)
+		fmt.Fprintf(os.Stderr, "bulkhead: %s\n", visible.Text(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintf(os.Stderr, "bulkhead: %v\n", err)
+	fmt.Fprintf(os.Stderr, "bulkhead: %s\n", visible.Text(err.Error()))
 	return exitHost
 }
 

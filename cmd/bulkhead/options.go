@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // options are the flags of the commands that open a host.
@@ -107,7 +108,7 @@ func (o *options) completePlugins(*cobra.Command, []string, string) ([]string, c
 	var names []string
 	if h, err := o.open(); err == nil {
 		for _, p := range h.Plugins() {
-			names = append(names, cobra.CompletionWithDesc(p.Name, visible(firstLine(p.Description))))
+			names = append(names, cobra.CompletionWithDesc(p.Name, visible.Text(firstLine(p.Description))))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/build"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 func newPlugin() *cobra.Command {
@@ -130,7 +131,7 @@ func printProblems(ps tomlfile.Problems) {
 		if p.Warning {
 			kind = "warning: "
 		}
-		fmt.Fprintf(os.Stderr, "%s%s\n", kind, p)
+		fmt.Fprintf(os.Stderr, "%s%s\n", kind, visible.Text(p.String()))
 	}
 }
 

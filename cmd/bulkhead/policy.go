@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/admin"
 	"github.com/bulkhead-mcp/bulkhead/host/review"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 func newPolicy() *cobra.Command {
@@ -123,7 +124,7 @@ func printPolicy(w io.Writer, p admin.PluginPolicy) error {
 	printGrants(table, "web servers", p.Origins)
 	printGrants(table, "variables", p.Variables)
 	for _, f := range p.Names {
-		fmt.Fprintf(table, "  %s\n    %s\n", f.Of, filterWords(f))
+		fmt.Fprintf(table, "  %s\n    %s\n", f.Of, visible.Text(filterWords(f)))
 	}
 	fmt.Fprintln(table, "  limits")
 	for _, l := range p.Limits {

@@ -73,7 +73,7 @@ func getPrompt(c *cobra.Command, h *host.Host, name string, arguments map[string
 		if m.Content.Type != "text" {
 			text = "[" + m.Content.Type + ": see it with --json]"
 		}
-		fmt.Fprintf(out, "%s:\n%s\n", m.Role, shownTo(c.OutOrStdout(), text))
+		fmt.Fprintf(out, "%s:\n%s\n", line(m.Role), shownTo(c.OutOrStdout(), text))
 	}
 	return out.Flush()
 }

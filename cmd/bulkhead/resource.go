@@ -65,7 +65,7 @@ func readResource(c *cobra.Command, h *host.Host, uri string, asJSON bool) error
 		case part.Text != nil:
 			_, err = io.WriteString(w, shownTo(w, *part.Text))
 		case terminal(w):
-			_, err = fmt.Fprintf(w, "[%d bytes of %s: send them to a file, or see them with --json]\n", len(part.Blob), visible(firstOf(part.MIMEType)))
+			_, err = fmt.Fprintf(w, "[%d bytes of %s: send them to a file, or see them with --json]\n", len(part.Blob), line(firstOf(part.MIMEType)))
 		default:
 			_, err = w.Write(part.Blob)
 		}

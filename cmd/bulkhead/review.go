@@ -5,28 +5,26 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/bulkhead-mcp/bulkhead/host/admin"
 	"github.com/bulkhead-mcp/bulkhead/host/review"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// plain makes text of what somebody else wrote: nothing in it moves a terminal's cursor, colours it, turns the
-// direction of writing, or cannot be seen.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unseen(r) {
-			return '·'
-		}
-		return r
-	}, visible(text))
+// line is untrusted text on one line. White space that is not visible as such is replaced, not joined: two
+// paths that differ in it look different.
+func line(text string) string {
+	return visible.Text(strings.Join(strings.FieldsFunc(text, isBreak), " "))
 }
 
-// unseen tells whether a character steers how others are shown, or is none that can be seen.
-func unseen(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) }
-
-// line is plain text on one line.
-func line(text string) string { return plain(strings.Join(strings.Fields(text), " ")) }
+// isBreak tells whether r separates words or lines and may be shown as a space.
+func isBreak(r rune) bool {
+	switch r {
+	case ' ', '\t', '\n', '\v', '\f', '\r', '\u0085', '\u2028', '\u2029':
+		return true
+	}
+	return false
+}
 
 // maxShown bounds a description that is shown, in characters; --json has all of it.
 const maxShown = 400
@@ -64,7 +62,7 @@ func printProposal(to io.Writer, p *admin.Proposal) {
 		}
 		fmt.Fprintf(w, "\nThis is added to %s%s:\n\n", line(p.Config), creates)
 		for row := range strings.Lines(p.Table) {
-			fmt.Fprintf(w, "  %s\n", strings.TrimRight(plain(row), "\n"))
+			fmt.Fprintf(w, "  %s\n", strings.TrimRight(visible.Text(row), "\n"))
 		}
 	}
 }

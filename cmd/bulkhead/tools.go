@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 func newTools() *cobra.Command {
@@ -52,10 +53,10 @@ func printTools(to io.Writer, plugins []host.PluginInfo) error {
 		}
 		fmt.Fprintf(w, "%s  %s\n", strings.TrimSpace(line(p.Name+" "+p.Version)), line(p.Dir))
 		if p.Problem != "" {
-			fmt.Fprintf(w, "  left out: %s\n", plain(indented(p.Problem)))
+			fmt.Fprintf(w, "  left out: %s\n", visible.Text(indented(p.Problem)))
 		}
 		for _, warning := range p.Warnings {
-			fmt.Fprintf(w, "  warning: %s\n", plain(indented(warning.String())))
+			fmt.Fprintf(w, "  warning: %s\n", visible.Text(indented(warning.String())))
 		}
 		if p.Problem != "" {
 			continue
@@ -142,4 +143,4 @@ func escaped(text []byte) []byte {
 	return out
 }
 
-func steers(r rune) bool { return r == 0x7f || r >= 0x80 && r < 0xa0 || unseen(r) }
+func steers(r rune) bool { return r >= 0x7f && !visible.Rune(r) }

@@ -73,6 +73,8 @@ func TestTextIsEscapedSoThatATerminalOnlyShowsIt(t *testing.T) {
 		"line separators":                 {"\u2028\u2029", `"\u2028\u2029"`},
 		"a byte order mark":               {"\ufeff", `"\ufeff"`},
 		"format characters beyond 16 bit": {"\U000e0001", `"\udb40\udc01"`},
+		"variation selectors":             {"a\ufe0f\U000e0100", `"a\ufe0f\udb40\udd00"`},
+		"fillers and blanks":              {"\u3164\u115f\uffa0\u2800\u034f\u00a0", `"\u3164\u115f\uffa0\u2800\u034f\u00a0"`},
 		"bytes that are not UTF-8":        {"a\xffb\xc3", `"a` + "\uFFFDb\uFFFD" + `"`},
 		"letters of any script stay":      {"größe 寸法 🚢", `"größe 寸法 🚢"`},
 	} {

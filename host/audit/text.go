@@ -1,16 +1,17 @@
 package audit
 
 import (
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // ellipsis ends a text that was cut. A text may end so by itself, so the line names the fields that were.
 const ellipsis = "…"
 
 // appendText appends text as a JSON string of at most limit bytes, quotes and ellipsis included, and tells
-// whether all of it fitted. Whatever does not print is escaped, which is more than JSON asks for: a line that is shown
+// whether all of it fitted. Whatever is not visible is escaped, which is more than JSON asks for: a line that is shown
 // in a terminal can neither drive it nor turn the direction of its text. Bytes that are not UTF-8
 // become U+FFFD.
 func appendText(b []byte, text string, limit int) ([]byte, bool) {
@@ -41,7 +42,7 @@ func appendText(b []byte, text string, limit int) ([]byte, bool) {
 
 func appendRune(b []byte, r rune) []byte {
 	switch {
-	case unicode.IsPrint(r):
+	case visible.Rune(r):
 		return utf8.AppendRune(b, r)
 	case r > 0xffff:
 		high, low := utf16.EncodeRune(r)

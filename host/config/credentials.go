@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,11 +13,20 @@ import (
 
 const defaultHeader = "Authorization"
 
-var (
-	credentialName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	headerName     = regexp.MustCompile("^[0-9A-Za-z!#$%&'*+.^_`|~-]{1,128}$")
-	prefixForm     = regexp.MustCompile(`^[ -~]{0,128}$`)
-)
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+func isCredentialName(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, alphanumeric+"_-") == ""
+}
+
+func isHeaderName(s string) bool {
+	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
+}
+
+// isPrefix tells whether s can stand before a secret: printable ASCII.
+func isPrefix(s string) bool {
+	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
 
 // connectionHeaders belong to the connection and not to whoever uses it, as do those that begin with
 // Proxy-.
@@ -28,7 +36,7 @@ var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host
 func checkHeader(name string) error {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
-	case !headerName.MatchString(name):
+	case !isHeaderName(name):
 		return errors.New("is not the name of a header")
 	case slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-"):
 		return errors.New("is a header of the connection, which nobody may set")
@@ -38,7 +46,7 @@ func checkHeader(name string) error {
 
 func (c *Config) readCredentials(t *tomlfile.Table) {
 	for _, name := range t.Keys() {
-		if !credentialName.MatchString(name) {
+		if !isCredentialName(name) {
 			t.Fault(name, "is not a name for a credential", "use 1 to 64 of letters, digits, _ and -")
 		}
 		c.Credentials = append(c.Credentials, c.readCredential(t.Table(name), name))
@@ -53,7 +61,7 @@ func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
 	if err := checkHeader(out.Header); err != nil {
 		t.Fault("header", fmt.Sprintf("%s %v", tomlfile.Quote(out.Header), err), `write header = "Authorization", or leave it out`)
 	}
-	if !prefixForm.MatchString(out.Prefix) {
+	if !isPrefix(out.Prefix) {
 		t.Fault("prefix", "is not at most 128 printable characters of ASCII", `write what stands before the secret: "Bearer "`)
 	}
 	switch {

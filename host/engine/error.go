@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // Code names why a call failed.
@@ -99,12 +101,7 @@ func bounded(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit] + "…"
 	}
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || (r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0)) {
-			return r
-		}
-		return '·'
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return visible.Text(text)
 }
 
 // Printable cuts text that comes from a module, or from the process that it runs in, and takes out what could

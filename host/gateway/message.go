@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -112,15 +112,15 @@ func parseError(line []byte) *abi.Error {
 // bounded is a client's word as an error may repeat it: in quotes unless it is a plain one, and not long.
 func bounded(word string) string {
 	if len(word) > maxName {
-		return strconv.Quote(strings.ToValidUTF8(word[:maxName], "")) + "…"
+		return visible.Quote(strings.ToValidUTF8(word[:maxName], "")) + "…"
 	}
 	plain := func(r rune) bool {
-		return r == '_' || r == '-' || r == '/' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r)
+		return r == '_' || r == '-' || r == '/' || r == '.' || (unicode.IsLetter(r) || unicode.IsDigit(r)) && visible.Rune(r)
 	}
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word
 	}
-	return strconv.Quote(word)
+	return visible.Quote(word)
 }
 
 // leadingID finds the id near the start of a message that is cut off, so that who waits for its answer

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // Any stands, in what a manifest asks for, for whatever the admin names.
@@ -25,7 +25,7 @@ const (
 )
 
 func (m *Manifest) readCapabilities(t *tomlfile.Table) {
-	m.Capabilities.FS = ReadFS(t, "fs", CheckPath)
+	m.Capabilities.FS = ReadFS(t, "fs", checkAsked)
 	m.Capabilities.Git = ReadGit(t, "git", checkRepo)
 	m.readOrigins(t)
 	m.Capabilities.Env = t.Strings("env")
@@ -132,12 +132,24 @@ func checkRepo(repo string) error {
 	if repo == Any {
 		return nil
 	}
-	return CheckPath(repo)
+	return checkAsked(repo)
+}
+
+// checkAsked is CheckPath for what a manifest asks for, of which an admin is shown the path. A config's
+// paths are the admin's own.
+func checkAsked(p string) error {
+	if !visible.Only(p) {
+		return errors.New(notVisible)
+	}
+	return CheckPath(p)
 }
 
 func checkRemote(remote string) error {
 	if remote == Any {
 		return nil
+	}
+	if !visible.Only(remote) {
+		return errors.New(notVisible)
 	}
 	_, err := Remote(remote)
 	return err
@@ -201,10 +213,10 @@ func SplitPath(p string) (variable, rest string, err error) {
 	return variable, p, nil
 }
 
-var envPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // IsVariable tells whether name can be that of an environment variable.
-func IsVariable(name string) bool { return envPattern.MatchString(name) }
+func IsVariable(name string) bool {
+	return name != "" && only(name[:1], lower+upper+"_") && only(name, lower+upper+digits+"_")
+}
 
 // Variables that the host sets for every plugin.
 const (

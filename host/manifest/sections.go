@@ -2,8 +2,8 @@ package manifest
 
 import (
 	"fmt"
+	"iter"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,20 +11,31 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 const maxName = 64 // bytes of a plugin's name, which is also a folder's
 
-var (
-	namePattern        = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
-	digestPattern      = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	placeholderPattern = regexp.MustCompile(`\{[a-z_]+\}`)
-	placeholders       = []string{"{code}", "{plugin}", "{tool}", "{message}"}
+var placeholders = []string{"{code}", "{plugin}", "{tool}", "{message}"}
+
+// isName tells whether a plugin can have that name.
+func isName(s string) bool {
+	return s != "" && len(s) <= maxName && only(s[:1], lower) && only(s, lower+digits+"-")
+}
+
+const (
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits = "0123456789"
 )
+
+// only tells whether s has no other characters than those of a set. Regular expressions would be compiled
+// at the start of every process.
+func only(s, set string) bool { return strings.Trim(s, set) == "" }
 
 func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	m.Name = t.Required("name", `write name = "…" in [plugin]: a to z, 0 to 9 and -, beginning with a letter`)
-	if m.Name != "" && (len(m.Name) > maxName || !namePattern.MatchString(m.Name)) {
+	if m.Name != "" && !isName(m.Name) {
 		t.Fault("name", fmt.Sprintf("%s is not a name", tomlfile.Quote(m.Name)),
 			fmt.Sprintf("use a to z, 0 to 9 and -, beginning with a letter, at most %d", maxName))
 	}
@@ -51,6 +62,7 @@ func (m *Manifest) readModule(t *tomlfile.Table) {
 		Kind:   t.OneOf("kind", KindABI1),
 		SHA256: ReadDigest(t, "sha256"),
 	}
+	checkVisible(t, "file", m.Module.File)
 	if f := m.Module.File; f != "" && (!filepath.IsLocal(f) || filepath.Clean(f) != f || f == "." || strings.ContainsAny(f, "\\\x00")) {
 		t.Fault("file", fmt.Sprintf("%s is not a plain path inside the plugin's folder", tomlfile.Quote(f)),
 			`write a relative path without "." and "..", such as "plugin.wasm"`)
@@ -58,12 +70,12 @@ func (m *Manifest) readModule(t *tomlfile.Table) {
 }
 
 // IsDigest tells whether s is a SHA-256 in lower-case hex.
-func IsDigest(s string) bool { return digestPattern.MatchString(s) }
+func IsDigest(s string) bool { return len(s) == 64 && only(s, digits+"abcdef") }
 
 // ReadDigest is the SHA-256 at key in lower-case hex, "" if absent or wrong.
 func ReadDigest(t *tomlfile.Table, key string) string {
 	s := strings.ToLower(t.String(key))
-	if t.Has(key) && !digestPattern.MatchString(s) {
+	if t.Has(key) && !IsDigest(s) {
 		t.Fault(key, "is not a SHA-256 in hex", "write 64 hexadecimal digits, or leave it out")
 		return ""
 	}
@@ -91,9 +103,11 @@ func (m *Manifest) readServer(t *tomlfile.Table) {
 		NoChanges: !t.Bool("changes", true)}
 	if t.Has("name") {
 		m.Server.Name = t.Required("name", "")
+		checkVisible(t, "name", m.Server.Name)
 	}
 	if t.Has("version") {
 		m.Server.Version = t.Required("version", "")
+		checkVisible(t, "version", m.Server.Version)
 	}
 	m.Server.ProtocolVersions = t.Strings("protocol_versions")
 	for i, v := range m.Server.ProtocolVersions {
@@ -110,7 +124,7 @@ func (m *Manifest) readServer(t *tomlfile.Table) {
 // readFailure is the template at the key failure, of all tools or of one; "" if there is none.
 func readFailure(t *tomlfile.Table) string {
 	template := t.String("failure")
-	for _, p := range placeholderPattern.FindAllString(template, -1) {
+	for p := range placeholdersIn(template) {
 		if !slices.Contains(placeholders, p) {
 			t.Fault("failure", fmt.Sprintf("has the unknown placeholder %s", tomlfile.Quote(p)),
 				"the placeholders are "+strings.Join(placeholders, " "))
@@ -118,6 +132,23 @@ func readFailure(t *tomlfile.Table) string {
 		}
 	}
 	return template
+}
+
+// placeholdersIn yields what reads as a placeholder: small letters and _ in braces.
+func placeholdersIn(template string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			open := strings.IndexByte(template, '{')
+			if open < 0 {
+				return
+			}
+			template = template[open+1:]
+			name := template[:len(template)-len(strings.TrimLeft(template, lower+"_"))]
+			if name != "" && strings.HasPrefix(template[len(name):], "}") && !yield("{"+name+"}") {
+				return
+			}
+		}
+	}
 }
 
 func (m *Manifest) readOffers(t *tomlfile.Table) {
@@ -130,7 +161,7 @@ func (m *Manifest) readOffers(t *tomlfile.Table) {
 		Logging:     t.Bool("logging", false),
 	}
 	for i, prefix := range m.Offers.Resources.Names {
-		if scheme, _, ok := strings.Cut(prefix, ":"); prefix != "" && (!ok || !schemePattern.MatchString(scheme)) {
+		if scheme, _, ok := strings.Cut(prefix, ":"); prefix != "" && (!ok || !isScheme(scheme)) {
 			t.FaultItem("resources", i, fmt.Sprintf("%s is not the beginning of a URI", tomlfile.Quote(prefix)),
 				`write its scheme at least: "notes://"`)
 		}
@@ -149,7 +180,23 @@ func needs(t *tomlfile.Table, key string, offered, other bool, what string) {
 	}
 }
 
-var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+// What is wrong with an identifier that an admin could not compare with another, and what to do.
+const (
+	notVisible    = "has a character that cannot be seen"
+	visibleRemedy = "write letters, digits and marks that can be seen; the only space is U+0020"
+)
+
+// checkVisible refuses an identifier that could look the same as another.
+func checkVisible(t *tomlfile.Table, key, value string) {
+	if !visible.Only(value) {
+		t.Fault(key, fmt.Sprintf("%s %s", tomlfile.Quote(value), notVisible), visibleRemedy)
+	}
+}
+
+// isScheme tells whether s can be the scheme of a URI.
+func isScheme(s string) bool {
+	return s != "" && only(s[:1], lower+upper) && only(s, lower+upper+digits+"+.-")
+}
 
 func readClaim(t *tomlfile.Table, key, what string) Claim {
 	if !t.IsArray(key) {
@@ -160,6 +207,8 @@ func readClaim(t *tomlfile.Table, key, what string) Claim {
 		switch {
 		case name == "":
 			t.FaultItem(key, i, "is empty", "write true to claim all, or the "+what)
+		case !visible.Only(name):
+			t.FaultItem(key, i, fmt.Sprintf("%s %s", tomlfile.Quote(name), notVisible), visibleRemedy)
 		case slices.Index(c.Names, name) < i:
 			t.FaultItem(key, i, "is there twice", "remove one")
 		}

@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// toolPattern is what MCP allows as a tool's name.
-var toolPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
-
-// IsToolName tells whether a tool can have that name.
-func IsToolName(name string) bool { return toolPattern.MatchString(name) }
+// IsToolName tells whether MCP allows a tool to have that name.
+func IsToolName(name string) bool {
+	return name != "" && len(name) <= 128 && only(name, lower+upper+digits+"_.-")
+}
 
 // anyObject is the input of a tool that says nothing about it.
 var anyObject = json.RawMessage(`{"type":"object"}`)

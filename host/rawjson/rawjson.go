@@ -15,6 +15,18 @@ import (
 // Any other value has none.
 func Members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
+		for key, value := range members(object) {
+			name, _ := Unquote(key)
+			if !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// members yields keys as they stand, in quotes.
+func members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
 		i := skipSpace(object, 0)
 		if i >= len(object) || object[i] != '{' {
 			return
@@ -25,7 +37,7 @@ func Members(object []byte) iter.Seq2[string, []byte] {
 				return
 			}
 			end := stringEnd(object, i)
-			key, _ := Unquote(object[i:end])
+			key := object[i:end]
 			i = skipSpace(object, skipSpace(object, end)+1) // past the colon
 			if i >= len(object) {
 				return
@@ -165,12 +177,21 @@ func Quote(text string) []byte {
 
 // Member is the value of an object's key, the last where it is given twice; nil if there is none.
 func Member(object []byte, name string) (value []byte) {
-	for key, v := range Members(object) {
-		if key == name {
+	for key, v := range members(object) {
+		if isKey(key, name) {
 			value = v
 		}
 	}
 	return value
+}
+
+// isKey tells whether a key in quotes stands for name, without a copy of it where it has no escapes.
+func isKey(key []byte, name string) bool {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return len(key) == len(name)+2 && string(key[1:len(key)-1]) == name
+	}
+	text, _ := Unquote(key)
+	return text == name
 }
 
 // Replace is an object with another value for a key, which comes first then; nil leaves the key out. The other

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -67,7 +68,7 @@ func (b *Box) withoutFolder(folder string, why error) error {
 		return noPlace()
 	}
 	b.warnNoLocks.Do(func() {
-		b.config.Log.Warn("a folder cannot be locked, so servers with other state folders are not kept out of it", "folder", bounded(folder), "error", why)
+		b.config.Log.Warn("a folder cannot be locked, so servers with other state folders are not kept out of it", "folder", visible.Text(bounded(folder)), "error", why)
 	})
 	return nil
 }

@@ -76,11 +76,11 @@ var operations = map[string]operation{
 	}, "method"},
 }
 
-// with decodes an operation's parameters.
+// with decodes an operation's parameters, which admit has bounded.
 func with[P, R any](ctx context.Context, params json.RawMessage, do func(context.Context, P) (R, error)) (any, error) {
 	var p P
 	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "the parameters are not of the operation's form: " + err.Error()}
+		return nil, invalidParams(err)
 	}
 	return do(ctx, p)
 }
@@ -133,13 +133,17 @@ func (b *Box) Operate(ctx context.Context, request []byte) []byte {
 func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 	var r abi.HostRequest
 	if err := json.Unmarshal(request, &r); err != nil {
-		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "the request is not an operation: " + err.Error()}
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "the request is not an operation: " + bounded(err.Error())}
 	}
 	o, ok := operations[r.Op]
 	if !ok {
 		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host has no operation %q", bounded(r.Op))}
 	}
-	result, err := o.do(b, ctx, r.Params)
+	var result any
+	err := b.admit(r)
+	if err == nil {
+		result, err = o.do(b, ctx, r.Params)
+	}
 	if record := callOf(ctx).record; record != nil {
 		record(done(r, o.target, err))
 	}

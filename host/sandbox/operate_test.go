@@ -114,7 +114,8 @@ func failure(t *testing.T, response []byte) string {
 
 // Every operation of the ABI is there, so that none is forgotten in the table.
 func TestOperateKnowsTheOperationsOfTheABI(t *testing.T) {
-	box := newWorld(t).new(t, Setup{})
+	w := newWorld(t)
+	box := w.new(t, Setup{Grant: everyKind(t, w)})
 	ops := []string{
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
@@ -222,7 +223,7 @@ func TestARecordIsKeptOfEachOperation(t *testing.T) {
 		{Op: abi.OpGitCurrentBranch, Target: w.path("$W/work")},
 		{Op: abi.OpGitCurrentBranch, Target: w.path("$W/other"), Code: abi.HostDenied},
 		{Op: abi.OpFSMode, Target: w.path("$W/work/none"), Code: abi.HostFailed},
-		{Op: abi.OpHTTPFetch, Target: "https://example.com", Code: abi.HostInvalid},
+		{Op: abi.OpHTTPFetch, Target: "https://example.com", Code: abi.HostDenied},
 		{Op: abi.OpLock, Target: "n"},
 		{Op: abi.OpLock, Target: w.path("$W/work/sub")},
 		{Op: abi.OpLock, Target: w.path("$W/other"), Code: abi.HostDenied},

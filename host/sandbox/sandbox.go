@@ -27,6 +27,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -181,7 +182,7 @@ func (b *Box) tree(caller Caller) *vfs.FS {
 				record(Operation{Op: "file/" + op, Target: bounded(path), Code: abi.HostDenied})
 			}
 			if denials.next() {
-				b.config.Log.Warn("denied", "op", op, "path", bounded(path))
+				b.config.Log.Warn("denied", "op", op, "path", visible.Text(bounded(path)))
 			}
 		},
 	})

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
@@ -16,24 +14,36 @@ const (
 	maxInstructions = 20_000
 )
 
-// newPatterns compiles a schema's regular expressions, all within one budget.
-func newPatterns() jsonschema.RegexpEngine {
-	left := maxInstructions
-	return func(s string) (jsonschema.Regexp, error) {
-		if len(s) > maxPattern {
-			return nil, fmt.Errorf("the pattern is longer than %d bytes", maxPattern)
-		}
-		tree, err := syntax.Parse(s, syntax.Perl)
-		if err != nil {
-			return nil, err
-		}
-		prog, err := syntax.Compile(tree.Simplify())
-		if err != nil {
-			return nil, err
-		}
-		if left -= len(prog.Inst); left < 0 {
-			return nil, fmt.Errorf("the patterns together are too large")
-		}
-		return regexp.Compile(s)
+// pattern is a regular expression and what it costs to match.
+type pattern struct {
+	*regexp.Regexp
+	instructions int
+}
+
+// patterns compiles a schema's regular expressions, all within one budget.
+type patterns struct{ instructions int }
+
+func (p *patterns) compile(s string) (*pattern, error) {
+	if len(s) > maxPattern {
+		return nil, fmt.Errorf("the pattern is longer than %d bytes", maxPattern)
 	}
+	tree, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if p.instructions += len(prog.Inst); p.instructions > maxInstructions {
+		return nil, fmt.Errorf("the patterns together are too large")
+	}
+	compiled, err := regexp.Compile(s)
+	return &pattern{compiled, len(prog.Inst)}, err
+}
+
+// matches charges the time, which is in proportion to both lengths.
+func (c *check) matches(p *pattern, text string) bool {
+	c.spend(1 + len(text)*p.instructions>>8)
+	return p.MatchString(text)
 }

@@ -1,43 +1,37 @@
 // Package schema checks JSON against a JSON Schema and says what is wrong in words that a model can act
 // on. Compile a tool's schema once and Validate each call's arguments against it. It never loads
-// anything: a $ref reaches only into the schema itself and the drafts' own schemas.
+// anything: a $ref reaches only into the schema itself.
+//
+// The drafts are 2020-12, 2019-09, 7, 6 and 4; dynamic references are refused. Numbers are compared
+// exactly, and each check is bounded in work, which no library offers: both is why the package has a
+// validator of its own. Nothing is prepared before it is used, since every process of the host would pay.
 package schema
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
-	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 const (
 	// maxSchema bounds a schema, in bytes.
 	maxSchema = 256 << 10
-	// maxSteps bounds the work of one check, in subschemas applied. A schema of a few lines can ask for
-	// more than any machine can do, by references that double at each level.
-	maxSteps = 1 << 18
 	// maxNumber bounds a number, in characters and as an exponent; numbers are compared exactly, and
 	// 1e1000000 has a million digits.
 	maxNumber = 400
 	// maxDepth bounds how deep values are nested.
 	maxDepth = 512
+	// maxValues bounds the values that are decoded where nobody says how many: members, items and the whole.
+	maxValues = 1 << 20
 )
 
-// Schema is a compiled JSON Schema. It may be used by several goroutines; they take turns.
+// Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
-	compiled *jsonschema.Schema
-	mu       sync.Mutex
-	steps    int // of the check that runs now
-
+	root *node
 	// properties are the names that the schema has for members of the value itself, by fold.
 	properties map[string][]string
 }
-
-// place is the schema's own URL, to which its references are relative.
-const place = "schema:///"
 
 // Compile reads a JSON Schema, of draft 2020-12 unless it names another. The error says where in the
 // schema the fault is.
@@ -49,55 +43,32 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema %w", err)
 	}
-	if key := dynamicAnchor(doc); key != "" {
-		return nil, fmt.Errorf("schema uses %s, which is not supported: use $ref", key)
-	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(newPatterns())
-	if err := c.AddResource(place, doc); err != nil {
-		return nil, fmt.Errorf("schema: %s", tidy(err.Error()))
-	}
-	compiled, err := c.Compile(place)
+	root, err := compile(doc)
 	if err != nil {
-		return nil, compileError(err)
+		return nil, fmt.Errorf("schema is not valid: %s", shorten(err.Error(), maxFault))
 	}
-	s := &Schema{compiled: compiled, properties: map[string][]string{}}
-	if top, ok := doc.(map[string]any); ok {
-		properties, _ := top["properties"].(map[string]any)
-		for name := range properties {
+	s := &Schema{root: root, properties: map[string][]string{}}
+	if root.object != nil {
+		for name := range root.object.properties {
 			s.properties[fold(name)] = append(s.properties[fold(name)], name)
 		}
 	}
-	s.meter()
 	return s, nil
-}
-
-func compileError(err error) error {
-	var invalid *jsonschema.SchemaValidationError
-	var verr *jsonschema.ValidationError
-	if errors.As(err, &invalid) && errors.As(invalid.Err, &verr) {
-		return fmt.Errorf("schema is not valid: %w", explain(verr))
-	}
-	return fmt.Errorf("schema: %s", tidy(err.Error()))
-}
-
-// tidy shortens a library's message and takes out the URL that stands for the schema itself.
-func tidy(s string) string {
-	return shorten(strings.ReplaceAll(s, place, ""), maxFault)
-}
-
-type noLoader struct{}
-
-// Load implements jsonschema.URLLoader.
-func (noLoader) Load(string) (any, error) {
-	return nil, errors.New("a schema may refer only to itself")
 }
 
 // Validate checks raw, which has to be one JSON value. The error names each fault with its place, or says
 // why raw cannot be checked.
-func (s *Schema) Validate(raw json.RawMessage) error {
+func (s *Schema) Validate(raw json.RawMessage) error { return s.ValidateWithin(raw, maxValues) }
+
+// BytesPerValue is about what a value takes once it is decoded, its text apart.
+const BytesPerValue = 128
+
+// ValidateWithin is Validate for a value that is refused, before it is decoded, if it holds more values than
+// that: members, items and the whole. Each takes about BytesPerValue, in JSON perhaps no more than three.
+func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
+	if err := rawjson.Bound(raw, values, maxDepth); err != nil {
+		return err
+	}
 	v, err := decode(raw)
 	if err != nil {
 		return err
@@ -109,9 +80,6 @@ func (s *Schema) Validate(raw json.RawMessage) error {
 }
 
 func (s *Schema) validate(v any) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.steps = 0
 	defer func() {
 		if r := recover(); r == errTooMuch {
 			err = errTooMuch
@@ -119,10 +87,9 @@ func (s *Schema) validate(v any) (err error) {
 			panic(r)
 		}
 	}()
-	err = s.compiled.Validate(v)
-	var verr *jsonschema.ValidationError
-	if errors.As(err, &verr) {
-		return explain(verr)
+	f := &faults{limit: maxKept}
+	if (&check{}).apply(s.root, v, &place{}, nil, f) {
+		return nil
 	}
-	return err
+	return f.err()
 }

@@ -25,6 +25,19 @@ func TestValidate(t *testing.T) {
 		"a reference inside the schema is followed": {`{"$defs":{"n":{"type":"integer"}},"properties":{"a":{"$ref":"#/$defs/n"}}}`, `{"a":"x"}`, `/a: must be integer, not string`},
 		"a slash in a name is escaped":              {`{"properties":{"a/b~":{"type":"string"}}}`, `{"a/b~":1}`, `/a~1b~0: must be string, not number`},
 		"an older draft is heeded":                  {`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"string"}]}`, `[1]`, `/0: must be string, not number`},
+		"a boolean of an exclusive bound":           {`{"$schema":"http://json-schema.org/draft-04/schema#","minimum":1,"exclusiveMinimum":true}`, `1`, `exclusiveMinimum: got 1, want 1`},
+		"a format is checked in older drafts":       {`{"$schema":"http://json-schema.org/draft-07/schema#","format":"date"}`, `"2020-13-01"`, `is not a valid date`},
+		"a format is an annotation since 2019":      {`{"format":"date"}`, `"2020-13-01"`, ""},
+		"an anchor is found":                        {`{"$defs":{"n":{"$anchor":"here","type":"integer"}},"items":{"$ref":"#here"}}`, `["x"]`, `/0: must be integer, not string`},
+		"a schema with a URL of its own is found":   {`{"$id":"https://example.com/root","$defs":{"n":{"$id":"item","type":"integer"}},"items":{"$ref":"https://example.com/item"}}`, `["x"]`, `/0: must be integer, not string`},
+		"a schema refers to itself below":           {`{"type":["array","null"],"items":{"$ref":"#"}}`, `[[null,[1]]]`, `/0/1/0: must be null or array, not number`},
+		"a bound is exact":                          {`{"maximum":9007199254740992,"multipleOf":0.1}`, `9007199254740993`, `maximum: got 9007199254740993, want 9007199254740992`},
+		"a decimal is a multiple of another":        {`{"multipleOf":0.1}`, `0.3`, ""},
+		"two alternatives at once":                  {`{"oneOf":[{"type":"string"},{"minimum":1},{"maximum":9}]}`, `5`, `must match exactly one alternative of oneOf, and matches number 2 and number 3`},
+		"a dependency names both":                   {`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `missing property 'b', which 'a' needs`},
+		"a member without a name has a place":       {`{"properties":{"":{"type":"string"}}}`, `{"":1}`, `/: must be string, not number`},
+		"numbers are equal by their value":          {`{"uniqueItems":true}`, `[1,{"a":[1.0]},{"a":[1]}]`, `items at 1 and 2 are equal`},
+		"what nothing else looked at":               {`{"anyOf":[{"properties":{"a":true}},{"properties":{"b":true}}],"unevaluatedProperties":false}`, `{"a":1,"b":2,"c":3}`, `/c: is not allowed here`},
 		"no JSON at all":                            {`{}`, ``, `is not complete JSON`},
 		"cut JSON":                                  {`{}`, `{"a":`, `is not complete JSON`},
 		"two values":                                {`{}`, `{} {}`, `is more than one JSON value`},
@@ -67,6 +80,13 @@ func TestCompileRefuses(t *testing.T) {
 		"patterns too large":        {`{"allOf":[` + strings.Join(many, ",") + `]}`, "too large"},
 		"a long pattern":            {`{"pattern":"` + strings.Repeat("x", 2000) + `"}`, "longer than 1000 bytes"},
 		"a dynamic anchor":          {`{"$defs":{"a":{"$dynamicAnchor":"x"}}}`, "$dynamicAnchor"},
+		"a reference to no schema":  {`{"$ref":"#/title","title":"x"}`, "there is no such schema"},
+		"an anchor twice":           {`{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}`, "/$defs/b/$anchor: is the anchor of two schemas"},
+		"a URL twice":               {`{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}}`, "/$defs/b/$id: is the URL of two schemas"},
+		"a negative length":         {`{"items":{"minLength":-1}}`, "/items/minLength: must be an integer that is not negative"},
+		"a required name twice":     {`{"required":["a","a"]}`, "/required/1: is there twice"},
+		"no alternatives":           {`{"anyOf":[]}`, "/anyOf: must not be empty"},
+		"a schema that is a string": {`{"$defs":{"a":{"not":"x"}}}`, "/$defs/a/not: must be object or boolean"},
 		"no JSON":                   {`{`, "not complete JSON"},
 		"a value that is no schema": {`[]`, "object"},
 		"a schema too large":        {`{"title":"` + strings.Repeat("x", 300<<10) + `"}`, "larger than 256 KiB"},
@@ -97,6 +117,7 @@ func TestWorkIsBounded(t *testing.T) {
 	for name, raw := range map[string]json.RawMessage{
 		"references that double":              doubling(60, `{"type":"null"}`),
 		"references that double inside a not": json.RawMessage(strings.Replace(string(doubling(60, `{"type":"null"}`)), `{"$ref":"#/$defs/l0"`, `{"not":{"$ref":"#/$defs/l0"}`, 1)),
+		"a schema that is itself":             json.RawMessage(`{"$ref":"#"}`),
 		"a recursion that doubles with depth": json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"items":{"$ref":"#/$defs/a"}},{"items":{"$ref":"#/$defs/a"}}]}}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +134,36 @@ func TestWorkIsBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What no subschema counts is bounded as well: comparing, matching and hashing.
+func TestWorkWithinOneSchemaIsBounded(t *testing.T) {
+	numbers := func(n int) string { return "[" + strings.Repeat("1,", n) + "1]" }
+	text := `"` + strings.Repeat("a", 8<<20) + `"`
+	for name, c := range map[string]struct{ schema, value string }{
+		"patterns on a long string":        {`{"allOf":[` + strings.Repeat(`{"pattern":"(a?){300}b"},`, 10) + `{}]}`, text},
+		"an enum for many items":           {`{"items":{"enum":` + numbers(50_000) + `}}`, `[` + strings.Repeat(`"x",`, 100_000) + `1]`},
+		"the same items hashed each level": {`{"$ref":"#/$defs/a","$defs":{"a":{"uniqueItems":true,"items":{"$ref":"#/$defs/a"}}}}`, strings.Repeat(`[1,`, 400) + text + strings.Repeat(`]`, 400)},
+		"names required of many objects":   {`{"items":{"required":["a"` + manyNames(20_000) + `]}}`, `[` + strings.Repeat(`{},`, 100_000) + `{}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := schema.Compile(json.RawMessage(c.schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Validate(json.RawMessage(c.value)); err == nil || !strings.Contains(err.Error(), "too long to check") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func manyNames(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"n%d"`, i)
+	}
+	return b.String()
 }
 
 func TestErrorTextIsBounded(t *testing.T) {

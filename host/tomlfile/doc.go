@@ -3,8 +3,9 @@ package tomlfile
 import (
 	"fmt"
 	"sort"
-	"strconv"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // Doc is a TOML file that could be read. It is read through its tables, each value once by its key; what
@@ -61,9 +62,9 @@ func (d *Doc) Problems() Problems {
 func Quote(s string) string {
 	const most = 80
 	if len(s) > most {
-		return strconv.Quote(strings.ToValidUTF8(s[:most], "")) + "…"
+		return visible.Quote(strings.ToValidUTF8(s[:most], "")) + "…"
 	}
-	return strconv.Quote(s)
+	return visible.Quote(s)
 }
 
 // join appends key to a dotted path, quoted where TOML wants it.

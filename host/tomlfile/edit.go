@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // SetString sets key in table (a dotted key, "" for the top level) to value and keeps every other byte of
@@ -223,7 +225,7 @@ func Text(s string) string { return quote(s) }
 // Key is a part of a dotted key as TOML writes it, in quotes only where it needs them.
 func Key(part string) string { return dotted("", part) }
 
-// quote is s as a basic string of TOML.
+// quote is s as a basic string of TOML, in which everything is visible.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -232,12 +234,14 @@ func quote(s string) string {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
+		case visible.Rune(r):
 			// The bytes, not the rune: what is not UTF-8 has to stay so, to be refused.
 			_, n := utf8.DecodeRuneInString(s[i:])
 			b.WriteString(s[i : i+n])
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04X`, r)
 		}
 	}
 	b.WriteByte('"')

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 func TestParseRefuses(t *testing.T) {
@@ -230,6 +231,27 @@ func TestSetString(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
+	}
+}
+
+// An admin who reads the file sees every code point of a value.
+func TestTextHidesNothing(t *testing.T) {
+	for text, want := range map[string]string{
+		"größe 日本 \"\\":              `"größe 日本 \"\\"`,
+		"/x\ufe0f\u3164\u00a0\u202e": `"/x\uFE0F\u3164\u00A0\u202E"`,
+		"a\x1b\x7f\u009b\U000e0041":  `"a\u001B\u007F\u009B\U000E0041"`,
+	} {
+		got := tomlfile.Text(text)
+		if got != want {
+			t.Errorf("Text(%+q) is %s, want %s", text, got, want)
+		}
+		doc, ps := tomlfile.Parse("x", []byte("k = "+got))
+		if ps.Err() != nil || doc.Root().String("k") != text {
+			t.Errorf("%s does not stand for %+q: %v", got, text, ps)
+		}
+		if quoted := tomlfile.Quote(text); !visible.Only(quoted) {
+			t.Errorf("Quote(%+q) is %s", text, quoted)
+		}
 	}
 }
 

@@ -7,7 +7,9 @@ const OpHTTPFetch = "http/fetch"
 
 // What HTTPRequest.Redirect can be.
 const (
-	// RedirectFollow follows up to 10 redirects, each of which has to lead to a granted origin.
+	// RedirectFollow follows up to 10 redirects, each of which has to lead to a granted origin. To another
+	// origin than the one before, only GET and HEAD without body are redirected, without the request's
+	// headers, and not where the host has a credential or, from a public origin, a private host.
 	RedirectFollow = "follow"
 	// RedirectManual gives the redirect itself as the response.
 	RedirectManual = "manual"

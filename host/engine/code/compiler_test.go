@@ -61,14 +61,14 @@ func act(role, dir string, args []string) int {
 	case "crashed":
 		panic("of the compiler")
 	case "endless":
-		if err := limitProcess(config.CPU); err != nil {
+		if _, err := confineTo(config); err != nil {
 			panic(err)
 		}
 		for n := 0; ; n++ { // until its limit ends it
 			_ = n
 		}
 	case "greedy":
-		if err := limitProcess(config.CPU); err != nil {
+		if _, err := confineTo(config); err != nil {
 			panic(err)
 		}
 		for kept := [][]byte{}; ; {

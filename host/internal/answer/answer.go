@@ -4,6 +4,7 @@
 package answer
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -24,6 +25,8 @@ const (
 type Checker struct {
 	// Result says what keeps a client from reading a method's result; empty: nothing does.
 	Result func(method string, result []byte) string
+	// Values bounds the values that are decoded to be checked by a schema.
+	Values int
 }
 
 // Parse gives the result of a response. output is the schema that its structured content must fit; nil: none. The
@@ -48,7 +51,7 @@ func (c Checker) Parse(method string, r engine.Response, output func() (*schema.
 		return nil, &engine.Error{Code: CodeInvalidResult, Message: "gave a result that cannot be read: " + why}
 	}
 	if output != nil {
-		if why := unfit(result, output); why != "" {
+		if why := c.unfit(result, output); why != "" {
 			return nil, &engine.Error{Code: CodeInvalidResult, Message: why}
 		}
 	}
@@ -76,7 +79,7 @@ func IsError(result []byte) bool { return string(rawjson.Member(result, "isError
 
 // unfit says what of a result does not fit the tool's output schema; empty: all does. A result that is an error
 // need not.
-func unfit(result json.RawMessage, output func() (*schema.Schema, error)) string {
+func (c Checker) unfit(result json.RawMessage, output func() (*schema.Schema, error)) string {
 	if IsError(result) {
 		return ""
 	}
@@ -88,31 +91,26 @@ func unfit(result json.RawMessage, output func() (*schema.Schema, error)) string
 	if err != nil {
 		return "has an output " + err.Error()
 	}
-	if err := s.Validate(structured); err != nil {
+	if err := s.ValidateWithin(structured, c.Values); err != nil {
 		return "gave structuredContent that does not fit its output schema: " + err.Error()
 	}
 	return ""
 }
 
-// withFaults appends the faults to the content of a result that reports an error.
+// withFaults appends the faults to the content of a result that reports an error. The content is not decoded:
+// of empty items it would take many times its size.
 func withFaults(result json.RawMessage, faults []error) json.RawMessage {
-	var members map[string]json.RawMessage
-	var content []json.RawMessage
-	if json.Unmarshal(result, &members) != nil || string(members["isError"]) != "true" || json.Unmarshal(members["content"], &content) != nil {
+	content := bytes.TrimSpace(rawjson.Member(result, "content"))
+	if !IsError(result) || rawjson.Kind(content) != '[' {
 		return result // not an error, or no result at all, which the check of the result says
 	}
-	item, err := json.Marshal(map[string]string{"type": "text", "text": faultText(faults)})
-	if err != nil {
-		return result
+	items := bytes.TrimSpace(content[1 : len(content)-1])
+	longer := append(make([]byte, 0, len(content)+256), '[')
+	if longer = append(longer, items...); len(items) > 0 {
+		longer = append(longer, ',')
 	}
-	if members["content"], err = json.Marshal(append(content, item)); err != nil {
-		return result
-	}
-	longer, err := json.Marshal(members)
-	if err != nil {
-		return result
-	}
-	return longer
+	longer = append(append(longer, `{"text":`...), rawjson.Quote(faultText(faults))...)
+	return rawjson.Replace(result, "content", append(longer, `,"type":"text"}]`...))
 }
 
 func faultText(faults []error) string {

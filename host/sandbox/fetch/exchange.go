@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -49,11 +48,6 @@ func (f *Fetcher) exchange(ctx context.Context, h hop, manual bool) (response ab
 		return abi.HTTPResponse{}, "", err
 	}
 	return response, "", nil
-}
-
-func redirects(status int) bool {
-	return slices.Contains([]int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
-		http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, status)
 }
 
 // request checks the grant, at the last moment before it counts, and adds its credential.

@@ -1,7 +1,8 @@
 // Package fetch is the host operation http/fetch: a module asks a web server something, and gets the
 // answer if the admin granted the server's origin. Start with New; Fetch is the operation.
 //
-// An origin is granted by scheme, host and port, and each redirect is checked like the request itself.
+// An origin is granted by scheme, host and port, and each redirect is checked like the request itself; one
+// to another origin carries no more than the URL (see redirect.go).
 // The address behind a host's name has to be public, unless the grant says that the host is private;
 // package dial connects to exactly the address that was checked. A grant's credential is added here, for
 // requests to its own origin only, and is never part of an error, a log line or a record. No proxy is
@@ -35,7 +36,6 @@ const (
 
 // Bounds that nobody sets.
 const (
-	maxRedirects       = 10
 	maxURL             = 8 << 10  // bytes
 	maxRequestHeaders  = 100      // values
 	maxRequestHeader   = 32 << 10 // bytes of all names and values
@@ -234,7 +234,7 @@ func (f *Fetcher) follow(ctx context.Context, h hop, manual bool) (abi.HTTPRespo
 		if err != nil || location == "" {
 			return response, err
 		}
-		next, err := h.redirected(response.Status, location)
+		next, err := f.redirected(h, response.Status, location)
 		if err != nil {
 			f.record(ctx, Record{Method: h.method, Target: h.target(), Status: response.Status}, err)
 			return abi.HTTPResponse{}, err

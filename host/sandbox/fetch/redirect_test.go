@@ -162,8 +162,8 @@ func TestTenRedirectsAndNoMore(t *testing.T) {
 	}
 }
 
-// There is one credential each for two origins, and none for a third; a chain of redirects leads over all
-// of them and back.
+// Headers of the module's stay with the origin that they were sent to, but for those that negotiate the form
+// of the answer; a way back does not bring them back.
 func TestHeadersStayWithTheirOrigin(t *testing.T) {
 	w := newWorld()
 	got := []string{}
@@ -171,11 +171,10 @@ func TestHeadersStayWithTheirOrigin(t *testing.T) {
 		"https://a.example.com/1": "https://a.example.com/2",
 		"https://a.example.com/2": "https://b.example.com/3",
 		"https://b.example.com/3": "https://c.example.com/4",
-		"https://c.example.com/4": "https://a.example.com/5",
 	}
 	handler := func(rw http.ResponseWriter, r *http.Request) {
 		h := r.Header
-		got = append(got, strings.Join([]string{r.Host + r.URL.Path, h.Get("Authorization"), h.Get("X-Key"), h.Get("Cookie"), h.Get("X-Own"), h.Get("Referer")}, "|"))
+		got = append(got, strings.Join([]string{r.Host + r.URL.Path, h.Get("Authorization"), h.Get("X-Key"), h.Get("Cookie"), h.Get("X-Own"), h.Get("Accept"), h.Get("Referer")}, "|"))
 		if next := chain["https://"+r.Host+r.URL.Path]; next != "" {
 			to(http.StatusTemporaryRedirect, next)(rw, r)
 		}
@@ -185,39 +184,116 @@ func TestHeadersStayWithTheirOrigin(t *testing.T) {
 	}
 	g := grants(t, "https://a.example.com", "https://b.example.com", "https://c.example.com")
 	g[0].Credential = secret("X-Key", "key-of-a")
-	g[1].Credential = secret("Authorization", "Bearer of-b")
 	f := w.fetcher(t, fetch.Config{Grants: g})
 	_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://a.example.com/1", Headers: map[string][]string{
-		"authorization": {"mine"}, "Cookie": {"c=mine"}, "X-Own": {"own"},
+		"authorization": {"mine"}, "Cookie": {"c=mine"}, "X-Own": {"own"}, "Accept": {"text/plain"},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"a.example.com/1|mine|key-of-a|c=mine|own|",
-		"a.example.com/2|mine|key-of-a|c=mine|own|",
-		"b.example.com/3|Bearer of-b|||own|",
-		"c.example.com/4||||own|",
-		"a.example.com/5||key-of-a||own|",
+		"a.example.com/1|mine|key-of-a|c=mine|own|text/plain|",
+		"a.example.com/2|mine|key-of-a|c=mine|own|text/plain|",
+		"b.example.com/3|||||text/plain|",
+		"c.example.com/4|||||text/plain|",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A module's own header of a name that a credential sets elsewhere does not survive there.
-func TestACredentialWinsOverAHeaderThatARedirectBrings(t *testing.T) {
-	w := newWorld()
-	got := []string{}
-	w.serve(t, "https://a.example.com", to(http.StatusFound, "https://b.example.com/"))
-	w.serve(t, "https://b.example.com", func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Values("X-Key") })
-	g := grants(t, "https://a.example.com", "https://b.example.com")
-	g[1].Credential = secret("x-key", "of-b")
-	f := w.fetcher(t, fetch.Config{Grants: g})
-	if _, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://a.example.com/", Headers: map[string][]string{"X-Key": {"mine", "again"}}}); err != nil {
-		t.Fatal(err)
+func TestRedirectToAnotherOriginCarriesNeitherMethodNorBody(t *testing.T) {
+	for name, c := range map[string]struct {
+		status       int
+		method, body string
+		want         string // method and body of the second request; empty: it is denied
+	}{
+		"307 with POST":          {307, "POST", "secret", ""},
+		"308 with POST":          {308, "POST", "secret", ""},
+		"307 with an empty POST": {307, "POST", "", ""},
+		"308 with DELETE":        {308, "DELETE", "", ""},
+		"301 with PUT":           {301, "PUT", "secret", ""},
+		"302 with PATCH":         {302, "PATCH", "secret", ""},
+		"307 with OPTIONS":       {307, "OPTIONS", "", ""},
+		"302 with GET and body":  {302, "GET", "secret", ""},
+		"307 with GET and body":  {307, "GET", "secret", ""},
+		"307 with GET":           {307, "GET", "", "GET:"},
+		"308 with HEAD":          {308, "HEAD", "", "HEAD:"},
+		"302 with POST":          {302, "POST", "secret", "GET:"},
+		"303 with PUT":           {303, "PUT", "secret", "GET:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			second := ""
+			w.serve(t, "https://api.example.com", to(c.status, "https://other.example.com/end"))
+			w.serve(t, "https://other.example.com", func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				second = fmt.Sprintf("%s:%s", r.Method, body)
+			})
+			f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com", "https://other.example.com")})
+			request := abi.HTTPRequest{URL: "https://api.example.com/start", Method: c.method}
+			if c.body != "" {
+				request.Body = []byte(c.body)
+			}
+			_, err := f.Fetch(t.Context(), request)
+			switch {
+			case second != c.want:
+				t.Errorf("the second request is %q, want %q; %v", second, c.want, err)
+			case c.want != "" && err != nil:
+				t.Error(err)
+			case c.want == "" && (code(err) != abi.HostDenied || !strings.Contains(err.Error(), "to another origin, https://other.example.com: use redirect")):
+				t.Errorf("got the error %v", err)
+			}
+		})
 	}
-	if diff := cmp.Diff([]string{"of-b"}, got); diff != "" {
-		t.Error(diff)
+}
+
+// A server must not use another origin's credential, or the host's place in a private network, by a
+// redirect: neither to an origin that the module did not ask, nor back to the one that it asked.
+func TestRedirectFromAnotherOriginUsesNoAuthority(t *testing.T) {
+	for name, c := range map[string]struct{ ask, location, want string }{
+		"to an origin with a credential":       {"https://plain.example.com/", "https://api.example.com/delete?all", "https://api.example.com, for which the host has a credential"},
+		"back to the origin with a credential": {"https://api.example.com/start", "https://plain.example.com/", "https://api.example.com, for which the host has a credential"},
+		"to a private host":                    {"https://plain.example.com/", "http://inside.example.com/", "http://inside.example.com, which is private"},
+		"from a private host to another":       {"http://near.example.com/", "http://inside.example.com/", ""},
+		"from a private host to a public one":  {"http://near.example.com/", "https://end.example.com/", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.names["inside.example.com"], w.names["near.example.com"] = []string{"192.168.0.1"}, []string{"192.168.0.2"}
+			reached := false
+			for _, where := range []string{"https://plain.example.com", "http://near.example.com"} {
+				w.serve(t, where, func(rw http.ResponseWriter, r *http.Request) {
+					location := c.location
+					if strings.HasPrefix(c.ask, "https://api.") {
+						location = "https://api.example.com/delete?all"
+					}
+					to(http.StatusTemporaryRedirect, location)(rw, r)
+				})
+			}
+			w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/start" {
+					to(http.StatusTemporaryRedirect, c.location)(rw, r)
+					return
+				}
+				reached = true
+			})
+			for _, where := range []string{"http://inside.example.com", "https://end.example.com"} {
+				w.serve(t, where, func(http.ResponseWriter, *http.Request) { reached = true })
+			}
+			g := grants(t, "https://plain.example.com", "https://end.example.com", "https://api.example.com", "http://inside.example.com", "http://near.example.com")
+			g[2].Credential = secret("Authorization", "Bearer of-api")
+			g[3].Private, g[4].Private = true, true
+			f := w.fetcher(t, fetch.Config{Grants: g})
+			_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: c.ask})
+			switch {
+			case reached != (c.want == ""):
+				t.Errorf("reached: %t, %v", reached, err)
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (code(err) != abi.HostDenied || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got the error %v, want %q in it", err, c.want)
+			}
+		})
 	}
 }

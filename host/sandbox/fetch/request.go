@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,10 +22,18 @@ type hop struct {
 	body   []byte
 }
 
-var (
-	methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
-	headerForm = regexp.MustCompile("^[0-9A-Za-z!#$%&'*+.^_`|~-]{1,128}$")
+const (
+	upper        = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	alphanumeric = upper + "abcdefghijklmnopqrstuvwxyz0123456789"
 )
+
+func isMethod(s string) bool {
+	return s != "" && len(s) <= 32 && s[0] != '-' && strings.Trim(s, upper+"-") == ""
+}
+
+func isHeaderName(s string) bool {
+	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
+}
 
 // connectionHeaders belong to the connection and not to whoever uses it, as do those that begin with
 // Proxy-. Connection would also let a module name others that the next server drops.
@@ -40,7 +47,7 @@ func ofConnection(canonical string) bool {
 // CheckHeader tells why nobody but the host may set a header of that name; nil if a request may have it.
 func CheckHeader(name string) error {
 	switch {
-	case !headerForm.MatchString(name):
+	case !isHeaderName(name):
 		return errors.New("a header's name is not 1 to 128 letters, digits and marks of HTTP's")
 	case ofConnection(http.CanonicalHeaderKey(name)):
 		return fmt.Errorf("the header %s belongs to the connection: leave it out", http.CanonicalHeaderKey(name))
@@ -65,7 +72,7 @@ func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 		h.method = http.MethodGet
 	}
 	switch {
-	case !methodForm.MatchString(h.method) || h.method == http.MethodConnect || h.method == http.MethodTrace:
+	case !isMethod(h.method) || h.method == http.MethodConnect || h.method == http.MethodTrace:
 		return hop{}, invalid("the method is not one that can be sent: write GET, POST or another in upper case")
 	case q.Redirect != "" && q.Redirect != abi.RedirectFollow && q.Redirect != abi.RedirectManual:
 		return hop{}, invalid("redirect is neither %q nor %q", abi.RedirectFollow, abi.RedirectManual)
@@ -124,41 +131,4 @@ func checkHeaders(given map[string][]string) (http.Header, error) {
 		return nil, invalid("there are %d headers of %d bytes; the limit is %d of %d", count, size, maxRequestHeaders, maxRequestHeader)
 	}
 	return header, nil
-}
-
-// redirected is the request that a redirect asks for, by the rules of the Fetch standard
-// (https://fetch.spec.whatwg.org/#http-redirect-fetch). Whether it is granted is asked when it is sent.
-func (h hop) redirected(status int, location string) (hop, error) {
-	if len(location) > maxURL {
-		return hop{}, failed("%s redirects to a URL of more than %d bytes", h.origin, maxURL)
-	}
-	u, err := h.url.Parse(location)
-	if err != nil {
-		return hop{}, failed("%s redirects to something that cannot be read as a URL", h.origin)
-	}
-	next := h
-	next.header = h.header.Clone()
-	if err := next.aim(u); err != nil {
-		return hop{}, denied("%s redirects to a URL that %v", h.origin, err)
-	}
-	if next.origin != h.origin {
-		for _, name := range []string{"Authorization", "Cookie", "Cookie2"} {
-			next.header.Del(name)
-		}
-	}
-	if becomesGet(status, h.method) {
-		next.method, next.body = http.MethodGet, nil
-		maps.DeleteFunc(next.header, func(name string, _ []string) bool { return strings.HasPrefix(name, "Content-") })
-	}
-	return next, nil
-}
-
-func becomesGet(status int, method string) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound:
-		return method == http.MethodPost
-	case http.StatusSeeOther:
-		return method != http.MethodGet && method != http.MethodHead
-	}
-	return false
 }

@@ -41,6 +41,9 @@ func confineTo(setup wire.Setup) (confinement, error) {
 		}
 	}
 	for _, r := range setup.Repos {
+		if r.File == 0 {
+			continue
+		}
 		c.Dirs = append(c.Dirs, confine.Dir{FD: r.File, Write: r.Write})
 	}
 	if setup.Locks > 0 {
@@ -62,7 +65,10 @@ func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
 		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
 		Cwd: setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
-		Claimed: claimed, Fetch: fetch, Changing: changes,
+		Claimed: claimed, Changing: changes,
+	}
+	if setup.HTTP {
+		c.Fetch = fetch
 	}
 	if setup.GitUser != nil {
 		if err := json.Unmarshal(setup.GitUser, &c.GitUser); err != nil {

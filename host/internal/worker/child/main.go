@@ -120,18 +120,18 @@ func (s *server) load(setup wire.Setup, code string, check func(method string, r
 	if err != nil {
 		return err
 	}
-	s.answer = answerer(setup.Schemas, check)
+	s.answer = answerer(setup, check)
 	s.module = newModule(setup, code, box, s.log)
 	return s.module.Load(context.Background())
 }
 
 // answerer takes responses apart. A schema is compiled when it is needed first.
-func answerer(schemas []json.RawMessage, check func(method string, result []byte) string) func(string, int, engine.Response) (wire.Kind, []byte) {
+func answerer(setup wire.Setup, check func(method string, result []byte) string) func(string, int, engine.Response) (wire.Kind, []byte) {
 	var compiled []func() (*schema.Schema, error)
-	for _, text := range schemas {
+	for _, text := range setup.Schemas {
 		compiled = append(compiled, sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(text) }))
 	}
-	checker := answer.Checker{Result: check}
+	checker := answer.Checker{Result: check, Values: int((setup.Limits.Memory + setup.Limits.Output) / schema.BytesPerValue)}
 	return func(method string, number int, r engine.Response) (wire.Kind, []byte) {
 		var output func() (*schema.Schema, error)
 		if number > 0 && number <= len(compiled) {

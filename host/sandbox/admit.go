@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+const (
+	// maxParamsDepth bounds how deep the parameters of an operation are nested.
+	maxParamsDepth = 128
+	// maxParamsValues bounds the values in the parameters of an operation that has no list among them. Unknown
+	// members count too.
+	maxParamsValues = 100
+)
+
+// paramsValues are the bounds of the other operations. Each is above the most that the operation takes, so
+// that its own error, which says what is too much, comes first where the list is only somewhat too long.
+var paramsValues = map[string]int{
+	abi.OpGitIgnored:      2_000,  // 1,000 paths
+	abi.OpGitCommitBranch: 10_000, // 1,000 changes of up to 5 values each
+	abi.OpGitListRemote:   1_000,  // 100 names
+	abi.OpHTTPFetch:       1_000,  // 100 values of headers, each perhaps in an array
+	abi.OpClaims:          abi.MaxClaims + 10_000,
+	abi.OpNotify:          100_000, // passed on as they are, without being decoded
+}
+
+// admit refuses an operation before its parameters are decoded: one that needs a grant of which the plugin
+// has none, and one whose parameters would take far more memory decoded than they do as text.
+func (b *Box) admit(r abi.HostRequest) error {
+	if why := b.ungranted(r.Op); why != "" {
+		b.config.Log.Warn("denied", "op", r.Op, "error", why)
+		return &abi.HostError{Code: abi.HostDenied, Message: r.Op + ": " + why}
+	}
+	values, ok := paramsValues[r.Op]
+	if !ok {
+		values = maxParamsValues
+	}
+	if err := rawjson.Bound(r.Params, values, maxParamsDepth); err != nil {
+		return invalidParams(err)
+	}
+	return nil
+}
+
+// ungranted says what an operation needs if the plugin has nothing of that kind; "" if it does.
+func (b *Box) ungranted(op string) string {
+	switch op {
+	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
+		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch:
+		if len(b.config.Repos) == 0 {
+			return "this plugin is granted no repository; it must ask for one under [capabilities] git, " +
+				"and --project must name the project if it asks for the project's"
+		}
+	case abi.OpGitListRemote, abi.OpGitFetch:
+		if len(b.config.Remotes) == 0 {
+			return "this plugin is granted no remote; its manifest must ask for remotes = [URL] under [capabilities] git"
+		}
+	case abi.OpHTTPFetch:
+		if b.config.Fetch == nil {
+			return "this plugin is granted no web server; its manifest must ask for one under [capabilities] http, " +
+				"and a config must grant it"
+		}
+	}
+	return ""
+}
+
+// invalidParams bounds the reason, which may repeat what the module sent.
+func invalidParams(why error) error {
+	return &abi.HostError{Code: abi.HostInvalid, Message: "the parameters are not of the operation's form: " + bounded(why.Error())}
+}

@@ -1,0 +1,85 @@
+package fetch
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// maxRedirects bounds the redirects of one operation.
+const maxRedirects = 10
+
+// crossOriginHeaders are the module's headers that a redirect takes to another origin: those that only
+// negotiate the form of the answer. Any other may hold a secret that was meant for the first origin.
+var crossOriginHeaders = []string{"Accept", "Accept-Encoding", "Accept-Language", "Range", "User-Agent"}
+
+// redirects tells whether a status with a Location is a redirect to be followed.
+func redirects(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// redirected is the request that a redirect asks for, by the rules of the Fetch standard
+// (https://fetch.spec.whatwg.org/#http-redirect-fetch) and the stricter ones of crossOrigin. Whether its
+// origin is granted is checked when it is sent.
+func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
+	if len(location) > maxURL {
+		return hop{}, failed("%s redirects to a URL of more than %d bytes", h.origin, maxURL)
+	}
+	u, err := h.url.Parse(location)
+	if err != nil {
+		return hop{}, failed("%s redirects to something that cannot be read as a URL", h.origin)
+	}
+	next := h
+	next.header = h.header.Clone()
+	if err := next.aim(u); err != nil {
+		return hop{}, denied("%s redirects to a URL that %v", h.origin, err)
+	}
+	if becomesGet(status, h.method) {
+		next.method, next.body = http.MethodGet, nil
+		maps.DeleteFunc(next.header, func(name string, _ []string) bool { return strings.HasPrefix(name, "Content-") })
+	}
+	if next.origin == h.origin {
+		return next, nil
+	}
+	return next, f.crossOrigin(h, &next)
+}
+
+// crossOrigin refuses a redirect to another origin that would do more than read there what anybody can
+// read. The redirecting server chose the URL, not the module: the next origin must not receive what the
+// module sent to the first one, and the first one must not use what the host has for the next one, a
+// credential or a place in a private network. A module that wants such a request sends it itself.
+func (f *Fetcher) crossOrigin(h hop, next *hop) error {
+	grant, ok := f.grants[next.origin]
+	if !ok {
+		return nil // refused as any request to it is
+	}
+	const remedy = `use redirect "manual", and send a request of its own if that is right`
+	switch {
+	case next.method != http.MethodGet && next.method != http.MethodHead:
+		return denied("%s redirects %s to another origin, %s: %s", h.origin, next.method, next.origin, remedy)
+	case len(next.body) > 0:
+		return denied("%s redirects a body to another origin, %s: %s", h.origin, next.origin, remedy)
+	case grant.Credential != nil:
+		return denied("%s redirects to another origin, %s, for which the host has a credential: %s", h.origin, next.origin, remedy)
+	case grant.Private && !f.grants[h.origin].Private:
+		return denied("%s redirects to another origin, %s, which is private: %s", h.origin, next.origin, remedy)
+	}
+	maps.DeleteFunc(next.header, func(name string, _ []string) bool { return !slices.Contains(crossOriginHeaders, name) })
+	return nil
+}
+
+func becomesGet(status int, method string) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound:
+		return method == http.MethodPost
+	case http.StatusSeeOther:
+		return method != http.MethodGet && method != http.MethodHead
+	}
+	return false
+}

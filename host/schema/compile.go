@@ -1,0 +1,242 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// compiler is the state of one Compile.
+type compiler struct {
+	draft    int
+	patterns patterns
+	nodes    map[uintptr]*node    // by the identity of the decoded object
+	targets  map[string]*resource // by their absolute URL without fragment
+	pending  []reference
+}
+
+// resource is a schema with a URL of its own.
+type resource struct {
+	doc     map[string]any
+	base    *url.URL
+	anchors map[string]*node
+}
+
+// reference is a $ref whose target is looked up once all of the schema has been read.
+type reference struct {
+	from  *node
+	key   string
+	to    string
+	in    *resource
+	where *place
+}
+
+// scope is where the compiler is.
+type scope struct {
+	in *resource
+	at *place
+}
+
+func (s scope) member(name string) scope {
+	return scope{s.in, &place{above: s.at, member: true, name: name}}
+}
+func (s scope) item(i int) scope { return scope{s.in, &place{above: s.at, index: i}} }
+
+func (s scope) fault(format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	if s.at.above == nil {
+		return fmt.Errorf("%s", what)
+	}
+	return fmt.Errorf("%s: %s", s.at.appendTo(nil), what)
+}
+
+// place that a schema has without an $id; references to anything that is not in it are refused.
+const rootURL = "schema:///"
+
+// compile makes the tree of a decoded schema.
+func compile(doc any) (*node, error) {
+	c := &compiler{draft: 2020, nodes: map[uintptr]*node{}, targets: map[string]*resource{}}
+	base, err := url.Parse(rootURL)
+	if err != nil {
+		return nil, err
+	}
+	root := &resource{base: base, anchors: map[string]*node{}}
+	at := scope{root, &place{}}
+	if object, ok := doc.(map[string]any); ok {
+		root.doc, c.targets[rootURL] = object, root
+		if key := dynamicAnchor(doc); key != "" {
+			return nil, at.fault("uses %s, which is not supported: use $ref", key)
+		}
+		if err := c.readDraft(object, at); err != nil {
+			return nil, err
+		}
+	}
+	n, err := c.schema(doc, at)
+	if err != nil {
+		return nil, err
+	}
+	for len(c.pending) > 0 {
+		next := c.pending[len(c.pending)-1]
+		c.pending = c.pending[:len(c.pending)-1]
+		target, err := c.resolve(next)
+		if err != nil {
+			return nil, err
+		}
+		next.from.refs = append(next.from.refs, target)
+	}
+	return n, nil
+}
+
+// dynamicAnchor is a keyword in doc that makes a reference depend on the way to it, or "".
+func dynamicAnchor(doc any) string {
+	switch doc := doc.(type) {
+	case map[string]any:
+		for _, key := range []string{"$dynamicAnchor", "$recursiveAnchor"} {
+			if _, there := doc[key]; there {
+				return key
+			}
+		}
+		for _, v := range doc {
+			if found := dynamicAnchor(v); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for _, v := range doc {
+			if found := dynamicAnchor(v); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// drafts by the $schema that names them, without scheme and fragment.
+var drafts = [...]struct {
+	name  string
+	draft int
+}{
+	{"json-schema.org/schema", 2020},
+	{"json-schema.org/draft/2020-12/schema", 2020},
+	{"json-schema.org/draft/2019-09/schema", 2019},
+	{"json-schema.org/draft-07/schema", 7},
+	{"json-schema.org/draft-06/schema", 6},
+	{"json-schema.org/draft-04/schema", 4},
+}
+
+func (c *compiler) readDraft(doc map[string]any, at scope) error {
+	value, there := doc["$schema"]
+	if !there {
+		return nil
+	}
+	name, ok := value.(string)
+	if !ok {
+		return at.member("$schema").fault("must be string")
+	}
+	short := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "http://"), "https://"), "#")
+	for _, d := range drafts {
+		if d.name == short {
+			c.draft = d.draft
+			return nil
+		}
+	}
+	return at.member("$schema").fault("%s is no draft that is known; a schema may refer only to itself", quoted(name))
+}
+
+// schema compiles a schema, once.
+func (c *compiler) schema(v any, at scope) (*node, error) {
+	switch v := v.(type) {
+	case bool:
+		return &node{verdict: &v}, nil
+	case map[string]any:
+		id := reflect.ValueOf(v).Pointer()
+		if have := c.nodes[id]; have != nil {
+			return have, nil
+		}
+		n := &node{}
+		c.nodes[id] = n
+		return n, c.object(n, v, at)
+	}
+	return nil, at.fault("must be object or boolean")
+}
+
+func (c *compiler) object(n *node, o map[string]any, at scope) (err error) {
+	if at, err = c.identify(n, o, at); err != nil {
+		return err
+	}
+	r := reader{c: c, o: o, at: at}
+	r.references(n)
+	r.annotations()
+	n.types = r.types("type")
+	r.values(n)
+	r.format(n)
+	r.numbers(n)
+	r.texts(n)
+	r.arrays(n)
+	r.objects(n)
+	r.logic(n)
+	if c.draft >= 2019 {
+		n.unevaluatedItems, n.unevaluatedProperties = r.schema("unevaluatedItems"), r.schema("unevaluatedProperties")
+	}
+	for _, key := range []string{"$defs", "definitions"} {
+		r.schemas(key) // for references, and to find faults in them
+	}
+	return r.err
+}
+
+// identify gives a schema the URL and the anchor that it has.
+func (c *compiler) identify(n *node, o map[string]any, at scope) (scope, error) {
+	key := "$id"
+	if c.draft < 6 {
+		key = "id"
+	}
+	if value, there := o[key]; there && !c.hidden(o) {
+		id, ok := value.(string)
+		u, err := url.Parse(id)
+		if !ok || err != nil {
+			return at, at.member(key).fault("must be a URI reference")
+		}
+		anchor := u.Fragment
+		if u.Fragment = ""; u.String() != "" {
+			u = at.in.base.ResolveReference(u)
+			if have := c.targets[u.String()]; have != nil && at.at.above != nil {
+				return at, at.member(key).fault("is the URL of two schemas")
+			}
+			at.in = &resource{doc: o, base: u, anchors: map[string]*node{}}
+			c.targets[u.String()] = at.in
+		}
+		if anchor != "" && c.draft < 2019 {
+			if err := at.anchor(anchor, n, key); err != nil {
+				return at, err
+			}
+		}
+	}
+	if value, there := o["$anchor"]; there && c.draft >= 2019 {
+		anchor, ok := value.(string)
+		if !ok || anchor == "" || strings.ContainsAny(anchor, "/#") {
+			return at, at.member("$anchor").fault("must be a name")
+		}
+		return at, at.anchor(anchor, n, "$anchor")
+	}
+	return at, nil
+}
+
+func (s scope) anchor(name string, n *node, key string) error {
+	if s.in.anchors[name] != nil {
+		return s.member(key).fault("is the anchor of two schemas")
+	}
+	s.in.anchors[name] = n
+	return nil
+}
+
+// hidden tells whether a $ref hides its neighbours.
+func (c *compiler) hidden(o map[string]any) bool {
+	_, there := o["$ref"].(string)
+	return there && c.draft < 2019
+}
+
+// sorted are the members of an object in an order that does not change.
+func sorted(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
