@@ -241,7 +241,7 @@ func (h *Host) speaksForItself() bool { return h.alone && h.plugins[0].problems.
 // gatewayConfig is what the server says of itself: a plugin that is served alone speaks for itself.
 func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
 	c := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: h.gatewayOffers(), Checked: true, Log: o.Log.Named("gateway")}
-	if found.server != nil {
+	if found.server != nil && found.server.Name != "" {
 		c.Name = found.server.Name
 	}
 	if m := h.plugins[0].manifest; h.speaksForItself() {

@@ -6,6 +6,8 @@
 package config
 
 import (
+	"time"
+
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 )
@@ -27,10 +29,14 @@ type Config struct {
 	References []string
 }
 
-// Server is [server]; where it is present, its name stands even if only one plugin is served.
+// Server is [server]; where it has a name, that stands even if only one plugin is served.
 type Server struct {
-	Name string
+	Name  string        // empty: the file says nothing
+	Drain time.Duration // how long calls in flight may go on when the server is told to end; 0: DefaultDrain
 }
+
+// DefaultDrain holds where the config says nothing.
+const DefaultDrain = time.Second
 
 // Defaults is [defaults]: what every plugin gets whose own table is silent.
 type Defaults struct {
