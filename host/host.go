@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -111,6 +112,7 @@ type Host struct {
 	offered offered // beside tools
 	places  config.Places
 	alone   bool
+	drain   time.Duration // of Serve
 	log     hclog.Logger
 
 	audit   *audit.Log // nil: none is kept
@@ -152,6 +154,7 @@ func Open(o Options) (*Host, error) {
 		places: places,
 		log:    o.Log,
 		alone:  found.alone(),
+		drain:  found.drain(),
 		zone:   sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	h.gitUser = sync.OnceValue(func() git.User {
@@ -258,18 +261,4 @@ func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
 		}
 	}
 	return c
-}
-
-// Close ends what runs in the background and releases the modules. Calls must have ended.
-func (h *Host) Close(ctx context.Context) error {
-	h.stop()
-	h.background.Wait()
-	var errs []error
-	for _, p := range h.plugins {
-		errs = append(errs, p.close(ctx))
-	}
-	if h.audit != nil {
-		errs = append(errs, h.audit.Close(ctx))
-	}
-	return errors.Join(errs...)
 }
