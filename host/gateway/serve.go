@@ -74,13 +74,18 @@ func (s *session) finish() <-chan struct{} {
 	s.calls.close()
 	ended := make(chan struct{})
 	go func() {
-		s.handling.Lock() // a line that is being answered starts the rest of its calls, or refuses them
-		defer s.handling.Unlock()
+		s.handled()
 		s.calls.ended.Wait()
 		s.watch.close(s.out, s.g.info) // a client that does not read holds this up too
 		close(ended)
 	}()
 	return ended
+}
+
+// handled waits until the line that is being answered has started its calls, or refused them.
+func (s *session) handled() {
+	s.handling.Lock()
+	defer s.handling.Unlock()
 }
 
 // shutDown waits for calls to end, cancels them after the time drain, and answers those that ignore that.
