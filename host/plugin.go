@@ -32,6 +32,7 @@ type plugin struct {
 	problem string
 	tools   []*tool
 	queue   queue
+	places  chan struct{} // one for each answer that is made, or not yet written
 	log     hclog.Logger
 
 	mu     sync.Mutex // guards what follows
@@ -55,6 +56,7 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 	if c.problems.Err() == nil {
 		grant, problems := config.Decide(c.manifest, c.entry, defaults, h.places, flags)
 		p.grant = grant
+		p.places = make(chan struct{}, max(grant.Limits.Concurrency, 1))
 		p.problems = append(p.problems, problems...)
 	}
 	switch err := p.problems.Err(); {

@@ -40,6 +40,9 @@ func (s *session) call(ctx context.Context, m message, meta requestMeta, how met
 	}
 	go func() {
 		defer s.calls.done(e)
+		if held, ok := call.(Answered); ok {
+			defer held.Answered()
+		}
 		result, err := s.g.run(ctx, call, request, how, n)
 		n.close()
 		switch {
