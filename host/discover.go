@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
@@ -88,7 +90,15 @@ func discover(o Options, places config.Places) (found, error) {
 }
 
 // alone tells whether one plugin is served, under its own name.
-func (f found) alone() bool { return len(f.plugins) == 1 && f.server == nil }
+func (f found) alone() bool { return len(f.plugins) == 1 && (f.server == nil || f.server.Name == "") }
+
+// drain is how long calls in flight may go on when the server is told to end.
+func (f found) drain() time.Duration {
+	if f.server == nil {
+		return config.DefaultDrain
+	}
+	return cmp.Or(f.server.Drain, config.DefaultDrain)
+}
 
 // loadConfig reads the config; nil where there is none.
 func loadConfig(o Options, places config.Places) (*config.Config, *UntrustedError, error) {

@@ -47,11 +47,13 @@ func (h *Host) referred(params json.RawMessage) []*plugin {
 type search struct {
 	first  *request
 	others []*plugin
+	last   *request // whose answer it is
 }
 
 // Run implements gateway.Call. Of several that do not have it the last is not the one to say so: the answer
 // is the host's. One that fails is passed over, unless nobody has it.
 func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+	s.last = s.first
 	result, err := s.first.Run(ctx, n)
 	var failure error
 	for _, next := range s.others {
@@ -61,7 +63,9 @@ func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, 
 		case failure == nil && !notThere(err):
 			failure = err
 		}
-		result, err = next.ask(s.first.Request, false).Run(ctx, n)
+		s.last.Answered() // its answer is none
+		s.last = next.ask(s.first.Request, false)
+		result, err = s.last.Run(ctx, n)
 	}
 	switch {
 	case err == nil:
@@ -72,6 +76,13 @@ func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, 
 		return nil, failure
 	}
 	return nil, gateway.Unknown(s.first.Method, s.first.Name, "")
+}
+
+// Answered implements gateway.Answered.
+func (s *search) Answered() {
+	if s.last != nil {
+		s.last.Answered()
+	}
 }
 
 // Failure implements gateway.Call.

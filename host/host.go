@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -113,6 +114,7 @@ type Host struct {
 	offered offered // beside tools
 	places  config.Places
 	alone   bool
+	drain   time.Duration // of Serve
 	log     hclog.Logger
 	// untrusted says why there is no plugin; nil if there are some.
 	untrusted *UntrustedError
@@ -170,6 +172,7 @@ func Open(o Options) (*Host, error) {
 		places: places,
 		log:    o.Log,
 		alone:  found.alone(),
+		drain:  found.drain(),
 
 		untrusted: found.untrusted,
 		zone:      sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
@@ -266,7 +269,7 @@ func (h *Host) speaksForItself() bool { return h.alone && h.plugins[0].problems.
 // gatewayConfig is what the server says of itself: a plugin that is served alone speaks for itself.
 func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
 	c := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: h.gatewayOffers(), Checked: true, Log: o.Log.Named("gateway")}
-	if found.server != nil {
+	if found.server != nil && found.server.Name != "" {
 		c.Name = found.server.Name
 	}
 	if found.untrusted != nil {
@@ -287,19 +290,4 @@ func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
 		}
 	}
 	return c
-}
-
-// Close ends what runs in the background and releases the modules. Calls must have ended.
-func (h *Host) Close(ctx context.Context) error {
-	h.stop()
-	h.background.Wait()
-	var errs []error
-	for _, p := range h.plugins {
-		p.close()
-	}
-	errs = append(errs, h.store.Close())
-	if h.audit != nil {
-		errs = append(errs, h.audit.Close(ctx))
-	}
-	return errors.Join(errs...)
 }

@@ -2,7 +2,8 @@ package host
 
 import (
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
@@ -14,9 +15,11 @@ var itemMembers = map[string]byte{
 	"size": '0', "required": 't', "arguments": '[', "icons": '[', "annotations": '{', "_meta": '{',
 }
 
+var itemNames = slices.Sorted(maps.Keys(itemMembers))
+
 // checkItem says what keeps a client from reading an item of a list, "" if nothing does. Members that MCP does
-// not know are let through, but not those that only other letters tell from one it knows: some clients would
-// read them in its place, and show a name that is not this plugin's.
+// not know are let through, but not a known one given twice or in other case: some clients would read that in
+// its place, and show a name that is not this plugin's.
 func checkItem(item []byte) string {
 	if tooDeep(item) {
 		return fmt.Sprintf("it is nested more than %d deep", maxItemDepth)
@@ -66,26 +69,20 @@ func checkMembers(item []byte) string {
 	if rawjson.Kind(item) != '{' {
 		return "it is not an object"
 	}
+	switch key, name := rawjson.Ambiguous(item, itemNames...); {
+	case name == "":
+	case key == name:
+		return name + " is there twice"
+	default:
+		return fmt.Sprintf("%.40q is a known member in other letters", key)
+	}
 	for key, value := range rawjson.Members(item) {
-		want, known := itemMembers[key]
-		switch {
-		case known && rawjson.Kind(value) != want:
+		if want, known := itemMembers[key]; known && rawjson.Kind(value) != want {
 			return key + " is of the wrong type"
-		case !known && almostKnown(key):
-			return fmt.Sprintf("%.40q is a known member in other letters", key)
 		}
 	}
 	if _, named := rawjson.Unquote(rawjson.Member(item, "name")); !named {
 		return "name is missing"
 	}
 	return ""
-}
-
-func almostKnown(key string) bool {
-	for name := range itemMembers {
-		if strings.EqualFold(name, key) {
-			return true
-		}
-	}
-	return false
 }

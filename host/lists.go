@@ -87,6 +87,7 @@ type item struct {
 // part asks one plugin, and keeps what is its own to offer.
 func (l *listing) part(ctx context.Context, ask *request, n gateway.Notifier) (part, error) {
 	p := part{plugin: ask.plugin.name}
+	defer ask.Answered() // a list is answered in bounded pages, and waits for other plugins
 	result, err := ask.Run(ctx, n)
 	if err != nil {
 		return p, err

@@ -32,6 +32,7 @@ type plugin struct {
 	problem string
 	tools   []*tool
 	queue   queue
+	places  chan struct{} // one for each answer that is made, or not yet written
 	log     hclog.Logger
 
 	worker  func() *worker.Supervisor // made on the first call
@@ -59,6 +60,7 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 		}
 		grant, problems := config.Decide(c.manifest, c.entry, defaults, places, flags)
 		p.grant = grant
+		p.places = make(chan struct{}, max(grant.Limits.Concurrency, 1))
 		p.problems = append(p.problems, problems...)
 	}
 	switch err := p.problems.Err(); {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
@@ -25,6 +26,40 @@ type request struct {
 	plugin *plugin
 	tool   *tool // nil: it is no call of a tool
 	ticket ticket
+	held   bool // one of the plugin's places
+}
+
+var _ gateway.Answered = (*request)(nil)
+
+// hold waits for one of the plugin's places, which bound the answers that are in memory at a time.
+func (r *request) hold(ctx context.Context) error {
+	places, limits := r.plugin.places, r.plugin.grant.Limits
+	select {
+	case places <- struct{}{}:
+		r.held = true
+		return nil
+	default:
+	}
+	patience := time.NewTimer(limits.Queue)
+	defer patience.Stop()
+	select {
+	case places <- struct{}{}:
+		r.held = true
+		return nil
+	case <-patience.C:
+		return r.failed(&engine.Error{Code: engine.CodeQueue,
+			Message: fmt.Sprintf("waited for %s, and all of its %d places were taken", limits.Queue, cap(places))})
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Answered implements gateway.Answered.
+func (r *request) Answered() {
+	if r.held {
+		r.held = false
+		<-r.plugin.places
+	}
 }
 
 // ask queues a request to a plugin; its run follows.
@@ -43,6 +78,9 @@ func (r *request) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage,
 // run has the module answer with params. record is told of its operations; it may be nil.
 func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, record func(wire.Record)) (worker.Response, error) {
 	if err := r.ticket.wait(ctx); err != nil {
+		return worker.Response{}, err
+	}
+	if err := r.hold(ctx); err != nil {
 		return worker.Response{}, err
 	}
 	network, err := r.plugin.network()

@@ -18,7 +18,15 @@ import (
 // and a client that only lists tools costs nothing more.
 const warmDelay = 250 * time.Millisecond
 
-// Serve answers one client as gateway.Gateway.Serve does, and meanwhile compiles modules in the background.
+// Drain is how long calls in flight may go on once Serve's context has ended: [server] drain of the config.
+func (h *Host) Drain() time.Duration { return h.drain }
+
+// Serve answers one client, one message a line, and meanwhile compiles modules in the background.
+//
+// It returns nil when in has ended and all that was asked is answered. When ctx ends, nothing more is read;
+// calls in flight may go on for Drain, then they are cancelled, what is unanswered is answered with an error,
+// and Serve returns ctx's error at most 500 ms later, even if a call ignores its context or a Write to out
+// blocks. Then, or when a Read of in blocks, it leaves behind a goroutine that ends when they return.
 func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
@@ -37,7 +45,7 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			p.warm(warming)
 		}
 	})
-	return h.gateway.Serve(ctx, in, out)
+	return h.gateway.ServeDrain(ctx, in, out, h.drain)
 }
 
 // Answer is what a call gave: exactly one of Result and Error.

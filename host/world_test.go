@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func (w *world) open(t testing.TB, o Options) *Host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := h.Close(t.Context()); err != nil {
+		if err := h.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

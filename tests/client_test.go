@@ -66,7 +66,7 @@ func chantCommand(t testing.TB, project string) *exec.Cmd {
 	return programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "chant", "--project", project)
 }
 
-// startServer runs cmd until the test ends at the latest.
+// startServer runs cmd until the test ends at the latest. Its stderr goes to the log, unless it is set.
 func startServer(t testing.TB, cmd *exec.Cmd) *server {
 	t.Helper()
 	s := &server{t: t, cmd: cmd, lines: make(chan string, 1000), log: &logBuffer{}, exited: make(chan struct{})}
@@ -74,7 +74,10 @@ func startServer(t testing.TB, cmd *exec.Cmd) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.stdout, cmd.Stdout, cmd.Stderr = out, in, s.log
+	s.stdout, cmd.Stdout = out, in
+	if cmd.Stderr == nil {
+		cmd.Stderr = s.log
+	}
 	if s.stdin, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -44,17 +43,6 @@ func TestTheEndOfACallInTheMiddle(t *testing.T) {
 			t.Error(text)
 		}
 		s.end() // which waits for calls that go on
-	})
-	t.Run("a signal ends the process at once and in order", func(t *testing.T) {
-		t.Parallel()
-		s := servePlugins(t, dir)
-		s.begun("misbehave_sleep", `{"ms":3600000}`)
-		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if code, rest := s.exit(); code != 0 || len(rest) > 0 {
-			t.Errorf("exit code %d, output %q", code, rest)
-		}
 	})
 	t.Run("a client that no longer reads ends the process", func(t *testing.T) {
 		t.Parallel()

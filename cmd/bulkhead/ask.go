@@ -22,7 +22,7 @@ func (o *options) asking(c *cobra.Command, ask func(h *host.Host) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(ask(h), h.Close(context.WithoutCancel(c.Context())))
+	return errors.Join(ask(h), closeHost(c.Context(), h, os.Stderr))
 }
 
 // asked makes one request; its notifications go to stderr.

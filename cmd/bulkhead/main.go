@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -35,11 +36,22 @@ func main() {
 	// A client that is gone is an error of the next write, which ends calls in order; the signal would
 	// end the process in the middle of them.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	os.Exit(run(untilSignal(), os.Args[1:]))
+}
+
+// untilSignal is a context that ends with the first SIGINT or SIGTERM. A second one ends the process at once.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		if second, ok := (<-signals).(syscall.Signal); ok {
+			os.Exit(128 + int(second))
+		}
+	}()
+	return ctx
 }
 
 // run executes one command line.
@@ -54,8 +66,11 @@ type silent int
 
 func (s silent) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
 
-// report prints an error and chooses the exit code.
-func report(err error) int {
+// report prints an error to stderr and chooses the exit code.
+func report(err error) int { return reportTo(os.Stderr, err) }
+
+// reportTo prints an error and chooses the exit code.
+func reportTo(w io.Writer, err error) int {
 	var code silent
 	var usage *host.UsageError
 	switch {
@@ -64,10 +79,10 @@ func report(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "bulkhead: %s\n", visible.Text(err.Error()))
+		fmt.Fprintf(w, "bulkhead: %s\n", visible.Text(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintf(os.Stderr, "bulkhead: %s\n", visible.Text(err.Error()))
+	fmt.Fprintf(w, "bulkhead: %s\n", visible.Text(err.Error()))
 	return exitHost
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -19,6 +20,7 @@ type options struct {
 	env      []string
 	logLevel string
 	logJSON  bool
+	stderr   io.Writer // gets the log; nil: os.Stderr
 }
 
 var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
@@ -77,7 +79,14 @@ func (o *options) log() (hclog.Logger, error) {
 	if level == hclog.NoLevel {
 		return nil, usage("--log-level: %q is not one of %s", o.logLevel, strings.Join(logLevels, ", "))
 	}
-	return hclog.New(&hclog.LoggerOptions{Name: "bulkhead", Level: level, Output: os.Stderr, JSONFormat: o.logJSON}), nil
+	if o.stderr != nil {
+		return o.logTo(o.stderr, level), nil
+	}
+	return o.logTo(os.Stderr, level), nil
+}
+
+func (o *options) logTo(w io.Writer, level hclog.Level) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Name: "bulkhead", Level: level, Output: w, JSONFormat: o.logJSON})
 }
 
 // parseEnv reads NAME=VALUE and NAME. No error holds a value: they are often secret.

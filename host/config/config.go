@@ -6,6 +6,8 @@
 package config
 
 import (
+	"time"
+
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 )
@@ -27,16 +29,26 @@ type Config struct {
 	References []string
 }
 
-// Server is [server]; where it is present, its name stands even if only one plugin is served.
+// Server is [server]; where it has a name, that stands even if only one plugin is served.
 type Server struct {
-	Name   string
-	Memory int64 // bytes that the workers of all plugins may take; 0: DefaultMemory
+	Name   string        // empty: the file says nothing
+	Drain  time.Duration // how long calls in flight may go on when the server is told to end; 0: DefaultDrain
+	Memory int64         // bytes that the workers of all plugins may take; 0: DefaultMemory
 	// Confined refuses to run modules where the system cannot confine their processes in every way.
 	Confined bool
 }
 
-// DefaultMemory holds where the config says nothing, in bytes.
-const DefaultMemory = 2 << 30
+// The values of confinement in [server].
+const (
+	ConfinementAvailable = "available" // what the system has, which is the default
+	ConfinementRequired  = "required"
+)
+
+// What holds where the config says nothing.
+const (
+	DefaultDrain  = time.Second
+	DefaultMemory = 2 << 30 // bytes
+)
 
 // Defaults is [defaults]: what every plugin gets whose own table is silent.
 type Defaults struct {

@@ -40,7 +40,7 @@ func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 	c := &Config{File: abs}
 	root := doc.Root()
 	if t := root.Table("server"); t.Present() {
-		c.Server = &Server{Name: t.Required("name", `write name = "bulkhead" in [server]`)}
+		c.Server = readServer(t)
 	}
 	defaults := root.Table("defaults")
 	c.Defaults = Defaults{Limits: manifest.ReadLimits(defaults.Table("limits")), Deny: readDeny(defaults)}
@@ -57,6 +57,19 @@ func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 		doc.Add(p)
 	}
 	return c, doc.Problems()
+}
+
+// readServer reads [server], which says at least one thing.
+func readServer(t *tomlfile.Table) *Server {
+	s := &Server{
+		Drain:    manifest.ReadDuration(t, "drain"),
+		Memory:   manifest.ReadSize(t, "memory", 64<<20, 1<<50),
+		Confined: t.OneOf("confinement", ConfinementAvailable, ConfinementRequired) == ConfinementRequired,
+	}
+	if t.Has("name") || len(t.Keys()) == 0 {
+		s.Name = t.Required("name", `write name = "bulkhead" in [server]`)
+	}
+	return s
 }
 
 // sameFolder refuses a folder that is there twice. One whose path is not known yet is passed over.

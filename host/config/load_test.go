@@ -108,6 +108,19 @@ func parseOrigin(t *testing.T, text string) origin.Origin {
 	return o
 }
 
+func TestServerSaysWhatItHas(t *testing.T) {
+	for text, want := range map[string]config.Server{
+		"[server]\nname = 'x'":                  {Name: "x"},
+		"[server]\ndrain = '5s'":                {Drain: 5 * time.Second},
+		"[server]\nname = 'x'\ndrain = '100ms'": {Name: "x", Drain: 100 * time.Millisecond},
+	} {
+		c, ps := config.Parse("/etc/bulkhead.toml", []byte(text))
+		if diff := cmp.Diff(&want, c.Server); diff != "" || len(ps) > 0 {
+			t.Errorf("%s: %v %s", text, ps, diff)
+		}
+	}
+}
+
 func TestAuditHasDefaults(t *testing.T) {
 	c, ps := config.Parse("/etc/bulkhead.toml", []byte("[audit]\nfile = '/a'\n"))
 	want := &config.Audit{File: "/a", MaxSize: 64 << 20, Keep: 5, Arguments: "hash", OnFailure: "open", Line: 1}
@@ -131,6 +144,8 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown limit":                {"[defaults.limits]\nmem = '1MiB'", "2 defaults.limits.mem: is not a known key"},
 		"an unknown default":              {"[defaults]\nread_only = true", "2 defaults.read_only: is not a known key"},
 		"a server without name":           {"[server]", "1 server.name: is missing"},
+		"a drain without unit":            {"[server]\ndrain = '5'", `2 server.drain: "5" is not a duration write a number and ms, s, m or h: "30s"`},
+		"a drain that is too long":        {"[server]\ndrain = '25h'", "2 server.drain: is 25h0m0s write from 1ms to 24h0m0s"},
 		"a plugin without path":           {"[[plugins]]", "1 plugins[0].path: is missing"},
 		"an http that is no array":        {conf("http = 'https://h'"), "3 plugins[0].http: is a string, not an array of strings and tables"},
 		"one plugin twice":                {"[[plugins]]\npath='a'\n[[plugins]]\npath='./a/'", "4 plugins[1].path: "},

@@ -43,6 +43,13 @@ type Call interface {
 	Failure(code, message string) *Failure
 }
 
+// Answered is a Call that keeps something until its answer is out of memory, such as a place among the calls of
+// a plugin: so a client that does not read its answers stops calls from giving more of them.
+type Answered interface {
+	// Answered is called once after Run, when the answer was written, dropped or put into that of a batch.
+	Answered()
+}
+
 // Notifier sends notifications that belong to a running call.
 type Notifier interface {
 	// Notify takes notifications/progress and notifications/message. One that the client did not ask

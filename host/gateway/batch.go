@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -10,8 +12,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// maxBatch bounds the messages of a batch, and with them the size of its answer.
-const maxBatch = 256
+// Bounds of a batch. Its answer is one line, and is kept until the last of its calls has ended.
+const (
+	maxBatch       = 256      // messages
+	maxBatchAnswer = 16 << 20 // bytes of responses; one that does not fit is left out
+	maxLeftOut     = 4 << 10  // bytes of a response that is never left out
+)
 
 // isBatch tells a batch of messages from any other array.
 func isBatch(line []byte) bool {
@@ -44,7 +50,8 @@ func (s *session) batch(ctx context.Context, line []byte) {
 				putError(to, nil, invalidRequest("a message is a JSON object"))
 				continue
 			}
-			s.message(ctx, value, to)
+			value = bytes.Clone(value) // else a small call would keep the whole line
+			s.message(ctx, value, len(value), to)
 		}
 	}
 }
@@ -55,20 +62,36 @@ type batch struct {
 
 	mu        sync.Mutex
 	missing   int
-	responses []byte // with commas between
+	responses [][]byte // in parts, with commas between
+	size      int      // bytes of responses
 }
 
-func (b *batch) put(response ...[]byte) {
+func (b *batch) respond(id []byte, member ...[]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.responses != nil {
-		b.responses = append(b.responses, ',')
+	parts, size := response(id, member), 0
+	for _, part := range parts {
+		size += len(part)
 	}
-	for _, part := range response {
-		b.responses = append(b.responses, part...)
+	if b.size+size > maxBatchAnswer && size > maxLeftOut {
+		putError(leftOut{b}, id, invalidRequest(fmt.Sprintf("it was carried out, and its answer is left out: the answers of a batch are at most %d bytes together; send it on its own", maxBatchAnswer)))
+	} else {
+		b.add(parts, size)
 	}
 	b.settle()
 }
+
+func (b *batch) add(parts [][]byte, size int) {
+	if b.responses != nil {
+		b.responses = append(b.responses, []byte(`,`))
+	}
+	b.responses, b.size = append(b.responses, parts...), b.size+size
+}
+
+// leftOut adds what stands for a response that is left out.
+type leftOut struct{ *batch }
+
+func (l leftOut) respond(id []byte, member ...[]byte) { l.add(response(id, member), 0) }
 
 func (b *batch) none() {
 	b.mu.Lock()
@@ -79,7 +102,8 @@ func (b *batch) none() {
 // settle counts one message as dealt with, and answers after the last, if there is anything to say.
 func (b *batch) settle() {
 	if b.missing--; b.missing == 0 && b.responses != nil {
-		b.out.put([]byte(`[`), b.responses, []byte(`]`))
+		b.out.put(slices.Concat([][]byte{[]byte(`[`)}, b.responses, [][]byte{[]byte(`]`)})...)
+		b.responses = nil
 	}
 }
 

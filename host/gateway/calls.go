@@ -25,12 +25,10 @@ func (s *session) call(ctx context.Context, m message, meta requestMeta, how met
 	}
 	ctx, stop := context.WithCancel(ctx)
 	n := newNotifier(s, meta)
-	e, err := s.calls.add(m.id, func() { n.stop(); stop() })
-	if e == nil {
+	e, err := s.calls.add(m, to, func() { n.stop(); stop() })
+	if err != nil {
 		stop()
-		if err != nil {
-			putError(to, m.id, err)
-		}
+		putError(to, m.id, err)
 		return
 	}
 	call, err := s.g.find(request)
@@ -42,10 +40,13 @@ func (s *session) call(ctx context.Context, m message, meta requestMeta, how met
 	}
 	go func() {
 		defer s.calls.done(e)
+		if held, ok := call.(Answered); ok {
+			defer held.Answered()
+		}
 		result, err := s.g.run(ctx, call, request, how, n)
 		n.close()
 		switch {
-		case !s.calls.take(e) || ctx.Err() != nil:
+		case !s.calls.take(e):
 			to.none()
 		case err != nil:
 			putError(to, m.id, meta.coded(err))
@@ -85,11 +86,11 @@ func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n N
 		}
 		g.log.Warn("a result cannot be read", "method", r.Method, "name", bounded(r.Name), "reason", why)
 		failure = g.failure(call, r, FailureInvalidResult, "the result of "+name+" cannot be read: "+why)
+	case ctx.Err() != nil:
+		return nil, shuttingDown() // a call that the client cancelled is not answered
 	case errors.As(err, &failure) && failure != nil:
 	case errors.As(err, &own) && own != nil:
 		return nil, own
-	case ctx.Err() != nil:
-		return nil, nil // no one waits for the answer
 	default:
 		g.log.Error("a call failed", "method", r.Method, "name", bounded(r.Name), "error", err)
 		failure = g.failure(call, r, FailureInternal, "the call of "+name+" failed: "+err.Error())

@@ -136,13 +136,13 @@ func TestCalls(t *testing.T) {
 			slices.Sort(got)
 			wantLines(t, got, echoed("1"), echoed("2"), echoed("3"), echoed("4"), pinged("5"))
 		},
-		"that wait for a place do not start once the context has ended": func(t *testing.T, h *held, p *peer) {
-			p.say(callLine("1", "stubborn"), callLine("2", "stubborn"), callLine("3", "stubborn"), callLine("4", "echo"))
+		"that wait for a place are refused once the context has ended": func(t *testing.T, h *held, p *peer) {
+			p.say(callLine("1", "held"), callLine("2", "held"), callLine("3", "held"), callLine("4", "echo"))
 			p.cancel()
 			<-p.served
-			close(h.release)
-			synctest.Wait()
-			wantLines(t, p.out.lines())
+			got := p.out.lines()
+			slices.Sort(got)
+			wantLines(t, got, shutDown("1"), shutDown("2"), shutDown("3"), shutDown("4"))
 		},
 		"are answered before Serve returns when the input ends": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held")))
@@ -168,9 +168,9 @@ func TestCalls(t *testing.T) {
 			if err := <-h.ended; !errors.Is(err, context.Canceled) {
 				t.Errorf("the call ended with %v, want context.Canceled", err)
 			}
-			wantLines(t, p.say(callLine("2", "echo")))
+			wantLines(t, p.say(callLine("2", "echo")), shutDown("1"))
 		},
-		"that do not heed their context hold Serve up for a second only": func(t *testing.T, h *held, p *peer) {
+		"that ignore their context are answered with an error, and Serve returns": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "stubborn"))
 			start := time.Now()
 			p.cancel()
@@ -180,7 +180,7 @@ func TestCalls(t *testing.T) {
 			}
 			close(h.release)
 			synctest.Wait()
-			wantLines(t, p.out.lines())
+			wantLines(t, p.out.lines(), shutDown("1"))
 		},
 		"that were cancelled leave their batch": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say("["+callLine("1", "held")+","+callLine("2", "echo")+"]"))

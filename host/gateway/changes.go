@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -128,11 +127,4 @@ func changeNote(method string, uri string, stream []byte) []byte {
 		params = fmt.Sprintf(`,"params":{%s}`, params)
 	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s"%s}`, method, params)
-}
-
-// stringsOf reads an array of strings; false if it is none.
-func stringsOf(array json.RawMessage) ([]string, bool) {
-	var list []string
-	err := json.Unmarshal(array, &list)
-	return list, err == nil
 }

@@ -24,11 +24,16 @@ func checkObject(result []byte, member func(key string, value []byte) string) st
 	case rawjson.Kind(result) != '{':
 		return "it is not an object"
 	}
+	if why := ambiguous(result, resultMembers); why != "" {
+		return why
+	}
 	for key, value := range rawjson.Members(result) {
 		why := ""
 		switch key {
 		case "_meta":
-			why = checkKind(key, value, '{')
+			if why = checkKind(key, value, '{'); why == "" {
+				why = ambiguous(value, metaMembers)
+			}
 		case "resultType":
 			if text, _ := rawjson.Unquote(value); text != string(mcp.ResultTypeComplete) {
 				why = `resultType is not "complete"`
@@ -107,6 +112,9 @@ func checkMessage(message []byte) string {
 	if rawjson.Kind(message) != '{' {
 		return " is not an object"
 	}
+	if why := ambiguous(message, messageMembers); why != "" {
+		return "." + why
+	}
 	if role, _ := rawjson.Unquote(rawjson.Member(message, "role")); role != string(mcp.RoleUser) && role != string(mcp.RoleAssistant) {
 		return ".role is not user or assistant"
 	}
@@ -161,6 +169,9 @@ func checkCompletion(result []byte) string {
 		if why := checkKind(key, value, '{'); why != "" {
 			return why
 		}
+		if why := ambiguous(value, completionMembers); why != "" {
+			return "completion." + why
+		}
 		for name, part := range rawjson.Members(value) {
 			why := ""
 			switch name {
@@ -201,6 +212,9 @@ func checkValues(values []byte) string {
 func checkContent(item []byte) string {
 	if rawjson.Kind(item) != '{' {
 		return " is not an object"
+	}
+	if why := ambiguous(item, contentMembers); why != "" {
+		return "." + why
 	}
 	need := map[string]byte{}
 	switch t, _ := rawjson.Unquote(rawjson.Member(item, "type")); t {
@@ -246,6 +260,9 @@ func checkContent(item []byte) string {
 func checkResource(resource []byte) string {
 	if rawjson.Kind(resource) != '{' {
 		return " is not an object"
+	}
+	if why := ambiguous(resource, resourceMembers); why != "" {
+		return "." + why
 	}
 	uri, contents := false, false
 	for key, value := range rawjson.Members(resource) {

@@ -15,14 +15,11 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -34,10 +31,6 @@ const (
 	DefaultMaxLine     = 16 << 20 // bytes
 	DefaultMaxInFlight = 256      // calls
 )
-
-// stopGrace is how long Serve waits for calls to end once they have been stopped. A backend heeds its
-// context within milliseconds; this only keeps one that does not from holding up the whole process.
-const stopGrace = time.Second
 
 // Config says what a Gateway is. Name and Version are required.
 type Config struct {
@@ -160,48 +153,6 @@ func (c Config) check() error {
 		errs = append(errs, fmt.Errorf("the number of calls in flight cannot be %d", c.MaxInFlight))
 	}
 	return errors.Join(errs...)
-}
-
-// Serve answers what one client sends on in, one message a line, with lines on out; each message is
-// one Write. When in ends, the answers still owed are written and Serve returns nil. When out breaks,
-// calls are stopped and the error is returned. When ctx ends, calls are stopped, nothing more is
-// written, and ctx's error is returned; a Read that is still blocked then keeps its goroutine until it
-// returns, and what it read is dropped.
-func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	s := newSession(g, out, stop)
-	g.register(s)
-	defer g.unregister(s)
-
-	read := make(chan error, 1)
-	go func() { read <- s.read(ctx, in) }()
-	var err error
-	select {
-	case err = <-read:
-	case <-ctx.Done():
-	}
-	calls, ended := s.calls.close(), make(chan struct{})
-	go func() {
-		<-calls
-		s.watch.close(s.out, g.info) // a client that does not read holds this up too
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		s.out.close()
-		select {
-		case <-ended:
-		case <-time.After(stopGrace):
-			g.log.Warn("calls went on after they were stopped", "waited", stopGrace)
-		}
-	}
-	s.out.close()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 func (g *Gateway) register(s *session) {

@@ -10,12 +10,14 @@ import (
 // inflight holds the calls that run. Calls are found by their id's bytes, so that 1 and "1" differ and
 // digits are not rounded.
 type inflight struct {
-	max int
+	max      int
+	maxBytes int64
 
 	mu      sync.Mutex
 	free    sync.Cond         // there is a place, or no call starts any more
 	owed    map[string]*entry // calls that are to be answered
 	running int               // calls that have not ended, those cancelled included
+	bytes   int64             // of their requests
 	closed  bool
 	ended   sync.WaitGroup
 }
@@ -23,33 +25,41 @@ type inflight struct {
 // entry is one call.
 type entry struct {
 	id     string
+	size   int64 // bytes of its request
+	to     answers
 	cancel context.CancelFunc
 }
 
-func newInflight(max int) *inflight {
-	f := &inflight{max: max, owed: make(map[string]*entry)}
+// pendingLines is how many of the longest lines the requests of the calls in flight may be together. One
+// alone always may.
+const pendingLines = 2
+
+func newInflight(max int, maxBytes int64) *inflight {
+	f := &inflight{max: max, maxBytes: maxBytes, owed: make(map[string]*entry)}
 	f.free.L = &f.mu
 	return f
 }
 
 // add takes a call in before it starts, so that a cancellation right behind it finds it. It waits where as
-// many run as may: nothing is read meanwhile, which a client that sends without end notices, and no call is
-// lost. The caller must call done in the end. Nil without an error means that no call starts any more.
-func (f *inflight) add(id []byte, cancel context.CancelFunc) (*entry, *abi.Error) {
+// many run as may, in number or in the bytes of their requests: nothing is read meanwhile, which a client that
+// sends without end notices, and no call is lost. Without an error the caller must call done in the end.
+func (f *inflight) add(m message, to answers, cancel context.CancelFunc) (*entry, *abi.Error) {
+	size := int64(m.size)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.running >= f.max && !f.closed {
+	for f.running > 0 && (f.running >= f.max || f.bytes+size > f.maxBytes) && !f.closed {
 		f.free.Wait()
 	}
 	switch {
 	case f.closed:
-		return nil, nil
-	case f.owed[string(id)] != nil:
+		return nil, shuttingDown()
+	case f.owed[string(m.id)] != nil:
 		return nil, callRuns()
 	}
-	e := &entry{id: string(id), cancel: cancel}
+	e := &entry{id: string(m.id), size: size, to: to, cancel: cancel}
 	f.owed[e.id] = e
 	f.running++
+	f.bytes += size
 	f.ended.Add(1)
 	return e, nil
 }
@@ -92,21 +102,27 @@ func (f *inflight) done(e *entry) {
 	e.cancel()
 	f.mu.Lock()
 	f.running--
+	f.bytes -= e.size
 	f.free.Signal()
 	f.mu.Unlock()
 	f.ended.Done()
 }
 
-// close lets no more calls in; the channel is closed when all have ended.
-func (f *inflight) close() <-chan struct{} {
+// close lets no more calls in.
+func (f *inflight) close() {
 	f.mu.Lock()
 	f.closed = true
 	f.free.Broadcast()
 	f.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		f.ended.Wait()
-		close(ended)
-	}()
-	return ended
+}
+
+// abandon answers all calls that have not ended with an error; what they answer themselves is dropped.
+func (f *inflight) abandon() {
+	f.mu.Lock()
+	owed := f.owed
+	f.owed = map[string]*entry{}
+	f.mu.Unlock()
+	for _, e := range owed {
+		putError(e.to, []byte(e.id), shuttingDown())
+	}
 }

@@ -17,6 +17,7 @@ import (
 const (
 	codeParseError     = -32700
 	codeInvalidRequest = -32600
+	codeShutDown       = -32000 // what the MCP SDKs call "connection closed"
 )
 
 const (
@@ -29,6 +30,7 @@ type message struct {
 	id     []byte // a string or number as it stands; nil for a notification
 	method string // empty for a response
 	params []byte // as it stands; nil if absent or null
+	size   int    // bytes of memory that it keeps
 }
 
 // parse reads one valid JSON object. The message of an error has an id where there is one to answer.
@@ -92,6 +94,11 @@ func invalidRequest(why string) *abi.Error {
 
 func invalidParams(why string) *abi.Error {
 	return &abi.Error{Code: abi.CodeInvalidParams, Message: "Invalid params: " + why}
+}
+
+// shuttingDown answers what is cancelled, or not begun, because the server ends.
+func shuttingDown() *abi.Error {
+	return &abi.Error{Code: codeShutDown, Message: "The server is shutting down: the request was cancelled"}
 }
 
 func methodNotFound(method string) *abi.Error {

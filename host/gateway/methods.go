@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -54,11 +53,11 @@ func CheckResult(methodName string, result []byte) string {
 // ask reads what a request asks the backend for.
 func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Error) {
 	r := Request{Method: m.method, Params: m.params, Client: s.clientOf(meta)}
-	if doubt := doubtful(m.params); doubt != "" {
-		return r, invalidParams(doubt)
+	if why := ambiguous(m.params, requestMembers); why != "" {
+		return r, invalidParams(why)
 	}
-	if doubt := doubtful(rawjson.Member(m.params, "ref")); doubt != "" {
-		return r, invalidParams("ref: " + doubt)
+	if why := ambiguous(rawjson.Member(m.params, "ref"), requestMembers); why != "" {
+		return r, invalidParams("ref: " + why)
 	}
 	if how.name == "" {
 		r.Name = referred(m.params)
@@ -85,27 +84,6 @@ func referred(params []byte) string {
 	name, _ := rawjson.Unquote(rawjson.Member(ref, "name"))
 	uri, _ := rawjson.Unquote(rawjson.Member(ref, "uri"))
 	return name + uri
-}
-
-// deciding are the members of parameters by which a request is let through, or is not.
-var deciding = []string{"name", "uri", "arguments", "ref", "argument", "type"}
-
-// doubtful says which of the members that decide is there twice or in other letters; "" if none is. A module
-// that reads names without regard to case, as encoding/json does, would not see what was decided on.
-func doubtful(params []byte) string {
-	seen := make([]bool, len(deciding))
-	for key := range rawjson.Members(params) {
-		for i, name := range deciding {
-			if !strings.EqualFold(key, name) {
-				continue
-			}
-			if key != name || seen[i] {
-				return bounded(key) + " must be there once, and be written " + name
-			}
-			seen[i] = true
-		}
-	}
-	return ""
 }
 
 // missing is what is answered where a request does not say what it asks for.

@@ -38,6 +38,9 @@ func (n *notifier) Notify(method string, params json.RawMessage) error {
 	if !json.Valid(params) || !utf8.Valid(params) || rawjson.Kind(params) != '{' {
 		return fmt.Errorf("%s: params must be a JSON object", bounded(method))
 	}
+	if why := ambiguous(params, notificationMembers[method]); why != "" {
+		return fmt.Errorf("%s: %s", bounded(method), why)
+	}
 	var wanted bool
 	var err error
 	switch method {

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -27,6 +29,8 @@ type session struct {
 	level atomic.Value // mcp.LoggingLevel, of log messages in the era of initialize
 	watch watch
 	mail  mailbox
+	// handling is held while a line is answered, and its calls are started.
+	handling sync.Mutex
 
 	// Of the reader only.
 	version string // what initialize agreed on; empty before
@@ -38,25 +42,20 @@ func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 		g:     g,
 		name:  fmt.Sprintf("stdio-%d", g.sessions.Add(1)),
 		out:   &writer{out: out, broken: broken},
-		calls: newInflight(g.config.MaxInFlight),
+		calls: newInflight(g.config.MaxInFlight, pendingLines*g.config.MaxLine),
 	}
 	s.level.Store(mcp.LoggingLevelInfo)
 	return s
 }
 
-// read answers messages until in or ctx ends. An error is one of reading.
-func (s *session) read(ctx context.Context, in io.Reader) error {
-	ctx = s.g.library.WithContext(server.WithSupportedProtocolVersions(ctx, s.g.versions), s)
+// read answers messages until in or reading ends; calls is the context of the calls it starts. An error is one
+// of reading.
+func (s *session) read(reading, calls context.Context, in io.Reader) error {
+	calls = s.g.library.WithContext(server.WithSupportedProtocolVersions(calls, s.g.versions), s)
 	for lines := newLineReader(in, s.g.config.MaxLine); ; {
 		line, long, err := lines.next()
-		if ctx.Err() != nil {
+		if !s.handle(reading, calls, line, long) {
 			return nil
-		}
-		switch {
-		case long:
-			putError(s.out, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.config.MaxLine)))
-		case len(line) > 0:
-			s.line(ctx, bytes.ToValidUTF8(line, []byte("\uFFFD")))
 		}
 		if err != nil {
 			if errors.Is(err, io.EOF) {
@@ -67,13 +66,32 @@ func (s *session) read(ctx context.Context, in io.Reader) error {
 	}
 }
 
+// handle answers one line; false if it was dropped, as no more are to be read.
+func (s *session) handle(reading, calls context.Context, line []byte, long bool) bool {
+	s.handling.Lock()
+	defer s.handling.Unlock()
+	if reading.Err() != nil {
+		return false
+	}
+	switch {
+	case long:
+		putError(s.out, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.config.MaxLine)))
+	case len(line) > 0:
+		if !utf8.Valid(line) {
+			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
+		}
+		s.line(calls, line)
+	}
+	return true
+}
+
 // line answers one line that is not blank: a message or a batch of them.
 func (s *session) line(ctx context.Context, line []byte) {
 	switch {
 	case !json.Valid(line):
 		putError(s.out, nil, parseError(line))
 	case rawjson.Kind(line) == '{':
-		s.message(ctx, line, s.out)
+		s.message(ctx, line, cap(line), s.out)
 	case isBatch(line):
 		s.batch(ctx, line)
 	case rawjson.Kind(line) == 'n':
@@ -83,8 +101,10 @@ func (s *session) line(ctx context.Context, line []byte) {
 	}
 }
 
-func (s *session) message(ctx context.Context, object []byte, to answers) {
+// message answers one message, which keeps size bytes in memory while it is a call in flight.
+func (s *session) message(ctx context.Context, object []byte, size int, to answers) {
 	m, err := parse(object)
+	m.size = size
 	switch {
 	case err != nil:
 		putError(to, m.id, err)

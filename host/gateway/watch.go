@@ -16,7 +16,13 @@ import (
 const (
 	maxURI     = 4 << 10 // bytes of a URI that is subscribed to
 	maxWatched = 1024    // URIs that a session, or a stream, is subscribed to
+
+	maxWatchedBytes = 1 << 20 // of all URIs of a session and its streams, with what each takes beside
+	watchedOverhead = 64
 )
+
+// watchedCost is what a URI that is subscribed to counts.
+func watchedCost(uri string) int { return len(uri) + watchedOverhead }
 
 // watch is what one session wants to hear of changes. Calls of any session tell it of them.
 type watch struct {
@@ -24,6 +30,7 @@ type watch struct {
 	greeted bool            // by initialize, which asks for changes of lists
 	uris    map[string]bool // resources subscribed to in that era
 	streams []stream        // of the modern era
+	cost    int             // of all their URIs
 }
 
 // stream is an open subscriptions/listen request.
@@ -32,6 +39,18 @@ type stream struct {
 	prompts   bool
 	resources bool
 	uris      []string
+}
+
+func (s stream) cost() (sum int) {
+	for _, uri := range s.uris {
+		sum += watchedCost(uri)
+	}
+	return sum
+}
+
+// tooMuchWatched refuses what would take more memory than a session has for URIs.
+func tooMuchWatched() *abi.Error {
+	return invalidRequest(fmt.Sprintf("the URIs that this client is subscribed to would take more than %d bytes: close streams, or unsubscribe from some", maxWatchedBytes))
 }
 
 // greet notes that the client has sent initialize.
@@ -78,7 +97,8 @@ func (s stream) tell(out *writer, c changes, watched func(uri string) bool) {
 
 // covers tells whether who watches a resource hears of uri: of the resource itself and of those below it.
 func covers(watched, uri string) bool {
-	return uri == watched || strings.HasPrefix(uri, strings.TrimSuffix(watched, "/")+"/")
+	below, ok := strings.CutPrefix(uri, strings.TrimSuffix(watched, "/"))
+	return uri == watched || ok && strings.HasPrefix(below, "/")
 }
 
 // subscribe answers resources/subscribe and resources/unsubscribe, which the modern era has not.
@@ -92,6 +112,9 @@ func (s *session) subscribe(m message, to answers) {
 		putError(to, m.id, invalidParams(fmt.Sprintf("uri must be a string of 1 to %d bytes", maxURI)))
 		return
 	case m.method == string(mcp.MethodResourcesUnsubscribe):
+		if w.uris[uri] {
+			w.cost -= watchedCost(uri)
+		}
 		delete(w.uris, uri)
 	case !s.g.backend.Watch(Request{Method: m.method, Name: uri, Params: m.params, Client: s.client}):
 		putError(to, m.id, Unknown(m.method, uri, ""))
@@ -99,11 +122,15 @@ func (s *session) subscribe(m message, to answers) {
 	case len(w.uris) >= maxWatched && !w.uris[uri]:
 		putError(to, m.id, invalidRequest(fmt.Sprintf("more than %d subscriptions: unsubscribe from some", maxWatched)))
 		return
-	default:
+	case !w.uris[uri] && w.cost+watchedCost(uri) > maxWatchedBytes:
+		putError(to, m.id, tooMuchWatched())
+		return
+	case !w.uris[uri]:
 		if w.uris == nil {
 			w.uris = map[string]bool{}
 		}
 		w.uris[uri] = true
+		w.cost += watchedCost(uri)
 	}
 	putResult(to, m.id, []byte(`{}`))
 }
@@ -134,7 +161,13 @@ func (s *session) listen(m message, meta requestMeta) {
 		putError(s.out, m.id, err)
 		return
 	}
-	w.streams = append(w.streams, open)
+	cost := open.cost()
+	if w.cost+cost > maxWatchedBytes {
+		putError(s.out, m.id, tooMuchWatched())
+		return
+	}
+	open.id = bytes.Clone(open.id) // else it would keep the whole line
+	w.streams, w.cost = append(w.streams, open), w.cost+cost
 	s.out.put(open.acknowledgement())
 }
 
@@ -151,16 +184,23 @@ func (g *Gateway) establish(m message, asked []byte, client string) (stream, *ab
 	if uris == nil || !o.Subscribe {
 		return s, nil
 	}
-	list, ok := stringsOf(uris)
-	if !ok || len(list) > maxWatched {
-		return s, invalidParams(fmt.Sprintf("resourceSubscriptions must be at most %d strings", maxWatched))
+	if rawjson.Kind(uris) != '[' {
+		return s, badSubscriptions()
 	}
-	for _, uri := range list {
+	for i, value := range rawjson.Elements(uris) {
+		uri, ok := rawjson.Unquote(value)
+		if !ok || i == maxWatched {
+			return s, badSubscriptions()
+		}
 		if uri != "" && len(uri) <= maxURI && g.backend.Watch(Request{Method: m.method, Name: uri, Client: client}) {
 			s.uris = append(s.uris, uri)
 		}
 	}
 	return s, nil
+}
+
+func badSubscriptions() *abi.Error {
+	return invalidParams(fmt.Sprintf("resourceSubscriptions must be at most %d strings", maxWatched))
 }
 
 // acknowledgement says what of a stream's notifications will come.
@@ -202,6 +242,7 @@ func (w *watch) cancel(id []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if i := w.index(id); i >= 0 {
+		w.cost -= w.streams[i].cost()
 		w.streams = slices.Delete(w.streams, i, i+1)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,8 +19,8 @@ const keptBuffer = 1 << 20
 
 // answers is where responses go: straight to the client, or into the batch that asked for them.
 type answers interface {
-	put(response ...[]byte) // the parts of one response
-	none()                  // there will be no response
+	respond(id []byte, member ...[]byte) // with one member, "result" or "error", in parts
+	none()                               // there will be no response
 }
 
 // writer sends messages, each as one line in one Write. It may be used by several goroutines.
@@ -39,7 +40,11 @@ func (w *writer) put(message ...[]byte) {
 	if w.closed.Load() {
 		return
 	}
-	line := w.buffer[:0]
+	size := 1
+	for _, part := range message {
+		size += len(part)
+	}
+	line := slices.Grow(w.buffer[:0], size)
 	for _, part := range message {
 		line = append(line, part...)
 	}
@@ -52,13 +57,20 @@ func (w *writer) put(message ...[]byte) {
 	}
 }
 
+func (w *writer) respond(id []byte, member ...[]byte) { w.put(response(id, member)...) }
+
 func (w *writer) none() {}
 
 // close makes the writer do nothing from now on. It does not wait for a Write that is going on.
 func (w *writer) close() { w.closed.Store(true) }
 
+// response is the parts of a response.
+func response(id []byte, member [][]byte) [][]byte {
+	return slices.Concat([][]byte{[]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,`)}, member, [][]byte{[]byte(`}`)})
+}
+
 func putResult(to answers, id, result []byte) {
-	to.put([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"result":`), result, []byte(`}`))
+	to.respond(id, []byte(`"result":`), result)
 }
 
 // putError answers with an error; a nil id stands for one that could not be read. Data that is not JSON
@@ -67,13 +79,11 @@ func putError(to answers, id []byte, err *abi.Error) {
 	if id == nil {
 		id = []byte("null")
 	}
-	parts := [][]byte{[]byte(`{"jsonrpc":"2.0","id":`), id,
-		[]byte(`,"error":{"code":`), strconv.AppendInt(nil, int64(err.Code), 10),
-		[]byte(`,"message":`), rawjson.Quote(err.Message)}
+	parts := [][]byte{[]byte(`"error":{"code":`), strconv.AppendInt(nil, int64(err.Code), 10), []byte(`,"message":`), rawjson.Quote(err.Message)}
 	if json.Valid(err.Data) {
 		parts = append(parts, []byte(`,"data":`), oneLine(bytes.ToValidUTF8(err.Data, []byte("\uFFFD"))))
 	}
-	to.put(append(parts, []byte(`}}`))...)
+	to.respond(id, append(parts, []byte(`}`))...)
 }
 
 var _ answers = (*writer)(nil)

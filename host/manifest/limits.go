@@ -30,7 +30,7 @@ const (
 func ReadLimits(t *tomlfile.Table) Limits {
 	return Limits{
 		Memory:      ReadSize(t, "memory", MinMemory, MaxMemory),
-		Time:        readDuration(t, "time"),
+		Time:        ReadDuration(t, "time"),
 		Fuel:        ReadCount(t, "fuel", MinFuel, MaxFuel),
 		Input:       ReadSize(t, "input", MinInput, MaxInput),
 		Output:      ReadSize(t, "output", MinOutput, MaxOutput),
@@ -38,7 +38,7 @@ func ReadLimits(t *tomlfile.Table) Limits {
 		Log:         ReadSize(t, "log", MinLog, MaxLog),
 		Files:       int(ReadCount(t, "files", MinFiles, MaxFiles)),
 		Concurrency: int(ReadCount(t, "concurrency", MinConcurrency, MaxConcurrency)),
-		Queue:       readDuration(t, "queue"),
+		Queue:       ReadDuration(t, "queue"),
 
 		HTTPRequest:     ReadSize(t, "http_request", MinOutput, MaxOutput),
 		HTTPResponse:    ReadSize(t, "http_response", MinOutput, MaxOutput),
@@ -97,7 +97,8 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-func readDuration(t *tomlfile.Table, key string) time.Duration {
+// ReadDuration is the duration at key, from MinTime to MaxTime; 0 if absent or wrong.
+func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 	s := t.String(key)
 	if s == "" && !t.Has(key) {
 		return 0

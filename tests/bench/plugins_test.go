@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -89,7 +90,7 @@ func (s subject) module(b *testing.B, folder, project string) func() time.Durati
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = h.Close(b.Context()) })
+	b.Cleanup(func() { _ = h.Close(context.WithoutCancel(b.Context())) })
 	return func() time.Duration {
 		start := time.Now()
 		answer, err := h.Call(b.Context(), s.tool, json.RawMessage(s.arguments), nil)

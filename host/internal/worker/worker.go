@@ -30,7 +30,7 @@ type Config struct {
 	Plugin  string
 	Command []string // starts this executable so that it becomes child.Main
 	Limits  wire.Limits
-	// Queue is how long a call waits at most for one of the Limits.Concurrency places.
+	// Queue is how long a call waits at most for memory of the Pool.
 	Queue time.Duration
 	// Idle is how long a worker is kept after its last call; 0: five minutes.
 	Idle time.Duration
@@ -55,7 +55,6 @@ type Request struct {
 // Supervisor keeps the worker processes of one plugin. It is safe for concurrent use.
 type Supervisor struct {
 	config Config
-	places chan struct{} // of the calls that run
 	retry  chan struct{} // of the one call that runs again
 
 	mu       sync.Mutex
@@ -73,7 +72,7 @@ func New(c Config) *Supervisor {
 	if c.Idle <= 0 {
 		c.Idle = defaultIdle
 	}
-	return &Supervisor{config: c, places: make(chan struct{}, c.Limits.Concurrency), retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
+	return &Supervisor{config: c, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
 }
 
 // Response is what a call gave.
@@ -84,16 +83,13 @@ type Response struct {
 	LeftOut   int64  // operations beyond those that were recorded
 }
 
-// Call makes a call. The error is an *engine.Error, or the module's own *abi.Error. A call whose worker ended by
-// the doing of another call is made again, once and in a worker of its own, if it cannot have changed anything.
+// Call makes a call. The caller sees to it that there are no more than Limits.Concurrency at a time. The error is an
+// *engine.Error, or the module's own *abi.Error. A call whose worker ended by the doing of another call is made
+// again, once and in a worker of its own, if it cannot have changed anything.
 func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 	if int64(len(r.Params)) > s.config.Limits.Input {
 		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), s.config.Limits.Input)
 	}
-	if err := s.enter(ctx); err != nil {
-		return Response{}, err
-	}
-	defer func() { <-s.places }()
 	release, err := s.config.Pool.reserve(ctx, s, s.config.Queue)
 	if err != nil {
 		return Response{}, s.failed(ctx, err)
@@ -112,25 +108,6 @@ func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 		return Response{}, s.failed(ctx, err)
 	}
 	return s.opened(result)
-}
-
-// enter waits for a place to run.
-func (s *Supervisor) enter(ctx context.Context) error {
-	select {
-	case s.places <- struct{}{}:
-		return nil
-	default:
-	}
-	patience := time.NewTimer(s.config.Queue)
-	defer patience.Stop()
-	select {
-	case s.places <- struct{}{}:
-		return nil
-	case <-patience.C:
-		return s.fail(engine.CodeQueue, nil, "waited for %s, and all of its %d places were taken", s.config.Queue, s.config.Limits.Concurrency)
-	case <-ctx.Done():
-		return s.failed(ctx, ctx.Err())
-	}
 }
 
 // grace is how long a worker has to end a call whose time is over, or that was cancelled.

@@ -1,0 +1,127 @@
+package asynclog_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/cmd/bulkhead/asynclog"
+)
+
+// gate is a writer that blocks until it is opened.
+type gate struct {
+	open chan struct{}
+
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func newGate() *gate { return &gate{open: make(chan struct{})} }
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.open
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.b.Write(p)
+}
+
+func (g *gate) String() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.b.String()
+}
+
+func report(lines int) []byte { return fmt.Appendf(nil, "%d lines dropped\n", lines) }
+
+func TestLinesAreWrittenInOrder(t *testing.T) {
+	out := newGate()
+	close(out.open)
+	q := asynclog.New(out, report)
+	var want strings.Builder
+	for i := range 1000 {
+		line := fmt.Sprintf("line %d\n", i)
+		want.WriteString(line)
+		if n, err := q.Write([]byte(line)); n != len(line) || err != nil {
+			t.Fatalf("Write: %d, %v", n, err)
+		}
+	}
+	if !q.Close(time.Minute) {
+		t.Fatal("Close gave up")
+	}
+	if out.String() != want.String() {
+		t.Errorf("%d bytes were written, want %d", len(out.String()), want.Len())
+	}
+}
+
+// TestFullQueueDropsAndCounts: by lines and by bytes, the rest is dropped, and reported behind what was kept.
+func TestFullQueueDropsAndCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		line string
+		kept int
+	}{
+		"short lines": {"x\n", asynclog.MaxLines},
+		"long lines":  {strings.Repeat("x", 64<<10-1) + "\n", asynclog.MaxBytes / (64 << 10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				out := newGate()
+				q := asynclog.New(out, report)
+				_, _ = q.Write([]byte("first\n"))
+				synctest.Wait() // the writer holds it now, outside the queue
+				for range c.kept + 7 {
+					_, _ = q.Write([]byte(c.line))
+				}
+				close(out.open)
+				synctest.Wait()
+				want := "first\n" + strings.Repeat(c.line, c.kept) + "7 lines dropped\n"
+				if out.String() != want {
+					t.Errorf("%d bytes were written, want %d; they end with %.40q", len(out.String()), len(want), out.String()[max(0, len(out.String())-40):])
+				}
+				_, _ = q.Write([]byte("last\n"))
+				if !q.Close(time.Minute) || !strings.HasSuffix(out.String(), "dropped\nlast\n") {
+					t.Errorf("after the report came %.40q", strings.TrimPrefix(out.String(), want))
+				}
+			})
+		})
+	}
+}
+
+func TestCloseGivesUpOnAWriterThatBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := newGate()
+		q := asynclog.New(out, report)
+		_, _ = q.Write([]byte("stuck\n"))
+		if q.Close(200 * time.Millisecond) {
+			t.Error("Close says that all was written")
+		}
+		_, _ = q.Write([]byte("late\n"))
+		close(out.open)
+		synctest.Wait()
+		if out.String() != "stuck\n" {
+			t.Errorf("written: %q", out.String())
+		}
+	})
+}
+
+// TestUnreadPipeBlocksNobody: a pipe holds 64 KiB on Linux, after which a write to it blocks.
+func TestUnreadPipeBlocksNobody(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	q := asynclog.New(w, report)
+	line := []byte(strings.Repeat("x", 999) + "\n")
+	for range 10_000 {
+		_, _ = q.Write(line)
+	}
+	if q.Close(time.Millisecond) {
+		t.Error("10 MB fit into a pipe that nobody reads")
+	}
+	r.Close() // ends the write that blocks
+}

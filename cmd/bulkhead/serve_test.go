@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestDroppedLinesAreReportedInTheFormOfTheLog(t *testing.T) {
+	if got := string((&options{}).droppedLines(7)); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "[WARN]  bulkhead: 7 lines dropped: stderr is not read\n") {
+		t.Errorf("got %q", got)
+	}
+	var line map[string]string
+	if err := json.Unmarshal((&options{logJSON: true}).droppedLines(7), &line); err != nil || line["@message"] != "7 lines dropped: stderr is not read" {
+		t.Errorf("got %v, %v", line, err)
+	}
+}
+
+func TestLogGoesWhereItIsSent(t *testing.T) {
+	var out bytes.Buffer
+	log, err := (&options{logLevel: "info", stderr: &out}).log()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("heard")
+	if !strings.HasSuffix(out.String(), "bulkhead: heard\n") {
+		t.Errorf("got %q", out.String())
+	}
+}
+
+// The dump names functions, and holds no word of the stack: with debug=2 it would.
+func TestGoroutineDumpHoldsNoValues(t *testing.T) {
+	got := string(goroutineDump())
+	if !strings.Contains(got, "TestGoroutineDumpHoldsNoValues") || len(got) > maxDump+100 {
+		t.Errorf("%d bytes: %.300s", len(got), got)
+	}
+	if strings.Contains(got, "(0x") || strings.Contains(got, "({0x") {
+		t.Error("it holds values of arguments")
+	}
+}

@@ -1,0 +1,49 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/engine"
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// TestUnwrittenAnswersKeepTheirPlaces: as long as a client does not read an answer, its call keeps one of the
+// plugin's places; further calls wait for one, for as long as the limit of the queue says.
+func TestUnwrittenAnswersKeepTheirPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &plugin{name: "it", manifest: &manifest.Manifest{}, log: hclog.NewNullLogger(), places: make(chan struct{}, 2)}
+		p.grant.Limits.Queue = time.Minute
+		ask := func() *request { return p.ask(gateway.Request{Method: abi.MethodToolsCall, Name: "it_reads"}, false) }
+		first, second, third := ask(), ask(), ask()
+		for _, r := range []*request{first, second} {
+			if err := r.hold(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var failure *gateway.Failure
+		if err := third.hold(t.Context()); !errors.As(err, &failure) || failure.Code != string(engine.CodeQueue) {
+			t.Errorf("the third got %v", err)
+		}
+		third.Answered() // it holds none, and gives none back
+		if len(p.places) != 2 {
+			t.Errorf("%d places are taken, want 2", len(p.places))
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if err := third.hold(stopped); !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled call got %v", err)
+		}
+		time.AfterFunc(time.Second, first.Answered)
+		if err := third.hold(t.Context()); err != nil {
+			t.Errorf("there is no place again: %v", err)
+		}
+	})
+}

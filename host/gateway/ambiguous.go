@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+)
+
+// The members that a check reads of objects whose bytes are passed on. Each may be there once, as written
+// here: else one reader would see another value than was checked.
+var (
+	resultMembers = []string{"_meta", "resultType", "content", "isError", "structuredContent", "description", "messages",
+		"contents", "ttlMs", "cacheScope", "completion"}
+	metaMembers       = []string{mcp.MetaKeyServerInfo, mcp.MetaKeySubscriptionID, "bulkhead/error"}
+	contentMembers    = []string{"type", "text", "data", "mimeType", "resource", "uri", "name", "annotations", "_meta"}
+	resourceMembers   = []string{"uri", "text", "blob", "mimeType", "_meta"}
+	messageMembers    = []string{"role", "content"}
+	completionMembers = []string{"values", "total", "hasMore"}
+
+	notificationMembers = map[string][]string{
+		methodProgress:                        {"progressToken", "progress", "total", "message", "_meta"},
+		methodMessage:                         {"level", "logger", "data", "_meta"},
+		mcp.MethodNotificationResourceUpdated: {"uri", "_meta"},
+	}
+
+	// By these a request is let through, or is not.
+	requestMembers = []string{"name", "uri", "arguments", "ref", "argument", "type", "cursor"}
+)
+
+// ambiguous says which of an object's known members some readers would take another value for; "" if none.
+func ambiguous(object []byte, known []string) string {
+	key, name := rawjson.Ambiguous(object, known...)
+	if name == "" {
+		return ""
+	}
+	return bounded(key) + " must be there once, and be written " + name
+}

@@ -1,0 +1,30 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// TestAmbiguousNotificationIsRefused: the host would replace one progress token, and a client read the other.
+func TestAmbiguousNotificationIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ method, params, want string }{
+		"a token in two spellings": {methodProgress, `{"progress":1,"progressToken":"mine","ProgressToken":"another's"}`, "notifications/progress: ProgressToken must be there once, and be written progressToken"},
+		"a token in other case":    {methodProgress, `{"progress":1,"PROGRESSTOKEN":"another's"}`, "PROGRESSTOKEN must be there once, and be written progressToken"},
+		"two tokens":               {methodProgress, `{"progress":1,"progressToken":1,"progressToken":2}`, "progressToken must be there once, and be written progressToken"},
+		"two values":               {methodProgress, `{"progress":"x","progress":1}`, "progress must be there once, and be written progress"},
+		"two levels":               {methodMessage, `{"level":"info","Level":"error","data":1}`, "Level must be there once, and be written level"},
+		"two resources":            {"notifications/resources/updated", `{"uri":"note://a","uri":"note://b"}`, "uri must be there once, and be written uri"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := connect(t, newGateway(t, Config{Logging: true, Offers: Offers{Resources: true, Subscribe: true}}, newFake()))
+				got := p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"notify","_meta":{"progressToken":"mine"},"arguments":[{"method":%q,"params":%s}]}}`, c.method, c.params))
+				if len(got) != 1 || !strings.Contains(got[0], c.want) {
+					t.Errorf("got %q, want an answer that says %q", got, c.want)
+				}
+			})
+		})
+	}
+}

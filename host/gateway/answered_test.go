@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// heldCall is a call that is told when its answer is out of memory.
+type heldCall struct {
+	spyBackend
+	answered chan struct{}
+}
+
+func (c *heldCall) Find(Request) (Call, *abi.Error) { return c, nil }
+func (c *heldCall) Answered()                       { close(c.answered) }
+
+// TestCallKeepsItsPlaceUntilItsAnswerIsWritten: a client that does not read bounds the answers that are made.
+func TestCallKeepsItsPlaceUntilItsAnswerIsWritten(t *testing.T) {
+	c := &heldCall{answered: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	in, client := io.Pipe()
+	defer client.Close()
+	out := &announcing{writing: make(chan struct{}), release: make(chan struct{})}
+	go func() { _ = newGateway(t, Config{}, c).Serve(ctx, in, out) }()
+	if _, err := io.WriteString(client, callLine("1", "any")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-out.writing
+	select {
+	case <-c.answered:
+		t.Error("the call gave up its place before its answer was written")
+	default:
+	}
+	close(out.release)
+	select {
+	case <-c.answered:
+	case <-time.After(10 * time.Second):
+		t.Error("the call keeps its place")
+	}
+}
+
+// announcing is a client that says when it is written to, and lets the write go on later.
+type announcing struct{ writing, release chan struct{} }
+
+func (a *announcing) Write(p []byte) (int, error) {
+	close(a.writing)
+	<-a.release
+	return len(p), nil
+}

@@ -1,0 +1,160 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// heapInUse is what is reachable, in bytes.
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC() // what the first one left to its finalizers
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestBatchAnswerIsBounded: 16 results of 8 MiB are never in memory together. What does not fit is left out,
+// and every call is answered.
+func TestBatchAnswerIsBounded(t *testing.T) {
+	const calls, size = 16, 8 << 20
+	before := heapInUse()
+	var peak atomic.Int64
+	one := make(chan struct{}, 1) // calls run one at a time, so that what is kept can be told from what runs
+	b := newFake()
+	b.tools["big"] = func(context.Context, json.RawMessage, Notifier) (json.RawMessage, error) {
+		one <- struct{}{}
+		defer func() { <-one }()
+		peak.Store(max(peak.Load(), heapInUse()-before))
+		return textResult(strings.Repeat("x", size)), nil
+	}
+	var lines []string
+	for id := range calls {
+		lines = append(lines, callLine(fmt.Sprint(id), "big"))
+	}
+	out := &countedAnswers{}
+	if err := newGateway(t, Config{Checked: true}, b).Serve(t.Context(), strings.NewReader("["+strings.Join(lines, ",")+"]"), out); err != nil {
+		t.Fatal(err)
+	}
+	if out.results != 1 || out.errors != calls-1 {
+		t.Errorf("%d results and %d errors, want 1 and %d", out.results, out.errors, calls-1)
+	}
+	if most := int64(maxBatchAnswer + 4*size); peak.Load() > most {
+		t.Errorf("%d MiB were in use, want at most %d", peak.Load()>>20, most>>20)
+	}
+}
+
+// countedAnswers counts the answers in what is written.
+type countedAnswers struct{ results, errors int }
+
+func (c *countedAnswers) Write(p []byte) (int, error) {
+	c.results += bytes.Count(p, []byte(`"result":`))
+	c.errors += bytes.Count(p, []byte(`its answer is left out`))
+	return len(p), nil
+}
+
+// TestSubscribedURIsAreBounded: whatever streams a client opens, it keeps little, and is told so.
+func TestSubscribedURIsAreBounded(t *testing.T) {
+	g := newGateway(t, Config{Offers: Offers{Resources: true, Subscribe: true}}, newFake())
+	before := heapInUse()
+	in, client := io.Pipe()
+	out := &outBuffer{}
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(t.Context(), in, out) }()
+	const streams = 12
+	refused := 0
+	for id := range streams {
+		var uris []string
+		for n := range maxWatched {
+			uris = append(uris, fmt.Sprintf(`"note://%d/%d/%s"`, id, n, strings.Repeat("x", maxURI-100)))
+		}
+		fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[%s]},%s}}`+"\n", id, strings.Join(uris, ","), modernMeta)
+		fmt.Fprintln(client, pingLine(`"read"`)) // what comes before it is done when its first byte is taken
+	}
+	fmt.Fprintln(client)
+	for _, line := range out.lines() {
+		if strings.Contains(line, "close streams, or unsubscribe from some") {
+			refused++
+		}
+	}
+	if kept := heapInUse() - before; kept > 16<<20 {
+		t.Errorf("%d MiB are kept for subscriptions", kept>>20)
+	}
+	client.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if refused < streams-1 {
+		t.Errorf("%d of %d streams were refused", refused, streams)
+	}
+}
+
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+
+func TestClosedStreamsAndSubscriptionsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newGateway(t, Config{Offers: Offers{Resources: true, Subscribe: true}}, newFake()))
+		long := strings.Repeat("x", 1000)
+		listen := func(id string) bool {
+			var uris []string
+			for n := range 900 {
+				uris = append(uris, fmt.Sprintf(`"note://%s/%d/%s"`, id, n, long))
+			}
+			got := p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[%s]},%s}}`, id, strings.Join(uris, ","), modernMeta))
+			return len(got) == 1 && strings.Contains(got[0], "acknowledged")
+		}
+		if !listen("1") || listen("2") {
+			t.Error("one stream fits, and two do not")
+		}
+		p.say(cancelLine("1"))
+		if !listen("2") {
+			t.Error("there is no room again")
+		}
+		subscribe := func(verb, uri string) bool {
+			got := p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"resources/%s","params":{"uri":%q}}`, verb, uri))
+			return len(got) == 1 && strings.Contains(got[0], `"result"`)
+		}
+		fits := 0
+		for ; fits < maxWatched && subscribe("subscribe", fmt.Sprintf("note://%d/%s", fits, long)); fits++ {
+		}
+		if fits == 0 || fits == maxWatched {
+			t.Fatalf("%d subscriptions fit", fits)
+		}
+		if !subscribe("unsubscribe", "note://0/"+long) || !subscribe("subscribe", "note://x/"+long) {
+			t.Error("there is no room again")
+		}
+	})
+}
+
+// TestRequestBytesInFlightAreBounded: a client that sends large calls is read from no further until some have
+// ended, and none is lost.
+func TestRequestBytesInFlightAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeld()
+		b := heldBackend(h)
+		p := connect(t, newGateway(t, Config{MaxLine: 1 << 20}, b))
+		large := fmt.Sprintf(`{"jsonrpc":"2.0","id":%%d,"method":"tools/call","params":{"name":"held","arguments":1},"x":%q}`, strings.Repeat("x", 900<<10))
+		go func() {
+			for id := range 20 {
+				_, _ = fmt.Fprintf(p.in, large+"\n", id)
+			}
+		}()
+		synctest.Wait()
+		if n := b.runs(); n == 0 || n > pendingLines {
+			t.Errorf("%d calls of 900 KiB run, want at most %d", n, pendingLines)
+		}
+		close(h.release)
+		synctest.Wait()
+		if got := p.out.lines(); len(got) != 20 {
+			t.Errorf("%d of 20 calls were answered", len(got))
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// shutDown is the answer to a request that the end of the server cancelled.
+func shutDown(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32000,"message":"The server is shutting down: the request was cancelled"}}`
+}
+
+// connectDraining starts a session that drains for a minute, which takes no time in a synctest bubble.
+func connectDraining(t *testing.T, g *Gateway, out io.Writer) *peer {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	p := &peer{t: t, in: w, out: &outBuffer{}, cancel: cancel, served: make(chan error, 1)}
+	if out == nil {
+		out = p.out
+	}
+	go func() { p.served <- g.ServeDrain(ctx, r, out, time.Minute) }()
+	t.Cleanup(func() { cancel(); w.Close() })
+	return p
+}
+
+func TestDrain(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, h *held, p *peer){
+		"a call in flight may finish, and nothing more is read": func(t *testing.T, h *held, p *peer) {
+			wantLines(t, p.say(callLine("1", "held")))
+			p.cancel()
+			wantLines(t, p.say(callLine("2", "echo")))
+			close(h.release)
+			if err := <-p.served; !errors.Is(err, context.Canceled) {
+				t.Errorf("Serve: %v, want context.Canceled", err)
+			}
+			wantLines(t, p.out.lines(), echoed("1"))
+		},
+		"it ends with the last call": func(t *testing.T, h *held, p *peer) {
+			p.say(callLine("1", "held"))
+			p.cancel()
+			start := time.Now()
+			time.Sleep(time.Second)
+			close(h.release)
+			<-p.served
+			if waited := time.Since(start); waited != time.Second {
+				t.Errorf("Serve took %v, want 1s", waited)
+			}
+		},
+		"a call that goes on is cancelled after it, and answered with an error": func(t *testing.T, h *held, p *peer) {
+			p.say(callLine("1", "held"), "["+callLine("2", "held")+","+callLine("3", "echo")+"]")
+			start := time.Now()
+			p.cancel()
+			<-p.served
+			if waited := time.Since(start); waited != time.Minute {
+				t.Errorf("Serve took %v, want 1m", waited)
+			}
+			got := p.out.lines()
+			slices.Sort(got)
+			wantLines(t, got, "["+echoed("3")+","+shutDown("2")+"]", shutDown("1"))
+		},
+		"open streams are answered": func(t *testing.T, h *held, p *peer) {
+			p.say(listenLine("9"))
+			p.cancel()
+			<-p.served
+			if got := p.out.lines(); len(got) != 1 || !slices.Contains(got, streamEnded("9")) {
+				t.Errorf("got %q", got)
+			}
+		},
+		"the end of input during it changes nothing": func(t *testing.T, h *held, p *peer) {
+			p.say(callLine("1", "held"))
+			p.in.Close()
+			synctest.Wait()
+			p.cancel()
+			<-p.served
+			wantLines(t, p.out.lines(), shutDown("1"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHeld()
+				test(t, h, connectDraining(t, newGateway(t, Config{}, heldBackend(h)), nil))
+			})
+		})
+	}
+}
+
+// streamEnded is how a stream is answered when it ends.
+func streamEnded(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":` + id + `,"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1.2.3"}}}}`
+}
+
+// TestShutDownIsBoundedWhileTheOutputBlocks: a client that has stopped to read holds up neither the calls nor
+// the end of Serve.
+func TestShutDownIsBoundedWhileTheOutputBlocks(t *testing.T) {
+	h := newHeld()
+	out := &stuck{stop: make(chan struct{}), release: make(chan struct{})}
+	close(out.stop)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	in, lines := io.Pipe()
+	defer lines.Close()
+	served := make(chan error, 1)
+	b := heldBackend(h)
+	g := newGateway(t, Config{}, b)
+	go func() { served <- g.ServeDrain(ctx, in, out, time.Millisecond) }()
+	if _, err := io.WriteString(lines, callLine("1", "held")+"\n"+callLine("2", "echo")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	for b.runs() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	select {
+	case err := <-served:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Serve: %v, want context.Canceled", err)
+		}
+	case <-time.After(20 * (stopGrace + answerGrace)):
+		t.Fatal("Serve does not return")
+	}
+	if err := <-h.ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v", err)
+	}
+	close(out.release)
+}

@@ -1,0 +1,161 @@
+package tests
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// drainingCommand serves the plugin that misbehaves, with a time for calls in flight after a signal.
+func drainingCommand(t *testing.T, drain string) *exec.Cmd {
+	t.Helper()
+	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[server]\ndrain = %q\n[[plugins]]\npath = %q\n", drain, filepath.Join(pluginFolder(t, "misbehave"), "misbehave")))
+	return programCommand(t, "serve", "--config", config, "--project", layOut(t, nil))
+}
+
+func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSignalsEndTheServerInOrder(t *testing.T) {
+	t.Parallel()
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(s.String()+" lets a call in flight finish", func(t *testing.T) {
+			t.Parallel()
+			server := startServer(t, drainingCommand(t, "1h"))
+			id := server.begun("misbehave_sleep", `{"ms":300}`)
+			signal(t, server.cmd, s)
+			if got, r := server.answer(); got != id || r != (result{Text: "awake"}) {
+				t.Errorf("%d %+v", got, r)
+			}
+			if code, rest := server.exit(); code != 0 || len(rest) > 0 {
+				t.Errorf("exit code %d, output %q", code, rest)
+			}
+		})
+		t.Run(s.String()+" cancels and answers a call that goes on", func(t *testing.T) {
+			t.Parallel()
+			server := startServer(t, drainingCommand(t, "50ms"))
+			server.begun("misbehave_sleep", `{"ms":3600000}`)
+			server.begun("misbehave_spin", `{}`)
+			signal(t, server.cmd, s)
+			code, rest := server.exit()
+			if code != 0 || len(rest) != 2 {
+				t.Errorf("exit code %d, output %q", code, rest)
+			}
+			for _, line := range rest {
+				if !strings.Contains(line, `"error":{"code":-32000,"message":"The server is shutting down`) {
+					t.Errorf("the answer is %s", line)
+				}
+			}
+		})
+	}
+	t.Run("a second one ends it at once", func(t *testing.T) {
+		t.Parallel()
+		server := startServer(t, drainingCommand(t, "1h"))
+		server.begun("misbehave_sleep", `{"ms":3600000}`)
+		signal(t, server.cmd, syscall.SIGTERM)
+		time.Sleep(50 * time.Millisecond) // two that are pending at the same time are one
+		signal(t, server.cmd, syscall.SIGTERM)
+		if code, rest := server.exit(); code != 128+15 || len(rest) > 0 {
+			t.Errorf("exit code %d, output %q", code, rest)
+		}
+	})
+	t.Run("SIGHUP does not end it", func(t *testing.T) {
+		t.Parallel()
+		server := startServer(t, drainingCommand(t, "1s"))
+		server.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // it is past its start
+		signal(t, server.cmd, syscall.SIGHUP)
+		server.logged("SIGHUP is ignored")
+		if text := server.succeed("misbehave_ok", `{}`); text != "ok" {
+			t.Error(text)
+		}
+		server.end()
+	})
+	t.Run("SIGUSR1 has it write its goroutines, without values", func(t *testing.T) {
+		t.Parallel()
+		server := startServer(t, drainingCommand(t, "1s"))
+		server.begun("misbehave_sleep", `{"ms":300}`)
+		signal(t, server.cmd, syscall.SIGUSR1)
+		server.logged("goroutine profile: total", "host/gateway.(*session).read", "end of the dump")
+		if strings.Contains(server.log.String(), "(0x") {
+			t.Error("the dump holds values of arguments")
+		}
+		server.answerOwed()
+		server.end()
+	})
+}
+
+// unread is a pipe that nobody reads; what is written to it ends up at the returned file.
+func unread(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// TestUnreadStderrHoldsUpNothing: neither calls nor the end. A pipe holds 64 KiB.
+func TestUnreadStderrHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	cmd := drainingCommand(t, "1s")
+	r, w := unread(t)
+	cmd.Stderr = w
+	server := startServer(t, cmd)
+	for range 100 { // some kilobytes of log each
+		server.fail("misbehave_panic", `{}`, "trap")
+	}
+	signal(t, cmd, syscall.SIGTERM)
+	if code, rest := server.exit(); code != 0 || len(rest) > 0 {
+		t.Errorf("exit code %d, output %q", code, rest)
+	}
+	w.Close()
+	if text, err := io.ReadAll(r); err != nil || len(text) < 32<<10 {
+		t.Errorf("the pipe held %d bytes only: the test shows nothing (%v)", len(text), err)
+	}
+}
+
+// TestUnreadStdoutDoesNotHoldUpTheEnd: answers that nobody reads block their writer.
+func TestUnreadStdoutDoesNotHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
+	cmd := drainingCommand(t, "50ms")
+	r, w := unread(t)
+	cmd.Stdout = w
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	defer func() { _ = cmd.Process.Kill() }()
+	for id := range 4 {
+		fmt.Fprintln(stdin, callLine(id+1, "misbehave_big", `{"bytes":1000000}`))
+	}
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // an answer has begun
+		t.Fatal(err)
+	}
+	signal(t, cmd, syscall.SIGTERM)
+	select {
+	case err := <-exited:
+		if err != nil {
+			t.Errorf("the process ended with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatalf("the process did not end within %s", patience)
+	}
+}
