@@ -11,33 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
-
-func TestFaultsAreAddedTo(t *testing.T) {
-	faults := []error{errors.New(`write "a\nb": no space left`), errors.New("second")}
-	const item = `{"text":"bulkhead: write \"a\\nb\": no space left\nbulkhead: second","type":"text"}`
-	for name, c := range map[string]struct{ result, want string }{
-		"the content of an error": {`{"content":[{"type":"text","text":"it did not work"}],"isError":true,"x":1}`,
-			`{"content":[{"type":"text","text":"it did not work"},` + item + `],"isError":true,"x":1}`},
-		"an error without content":        {`{"content":[],"isError": true}`, `{"content":[` + item + `],"isError":true}`},
-		"no result that is a success":     {`{"content":[],"isError":false}`, `{"content":[],"isError":false}`},
-		"no result that does not say":     {`{"content":[]}`, `{"content":[]}`},
-		"no content that is none":         {`{"content":"x","isError":true}`, `{"content":"x","isError":true}`},
-		"no error that lacks content":     {`{"isError":true}`, `{"isError":true}`},
-		"nothing that is not an object":   {`[1]`, `[1]`},
-		"no error that is not true":       {`{"content":[],"isError":"true"}`, `{"content":[],"isError":"true"}`},
-		"content that keeps its integers": {`{"content":[{"n":9007199254740993}],"isError":true}`, `{"content":[{"n":9007199254740993},` + item + `],"isError":true}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := string(withFaults(json.RawMessage(c.result), faults)); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-		})
-	}
-}
 
 // callOf opens a host and takes a place in the queue for a call of a tool.
 func callOf(t *testing.T, h *Host, tool string) *call {
@@ -74,49 +50,6 @@ func newWorldHost(t *testing.T, plugins ...files) *Host {
 	t.Helper()
 	w := newWorld(t, plugins...)
 	return w.open(t, w.options())
-}
-
-func TestAnAnswer(t *testing.T) {
-	h := newWorldHost(t, handmade("it", answering(done), reads("it_reads")))
-	invalid := func(what string) error {
-		return &gateway.Failure{Code: "invalid_response", Plugin: "it", Tool: "it_reads", Message: what, Text: "bulkhead: it_reads " + what}
-	}
-	const neither, notOfABI = "gave an answer that holds neither a result nor an error", "gave an error that is not of the ABI"
-	fault := []error{errors.New("disk full")}
-	for name, c := range map[string]struct {
-		body   string
-		faults []error
-		want   string
-		err    error
-	}{
-		"keeps the bytes of its result":            {body: `{"result":{"b": 1, "content":[ ]}}`, want: `{"b": 1, "content":[ ]}`},
-		"with faults that is an error tells them":  {body: `{"result":{"content":[],"isError":true}}`, faults: fault, want: `{"content":[{"text":"bulkhead: disk full","type":"text"}],"isError":true}`},
-		"with faults that is none keeps its bytes": {body: `{"result":{"content": []}}`, faults: fault, want: `{"content": []}`},
-		"may be an error of the plugin's own": {body: `{"error":{"code":-7,"message":"m","data":[1]}}`,
-			err: &abi.Error{Code: -7, Message: "m", Data: json.RawMessage("[1]")}},
-		"of the plugin's own error tells faults": {body: `{"error":{"code":-7,"message":"m"}}`, faults: fault,
-			err: &abi.Error{Code: -7, Message: "m\nbulkhead: disk full"}},
-		"with both is an error":             {body: `{"result":{},"error":{"code":1,"message":"m"}}`, err: &abi.Error{Code: 1, Message: "m"}},
-		"of no JSON fails":                  {body: `{"result":`, err: invalid("gave an answer that is not JSON")},
-		"of nothing fails":                  {body: ``, err: invalid("gave an answer that is not JSON")},
-		"of two values fails":               {body: `{} {}`, err: invalid("gave an answer that is not JSON")},
-		"that is empty fails":               {body: `{}`, err: invalid(neither)},
-		"that is no object fails":           {body: `["result"]`, err: invalid(neither)},
-		"with another key fails":            {body: `{"Result":{}}`, err: invalid(neither)},
-		"whose error is a text fails":       {body: `{"error":"no"}`, err: invalid(notOfABI)},
-		"whose error is null fails":         {body: `{"error":null}`, err: invalid(notOfABI)},
-		"whose error has a text code fails": {body: `{"error":{"code":"1","message":"m"}}`, err: invalid(notOfABI)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := callOf(t, h, "it_reads").result(engine.Response{Body: []byte(c.body), Faults: c.faults})
-			if string(got) != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
-			if diff := cmp.Diff(c.err, err, cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
 }
 
 // asked makes one call and gives what a client reads of it.

@@ -17,6 +17,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/trust"
 )
 
+func TestMain(m *testing.M) {
+	RunChild()
+	os.Exit(m.Run())
+}
+
 // world is a folder with everything that a host takes from its surroundings: the working directory work,
 // the program bin/bulkhead, the home folder home.
 type world struct {

@@ -5,6 +5,7 @@ package tests
 
 import (
 	"fmt"
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	host.RunChild()
 	dir, err := os.MkdirTemp("", "bulkhead-tests-")
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -42,7 +44,7 @@ func buildAll(dir string) error {
 	built.program = filepath.Join(dir, "bin", "bulkhead")
 	built.plugins = filepath.Join(dir, "plugins")
 	built.cache = filepath.Join(dir, "cache")
-	if out, err := exec.Command("go", "build", "-o", built.program, "../cmd/bulkhead").CombinedOutput(); err != nil {
+	if out, err := goBuild(built.program, "../cmd/bulkhead").CombinedOutput(); err != nil {
 		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
 	}
 	manifests, err := filepath.Glob("../plugins/*/plugin.toml")
@@ -81,4 +83,11 @@ func environment(t testing.TB, more ...string) []string {
 		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "XDG_CACHE_HOME=" + built.cache,
 	}
 	return append(env, more...)
+}
+
+// goBuild builds a program without cgo, as releases are: only such a one can confine its workers in every way.
+func goBuild(out, pkg string) *exec.Cmd {
+	command := exec.Command("go", "build", "-o", out, pkg)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return command
 }

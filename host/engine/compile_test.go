@@ -53,7 +53,7 @@ func TestCodeOfAnotherMachineIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newModule(t, New(Config{Store: store}), Spec{File: file})
-	if _, err := m.Call(t.Context(), "m", nil); err != nil {
+	if _, err := m.Call(t.Context(), Request{Method: "m"}); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(native[0]); err != nil {

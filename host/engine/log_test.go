@@ -38,7 +38,7 @@ func TestEmptyLogLinesAreCounted(t *testing.T) {
 					t.Fatal(failure)
 				}
 				defer inst.close()
-				return inst.call(t.Context(), nil)
+				return inst.call(t.Context(), Request{})
 			}
 			if _, failure := call(lines * minLogLine / 2); failure == nil || failure.Code != CodeLogSize {
 				t.Errorf("with half the limit for %d lines: %v, want %s", lines, failure, CodeLogSize)

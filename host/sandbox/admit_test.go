@@ -27,7 +27,7 @@ func everyKind(t *testing.T, w world) config.Grant {
 // plugin is granted the operation or not.
 func TestParametersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	w := newWorld(t)
-	boxes := map[string]*Box{"granted": w.new(t, Config{Grant: everyKind(t, w)}), "not granted": w.new(t, Config{})}
+	boxes := map[string]*Box{"granted": w.new(t, Setup{Grant: everyKind(t, w)}), "not granted": w.new(t, Setup{})}
 	const size = 4 << 20
 	many := func(item string) string { return strings.Repeat(item+",", size/(len(item)+1)) + item }
 	for name, c := range map[string]struct{ op, params string }{
@@ -71,7 +71,7 @@ func allocatedBy(f func()) uint64 {
 // The bounds are above what the operations themselves take, so that they never refuse what was taken before.
 func TestTheMostThatAnOperationTakesIsAdmitted(t *testing.T) {
 	w := newWorld(t)
-	box := w.new(t, Config{Grant: everyKind(t, w)})
+	box := w.new(t, Setup{Grant: everyKind(t, w)})
 	many := func(n int, item string) string { return strings.Repeat(item+",", n-1) + item }
 	for name, r := range map[string]abi.HostRequest{
 		"a commit":        {Op: abi.OpGitCommitBranch, Params: []byte(`{"repo":"","branch":"","base":"","message":"","changes":[` + many(1000, `{"path":"","content":"","mode":"","deleted":false}`) + `]}`)},
@@ -90,7 +90,7 @@ func TestTheMostThatAnOperationTakesIsAdmitted(t *testing.T) {
 }
 
 func TestWhatNeedsAGrantIsDeniedWithoutOne(t *testing.T) {
-	box := newWorld(t).new(t, Config{})
+	box := newWorld(t).new(t, Setup{})
 	for op, want := range map[string]string{
 		abi.OpGitStatus:       "granted no repository",
 		abi.OpGitCommitBranch: "granted no repository",

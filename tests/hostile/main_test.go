@@ -7,6 +7,7 @@ package hostile
 
 import (
 	"fmt"
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,7 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	host.RunChild()
 	if dir := os.Getenv(swapVariable); dir != "" { // this is the second process of a race
 		swapForever(dir)
 	}
@@ -48,7 +50,7 @@ func run(m *testing.M) int {
 
 func buildAll(dir string) error {
 	built.program, built.plugins, built.cache = filepath.Join(dir, "bulkhead"), filepath.Join(dir, "plugins"), filepath.Join(dir, "cache")
-	if out, err := exec.Command("go", "build", "-o", built.program, "../../cmd/bulkhead").CombinedOutput(); err != nil {
+	if out, err := goBuild(built.program, "../../cmd/bulkhead").CombinedOutput(); err != nil {
 		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
 	}
 	// By the program, so that it finds their code where it looks for it.
@@ -85,3 +87,10 @@ const secret = "the key is under the third stone"
 
 // leaks tells whether a text shows the secret.
 func leaks(text string) bool { return strings.Contains(text, "third stone") }
+
+// goBuild builds a program without cgo, as releases are: only such a one can confine its workers in every way.
+func goBuild(out, pkg string) *exec.Cmd {
+	command := exec.Command("go", "build", "-o", out, pkg)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return command
+}

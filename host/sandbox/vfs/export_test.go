@@ -3,6 +3,7 @@
 package vfs
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -20,7 +21,7 @@ func MountsAt(t testing.TB, list ...Mount) *Mounts {
 			m.Dir = nil // a link or file in its place
 		}
 		if m.Write {
-			m.Create = func() (*os.File, error) {
+			m.Create = func(context.Context) (*os.File, error) {
 				if err := os.Mkdir(m.Path, 0o755); err != nil {
 					return nil, err
 				}
