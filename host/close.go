@@ -15,7 +15,9 @@ func (h *Host) Close(ctx context.Context) error {
 	for _, p := range h.plugins {
 		closing = append(closing, &closer{name: "plugin " + p.name, close: func() error { p.close(); return nil }})
 	}
-	closing = append(closing, &closer{name: "the compilers", close: h.store.Close})
+	if h.store != nil {
+		closing = append(closing, &closer{name: "the compilers", close: h.store.Close})
+	}
 	if h.audit != nil {
 		closing = append(closing, &closer{name: "the audit log", close: func() error { return h.audit.Close(ctx) }})
 	}

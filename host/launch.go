@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
 // newWorker makes what runs the plugin's calls. It starts nothing.
@@ -95,7 +96,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		Env: p.grant.Env, Cwd: p.host.places.Cwd, Project: p.host.places.Project, Zone: p.host.zone(),
 	}
 	for _, m := range set.Mounts {
-		mount := wire.Mount{Path: m.Path, Write: m.Write, State: m.State, File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
+		mount := wire.Mount{Path: m.Path, Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
 		for _, id := range m.Anchors {
 			mount.Anchors = append(mount.Anchors, wire.FileID(id))
 		}

@@ -44,7 +44,7 @@ func TestCheckFinds(t *testing.T) {
 			append(slices.Repeat([]string{`plugin.toml:0 tools: the module has a handler for "t`}, 20), "plugin.toml:0 tools: the module has handlers for 980 more")},
 		"an answer that is no description":    {good().with(describes(`{"tools":"one"}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with what is not a description: "{`}},
 		"an answer without a list of tools":   {good().with(describes(`{"prompts":true}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with what is not a description: "{`}},
-		"an answer that is not even JSON":     {good().with(describes(`{`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with what is not a response: "{`}},
+		"an answer that is not even JSON":     {good().with(describes(`{`)), []string{`plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer that is not JSON`}},
 		"an answer larger than any could be":  {good().with(files{"hand.wasm": string(outputting(1<<20 + 1))}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer of 1048577 bytes"}},
 		"a module that answers with an error": {good().with(files{"hand.wasm": string(answering(`{"error":{"code":-32601,"message":"no\nsuch method"}}`))}), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with the error "no\nsuch method"`}},
 		"a folder without a manifest":         {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},

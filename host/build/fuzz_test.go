@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 )
 
 // FuzzDecode: what a module answers is either a description, which reads the same when it is written

@@ -48,7 +48,9 @@ func Open(s Setup) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Fetch = fetcher.Fetch
+	if len(s.Grant.HTTP) > 0 {
+		c.Fetch = fetcher.Fetch
+	}
 	c.Transport = git.NewTransport(dial.New(dial.Config{Log: s.Log}).DialContext, nil)
 	b, err := New(c)
 	if err != nil {

@@ -94,7 +94,7 @@ func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 // mount is the file tree's form of a granted directory. One that does not exist becomes the directory that is
 // inherited for it by the host's hand.
 func mount(i int, m wire.Mount) vfs.Mount {
-	out := vfs.Mount{Path: m.Path, Write: m.Write, Dir: file(m.File, m.Path)}
+	out := vfs.Mount{Path: m.Path, Write: m.Write, InGit: m.InGit, Dir: file(m.File, m.Path)}
 	for _, id := range m.Anchors {
 		out.Anchors = append(out.Anchors, vfs.FileID(id))
 	}

@@ -56,6 +56,7 @@ type Mount struct {
 	Path    string   `json:"path"`
 	Write   bool     `json:"write,omitempty"`
 	State   bool     `json:"state,omitempty"`
+	InGit   bool     `json:"inGit,omitempty"` // it is, or lies in, a git directory: nothing in it can be changed
 	File    int      `json:"file,omitempty"`
 	Staged  bool     `json:"staged,omitempty"` // it does not exist yet: File becomes it by OpCreate
 	Anchors []FileID `json:"anchors,omitempty"`
