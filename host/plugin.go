@@ -147,7 +147,7 @@ func (p *plugin) loaded() (*engine.Module, error) {
 	if p.module != nil {
 		return p.module, nil
 	}
-	box, err := sandbox.New(sandbox.Config{
+	box, err := sandbox.Open(sandbox.Setup{
 		Plugin: p.name, Grant: p.grant, Places: p.host.places, Zone: p.host.zone(), Own: p.host.own,
 		GitUser: p.host.gitUser(), Secret: p.host.secret, Messages: p.manifest.Offers.Logging,
 		Claimed: func(names abi.Claims) abi.Claims { return p.host.offered.foreign(p, names) }, Log: p.log,

@@ -149,7 +149,7 @@ func paths(o host.Options, v *host.View, about review.Subject, name, asked strin
 	if err != nil {
 		return nil, err
 	}
-	verdict, err := sandbox.Explain(sandbox.Config{Plugin: name, Grant: about.Grant, Places: v.Places, Own: v.Own}, path)
+	verdict, err := sandbox.Explain(sandbox.Setup{Plugin: name, Grant: about.Grant, Places: v.Places, Own: v.Own}, path)
 	if err != nil {
 		return nil, usage("%w", err)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"os"
 	"testing"
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
@@ -10,13 +11,17 @@ import (
 
 // showing shows a folder to a module.
 func showing(t *testing.T, dir string) func(Caller) experimentalsys.FS {
-	return func(Caller) experimentalsys.FS {
-		f, err := vfs.New(vfs.Config{Mounts: []vfs.Mount{{Path: dir}}})
-		if err != nil {
-			t.Error(err)
-		}
-		return f
+	t.Helper()
+	handle, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { handle.Close() })
+	mounts, err := vfs.NewMounts([]vfs.Mount{{Path: dir, Dir: handle}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(Caller) experimentalsys.FS { return vfs.New(vfs.Config{Mounts: mounts}) }
 }
 
 func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {

@@ -23,7 +23,7 @@ func TestABoxHidesWhatIsDeniedAndTheHostsOwn(t *testing.T) {
 	grant := w.grant("rw $W/work", "r $W/other")
 	grant.Deny = []string{"**/.env"}
 	grant.Limits = manifest.Limits{Files: 2}
-	box := w.new(t, Config{Plugin: "p", Grant: grant, Own: []string{w.path("$W/link/bulkhead.toml"), w.path("$W/other")}})
+	box := w.new(t, Setup{Plugin: "p", Grant: grant, Own: []string{w.path("$W/link/bulkhead.toml"), w.path("$W/other")}})
 	defer box.Close()
 	tree := box.FS(&faults{})
 	for path, seen := range map[string]bool{

@@ -18,7 +18,7 @@ func (c *calls) Context() context.Context { return c.ctx }
 
 func TestFilesThatAreRefusedAreRecordedWithTheirCall(t *testing.T) {
 	w := newWorld(t)
-	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/work")})
+	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/work")})
 	var got []Operation
 	ctx, call := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
 	defer call.End()

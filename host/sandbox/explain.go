@@ -30,27 +30,28 @@ const (
 	RuleAbove    Rule = "above"    // it is a folder above a granted one, of which only the way down is seen
 	RuleOwn      Rule = "own"      // it belongs to the host, and no grant names it
 	RuleHidden   Rule = "hidden"   // a pattern of deny hides it
-	RuleGit      Rule = "git"      // it lies in a .git, which nobody writes
+	RuleGit      Rule = "git"      // it lies in a git directory, which nobody writes
 	RuleReadOnly Rule = "readonly" // its folder is granted to read
 	RuleGranted  Rule = "granted"
 )
 
-// Explain judges an absolute path as a Box made from c would, of which it needs Grant and Own. It changes
-// nothing: it only looks where links lead.
-func Explain(c Config, path string) (Verdict, error) {
+// Explain judges an absolute path as a Box opened with s would, of which it needs Grant and Own. It is for the
+// host process: it looks where links lead, by path. It changes nothing.
+func Explain(s Setup, path string) (Verdict, error) {
 	real, err := realPath(filepath.Clean(path))
 	if err != nil {
 		return Verdict{}, fmt.Errorf("%s: %w", path, cause(err))
 	}
-	mounts, err := realMounts(c.Grant.FS)
+	mounts, err := realMounts(s.Grant.FS)
 	if err != nil {
 		return Verdict{}, err
 	}
-	b := Box{config: c}
+	var paths []string
 	for _, m := range mounts {
-		b.mounts = append(b.mounts, vfs.Mount{Path: m.real})
+		paths = append(paths, m.real)
 	}
-	if b.hidden, err = b.newHidden(); err != nil {
+	h, err := newHidden(paths, Hidden{Patterns: s.Grant.Deny, Own: realPaths(s.Own)})
+	if err != nil {
 		return Verdict{}, err
 	}
 	in := innermost(mounts, real)
@@ -58,11 +59,11 @@ func Explain(c Config, path string) (Verdict, error) {
 		above := slices.ContainsFunc(mounts, func(m realMount) bool { return inside(real, m.real) })
 		return Verdict{Path: real, Rule: outsideOr(above)}, nil
 	}
-	v := Verdict{Path: real, Mount: &in.Mount, Read: !b.hidden.hides(real, false)}
-	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path))
+	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.hides(real, false)}
+	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path)) && !vfs.InGitDirectory(real)
 	switch {
 	case !v.Read:
-		v.Rule, v.Own, v.Pattern = b.hidden.why(real, in.real, c.Grant.Deny)
+		v.Rule, v.Own, v.Pattern = h.why(real, in.real, s.Grant.Deny)
 	case v.Write:
 		v.Rule = RuleGranted
 	case in.Access == manifest.ReadWrite:
@@ -85,7 +86,7 @@ func (h *hidden) why(p, mount string, patterns []string) (rule Rule, own, patter
 	if own = h.ownOf(p, mount); own != "" {
 		return RuleOwn, own, ""
 	}
-	name := fold(strings.Trim(strings.TrimPrefix(p, mount), "/"))
+	name := vfs.FoldName(strings.Trim(strings.TrimPrefix(p, mount), "/"))
 	for i, folded := range h.patterns {
 		if matchesPrefix(folded, name) {
 			pattern = patterns[i]

@@ -27,7 +27,7 @@ func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
 	}
 	grant := w.grant("rw $W/work", "r $W/work/deep/ro", "r $W/other")
 	grant.Deny = []string{"**/.env"}
-	c := Config{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/bulkhead.toml")}}
+	c := Setup{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/bulkhead.toml")}}
 	box := w.new(t, c)
 	defer box.Close()
 	for path, want := range map[string]struct {
@@ -81,7 +81,7 @@ func TestExplainingChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	grant := w.grant("rw $W/work/none")
 	grant.FS[0].State = true
-	v, err := Explain(Config{Grant: grant}, w.path("$W/work/none/f"))
+	v, err := Explain(Setup{Grant: grant}, w.path("$W/work/none/f"))
 	if err != nil || !v.Write || v.Mount == nil || v.Mount.Path != grant.FS[0].Path {
 		t.Errorf("%+v, %v", v, err)
 	}

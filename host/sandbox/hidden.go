@@ -6,35 +6,37 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// hidden decides what a module does not see of its folders: what the admin denied by a pattern, and the
-// host's own folders, unless the grant names them.
+// hidden decides what a module does not see of its directories: what the admin denied by a pattern, the
+// host's own files and directories, unless the grant names them, and every file that the host would obey.
+// Names are compared as vfs.FoldName does, since the file system may do so too.
 type hidden struct {
 	mounts   []string // longest first
 	patterns []string // folded; relative to each mount
-	own      []string // folders and files of the host's
+	own      []string // as they are, and
+	folded   []string // folded
 }
 
 // newHidden takes paths that are absolute, clean and free of links. The error names a pattern that is
 // none.
-func newHidden(mounts, patterns, own []string) (*hidden, error) {
-	h := &hidden{mounts: slices.Clone(mounts), own: own}
+func newHidden(mounts []string, what Hidden) (*hidden, error) {
+	h := &hidden{mounts: slices.Clone(mounts), own: what.Own}
+	for _, own := range what.Own {
+		h.folded = append(h.folded, vfs.FoldName(own))
+	}
 	slices.SortFunc(h.mounts, func(a, b string) int { return len(b) - len(a) })
-	for _, p := range patterns {
+	for _, p := range what.Patterns {
 		if !doublestar.ValidatePattern(p) {
 			return nil, fmt.Errorf("deny: %q is not a pattern", p)
 		}
-		h.patterns = append(h.patterns, fold(strings.Trim(p, "/")))
+		h.patterns = append(h.patterns, vfs.FoldName(strings.Trim(p, "/")))
 	}
 	return h, nil
 }
-
-// fold makes names equal that some file system takes for the same: a pattern must not be got around by
-// another case, or another way to write an accent.
-func fold(name string) string { return cases.Fold().String(norm.NFC.String(name)) }
 
 // hides implements vfs.Config.Hidden.
 func (h *hidden) hides(p string, below bool) bool {
@@ -43,27 +45,66 @@ func (h *hidden) hides(p string, below bool) bool {
 		return false
 	}
 	mount := h.mounts[i]
-	if h.ownOf(p, mount) != "" || below && slices.ContainsFunc(h.own, func(own string) bool { return inside(p, own) }) {
+	folded := vfs.FoldName(p)
+	if h.ownOf(p, mount) != "" || below && slices.ContainsFunc(h.folded, func(own string) bool { return inside(folded, own) }) {
 		return true
 	}
 	if len(h.patterns) == 0 {
 		return false // this is asked for each component of each path
 	}
-	name := fold(strings.Trim(strings.TrimPrefix(p, mount), "/"))
+	name := strings.Trim(strings.TrimPrefix(folded, vfs.FoldName(mount)), "/")
 	return slices.ContainsFunc(h.patterns, func(pattern string) bool {
 		return matchesPrefix(pattern, name) || below && matchesBelow(pattern, name)
 	})
 }
 
-// ownOf is the host's own file or folder that hides p, "" if none does. A grant of something in the host's
-// folder, or of the folder itself, means it.
+// ownOf is the file or directory of the host's that hides p, "" if none does. A grant of something in the
+// host's directory, or of the directory itself, means it; a config is nothing that a plugin is granted.
 func (h *hidden) ownOf(p, mount string) string {
-	for _, own := range h.own {
-		if inside(own, p) && !inside(own, mount) {
-			return own
+	if at := configIn(p, mount); at != "" {
+		return at
+	}
+	folded := vfs.FoldName(p)
+	for i, own := range h.folded {
+		if inside(own, folded) && !inside(own, vfs.FoldName(mount)) {
+			return h.own[i]
 		}
 	}
 	return ""
+}
+
+// configIn is the path of the config that p is, or is below, in a mount: a host that is started there would
+// ask for it to be trusted, and a project's is only ever written by people.
+func configIn(p, mount string) string {
+	for end := len(mount); end < len(p); {
+		begin := end + 1
+		if mount == "/" && end == len(mount) {
+			begin = end
+		}
+		end = len(p)
+		if next := strings.IndexByte(p[begin:], '/'); next >= 0 {
+			end = begin + next
+		}
+		if isConfig(p[begin:end]) {
+			return p[:end]
+		}
+	}
+	return ""
+}
+
+// isConfig reports whether some file system takes name for the one of a config: also by the short name that
+// FAT and NTFS give it.
+func isConfig(name string) bool {
+	if len(name) < len("bulkhe~1.tom") {
+		return false
+	}
+	folded := vfs.FoldName(name)
+	if folded == config.FileName {
+		return true
+	}
+	number, ok := strings.CutPrefix(folded, "bulkhe~")
+	number, short := strings.CutSuffix(number, ".tom")
+	return ok && short && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 // matchesPrefix tells whether the pattern matches name or a folder that it lies in.

@@ -37,7 +37,7 @@ func TestWhatIsHidden(t *testing.T) {
 		{"a folder that braces stand for cannot be moved", "/w/app/a", true, true},
 		{"braces around a slash are not worked out", "/w/app/q", true, true},
 	}
-	h, err := newHidden(mounts, patterns, own)
+	h, err := newHidden(mounts, Hidden{Patterns: patterns, Own: own})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestWhatIsHidden(t *testing.T) {
 			}
 		})
 	}
-	if _, err := newHidden(nil, []string{"[a"}, nil); err == nil {
+	if _, err := newHidden(nil, Hidden{Patterns: []string{"[a"}}); err == nil {
 		t.Error("a broken pattern was taken")
 	}
 }

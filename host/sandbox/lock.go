@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -39,7 +40,7 @@ func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 		return nil, invalidLock("a name has 1 to %d bytes", maxLockName)
 	case q.Folder != "" && !filepath.IsAbs(q.Folder):
 		return nil, invalidLock("the folder %q is not an absolute path", bounded(q.Folder))
-	case b.config.Places.State == "" && q.Folder == "":
+	case b.locks == nil && q.Folder == "":
 		return nil, noPlace()
 	}
 	c := callOf(ctx)
@@ -62,7 +63,7 @@ func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 // withoutFolder says what becomes of a call whose folder's file system has no locks: the name has to do, and the
 // admin learns of it.
 func (b *Box) withoutFolder(folder string, why error) error {
-	if b.config.Places.State == "" {
+	if b.locks == nil {
 		return noPlace()
 	}
 	b.warnNoLocks.Do(func() {
@@ -79,21 +80,16 @@ func noPlace() error {
 	return &abi.HostError{Code: abi.HostUnavailable, Message: "lock: there is no folder for state, so nothing can be locked"}
 }
 
-// lockName holds a name. Lock files lie beside the plugins' state folders, where no module can take them away;
-// they stay, since whoever removes one that another waits for would let two in. Without a folder for state it
-// does nothing.
+// lockName holds a name. Lock files lie in a directory that no module sees, and stay, since whoever removes one
+// that another waits for would let two in. Without such a directory it does nothing.
 func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
-	if _, held := c.locks[name]; held || b.config.Places.State == "" {
+	if _, held := c.locks[name]; held || b.locks == nil {
 		return nil
 	}
 	if len(c.locks) >= maxLocks {
 		return invalidLock("a call holds at most %d locks", maxLocks)
 	}
-	path := b.lockFile(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	file, _, err := b.locks.Open(lockFile(name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
@@ -107,9 +103,10 @@ func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
 	return nil
 }
 
-func (b *Box) lockFile(name string) string {
+// lockFile is a name that a file can have, for any name of a lock.
+func lockFile(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return filepath.Join(b.config.Places.State, ".locks", b.config.Plugin, hex.EncodeToString(sum[:]))
+	return hex.EncodeToString(sum[:])
 }
 
 // lockFolder holds a folder itself, for which it is opened anew: a lock belongs to what was opened, and would
@@ -182,15 +179,15 @@ func (c *Call) holds(file *os.File) (bool, error) {
 }
 
 func same(a, b *os.File) (bool, error) {
-	one, err := a.Stat()
+	one, err := beneath.StatFile(a)
 	if err != nil {
 		return false, fmt.Errorf("lock: %w", err)
 	}
-	other, err := b.Stat()
+	other, err := beneath.StatFile(b)
 	if err != nil {
 		return false, fmt.Errorf("lock: %w", err)
 	}
-	return os.SameFile(one, other), nil
+	return one.FileID == other.FileID, nil
 }
 
 // acquire waits for the lock on what was opened.

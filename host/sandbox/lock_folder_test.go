@@ -74,7 +74,7 @@ func TestAFolderCanBeLocked(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, state := range []string{w.path("$W/states"), ""} {
-				box := w.new(t, Config{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/own")}, Places: config.Places{State: state}})
+				box := w.new(t, Setup{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/own")}, Places: config.Places{State: state}})
 				short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				ctx, call := Begin(short, nil, nil)
@@ -117,8 +117,8 @@ func TestALockedFolderIsLockedForAll(t *testing.T) {
 			if err := os.Symlink("../work", w.path("$W/work/way")); err != nil && !os.IsExist(err) {
 				t.Fatal(err)
 			}
-			one := w.new(t, Config{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
-			two := w.new(t, Config{Plugin: test.plugin, Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path(test.state)}})
+			one := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+			two := w.new(t, Setup{Plugin: test.plugin, Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path(test.state)}})
 			first, call := Begin(t.Context(), nil, nil)
 			defer call.End()
 			if _, err := one.lock(first, held); err != nil {
@@ -158,7 +158,7 @@ func TestACallThatHasAFolderGoesOn(t *testing.T) {
 	if err := os.Symlink("sub", w.path("$W/work/in")); err != nil {
 		t.Fatal(err)
 	}
-	box := w.new(t, Config{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
 	ctx, call := Begin(t.Context(), nil, nil)
 	defer call.End()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -176,7 +176,7 @@ func TestACallThatHasAFolderGoesOn(t *testing.T) {
 
 func TestLockedFoldersAreBounded(t *testing.T) {
 	w := newWorld(t)
-	box := w.new(t, Config{Plugin: "p", Grant: w.grant("rw $W/work")})
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
 	ctx, call := Begin(t.Context(), nil, nil)
 	defer call.End()
 	for i := range maxLocks + 1 {
@@ -194,7 +194,7 @@ func TestLockedFoldersAreBounded(t *testing.T) {
 // TestAFolderThatIsReplacedWhileACallWaits: the call holds the one that others find at the path.
 func TestAFolderThatIsReplacedWhileACallWaits(t *testing.T) {
 	w := newWorld(t)
-	box := w.new(t, Config{Plugin: "p", Grant: w.grant("rw $W/work")})
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
 	folder := w.path("$W/work/sub")
 	first, call := Begin(t.Context(), nil, nil)
 	defer call.End()
@@ -245,7 +245,7 @@ func TestAFileSystemWithoutLocks(t *testing.T) {
 			w := newWorld(t)
 			var log strings.Builder
 			ask := abi.Lock{Name: "n", Folder: w.path("$W/work")}
-			box := w.new(t, Config{
+			box := w.new(t, Setup{
 				Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")},
 				Log: hclog.New(&hclog.LoggerOptions{Output: &log}),
 			})
@@ -273,7 +273,7 @@ func TestAFileSystemWithoutLocks(t *testing.T) {
 			if n := strings.Count(log.String(), "cannot be locked"); n != 1 || len(call.folders) > 0 {
 				t.Errorf("%d lines and %d folders; the log:\n%s", n, len(call.folders), log.String())
 			}
-			nowhere := w.new(t, Config{Plugin: "p", Grant: w.grant("rw $W/work")})
+			nowhere := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
 			nowhere.flock = box.flock
 			_, err := nowhere.lock(second, ask)
 			if got := hostCode(t, err); got != abi.HostUnavailable {

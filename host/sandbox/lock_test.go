@@ -16,8 +16,8 @@ import (
 func TestALockIsHeldUntilTheCallEnds(t *testing.T) {
 	w := newWorld(t)
 	// Two boxes, as two hosts of one user have.
-	one := w.new(t, Config{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
-	two := w.new(t, Config{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
+	one := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
+	two := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
 	first, held := Begin(t.Context(), nil, nil)
 	for range 2 { // a call that has the lock goes on
 		if _, err := one.lock(first, abi.Lock{Name: "confirm"}); err != nil {
@@ -52,7 +52,7 @@ func TestLocksOfTwoPluginsAreTwo(t *testing.T) {
 		defer call.End()
 		short, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		box := w.new(t, Config{Plugin: plugin, Places: config.Places{State: w.path("$W/states")}})
+		box := w.new(t, Setup{Plugin: plugin, Places: config.Places{State: w.path("$W/states")}})
 		if _, err := box.lock(short, abi.Lock{Name: "n"}); err != nil {
 			t.Errorf("plugin %s: %v", plugin, err)
 		}
@@ -61,7 +61,7 @@ func TestLocksOfTwoPluginsAreTwo(t *testing.T) {
 
 func TestLocksAreBounded(t *testing.T) {
 	w := newWorld(t)
-	box := w.new(t, Config{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
+	box := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
 	ctx, call := Begin(t.Context(), nil, nil)
 	defer call.End()
 	for name, says := range map[string]string{"": "1 to 256 bytes", strings.Repeat("x", 257): "1 to 256 bytes"} {
@@ -81,7 +81,7 @@ func TestLocksAreBounded(t *testing.T) {
 	if err != nil || len(files) != maxLocks {
 		t.Errorf("the folder of locks holds %v, %v", files, err)
 	}
-	nowhere := w.new(t, Config{Plugin: "p"})
+	nowhere := w.new(t, Setup{Plugin: "p"})
 	if _, err := nowhere.lock(ctx, abi.Lock{Name: "n"}); err == nil {
 		t.Error("a lock without a place for it was held")
 	}
@@ -99,7 +99,7 @@ func TestFileModes(t *testing.T) {
 	if err := os.Symlink(w.path("$W/other/secret"), w.path("$W/work/out")); err != nil {
 		t.Fatal(err)
 	}
-	box := w.new(t, Config{Plugin: "p", Grant: w.grant("rw $W/work", "r $W/workshop")})
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work", "r $W/workshop")})
 	mode := func(m uint32) *uint32 { return &m }
 	for _, test := range []struct {
 		name string

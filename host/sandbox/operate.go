@@ -59,7 +59,7 @@ var operations = map[string]operation{
 		return with(ctx, params, b.git.Fetch)
 	}, targetURL},
 	abi.OpHTTPFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.fetch.Fetch)
+		return with(ctx, params, b.fetch)
 	}, targetURL},
 	abi.OpFSMode: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.mode)
@@ -93,6 +93,13 @@ func (b *Box) notify(ctx context.Context, n abi.Notification) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
 	}
 	return nil, nil
+}
+
+func (b *Box) fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {
+	if b.config.Fetch == nil {
+		return abi.HTTPResponse{}, &abi.HostError{Code: abi.HostUnavailable, Message: "http/fetch: this host has no network"}
+	}
+	return b.config.Fetch(ctx, q)
 }
 
 func (b *Box) claims(_ context.Context, names abi.Claims) (any, error) {

@@ -51,7 +51,7 @@ func (n *notes) Notify(method string, params json.RawMessage) error {
 func TestOperate(t *testing.T) {
 	w := newWorld(t)
 	repository(t, w.path("$W/work"))
-	box := w.new(t, Config{Plugin: "p", Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/link"), Access: "r"}}}})
+	box := w.new(t, Setup{Plugin: "p", Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/link"), Access: "r"}}}})
 	for name, c := range map[string]struct{ request, want string }{
 		"a branch that exists":             {`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":"main"}}`, `{"result":true}`},
 		"a branch that does not":           {`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":"dev"}}`, `{"result":false}`},
@@ -114,7 +114,7 @@ func failure(t *testing.T, response []byte) string {
 
 // Every operation of the ABI is there, so that none is forgotten in the table.
 func TestOperateKnowsTheOperationsOfTheABI(t *testing.T) {
-	box := newWorld(t).new(t, Config{})
+	box := newWorld(t).new(t, Setup{})
 	ops := []string{
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
@@ -146,7 +146,7 @@ func TestNotificationsGo(t *testing.T) {
 			want: `{"error":{"code":"invalid","message":"progress must be a number"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			box := newWorld(t).new(t, Config{Messages: c.messages})
+			box := newWorld(t).new(t, Setup{Messages: c.messages})
 			to := &notes{err: c.err}
 			got := box.Operate(begin(t, to), []byte(`{"op":"notify","params":{"method":"`+c.method+`","params":{"n":1}}}`))
 			if string(got) != c.want {
@@ -164,7 +164,7 @@ func TestNotificationsGo(t *testing.T) {
 func FuzzOperate(f *testing.F) {
 	w := newWorld(f)
 	repository(f, w.path("$W/work"))
-	box := w.new(f, Config{Plugin: "p", Messages: true, Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/work"), Access: "r"}}}})
+	box := w.new(f, Setup{Plugin: "p", Messages: true, Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/work"), Access: "r"}}}})
 	for _, seed := range []string{
 		``, `{}`, `null`, `[]`, `{"op":"notify"}`, `{"op":"notify","params":{"method":"notifications/message","params":{"level":"info"}}}`,
 		`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":"main"}}`, `{"op":"git/branch_exists","params":{"repo":"../..","branch":"\u0000"}}`,
@@ -200,7 +200,7 @@ func TestARecordIsKeptOfEachOperation(t *testing.T) {
 	repository(t, w.path("$W/work"))
 	grant := w.grant("rw $W/work")
 	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "r"}}
-	box := w.new(t, Config{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}})
+	box := w.new(t, Setup{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}})
 	defer box.Close()
 	var got []Operation
 	ctx, call := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })

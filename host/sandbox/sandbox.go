@@ -1,5 +1,6 @@
 // Package sandbox is what one plugin's module may touch: its files, its environment and the host
-// operations. New makes a Box from a grant; the Box's FS, Env and Operate are what the engine wants.
+// operations. New makes a Box from open directories and functions; the Box's FS, Env and Operate are what the
+// engine wants. OpenGrant, Open and Explain are for the host process: they resolve paths.
 //
 // Whatever a module asks for that was not granted is refused here or in the packages below (vfs for
 // files, git for repositories), at the effect and not before it, and is logged.
@@ -11,8 +12,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,133 +23,124 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 	"golang.org/x/sys/unix"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Config says what a Box holds.
+// Config says what a Box holds. It is for the process that the module runs in, which may be one that can open
+// no path and reach no network: what is granted comes as open directories, and what needs more as functions.
 type Config struct {
 	Plugin string
-	Grant  config.Grant
-	Places config.Places
+	// Mounts are the granted directories. State is the path of the one that is the plugin's state directory;
+	// empty: it has none.
+	Mounts []vfs.Mount
+	State  string
+	// Hidden is what the module does not see of them.
+	Hidden Hidden
+	// Repos and Remotes are the granted repositories, of which Transport reaches the remote ones; nil: none can
+	// be.
+	Repos     []git.Grant
+	Remotes   []string
+	Transport http.RoundTripper
+	// Locks is the plugin's own directory of locks; nil: nothing can be locked by name.
+	Locks *os.File
+	// Env are the granted variables, without those that the Box sets.
+	Env map[string]string
+	// Limits are the plugin's; a Box heeds Files and tells the module Memory.
+	Limits manifest.Limits
+	// Cwd and Project are directories of the host's, of which the first that the module sees is where it begins.
+	Cwd, Project string
 	// Messages lets log messages of calls through to the client; false: they are dropped.
 	Messages bool
 	// Zone is the local time zone as TZif data; empty means UTC.
 	Zone []byte
-	// Own are files and folders of the host's, absolute, which no grant of a folder around them means.
-	Own []string
 	// GitUser is what git knows of the user.
 	GitUser git.User
 	// Claimed gives those of the names that another plugin claims; nil: none are.
 	Claimed func(abi.Claims) abi.Claims
-	// Secret reads the value of a credential. Its error must not hold it.
-	Secret func(*config.Credential) (string, error)
-	Log    hclog.Logger // nil: no log
+	// Fetch performs http/fetch; nil: there is no network.
+	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
+	Log   hclog.Logger // nil: no log
+}
+
+// Hidden is what a module does not see of its directories.
+type Hidden struct {
+	Patterns []string // that the admin denied, relative to each mount
+	// Own are files and directories of the host's, which no grant of a directory around them means. They are
+	// absolute and free of links.
+	Own []string
 }
 
 // Box is what one plugin's module may touch. It is safe for concurrent use.
 type Box struct {
 	config Config
-	mounts []vfs.Mount
+	mounts *vfs.Mounts
 	hidden *hidden
 	git    *git.Ops
-	fetch  *fetch.Fetcher
+	locks  *beneath.Dir // nil: nothing can be locked by name
 	env    map[string]string
+	close  func()
 
 	flock       func(fd, how int) error // the system's own
 	warnNoLocks sync.Once
 }
 
-// New resolves the granted folders and makes the plugin's state folder. Later changes of the links that
-// lead to a granted folder do not move the grant.
+// New makes a Box. It opens nothing.
 func New(c Config) (*Box, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	b := &Box{config: c, flock: unix.Flock}
-	state := ""
-	for _, granted := range c.Grant.FS {
-		if granted.State {
-			// Nobody but the user has any business in what a plugin keeps.
-			if err := os.MkdirAll(granted.Path, 0o700); err != nil {
-				return nil, fmt.Errorf("state folder: %w", err)
-			}
-		}
-		real, err := realPath(granted.Path)
-		if err != nil {
-			return nil, fmt.Errorf("granted folder %s: %w", granted.Path, err)
-		}
-		if granted.State {
-			state = real
-		}
-		b.mount(vfs.Mount{Path: real, Write: granted.Access == manifest.ReadWrite})
-	}
+	b := &Box{config: c, flock: unix.Flock, close: func() {}}
 	var err error
-	if b.git, err = b.newGit(); err != nil {
+	if b.mounts, err = vfs.NewMounts(c.Mounts); err != nil {
 		return nil, err
 	}
-	if b.fetch, err = b.newFetch(); err != nil {
+	if b.hidden, err = newHidden(mountPaths(c.Mounts), c.Hidden); err != nil {
 		return nil, err
 	}
-	if b.hidden, err = b.newHidden(); err != nil {
-		return nil, err
+	if c.Locks != nil {
+		if b.locks, err = beneath.New(c.Locks); err != nil {
+			return nil, fmt.Errorf("directory of locks: %w", err)
+		}
 	}
-	b.env = b.environment(state)
+	b.git = git.New(git.Config{Grants: c.Repos, User: c.GitUser, Remotes: c.Remotes, Transport: c.Transport, Log: c.Log})
+	b.env = b.environment()
 	return b, nil
 }
 
 // Close releases what the operations hold. Calls must have ended.
-func (b *Box) Close() { b.fetch.Close() }
+func (b *Box) Close() { b.close() }
 
-// newHidden resolves the links to the host's own folders; those that are not there may yet come.
-func (b *Box) newHidden() (*hidden, error) {
-	var mounts, own []string
-	for _, m := range b.mounts {
-		mounts = append(mounts, m.Path)
+func mountPaths(mounts []vfs.Mount) []string {
+	var paths []string
+	for _, m := range mounts {
+		paths = append(paths, m.Path)
 	}
-	for _, path := range b.config.Own {
-		if real, err := realPath(path); err == nil {
-			path = real
-		}
-		own = append(own, path)
-	}
-	return newHidden(mounts, b.config.Grant.Deny, own)
-}
-
-// mount adds a folder; of two names for one folder the wider access counts.
-func (b *Box) mount(m vfs.Mount) {
-	for i := range b.mounts {
-		if b.mounts[i].Path == m.Path {
-			b.mounts[i].Write = b.mounts[i].Write || m.Write
-			return
-		}
-	}
-	b.mounts = append(b.mounts, m)
+	return paths
 }
 
 // environment is what was granted, and what tells a module where it is. The latter cannot be overridden.
-func (b *Box) environment(state string) map[string]string {
-	env := maps.Clone(b.config.Grant.Env)
+func (b *Box) environment() map[string]string {
+	env := maps.Clone(b.config.Env)
 	if env == nil {
 		env = map[string]string{}
 	}
 	env[manifest.EnvDirectory] = b.workingDirectory()
-	env[manifest.EnvProject] = b.config.Places.Project
-	env[manifest.EnvState] = state
+	env[manifest.EnvProject] = b.config.Project
+	env[manifest.EnvState] = b.config.State
 	env[manifest.EnvZoneInfo] = encodeZone(b.config.Zone)
-	env[manifest.EnvMemory] = strconv.FormatInt(b.config.Grant.Limits.Memory, 10)
+	env[manifest.EnvMemory] = strconv.FormatInt(b.config.Limits.Memory, 10)
 	return env
 }
 
 // workingDirectory is the host's own if the module can see it, else the project; a module that sees
 // neither begins at the root, where there is nothing but the way to its folders.
 func (b *Box) workingDirectory() string {
-	for _, dir := range []string{b.config.Places.Cwd, b.config.Places.Project} {
-		for _, m := range b.mounts {
+	for _, dir := range []string{b.config.Cwd, b.config.Project} {
+		for _, m := range b.config.Mounts {
 			if dir != "" && inside(m.Path, dir) {
 				return dir
 			}
@@ -172,10 +164,11 @@ func (b *Box) FS(caller Caller) experimentalsys.FS { return b.tree(caller) }
 
 func (b *Box) tree(caller Caller) *vfs.FS {
 	var denials denials
-	tree, err := vfs.New(vfs.Config{
+	return vfs.New(vfs.Config{
 		Mounts:  b.mounts,
-		MaxOpen: b.config.Grant.Limits.Files,
+		MaxOpen: b.config.Limits.Files,
 		Hidden:  b.hidden.hides,
+		Charge:  charge(caller),
 		OnError: func(op, path string, err error) {
 			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
 		},
@@ -188,11 +181,18 @@ func (b *Box) tree(caller Caller) *vfs.FS {
 			}
 		},
 	})
-	if err != nil {
-		// Mounts are absolute, clean and unique by construction.
-		panic(fmt.Errorf("file tree of plugin %q: %w", b.config.Plugin, err))
+}
+
+// entryCost is what going through one entry of a directory is charged as, in bytes.
+const entryCost = 1 << 10
+
+// charge has a caller that can be charged pay for entries of directories.
+func charge(caller Caller) func(entries int) {
+	pays, ok := caller.(interface{ Spend(bytes int) })
+	if !ok {
+		return nil
 	}
-	return tree
+	return func(entries int) { pays.Spend(entries * entryCost) }
 }
 
 // cause leaves out what Go says of the operation and its path, which are named already.
@@ -238,24 +238,4 @@ func bounded(text string) string {
 		text = text[:most] + "…"
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
-}
-
-// realPath resolves the links in a path of which the end need not exist.
-func realPath(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil || !os.IsNotExist(err) {
-		return real, err
-	}
-	parent := filepath.Dir(path)
-	if parent == path {
-		return path, nil
-	}
-	if _, lerr := os.Lstat(path); lerr == nil {
-		return "", err // a link to nothing: what it will point to nobody knows
-	}
-	real, err = realPath(parent)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(real, filepath.Base(path)), nil
 }

@@ -60,9 +60,9 @@ func (w world) grant(folders ...string) config.Grant {
 	return g
 }
 
-func (w world) new(t testing.TB, c Config) *Box {
+func (w world) new(t testing.TB, s Setup) *Box {
 	t.Helper()
-	b, err := New(c)
+	b, err := Open(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +85,18 @@ func TestGrantedFoldersAreMounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			b := w.new(t, Config{Plugin: "p", Grant: w.grant(c.grant...)})
+			b := w.new(t, Setup{Plugin: "p", Grant: w.grant(c.grant...)})
 			for i := range c.want {
 				c.want[i].Path = w.path(c.want[i].Path)
 			}
-			if diff := cmp.Diff(c.want, b.mounts); diff != "" {
+			var got []vfs.Mount
+			for _, m := range b.config.Mounts {
+				if there := !strings.Contains(m.Path, "/new"); (m.Dir != nil) != there || (m.Create != nil) == there {
+					t.Errorf("%s: handle %v, to be made: %t", m.Path, m.Dir, m.Create != nil)
+				}
+				got = append(got, vfs.Mount{Path: m.Path, Write: m.Write})
+			}
+			if diff := cmp.Diff(c.want, got, cmp.Comparer(func(a, b vfs.Mount) bool { return a.Path == b.Path && a.Write == b.Write })); diff != "" {
 				t.Error(diff)
 			}
 			if tree := b.FS(&faults{}); tree == nil {
@@ -111,14 +118,14 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			if _, err := New(Config{Plugin: "p", Grant: w.grant(c.grant)}); err == nil || !strings.HasPrefix(err.Error(), w.path(c.want)) {
+			if _, err := Open(Setup{Plugin: "p", Grant: w.grant(c.grant)}); err == nil || !strings.HasPrefix(err.Error(), w.path(c.want)) {
 				t.Errorf("got %v, want %s", err, w.path(c.want))
 			}
 		})
 	}
 	t.Run("a repository behind a link that leads nowhere", func(t *testing.T) {
 		w := newWorld(t)
-		_, err := New(Config{Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/dangling")}}}})
+		_, err := Open(Setup{Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/dangling")}}}})
 		if want := w.path("granted repository $W/dangling: "); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -127,7 +134,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestTheStateFolderIsTheUsersOwn(t *testing.T) {
 	w := newWorld(t)
-	b := w.new(t, Config{Plugin: "p", Grant: w.grant("state $W/new/states/p")})
+	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("state $W/new/states/p")})
 	for _, dir := range []string{"$W/new", "$W/new/states", "$W/new/states/p"} {
 		info, err := os.Stat(w.path(dir))
 		if err != nil || info.Mode().Perm() != 0o700 {
@@ -137,7 +144,7 @@ func TestTheStateFolderIsTheUsersOwn(t *testing.T) {
 	if got := b.Env()["BULKHEAD_STATE"]; got != w.path("$W/new/states/p") {
 		t.Errorf("BULKHEAD_STATE is %s", got)
 	}
-	w.new(t, Config{Plugin: "p", Grant: w.grant("state $W/new/states/p")}) // that it is there is no error
+	w.new(t, Setup{Plugin: "p", Grant: w.grant("state $W/new/states/p")}) // that it is there is no error
 }
 
 // Whoever moves a link later does not move the grant.
@@ -146,7 +153,7 @@ func TestTheGrantStaysWhereTheLinkLed(t *testing.T) {
 	if err := os.WriteFile(w.path("$W/other/secret"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/link")})
+	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/link")})
 	if err := os.Remove(w.path("$W/link")); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +188,7 @@ func TestTheWorkingDirectoryIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			b := w.new(t, Config{Grant: w.grant(c.grant...), Places: config.Places{Cwd: w.path(c.cwd), Project: w.path(c.project)}})
+			b := w.new(t, Setup{Grant: w.grant(c.grant...), Places: config.Places{Cwd: w.path(c.cwd), Project: w.path(c.project)}})
 			if got := b.Env()["PWD"]; got != w.path(c.want) {
 				t.Errorf("got %s, want %s", got, w.path(c.want))
 			}
@@ -214,7 +221,7 @@ func TestTheEnvironmentIs(t *testing.T) {
 			g := w.grant("rw $W/work", "state $W/states/p")
 			g.Env, g.Limits.Memory = c.granted, 32<<20
 			before := len(c.granted)
-			b := w.new(t, Config{Plugin: "p", Grant: g, Places: config.Places{Cwd: "/", Project: w.path("$W/work")}, Zone: []byte("zone")})
+			b := w.new(t, Setup{Plugin: "p", Grant: g, Places: config.Places{Cwd: "/", Project: w.path("$W/work")}, Zone: []byte("zone")})
 			if diff := cmp.Diff(c.want, b.Env()); diff != "" {
 				t.Error(diff)
 			}
@@ -228,7 +235,7 @@ func TestTheEnvironmentIs(t *testing.T) {
 func TestRefusalsAreLoggedAFewTimes(t *testing.T) {
 	w := newWorld(t)
 	var log bytes.Buffer
-	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/work"), Log: hclog.New(&hclog.LoggerOptions{Output: &log})})
+	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/work"), Log: hclog.New(&hclog.LoggerOptions{Output: &log})})
 	for range 2 { // each instance has its own bound
 		tree := b.FS(&faults{})
 		for range 3 * maxDenials {
@@ -256,7 +263,7 @@ func TestFaultsNameTheFileInFewWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked faults
-	b := w.new(t, Config{Plugin: "p", Grant: w.grant("r $W/work")})
+	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/work")})
 	tree := b.FS(&asked)
 	for range 1000 {
 		file, errno := tree.OpenFile(name[1:], experimentalsys.O_RDONLY, 0)

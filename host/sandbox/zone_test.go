@@ -85,7 +85,7 @@ func TestLocalZoneOfTheMachine(t *testing.T) {
 
 // What the host hands over is what a module reads.
 func TestTheZoneArrives(t *testing.T) {
-	b := newWorld(t).new(t, Config{Zone: []byte(zoneFile(-3))})
+	b := newWorld(t).new(t, Setup{Zone: []byte(zoneFile(-3))})
 	data, err := base64.StdEncoding.DecodeString(b.Env()["BULKHEAD_ZONEINFO"])
 	if err != nil {
 		t.Fatal(err)

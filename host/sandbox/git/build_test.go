@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/go-git/go-billy/v5/osfs"
@@ -31,7 +29,19 @@ import (
 func granted(dirs ...string) *git.Ops {
 	var c git.Config
 	for _, dir := range dirs {
-		c.Grants = append(c.Grants, config.Git{Repo: dir, Access: manifest.Read})
+		c.Grants = append(c.Grants, git.Grant{Repo: dir, Access: "r"})
+	}
+	return newOps(c)
+}
+
+// newOps opens the granted directories that are there, free of links, as the host does.
+func newOps(c git.Config) *git.Ops {
+	for i := range c.Grants {
+		g := &c.Grants[i]
+		if real, err := filepath.EvalSymlinks(g.Repo); err == nil {
+			g.Repo = real
+		}
+		g.Dir, _ = os.Open(g.Repo)
 	}
 	return git.New(c)
 }

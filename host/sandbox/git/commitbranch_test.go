@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -27,7 +26,7 @@ var someone = git.Identity{Name: "Some One", Email: "one@example.com"}
 
 // writer gives operations that may write.
 func writer(dir string) *git.Ops {
-	return git.New(git.Config{Grants: []config.Git{{Repo: dir, Access: "rw"}}, User: git.User{Identity: someone},
+	return newOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "rw"}}, User: git.User{Identity: someone},
 		Now: func() time.Time { return time.Unix(1700000000, 5).In(time.FixedZone("", 3600)) }})
 }
 
@@ -253,20 +252,20 @@ func TestCommitBranchNeedsAGrantToWrite(t *testing.T) {
 	mkdir(t, r.dir+"/dir")
 	cases := []struct {
 		rule   string
-		grants []config.Git
+		grants []git.Grant
 		code   string
 		why    string
 	}{
-		{"reading is not enough", []config.Git{{Repo: r.dir, Access: "r"}}, abi.HostDenied, `access = "rw"`},
-		{"nor is no access", []config.Git{{Repo: r.dir}}, abi.HostDenied, `access = "rw"`},
+		{"reading is not enough", []git.Grant{{Repo: r.dir, Access: "r"}}, abi.HostDenied, `access = "rw"`},
+		{"nor is no access", []git.Grant{{Repo: r.dir}}, abi.HostDenied, `access = "rw"`},
 		{"nothing granted", nil, abi.HostDenied, "granted no repository"},
-		{"another folder granted", []config.Git{{Repo: all + "/other", Access: "rw"}}, abi.HostDenied, "outside"},
-		{"a folder in it granted to write", []config.Git{{Repo: r.dir, Access: "r"}, {Repo: r.dir + "/dir", Access: "rw"}}, abi.HostDenied, `access = "rw"`},
-		{"one of two grants", []config.Git{{Repo: all, Access: "r"}, {Repo: r.dir, Access: "rw"}}, "", ""},
+		{"another folder granted", []git.Grant{{Repo: all + "/other", Access: "rw"}}, abi.HostDenied, "outside"},
+		{"a folder in it granted to write", []git.Grant{{Repo: r.dir, Access: "r"}, {Repo: r.dir + "/dir", Access: "rw"}}, abi.HostDenied, `access = "rw"`},
+		{"one of two grants", []git.Grant{{Repo: all, Access: "r"}, {Repo: r.dir, Access: "rw"}}, "", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
-			ops := git.New(git.Config{Grants: c.grants, User: git.User{Identity: someone}})
+			ops := newOps(git.Config{Grants: c.grants, User: git.User{Identity: someone}})
 			_, err := ops.CommitBranch(t.Context(), newCommit(r, text("a", "a")))
 			if code(err) != c.code || err != nil && !strings.Contains(err.Error(), c.why) {
 				t.Errorf("got %v", err)
@@ -316,7 +315,7 @@ func TestCommitIdentity(t *testing.T) {
 			r := sample(t, t.TempDir())
 			write(t, r.dot+"/config", c.config)
 			before := snapshot(t, r.dir)
-			ops := git.New(git.Config{Grants: []config.Git{{Repo: r.dir, Access: "rw"}}, User: git.User{Identity: c.user}})
+			ops := newOps(git.Config{Grants: []git.Grant{{Repo: r.dir, Access: "rw"}}, User: git.User{Identity: c.user}})
 			done, err := ops.CommitBranch(t.Context(), newCommit(r, text("a", "a")))
 			if c.want == "" {
 				if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "git config --global user.name") {

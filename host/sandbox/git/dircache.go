@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 const (
@@ -46,6 +48,16 @@ type tracked struct {
 // cut to 32 bits; nanoseconds are 0 where a program does not write them.
 type fileStat struct {
 	ctime, ctimeNs, mtime, mtimeNs, inode, size uint32
+}
+
+// statOf gives what git remembers of a file.
+func statOf(st beneath.Stat) fileStat {
+	const second = int64(time.Second)
+	return fileStat{
+		ctime: uint32(st.Ctime / second), ctimeNs: uint32(st.Ctime % second),
+		mtime: uint32(st.Mtime / second), mtimeNs: uint32(st.Mtime % second),
+		inode: uint32(st.Ino), size: uint32(st.Size),
+	}
 }
 
 // dircache is the index: what git calls so, not that of a pack.

@@ -5,8 +5,8 @@
 // No program is run, and no hook, filter or replacement takes effect. Of the repository's configuration
 // a few settings are read (its format, user.name, user.email, remote.….url, core.fileMode,
 // core.ignoreCase), includes are not followed; of the user's only what Config.User hands over; of the
-// system's nothing. Every file is opened through an os.Root of the granted folder, so a repository that
-// reaches out of it (by a .git file, commondir, alternates or a link) is refused. Only CommitBranch
+// system's nothing. Every file is opened below the handle of the granted directory, so a
+// repository that reaches out of it (by a .git file, commondir, alternates or a link) is refused. Only CommitBranch
 // writes: objects and one new reference. Only ListRemote and Fetch speak to a network, and they write
 // nothing.
 //
@@ -14,19 +14,23 @@
 // applies its deltas; finding and following them is done here, because its storage follows chains of
 // deltas and inflates loose objects without a bound: a delta that names itself as its base would end
 // the process, which no recover can prevent.
+//
+// The operations open nothing by absolute path and dial nothing by themselves. What needs a process that can
+// is for the host: ReadUser and TopLevel, which look at its files, and NewTransport, which speaks to remotes.
 package git
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/hashicorp/go-hclog"
 )
@@ -37,11 +41,21 @@ const DefaultMaxFile = 8 << 20
 // maxText bounds what FindCommit looks for, in bytes.
 const maxText = 1 << 10
 
+// Grant is a granted directory, which is, or holds, repositories.
+type Grant struct {
+	// Repo is its path, absolute and free of links, by which modules name it. Nothing is opened by it.
+	Repo string
+	// Access is "r" to read; "rw" also lets CommitBranch write.
+	Access string
+	// Dir is the directory, on Linux possibly opened with O_PATH; nil: it is not there. It must stay open for
+	// as long as the operations are in use.
+	Dir *os.File
+}
+
 // Config says what Ops may reach.
 type Config struct {
-	// Grants are the granted folders; none means that every operation on a repository is denied. Any
-	// access reads, "rw" also lets CommitBranch write.
-	Grants []config.Git
+	// Grants are the granted directories; none means that every operation on a repository is denied.
+	Grants []Grant
 	// User is what is known of the user: the name for commits, and the ignore file of their own.
 	User User
 	// Now is the clock for commits; nil means time.Now.
@@ -49,12 +63,9 @@ type Config struct {
 	// Remotes are the https URLs of the remote repositories that are granted, or "*" for any; none
 	// means that ListRemote and Fetch are denied.
 	Remotes []string
-	// Dial opens the connections to them; it decides which addresses may be reached. Without one,
-	// nothing can be.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// RootCAs are the authorities that the certificates of remotes are checked against; nil means the
-	// system's.
-	RootCAs *x509.CertPool
+	// Transport carries the requests to them, such as one of NewTransport's, or one that asks a process that
+	// has a network; nil: no remote can be reached.
+	Transport http.RoundTripper
 	// MaxFile is the largest file that ReadFile gives, in bytes; 0 means DefaultMaxFile.
 	MaxFile int64
 	// Log takes refusals and the panics of the libraries; nil means none.
@@ -163,15 +174,14 @@ func (o *Ops) open(ctx context.Context, folder string, write bool, f func(*root)
 		o.log.Warn("git: denied", "repo", folder, "error", err)
 		return err
 	}
-	root, err := openRoot(grant)
-	if absent(err) {
+	if grant.Dir == nil {
 		return nil
 	}
+	dir, err := beneath.New(grant.Dir)
 	if err != nil {
-		return failed("%s: %v", grant, err)
+		return failed("%s: %v", grant.Repo, err)
 	}
-	defer root.close()
-	return o.outcome(ctx, folder, f(root))
+	return o.outcome(ctx, folder, f(&root{dir: dir.Following(), grant: filepath.Clean(grant.Repo)}))
 }
 
 // rescue makes an error of a panic of the libraries'. It is to be deferred itself.

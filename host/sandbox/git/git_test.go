@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -226,7 +225,7 @@ func TestFileSizeIsLimited(t *testing.T) {
 		if pack {
 			r.pack(true)
 		}
-		ops := git.New(git.Config{Grants: []config.Git{{Repo: r.dir}}, MaxFile: 1000})
+		ops := newOps(git.Config{Grants: []git.Grant{{Repo: r.dir}}, MaxFile: 1000})
 		t.Run(layout+": a file of the limit's size is read", func(t *testing.T) {
 			got, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.dir, Branch: "main", Path: "fits"})
 			if err != nil || string(got.Content) != fits {

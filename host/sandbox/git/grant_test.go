@@ -272,14 +272,15 @@ func TestPointersInsideOfTheGrantAreFollowed(t *testing.T) {
 	}
 }
 
-// A grant may be a link itself, and git writes absolute paths with links resolved.
+// A grant may have been named by a link: it is the directory that the link led to, by whose path modules name
+// it, and git writes absolute paths with links resolved.
 func TestGrantThatIsALink(t *testing.T) {
 	all := t.TempDir()
 	r := sample(t, filepath.Join(all, "real", "repo"))
 	must(t, os.Rename(r.dot, filepath.Join(all, "real", "git")))
 	write(t, r.dot, "gitdir: "+filepath.Join(all, "real", "git")+"\n")
 	symlink(t, "real", filepath.Join(all, "grant"))
-	found, err := ask(t, filepath.Join(all, "grant"), filepath.Join(all, "grant", "repo"))
+	found, err := ask(t, filepath.Join(all, "grant"), filepath.Join(all, "real", "repo"))
 	if err != nil || !found {
 		t.Errorf("got %v, %v", found, err)
 	}

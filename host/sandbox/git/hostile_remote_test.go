@@ -107,7 +107,8 @@ func TestHostileRemoteLists(t *testing.T) {
 		stop := make(chan struct{})
 		config := remoteServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
 		ctx, cancel := context.WithCancel(t.Context())
-		config.Dial = cancelling(config.Dial, cancel)
+		transport := config.Transport.(*http.Transport)
+		transport.DialContext = cancelling(transport.DialContext, cancel)
 		_, err := git.New(config).ListRemote(ctx, abi.GitRemoteQuery{URL: "https://example.com/r.git"})
 		close(stop)
 		if !errors.Is(err, contextCanceled) {

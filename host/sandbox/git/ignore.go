@@ -80,7 +80,7 @@ func (g *ignorer) enter(up *ignoreLevel, folder string, ignored bool) (*ignoreLe
 	}
 	name := path.Join(g.repo.top, folder, ".gitignore")
 	info, err := g.repo.root.dir.Lstat(name)
-	if absent(err) || err == nil && !info.Mode().IsRegular() {
+	if absent(err) || err == nil && !info.Mode.IsRegular() {
 		return up, nil
 	}
 	var data []byte

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/google/go-cmp/cmp"
@@ -97,7 +96,7 @@ func TestIgnored(t *testing.T) {
 }
 
 func ignoring(dir, user string) *git.Ops {
-	return git.New(git.Config{Grants: []config.Git{{Repo: dir, Access: "r"}}, User: git.User{Excludes: []byte(user)}})
+	return newOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "r"}}, User: git.User{Excludes: []byte(user)}})
 }
 
 // asked are paths that are put to git and to the operation alike.

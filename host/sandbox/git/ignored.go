@@ -63,11 +63,9 @@ func (r *repository) workPath(asked string) (name string, folder bool, err error
 	}
 	name = path.Clean(asked)
 	if filepath.IsAbs(asked) {
-		for _, grant := range []string{r.root.real, r.root.grant} {
-			rel, err := filepath.Rel(filepath.Join(grant, filepath.FromSlash(r.top)), asked)
-			if err == nil && filepath.IsLocal(rel) {
-				name = filepath.ToSlash(rel)
-			}
+		rel, err := filepath.Rel(r.root.abs(r.top), asked)
+		if err == nil && filepath.IsLocal(rel) {
+			name = filepath.ToSlash(rel)
 		}
 	}
 	for part := range strings.SplitSeq(name, "/") {

@@ -2,11 +2,9 @@ package git
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -19,11 +17,9 @@ const (
 	anyRemote     = "*"
 	maxURL        = 2 << 10 // bytes
 	maxRedirects  = 5
-	maxHeaders    = 64 << 10        // bytes of an answer's header
 	remoteTimeout = 2 * time.Minute // of one operation, should the call's own not be shorter
-	headerTimeout = 30 * time.Second
-	maxFetches    = 2              // at the same time; the others wait
-	userAgent     = "git/bulkhead" // servers look for "git/" to tell a git client from a browser
+	maxFetches    = 2               // at the same time; the others wait
+	userAgent     = "git/bulkhead"  // servers look for "git/" to tell a git client from a browser
 )
 
 // remotes are the remote repositories that are granted, and the client that speaks to them. go-git's own
@@ -47,27 +43,21 @@ func newRemotes(c Config) *remotes {
 			c.Log.Error("git: a granted remote is left out", "error", err)
 		}
 	}
-	dial := c.Dial
-	if dial == nil {
-		dial = func(context.Context, string, string) (net.Conn, error) {
-			return nil, errors.New("this host connects to no remote")
-		}
-	}
-	r.client = &http.Client{
-		Transport: &http.Transport{
-			Proxy:                  nil, // whatever the environment says: it would dial for us
-			DialContext:            dial,
-			TLSClientConfig:        &tls.Config{RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    headerTimeout,
-			ResponseHeaderTimeout:  headerTimeout,
-			MaxResponseHeaderBytes: maxHeaders,
-			ForceAttemptHTTP2:      true,
-			// An operation's connections end with it: what was checked for one is not used for another.
-			DisableKeepAlives: true,
-		},
-		CheckRedirect: checkRedirect,
+	r.client = &http.Client{Transport: c.Transport, CheckRedirect: checkRedirect}
+	if c.Transport == nil {
+		r.client.Transport = noTransport{}
 	}
 	return r
+}
+
+// noTransport reaches nothing.
+type noTransport struct{}
+
+func (noTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Body != nil {
+		_ = request.Body.Close()
+	}
+	return nil, errors.New("this host connects to no remote")
 }
 
 // checkRedirect follows the first request of an operation within its origin, and no other.

@@ -29,11 +29,10 @@ func remoteServer(tb testing.TB, h http.Handler) git.Config {
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
 	return git.Config{
-		RootCAs: roots,
 		Remotes: []string{"https://example.com/r.git"},
-		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		Transport: git.NewTransport(func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
-		},
+		}, roots),
 	}
 }
 
@@ -199,10 +198,10 @@ func TestFetch(t *testing.T) {
 
 func TestRemotesMustBeGranted(t *testing.T) {
 	dialled := false
-	config := git.Config{Dial: func(context.Context, string, string) (net.Conn, error) {
+	config := git.Config{Transport: git.NewTransport(func(context.Context, string, string) (net.Conn, error) {
 		dialled = true
 		return nil, errors.New("dialled")
-	}}
+	}, nil)}
 	cases := []struct {
 		rule    string
 		remotes []string
@@ -249,7 +248,7 @@ func TestRemotesMustBeGranted(t *testing.T) {
 			}
 		})
 	}
-	t.Run("without a dialer nothing is reached", func(t *testing.T) {
+	t.Run("without a transport nothing is reached", func(t *testing.T) {
 		_, err := git.New(git.Config{Remotes: []string{"*"}}).ListRemote(t.Context(), abi.GitRemoteQuery{URL: "https://example.com/r"})
 		if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "connects to no remote") {
 			t.Errorf("got %v", err)
@@ -258,10 +257,10 @@ func TestRemotesMustBeGranted(t *testing.T) {
 	t.Run("an environment's proxy is not asked", func(t *testing.T) {
 		t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 		asked := ""
-		c := git.Config{Remotes: []string{"*"}, Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+		c := git.Config{Remotes: []string{"*"}, Transport: git.NewTransport(func(_ context.Context, _, address string) (net.Conn, error) {
 			asked = address
 			return nil, errors.New("no")
-		}}
+		}, nil)}
 		_, _ = git.New(c).ListRemote(t.Context(), abi.GitRemoteQuery{URL: "https://example.com/r"})
 		if asked != "example.com:443" {
 			t.Errorf("dialled %q", asked)
@@ -269,7 +268,7 @@ func TestRemotesMustBeGranted(t *testing.T) {
 	})
 	t.Run("a certificate of nobody's is refused", func(t *testing.T) {
 		c := remoteServer(t, http.NotFoundHandler())
-		c.RootCAs = x509.NewCertPool()
+		c.Transport.(*http.Transport).TLSClientConfig.RootCAs = x509.NewCertPool()
 		_, err := git.New(c).ListRemote(t.Context(), abi.GitRemoteQuery{URL: "https://example.com/r.git"})
 		if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "certificate") {
 			t.Errorf("got %v", err)

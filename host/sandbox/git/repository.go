@@ -31,12 +31,14 @@ type repository struct {
 }
 
 // grantFor gives the widest granted folder, of those that may be written if need be, that holds a folder.
-func (o *Ops) grantFor(folder string, write bool) (string, error) {
+func (o *Ops) grantFor(folder string, write bool) (*Grant, error) {
 	if !filepath.IsAbs(folder) || len(folder) > maxRepoPath || strings.ContainsRune(folder, 0) {
-		return "", invalid("repo: %q: give an absolute path of at most %d bytes", shorten(folder), maxRepoPath)
+		return nil, invalid("repo: %q: give an absolute path of at most %d bytes", shorten(folder), maxRepoPath)
 	}
-	best, readOnly, all := "", false, make([]string, 0, len(o.config.Grants))
-	for _, g := range o.config.Grants {
+	var best *Grant
+	readOnly, all := false, make([]string, 0, len(o.config.Grants))
+	for i := range o.config.Grants {
+		g := &o.config.Grants[i]
 		grant := filepath.Clean(g.Repo)
 		all = append(all, grant)
 		rel, err := filepath.Rel(grant, filepath.Clean(folder))
@@ -47,21 +49,21 @@ func (o *Ops) grantFor(folder string, write bool) (string, error) {
 			readOnly = true
 			continue
 		}
-		if best == "" || len(grant) < len(best) {
-			best = grant
+		if best == nil || len(grant) < len(filepath.Clean(best.Repo)) {
+			best = g
 		}
 	}
 	switch {
-	case best != "":
+	case best != nil:
 		return best, nil
 	case readOnly:
-		return "", denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
+		return nil, denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
 			"under [capabilities] git, and the config must not make it read-only", folder)
 	case len(all) == 0:
-		return "", denied("%s: this plugin is granted no repository; it must ask for one under [capabilities] git, "+
+		return nil, denied("%s: this plugin is granted no repository; it must ask for one under [capabilities] git, "+
 			"and --project must name the project if it asks for the project's", folder)
 	}
-	return "", denied("%s is outside of the granted repositories (%s); --project names another project",
+	return nil, denied("%s is outside of the granted repositories (%s); --project names another project",
 		folder, strings.Join(all, ", "))
 }
 

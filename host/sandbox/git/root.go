@@ -10,52 +10,38 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 // maxLinks is how many links are followed to find the one that leads out, as many as Linux follows.
 const maxLinks = 40
 
-// root is a granted folder. Names are relative to it and slash-separated; "." is the folder itself.
-// Nothing outside of it can be opened, whatever links it holds.
+// listAtOnce is how many entries of a directory are read at a time.
+const listAtOnce = 1024
+
+// root is a granted directory. Names are relative to it and slash-separated; "." is the directory itself.
+// Nothing outside of it can be opened, whatever links it holds: relative ones that stay inside are followed.
 type root struct {
-	dir   *os.Root
-	grant string // as granted
-	real  string // with links resolved: git writes absolute paths so
+	dir   *beneath.Dir
+	grant string // as it was granted: the path that the module knows, free of links; git writes absolute paths so
 }
-
-func openRoot(grant string) (*root, error) {
-	dir, err := os.OpenRoot(grant)
-	if err != nil {
-		return nil, err
-	}
-	real, err := filepath.EvalSymlinks(grant)
-	if err != nil {
-		real = grant
-	}
-	return &root{dir: dir, grant: grant, real: real}, nil
-}
-
-func (r *root) close() { _ = r.dir.Close() }
 
 // abs is how a name reads in an error.
 func (r *root) abs(name string) string { return filepath.Join(r.grant, filepath.FromSlash(name)) }
 
-// open opens a regular file, and nothing else: without O_NONBLOCK opening a named pipe would wait.
+// open opens a regular file, and nothing else.
 func (r *root) open(name string) (*os.File, error) {
-	f, err := r.dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, st, err := r.dir.Open(name, os.O_RDONLY, 0)
+	if errors.Is(err, beneath.ErrSpecial) {
+		return nil, fmt.Errorf("%s: not a regular file", r.abs(name))
+	}
 	if err != nil {
 		return nil, r.explain(name, err)
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: not a regular file", r.abs(name))
-		if info.IsDir() {
-			err = fmt.Errorf("%s: %w", r.abs(name), syscall.EISDIR)
-		}
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
+	if st.IsDir() {
+		_ = f.Close() // nothing was written to it
+		return nil, fmt.Errorf("%s: %w", r.abs(name), syscall.EISDIR)
 	}
 	return f, nil
 }
@@ -100,12 +86,12 @@ func (r *root) nearestFolder(file string) (string, error) {
 	return name, nil
 }
 
-func (r *root) stat(name string) (fs.FileInfo, error) {
-	info, err := r.dir.Stat(name)
+func (r *root) stat(name string) (beneath.Stat, error) {
+	st, err := r.dir.StatName(name)
 	if err != nil {
-		return nil, r.explain(name, err)
+		return beneath.Stat{}, r.explain(name, err)
 	}
-	return info, nil
+	return st, nil
 }
 
 // list gives the names in a folder, at most limit; an absent folder is empty.
@@ -113,19 +99,27 @@ func (r *root) list(name string, limit int) ([]string, error) {
 	if ok, err := r.isDir(name); !ok {
 		return nil, err
 	}
-	f, err := r.dir.Open(name)
+	f, _, err := r.dir.Open(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, r.explain(name, err)
 	}
 	defer f.Close()
-	names, err := f.Readdirnames(limit + 1)
-	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("%s: %w", r.abs(name), err)
+	var names []string
+	for l := beneath.List(f); ; {
+		entries, err := l.Read(listAtOnce)
+		if err == io.EOF {
+			return names, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.abs(name), err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name)
+		}
+		if len(names) > limit {
+			return nil, fmt.Errorf("%s: over %d files", r.abs(name), limit)
+		}
 	}
-	if len(names) > limit {
-		return nil, fmt.Errorf("%s: over %d files", r.abs(name), limit)
-	}
-	return names, nil
 }
 
 // follow resolves a pointer that the named file holds, relative to the folder base: to a name inside of
@@ -134,10 +128,8 @@ func (r *root) follow(file, base, pointer string) (string, error) {
 	name := path.Join(base, filepath.ToSlash(pointer))
 	if filepath.IsAbs(pointer) {
 		name = ".."
-		for _, dir := range []string{r.grant, r.real} {
-			if rel, err := filepath.Rel(dir, pointer); err == nil && filepath.IsLocal(rel) {
-				name = filepath.ToSlash(rel)
-			}
+		if rel, err := filepath.Rel(r.grant, pointer); err == nil && filepath.IsLocal(rel) {
+			name = filepath.ToSlash(rel)
 		}
 	}
 	if !filepath.IsLocal(name) {
@@ -147,10 +139,9 @@ func (r *root) follow(file, base, pointer string) (string, error) {
 	return name, nil
 }
 
-// explain turns what os.Root says about a link that leads out into a refusal that names the link. The
-// standard library does not export that error, hence the look at its text.
+// explain turns the error of a link that leads out into a refusal that names the link.
 func (r *root) explain(name string, err error) error {
-	if !strings.Contains(err.Error(), "escapes from parent") {
+	if !errors.Is(err, beneath.ErrEscapes) {
 		return err
 	}
 	link, target := r.leadingOut(name)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/google/go-cmp/cmp"
@@ -312,7 +311,7 @@ func BenchmarkStatus(b *testing.B) {
 	program(b, dir, "commit", "--quiet", "--message=all")
 	time.Sleep(10 * time.Millisecond)
 	program(b, dir, "update-index", "--refresh", "--really-refresh")
-	ops := git.New(git.Config{Grants: []config.Git{{Repo: dir, Access: "r"}}})
+	ops := newOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "r"}}})
 	var native time.Duration
 	for b.Loop() {
 		got, err := ops.Status(b.Context(), abi.GitStatusQuery{Repo: dir})

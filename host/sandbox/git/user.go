@@ -27,7 +27,7 @@ type User struct {
 // maxIgnoreFile bounds one file of ignore patterns, in bytes.
 const maxIgnoreFile = 1 << 20
 
-// ReadUser reads what git itself would of the user's: user.name, user.email and core.excludesFile from
+// ReadUser is for the host process: it opens files by path. It reads what git itself would of the user's: user.name, user.email and core.excludesFile from
 // $XDG_CONFIG_HOME/git/config and then ~/.gitconfig, and that ignore file, which is
 // $XDG_CONFIG_HOME/git/ignore if none is named. Of the system's configuration and of included files
 // nothing is read. An empty xdg means home/.config. Files that are not there are nothing; the error names

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 const (
@@ -53,12 +56,12 @@ func (w *workWalk) code(i int) byte {
 }
 
 // list reads a folder ("" or "a/b/") of the working tree in the order of names, without what git passes by.
-func (w *workWalk) list(folder string) ([]fs.DirEntry, error) {
+func (w *workWalk) list(folder string) ([]beneath.Entry, error) {
 	if strings.Count(folder, "/") > maxNesting || len(folder) > maxPath {
 		return nil, fmt.Errorf("%s: nested deeper than %d folders", shorten(folder), maxNesting)
 	}
 	name := path.Join(w.repo.top, folder)
-	f, err := w.repo.root.dir.Open(name)
+	f, _, err := w.repo.root.dir.Open(name, os.O_RDONLY, 0)
 	if absent(err) {
 		return nil, nil // gone since it was listed
 	}
@@ -66,9 +69,9 @@ func (w *workWalk) list(folder string) ([]fs.DirEntry, error) {
 		return nil, w.repo.root.explain(name, err)
 	}
 	defer f.Close()
-	var all []fs.DirEntry
-	for {
-		some, err := f.ReadDir(1024)
+	var all []beneath.Entry
+	for l := beneath.List(f); ; {
+		some, err := l.Read(listAtOnce)
 		if w.visited += len(some); w.visited > maxVisited {
 			return nil, fmt.Errorf("over %d files and folders in the working tree", maxVisited)
 		}
@@ -85,10 +88,10 @@ func (w *workWalk) list(folder string) ([]fs.DirEntry, error) {
 			return nil, fmt.Errorf("%s: %w", w.repo.root.abs(name), err)
 		}
 	}
-	all = slices.DeleteFunc(all, func(e fs.DirEntry) bool {
-		return e.Name() == ".git"
+	all = slices.DeleteFunc(all, func(e beneath.Entry) bool {
+		return e.Name == ".git"
 	})
-	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(all, func(a, b beneath.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
@@ -99,7 +102,7 @@ func (w *workWalk) folder(folder string, level *ignoreLevel) error {
 		return err
 	}
 	for _, e := range entries {
-		switch name := folder + e.Name(); {
+		switch name := folder + e.Name; {
 		case e.IsDir():
 			err = w.subfolder(name, level)
 		case special(e):
@@ -107,7 +110,7 @@ func (w *workWalk) folder(folder string, level *ignoreLevel) error {
 				w.state[i] = 'M'
 			}
 		default:
-			err = w.file(name, e, level)
+			err = w.file(name, level)
 		}
 		if err != nil {
 			return err
@@ -117,7 +120,7 @@ func (w *workWalk) folder(folder string, level *ignoreLevel) error {
 }
 
 // special reports whether a file is neither a regular one nor a link: git passes it by.
-func special(e fs.DirEntry) bool { return e.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0 }
+func special(e beneath.Entry) bool { return e.Type&^(fs.ModeDir|fs.ModeSymlink) != 0 }
 
 func (w *workWalk) subfolder(name string, level *ignoreLevel) error {
 	if i, ok := w.index.find(name); ok {
@@ -171,7 +174,7 @@ func (w *workWalk) submodule(name string, want plumbing.Hash) (byte, error) {
 func (w *workWalk) holdsUntracked(name string, level *ignoreLevel) (bool, error) {
 	dotGit := path.Join(w.repo.top, name, ".git")
 	if info, err := w.repo.root.dir.Lstat(dotGit); err == nil {
-		if _, err := w.repo.root.dir.Lstat(path.Join(dotGit, "HEAD")); err == nil || info.Mode().IsRegular() {
+		if _, err := w.repo.root.dir.Lstat(path.Join(dotGit, "HEAD")); err == nil || info.Mode.IsRegular() {
 			return true, nil
 		}
 	}
@@ -187,7 +190,7 @@ func (w *workWalk) holdsUntracked(name string, level *ignoreLevel) (bool, error)
 		if special(e) {
 			continue
 		}
-		child := name + "/" + e.Name()
+		child := name + "/" + e.Name
 		ignored, err := w.ignore.ignored(level, child, e.IsDir())
 		if err != nil {
 			return false, err
@@ -205,7 +208,7 @@ func (w *workWalk) holdsUntracked(name string, level *ignoreLevel) (bool, error)
 	return false, nil
 }
 
-func (w *workWalk) file(name string, e fs.DirEntry, level *ignoreLevel) error {
+func (w *workWalk) file(name string, level *ignoreLevel) error {
 	i, tracked := w.index.find(name)
 	if !tracked {
 		ignored, err := w.ignore.ignored(level, name, false)
@@ -217,7 +220,7 @@ func (w *workWalk) file(name string, e fs.DirEntry, level *ignoreLevel) error {
 	if w.index.entries[i].stage != 0 {
 		return nil
 	}
-	code, err := w.compare(&w.index.entries[i], e)
+	code, err := w.compare(&w.index.entries[i])
 	w.state[i] = code
 	return err
 }
@@ -230,11 +233,11 @@ func (w *workWalk) addUntracked(name string) error {
 }
 
 // compare gives the code of a tracked file.
-func (w *workWalk) compare(t *tracked, e fs.DirEntry) (byte, error) {
+func (w *workWalk) compare(t *tracked) (byte, error) {
 	if t.assumed || t.skipped {
 		return unchanged, nil
 	}
-	info, err := e.Info()
+	info, err := w.repo.root.dir.Lstat(path.Join(w.repo.top, t.name))
 	if absent(err) {
 		return notSeen, nil
 	}
@@ -243,9 +246,9 @@ func (w *workWalk) compare(t *tracked, e fs.DirEntry) (byte, error) {
 	}
 	mode := uint32(modeFile)
 	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
+	case info.Mode&fs.ModeSymlink != 0:
 		mode = modeLink
-	case !w.fileMode && t.mode == modeExecutable, w.fileMode && info.Mode()&0o100 != 0:
+	case !w.fileMode && t.mode == modeExecutable, w.fileMode && info.Mode&0o100 != 0:
 		mode = modeExecutable
 	}
 	stat := statOf(info)
@@ -285,7 +288,7 @@ func (d *dircache) racy(s fileStat) bool {
 }
 
 // sameContent compares a file's content with its hash in the index.
-func (w *workWalk) sameContent(t *tracked, info fs.FileInfo) (bool, error) {
+func (w *workWalk) sameContent(t *tracked, info beneath.Stat) (bool, error) {
 	name := path.Join(w.repo.top, t.name)
 	if t.mode == modeLink {
 		target, err := w.repo.root.dir.Readlink(name)
@@ -303,8 +306,8 @@ func (w *workWalk) sameContent(t *tracked, info fs.FileInfo) (bool, error) {
 	}
 	defer f.Close()
 	h := sha1.New()
-	_, _ = fmt.Fprintf(h, "blob %d\x00", info.Size())
-	for left := info.Size(); ; {
+	_, _ = fmt.Fprintf(h, "blob %d\x00", info.Size)
+	for left := info.Size; ; {
 		n, err := io.CopyN(h, f, 1<<20)
 		left -= n
 		if w.read += n; w.read > maxWork {

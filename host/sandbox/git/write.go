@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 // write makes a loose object of the repository's own, unless it has that object. It is whole from the
@@ -42,8 +44,8 @@ func (s *store) write(o object) error {
 	if err := r.create(temporary, packed.Bytes(), 0o444); err != nil {
 		return err
 	}
-	if err := r.dir.Rename(temporary, path.Join(dir, hex[2:])); err != nil {
-		_ = r.dir.Remove(temporary)
+	if err := beneath.Rename(r.dir, temporary, r.dir, path.Join(dir, hex[2:])); err != nil {
+		_ = r.dir.Unlink(temporary)
 		return r.explain(dir, err)
 	}
 	return nil
@@ -51,14 +53,14 @@ func (s *store) write(o object) error {
 
 // create writes a file that must not be there, to the disk; what it could not write whole it removes.
 func (r *root) create(name string, content []byte, mode fs.FileMode) error {
-	f, err := r.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, _, err := r.dir.Open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return r.explain(name, err)
 	}
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
-		_ = r.dir.Remove(name)
+		_ = r.dir.Unlink(name)
 		return fmt.Errorf("%s: %w", r.abs(name), err)
 	}
 	return nil
@@ -103,13 +105,10 @@ func (r *repository) lockNewBranch(ctx context.Context, branch string) (*newBran
 
 func (b *newBranch) take() error {
 	err := b.repo.root.dir.MkdirAll(path.Dir(b.lock), 0o777)
-	if errors.Is(err, fs.ErrExist) {
-		err = syscall.ENOTDIR // a branch where there should be a folder
-	}
 	if err != nil {
 		return err
 	}
-	f, err := b.repo.root.dir.OpenFile(b.lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, _, err := b.repo.root.dir.Open(b.lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
@@ -125,7 +124,7 @@ func (b *newBranch) checkFree(ctx context.Context, branch string) error {
 		return exists
 	case err == nil:
 		// A folder of branches, or what is left of one: an empty one stands in the way of nothing.
-		if err := b.repo.root.dir.Remove(b.ref); err != nil {
+		if err := b.repo.root.dir.Rmdir(b.ref); err != nil {
 			return fmt.Errorf("%s: there are branches whose names begin with %s/", branch, branch)
 		}
 	case !absent(err):
@@ -147,7 +146,7 @@ func (b *newBranch) checkFree(ctx context.Context, branch string) error {
 // set gives the branch its commit.
 func (b *newBranch) set(commit plumbing.Hash) error {
 	r := b.repo.root
-	f, err := r.dir.OpenFile(b.lock, os.O_WRONLY, 0)
+	f, _, err := r.dir.Open(b.lock, os.O_WRONLY, 0)
 	if err != nil {
 		return r.explain(b.lock, err)
 	}
@@ -155,7 +154,7 @@ func (b *newBranch) set(commit plumbing.Hash) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", r.abs(b.lock), err)
 	}
-	if err := r.dir.Rename(b.lock, b.ref); err != nil {
+	if err := beneath.Rename(r.dir, b.lock, r.dir, b.ref); err != nil {
 		return r.explain(b.ref, err)
 	}
 	b.held = false
@@ -165,7 +164,7 @@ func (b *newBranch) set(commit plumbing.Hash) error {
 // release gives the lock back, if the branch was not made.
 func (b *newBranch) release() {
 	if b.held {
-		_ = b.repo.root.dir.Remove(b.lock)
+		_ = b.repo.root.dir.Unlink(b.lock)
 		b.held = false
 	}
 }

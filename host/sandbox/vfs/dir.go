@@ -3,7 +3,6 @@
 package vfs
 
 import (
-	"errors"
 	"hash/fnv"
 	"io"
 	"io/fs"
@@ -13,12 +12,9 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wsys "github.com/tetratelabs/wazero/sys"
-)
 
-// maxDirents bounds the entries that one Readdir holds in memory. A shorter answer than asked for
-// would mean the end of the folder, so a folder with more is read in smaller portions or not at all.
-// Ordinary guests ask for some hundred.
-const maxDirents = 1 << 16
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
+)
 
 func (f *FS) openDir(p *place) (sys.File, error) {
 	if p.bare() {
@@ -28,59 +24,65 @@ func (f *FS) openDir(p *place) (sys.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dir{handle: newHandle(f, osFile, p.path, p.info), writable: f.mayChange(p) == nil}, nil
+	return &dir{handle: newHandle(f, osFile, p.path, *p.info), list: beneath.List(osFile)}, nil
 }
 
-// dir is an open folder of a mount. It lists and tells its times; names in it are looked up by path.
+// dir is an open directory of a mount. It lists and tells its times; names in it are looked up by path.
 type dir struct {
 	handle
 	sys.DirFile
-	writable bool
+	list *beneath.Listing
 }
 
 var _ sys.File = (*dir)(nil)
 
-// Seek goes back to the beginning, the only place a folder can be sought to.
+// Utimens implements sys.File.
+func (h *dir) Utimens(atim, mtim int64) sys.Errno { return h.handle.Utimens(atim, mtim) }
+
+// Seek goes back to the beginning, the only place a directory can be sought to.
 func (h *dir) Seek(offset position, whence int) (int64, sys.Errno) {
 	if offset != 0 || whence != io.SeekStart {
 		return 0, sys.EINVAL
 	}
-	n, err := h.os.Seek(0, io.SeekStart)
-	return n, h.fail("seek", err)
+	return 0, h.fail("seek", h.list.Rewind())
 }
 
-func (h *dir) Utimens(atim, mtim int64) sys.Errno {
-	if !h.writable {
-		return h.fail("utimens", refusal{sys.EACCES})
-	}
-	return h.fail("utimens", setTimes(h.os, atim, mtim))
-}
-
-// Readdir lists the next n entries, without "." and "..", which wazero adds.
+// Readdir lists the next n entries, without "." and "..", which wazero adds. A shorter answer than asked
+// for means the end of the directory to wazero, so one of more entries than are held is read in smaller
+// portions or not at all.
 func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
-	want := n
-	if n <= 0 || n > maxDirents {
-		want = maxDirents + 1
-	}
-	var out []sys.Dirent
-	for len(out) < want {
-		entries, err := h.os.ReadDir(want - len(out))
-		for _, e := range entries {
-			if !h.fs.policy.hides(path.Join(h.path, e.Name())) {
-				out = append(out, sys.Dirent{Name: e.Name(), Type: e.Type()})
-			}
+	var names portion
+	for n <= 0 || names.len() < n {
+		want := chargeEach
+		if n > 0 {
+			want = min(want, n-names.len())
 		}
-		if errors.Is(err, io.EOF) {
+		entries, err := h.list.Read(want)
+		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return nil, h.fail("readdir", err)
 		}
+		h.fs.charge(len(entries))
+		for _, e := range entries {
+			if !h.fs.hidesEntry(path.Join(h.path, e.Name)) {
+				names.add(e)
+			}
+		}
+		if names.size() > maxListed {
+			return nil, h.fail("readdir", errListings)
+		}
 	}
-	if len(out) > maxDirents {
-		return nil, sys.ERANGE
+	if err := h.fs.listed.keep(&names, h.fs.charge); err != nil {
+		return nil, h.fail("readdir", err)
 	}
-	return out, 0
+	return names.dirents(), 0
+}
+
+// hidesEntry reports whether a listing leaves out the entry at a path. What leads to a mount is shown.
+func (f *FS) hidesEntry(p string) bool {
+	return f.policy.hides(p) && !f.mounts.below(p) && f.mounts.at(p) == nil
 }
 
 // bareDir is an open folder above the mounts. It has no counterpart on the host.
@@ -115,7 +117,7 @@ func (d *bareDir) Dev() (uint64, sys.Errno)       { return 0, d.check() }
 func (d *bareDir) Ino() (wsys.Inode, sys.Errno)   { return bareStat(d.path).Ino, d.check() }
 func (d *bareDir) Stat() (wsys.Stat_t, sys.Errno) { return bareStat(d.path), d.check() }
 func (d *bareDir) Utimens(int64, int64) sys.Errno {
-	return d.fs.fail("utimens", d.path, refusal{sys.EACCES})
+	return d.fs.fail("utimens", d.path, refusal{errno: sys.EACCES})
 }
 
 func (d *bareDir) Seek(offset position, whence int) (int64, sys.Errno) {
@@ -149,4 +151,20 @@ func (d *bareDir) Close() sys.Errno {
 		d.fs.open.Add(-1)
 	}
 	return 0
+}
+
+// givenDir is the descriptor of "/" that every module begins with, which wazero opens when it is first used.
+type givenDir struct {
+	sys.File
+	fs *FS
+}
+
+func (d *givenDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
+	d.fs.altered.Store(true)
+	return d.File.Readdir(n)
+}
+
+func (d *givenDir) Close() sys.Errno {
+	d.fs.altered.Store(true)
+	return d.File.Close()
 }

@@ -4,21 +4,48 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path"
 	"syscall"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// refusal is an error of the border's own making: what was asked is not granted.
-type refusal struct{ errno sys.Errno }
+// refusal is an error of the tree's own making: what was asked is not granted. why is for the host to say,
+// where the path alone does not explain it.
+type refusal struct {
+	errno sys.Errno
+	why   error
+}
 
-func (r refusal) Error() string { return "denied: " + r.errno.Error() }
+func (r refusal) Error() string {
+	if r.why != nil {
+		return "denied: " + r.why.Error()
+	}
+	return "denied: " + r.errno.Error()
+}
 
-// errChanged says that a name stood for something else when it was opened than when it was looked up.
-var errChanged = errors.New("the file was replaced while it was opened, again and again")
+// Reasons that the host gives for a refusal or a vague number.
+var (
+	errChanged      = errors.New("the file was replaced while it was opened, again and again")
+	errLeadsOut     = errors.New("a symbolic link would lead out of the granted directories")
+	errMoveTooLarge = fmt.Errorf("a directory of more than %d entries is not moved to another one", maxMoved)
+	errGitDirectory = errors.New("it would complete a git directory, which a plugin may not write")
+	errListings     = fmt.Errorf("the listings that are kept of open directories take more than %d bytes", maxListed)
+)
+
+// tooManyOpen says that a tree has as many open files as it may have.
+type tooManyOpen int64
+
+func (n tooManyOpen) Error() string {
+	return fmt.Sprintf("the plugin has %d files and directories open, as many as limits.files allows", int64(n))
+}
+
+func (tooManyOpen) Unwrap() error { return syscall.EMFILE }
 
 // fail turns an error into the number the module gets, and tells the host what that number hides.
 func (f *FS) fail(op, name string, err error) sys.Errno {
@@ -32,6 +59,9 @@ func (f *FS) fail(op, name string, err error) sys.Errno {
 	if r, ok := errors.AsType[refusal](err); ok {
 		if f.denied != nil {
 			f.denied(op, name)
+		}
+		if r.why != nil && f.onError != nil {
+			f.onError(op, name, r.why)
 		}
 		return r.errno
 	}
@@ -48,15 +78,20 @@ func toErrno(err error) (errno sys.Errno, exact bool) {
 	if e, ok := errors.AsType[sys.Errno](err); ok {
 		return e, true
 	}
-	if errors.Is(err, os.ErrClosed) {
+	switch {
+	case errors.Is(err, os.ErrClosed):
 		return sys.EBADF, true
+	case errors.Is(err, errListings):
+		return sys.ERANGE, false
+	case errors.Is(err, beneath.ErrEscapes), errors.Is(err, beneath.ErrSpecial):
+		return sys.EPERM, false
 	}
 	e, ok := errors.AsType[syscall.Errno](err)
 	if !ok {
 		return sys.EIO, false
 	}
 	switch e {
-	case syscall.EMFILE, syscall.ENFILE, syscall.EBUSY, syscall.ETXTBSY:
+	case syscall.EBUSY, syscall.ETXTBSY:
 		return sys.EAGAIN, false
 	case syscall.EXDEV:
 		return sys.ENOTSUP, false
@@ -68,7 +103,7 @@ func toErrno(err error) (errno sys.Errno, exact bool) {
 	if e == syscall.EOPNOTSUPP { // the same number as ENOTSUP on Linux only
 		return sys.ENOTSUP, true
 	}
-	// All others that wazero does not know, such as ENOSPC, EDQUOT and EFBIG, become EIO.
+	// All others that wazero does not know, such as ENOSPC, EDQUOT, EFBIG and EMFILE, become EIO.
 	errno = sys.UnwrapOSError(e)
 	return errno, errno != sys.EIO
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 // maxOpenTries bounds how often an open starts anew because the name came to stand for another file
@@ -26,13 +28,14 @@ func (f *FS) OpenFile(name string, flag sys.Oflag, perm fs.FileMode) (sys.File, 
 	}
 	if name == "." && perm == 0 {
 		f.given.Add(1) // what a module opens has 0600
+		file = &givenDir{File: file, fs: f}
 	}
 	return file, 0
 }
 
 func (f *FS) openFile(name string, flag sys.Oflag) (file sys.File, err error) {
 	if f.open.Add(1) > f.maxOpen {
-		err = syscall.EMFILE
+		err = tooManyOpen(f.maxOpen)
 	} else {
 		err = errChanged
 		for try := 0; try < maxOpenTries && errors.Is(err, errChanged); try++ {
@@ -73,12 +76,12 @@ func (f *FS) tryOpen(name string, flag sys.Oflag) (sys.File, error) {
 			return nil, sys.EISDIR
 		}
 		return f.openDir(p)
-	case p.info.Mode()&fs.ModeSymlink != 0:
+	case p.info.IsLink():
 		return nil, sys.ELOOP
 	case p.dirOnly || flag&sys.O_DIRECTORY != 0:
 		return nil, sys.ENOTDIR
-	case !p.info.Mode().IsRegular():
-		return nil, refusal{sys.EPERM}
+	case !p.info.Mode.IsRegular():
+		return nil, refusal{errno: sys.EPERM}
 	}
 	return f.openRegular(p, flag)
 }
@@ -92,19 +95,21 @@ func (f *FS) create(p *place, flag sys.Oflag) (sys.File, error) {
 	if p.dirOnly {
 		return nil, sys.EISDIR
 	}
-	osFile, err := p.dir.OpenFile(p.name, osFlag(flag)|os.O_CREATE|os.O_EXCL, fileMode)
+	var osFile *os.File
+	var st beneath.Stat
+	err := p.make(func() (err error) {
+		osFile, st, err = p.dir.Open(p.name, osFlag(flag)|os.O_CREATE|os.O_EXCL, fileMode)
+		return err
+	}, func() error {
+		return errors.Join(osFile.Close(), p.dir.Unlink(p.name))
+	})
 	if err != nil {
 		if errors.Is(err, fs.ErrExist) && flag&sys.O_EXCL == 0 {
 			err = errChanged
 		}
 		return nil, err
 	}
-	info, err := osFile.Stat()
-	if err != nil {
-		_ = osFile.Close()
-		return nil, err
-	}
-	return f.newFile(osFile, p, info, flag)
+	return f.newFile(osFile, p, st, flag)
 }
 
 func (f *FS) openRegular(p *place, flag sys.Oflag) (sys.File, error) {
@@ -124,27 +129,23 @@ func (f *FS) openRegular(p *place, flag sys.Oflag) (sys.File, error) {
 			return nil, err
 		}
 	}
-	return f.newFile(osFile, p, p.info, flag)
+	return f.newFile(osFile, p, *p.info, flag)
 }
 
-// openSame opens the file or folder that p.info was seen of, or none: os.Root follows a link that took
-// its place in between. A FIFO that did so does not block, and is no longer the same.
+// openSame opens the file or directory that p.info was seen of, or none. A FIFO that took its place in
+// between does not block, and is not the same.
 func (p *place) openSame(flag int) (*os.File, error) {
-	file, err := p.dir.OpenFile(p.name, flag|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
+	file, st, err := p.dir.Open(p.name, flag, 0)
 	switch {
+	case errors.Is(err, syscall.ELOOP):
+		return nil, errChanged // it is a link now
+	case errors.Is(err, beneath.ErrSpecial):
+		return nil, refusal{errno: sys.EPERM}
 	case err != nil:
-	case !info.Mode().IsRegular() && !info.IsDir():
-		err = refusal{sys.EPERM}
-	case !os.SameFile(info, p.info):
-		err = errChanged
-	}
-	if err != nil {
-		_ = file.Close()
 		return nil, err
+	case st.FileID != p.info.FileID:
+		_ = file.Close()
+		return nil, errChanged
 	}
 	return file, nil
 }
@@ -168,14 +169,14 @@ func osFlag(flag sys.Oflag) int {
 // file is an open regular file.
 type file struct {
 	handle
-	changeable bool // its times may be set
-	appends    bool
+	appends bool
 }
 
 var _ sys.File = (*file)(nil)
 
-func (f *FS) newFile(osFile *os.File, p *place, info fs.FileInfo, flag sys.Oflag) (sys.File, error) {
-	out := &file{handle: newHandle(f, osFile, p.path, info), changeable: f.mayChange(p) == nil}
+func (f *FS) newFile(osFile *os.File, p *place, st beneath.Stat, flag sys.Oflag) (sys.File, error) {
+	out := &file{handle: newHandle(f, osFile, p.path, st)}
+	out.changeable = flag&(sys.O_RDWR|sys.O_WRONLY|sys.O_TRUNC|sys.O_CREAT) != 0 && f.mayChange(p) == nil
 	if flag&sys.O_APPEND != 0 {
 		if err := setAppend(osFile, true); err != nil {
 			_ = osFile.Close()
@@ -243,27 +244,39 @@ func (h *file) Truncate(size int64) sys.Errno {
 	return h.fail("truncate", h.os.Truncate(size))
 }
 
-// Utimens answers EACCES where it is refused: on EPERM wazero would try again by path.
-func (h *file) Utimens(atim, mtim int64) sys.Errno {
-	if !h.changeable {
-		return h.fail("utimens", refusal{sys.EACCES})
-	}
-	return h.fail("utimens", setTimes(h.os, atim, mtim))
-}
-
 // handle is what open files and open real folders have in common.
 type handle struct {
 	sys.UnimplementedFile
 
 	fs     *FS
 	os     *os.File
-	path   string // where it was opened, for reports
-	st     wsys.Stat_t
+	path   string // where it was opened
+	id     FileID
 	closed atomic.Bool
+	// changeable says that it was judged, when it was opened, to be one that may change.
+	changeable bool
 }
 
-func newHandle(f *FS, osFile *os.File, path string, info fs.FileInfo) handle {
-	return handle{fs: f, os: osFile, path: path, st: realStat(info)}
+func newHandle(f *FS, osFile *os.File, path string, st beneath.Stat) handle {
+	return handle{fs: f, os: osFile, path: path, id: st.FileID}
+}
+
+// Utimens answers EACCES where it is refused: on EPERM wazero would try again by path.
+func (h *handle) Utimens(atim, mtim int64) sys.Errno {
+	if !h.changeable && !h.mayChangeNow() && !h.closed.Load() {
+		return h.fail("utimens", refusal{errno: sys.EACCES})
+	}
+	return h.fail("utimens", setTimes(h.os, atim, mtim))
+}
+
+// mayChangeNow judges what was opened to be read by where it was opened, if it is still there.
+func (h *handle) mayChangeNow() bool {
+	p, err := h.fs.change(h.path, false, present(h.fs.mayChange))
+	if err != nil {
+		return false
+	}
+	defer p.close()
+	return p.info != nil && p.info.FileID == h.id
 }
 
 // fail does what FS.fail does. Not all of os's errors of a closed file are os.ErrClosed.
@@ -274,15 +287,15 @@ func (h *handle) fail(op string, err error) sys.Errno {
 	return h.fs.fail(op, h.path, err)
 }
 
-func (h *handle) Dev() (uint64, sys.Errno)     { return h.st.Dev, 0 }
-func (h *handle) Ino() (wsys.Inode, sys.Errno) { return h.st.Ino, 0 }
+func (h *handle) Dev() (uint64, sys.Errno)     { return h.id.Dev, 0 }
+func (h *handle) Ino() (wsys.Inode, sys.Errno) { return h.id.Ino, 0 }
 
 func (h *handle) Stat() (wsys.Stat_t, sys.Errno) {
-	info, err := h.os.Stat()
+	st, err := beneath.StatFile(h.os)
 	if err != nil {
 		return wsys.Stat_t{}, h.fail("stat", err)
 	}
-	return realStat(info), 0
+	return realStat(st), 0
 }
 
 func (h *handle) Sync() sys.Errno     { return h.fail("sync", h.os.Sync()) }
@@ -298,8 +311,9 @@ func (h *handle) Close() sys.Errno {
 }
 
 // realStat is what a module learns of a file: all but the mode bits beyond read, write and execute.
-func realStat(info fs.FileInfo) wsys.Stat_t {
-	st := wsys.NewStat_t(info)
-	st.Mode &= fs.ModeType | fs.ModePerm
-	return st
+func realStat(st beneath.Stat) wsys.Stat_t {
+	return wsys.Stat_t{
+		Dev: st.Dev, Ino: st.Ino, Mode: st.Mode & (fs.ModeType | fs.ModePerm), Nlink: st.Nlink, Size: st.Size,
+		Atim: st.Atime, Mtim: st.Mtime, Ctim: st.Ctime,
+	}
 }

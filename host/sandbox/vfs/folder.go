@@ -31,7 +31,7 @@ func (f *FS) openFolder(name string) (*os.File, error) {
 		return nil
 	})
 	if _, refused := errors.AsType[refusal](err); refused {
-		return nil, refusal{sys.EACCES}
+		return nil, refusal{errno: sys.EACCES}
 	}
 	if err != nil {
 		return nil, err

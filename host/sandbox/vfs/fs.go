@@ -2,26 +2,29 @@
 
 // Package vfs is the one file tree that a WebAssembly module sees, mounted at "/" by wazero.
 //
-// It shows the granted folders at the paths they have on the host, and the folders above them as bare
-// ones that hold nothing else. New makes a tree, sysfs.FSConfig.WithSysFSMount mounts it. Every
-// path is first led to a place without links, by a walk through os.Root folders that are opened for
-// this one operation; mounts and policy judge that place, and the operation then names a single
-// component in its open folder. What a module may not do, and why a mount point cannot be swapped, is
-// in policy.go.
+// It shows the granted directories at the paths they have on the host, and the directories above them as
+// bare ones that hold nothing else. NewMounts takes the open granted directories, New makes a tree of them,
+// sysfs.FSConfig.WithSysFSMount mounts it. Nothing here opens an absolute path. Every path is first led to a
+// place without links, by a walk from the innermost granted directory, through package beneath; mounts and
+// policy judge that place, and the operation then names a single component in its open directory. What a
+// module may not do, and why a mount point cannot be swapped, is in policy.go, links.go and gitdir.go.
 //
 // It does not limit how much is written, and gives out no devices, FIFOs or sockets. It runs on Linux
 // and macOS.
 package vfs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
-	"time"
+	"syscall"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 // Modes of what is made here, under the process's umask: WASI passes none.
@@ -37,12 +40,15 @@ const defaultMaxOpen = 256
 // Paths that OnError and Denied get are absolute and of at most 4096 bytes, else the module's own words:
 // quote them, and bound how many are logged.
 type Config struct {
-	// Mounts are the granted folders. They may lie in each other: the longest path decides. One that
-	// is not there is absent from the tree; if it may be written, Mkdir makes it.
-	Mounts []Mount
-	// MaxOpen bounds the files and folders open at one time; 0 or less means 256. One more is refused with
-	// EAGAIN, the nearest that wazero has to EMFILE.
+	// Mounts are the granted directories; nil: none. They may lie in each other: the longest path decides.
+	// One that is not there is absent from the tree; if it may be written, Mkdir makes it.
+	Mounts *Mounts
+	// MaxOpen bounds the files and directories open at one time; 0 or less means 256. One more is refused with
+	// EIO, since wazero has no EMFILE, and OnError learns of the bound.
 	MaxOpen int
+	// Charge learns of directory entries that the host goes through on a call's behalf; nil: nobody does. It
+	// may end the call by a panic.
+	Charge func(entries int)
 	// OnError learns of errors that the module gets a vaguer number for, such as a full disk (EIO);
 	// nil: nobody does.
 	OnError func(op, path string, err error)
@@ -58,37 +64,44 @@ type Config struct {
 type FS struct {
 	sys.UnimplementedFS
 
-	mounts  mounts
+	mounts  *Mounts
 	policy  policy
 	onError func(op, path string, err error)
 	denied  func(op, path string)
 	maxOpen int64
+	charge  func(entries int)
+	listed  listings
 	open    atomic.Int64 // handles given out and not closed
 	given   atomic.Int64 // of the descriptor that wazero opens by itself, when it is first used
-	noQuick atomic.Bool  // quick finds nothing on this system
+	altered atomic.Bool  // that descriptor was listed or closed
 }
 
 var _ sys.FS = (*FS)(nil)
 
-// New makes a tree. It touches no file. A mount whose path is not absolute and clean, or is given
-// twice, is an error.
-func New(c Config) (*FS, error) {
-	ms, err := newMounts(c.Mounts)
-	if err != nil {
-		return nil, err
+// New makes a tree. It touches no file.
+func New(c Config) *FS {
+	if c.Mounts == nil {
+		c.Mounts = &Mounts{}
 	}
 	if c.MaxOpen <= 0 {
 		c.MaxOpen = defaultMaxOpen
 	}
+	if c.Charge == nil {
+		c.Charge = func(int) {}
+	}
 	return &FS{
-		mounts: ms, policy: policy{hidden: c.Hidden}, onError: c.OnError, denied: c.Denied,
-		maxOpen: int64(c.MaxOpen),
-	}, nil
+		mounts: c.Mounts, policy: policy{hidden: c.Hidden}, onError: c.OnError, denied: c.Denied,
+		maxOpen: int64(c.MaxOpen), charge: c.Charge,
+	}
 }
 
-// Handles is how many files and folders the module has opened and not closed. The descriptor of "/" that
-// every module begins with does not count; once it is closed, the number is one too low.
+// Handles is how many files and directories the module has opened and not closed. The descriptor of "/" that
+// every module begins with does not count.
 func (f *FS) Handles() int { return int(f.open.Load() - f.given.Load()) }
+
+// Altered reports whether the module has listed or closed the descriptor of "/" that it began with. How far
+// a listing went, and that a descriptor is free, is what a later call on the same instance would find.
+func (f *FS) Altered() bool { return f.altered.Load() }
 
 // Stat implements sys.FS.
 func (f *FS) Stat(name string) (wsys.Stat_t, sys.Errno) {
@@ -117,7 +130,7 @@ func (f *FS) stat(name string, follow bool) (wsys.Stat_t, error) {
 	if p.bare() {
 		return bareStat(p.path), nil
 	}
-	return realStat(p.info), nil
+	return realStat(*p.info), nil
 }
 
 // change resolves a path that is about to be changed and asks may whether it can be.
@@ -144,7 +157,7 @@ func present(may func(*place) error) func(*place) error {
 	}
 }
 
-// Mkdir implements sys.FS. The mode is 0755, whatever perm says. It also makes a mount's own folder.
+// Mkdir implements sys.FS. The mode is 0755, whatever perm says. It also makes a mount's own directory.
 func (f *FS) Mkdir(name string, _ fs.FileMode) sys.Errno {
 	return f.fail("mkdir", name, f.mkdir(name))
 }
@@ -161,7 +174,10 @@ func (f *FS) mkdir(name string) error {
 		return err
 	}
 	defer p.close()
-	return p.dir.Mkdir(p.name, dirMode)
+	if p.path == p.mount.Path && p.mount.dir() == nil {
+		return p.mount.create()
+	}
+	return p.make(func() error { return p.dir.Mkdir(p.name, dirMode) }, func() error { return p.dir.Rmdir(p.name) })
 }
 
 // Chmod implements sys.FS. Only the permission bits are set. It follows links.
@@ -178,14 +194,22 @@ func (f *FS) chmod(name string, perm fs.FileMode) error {
 	return p.chmod(perm)
 }
 
-// chmod sets the mode through an open file: os.Root would follow a link that just took p's place.
+// chmod sets the mode through an open file: by its name, another could get it that just took its place.
 func (p *place) chmod(perm fs.FileMode) error {
+	return p.withOpen(func(file *os.File) error { return beneath.Chmod(file, perm) })
+}
+
+// withOpen opens p to change what is known of it, which a file that may only be written allows too.
+func (p *place) withOpen(do func(*os.File) error) error {
 	file, err := p.openSame(os.O_RDONLY)
+	if errors.Is(err, syscall.EACCES) && p.info.Mode.IsRegular() {
+		file, err = p.openSame(os.O_WRONLY)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // nothing was written to it
-	return file.Chmod(perm)
+	return do(file)
 }
 
 // Utimens implements sys.FS.
@@ -199,17 +223,7 @@ func (f *FS) utimens(name string, atim, mtim int64) error {
 		return err
 	}
 	defer p.close()
-	// A link that takes the name's place just now would be followed, but not out of the open folder:
-	// at worst another file there gets the times.
-	return p.dir.Chtimes(p.name, toTime(atim), toTime(mtim))
-}
-
-// toTime is the time for nanoseconds since 1970; os takes the zero Time for "leave it".
-func toTime(ns int64) time.Time {
-	if ns == sys.UTIME_OMIT {
-		return time.Time{}
-	}
-	return time.Unix(0, ns)
+	return p.withOpen(func(file *os.File) error { return setTimes(file, atim, mtim) })
 }
 
 // Unlink implements sys.FS.
@@ -234,5 +248,8 @@ func (f *FS) remove(name string, dir bool) error {
 	case !dir && p.info.IsDir():
 		return sys.EISDIR
 	}
-	return p.dir.Remove(p.name)
+	if dir {
+		return p.dir.Rmdir(p.name)
+	}
+	return p.dir.Unlink(p.name)
 }

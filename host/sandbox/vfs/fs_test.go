@@ -3,6 +3,7 @@
 package vfs_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ func TestNewRefusesMountsThatAreNoPlainPaths(t *testing.T) {
 		"a bad one after a good": {{Path: "/x"}, {Path: "."}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := vfs.New(vfs.Config{Mounts: mounts}); err == nil {
+			if _, err := vfs.NewMounts(mounts); err == nil {
 				t.Error("got no error")
 			}
 		})
@@ -327,13 +328,9 @@ func TestMountReachedByTwoNames(t *testing.T) {
 	second := func(t *testing.T) *world {
 		w := newWorld(t)
 		w.put("host", "->p")
-		fs, err := vfs.New(vfs.Config{Mounts: []vfs.Mount{
-			{Path: w.at("p"), Write: true}, {Path: w.at("host/sub")}, {Path: w.at("host/deep/er/grant")},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.fs = fs
+		w.fs = vfs.New(vfs.Config{Mounts: vfs.MountsAt(t,
+			vfs.Mount{Path: w.at("p"), Write: true}, vfs.Mount{Path: w.at("host/sub")}, vfs.Mount{Path: w.at("host/deep/er/grant")},
+		)})
 		return w
 	}
 	for name, c := range map[string]struct {
@@ -449,14 +446,13 @@ func TestSpecialFilesAreSeenButNotOpened(t *testing.T) {
 	if _, errno := w.read("w/fifo/x"); errno != sys.ENOTDIR {
 		t.Errorf("below a FIFO: %v", errno)
 	}
-	fs, err := vfs.New(vfs.Config{Mounts: []vfs.Mount{{Path: w.at("w/fifo"), Write: true}, {Path: "/dev/null"}}})
+	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{w.at("w/fifo"), "/dev/null"} {
-		if _, errno := fs.OpenFile(name, sys.O_RDONLY, 0); errno != sys.ENOTDIR {
-			t.Errorf("a mount of %s: %v, want ENOTDIR", name, errno)
-		}
+	defer null.Close()
+	if _, err := vfs.NewMounts([]vfs.Mount{{Path: "/null", Dir: null}}); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("a mount of a device: %v, want ENOTDIR", err)
 	}
 }
 
@@ -520,16 +516,18 @@ func TestHiddenPathsDoNotExist(t *testing.T) {
 	}
 }
 
-func TestFolderReplacedWhileServing(t *testing.T) {
+// The grant is the directory that was opened: what comes to its name is another one, and whoever granted it
+// decides anew.
+func TestMountStaysTheDirectoryThatWasOpened(t *testing.T) {
 	w := newWorld(t)
 	if err := os.Rename(w.at("w"), w.at("old")); err != nil {
 		t.Fatal(err)
 	}
-	if _, errno := w.read("w/a.txt"); errno != sys.ENOENT {
-		t.Errorf("while it is gone: %v", errno)
-	}
 	w.put("w/a.txt", "anew")
-	if got, errno := w.read("w/a.txt"); got != "anew" || errno != 0 {
+	if got, errno := w.read("w/a.txt"); got != "a" || errno != 0 {
 		t.Errorf("got %q, %v", got, errno)
+	}
+	if errno := w.write("w/new.txt", "made"); errno != 0 || w.host("old/new.txt") != "made" || w.host("w/new.txt") != "" {
+		t.Errorf("a new file: %v, %q", errno, w.host("w/new.txt"))
 	}
 }

@@ -3,10 +3,11 @@
 package vfs
 
 import (
-	"io/fs"
+	"errors"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
-	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 // Readlink implements sys.FS. The target is given as it stands, wherever it leads.
@@ -24,18 +25,20 @@ func (f *FS) readlink(name string) (string, error) {
 	if err := p.exists(); err != nil {
 		return "", err
 	}
-	if p.bare() || p.info.Mode()&fs.ModeSymlink == 0 {
+	if p.bare() || !p.info.IsLink() {
 		return "", sys.EINVAL
 	}
 	return p.dir.Readlink(p.name)
 }
 
-// Symlink implements sys.FS. A target that lies in no granted folder is refused.
+// Symlink implements sys.FS. A target that lies in no granted directory is refused; links.go has the rule.
 func (f *FS) Symlink(target, name string) sys.Errno {
 	return f.fail("symlink", name, f.symlink(target, name))
 }
 
 func (f *FS) symlink(target, name string) error {
+	linking.Lock()
+	defer linking.Unlock()
 	p, err := f.change(name, false, f.mayReplace)
 	if err != nil {
 		return err
@@ -49,7 +52,26 @@ func (f *FS) symlink(target, name string) error {
 	case p.dirOnly:
 		return sys.ENOENT
 	}
-	return p.dir.Symlink(target, p.name)
+	return p.make(func() error { return f.makeLink(p, target) }, func() error { return p.dir.Unlink(p.name) })
+}
+
+// makeLink makes a link that was judged at p's path, and makes sure that it is there: another process may
+// just have moved the directory that holds it.
+func (f *FS) makeLink(p *place, target string) error {
+	if err := p.dir.Symlink(target, p.name); err != nil {
+		return err
+	}
+	made, err := p.dir.Lstat(p.name)
+	if err != nil {
+		return err
+	}
+	if f.isAt(p.path, made.FileID) {
+		return nil
+	}
+	if err := p.dir.Unlink(p.name); err != nil {
+		return err
+	}
+	return errChanged
 }
 
 // Link implements sys.FS. Only regular files can be linked, within one mount: a second name
@@ -59,6 +81,8 @@ func (f *FS) Link(from, to string) sys.Errno {
 }
 
 func (f *FS) link(from, to string) error {
+	linking.Lock()
+	defer linking.Unlock()
 	src, dst, err := f.ends(from, to)
 	if err != nil {
 		return err
@@ -66,14 +90,22 @@ func (f *FS) link(from, to string) error {
 	defer src.close()
 	defer dst.close()
 	switch {
-	case !src.info.Mode().IsRegular():
-		return refusal{sys.EPERM}
+	case !src.info.Mode.IsRegular():
+		return refusal{errno: sys.EPERM}
 	case dst.info != nil:
 		return sys.EEXIST
 	case dst.dirOnly:
 		return sys.ENOENT
 	}
-	return withFolders(src, dst, func(from, to int) error {
-		return unix.Linkat(from, src.name, to, dst.name, 0)
-	})
+	undo := func() error { return dst.dir.Unlink(dst.name) }
+	return dst.make(func() error {
+		if err := beneath.Link(src.dir, src.name, dst.dir, dst.name); err != nil {
+			return err
+		}
+		// A symbolic link that took the file's place would be linked itself.
+		if st, err := dst.dir.Lstat(dst.name); err == nil && st.FileID != src.info.FileID {
+			return errors.Join(errChanged, undo())
+		}
+		return nil
+	}, undo)
 }

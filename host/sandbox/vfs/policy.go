@@ -3,8 +3,6 @@
 package vfs
 
 import (
-	"io/fs"
-	"path"
 	"strings"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
@@ -34,35 +32,15 @@ func (po policy) readOnly(p string) bool {
 	return false
 }
 
-// isGit reports whether some file system takes name for ".git": by case, by the code points that
-// HFS+ ignores in names, or by the short name that FAT and NTFS give it.
-func isGit(name string) bool {
-	if len(name) < len(".git") {
-		return false
-	}
-	if strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1") {
-		return true
-	}
-	return strings.EqualFold(strings.Map(dropIgnored, name), ".git")
-}
-
-func dropIgnored(r rune) rune {
-	switch {
-	case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
-		return -1
-	}
-	return r
-}
-
 // mayChange says whether what is at p, or its absence, may change at all.
 func (f *FS) mayChange(p *place) error {
 	switch {
 	case p.mount == nil || !p.mount.Write:
-		return refusal{sys.EACCES}
-	case p.viaGit || f.policy.readOnly(p.path):
-		return refusal{sys.EPERM}
+		return refusal{errno: sys.EACCES}
+	case p.viaGit || p.inGit || f.policy.readOnly(p.path):
+		return refusal{errno: sys.EPERM}
 	case f.policy.hides(p.path):
-		return refusal{sys.EACCES}
+		return refusal{errno: sys.EACCES}
 	}
 	return nil
 }
@@ -75,30 +53,11 @@ func (f *FS) mayReplace(p *place) error {
 		return err
 	}
 	if f.mounts.at(p.path) != nil || f.mounts.below(p.path) {
-		return refusal{sys.EPERM}
+		return refusal{errno: sys.EPERM}
 	}
-	movable := p.info != nil && p.info.Mode()&(fs.ModeDir|fs.ModeSymlink) != 0
-	if movable && len(f.mounts) > 1 && f.mounts.anchors(p.info) {
-		return refusal{sys.EPERM}
-	}
-	return nil
-}
-
-// mayPoint says whether a link at p may have this target. Nothing could be read through a link out
-// of the grants here, but it would be a trap for whoever else follows it, such as a plugin with
-// wider grants.
-func (f *FS) mayPoint(p *place, target string) error {
-	if len(target) == 0 || strings.ContainsRune(target, 0) {
-		return sys.EINVAL
-	}
-	if len(target) > maxPath {
-		return sys.ENAMETOOLONG
-	}
-	if !path.IsAbs(target) {
-		target = path.Join(path.Dir(p.path), target)
-	}
-	if f.mounts.holding(path.Clean(target)) == nil {
-		return refusal{sys.EACCES}
+	// Names are not enough to tell: a file system that ignores case has other names for the same directory.
+	if p.info != nil && (p.info.IsDir() || p.info.IsLink()) && f.mounts.anchors[p.info.FileID] {
+		return refusal{errno: sys.EPERM}
 	}
 	return nil
 }

@@ -32,10 +32,7 @@ func TestMoveThatFailsPutsTheModeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, err := New(Config{Mounts: []Mount{{Path: dir, Write: true}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := New(Config{Mounts: MountsAt(t, Mount{Path: dir, Write: true})})
 	src, dst, err := f.ends(dir+"/new", dir+"/old")
 	if err != nil {
 		t.Fatal(err)

@@ -4,10 +4,13 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
+	"path"
 	"syscall"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
-	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 // Rename implements sys.FS. Between two mounts it is ENOTSUP, the nearest that wazero has to EXDEV.
@@ -19,6 +22,8 @@ func (f *FS) Rename(from, to string) sys.Errno {
 }
 
 func (f *FS) rename(from, to string) error {
+	linking.Lock()
+	defer linking.Unlock()
 	src, dst, err := f.ends(from, to)
 	if err != nil {
 		return err
@@ -29,30 +34,80 @@ func (f *FS) rename(from, to string) error {
 		return sys.ENOTDIR
 	}
 	if src.info.IsDir() && (f.policy.hidesBelow(src.path) || f.policy.hidesBelow(dst.path)) {
-		return refusal{sys.EACCES}
+		return refusal{errno: sys.EACCES}
 	}
+	if err := f.mayMove(src, dst); err != nil {
+		return err
+	}
+	return dst.make(func() error { return f.move(src, dst) }, func() error { return moveBack(src, dst) })
+}
+
+func (f *FS) move(src, dst *place) error {
 	move := func() error {
-		return withFolders(src, dst, func(from, to int) error {
-			return unix.Renameat(from, src.name, to, dst.name)
-		})
+		if err := beneath.Rename(src.dir, src.name, dst.dir, dst.name); err != nil {
+			return err
+		}
+		if err := f.checkMoved(src, dst); err != nil {
+			return errors.Join(err, moveBack(src, dst))
+		}
+		return nil
 	}
-	if !src.info.Mode().IsRegular() || dst.info == nil || !dst.info.Mode().IsRegular() ||
-		src.info.Mode().Perm() == dst.info.Mode().Perm() {
+	if !src.info.Mode.IsRegular() || dst.info == nil || !dst.info.Mode.IsRegular() ||
+		src.info.Mode.Perm() == dst.info.Mode.Perm() {
 		return move()
 	}
 	return src.moveWithMode(dst, move)
+}
+
+// checkMoved makes sure that what was moved is what was judged, and is where it was judged to be: another
+// process may have replaced it, made a link in it or moved the directory that it came to.
+func (f *FS) checkMoved(src, dst *place) error {
+	st, err := dst.dir.Lstat(dst.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // and on to somewhere else
+	case err != nil:
+		return err
+	case st.FileID != src.info.FileID && (dst.info == nil || st.FileID != dst.info.FileID):
+		return errChanged
+	case st.Mode.IsRegular():
+		return nil
+	case !f.isAt(dst.path, st.FileID):
+		return errChanged
+	case !st.IsDir() || path.Dir(src.path) == path.Dir(dst.path):
+		return nil
+	}
+	return f.judgeLinks(dst.dir, dst.name, src.path, dst.path)
+}
+
+// isAt reports whether a path leads to a file now.
+func (f *FS) isAt(name string, id FileID) bool {
+	p, err := f.resolve(name, walkMode{})
+	if err != nil {
+		return false
+	}
+	defer p.close()
+	return p.info != nil && p.info.FileID == id
+}
+
+// moveBack undoes a rename, unless something has come to the old name.
+func moveBack(src, dst *place) error {
+	if _, err := src.dir.Lstat(src.name); err == nil {
+		return sys.EEXIST
+	}
+	return beneath.Rename(dst.dir, dst.name, src.dir, src.name)
 }
 
 // moveWithMode gives the file the mode of the one it replaces before it takes its place: the other
 // way round there would be a moment in which a private file can be read by all. If the mode cannot
 // be set, nothing is moved, so the old file stays whole; if the move fails, the mode is put back.
 func (p *place) moveWithMode(over *place, move func() error) error {
-	if err := p.chmod(over.info.Mode().Perm()); err != nil {
+	if err := p.chmod(over.info.Mode.Perm()); err != nil {
 		return err
 	}
 	err := move()
 	if err != nil {
-		err = errors.Join(err, p.chmod(p.info.Mode().Perm()))
+		err = errors.Join(err, p.chmod(p.info.Mode.Perm()))
 	}
 	return err
 }
@@ -72,20 +127,4 @@ func (f *FS) ends(from, to string) (src, dst *place, err error) {
 		return nil, nil, err
 	}
 	return src, dst, nil
-}
-
-// withFolders hands over the open folders of two places. os.Root renames and links only below one
-// root, where it would follow links on the way; between open folders there is no way to follow.
-func withFolders(a, b *place, do func(a, b int) error) error {
-	da, err := a.dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = da.Close() }()
-	db, err := b.dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	return do(int(da.Fd()), int(db.Fd()))
 }

@@ -5,12 +5,15 @@ package vfs
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 // Bounds of one path resolution. POSIX systems have much the same.
@@ -20,27 +23,30 @@ const (
 	maxSteps = 1024 // components looked at, those of links' targets and of restarts included
 )
 
-// place is where a path leads once no link is left in it: a name in an open folder. What happens to
-// a place goes through that folder, so a folder swapped meanwhile higher up changes nothing.
+// place is where a path leads once no link is left in it: a name in an open directory. What happens to
+// a place goes through that directory, so one swapped meanwhile higher up changes nothing.
 type place struct {
-	path    string      // absolute, free of links
-	mount   *Mount      // nil: a bare folder
-	dir     *os.Root    // holds name; nil for a bare folder
-	name    string      // one component; "." for the folder of a mount itself
-	info    fs.FileInfo // of the thing itself, never of a link's target; nil: a bare folder, or nothing there
-	dirOnly bool        // the path ended in a slash
-	viaGit  bool        // a link called .git was followed
+	path    string        // absolute, free of links
+	mount   *mount        // nil: a bare directory
+	dir     *beneath.Dir  // holds name; nil for a bare directory, and for a mount that is not there
+	name    string        // one component; "." for the directory of a mount itself
+	info    *beneath.Stat // of the thing itself, never of a link's target; nil: a bare directory, or nothing there
+	dirOnly bool          // the path ended in a slash
+	inGit   bool          // it is or lies in a git directory; known only of a place that is to be changed
+	viaGit  bool          // a link called .git was followed
+	owned   bool          // dir is closed with the place
 }
 
 func (p *place) close() {
-	if p.dir != nil {
-		_ = p.dir.Close() // it was only read through
+	if p.owned {
+		p.dir.Close()
 	}
+	p.dir, p.owned = nil, false
 }
 
 func (p *place) bare() bool { return p.mount == nil }
 
-// exists reports an error for a place where there is nothing, or no folder where one was asked for.
+// exists reports an error for a place where there is nothing, or no directory where one was asked for.
 func (p *place) exists() error {
 	switch {
 	case p.bare():
@@ -88,9 +94,7 @@ type walk struct {
 	rest  []string // components to come
 	steps int
 	links int
-
-	place place          // where the walk is: path, mount and dir, the open folder of that path
-	ids   []rootIdentity // lazily, for walks that are to change something
+	place place // where the walk is: path, mount and dir, the open directory of that path
 }
 
 // resolve leads a path to its place, which the caller closes. The last component need not exist.
@@ -123,24 +127,35 @@ func (w *walk) run() error {
 			return err
 		}
 	}
-	if w.place.bare() {
+	if w.place.bare() || w.place.dir == nil {
 		return nil
 	}
 	w.place.name = "."
-	info, err := w.place.dir.Stat(".")
-	w.place.info = info
+	st, err := w.place.dir.Stat()
+	w.place.info = &st
 	return err
 }
 
-// restart goes back to "/".
+// restart goes back to "/", and from there to the innermost mount on the way: its directory was opened when
+// it was granted, and what lies above it has no say in where that is.
 func (w *walk) restart() error {
 	w.place.close()
-	w.place.path, w.place.mount, w.place.dir = "/", nil, nil
-	if m := w.fs.mounts.at("/"); m != nil {
-		_, err := w.enterTop(m)
-		return err
+	w.place.path, w.place.mount, w.place.inGit = "/", nil, false
+	way := "/" + strings.Join(w.rest, "/")
+	if i := slices.Index(w.rest, ".."); i >= 0 {
+		way = "/" + strings.Join(w.rest[:i], "/")
 	}
-	return nil
+	m := w.fs.mounts.open(way)
+	if m == nil {
+		return nil
+	}
+	if m.Path != "/" {
+		passed := strings.Count(m.Path, "/")
+		w.steps += passed
+		w.rest = w.rest[passed:]
+	}
+	_, err := w.enterMount(m)
+	return err
 }
 
 // step takes one component. done is true once the place is complete.
@@ -149,7 +164,7 @@ func (w *walk) step(name string) (done bool, err error) {
 		if w.place.path == "/" {
 			return false, nil
 		}
-		// The parent of a resolved path is a resolved path: walk there anew, since the open folder
+		// The parent of a resolved path is a resolved path: walk there anew, since the open directory
 		// may have another parent by now.
 		w.rest = append(components(path.Dir(w.place.path)), w.rest...)
 		return false, w.restart()
@@ -160,61 +175,70 @@ func (w *walk) step(name string) (done bool, err error) {
 	return w.stepReal(name)
 }
 
-// stepBare goes down from a bare folder, which shows nothing but the ways to the mounts.
+// stepBare goes down from a bare directory, which shows nothing but the ways to the mounts.
 func (w *walk) stepBare(next string) (done bool, err error) {
 	if m := w.fs.mounts.at(next); m != nil {
-		return w.enterTop(m)
+		return w.enterMount(m)
 	}
 	if w.fs.mounts.below(next) {
 		w.place.path = next
 		return false, nil
 	}
 	if w.links > 0 || (w.mode.write && len(w.rest) == 0) {
-		return false, refusal{sys.EACCES}
+		return false, refusal{errno: sys.EACCES}
 	}
-	return false, refusal{sys.ENOENT}
+	return false, refusal{errno: sys.ENOENT}
 }
 
-// enterTop opens a mount that lies in no other. The trailing dot makes sure that only a folder is
-// opened: a FIFO in its place would block.
-func (w *walk) enterTop(m *Mount) (done bool, err error) {
+// enterMount goes on from the directory of a mount. Where that is not there yet, and this may be about to
+// make it, the place is without one, and mayReplace allows nothing but Mkdir on it.
+func (w *walk) enterMount(m *mount) (done bool, err error) {
+	w.place.close()
 	w.place.path, w.place.mount = m.Path, m
-	w.place.dir, err = os.OpenRoot(m.Path + "/.")
-	if !errors.Is(err, fs.ErrNotExist) || len(w.rest) > 0 || !w.mode.write {
-		return false, err
+	w.place.inGit = m.InGit
+	dir := m.dir()
+	if dir == nil {
+		if len(w.rest) > 0 || !w.mode.write {
+			return false, sys.ENOENT
+		}
+		w.place.name = path.Base(m.Path)
+		return true, nil
 	}
-	// The folder is not there yet, and this may be about to make it: the place is its name in the
-	// host's folder, and mayReplace allows nothing but Mkdir on it.
-	w.place.name = path.Base(m.Path)
-	w.place.dir, err = os.OpenRoot(path.Dir(m.Path) + "/.")
-	return true, err
+	w.place.dir = dir
+	w.noteGit()
+	return false, nil
 }
 
-// stepReal goes down from an open folder of a mount.
+// stepReal goes down from an open directory of a mount.
 func (w *walk) stepReal(name string) (done bool, err error) {
 	next := path.Join(w.place.path, name)
 	last := len(w.rest) == 0
 	nested := w.fs.mounts.at(next)
-	if w.fs.policy.hides(next) {
-		if !last || !w.mode.write {
-			return false, refusal{sys.ENOENT}
-		}
-		w.place.path, w.place.name = next, name
-		return true, nil // mayChange refuses it, without a word on whether it is there
+	if nested == nil && w.fs.policy.hides(next) {
+		return w.stepHidden(name, next)
 	}
-	info, err := w.place.dir.Lstat(name)
+	if nested != nil && nested.dir() != nil {
+		return w.enterMount(nested)
+	}
+	var info *beneath.Stat
+	st, err := w.place.dir.Lstat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && last:
-		info = nil
-	case err != nil:
+	case err == nil:
+		info = &st
+	case !errors.Is(err, fs.ErrNotExist) || !last:
 		return false, err
-	case info.Mode()&fs.ModeSymlink != 0 && nested != nil:
-		return false, refusal{sys.EACCES} // a grant is for a folder, not for what a link there shows
-	case info.Mode()&fs.ModeSymlink != 0 && (!last || w.mode.follow):
+	}
+	switch {
+	case info == nil:
+	case info.IsLink() && nested != nil:
+		return false, refusal{errno: sys.EACCES} // a grant is for a directory, not for what a link there shows
+	case info.IsLink() && (!last || w.mode.follow):
 		return false, w.followLink(name)
 	case info.IsDir():
-		if nested == nil {
-			nested = w.aliased(info)
+		if nested == nil && w.mode.write {
+			// It keeps a second name for a directory that can only be read from being used with the access of
+			// the mount around that name. Reading needs no such care: every mount can be read.
+			nested = w.fs.mounts.aliased(info.FileID)
 		}
 		if nested != nil || !last {
 			return false, w.enter(name, next, info, nested)
@@ -226,47 +250,49 @@ func (w *walk) stepReal(name string) (done bool, err error) {
 	if nested != nil {
 		w.place.mount = nested
 	}
+	w.noteGitAt()
 	return true, nil
 }
 
-// aliased is the read-only mount whose folder info is, by identity; nil: none. It keeps a second name
-// for such a folder from being used with the access of the mount around that name. Reading needs no
-// such care: every mount can be read.
-func (w *walk) aliased(info fs.FileInfo) *Mount {
-	if !w.mode.write || len(w.fs.mounts) < 2 {
-		return nil
+// stepHidden goes down to what the module is not to see. Where that leads to a mount it is a bare directory.
+func (w *walk) stepHidden(name, next string) (done bool, err error) {
+	switch {
+	case w.fs.mounts.below(next):
+		w.place.close()
+		w.place.path, w.place.mount = next, nil
+		return false, nil
+	case len(w.rest) > 0 || !w.mode.write:
+		return false, refusal{errno: sys.ENOENT}
 	}
-	if w.ids == nil {
-		w.ids = w.fs.mounts.readOnly()
-	}
-	for _, id := range w.ids {
-		if os.SameFile(id.info, info) {
-			return id.mount
-		}
-	}
-	return nil
+	w.place.path, w.place.name = next, name
+	return true, nil // mayChange refuses it, without a word on whether it is there
 }
 
-// enter opens the folder that info was seen of, and goes on from there. os.Root would follow a link
-// that took the folder's place in between, so the opened folder must be the one seen.
-func (w *walk) enter(name, next string, info fs.FileInfo, nested *Mount) error {
-	dir, err := w.place.dir.OpenRoot(name + "/.")
+// enter opens the directory that info was seen of, and goes on from there. What took its place in between
+// is not judged, so the opened directory must be the one seen.
+func (w *walk) enter(name, next string, info *beneath.Stat, nested *mount) error {
+	dir, err := w.place.dir.OpenDir(name)
 	if err != nil {
+		if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+			err = sys.ENOENT // it was a directory when it was looked at
+		}
 		return err
 	}
-	opened, err := dir.Stat(".")
-	if err != nil || !os.SameFile(opened, info) {
-		_ = dir.Close()
+	opened, err := dir.Stat()
+	if err != nil || opened.FileID != info.FileID {
+		dir.Close()
 		if err == nil {
 			err = sys.ENOENT
 		}
 		return err
 	}
-	_ = w.place.dir.Close()
-	w.place.dir, w.place.path = dir, next
+	w.place.close()
+	w.place.dir, w.place.owned, w.place.path = dir, true, next
 	if nested != nil {
 		w.place.mount, w.place.path = nested, nested.Path
+		w.place.inGit = w.place.inGit || nested.InGit
 	}
+	w.noteGit()
 	return nil
 }
 

@@ -37,10 +37,7 @@ func TestMountAtTheRoot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "f"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := New(Config{Mounts: []Mount{{Path: "/"}, {Path: dir, Write: true}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := New(Config{Mounts: MountsAt(t, Mount{Path: "/"}, Mount{Path: dir, Write: true})})
 	if _, errno := f.Stat("/etc"); errno != 0 {
 		t.Errorf("stat /etc: %v", errno)
 	}
@@ -52,8 +49,8 @@ func TestMountAtTheRoot(t *testing.T) {
 	}
 }
 
-// Between the look at a name and the open, something else takes the name. A link would be followed by
-// os.Root, and a FIFO would block.
+// Between the look at a name and the open, something else takes the name: a link, which could be followed, or
+// a FIFO, which could block.
 func TestWhatIsOpenedIsWhatWasLookedAt(t *testing.T) {
 	for name, c := range map[string]struct {
 		place func(name string) error // puts something in place of the file or folder
@@ -69,10 +66,7 @@ func TestWhatIsOpenedIsWhatWasLookedAt(t *testing.T) {
 		for _, kind := range []string{"file", "folder"} {
 			t.Run(kind+" swapped for "+name, func(t *testing.T) {
 				dir := t.TempDir()
-				f, err := New(Config{Mounts: []Mount{{Path: dir, Write: true}}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				f, err := New(Config{Mounts: MountsAt(t, Mount{Path: dir, Write: true})}), error(nil)
 				for _, n := range []string{"thing", "other"} {
 					n = filepath.Join(dir, n)
 					if kind == "file" {

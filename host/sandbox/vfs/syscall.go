@@ -6,8 +6,9 @@ import (
 	"os"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
-	wsys "github.com/tetratelabs/wazero/sys"
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
 // control runs do on the descriptor of an open file; on a closed one it is os.ErrClosed.
@@ -42,16 +43,15 @@ func setAppend(f *os.File, enable bool) error {
 
 // setTimes sets the times of an open file, in nanoseconds since 1970 or UTIME_OMIT.
 func setTimes(f *os.File, atim, mtim int64) error {
-	info, err := f.Stat()
+	now, err := beneath.StatFile(f)
 	if err != nil {
 		return err
 	}
-	now := wsys.NewStat_t(info)
 	if atim == sys.UTIME_OMIT {
-		atim = now.Atim
+		atim = now.Atime
 	}
 	if mtim == sys.UTIME_OMIT {
-		mtim = now.Mtim
+		mtim = now.Mtime
 	}
-	return control(f, func(fd int) error { return futimens(fd, atim, mtim) })
+	return beneath.SetTimes(f, atim, mtim)
 }

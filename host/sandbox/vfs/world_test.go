@@ -19,6 +19,7 @@ type world struct {
 	t      testing.TB
 	root   string
 	fs     *vfs.FS
+	mounts *vfs.Mounts
 	denied []string
 	errors []error
 }
@@ -68,26 +69,24 @@ func newWorld(t testing.TB, configure ...func(*vfs.Config)) *world {
 		w.put(name, content)
 	}
 	c := vfs.Config{
-		Mounts: []vfs.Mount{
-			{Path: w.at("w"), Write: true},
-			{Path: w.at("ro")},
-			{Path: w.at("p"), Write: true},
-			{Path: w.at("p/sub")},
-			{Path: w.at("p/deep/er/grant"), Write: true},
-			{Path: w.at("p/evil"), Write: true},
-			{Path: w.at("p/later")},
-			{Path: w.at("absent"), Write: true},
-			{Path: w.at("absent-ro")},
-		},
+		Mounts: vfs.MountsAt(t,
+			vfs.Mount{Path: w.at("w"), Write: true},
+			vfs.Mount{Path: w.at("ro")},
+			vfs.Mount{Path: w.at("p"), Write: true},
+			vfs.Mount{Path: w.at("p/sub")},
+			vfs.Mount{Path: w.at("p/deep/er/grant"), Write: true},
+			vfs.Mount{Path: w.at("p/evil"), Write: true},
+			vfs.Mount{Path: w.at("p/later")},
+			vfs.Mount{Path: w.at("absent"), Write: true},
+			vfs.Mount{Path: w.at("absent-ro")},
+		),
 		Denied:  func(op, path string) { w.denied = append(w.denied, op+" "+path) },
 		OnError: func(_, _ string, err error) { w.errors = append(w.errors, err) },
 	}
 	for _, change := range configure {
 		change(&c)
 	}
-	if w.fs, err = vfs.New(c); err != nil {
-		t.Fatal(err)
-	}
+	w.mounts, w.fs = c.Mounts, vfs.New(c)
 	return w
 }
 

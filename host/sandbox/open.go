@@ -1,0 +1,274 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/dial"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Setup is what a plugin was granted, by paths, for the process that may open them.
+type Setup struct {
+	Plugin string
+	Grant  config.Grant
+	Places config.Places
+	// Own are files and directories of the host's, absolute, which no grant of a directory around them means.
+	Own []string
+	// Secret reads the value of a credential. Its error must not hold it.
+	Secret func(*config.Credential) (string, error)
+	// The others are as in Config.
+	Messages bool
+	Zone     []byte
+	GitUser  git.User
+	Claimed  func(abi.Claims) abi.Claims
+	Log      hclog.Logger
+}
+
+// Open makes a Box for a module that runs in this process.
+func Open(s Setup) (*Box, error) {
+	c, err := OpenGrant(s)
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := s.newFetch()
+	if err != nil {
+		return nil, err
+	}
+	c.Fetch = fetcher.Fetch
+	c.Transport = git.NewTransport(dial.New(dial.Config{Log: s.Log}).DialContext, nil)
+	b, err := New(c)
+	if err != nil {
+		fetcher.Close()
+		return nil, err
+	}
+	b.close = fetcher.Close
+	return b, nil
+}
+
+// OpenGrant resolves the granted directories, opens them, and makes the plugin's directories for state and
+// locks. Later changes of the links that lead to a granted directory do not move the grant. What is opened is
+// closed when nothing refers to it any more. Fetch and Transport are left out.
+func OpenGrant(s Setup) (Config, error) {
+	c := Config{
+		Plugin: s.Plugin, Env: s.Grant.Env, Limits: s.Grant.Limits, Cwd: s.Places.Cwd, Project: s.Places.Project,
+		Messages: s.Messages, Zone: s.Zone, GitUser: s.GitUser, Claimed: s.Claimed, Log: s.Log,
+	}
+	for _, granted := range s.Grant.FS {
+		if granted.State {
+			// Nobody but the user has any business in what a plugin keeps.
+			if err := os.MkdirAll(granted.Path, 0o700); err != nil {
+				return c, fmt.Errorf("state folder: %w", err)
+			}
+		}
+		m, err := openMount(granted)
+		if err != nil {
+			return c, fmt.Errorf("granted folder %s: %w", granted.Path, err)
+		}
+		if granted.State {
+			c.State = m.Path
+		}
+		c.Mounts = addMount(c.Mounts, m)
+	}
+	if err := c.openRepos(s.Grant.Git); err != nil {
+		return c, err
+	}
+	c.Hidden = Hidden{Patterns: s.Grant.Deny, Own: realPaths(s.Own)}
+	if s.Places.State != "" {
+		var err error
+		if c.Locks, err = openLocks(s.Places.State, s.Plugin); err != nil && s.Log != nil {
+			s.Log.Warn("nothing can be locked", "error", err)
+		}
+	}
+	return c, nil
+}
+
+func openMount(granted config.Mount) (vfs.Mount, error) {
+	m := vfs.Mount{Write: granted.Access == manifest.ReadWrite}
+	var err error
+	if m.Path, err = realPath(granted.Path); err != nil {
+		return m, err
+	}
+	m.Anchors = append(anchors(granted.Path, maxAnchorLinks), anchors(m.Path, maxAnchorLinks)...)
+	m.InGit = vfs.InGitDirectory(m.Path)
+	if m.Dir, err = openIfThere(m.Path); err != nil || m.Dir != nil || !m.Write {
+		return m, err
+	}
+	m.Create, err = creator(m.Path)
+	return m, err
+}
+
+// addMount adds a directory; of two names for one the wider access counts.
+func addMount(mounts []vfs.Mount, m vfs.Mount) []vfs.Mount {
+	for i := range mounts {
+		if have := &mounts[i]; have.Path == m.Path {
+			have.Anchors = append(have.Anchors, m.Anchors...)
+			have.Write = have.Write || m.Write
+			if have.Create == nil {
+				have.Create = m.Create
+			}
+			return mounts
+		}
+	}
+	return append(mounts, m)
+}
+
+// openIfThere opens a directory; nil if there is none.
+func openIfThere(path string) (*os.File, error) {
+	file, err := beneath.OpenPath(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil, nil
+	}
+	return file, err
+}
+
+// creator gives a function that makes a directory that is not there, below the nearest existing ancestor, which
+// it opens now. It follows no link on the way.
+func creator(path string) (func() (*os.File, error), error) {
+	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
+		file, err := openIfThere(above)
+		if err != nil {
+			return nil, err
+		}
+		if file == nil && above != filepath.Dir(above) {
+			continue
+		}
+		if file == nil {
+			return nil, nil
+		}
+		rel, err := filepath.Rel(above, path)
+		if err != nil {
+			return nil, err
+		}
+		return func() (*os.File, error) {
+			dir, err := beneath.New(file)
+			if err != nil {
+				return nil, err
+			}
+			if err := dir.MkdirAll(rel, 0o755); err != nil {
+				return nil, err
+			}
+			made, _, err := dir.Open(rel, os.O_RDONLY|unix.O_DIRECTORY, 0)
+			return made, err
+		}, nil
+	}
+}
+
+func (c *Config) openRepos(granted []config.Git) error {
+	for _, g := range granted {
+		real, err := realPath(g.Repo)
+		if err != nil {
+			return fmt.Errorf("granted repository %s: %w", g.Repo, err)
+		}
+		dir, err := openIfThere(real)
+		if err != nil {
+			return fmt.Errorf("granted repository %s: %w", g.Repo, cause(err))
+		}
+		c.Repos = append(c.Repos, git.Grant{Repo: real, Access: string(g.Access), Dir: dir})
+		for _, remote := range g.Remotes {
+			if !slices.Contains(c.Remotes, remote) {
+				c.Remotes = append(c.Remotes, remote)
+			}
+		}
+	}
+	return nil
+}
+
+// openLocks opens a plugin's directory of locks. It lies beside the plugins' state directories, where no
+// module can take anything away.
+func openLocks(state, plugin string) (*os.File, error) {
+	path := filepath.Join(state, ".locks", plugin)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	return beneath.OpenPath(path)
+}
+
+// realPaths resolves links; those paths that cannot be resolved may yet come to be, and stay as they are.
+func realPaths(paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		if real, err := realPath(path); err == nil {
+			path = real
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// maxAnchorLinks bounds the links of one path that are followed.
+const maxAnchorLinks = 40
+
+// anchors are the directories and links that a path leads through, itself included, as far as they are there.
+func anchors(path string, links int) []vfs.FileID {
+	var ids []vfs.FileID
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		dir, err := os.Open(filepath.Dir(path))
+		if err != nil {
+			continue
+		}
+		id, target := anchor(dir, filepath.Base(path))
+		_ = dir.Close() // it was only looked at
+		ids = append(ids, id...)
+		if target == "" || links == 0 {
+			continue
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		links--
+		ids = append(ids, anchors(filepath.Clean(target), links)...)
+	}
+	return ids
+}
+
+// anchor identifies a name in an open directory, and gives the target if it is a link.
+func anchor(file *os.File, name string) (ids []vfs.FileID, target string) {
+	dir, err := beneath.New(file)
+	if err != nil {
+		return nil, ""
+	}
+	st, err := dir.Lstat(name)
+	if err != nil {
+		return nil, ""
+	}
+	if st.IsLink() {
+		target, err = dir.Readlink(name)
+		if err != nil {
+			target = ""
+		}
+	}
+	return []vfs.FileID{st.FileID}, target
+}
+
+// realPath resolves the links in a path of which the end need not exist.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || !os.IsNotExist(err) {
+		return real, err
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path, nil
+	}
+	if _, lerr := os.Lstat(path); lerr == nil {
+		return "", err // a link to nothing: what it will point to nobody knows
+	}
+	real, err = realPath(parent)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, filepath.Base(path)), nil
+}
