@@ -2,6 +2,7 @@ package engine
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
@@ -37,6 +38,21 @@ func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
 			first = got
 		} else if got != first {
 			t.Errorf("a call got the descriptor %s, and the first one %s", got, first)
+		}
+	}
+}
+
+// How far the descriptor of "/" was listed, which every instance begins with, is kept by wazero: the next call
+// would find it, and go on from there.
+func TestTheDescriptorOfTheRootIsAsNewInEachCall(t *testing.T) {
+	const success, notFound = `"text":"0"`, `"text":"44"`
+	dir := t.TempDir()
+	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, FS: showing(t, dir), Env: map[string]string{"PWD": dir}})
+	for _, ask := range []struct{ arguments, want string }{{`{"position":0}`, success}, {`{"position":2}`, notFound}} {
+		for range 4 { // there are several instances, of which a call gets one
+			if got, err := callTool(t.Context(), m, "read_root", ask.arguments); err != nil || !strings.Contains(got, ask.want) {
+				t.Errorf("%s: got %s, %v, want %s", ask.arguments, got, err, ask.want)
+			}
 		}
 	}
 }

@@ -48,6 +48,9 @@ func (i *instance) spend(bytes int) {
 	c.charge(bytes)
 }
 
+// Spend charges the call that runs for work of its file tree's. It ends the call if its time is over.
+func (i *instance) Spend(bytes int) { i.spend(bytes) }
+
 // random is where a module's random numbers come from.
 type random struct{ instance *instance }
 

@@ -32,8 +32,12 @@ type instance struct {
 	printed *lineLog // on stdout
 }
 
-// handles is what a file tree may tell of itself: how many files and folders are open.
-type handles interface{ Handles() int }
+// handles is what a file tree may tell of itself: how many files and directories are open, and whether the
+// descriptor of "/" that every instance begins with is not as it was.
+type handles interface {
+	Handles() int
+	Altered() bool
+}
 
 // instantiate makes an instance, which is of no use before it is initialized or put into the state of an
 // image.
@@ -200,8 +204,10 @@ func (i *instance) answer(c *call) (Response, *Error) {
 	return response, nil
 }
 
-// untouched reports whether the instance has no more descriptors than before its calls.
-func (i *instance) untouched() bool { return i.files == nil || i.files.Handles() == i.idle }
+// untouched reports whether the instance has the descriptors that it had before its calls.
+func (i *instance) untouched() bool {
+	return i.files == nil || i.files.Handles() == i.idle && !i.files.Altered()
+}
 
 // close releases the instance.
 func (i *instance) close() {

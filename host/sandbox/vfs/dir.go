@@ -163,8 +163,3 @@ func (d *givenDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	d.fs.altered.Store(true)
 	return d.File.Readdir(n)
 }
-
-func (d *givenDir) Close() sys.Errno {
-	d.fs.altered.Store(true)
-	return d.File.Close()
-}

@@ -73,7 +73,7 @@ type FS struct {
 	listed  listings
 	open    atomic.Int64 // handles given out and not closed
 	given   atomic.Int64 // of the descriptor that wazero opens by itself, when it is first used
-	altered atomic.Bool  // that descriptor was listed or closed
+	altered atomic.Bool  // that descriptor was listed
 }
 
 var _ sys.FS = (*FS)(nil)
@@ -99,8 +99,8 @@ func New(c Config) *FS {
 // every module begins with does not count.
 func (f *FS) Handles() int { return int(f.open.Load() - f.given.Load()) }
 
-// Altered reports whether the module has listed or closed the descriptor of "/" that it began with. How far
-// a listing went, and that a descriptor is free, is what a later call on the same instance would find.
+// Altered reports whether the module has listed the descriptor of "/" that it began with. How far it came is
+// kept by wazero, where a later call on the same instance would find it.
 func (f *FS) Altered() bool { return f.altered.Load() }
 
 // Stat implements sys.FS.

@@ -86,6 +86,7 @@ func init() {
 		return nil, inInit
 	})
 	sdk.HandleTool(p, "parallel", parallel)
+	sdk.HandleTool(p, "read_root", readRoot)
 	sdk.Serve(p)
 }
 
