@@ -1,0 +1,96 @@
+//go:build linux || darwin
+
+package vfs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+)
+
+// manyFiles makes a directory of n files with long names.
+func (w *world) manyFiles(dir string, n int) {
+	w.t.Helper()
+	w.put(dir+"/", "")
+	for i := range n {
+		name := fmt.Sprintf("%06d-%s", i, strings.Repeat("n", 200))
+		if err := os.WriteFile(filepath.Join(w.at(dir), name), nil, 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// What is kept of the listings of open directories is bounded for all of them together.
+func TestListingsOfManyOpenDirectoriesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.manyFiles("w/many", 2000)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var kept [][]sys.Dirent
+	var last sys.Errno
+	for range 200 {
+		entries, errno := w.mustOpen("w/many", sys.O_RDONLY).Readdir(2001)
+		if last = errno; errno == 0 {
+			kept = append(kept, entries)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if last != sys.ERANGE || len(w.errors) == 0 || !strings.Contains(w.errors[0].Error(), "8388608 bytes") {
+		t.Errorf("the last one: %v, errors %v", last, w.errors)
+	}
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("%d bytes are kept", grown)
+	}
+	runtime.KeepAlive(kept)
+}
+
+// One that grows because the module goes on asking without reading on is bounded too.
+func TestListingOfOneDirectoryIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.manyFiles("w/many", 32_000)
+	d := w.mustOpen("w/many", sys.O_RDONLY)
+	var cache []sys.Dirent // as wazero's
+	for {
+		entries, errno := d.Readdir(100)
+		if errno == sys.ERANGE {
+			break
+		}
+		if errno != 0 || len(entries) == 0 {
+			t.Fatalf("%d entries, %v", len(cache), errno)
+		}
+		cache = append(cache, entries...)
+	}
+	if len(cache) < 10_000 {
+		t.Errorf("only %d entries were listed", len(cache))
+	}
+	runtime.KeepAlive(cache)
+}
+
+// Whoever reads on gets to the end of any directory.
+func TestLargeDirectoriesAreListedInPortions(t *testing.T) {
+	charged := 0
+	w := newWorld(t, func(c *vfs.Config) { c.Charge = func(n int) { charged += n } })
+	w.manyFiles("w/many", 32_000)
+	d, listed := w.mustOpen("w/many", sys.O_RDONLY), 0
+	for {
+		entries, errno := d.Readdir(343)
+		if errno != 0 {
+			t.Fatalf("after %d entries: %v, errors %v", listed, errno, w.errors)
+		}
+		if listed += len(entries); len(entries) < 343 {
+			break
+		}
+	}
+	if listed != 32_000 || charged < listed {
+		t.Errorf("%d entries were listed, %d charged", listed, charged)
+	}
+}
