@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
@@ -45,6 +46,90 @@ func TestABoxHidesWhatIsDeniedAndTheHostsOwn(t *testing.T) {
 		_, errno := tree.OpenFile(w.path("$W/work/plain"), experimentalsys.O_RDONLY, 0o600)
 		if (errno == 0) != (i < 2) {
 			t.Errorf("file %d: %v", i+1, errno)
+		}
+	}
+}
+
+// A grant around the plugins' state shows a plugin its own, and nothing of the others'.
+func TestAGrantAroundThePluginsStateShowsItsOwn(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"states/p/mine", "states/q/other", "states/.locks/p/x", "work/f"} {
+		path := filepath.Join(string(w), name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W", "state $W/states/p"), Own: []string{w.path("$W/states")}})
+	defer box.Close()
+	tree := box.FS(&faults{})
+	for path, seen := range map[string]bool{
+		"$W/work/f": true, "$W/states": true, "$W/states/p": true, "$W/states/p/mine": true, "$W/work/../states/p/mine": true,
+		"$W/states/q": false, "$W/states/q/other": false, "$W/states/.locks": false, "$W/states/p/../q/other": false,
+	} {
+		if _, errno := tree.Stat(w.path(path)); (errno == 0) != seen {
+			t.Errorf("%s: %v", path, errno)
+		}
+	}
+	for dir, want := range map[string]string{"$W/states": "p", "$W/states/p": "mine"} {
+		f, errno := tree.OpenFile(w.path(dir), experimentalsys.O_RDONLY, 0o600)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		defer f.Close()
+		if entries, errno := f.Readdir(-1); errno != 0 || len(entries) != 1 || entries[0].Name != want {
+			t.Errorf("%s lists %v, %v", dir, entries, errno)
+		}
+	}
+	root, errno := tree.OpenFile(w.path("$W"), experimentalsys.O_RDONLY, 0o600)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	defer root.Close()
+	entries, errno := root.Readdir(-1)
+	if errno != 0 || !slices.ContainsFunc(entries, func(e experimentalsys.Dirent) bool { return e.Name == "states" }) {
+		t.Errorf("the way there is not listed: %v, %v", entries, errno)
+	}
+	if errno := tree.Mkdir(w.path("$W/states/p/new"), 0); errno != 0 {
+		t.Errorf("write in its own: %v", errno)
+	}
+	for op, errno := range map[string]experimentalsys.Errno{
+		"make another's": tree.Mkdir(w.path("$W/states/r"), 0), "move all": tree.Rename(w.path("$W/states"), w.path("$W/moved")),
+		"set the mode of all": tree.Chmod(w.path("$W/states"), 0o777), "move its own": tree.Rename(w.path("$W/states/p"), w.path("$W/p")),
+		"link in all": tree.Symlink("p", w.path("$W/states/l")),
+	} {
+		if errno == 0 {
+			t.Errorf("%s succeeded", op)
+		}
+	}
+}
+
+// A config is neither read nor made, by any name and at any depth.
+func TestAConfigIsNeitherSeenNorMade(t *testing.T) {
+	w := newWorld(t)
+	if err := os.WriteFile(w.path("$W/work/sub/bulkhead.toml"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work", "state $W/states/p")})
+	defer box.Close()
+	tree := box.FS(&faults{})
+	if _, errno := tree.Stat(w.path("$W/work/sub/bulkhead.toml")); errno != experimentalsys.ENOENT {
+		t.Errorf("stat: %v", errno)
+	}
+	if errno := tree.Mkdir(w.path("$W/work/pkg"), 0); errno != 0 {
+		t.Fatal(errno)
+	}
+	for _, name := range []string{"$W/work/pkg/bulkhead.toml", "$W/work/pkg/BULKHEAD.toml", "$W/states/p/bulkhead.toml"} {
+		if _, errno := tree.OpenFile(w.path(name), experimentalsys.O_WRONLY|experimentalsys.O_CREAT, 0o600); errno != experimentalsys.EACCES {
+			t.Errorf("make %s: %v", name, errno)
+		}
+		if errno := tree.Mkdir(w.path(name), 0); errno != experimentalsys.EACCES {
+			t.Errorf("make the directory %s: %v", name, errno)
+		}
+		if errno := tree.Symlink("x", w.path(name)); errno != experimentalsys.EACCES {
+			t.Errorf("make the link %s: %v", name, errno)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import "testing"
 
 func TestWhatIsHidden(t *testing.T) {
 	mounts := []string{"/w/app", "/w/app/vendor", "/state/chant"}
-	own := []string{"/state", "/w/app/bulkhead.toml", "/w/app/dist/plugins"}
+	own := []string{"/state", "/w/app/dist/plugins", "/w/app/caf\u00e9"}
 	patterns := []string{"**/.env", "secrets/*.key", "private", "{a,b}/c", "q/{x/y,z}"}
 	tests := []struct {
 		name  string
@@ -25,6 +25,19 @@ func TestWhatIsHidden(t *testing.T) {
 		{"a name hides a folder of the top", "/w/app/private/x", false, true},
 		{"but not further down", "/w/app/x/private", false, false},
 		{"the host's config is hidden", "/w/app/bulkhead.toml", false, true},
+		{"so is one anywhere", "/w/app/pkg/deep/bulkhead.toml", false, true},
+		{"and in the plugin's own state", "/state/chant/bulkhead.toml", false, true},
+		{"and what lies below that name", "/w/app/bulkhead.toml/x", false, true},
+		{"in another case", "/w/app/pkg/Bulkhead.TOML", false, true},
+		{"with a letter that folds to one of its own", "/w/app/pkg/bul\u212ahead.toml", false, true},
+		{"with invisible characters", "/w/app/pkg/bulk\u200bhead\ufe0f.toml", false, true},
+		{"by its short name", "/w/app/pkg/BULKHE~1.TOM", false, true},
+		{"a name that only begins like it is seen", "/w/app/bulkhead.toml.bak", false, false},
+		{"one that only ends like it too", "/w/app/my-bulkhead.toml", false, false},
+		{"a pattern holds with invisible characters", "/w/app/.e\u200cnv", false, true},
+		{"the host's own is hidden in another case", "/w/app/Dist/PLUGINS/chant", false, true},
+		{"and with an accent written otherwise", "/w/app/cafe\u0301/x", false, true},
+		{"a folder with the host's own in it, in another case, cannot be moved", "/w/app/DIST", true, true},
 		{"so are its plugins", "/w/app/dist/plugins/chant/plugin.toml", false, true},
 		{"the folder above them is seen", "/w/app/dist", false, false},
 		{"a granted folder in the host's own is seen", "/state/chant/x", false, false},

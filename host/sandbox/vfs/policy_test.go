@@ -22,6 +22,18 @@ func TestWhatIsGit(t *testing.T) {
 	}
 }
 
+func TestFoldName(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "", "plain.txt": "plain.txt", "README": "readme", "\u212aelvin": "kelvin", "re\u017f": "res",
+		"caf\u00e9": "caf\u00e9", "cafe\u0301": "caf\u00e9", "CAFE\u0301": "caf\u00e9", "a\u200cb\ufe0fc\u00add\u3164e": "abcde",
+		"stra\u00dfe": "strasse", "/A/b": "/a/b",
+	} {
+		if got := FoldName(name); got != want {
+			t.Errorf("FoldName(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestMoveThatFailsPutsTheModeBack(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"new": 0o640, "old": 0o600} {
