@@ -1,0 +1,175 @@
+//go:build linux || darwin
+
+package vfs_test
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+)
+
+// swapVariable names the directory in which a copy of the test swaps things, as a second process.
+const swapVariable = "BULKHEAD_TEST_SWAP"
+
+// TestSwapsByASecondProcess has another process replace directories by links that lead out, move them in and out
+// of each other, and put them back, between any two system calls of the tree. Whatever the moment, nothing outside is read,
+// written, made, moved or removed.
+func TestSwapsByASecondProcess(t *testing.T) {
+	if root := os.Getenv(swapVariable); root != "" {
+		swapForever(root)
+	}
+	w := newWorld(t)
+	w.put("w/s/d/e/f.txt", "inside")
+	w.put("w/s/d/f.txt", "inside")
+	w.put("out/d/e/f.txt", canary)
+	w.put("out/d/f.txt", canary)
+	w.put("out/f.txt", canary)
+	w.put("w/.git/d/e/f.txt", "hook")
+	w.put("w/.git/d/f.txt", "hook")
+	before := append(protected(t, w), snapshot(t, w.at("w/.git")))
+	swapper := exec.Command(os.Args[0], "-test.run=^TestSwapsByASecondProcess$")
+	swapper.Env = append(os.Environ(), swapVariable+"="+w.root)
+	stop, err := swapper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := swapper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = swapper.Process.Kill() }()
+	tree := vfs.New(vfs.Config{Mounts: vfs.MountsAt(t, vfs.Mount{Path: w.at("w"), Write: true}, vfs.Mount{Path: w.at("ro")})})
+	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	done := 0
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) || done < 200; {
+		if anyOperation(t, w, tree, random) {
+			done++
+		}
+	}
+	_ = stop.Close()
+	if err := swapper.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, append(protected(t, w), snapshot(t, w.at("w/.git")))); diff != "" {
+		t.Errorf("what may not be written changed (-before +after):\n%s", diff)
+	}
+	noLinkLeadsOut(t, w)
+}
+
+// made begins the names that the tree's operations give, by which they are told from the other process's.
+const made = "made-"
+
+// anyOperation does one operation and reports whether it succeeded.
+func anyOperation(t *testing.T, w *world, tree *vfs.FS, random *rand.Rand) bool {
+	t.Helper()
+	dirs := []string{"w/s", "w/s/d", "w/s/d/e", "w/x", "w/x/d", "w/s/d/e/../d"}
+	dir := func() string { return w.in(dirs[random.IntN(len(dirs))]) }
+	fresh := func() string { return dir() + "/" + made + string(rune('a'+random.IntN(4))) }
+	switch random.IntN(10) {
+	case 0:
+		return tree.Mkdir(fresh(), 0) == 0
+	case 1:
+		return tree.Rename(fresh(), fresh()) == 0
+	case 2:
+		return tree.Link(dir()+"/f.txt", fresh()) == 0
+	case 3:
+		return tree.Symlink([]string{"f.txt", "../f.txt", "../../f.txt", "d/../f.txt"}[random.IntN(4)], fresh()) == 0
+	case 4:
+		return tree.Unlink(fresh()) == 0
+	case 5:
+		return tree.Rmdir(fresh()) == 0
+	case 6:
+		return tree.Chmod(dir()+"/f.txt", 0o600) == 0
+	case 7:
+		return tree.Utimens(dir()+"/f.txt", 1, 2) == 0
+	case 8:
+		file, errno := tree.OpenFile(dir(), sys.O_RDONLY, 0o600)
+		if errno != 0 {
+			return false
+		}
+		defer file.Close()
+		entries, _ := file.Readdir(-1)
+		for _, e := range entries {
+			if e.Name == "canary.txt" {
+				t.Fatal("a directory outside was listed")
+			}
+		}
+		return len(entries) > 0
+	}
+	flag := []sys.Oflag{sys.O_RDONLY, sys.O_RDWR, sys.O_WRONLY | sys.O_CREAT | sys.O_TRUNC}[random.IntN(3)]
+	name := dir() + "/f.txt"
+	if flag&sys.O_CREAT != 0 {
+		name = fresh()
+	}
+	file, errno := tree.OpenFile(name, flag, 0o600)
+	if errno != 0 {
+		return false
+	}
+	defer file.Close()
+	buf := make([]byte, 256)
+	n, _ := file.Pread(buf, 0)
+	if bytes.Contains(buf[:n], []byte(canary)) {
+		t.Fatal("a file outside was read")
+	}
+	if flag != sys.O_RDONLY {
+		file.Write([]byte("changed"))
+	}
+	return true
+}
+
+// noLinkLeadsOut looks at the links that were made in the tree, where they came to be.
+func noLinkLeadsOut(t *testing.T, w *world) {
+	t.Helper()
+	err := filepath.WalkDir(w.at("w"), func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.Type()&fs.ModeSymlink == 0 || !strings.HasPrefix(e.Name(), made) {
+			return err
+		}
+		target, err := os.Readlink(p)
+		if leads := filepath.Join(filepath.Dir(p), target); !strings.HasPrefix(leads, w.at("w")+"/") {
+			t.Errorf("%s -> %s leads to %s", p, target, leads)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// swapForever is the second process. It ends with its standard input, when all is back in its place.
+func swapForever(root string) {
+	w, out := root+"/w", root+"/out"
+	var ended atomic.Bool
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		ended.Store(true)
+	}()
+	for !ended.Load() {
+		for _, target := range []string{out, "../out", ".git"} {
+			_ = os.Rename(w+"/s", w+"/x")
+			_ = os.Symlink(target, w+"/s")
+			_ = os.Remove(w + "/s")
+			_ = os.Rename(w+"/x", w+"/s")
+			_ = os.Rename(w+"/s/d", w+"/y")
+			_ = os.Symlink(strings.Replace(target, "../out", "../../out", 1)+"/d", w+"/s/d")
+			_ = os.Remove(w + "/s/d")
+			_ = os.Rename(w+"/y", w+"/s/d")
+			_ = os.Rename(w+"/s/d/f.txt", w+"/z")
+			_ = os.Symlink(out+"/f.txt", w+"/s/d/f.txt")
+			_ = os.Remove(w + "/s/d/f.txt")
+			_ = os.Rename(w+"/z", w+"/s/d/f.txt")
+		}
+	}
+	os.Exit(0)
+}
