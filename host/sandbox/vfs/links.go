@@ -77,22 +77,23 @@ func (f *FS) leadsInside(dir, target string) bool {
 	return !refused || r.errno != sys.EACCES
 }
 
-// mayMove says whether the link or directory src may be moved to dst, for the sake of links.
-func (f *FS) mayMove(src, dst *place) error {
+// mayBeAt says whether the link or directory p, which was at the path old, may be at the path moved, for the
+// sake of links.
+func (f *FS) mayBeAt(p *place, old, moved string) error {
+	st, err := p.dir.Lstat(p.name)
 	switch {
-	case src.info.IsLink():
-		target, err := src.dir.Readlink(src.name)
-		if err != nil {
-			return err
-		}
-		if !f.leadsInside(path.Dir(dst.path), target) {
-			return refusal{errno: sys.EACCES, why: fmt.Errorf("%w: %q", errLeadsOut, target)}
-		}
-		return nil
-	case !src.info.IsDir() || path.Dir(src.path) == path.Dir(dst.path):
-		return nil // the links in it keep their depth, and what lies around them
+	case err != nil:
+		return err
+	case st.IsDir() && path.Dir(old) != path.Dir(moved):
+		return f.judgeLinks(p.dir, p.name, old, moved)
+	case !st.IsLink():
+		return nil // the links in a directory that is renamed keep their depth, and what lies around them
 	}
-	return f.judgeLinks(src.dir, src.name, src.path, dst.path)
+	target, err := p.dir.Readlink(p.name)
+	if err == nil && !f.leadsInside(path.Dir(moved), target) {
+		err = refusal{errno: sys.EACCES, why: fmt.Errorf("%w: %q", errLeadsOut, target)}
+	}
+	return err
 }
 
 // judgeLinks judges the links in the directory name of dir, which was or is at the path old and is or will
