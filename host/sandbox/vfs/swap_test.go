@@ -257,3 +257,60 @@ func swapForever(root string) {
 	}
 	os.Exit(0)
 }
+
+// TestLinksOfTwoPluginsDoNotMeet has a second plugin, in a process of its own, do what it may between two system
+// calls of an operation. Neither does anything wrong, and together they must not make a link that leads out.
+func TestLinksOfTwoPluginsDoNotMeet(t *testing.T) {
+	link := func(target, name string) func(w *world) { return func(w *world) { w.put(name, "->"+target) } }
+	move := func(from, to, unless string) func(w *world) {
+		return func(w *world) {
+			// With the link in it, the other would not be allowed to move it.
+			if _, err := os.Lstat(w.at(unless)); err != nil {
+				_ = os.Rename(w.at(from), w.at(to))
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		before func(w *world)
+		do     change
+		other  func(w *world)
+	}{
+		"a link is made in a directory that moves": {func(*world) {}, symlinks("../../f.txt", "w/s/d/made-l"), move("w/s/d", "w/moved", "w/s/d/made-l")},
+		"a link is moved into one": {link("../../f.txt", "w/s/d/made-l"), renames("w/s/d/made-l", "w/s/d/e/made-l"),
+			move("w/s/d/e", "w/moved", "w/s/d/e/made-l")},
+		"a file becomes a link as it is moved": {func(*world) {}, renames("w/s/d/f.txt", "w/s/made-l"), func(w *world) {
+			if os.Remove(w.at("w/s/d/f.txt")) == nil {
+				w.put("w/s/d/f.txt", "->../../f.txt")
+			}
+		}},
+		"a file becomes a link as it is hard-linked": {func(*world) {}, links("w/s/d/f.txt", "w/s/made-l"), func(w *world) {
+			if os.Remove(w.at("w/s/d/f.txt")) == nil {
+				w.put("w/s/d/f.txt", "->../../f.txt")
+			}
+		}},
+		"a link comes to a directory as it is moved": {func(*world) {}, renames("w/s/d/e", "w/e"), func(w *world) {
+			if _, err := os.Lstat(w.at("w/s/d/e")); err == nil {
+				w.put("w/s/d/e/made-l", "->../../../f.txt")
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() { seam.Before = nil }()
+			for at, reached := 0, true; reached; at++ {
+				w, _ := swapWorld(t)
+				w.fs = swapTree(t, w)
+				c.before(w)
+				calls := 0
+				seam.Before = func() {
+					if calls++; calls == at+1 {
+						c.other(w)
+					}
+				}
+				c.do(w)
+				seam.Before = nil
+				reached = calls > at
+				noLinkLeadsOut(t, w)
+			}
+		})
+	}
+}
