@@ -30,6 +30,9 @@ import (
 // maxMoved bounds the entries of a directory that is moved to another one, for which they are looked at.
 const maxMoved = 1 << 16
 
+// maxPending bounds the names of directories that are still to be looked at, in bytes.
+const maxPending = 4 << 20
+
 // chargeEach is after how many entries a walk is charged.
 const chargeEach = 64
 
@@ -99,12 +102,13 @@ func (f *FS) mayBeAt(p *place, old, moved string) error {
 // judgeLinks judges the links in the directory name of dir, which was or is at the path old and is or will
 // be at the path moved.
 func (f *FS) judgeLinks(dir *beneath.Dir, name, old, moved string) error {
-	seen := 0
+	seen, size := 0, 0
 	for pending := []string{""}; len(pending) > 0; {
 		below := pending[len(pending)-1] // "" or "/a/b"
 		pending = pending[:len(pending)-1]
+		size -= len(below)
 		err := f.eachEntry(dir, name+below, func(e beneath.Entry) error {
-			if seen++; seen > maxMoved {
+			if seen++; seen > maxMoved || size > maxPending {
 				return refusal{errno: sys.EPERM, why: errMoveTooLarge}
 			}
 			if seen%chargeEach == 0 {
@@ -113,6 +117,7 @@ func (f *FS) judgeLinks(dir *beneath.Dir, name, old, moved string) error {
 			at := below + "/" + e.Name
 			if e.IsDir() {
 				pending = append(pending, at)
+				size += len(at)
 			}
 			if e.Type&os.ModeSymlink == 0 {
 				return nil
