@@ -115,7 +115,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 	if l.Setup.GitUser, err = json.Marshal(p.host.gitUser()); err != nil {
 		return nil, fmt.Errorf("git's configuration of the user: %w", err)
 	}
-	l.Bound(compiled.Size)
+	l.Bound(compiled.Size, p.host.pool.Budget())
 	return l, nil
 }
 

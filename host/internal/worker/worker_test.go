@@ -157,6 +157,7 @@ func TestStalledWorkerIsReplaced(t *testing.T) {
 
 func TestCancelledCallEndsByTheWorkersWord(t *testing.T) {
 	s := newSupervisor(t, nil)
+	wantEcho(t, s) // the worker is there
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err := s.Call(ctx, method("hold"))
