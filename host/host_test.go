@@ -243,7 +243,7 @@ func serving(t *testing.T, h *Host) (end func()) {
 // compiled is how many modules' code the cache has.
 func compiled(t *testing.T, w *world) int {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(w.dir, "cache", "bulkhead", "code-*", "sums.json"))
+	found, err := filepath.Glob(filepath.Join(w.dir, "cache", "bulkhead", "module-*", "sums.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

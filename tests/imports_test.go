@@ -37,7 +37,7 @@ func packages(t *testing.T) map[string][]string {
 var arrows = map[string][]string{
 	"cmd":                        {"cmd/...", "host", "host/admin", "host/build", "host/engine", "host/manifest", "host/review", "host/tomlfile", "host/visible", "sdk/abi"},
 	"host":                       {"host/audit", "host/config", "host/engine", "host/engine/code", "host/gateway", "host/internal/...", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/sandbox/git", "host/schema", "host/tomlfile", "sdk/abi"},
-	"host/admin":                 {"host", "host/build", "host/config", "host/engine", "host/engine/code", "host/internal/...", "host/internal/grant", "host/manifest", "host/review", "host/sandbox", "host/sandbox/fetch/origin", "host/tomlfile"},
+	"host/admin":                 {"host", "host/build", "host/config", "host/engine", "host/engine/code", "host/internal/...", "host/internal/...", "host/manifest", "host/review", "host/sandbox", "host/sandbox/fetch/origin", "host/tomlfile", "host/visible"},
 	"host/build":                 {"host/engine", "host/engine/code", "host/internal/reexec", "host/internal/worker", "host/internal/worker/wire", "host/manifest", "host/tomlfile", "sdk/abi"},
 	"host/config":                {"host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/audit":                 {"host/visible"},
@@ -73,7 +73,7 @@ var arrows = map[string][]string{
 	"host/internal/reexec":       {},
 	"host/internal/worker":       {"host/engine", "host/internal/confine", "host/internal/worker/wire", "sdk/abi"},
 	"host/internal/worker/wire":  {"sdk/abi"},
-	"host/internal/worker/child": {"host/audit", "host/engine", "host/internal/answer", "host/internal/confine", "host/internal/worker/wire", "host/sandbox", "host/sandbox/...", "host/schema", "sdk/abi"},
+	"host/internal/worker/child": {"host/audit", "host/engine", "host/internal/answer", "host/internal/confine", "host/internal/worker/wire", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/schema", "sdk/abi"},
 	"host/internal/confine":      {},
 	"host/internal":              {"host/internal/..."},
 	"host/visible":               {},

@@ -165,7 +165,7 @@ func printGrants(w io.Writer, heading string, grants []review.Grant) {
 		}
 		fmt.Fprintf(w, "    %s\t%s\t%s\n", line(g.What), line(access), shown(g.By))
 		if arrow := g.Arrow(g.What); arrow != "" {
-			fmt.Fprintf(w, "      %s\n", line(arrow))
+			fmt.Fprintf(w, "      %s\n", line(strings.TrimLeft(arrow, ", ")))
 		}
 		if g.Refused != "" {
 			fmt.Fprintf(w, "      refused: %s\n", line(g.Refused))

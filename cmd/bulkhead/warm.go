@@ -16,6 +16,7 @@ func newWarm() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "warm [PLUGIN...] [flags]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Compile modules ahead of their first call",
 		Long: `Compile the module of each plugin that would be offered, or of the named ones, into the
 cache that servers of this user share, so that no first call has to wait for it. What is

@@ -37,6 +37,7 @@ func Examine(ctx context.Context, o host.Options) []Check {
 	e.platform()
 	e.project()
 	sound := e.config()
+	e.confinement()
 	e.trust()
 	e.cache(ctx)
 	e.state()

@@ -42,8 +42,8 @@ func TestExamineSaysWhatIsWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, check: "cache", outcome: admin.Failed, says: "cache/bulkhead can be written by others (owner ", remedy: "chmod go-w"},
-		"code in the cache that was changed": {before: func(t *testing.T, w *world) { w.write(t, "cache/bulkhead/code-1-2/x", "") },
-			check: "cache", outcome: admin.Doubt, says: "code-1-2", remedy: "makes it anew"},
+		"code in the cache that was changed": {before: func(t *testing.T, w *world) { w.write(t, "cache/bulkhead/module-1/x", "") },
+			check: "cache", outcome: admin.Doubt, says: "module-1", remedy: "makes it anew"},
 		"a cache that is not there yet":  {check: "cache", outcome: admin.Fine, says: "0 modules"},
 		"no place for a cache":           {before: func(t *testing.T, w *world) { w.env["XDG_CACHE_HOME"], w.env["HOME"] = "", "relative" }, check: "cache", outcome: admin.Doubt, says: "not kept", remedy: "XDG_CACHE_HOME"},
 		"a state folder that is none":    {before: func(t *testing.T, w *world) { w.write(t, "state", "") }, check: "state", outcome: admin.Failed, says: "state is not a directory: no plugin gets a state folder", remedy: "use another directory"},

@@ -54,7 +54,7 @@ func TestBuildCompilesAGoPlugin(t *testing.T) {
 		}
 	})
 	t.Run("the cache has the compiled module", func(t *testing.T) {
-		if found, _ := filepath.Glob(filepath.Join(cache, "code-*", "wazero-*", "*")); len(found) != 1 {
+		if found, _ := filepath.Glob(filepath.Join(cache, "module-*", "wazero-*", "*")); len(found) != 1 {
 			t.Errorf("got %q", found)
 		}
 	})

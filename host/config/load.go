@@ -66,7 +66,7 @@ func readServer(t *tomlfile.Table) *Server {
 		Memory:   manifest.ReadSize(t, "memory", 64<<20, 1<<50),
 		Confined: t.OneOf("confinement", ConfinementAvailable, ConfinementRequired) == ConfinementRequired,
 	}
-	if t.Has("name") || len(t.Keys()) == 0 {
+	if t.Has("name") || !t.Has("drain") && !t.Has("memory") && !t.Has("confinement") {
 		s.Name = t.Required("name", `write name = "bulkhead" in [server]`)
 	}
 	return s

@@ -380,7 +380,7 @@ func TestWarmFillsTheCacheAndLeavesNothingInMemory(t *testing.T) {
 			t.Error("the module is in memory")
 		}
 	}
-	if found, err := filepath.Glob(filepath.Join(cache, "code-*")); err != nil || len(found) != 1 {
+	if found, err := filepath.Glob(filepath.Join(cache, "module-*")); err != nil || len(found) != 1 {
 		t.Errorf("the cache holds %v, %v", found, err)
 	}
 	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {

@@ -83,11 +83,11 @@ func (q *asking) standsFor(path string, place Place) string {
 	dir, missing := q.places.Resolve(path, q.m.Name)
 	switch {
 	case variable == "":
-		return strings.TrimSpace(path + " " + place.Arrow(dir))
+		return path + place.Arrow(dir)
 	case missing != "":
 		return path + " (here there is none)"
 	}
-	return fmt.Sprintf("%s (here %s)", path, strings.TrimSpace(dir+" "+place.Arrow(dir)))
+	return fmt.Sprintf("%s (here %s)", path, dir+place.Arrow(dir))
 }
 
 func (q *asking) repositories() {

@@ -18,10 +18,14 @@ func (l Leads) look(kind, path string) Place {
 	return l(kind, path)
 }
 
-// Arrow is where path leads in words, empty where it leads to itself and that is nothing special.
+// Arrow is where path leads in words, to be put behind it; empty where it leads to itself and that is nothing
+// special.
 func (p Place) Arrow(path string) string {
-	if p.Resolved == "" || p.Resolved == path && !p.Broad {
+	switch {
+	case p.Resolved == "" || p.Resolved == path && !p.Broad:
 		return ""
+	case p.Resolved == path:
+		return ", " + p.Breadth
 	}
-	return "→ " + p.Resolved + ", " + p.Breadth
+	return " → " + p.Resolved + ", " + p.Breadth
 }

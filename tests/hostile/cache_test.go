@@ -32,7 +32,7 @@ func TestCodeThatWasTamperedWith(t *testing.T) {
 		s.end()
 	}
 	fine(serving())
-	code := smallest(t, filepath.Join(cache, "bulkhead", "code-*", "wazero-*", "*"))
+	code := smallest(t, filepath.Join(cache, "bulkhead", "module-*", "wazero-*", "*"))
 	for name, tamper := range map[string]func([]byte) []byte{
 		"one bit is another":   func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
 		"it is cut off":        func(b []byte) []byte { return b[:len(b)/2] },

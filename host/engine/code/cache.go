@@ -12,7 +12,9 @@ import (
 )
 
 const (
-	entryPrefix = "code-"
+	entryPrefix = "module-"
+	// formerPrefix begins the names of entries that versions up to 0.1 made; hosts of such may use them still.
+	formerPrefix = "code-"
 	// newPrefix begins the names of directories that are being filled. One that is complete is renamed, so that an
 	// entry appears atomically.
 	newPrefix = ".new-"
@@ -167,7 +169,7 @@ func (c *cache) sweep() {
 		return
 	}
 	for _, item := range items {
-		if !strings.HasPrefix(item.Name(), entryPrefix) || !item.IsDir() {
+		if !strings.HasPrefix(item.Name(), entryPrefix) && !strings.HasPrefix(item.Name(), formerPrefix) || !item.IsDir() {
 			continue
 		}
 		dir := filepath.Join(c.dir, item.Name())

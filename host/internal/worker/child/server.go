@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -161,10 +162,23 @@ func (c *call) run(ctx context.Context, request wire.Call) wire.Result {
 	if failure := (*engine.Error)(nil); errors.As(err, &failure) {
 		result.Kind, result.Body = failed(failure)
 	} else {
+		for _, fault := range response.Faults {
+			c.server.log.Error("the file system failed", "method", request.Method, "name", nameOf(request.Params), "error", fault)
+		}
 		result.Kind, result.Body = c.server.answer(request.Method, request.Schema, response)
 	}
 	result.LeftOut = c.sendRecords()
 	return result
+}
+
+// nameOf is the name of what is asked for, or its URI.
+func nameOf(params []byte) string {
+	for _, key := range []string{"name", "uri"} {
+		if name, ok := rawjson.Unquote(rawjson.Member(params, key)); ok {
+			return name
+		}
+	}
+	return ""
 }
 
 // failed is how a failure is sent.

@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+func any1MiB(Type) int { return 1 << 20 }
+
+func TestFramesComeAsTheyWereSent(t *testing.T) {
+	sizes := []int{0, 1, joined, joined + 1, 3 * readBuffer, 300 << 10}
+	for name, wrap := range map[string]func(io.Reader) io.Reader{
+		"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "in halves": iotest.HalfReader,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stream bytes.Buffer
+			w := NewWriter(&stream)
+			var want []Frame
+			for i, size := range sizes {
+				payload := bytes.Repeat([]byte{byte(i)}, size)
+				want = append(want, Frame{TypeCall, uint32(i), payload})
+				cut := size / 3
+				if err := w.Write(TypeCall, uint32(i), payload[:cut], payload[cut:]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := NewReader(wrap(&stream), any1MiB)
+			for _, f := range want {
+				got, err := r.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(f, got); diff != "" {
+					t.Error(diff[:min(len(diff), 200)])
+				}
+			}
+			if _, err := r.Next(); err != io.EOF {
+				t.Errorf("at the end: %v", err)
+			}
+		})
+	}
+}
+
+func TestDelayedFramesLeaveWithTheNextOne(t *testing.T) {
+	var stream bytes.Buffer
+	w := NewWriter(&stream)
+	if err := w.Delay(TypeRecord, 1, []byte("a")); err != nil || stream.Len() > 0 {
+		t.Fatalf("%v, %d bytes have left", err, stream.Len())
+	}
+	if err := w.Write(TypeResult, 1, []byte("b")); err != nil {
+		t.Fatal(err)
+	}
+	r := NewReader(&stream, any1MiB)
+	for _, want := range []Type{TypeRecord, TypeResult} {
+		if f, err := r.Next(); err != nil || f.Type != want {
+			t.Errorf("got %+v, %v", f, err)
+		}
+	}
+}
+
+func TestReaderRefuses(t *testing.T) {
+	limit := func(t Type) int {
+		if t == TypeLog {
+			return 4
+		}
+		return -1
+	}
+	for name, stream := range map[string][]byte{
+		"a type that may not come": {0, 0, 0, 0, 0, 0, 0, 0, byte(TypeCall)},
+		"a payload over the limit": {5, 0, 0, 0, 0, 0, 0, 0, byte(TypeLog), 1, 2, 3, 4, 5},
+		"the largest length":       {255, 255, 255, 255, 0, 0, 0, 0, byte(TypeLog)},
+	} {
+		if _, err := NewReader(bytes.NewReader(stream), limit).Next(); !errors.Is(err, ErrProtocol) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, stream := range map[string][]byte{"half a header": {1, 0, 0}, "half a payload": {4, 0, 0, 0, 0, 0, 0, 0, byte(TypeLog), 1}} {
+		if _, err := NewReader(bytes.NewReader(stream), limit).Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWriterKeepsFailing(t *testing.T) {
+	broken := errors.New("broken")
+	w := NewWriter(failing{broken})
+	for range 2 {
+		if err := w.Write(TypeLog, 0, []byte("x")); !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// failing is a stream that takes nothing.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// FuzzReader: whatever comes, frames are within their limits, memory grows with what has come and not with what
+// is announced, and what decodes encodes to the same.
+func FuzzReader(f *testing.F) {
+	var stream bytes.Buffer
+	w := NewWriter(&stream)
+	for t, parts := range map[Type][][]byte{
+		TypeCall:   Call{Method: "tools/call", Schema: 3, Recorded: true, Params: []byte(`{}`)}.Encode(),
+		TypeResult: Result{Kind: KindToolError, Fuel: 7, LeftOut: 1, Body: []byte(`{}`)}.Encode(),
+		TypeAsk:    Ask{Op: "lock", Params: []byte(`{}`)}.Encode(),
+		TypeReply:  Reply{Error: &abi.HostError{Code: "denied", Message: "no"}}.Encode(),
+		TypeLog:    {Log{Level: 3, Text: "t", Args: []string{"a", "b"}}.Encode()},
+		TypeRecord: {Record{Op: "o", Target: "t", Outcome: "ok", Count: 2}.Encode()},
+	} {
+		if err := w.Write(t, 1, parts...); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(stream.Bytes())
+	f.Add([]byte{255, 255, 15, 0, 0, 0, 0, 0, byte(TypeResult), 1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := NewReader(bytes.NewReader(data), any1MiB)
+		for {
+			frame, err := r.Next()
+			if err != nil {
+				return
+			}
+			if len(frame.Payload) > len(data) || cap(frame.Payload) > 4*len(data)+firstRead {
+				t.Fatalf("a payload of %d bytes, capacity %d, of %d", len(frame.Payload), cap(frame.Payload), len(data))
+			}
+			again(t, frame.Payload)
+		}
+	})
+}
+
+// again decodes a payload in every way, and encodes what came out.
+func again(t *testing.T, payload []byte) {
+	t.Helper()
+	if c, err := DecodeCall(payload); err == nil {
+		if back, err := DecodeCall(bytes.Join(c.Encode(), nil)); err != nil || !cmp.Equal(c, back) {
+			t.Errorf("%+v became %+v, %v", c, back, err)
+		}
+	}
+	if r, err := DecodeResult(payload); err == nil {
+		if back, err := DecodeResult(bytes.Join(r.Encode(), nil)); err != nil || !cmp.Equal(r, back) {
+			t.Errorf("%+v became %+v, %v", r, back, err)
+		}
+	}
+	if a, err := DecodeAsk(payload); err == nil {
+		if back, err := DecodeAsk(bytes.Join(a.Encode(), nil)); err != nil || !cmp.Equal(a, back) {
+			t.Errorf("%+v became %+v, %v", a, back, err)
+		}
+	}
+	_, _ = DecodeReply(payload)
+	_, _ = DecodeLog(payload)
+	_, _ = DecodeRecord(payload)
+}
