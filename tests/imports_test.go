@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 	"host/rawjson":               {},
 	"host/review":                {"host/config", "host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
 	"host/sandbox":               {"host/config", "host/manifest", "host/rawjson", "host/sandbox/...", "host/visible", "sdk/abi"},
-	"host/sandbox/beneath":       {},
+	"host/sandbox/beneath":       {"host/sandbox/internal/seam"},
 	"host/sandbox/git":           {"host/config", "host/sandbox/beneath", "sdk/abi"},
 	"host/sandbox/dial":          {},
 	"host/sandbox/fetch":         {"host/sandbox/dial", "host/sandbox/fetch/...", "sdk/abi"},

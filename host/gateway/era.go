@@ -77,12 +77,11 @@ func (g *Gateway) unsupported(version string) *abi.Error {
 	return &abi.Error{Code: e.Code, Message: e.Message, Data: data}
 }
 
-// negotiate is the version that an initialize which asks for asked is answered with; given is what the
-// library would answer.
-func (g *Gateway) negotiate(asked, given string) string {
+// negotiate is the version that an initialize which asks for asked is answered with.
+func (g *Gateway) negotiate(asked string) string {
 	switch {
 	case len(g.config.ProtocolVersions) == 0:
-		return given
+		return mcp.NegotiateLegacyVersion(asked)
 	case slices.Contains(g.legacy, asked):
 		return asked
 	}

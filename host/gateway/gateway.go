@@ -2,9 +2,9 @@
 // starts a program for. New makes a Gateway from a Config and a Backend, which does the work; Serve
 // speaks the protocol until the client's stream ends.
 //
-// The gateway owns lines, ids, order, calls in flight, notifications and the bytes of results; the MCP
-// library answers initialize, server/discover, ping and logging/setLevel. It knows nothing of plugins,
-// grants or modules: all of that is behind Backend.
+// The gateway owns lines, ids, order, calls in flight, notifications and the bytes of results; of the MCP
+// library it uses the types and the protocol versions. It knows nothing of plugins, grants or modules: all
+// of that is behind Backend.
 //
 // Both eras of MCP are spoken: 2024-11-05 to 2025-11-25, where a client begins with initialize, and
 // 2026-07-28, where every request carries its version. No handshake is waited for.
@@ -19,11 +19,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 )
 
 // Defaults of a Config.
@@ -65,13 +63,11 @@ type Config struct {
 type Gateway struct {
 	config   Config
 	backend  Backend
-	library  *server.MCPServer
 	log      hclog.Logger
 	versions []string // all spoken
 	legacy   []string // those of them that begin with initialize
 	lists    lists
 	info     []byte // serverInfo, as JSON
-	sessions atomic.Int64
 
 	mu   sync.Mutex
 	open []*session
@@ -94,7 +90,6 @@ func New(config Config, backend Backend) (*Gateway, error) {
 	g := &Gateway{
 		config:   config,
 		backend:  backend,
-		library:  server.NewMCPServer(config.Name, config.Version, config.capabilities()...),
 		log:      config.Log,
 		versions: config.ProtocolVersions,
 		info:     serverInfo(config.Name, config.Version),
@@ -113,27 +108,6 @@ func New(config Config, backend Backend) (*Gateway, error) {
 // offersTools tells whether there are tools to list, or nothing else.
 func (c Config) offersTools() bool {
 	return len(c.Tools) > 0 || !c.Offers.Prompts && !c.Offers.Resources
-}
-
-// capabilities has the library say what the server can do.
-func (c Config) capabilities() []server.ServerOption {
-	options := []server.ServerOption{server.WithInstructions(c.Instructions)}
-	if c.offersTools() {
-		options = append(options, server.WithToolCapabilities(false))
-	}
-	if c.Offers.Prompts {
-		options = append(options, server.WithPromptCapabilities(c.Offers.PromptsChange))
-	}
-	if c.Offers.Resources {
-		options = append(options, server.WithResourceCapabilities(c.Offers.Subscribe, c.Offers.ResourcesChange))
-	}
-	if c.Offers.Completions {
-		options = append(options, server.WithCompletions())
-	}
-	if c.Logging {
-		options = append(options, server.WithLogging())
-	}
-	return options
 }
 
 func (c Config) check() error {

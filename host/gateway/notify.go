@@ -114,7 +114,7 @@ func (n *notifier) wantsMessage(params []byte) (bool, error) {
 	if name := rawjson.Member(params, "logger"); name != nil && rawjson.Kind(name) != '"' {
 		return false, errors.New("logger must be a string")
 	}
-	least := n.s.GetLogLevel()
+	least := n.s.level.Load().(mcp.LoggingLevel)
 	if n.meta.modern {
 		least = mcp.LoggingLevel(n.meta.level)
 	}

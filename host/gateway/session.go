@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -23,7 +22,6 @@ import (
 // answers runs beside it.
 type session struct {
 	g     *Gateway
-	name  string
 	out   *writer
 	calls *inflight
 	level atomic.Value // mcp.LoggingLevel, of log messages in the era of initialize
@@ -40,7 +38,6 @@ type session struct {
 func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 	s := &session{
 		g:     g,
-		name:  fmt.Sprintf("stdio-%d", g.sessions.Add(1)),
 		out:   &writer{out: out, broken: broken},
 		calls: newInflight(g.config.MaxInFlight, pendingLines*g.config.MaxLine),
 	}
@@ -51,7 +48,6 @@ func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 // read answers messages until in or reading ends; calls is the context of the calls it starts. An error is one
 // of reading.
 func (s *session) read(reading, calls context.Context, in io.Reader) error {
-	calls = s.g.library.WithContext(server.WithSupportedProtocolVersions(calls, s.g.versions), s)
 	for lines := newLineReader(in, s.g.config.MaxLine); ; {
 		line, long, err := lines.next()
 		if !s.handle(reading, calls, line, long) {
@@ -160,7 +156,12 @@ func (s *session) request(ctx context.Context, m message, to answers) {
 	case m.method == string(mcp.MethodSubscriptionsListen) && meta.modern:
 		s.listen(m, meta)
 	default:
-		s.delegate(ctx, m, to)
+		result, err := s.builtin(m, meta)
+		if err != nil {
+			putError(to, m.id, err)
+			return
+		}
+		putResult(to, m.id, result)
 	}
 }
 
@@ -175,60 +176,3 @@ func (s *session) list(m message, meta requestMeta, to answers) {
 		putResult(to, m.id, s.g.lists.legacy)
 	}
 }
-
-// delegate has the MCP library answer. It gets the request written anew, since it matches keys without
-// regard to case and could read another method or id than was read here; the answer's id is the
-// client's own.
-func (s *session) delegate(ctx context.Context, m message, to answers) {
-	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":%s`, rawjson.Quote(m.method))
-	if m.params != nil {
-		request = fmt.Appendf(request, `,"params":%s`, m.params)
-	}
-	switch answer := s.g.library.HandleMessage(ctx, append(request, '}')).(type) {
-	case mcp.JSONRPCResponse:
-		s.delegated(m, answer.Result, to)
-	case mcp.JSONRPCError:
-		err := &abi.Error{Code: answer.Error.Code, Message: answer.Error.Message}
-		if err.Code == abi.CodeMethodNotFound {
-			err = methodNotFound(m.method)
-		} else if answer.Error.Data != nil {
-			err.Data, _ = json.Marshal(answer.Error.Data) // what does not encode is left out
-		}
-		putError(to, m.id, err)
-	default:
-		putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error: no answer"})
-	}
-}
-
-func (s *session) delegated(m message, result any, to answers) {
-	if r, ok := result.(mcp.InitializeResult); ok {
-		asked, _ := rawjson.Unquote(rawjson.Member(m.params, "protocolVersion"))
-		if len(s.g.legacy) == 0 {
-			putError(to, m.id, s.g.unsupported(asked))
-			return
-		}
-		r.ProtocolVersion = s.g.negotiate(asked, r.ProtocolVersion)
-		s.version, s.client = r.ProtocolVersion, clientName(rawjson.Member(m.params, "clientInfo"))
-		s.watch.greet()
-		result = r
-	}
-	encoded, err := json.Marshal(result)
-	if err != nil {
-		putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error: " + err.Error()})
-		return
-	}
-	putResult(to, m.id, encoded)
-}
-
-// The methods below make session what the MCP library calls one. It counts as initialized from the
-// start; notifications do not go through the library, which would send them after the response that
-// they belong before.
-
-func (s *session) SessionID() string                                   { return s.name }
-func (s *session) Initialize()                                         {}
-func (s *session) Initialized() bool                                   { return true }
-func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return nil }
-func (s *session) SetLogLevel(level mcp.LoggingLevel)                  { s.level.Store(level) }
-func (s *session) GetLogLevel() mcp.LoggingLevel                       { return s.level.Load().(mcp.LoggingLevel) }
-
-var _ server.SessionWithLogging = (*session)(nil)

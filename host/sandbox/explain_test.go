@@ -11,7 +11,7 @@ import (
 // What is explained is what happens: each verdict is held against the file tree that a module gets.
 func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
 	w := newWorld(t)
-	for _, name := range []string{"work/a", "work/.env", "work/sub/.ENV", "work/sub/.git/hooks/x", "work/deep/ro/f", "work/bulkhead.toml", "other/x", "away"} {
+	for _, name := range []string{"work/a", "work/.env", "work/sub/.ENV", "work/sub/.git/hooks/x", "work/deep/ro/f", "work/bulkhead.toml", "other/x", "away", "work/bare/HEAD", "work/bare/objects/x", "work/bare/refs/x", "work/sub/bulkhead.toml"} {
 		path := filepath.Join(string(w), name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -44,6 +44,8 @@ func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
 		"$W/work/deep/ro/f":         {rule: RuleReadOnly},
 		"$W/other/x":                {rule: RuleReadOnly},
 		"$W/work/bulkhead.toml":     {rule: RuleOwn},
+		"$W/work/sub/bulkhead.toml": {rule: RuleOwn},
+		"$W/work/bare/refs/x":       {rule: RuleGit},
 		"$W/away":                   {rule: RuleOutside},
 		"$W/work/out":               {rule: RuleOutside},
 		"$W/work/../other/../other": {rule: RuleReadOnly},

@@ -19,6 +19,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/internal/seam"
 )
 
 // Errors of a lookup. They come wrapped in an *fs.PathError.
@@ -227,6 +229,7 @@ func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
 	}
 	err := checkLeaf(leaf)
 	for err == nil {
+		seam.Call()
 		if err = do(fd, leaf); err != unix.EINTR {
 			break
 		}
@@ -274,6 +277,7 @@ func openat(dir int, name string, flag int, perm uint32) (int, error) {
 // retry repeats a system call that a signal interrupted.
 func retry(call func() (int, error)) (int, error) {
 	for {
+		seam.Call()
 		n, err := call()
 		if err != unix.EINTR {
 			return n, err

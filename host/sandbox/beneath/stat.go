@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/internal/seam"
 )
 
 // FileID tells files apart for as long as they are there.
@@ -62,6 +64,7 @@ func control(file *os.File, do func(fd int) error) error {
 func fstat(fd int) (Stat, error) {
 	var st unix.Stat_t
 	for {
+		seam.Call()
 		if err := unix.Fstat(fd, &st); err != unix.EINTR {
 			return statOf(&st), err
 		}
@@ -71,6 +74,7 @@ func fstat(fd int) (Stat, error) {
 func fstatat(dir int, leaf string) (Stat, error) {
 	var st unix.Stat_t
 	for {
+		seam.Call()
 		if err := unix.Fstatat(dir, leaf, &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.EINTR {
 			return statOf(&st), err
 		}

@@ -3,11 +3,13 @@
 package vfs_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tetratelabs/wazero/experimental/sys"
 
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/internal/seam"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
@@ -116,5 +118,37 @@ func TestMountInAGitDirectoryIsNotWritten(t *testing.T) {
 	}
 	if got, errno := w.read("w/.bare/hooks/pre-push"); got != "hook" || errno != 0 {
 		t.Errorf("got %q, %v", got, errno)
+	}
+}
+
+// Of two plugins that each make a half of a git directory at the same time, neither sees the other's beforehand.
+func TestGitDirectoryIsNotMadeInTwoHalves(t *testing.T) {
+	defer func() { seam.Before = nil }()
+	for name, do := range map[string]change{
+		"by a directory": mkdirs("w/half/refs"), "by a link": symlinks("../a.txt", "w/half/refs"), "by a file": writes("w/half/refs"),
+		"by a rename": renames("w/a.txt", "w/half/refs"), "by a renamed directory": renames("w/empty", "w/half/refs"),
+		"by a hard link": links("w/a.txt", "w/half/refs"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for at, reached := 0, true; reached; at++ {
+				w := newWorld(t)
+				w.put("w/half/objects/", "")
+				calls, other := 0, false
+				seam.Before = func() {
+					if calls++; calls == at+1 {
+						if _, err := os.Lstat(w.at("w/half/refs")); err != nil {
+							w.put("w/half/HEAD", "x")
+							other = true
+						}
+					}
+				}
+				errno := do(w)
+				seam.Before = nil
+				reached = calls > at
+				if _, err := os.Lstat(w.at("w/half/refs")); other && (err == nil || errno != sys.EPERM) {
+					t.Errorf("call %d: %v, %v", at, errno, err)
+				}
+			}
+		})
 	}
 }

@@ -103,7 +103,7 @@ func (f *FS) link(from, to string) error {
 			return err
 		}
 		// A symbolic link that took the file's place would be linked itself.
-		if st, err := dst.dir.Lstat(dst.name); err == nil && st.FileID != src.info.FileID {
+		if st, err := dst.dir.Lstat(dst.name); err == nil && !same(st, *src.info) {
 			return errors.Join(errChanged, undo())
 		}
 		return nil

@@ -30,6 +30,9 @@ import (
 // maxMoved bounds the entries of a directory that is moved to another one, for which they are looked at.
 const maxMoved = 1 << 16
 
+// maxPending bounds the names of directories that are still to be looked at, in bytes.
+const maxPending = 4 << 20
+
 // chargeEach is after how many entries a walk is charged.
 const chargeEach = 64
 
@@ -77,33 +80,35 @@ func (f *FS) leadsInside(dir, target string) bool {
 	return !refused || r.errno != sys.EACCES
 }
 
-// mayMove says whether the link or directory src may be moved to dst, for the sake of links.
-func (f *FS) mayMove(src, dst *place) error {
+// mayBeAt says whether the link or directory p, which was at the path old, may be at the path moved, for the
+// sake of links.
+func (f *FS) mayBeAt(p *place, old, moved string) error {
+	st, err := p.dir.Lstat(p.name)
 	switch {
-	case src.info.IsLink():
-		target, err := src.dir.Readlink(src.name)
-		if err != nil {
-			return err
-		}
-		if !f.leadsInside(path.Dir(dst.path), target) {
-			return refusal{errno: sys.EACCES, why: fmt.Errorf("%w: %q", errLeadsOut, target)}
-		}
-		return nil
-	case !src.info.IsDir() || path.Dir(src.path) == path.Dir(dst.path):
-		return nil // the links in it keep their depth, and what lies around them
+	case err != nil:
+		return err
+	case st.IsDir() && path.Dir(old) != path.Dir(moved):
+		return f.judgeLinks(p.dir, p.name, old, moved)
+	case !st.IsLink():
+		return nil // the links in a directory that is renamed keep their depth, and what lies around them
 	}
-	return f.judgeLinks(src.dir, src.name, src.path, dst.path)
+	target, err := p.dir.Readlink(p.name)
+	if err == nil && !f.leadsInside(path.Dir(moved), target) {
+		err = refusal{errno: sys.EACCES, why: fmt.Errorf("%w: %q", errLeadsOut, target)}
+	}
+	return err
 }
 
 // judgeLinks judges the links in the directory name of dir, which was or is at the path old and is or will
 // be at the path moved.
 func (f *FS) judgeLinks(dir *beneath.Dir, name, old, moved string) error {
-	seen := 0
+	seen, size := 0, 0
 	for pending := []string{""}; len(pending) > 0; {
 		below := pending[len(pending)-1] // "" or "/a/b"
 		pending = pending[:len(pending)-1]
+		size -= len(below)
 		err := f.eachEntry(dir, name+below, func(e beneath.Entry) error {
-			if seen++; seen > maxMoved {
+			if seen++; seen > maxMoved || size > maxPending {
 				return refusal{errno: sys.EPERM, why: errMoveTooLarge}
 			}
 			if seen%chargeEach == 0 {
@@ -112,6 +117,7 @@ func (f *FS) judgeLinks(dir *beneath.Dir, name, old, moved string) error {
 			at := below + "/" + e.Name
 			if e.IsDir() {
 				pending = append(pending, at)
+				size += len(at)
 			}
 			if e.Type&os.ModeSymlink == 0 {
 				return nil

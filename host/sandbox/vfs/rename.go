@@ -5,7 +5,6 @@ package vfs
 import (
 	"errors"
 	"io/fs"
-	"path"
 	"syscall"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
@@ -36,7 +35,7 @@ func (f *FS) rename(from, to string) error {
 	if src.info.IsDir() && (f.policy.hidesBelow(src.path) || f.policy.hidesBelow(dst.path)) {
 		return refusal{errno: sys.EACCES}
 	}
-	if err := f.mayMove(src, dst); err != nil {
+	if err := f.mayBeAt(src, src.path, dst.path); err != nil {
 		return err
 	}
 	return dst.make(func() error { return f.move(src, dst) }, func() error { return moveBack(src, dst) })
@@ -68,17 +67,19 @@ func (f *FS) checkMoved(src, dst *place) error {
 		return nil // and on to somewhere else
 	case err != nil:
 		return err
-	case st.FileID != src.info.FileID && (dst.info == nil || st.FileID != dst.info.FileID):
+	case !same(st, *src.info):
 		return errChanged
-	case st.Mode.IsRegular():
+	case !st.IsDir() && !st.IsLink():
 		return nil
 	case !f.isAt(dst.path, st.FileID):
 		return errChanged
-	case !st.IsDir() || path.Dir(src.path) == path.Dir(dst.path):
-		return nil
 	}
-	return f.judgeLinks(dst.dir, dst.name, src.path, dst.path)
+	return f.mayBeAt(dst, src.path, dst.path)
 }
+
+// same reports whether two looks were at one file, as far as that can be told: what is removed leaves its
+// number to the next that is made, which may be a link where there was a file.
+func same(a, b beneath.Stat) bool { return a.FileID == b.FileID && a.Mode.Type() == b.Mode.Type() }
 
 // isAt reports whether a path leads to a file now.
 func (f *FS) isAt(name string, id FileID) bool {

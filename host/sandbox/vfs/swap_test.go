@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/tetratelabs/wazero/experimental/sys"
 
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/internal/seam"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
@@ -31,15 +32,7 @@ func TestSwapsByASecondProcess(t *testing.T) {
 	if root := os.Getenv(swapVariable); root != "" {
 		swapForever(root)
 	}
-	w := newWorld(t)
-	w.put("w/s/d/e/f.txt", "inside")
-	w.put("w/s/d/f.txt", "inside")
-	w.put("out/d/e/f.txt", canary)
-	w.put("out/d/f.txt", canary)
-	w.put("out/f.txt", canary)
-	w.put("w/.git/d/e/f.txt", "hook")
-	w.put("w/.git/d/f.txt", "hook")
-	before := append(protected(t, w), snapshot(t, w.at("w/.git")))
+	w, before := swapWorld(t)
 	swapper := exec.Command(os.Args[0], "-test.run=^TestSwapsByASecondProcess$")
 	swapper.Env = append(os.Environ(), swapVariable+"="+w.root)
 	stop, err := swapper.StdinPipe()
@@ -50,7 +43,7 @@ func TestSwapsByASecondProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = swapper.Process.Kill() }()
-	tree := vfs.New(vfs.Config{Mounts: vfs.MountsAt(t, vfs.Mount{Path: w.at("w"), Write: true}, vfs.Mount{Path: w.at("ro")})})
+	tree := swapTree(t, w)
 	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	done := 0
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) || done < 200; {
@@ -62,7 +55,98 @@ func TestSwapsByASecondProcess(t *testing.T) {
 	if err := swapper.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, append(protected(t, w), snapshot(t, w.at("w/.git")))); diff != "" {
+	unharmed(t, w, before)
+}
+
+// TestSwapsBetweenSystemCalls does single swaps at each point between two system calls of an operation.
+func TestSwapsBetweenSystemCalls(t *testing.T) {
+	w, before := swapWorld(t)
+	tree := swapTree(t, w)
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(2, seed))
+	defer func() {
+		seam.Before = nil
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}()
+	swapped, done := 0, 0
+	for range 20_000 {
+		var undo func()
+		swap, at := swaps[random.IntN(len(swaps))], random.IntN(24)
+		seam.Before = func() {
+			if at--; at == -1 {
+				undo = swap(w)
+			}
+		}
+		if anyOperation(t, w, tree, random) {
+			done++
+		}
+		seam.Before = nil
+		if undo != nil {
+			undo()
+			swapped++
+		}
+	}
+	if swapped < 5000 || done < 500 {
+		t.Errorf("only %d swaps and %d operations were done", swapped, done)
+	}
+	unharmed(t, w, before)
+}
+
+// swaps put something else in place of what an operation may be using, and give what undoes that.
+var swaps = []func(w *world) (undo func()){
+	replaced("w/s", "w/x", "$/out"), replaced("w/s", "w/x", "../out"), replaced("w/s", "w/x", ".git"),
+	replaced("w/s/d", "w/y", "$/out/d"), replaced("w/s/d", "w/y", "../../out/d"), replaced("w/s/d", "w/y", "../.git/d"),
+	replaced("w/s/d", "w/s/y", "e"), replaced("w/s/d/e", "w/z", "$/out/d/e"), replaced("w/s/d/e", "y", ""),
+	replaced("w/s/d/f.txt", "w/z", "$/out/f.txt"), replaced("w/s/d/f.txt", "w/z", "../../.git/d/f.txt"),
+	replaced("w/s/made-a", "w/z", "$/out"), replaced("w/s/d/made-a", "w/z", "$/out/d"), replaced("w/s/d/made-b", "w/z", "../../out/f.txt"),
+}
+
+// replaced moves one name to another and puts a link in its place; without a target it puts nothing there.
+func replaced(name, away, target string) func(w *world) func() {
+	return func(w *world) func() {
+		if os.Rename(w.at(name), w.at(away)) != nil {
+			return func() {}
+		}
+		if target != "" {
+			_ = os.Symlink(strings.ReplaceAll(target, "$", w.root), w.at(name))
+		}
+		return func() {
+			if target != "" {
+				_ = os.Remove(w.at(name))
+			}
+			_ = os.Rename(w.at(away), w.at(name))
+		}
+	}
+}
+
+// swapWorld has the same files at the same names in what may be written and what may not, and gives what the
+// latter is before the test.
+func swapWorld(t *testing.T) (*world, []map[string]string) {
+	t.Helper()
+	w := newWorld(t)
+	for name, content := range map[string]string{"w/s": "inside", "out": canary, "w/.git": "hook"} {
+		for _, file := range []string{"/d/e/f.txt", "/d/f.txt", "/f.txt"} {
+			w.put(name+file, content)
+		}
+	}
+	return w, mayNotChange(t, w)
+}
+
+func swapTree(t *testing.T, w *world) *vfs.FS {
+	t.Helper()
+	return vfs.New(vfs.Config{Mounts: vfs.MountsAt(t, vfs.Mount{Path: w.at("w"), Write: true}, vfs.Mount{Path: w.at("ro")})})
+}
+
+func mayNotChange(t *testing.T, w *world) []map[string]string {
+	t.Helper()
+	return append(protected(t, w), snapshot(t, w.at("w/.git")))
+}
+
+func unharmed(t *testing.T, w *world, before []map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(before, mayNotChange(t, w)); diff != "" {
 		t.Errorf("what may not be written changed (-before +after):\n%s", diff)
 	}
 	noLinkLeadsOut(t, w)
@@ -172,4 +256,61 @@ func swapForever(root string) {
 		}
 	}
 	os.Exit(0)
+}
+
+// TestLinksOfTwoPluginsDoNotMeet has a second plugin, in a process of its own, do what it may between two system
+// calls of an operation. Neither does anything wrong, and together they must not make a link that leads out.
+func TestLinksOfTwoPluginsDoNotMeet(t *testing.T) {
+	link := func(target, name string) func(w *world) { return func(w *world) { w.put(name, "->"+target) } }
+	move := func(from, to, unless string) func(w *world) {
+		return func(w *world) {
+			// With the link in it, the other would not be allowed to move it.
+			if _, err := os.Lstat(w.at(unless)); err != nil {
+				_ = os.Rename(w.at(from), w.at(to))
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		before func(w *world)
+		do     change
+		other  func(w *world)
+	}{
+		"a link is made in a directory that moves": {func(*world) {}, symlinks("../../f.txt", "w/s/d/made-l"), move("w/s/d", "w/moved", "w/s/d/made-l")},
+		"a link is moved into one": {link("../../f.txt", "w/s/d/made-l"), renames("w/s/d/made-l", "w/s/d/e/made-l"),
+			move("w/s/d/e", "w/moved", "w/s/d/e/made-l")},
+		"a file becomes a link as it is moved": {func(*world) {}, renames("w/s/d/f.txt", "w/s/made-l"), func(w *world) {
+			if os.Remove(w.at("w/s/d/f.txt")) == nil {
+				w.put("w/s/d/f.txt", "->../../f.txt")
+			}
+		}},
+		"a file becomes a link as it is hard-linked": {func(*world) {}, links("w/s/d/f.txt", "w/s/made-l"), func(w *world) {
+			if os.Remove(w.at("w/s/d/f.txt")) == nil {
+				w.put("w/s/d/f.txt", "->../../f.txt")
+			}
+		}},
+		"a link comes to a directory as it is moved": {func(*world) {}, renames("w/s/d/e", "w/e"), func(w *world) {
+			if _, err := os.Lstat(w.at("w/s/d/e")); err == nil {
+				w.put("w/s/d/e/made-l", "->../../../f.txt")
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() { seam.Before = nil }()
+			for at, reached := 0, true; reached; at++ {
+				w, _ := swapWorld(t)
+				w.fs = swapTree(t, w)
+				c.before(w)
+				calls := 0
+				seam.Before = func() {
+					if calls++; calls == at+1 {
+						c.other(w)
+					}
+				}
+				c.do(w)
+				seam.Before = nil
+				reached = calls > at
+				noLinkLeadsOut(t, w)
+			}
+		})
+	}
 }

@@ -1,0 +1,96 @@
+package sandbox
+
+import (
+	"os"
+	"testing"
+
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+)
+
+// A granted directory that is not there is made from the nearest existing ancestor, without following links,
+// and all trees of the Box have it from then on.
+func TestGrantedDirectoryThatIsNotThereIsMade(t *testing.T) {
+	w := newWorld(t)
+	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/other/new/er", "r $W/work/none")})
+	one, two := b.FS(&faults{}), b.FS(&faults{})
+	if _, errno := one.Stat(w.path("$W/other/new/er")); errno != experimentalsys.ENOENT {
+		t.Errorf("before: %v", errno)
+	}
+	if errno := one.Mkdir(w.path("$W/work/none"), 0); errno != experimentalsys.EACCES {
+		t.Errorf("make one that can only be read: %v", errno)
+	}
+	if errno := one.Mkdir(w.path("$W/other/new/er"), 0); errno != 0 {
+		t.Fatal(errno)
+	}
+	if errno := two.Mkdir(w.path("$W/other/new/er"), 0); errno != experimentalsys.EEXIST {
+		t.Errorf("make it again: %v", errno)
+	}
+	if errno := two.Mkdir(w.path("$W/other/new/er/x"), 0); errno != 0 {
+		t.Errorf("make another in it: %v", errno)
+	}
+	if info, err := os.Stat(w.path("$W/other/new/er/x")); err != nil || !info.IsDir() {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestGrantedDirectoryIsNotMadeBehindALink(t *testing.T) {
+	w := newWorld(t)
+	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/other/new/er")})
+	if err := os.Symlink("../work", w.path("$W/other/new")); err != nil {
+		t.Fatal(err)
+	}
+	var asked faults
+	if errno := b.FS(&asked).Mkdir(w.path("$W/other/new/er"), 0); errno == 0 {
+		t.Error("it was made")
+	}
+	if _, err := os.Lstat(w.path("$W/work/er")); err == nil {
+		t.Error("it was made behind the link")
+	}
+}
+
+// What leads to a granted directory cannot be moved by a grant around it, by whatever name the grant came.
+func TestTheWayToAGrantStays(t *testing.T) {
+	w := newWorld(t)
+	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W", "r $W/linked")})
+	tree := b.FS(&faults{})
+	for _, name := range []string{"$W/linked", "$W/link", "$W/work", "$W/work/sub"} {
+		if errno := tree.Rename(w.path(name), w.path("$W/moved")); errno != experimentalsys.EPERM && errno != experimentalsys.EACCES {
+			t.Errorf("move %s: %v", name, errno)
+		}
+		if errno := tree.Unlink(w.path(name)); errno == 0 {
+			t.Errorf("%s was removed", name)
+		}
+	}
+	if errno := tree.Rename(w.path("$W/workshop"), w.path("$W/moved")); errno != 0 {
+		t.Errorf("move what leads nowhere: %v", errno)
+	}
+}
+
+// A Box is made of open directories alone: their paths need not be those of anything.
+func TestABoxOpensNoPath(t *testing.T) {
+	w := newWorld(t)
+	dir, err := os.Open(w.path("$W/work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	b, err := New(Config{Plugin: "p", Mounts: []vfs.Mount{{Path: "/no/such/path", Write: true, Dir: dir}}, State: "/no/such/path", Locks: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if errno := b.FS(&faults{}).Mkdir("/no/such/path/new", 0); errno != 0 {
+		t.Fatal(errno)
+	}
+	if info, err := os.Stat(w.path("$W/work/new")); err != nil || !info.IsDir() {
+		t.Errorf("%v, %v", info, err)
+	}
+	if got := failure(t, b.Operate(t.Context(), []byte(`{"op":"http/fetch","params":{"url":"https://example.com"}}`))); got != "unavailable http/fetch: this host has no network" {
+		t.Errorf("fetch: %s", got)
+	}
+	if got := string(b.Operate(t.Context(), []byte(`{"op":"lock","params":{"name":"n"}}`))); got != `{"result":null}` {
+		t.Errorf("lock: %s", got)
+	}
+}
