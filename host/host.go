@@ -2,6 +2,10 @@
 // tools as one MCP server. Open reads manifests and takes the decisions; Host.Serve speaks MCP over a pair
 // of streams, and Host.Call makes one call the same way; Close releases the rest.
 //
+// A program that opens a Host must call RunChild first in main, and first in TestMain of its tests: modules are
+// compiled and run in processes of their own, which are this same program. Open fails without it. Build the
+// program with CGO_ENABLED=0, else those processes cannot be confined in every way.
+//
 // Opening loads no module: a plugin's module is compiled when it is first called, or in the background
 // while serving. One plugin that is broken does not keep the others from being offered; Host.Plugins says
 // what is wrong with it.
