@@ -42,6 +42,7 @@ type pending struct {
 	ask    Asker
 	record func(wire.Record)
 	late   *time.Timer   // ends a worker that does not end the call
+	end    time.Time     // of the call's time, which operations heed
 	wake   chan struct{} // of capacity 1: look again
 
 	asking sync.WaitGroup     // operations that the host performs
@@ -238,7 +239,7 @@ func (c *conn) takeAsk(p *pending, payload []byte) error {
 	if changes(ask.Op) {
 		p.wrote = true
 	}
-	ctx, cancel := context.WithCancel(p.ctx)
+	ctx, cancel := context.WithDeadline(p.ctx, p.end)
 	p.cancel = cancel
 	p.asking.Go(func() {
 		defer cancel()

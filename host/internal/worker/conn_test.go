@@ -42,7 +42,7 @@ func FuzzConn(f *testing.F) {
 			all.Go(func() {
 				late := time.AfterFunc(time.Hour, func() {})
 				defer late.Stop()
-				p := &pending{ctx: t.Context(), late: late, record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
+				p := &pending{ctx: t.Context(), late: late, end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
 				result, err := c.call(p, wire.Call{Method: "m"})
 				if err == nil && len(result.Body) > len(data) {
 					t.Errorf("a body of %d bytes of %d", len(result.Body), len(data))
