@@ -28,6 +28,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
@@ -198,7 +199,11 @@ func Open(o Options) (*Host, error) {
 	if h.workerCommand = reexec.Command(reexec.Worker); h.workerCommand == nil {
 		return nil, errors.New("host.RunChild must be called first in main: modules run in processes of their own")
 	}
-	h.confinementRequired = found.server != nil && found.server.Confined
+	if h.confinementRequired = found.server != nil && found.server.Confined; h.confinementRequired {
+		if err := h.confined(confine.Probe()); err != nil {
+			return nil, &UsageError{fmt.Errorf("%s: %w", found.config, err)}
+		}
+	}
 	h.pool = worker.NewPool(memoryBudget(found.server))
 	if h.store, err = openStore(o); err != nil {
 		return nil, err

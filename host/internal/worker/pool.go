@@ -38,6 +38,7 @@ func (b *Pool) Budget() int64 { return b.budget }
 func (b *Pool) add(s *Supervisor, p *process) {
 	b.mu.Lock()
 	b.workers[p] = s
+	b.keepFair()
 	b.mu.Unlock()
 	go func() {
 		<-p.gone
