@@ -28,7 +28,9 @@ func buildAll(b *testing.B) binaries {
 	dir := b.TempDir()
 	s := binaries{host: filepath.Join(dir, "bulkhead"), native: filepath.Join(dir, "native"), dir: dir}
 	for out, pkg := range map[string]string{s.host: "../../cmd/bulkhead", s.native: "./testdata/native"} {
-		if text, err := exec.Command("go", "build", "-o", out, pkg).CombinedOutput(); err != nil {
+		command := exec.Command("go", "build", "-o", out, pkg)
+		command.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are built
+		if text, err := command.CombinedOutput(); err != nil {
 			b.Fatalf("build %s: %v\n%s", pkg, err, text)
 		}
 	}

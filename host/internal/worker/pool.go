@@ -38,15 +38,23 @@ func (b *Pool) Budget() int64 { return b.budget }
 func (b *Pool) add(s *Supervisor, p *process) {
 	b.mu.Lock()
 	b.workers[p] = s
+	s.processes++
 	b.keepFair()
 	b.mu.Unlock()
 	go func() {
 		<-p.gone
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.workers, p)
+		b.remove(p)
 		b.notify()
 	}()
+}
+
+func (b *Pool) remove(p *process) {
+	if s := b.workers[p]; s != nil {
+		s.processes--
+		delete(b.workers, p)
+	}
 }
 
 // notify wakes the calls that wait.
@@ -67,7 +75,11 @@ func (b *Pool) reserve(ctx context.Context, s *Supervisor, patience time.Duratio
 	for {
 		b.mu.Lock()
 		// A call that runs alone always may: there is nothing to wait for.
-		if b.running == 0 || b.used()+need <= b.budget || b.makeRoom(s, need) {
+		more := need
+		if s.processes == 0 {
+			more += baseMemory
+		}
+		if b.used()+more <= b.budget || b.makeRoom(s, more) || b.running == 0 {
 			b.running++
 			b.reserved += need
 			s.calls++
@@ -131,7 +143,7 @@ func (b *Pool) makeRoom(s *Supervisor, need int64) bool {
 			return true
 		}
 		if b.workers[p].evict(p) {
-			delete(b.workers, p)
+			b.remove(p)
 		}
 	}
 	return b.used()+need <= b.budget

@@ -64,7 +64,9 @@ type Supervisor struct {
 	idle     *time.Timer
 	closed   bool
 
-	calls int64 // so far; guarded by the Pool's lock
+	// What follows is guarded by the Pool's lock.
+	calls     int64 // so far
+	processes int   // that count
 }
 
 // New returns a Supervisor that has not started anything.
@@ -110,13 +112,17 @@ func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 	return s.opened(result)
 }
 
+// lateReply is how much later than the call an operation ends that the host performs: the worker's own clock decides
+// what the call fails with.
+const lateReply = 50 * time.Millisecond
+
 // grace is how long a worker has to end a call whose time is over, or that was cancelled.
 const grace = 2 * time.Second
 
 // run makes a call in a process, which acquire or launch gave for it.
 func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Result, error) {
 	defer s.leave(p)
-	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, end: time.Now().Add(s.config.Limits.Time)}
+	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, end: time.Now().Add(s.config.Limits.Time + lateReply)}
 	call.late = time.AfterFunc(s.config.Limits.Time+grace, func() {
 		if !p.conn.isDone(call) {
 			p.kill("it did not end a call in time")

@@ -195,10 +195,13 @@ func (c *call) ask(ctx context.Context, op string, params []byte) ([]byte, error
 	}
 	// The host ends the operation with the call, and answers in any case.
 	reply := <-c.reply
-	if reply.Error != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case reply.Error != nil:
 		return nil, reply.Error
 	}
-	return reply.Result, ctx.Err()
+	return reply.Result, nil
 }
 
 // Notify implements sandbox.Notifier.
