@@ -2,7 +2,7 @@
 
 # build the program and the plugins into dist/
 build:
-    go build -o dist/ ./cmd/bulkhead
+    CGO_ENABLED=0 go build -o dist/ ./cmd/bulkhead
     go run ./cmd/bulkhead plugin build plugins/*
 
 # build everything and show it at work
@@ -34,3 +34,10 @@ lint:
 # what the continuous integration runs
 ci:
     .ci/run
+
+# the tests that have goroutines meet, with the race detector
+race:
+    go test -race ./host/...
+
+# everything: what the continuous integration runs, the race detector, and each fuzz target for half a minute
+ci-full: ci race fuzz
