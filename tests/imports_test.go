@@ -71,7 +71,7 @@ var arrows = map[string][]string{
 	"host/internal/answer":       {"host/engine", "host/rawjson", "host/schema", "sdk/abi"},
 	"host/internal/network":      {"host/internal/worker/wire", "host/sandbox/fetch", "sdk/abi"},
 	"host/internal/reexec":       {},
-	"host/internal/worker":       {"host/engine", "host/internal/confine", "host/internal/worker/wire", "sdk/abi"},
+	"host/internal/worker":       {"host/engine", "host/engine/code", "host/internal/confine", "host/internal/worker/wire", "host/visible", "sdk/abi"},
 	"host/internal/worker/wire":  {"sdk/abi"},
 	"host/internal/worker/child": {"host/audit", "host/engine", "host/internal/answer", "host/internal/confine", "host/internal/worker/wire", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/schema", "sdk/abi"},
 	"host/internal/confine":      {},

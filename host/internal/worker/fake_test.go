@@ -56,6 +56,10 @@ func fakeWorker() int {
 		text, _ := json.Marshal(wire.Failure{Code: "invalid_module", Message: "cannot run: it is no module"})
 		_ = f.out.Write(wire.TypeFailed, 0, text)
 		return 1
+	case "stale":
+		text, _ := json.Marshal(wire.Failure{Code: "code_stale", Message: "cannot run: its code is of another machine"})
+		_ = f.out.Write(wire.TypeFailed, 0, text)
+		return 0
 	case "crashing":
 		fmt.Fprintln(os.Stderr, "fatal error: no luck")
 		return 2

@@ -18,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // socketFile is the worker's descriptor of its end of the connection, the first after the standard ones.
@@ -240,7 +241,7 @@ func (f *firstBytes) firstLine() string {
 }
 
 // printable bounds a text of a worker's, and takes out what could mislead whoever reads a log.
-func printable(text string) string { return engine.Printable(text, maxLogText) }
+func printable(text string) string { return visible.Bounded(text, maxLogText) }
 
 // socketPair makes a connection whose other end a child process inherits.
 func socketPair() (net.Conn, *os.File, error) {
