@@ -2,6 +2,10 @@
 // tools as one MCP server. Open reads manifests and takes the decisions; Host.Serve speaks MCP over a pair
 // of streams, and Host.Call makes one call the same way; Close releases the rest.
 //
+// A program that opens a Host must call RunChild first in main, and first in TestMain of its tests: modules are
+// compiled and run in processes of their own, which are this same program. Open fails without it. Build the
+// program with CGO_ENABLED=0, else those processes cannot be confined in every way.
+//
 // Opening loads no module: a plugin's module is compiled when it is first called, or in the background
 // while serving. One plugin that is broken does not keep the others from being offered; Host.Plugins says
 // what is wrong with it.
@@ -24,6 +28,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
@@ -194,7 +199,11 @@ func Open(o Options) (*Host, error) {
 	if h.workerCommand = reexec.Command(reexec.Worker); h.workerCommand == nil {
 		return nil, errors.New("host.RunChild must be called first in main: modules run in processes of their own")
 	}
-	h.confinementRequired = found.server != nil && found.server.Confined
+	if h.confinementRequired = found.server != nil && found.server.Confined; h.confinementRequired {
+		if err := h.confined(confine.Probe()); err != nil {
+			return nil, &UsageError{fmt.Errorf("%s: %w", found.config, err)}
+		}
+	}
 	h.pool = worker.NewPool(memoryBudget(found.server))
 	if h.store, err = openStore(o); err != nil {
 		return nil, err

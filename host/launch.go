@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
@@ -115,7 +116,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 	if l.Setup.GitUser, err = json.Marshal(p.host.gitUser()); err != nil {
 		return nil, fmt.Errorf("git's configuration of the user: %w", err)
 	}
-	l.Bound(compiled.Size)
+	l.Bound(compiled.Size, p.host.pool.Budget())
 	return l, nil
 }
 
@@ -130,6 +131,9 @@ func (h *Host) writable() []string {
 	return grant.Writable(h.places, grants...)
 }
 
+// systemLayers is what the system offers to confine processes with.
+var systemLayers = sync.OnceValue(confine.Probe)
+
 // confined judges the confinement of a worker, and says once which layers are missing.
 func (h *Host) confined(report confine.Report) error {
 	missing := report.Missing()
@@ -143,6 +147,11 @@ func (h *Host) confined(report confine.Report) error {
 	text := strings.Join(names, ", ")
 	if h.confinementRequired {
 		return fmt.Errorf(`this system cannot confine worker processes as confinement = "required" in [server] wants: missing are %s`, text)
+	}
+	for _, layer := range missing {
+		if report.Active(confine.LayerNamespaces) && systemLayers().Active(layer.Name) { // as where a directory was moved meanwhile: another try may do
+			return fmt.Errorf("its process could not be confined: %s (%s)", layer.Name, layer.Reason)
+		}
 	}
 	h.warnConfinement.Do(func() {
 		h.log.Warn("worker processes are not confined in every way; `bulkhead doctor` explains", "missing", text)

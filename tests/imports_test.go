@@ -117,7 +117,7 @@ var owners = map[string][]string{
 	"github.com/BurntSushi/toml":             {"host/tomlfile", "sdk/sdktest"},
 	"github.com/pelletier/go-toml":           {"host/tomlfile"},
 	"github.com/tetratelabs/wazero":          {"host/engine", "host/sandbox"},
-	"github.com/mark3labs/mcp-go":            {"host/gateway", "cmd/bulkhead/demo", "tests"},
+	"github.com/mark3labs/mcp-go":            {"host/gateway", "tests"},
 	"github.com/go-git/go-git":               {"host/sandbox/git"},
 	"github.com/santhosh-tekuri/jsonschema":  {"sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"host/config", "host/sandbox"},

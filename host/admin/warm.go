@@ -46,6 +46,9 @@ func Warm(ctx context.Context, o host.Options, progress func(Warmed)) ([]Warmed,
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
+	if reexec.Command(reexec.Compiler) == nil {
+		return nil, errors.New("host.RunChild must be called first in main: modules are compiled in processes of their own")
+	}
 	store, err := code.Open(code.Config{Dir: view.CacheDir, Compiler: reexec.Command(reexec.Compiler), Log: log})
 	if err != nil {
 		return nil, err

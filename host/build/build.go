@@ -98,6 +98,9 @@ func newBuilder(o Options) (*builder, error) {
 		b.log = hclog.NewNullLogger()
 	}
 	var err error
+	if reexec.Command(reexec.Worker) == nil {
+		return nil, errors.New("host.RunChild must be called first in main: modules run in processes of their own")
+	}
 	if b.store, err = code.Open(code.Config{Dir: o.CacheDir, Compiler: reexec.Command(reexec.Compiler), Log: b.log}); err != nil {
 		return nil, err
 	}

@@ -45,6 +45,9 @@ func (b *builder) inspect(ctx context.Context, s *source, file, sum string) toml
 	return append(s.toolsDiffer(has), s.offersDiffer(has)...)
 }
 
+// noBudget is more memory than a machine has, in bytes: the limits of the module hold.
+const noBudget = 1 << 50
+
 // describe asks the module for its handlers.
 func (b *builder) describe(ctx context.Context, s *source, file, sum string) (json.RawMessage, error) {
 	log := b.log.Named(s.m.Name)
@@ -59,11 +62,11 @@ func (b *builder) describe(ctx context.Context, s *source, file, sum string) (js
 		}
 		l := &worker.Launch{Release: func() { _ = compiled.Close() }, Discard: func() error { return b.store.Discard(compiled) }}
 		l.Setup = wire.Setup{Plugin: s.m.Name, Limits: limits, Reused: true, Code: wire.Code{File: file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
-		l.Bound(compiled.Size)
+		l.Bound(compiled.Size, noBudget)
 		return l, nil
 	}
 	w := worker.New(worker.Config{
-		Plugin: s.m.Name, Command: reexec.Command(reexec.Worker), Limits: limits, Queue: time.Minute, Prepare: prepare, Pool: worker.NewPool(1 << 40), Log: log,
+		Plugin: s.m.Name, Command: reexec.Command(reexec.Worker), Limits: limits, Queue: time.Minute, Prepare: prepare, Pool: worker.NewPool(noBudget), Log: log,
 	})
 	defer w.Close()
 	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe}})

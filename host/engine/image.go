@@ -23,7 +23,9 @@ func (i *instance) snapshot() *image {
 
 // restore puts an instance into the state of an image. It reports whether that is possible.
 func (i *instance) restore(img *image) bool {
-	i.memory.restore(img.memory)
+	if !i.memory.restore(img.memory) {
+		return false
+	}
 	if i.memory.size != uint64(len(img.memory)) && !i.resize(uint64(len(img.memory))) {
 		return false
 	}

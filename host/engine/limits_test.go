@@ -158,6 +158,9 @@ func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
 	if !bytes.Equal(inst.memory.space[:len(m.image.memory)], m.image.memory) {
 		t.Error("memory differs from the image")
 	}
+	if !inst.memory.open(inst.memory.limit) { // what the module cannot reach is looked at, too
+		t.Fatal("no memory")
+	}
 	if left := bytes.Trim(inst.memory.space[len(m.image.memory):], "\x00"); len(left) > 0 {
 		t.Errorf("%d bytes are left above the image", len(left))
 	}

@@ -10,11 +10,13 @@ import (
 )
 
 // linear is an instance's linear memory. The address space for the most it may ever have is mapped at
-// once, so that it never moves; pages that the module has not touched take no memory.
+// once, so that it never moves; only what the module has can be accessed, and counts for RLIMIT_DATA. Pages that the
+// module has not touched take no memory.
 type linear struct {
 	space  []byte
 	limit  uint64 // bytes that the module may have
 	size   uint64 // bytes that it has
+	opened uint64 // bytes that can be accessed: size, in whole pages of the machine
 	forced uint64 // what Reallocate gives whatever it is asked for; 0: nothing is forced
 	// refused is set when a growth was refused since the last reset: a module that then crashes did so for
 	// want of memory.
@@ -25,7 +27,7 @@ var _ experimental.LinearMemory = (*linear)(nil)
 
 // newLinear maps memory that can grow to limit bytes.
 func newLinear(limit uint64) (*linear, error) {
-	space, err := unix.Mmap(-1, 0, int(limit), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	space, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of linear memory: %w", limit, err)
 	}
@@ -36,12 +38,29 @@ func newLinear(limit uint64) (*linear, error) {
 func (l *linear) Reallocate(size uint64) []byte {
 	if l.forced > 0 {
 		size = l.forced
-	} else if size > l.limit || !l.back(l.size, size) {
+	}
+	if size > l.limit || !l.open(size) || !l.back(l.size, size) {
 		l.refused = true
 		return nil
 	}
 	l.size = size
 	return l.space[:size:len(l.space)]
+}
+
+// open makes the first size bytes accessible, and no others. It reports whether the system allows it.
+func (l *linear) open(size uint64) bool {
+	var err error
+	switch {
+	case size > l.opened:
+		err = unix.Mprotect(l.space[l.opened:size], unix.PROT_READ|unix.PROT_WRITE)
+	case size < l.opened:
+		err = unix.Mprotect(l.space[size:l.opened], unix.PROT_NONE)
+	}
+	if err != nil {
+		return false
+	}
+	l.opened = size
+	return true
 }
 
 // lazy is how many bytes of a memory get their pages only when the module touches them, each by a fault that
@@ -89,7 +108,11 @@ const pageOf = 4 << 10
 
 // restore makes the first bytes equal to image and clears all others that were ever in use. Comparing is
 // cheaper than copying: a call changes a few dozen of a thousand pages.
-func (l *linear) restore(image []byte) {
+// It reports whether the system has the memory.
+func (l *linear) restore(image []byte) bool {
+	if uint64(len(image)) > l.opened && !l.open(uint64(len(image))) {
+		return false
+	}
 	for at := 0; at < len(image); at += pageOf {
 		end := min(at+pageOf, len(image))
 		if !bytes.Equal(l.space[at:end], image[at:end]) {
@@ -98,6 +121,7 @@ func (l *linear) restore(image []byte) {
 	}
 	l.clear(uint64(len(image)), l.size)
 	l.refused = false
+	return true
 }
 
 // clear zeroes a range. What is large goes back to the system, which gives it out as zeroes again.

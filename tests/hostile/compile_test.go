@@ -37,7 +37,7 @@ func compilerOf(t *testing.T, s *server) compiler {
 			for _, child := range strings.Fields(string(text)) {
 				line, _ := os.ReadFile("/proc/" + child + "/cmdline")
 				args := strings.Split(string(line), "\x00")
-				if pid, err := strconv.Atoi(child); err == nil && len(args) > 3 && args[1] == "compile-module" {
+				if pid, err := strconv.Atoi(child); err == nil && len(args) > 3 && args[1] == "bulkhead-compile" {
 					return compiler{pid, args[2]}
 				}
 			}

@@ -200,7 +200,7 @@ func attacks() []attack {
 
 		{"a function of more paths than can be compiled", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xd0, 0x0f, i32}, Code: code(repeat(10_000, block, void, num(1), brIf, 0, end), end)})
-		}), "", "invalid_module", "variables times joints", 0},
+		}), "", "invalid_module", "blocks, branches and calls of a function", 0},
 		{"a function of millions of locals", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f, i32}, Code: []byte{end}})
 		}), "", "invalid_module", "parameters and locals of a function", 0},

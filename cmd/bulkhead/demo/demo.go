@@ -12,11 +12,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"golang.org/x/mod/modfile"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
@@ -124,14 +123,14 @@ func talk(ctx context.Context, out, log io.Writer, plugins, dir string) error {
 	if cache, err := host.CacheDir(host.System{}); cache != "" && err == nil {
 		env = append(env, "XDG_CACHE_HOME="+filepath.Dir(cache)) // where the build has compiled the modules to
 	}
-	c, err := client.NewStdioMCPClientWithOptions(self, env,
-		[]string{"serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", project, "--log-level", "warn"},
-		transport.WithCommandStderrWriter(log))
+	cmd := exec.CommandContext(ctx, self, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", project, "--log-level", "warn")
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), log
+	c, err := start(cmd)
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
 	g := &guide{out: out, client: c, dir: dir, values: map[string]string{"${registry}": filepath.Join(home, "registry")}}
-	return errors.Join(g.conversation(ctx), c.Close())
+	return errors.Join(g.conversation(), c.close())
 }
 
 // printConfig shows how to make an MCP client start the server.

@@ -1,36 +1,35 @@
 package demo
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/mcp"
 )
+
+// protocolVersion is the latest that begins with initialize.
+const protocolVersion = "2025-11-25"
 
 // guide leads through the conversation.
 type guide struct {
 	out    io.Writer
-	client *client.Client
+	client *client
 	dir    string            // in which everything lies that the plugins work on
 	values map[string]string // that are known, by name
 	step   int
 	wrong  []error
 }
 
-func (g *guide) conversation(ctx context.Context) error {
-	if err := g.greet(ctx); err != nil {
+func (g *guide) conversation() error {
+	if err := g.greet(); err != nil {
 		return err
 	}
 	for _, c := range story {
 		fmt.Fprintf(g.out, "\n%s: %s\n", c.plugin, c.about)
 		for _, s := range c.steps {
-			if err := g.take(ctx, s); err != nil {
+			if err := g.take(s); err != nil {
 				return err
 			}
 		}
@@ -43,19 +42,26 @@ func (g *guide) conversation(ctx context.Context) error {
 }
 
 // greet opens the session and lists the tools.
-func (g *guide) greet(ctx context.Context) error {
-	var request mcp.InitializeRequest
-	request.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	request.Params.ClientInfo = mcp.Implementation{Name: "bulkhead-demo", Version: "1"}
-	hello, err := g.client.Initialize(ctx, request)
-	if err != nil {
+func (g *guide) greet() error {
+	var hello struct {
+		ProtocolVersion string
+		ServerInfo      struct{ Name, Version string }
+	}
+	if err := g.client.request("initialize", args{
+		"protocolVersion": protocolVersion,
+		"capabilities":    args{},
+		"clientInfo":      args{"name": "bulkhead-demo", "version": "1"},
+	}, &hello); err != nil {
 		return fmt.Errorf("initialize: %w", err)
+	}
+	if err := g.client.notify("notifications/initialized"); err != nil {
+		return err
 	}
 	g.title("initialize", "")
 	g.say(fmt.Sprintf("%s %s, protocol %s", hello.ServerInfo.Name, hello.ServerInfo.Version, hello.ProtocolVersion))
 
-	list, err := g.client.ListTools(ctx, mcp.ListToolsRequest{})
-	if err != nil {
+	var list struct{ Tools []struct{ Name string } }
+	if err := g.client.request("tools/list", args{}, &list); err != nil {
 		return fmt.Errorf("tools/list: %w", err)
 	}
 	listed := map[string]bool{}
@@ -76,8 +82,8 @@ func (g *guide) greet(ctx context.Context) error {
 }
 
 // take takes one step and compares its answer.
-func (g *guide) take(ctx context.Context, s step) error {
-	what, got, err := g.ask(ctx, s)
+func (g *guide) take(s step) error {
+	what, got, err := g.ask(s)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -125,28 +131,24 @@ func (a answer) said() string {
 }
 
 // ask makes the request of a step; what is the request as it is printed.
-func (g *guide) ask(ctx context.Context, s step) (what string, got answer, err error) {
+func (g *guide) ask(s step) (what string, got answer, err error) {
 	switch {
 	case s.prompt != "":
-		var request mcp.GetPromptRequest
-		request.Params.Name = s.prompt
-		got, err = g.prompt(ctx, request)
+		got, err = g.prompt(s.prompt)
 		return "prompts/get " + s.prompt, got, err
 	case s.resource != "":
-		var request mcp.ReadResourceRequest
-		request.Params.URI = s.resource
-		got, err = g.resource(ctx, request)
+		got, err = g.resource(s.resource)
 		return "resources/read " + s.resource, got, err
 	}
 	raw, err := json.Marshal(s.arguments)
 	if err != nil {
 		return s.tool, answer{}, err
 	}
-	got, err = g.call(ctx, s.tool, s.arguments)
+	got, err = g.call(s.tool, s.arguments)
 	return s.tool + " " + string(raw), got, err
 }
 
-func (g *guide) call(ctx context.Context, tool string, arguments map[string]any) (answer, error) {
+func (g *guide) call(tool string, arguments map[string]any) (answer, error) {
 	known := map[string]any{}
 	for name, value := range arguments {
 		if text, ok := value.(string); ok && g.values[text] != "" {
@@ -154,50 +156,45 @@ func (g *guide) call(ctx context.Context, tool string, arguments map[string]any)
 		}
 		known[name] = value
 	}
-	var request mcp.CallToolRequest
-	request.Params.Name, request.Params.Arguments = tool, known
-	result, err := g.client.CallTool(ctx, request)
-	if err != nil {
-		return answer{}, err
+	var result struct {
+		Content           []struct{ Text string }
+		StructuredContent any
+		IsError           bool
 	}
+	err := g.client.request("tools/call", args{"name": tool, "arguments": known}, &result)
 	got := answer{structured: result.StructuredContent, refused: result.IsError}
 	for _, item := range result.Content {
-		if t, ok := item.(mcp.TextContent); ok {
-			got.text += t.Text
-		}
+		got.text += item.Text
 	}
-	return got, nil
+	return got, err
 }
 
-func (g *guide) prompt(ctx context.Context, request mcp.GetPromptRequest) (answer, error) {
-	result, err := g.client.GetPrompt(ctx, request)
-	if err != nil {
-		return answer{}, err
+func (g *guide) prompt(name string) (answer, error) {
+	var result struct {
+		Messages []struct {
+			Role    string
+			Content struct{ Text string }
+		}
 	}
+	err := g.client.request("prompts/get", args{"name": name}, &result)
 	got := answer{}
 	for _, m := range result.Messages {
-		if t, ok := m.Content.(mcp.TextContent); ok {
-			got.text += fmt.Sprintf("%s: %s\n", m.Role, t.Text)
-		}
+		got.text += fmt.Sprintf("%s: %s\n", m.Role, m.Content.Text)
 	}
-	return got, nil
+	return got, err
 }
 
-func (g *guide) resource(ctx context.Context, request mcp.ReadResourceRequest) (answer, error) {
-	result, err := g.client.ReadResource(ctx, request)
-	if err != nil {
-		return answer{}, err
-	}
+func (g *guide) resource(uri string) (answer, error) {
+	var result struct{ Contents []struct{ Text string } }
+	err := g.client.request("resources/read", args{"uri": uri}, &result)
 	got := answer{}
 	for _, c := range result.Contents {
-		if t, ok := c.(mcp.TextResourceContents); ok {
-			got.text += t.Text
-		}
+		got.text += c.Text
 	}
 	if json.Unmarshal([]byte(got.text), &got.structured) != nil {
 		got.structured = nil // a text, then
 	}
-	return got, nil
+	return got, err
 }
 
 // shown is what is printed of an answer.

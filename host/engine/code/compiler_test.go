@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// The test binary runs itself as compilers that do more or less than ChildMain, and as another host. The arguments are
+// The test binary runs itself as compilers that do more or less than Child, and as another host. The arguments are
 // roleArgument, what to do, a directory that they share with the test, and those of a Store.
 const roleArgument = "test-role"
 
@@ -29,7 +29,7 @@ func act(role, dir string, args []string) int {
 	if role == "host" {
 		return actHost(dir, args)
 	}
-	config, err := parseChild(args)
+	config, err := ParseChild(args)
 	if err != nil {
 		panic(err)
 	}
@@ -75,13 +75,13 @@ func act(role, dir string, args []string) int {
 			kept = append(kept, make([]byte, 256<<20))
 		}
 	default: // leaves what nobody asked for
-		if err := child(config, os.Stdin); err != nil {
+		if err := Child(config, os.Stdin); err != nil {
 			panic(err)
 		}
 		leave(role, config.Dir)
 		return 0
 	}
-	return childExit(complain(child(config, os.Stdin)))
+	return ChildExit(complain(Child(config, os.Stdin)))
 }
 
 func complain(err error) error {

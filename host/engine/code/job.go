@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	errCrashed = errors.New("the compiler crashed")
-	errStarved = errors.New("the compiler got too little processor time")
+	errCrashed    = errors.New("the compiler crashed")
+	errNotStarted = errors.New("the compiler was not started")
+	errStarved    = errors.New("the compiler got too little processor time")
 )
 
 const (
@@ -38,9 +39,18 @@ type job struct {
 
 // run compiles in a child process. The error is an *Error, or the cause of the end of ctx.
 func (j *job) run(ctx context.Context) error {
+	err := j.compile(ctx, confine.Options{})
+	if errors.Is(err, errNotStarted) { // the system may refuse more namespaces than there are
+		err = j.compile(ctx, confine.Options{NoNamespaces: true})
+	}
+	return err
+}
+
+// compile compiles in a child process.
+func (j *job) compile(ctx context.Context, o confine.Options) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, starvation*j.config.CPU, errStarved)
 	defer cancel()
-	child := j.command(ctx)
+	child := j.command(ctx, o)
 	said := &head{}
 	child.Stderr = said
 	stdin, err := child.StdinPipe()
@@ -54,7 +64,7 @@ func (j *job) run(ctx context.Context) error {
 		defer runtime.UnlockOSThread()
 		if err := child.Start(); err != nil {
 			stdin.Close()
-			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
+			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: errors.Join(errNotStarted, err)}
 			return
 		}
 		go j.feed(stdin)
@@ -72,13 +82,13 @@ func (j *job) run(ctx context.Context) error {
 	return j.outcome(ctx, child, err, said.String())
 }
 
-func (j *job) command(ctx context.Context) *exec.Cmd {
+func (j *job) command(ctx context.Context, o confine.Options) *exec.Cmd {
 	command := slices.Clone(j.config.Compiler)
 	command = append(command, j.dir, strconv.Itoa(j.workers), strconv.Itoa(int(j.cpu()/time.Second)))
 	child := exec.CommandContext(ctx, command[0], command[1:]...)
 	child.Dir = "/"
 	child.WaitDelay = endGrace / 2 // for whoever else has its standard error
-	confine.Prepare(child, confine.Options{})
+	confine.Prepare(child, o)
 	return child
 }
 

@@ -123,6 +123,9 @@ const (
 // gitPaths are how the paths of requests to a git server end.
 var gitPaths = map[string]string{http.MethodGet: "/info/refs", http.MethodPost: "/git-upload-pack"}
 
+// gitQueries are their queries.
+var gitQueries = map[string]string{http.MethodGet: "service=git-upload-pack"}
+
 // gitHeaders are what a worker may say in one.
 var gitHeaders = []string{"User-Agent", "Accept", "Git-Protocol", "Content-Type"}
 
@@ -167,7 +170,7 @@ func (n *Network) gitRequest(ctx context.Context, q wire.GitRequest) (*http.Requ
 		return nil, errors.New("the URL is not one of a git server's")
 	case !n.any && !slices.Contains(n.origins, originOf(u)):
 		return nil, fmt.Errorf("%s is not the origin of a granted remote", originOf(u))
-	case gitPaths[q.Method] == "" || q.Method == http.MethodPost && !strings.HasSuffix(u.Path, gitPaths[q.Method]):
+	case gitPaths[q.Method] == "" || !strings.HasSuffix(u.Path, gitPaths[q.Method]) || u.RawQuery != gitQueries[q.Method]:
 		return nil, errors.New("the request is not one of git's protocol")
 	}
 	request, err := http.NewRequestWithContext(ctx, q.Method, u.String(), strings.NewReader(string(q.Body)))

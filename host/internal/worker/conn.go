@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -23,7 +25,7 @@ type conn struct {
 	in     *wire.Reader
 	out    *wire.Writer
 	log    hclog.Logger
-	output int // bytes of a result
+	limits wire.Limits
 	logMax int // bytes of log frames that a call accounts for
 
 	mu      sync.Mutex // guards what follows
@@ -42,12 +44,14 @@ type pending struct {
 	ask    Asker
 	record func(wire.Record)
 	late   *time.Timer   // ends a worker that does not end the call
+	end    time.Time     // of the call's time, which operations heed
 	wake   chan struct{} // of capacity 1: look again
 
 	asking sync.WaitGroup     // operations that the host performs
 	cancel context.CancelFunc // ends them; nil: there was none; guarded by conn.mu
 	wrote  bool               // the call may have changed something; guarded by conn.mu
-	busy   bool               // it waits for an operation; guarded by conn.mu
+	asked  int                // operations; guarded by conn.mu
+	busy   bool               // it waits for one; guarded by conn.mu
 	done   bool               // guarded by conn.mu
 	result wire.Result
 	err    error
@@ -59,12 +63,14 @@ const (
 	maxRecord  = 8 << 10
 	maxLogText = 64 << 10 // escaped
 	maxFailure = 64 << 10
+	// maxReads is how many times a call may read from git servers, beside its operations.
+	maxReads = 16 << 10
 	// perLogFrame is what a log frame counts beside its text.
 	perLogFrame = 64
 )
 
-func newConn(stream io.ReadWriter, output, logMax int, log hclog.Logger) *conn {
-	c := &conn{log: log, output: output, logMax: 4*logMax + 1<<20, calls: map[uint32]*pending{}}
+func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
+	c := &conn{log: log, limits: limits, logMax: 4*limits.LogSize + 1<<20, calls: map[uint32]*pending{}}
 	c.in, c.out = wire.NewReader(stream, c.limit), wire.NewWriter(stream)
 	return c
 }
@@ -73,7 +79,7 @@ func newConn(stream io.ReadWriter, output, logMax int, log hclog.Logger) *conn {
 func (c *conn) limit(t wire.Type) int {
 	switch t {
 	case wire.TypeResult:
-		return c.output + maxFailure
+		return int(c.limits.Output) + maxFailure
 	case wire.TypeAsk:
 		return maxAsk
 	case wire.TypeRecord:
@@ -234,11 +240,12 @@ func (c *conn) takeAsk(p *pending, payload []byte) error {
 	if p.busy {
 		return wire.Violation("two operations of call %d at once", p.number)
 	}
-	p.busy = true
-	if changes(ask.Op) {
-		p.wrote = true
+	if p.asked++; p.asked > c.limits.Operations+maxReads {
+		return wire.Violation("more operations of call %d than it may ask for", p.number)
 	}
-	ctx, cancel := context.WithCancel(p.ctx)
+	p.busy = true
+	p.wrote = p.wrote || changes(ask)
+	ctx, cancel := context.WithDeadline(p.ctx, p.end)
 	p.cancel = cancel
 	p.asking.Go(func() {
 		defer cancel()
@@ -325,10 +332,13 @@ func (e *lostError) Error() string { return fmt.Sprintf("the worker process ende
 func (e *lostError) Unwrap() error { return e.reason }
 
 // changes reports whether an operation may have an effect that must not happen twice.
-func changes(op string) bool {
-	switch op {
+func changes(ask wire.Ask) bool {
+	switch ask.Op {
 	case abi.OpClaims, abi.OpNotify, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
 		return false
+	case abi.OpHTTPFetch:
+		method, _ := rawjson.Unquote(rawjson.Member(ask.Params, "method"))
+		return method != "" && method != http.MethodGet && method != http.MethodHead
 	}
 	return true
 }

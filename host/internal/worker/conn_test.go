@@ -36,13 +36,13 @@ func FuzzConn(f *testing.F) {
 		f.Add(data.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := newConn(stream{bytes.NewReader(data)}, 1<<16, 1<<10, hclog.NewNullLogger())
+		c := newConn(stream{bytes.NewReader(data)}, wire.Limits{Output: 1 << 16, LogSize: 1 << 10, Operations: 3}, hclog.NewNullLogger())
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
 				late := time.AfterFunc(time.Hour, func() {})
 				defer late.Stop()
-				p := &pending{ctx: t.Context(), late: late, record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
+				p := &pending{ctx: t.Context(), late: late, end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
 				result, err := c.call(p, wire.Call{Method: "m"})
 				if err == nil && len(result.Body) > len(data) {
 					t.Errorf("a body of %d bytes of %d", len(result.Body), len(data))

@@ -42,13 +42,15 @@ const (
 	perCall       = 24 << 20  // native stacks and the host's own state of a call
 )
 
-// Bound sets the limits of the process. That of memory is the last resort, since reaching it ends all of its calls;
-// code is the size of what the worker loads, in bytes.
-func (l *Launch) Bound(code int64) {
+// Bound sets the limits of the process. That of memory is the last resort, since reaching it ends all of its calls:
+// what all calls together may take by their limits, or the budget of the server if that is less. code is the size of
+// what the worker loads; both are in bytes.
+func (l *Launch) Bound(code, budget int64) {
 	limits, s := l.Setup.Limits, &l.Setup
 	calls := int64(limits.Concurrency)
 	instances := calls + 2 // the image, and one that is being reset
-	s.Confine.Memory = uint64(runtimeMemory + perCodeByte*code + instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output))
+	work := instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output)
+	s.Confine.Memory = uint64(runtimeMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
 	// Each call has a file tree of its own, and an operation opens some more.
 	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + (limits.Concurrency+2)*(limits.Files+16))
 }

@@ -91,7 +91,7 @@ func (s *Supervisor) begin() {
 		p, err := s.launch(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err == nil && s.closed {
+		if err == nil && (s.closed || s.starting != st) { // or nobody waits for it any more
 			p.end()
 			p, err = nil, errClosed
 		}

@@ -31,10 +31,14 @@ func NewPool(budget int64) *Pool {
 	return &Pool{budget: budget, workers: map[*process]*Supervisor{}, changed: make(chan struct{})}
 }
 
+// Budget is what the workers may take, in bytes.
+func (b *Pool) Budget() int64 { return b.budget }
+
 // add counts a worker until it ends.
 func (b *Pool) add(s *Supervisor, p *process) {
 	b.mu.Lock()
 	b.workers[p] = s
+	b.keepFair()
 	b.mu.Unlock()
 	go func() {
 		<-p.gone

@@ -56,25 +56,15 @@ type process struct {
 // start starts a worker and returns when it is confined and its module can be called. The error is an
 // *engine.Error where the module is to blame.
 func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
-	ours, theirs, err := socketPair()
-	if err != nil {
-		return nil, fmt.Errorf("connect to a worker process: %w", err)
+	p, err := s.spawn(l, confine.Options{})
+	if err != nil { // the system may refuse more namespaces than there are
+		p, err = s.spawn(l, confine.Options{NoNamespaces: true})
 	}
-	p := &process{launch: l, socket: ours, gone: make(chan struct{}), said: &firstBytes{limit: 16 << 10}}
-	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
-	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
-	p.command.Stderr = p.said
-	p.command.WaitDelay = time.Second // whatever holds its standard error open
-	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
-	confine.Prepare(p.command, confine.Options{})
-	err = p.command.Start()
-	_ = theirs.Close() // the worker's: were it open here, its end would not be noticed
 	if err != nil {
-		_ = ours.Close()
+		l.release()
 		return nil, fmt.Errorf("start a worker process: %w", err)
 	}
 	go p.wait()
-	p.conn = newConn(ours, int(s.config.Limits.Output), s.config.Limits.LogSize, s.config.Log)
 	stop := context.AfterFunc(ctx, func() { p.kill("nobody waits for it any more") })
 	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
 	err = p.handshake(l.Setup)
@@ -85,8 +75,30 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	if err != nil {
 		p.settle()
 		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
-			err = fmt.Errorf("%w: %s", err, p.reason())
+			err = fmt.Errorf("start a worker process: %w: %s", err, p.reason())
 		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// spawn starts the process.
+func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close() // the worker's: were it open here, its end would not be noticed
+	p := &process{launch: l, socket: ours, gone: make(chan struct{}), said: &firstBytes{limit: 16 << 10}}
+	p.conn = newConn(ours, s.config.Limits, s.config.Log)
+	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
+	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
+	p.command.Stderr = p.said
+	p.command.WaitDelay = time.Second // whatever holds its standard error open
+	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
+	confine.Prepare(p.command, o)
+	if err := p.command.Start(); err != nil {
+		_ = ours.Close()
 		return nil, err
 	}
 	return p, nil
@@ -103,12 +115,12 @@ func (p *process) handshake(setup wire.Setup) error {
 		return fmt.Errorf("describe a worker: %w", err)
 	}
 	if err := p.conn.out.Write(wire.TypeSetup, 0, text); err != nil {
-		return fmt.Errorf("start a worker process: %w", err)
+		return err
 	}
 	for {
 		f, err := p.conn.in.Next()
 		if err != nil {
-			return fmt.Errorf("start a worker process: %w", err)
+			return err
 		}
 		switch f.Type {
 		case wire.TypeReady:
@@ -119,7 +131,7 @@ func (p *process) handshake(setup wire.Setup) error {
 				continue
 			}
 			if err := p.launch.Confined(p.report); err != nil {
-				return err
+				return &engine.Error{Code: engine.CodeInternal, Plugin: setup.Plugin, Message: "cannot run: " + err.Error(), Err: err}
 			}
 		case wire.TypeLog:
 			if err := p.conn.takeLog(f); err != nil {

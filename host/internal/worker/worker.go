@@ -116,7 +116,7 @@ const grace = 2 * time.Second
 // run makes a call in a process, which acquire or launch gave for it.
 func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Result, error) {
 	defer s.leave(p)
-	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record}
+	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, end: time.Now().Add(s.config.Limits.Time)}
 	call.late = time.AfterFunc(s.config.Limits.Time+grace, func() {
 		if !p.conn.isDone(call) {
 			p.kill("it did not end a call in time")

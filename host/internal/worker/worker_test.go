@@ -24,7 +24,7 @@ func newSupervisor(t *testing.T, change func(*Config)) *Supervisor {
 	t.Helper()
 	c := Config{
 		Plugin: "it", Command: reexec.Command("fake"), Queue: time.Minute, Pool: NewPool(1 << 40), Log: hclog.NewNullLogger(),
-		Limits: wire.Limits{Memory: 1 << 20, Input: 1 << 20, Output: 1 << 20, Time: time.Minute, LogSize: 1 << 10, Concurrency: 64},
+		Limits: wire.Limits{Memory: 1 << 20, Input: 1 << 20, Output: 1 << 20, Time: time.Minute, LogSize: 1 << 10, Operations: 100, Concurrency: 64},
 	}
 	c.Prepare = func(context.Context) (*Launch, error) {
 		return &Launch{
@@ -157,6 +157,7 @@ func TestStalledWorkerIsReplaced(t *testing.T) {
 
 func TestCancelledCallEndsByTheWorkersWord(t *testing.T) {
 	s := newSupervisor(t, nil)
+	wantEcho(t, s) // the worker is there
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err := s.Call(ctx, method("hold"))

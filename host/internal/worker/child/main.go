@@ -10,7 +10,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -73,8 +75,14 @@ func run(check func(method string, result []byte) string) error {
 	if err := out.Write(wire.TypeLoaded, 0); err != nil {
 		return err
 	}
+	// Loading leaves garbage that is larger than what stays: decoded code, and copies of it.
+	defer time.AfterFunc(settleTime, debug.FreeOSMemory).Stop()
 	return s.serve()
 }
+
+// settleTime is when a worker gives memory back to the system that it only needed to load its module: after the call
+// that it was started for, for most.
+const settleTime = 500 * time.Millisecond
 
 // connection is the worker's end.
 func connection() (net.Conn, error) {

@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// client is an MCP client of a server that it has started: one message a line, one request at a time.
+type client struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bufio.Reader
+	lastID int
+}
+
+// start starts the server. When the context of cmd ends, the server is told to, and killed if it does not.
+func start(cmd *exec.Cmd) (*client, error) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	return &client{cmd: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}, cmd.Start()
+}
+
+// close ends the server's input and waits for the server to end.
+func (c *client) close() error {
+	return errors.Join(c.stdin.Close(), c.cmd.Wait())
+}
+
+// request asks for something and decodes the result.
+func (c *client) request(method string, params, result any) error {
+	c.lastID++
+	if err := c.send(map[string]any{"id": c.lastID, "method": method, "params": params}); err != nil {
+		return err
+	}
+	for {
+		var m struct {
+			ID     int
+			Method string
+			Result json.RawMessage
+			Error  *struct{ Message string }
+		}
+		line, err := c.stdout.ReadBytes('\n')
+		if err != nil {
+			return fmt.Errorf("read from the server: %w", err)
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			return fmt.Errorf("the server sent %.100q: %w", line, err)
+		}
+		switch {
+		case m.Method != "": // a notification
+		case m.Error != nil:
+			return errors.New(m.Error.Message)
+		case m.ID != c.lastID:
+			return fmt.Errorf("the server answered request %d, want %d", m.ID, c.lastID)
+		default:
+			return json.Unmarshal(m.Result, result)
+		}
+	}
+}
+
+func (c *client) notify(method string) error {
+	return c.send(map[string]any{"method": method})
+}
+
+func (c *client) send(message map[string]any) error {
+	message["jsonrpc"] = "2.0"
+	line, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if _, err := c.stdin.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write to the server: %w", err)
+	}
+	return nil
+}

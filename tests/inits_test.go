@@ -1,0 +1,78 @@
+package tests
+
+import (
+	"bufio"
+	"bytes"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Every worker is a process of the program's own executable and runs the package inits of all that is linked
+// into it, so their cost is part of each worker's start.
+
+// expensive are packages that the program must not link, since their inits, or those of what they import, take
+// longer than all others together.
+var expensive = []string{
+	"github.com/santhosh-tekuri/jsonschema",
+	"github.com/mark3labs/mcp-go/client",
+	"github.com/mark3labs/mcp-go/server",
+}
+
+func TestProgramLinksNoPackageWithAnExpensiveInit(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "../cmd/bulkhead").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	if !slices.Contains(linked, module+"/host/gateway") {
+		t.Fatalf("the list of %d packages lacks host/gateway", len(linked))
+	}
+	for _, pkg := range linked {
+		for _, path := range expensive {
+			if strings.HasPrefix(pkg, path) {
+				t.Errorf("cmd/bulkhead links %s", pkg)
+			}
+		}
+	}
+}
+
+// initLine is what GODEBUG=inittrace=1 prints of a package that has an init.
+var initLine = regexp.MustCompile(`^init (\S+) @.* (\d+) allocs$`)
+
+// TestPackageInitsAllocateLittle counts allocations, which stand for the time: unlike that they are the same
+// in every run. Tables that are built, patterns and schemas that are compiled, all allocate.
+func TestPackageInitsAllocateLittle(t *testing.T) {
+	const most, mostOfAll = 1_000, 3_000
+	cmd := exec.Command(built.program, "--version")
+	cmd.Env = environment(t, "GODEBUG=inittrace=1")
+	var trace bytes.Buffer
+	cmd.Stderr = &trace
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, trace.String())
+	}
+	packages, sum := 0, 0
+	for lines := bufio.NewScanner(&trace); lines.Scan(); {
+		found := initLine.FindStringSubmatch(lines.Text())
+		if found == nil {
+			continue
+		}
+		allocs, err := strconv.Atoi(found[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages, sum = packages+1, sum+allocs
+		if allocs > most {
+			t.Errorf("the init of %s makes %d allocations, want at most %d: do that work when it is needed (sync.OnceValue), or do not link it", found[1], allocs, most)
+		}
+	}
+	if packages < 50 {
+		t.Fatalf("only %d inits are traced", packages)
+	}
+	if sum > mostOfAll {
+		t.Errorf("package inits make %d allocations, want at most %d", sum, mostOfAll)
+	}
+}
