@@ -187,6 +187,11 @@ func (f *fake) misbehave(number uint32, how string) {
 			fmt.Fprintln(os.Stderr, strings.Repeat("y", 1000))
 		}
 		f.result(number, wire.KindResult, []byte("1"))
+	case "no reading":
+		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "large"}.Encode()...)
+		time.Sleep(100 * time.Millisecond) // the host writes its reply
+		f.result(number, wire.KindResult, []byte("1"))
+		time.Sleep(time.Hour)
 	case "abort":
 		panic("worker fails")
 	}

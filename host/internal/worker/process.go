@@ -171,6 +171,16 @@ func (p *process) kill(reason string) {
 	}
 }
 
+// hasEnded reports whether the process has ended, or was killed.
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return p.killed.Load() != nil
+	}
+}
+
 // end lets the process end by itself: it does when its connection ends.
 func (p *process) end() {
 	_ = p.socket.Close()
@@ -194,7 +204,7 @@ func (p *process) settle() {
 	}
 }
 
-// reason says how the process ended, which it has.
+// reason says how the process ended. hasEnded must be true.
 func (p *process) reason() string {
 	if killed := p.killed.Load(); killed != nil {
 		return *killed
