@@ -1,9 +1,6 @@
 package host
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
@@ -17,20 +14,8 @@ import (
 func RunChild() {
 	reexec.Run(map[string]reexec.Main{
 		reexec.Worker:   func([]string) int { return child.Main(gateway.CheckResult) },
-		reexec.Compiler: compileChild,
+		reexec.Compiler: code.ChildMain,
 	})
-}
-
-// compileChild is the process that compiles a module.
-func compileChild(args []string) int {
-	c, err := code.ParseChild(args)
-	if err == nil {
-		err = code.Child(c, os.Stdin)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	return code.ChildExit(err)
 }
 
 // memoryBudget is what the workers of all plugins may take, in bytes.

@@ -6,16 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/trust"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // UntrustedError says that the host found a config, or a directory of plugins, that nobody named and the user
@@ -69,8 +68,8 @@ func needsQuotes(r rune) bool {
 
 // printable is a path as it is, or quoted where a terminal or a client's model would read more than a path.
 func printable(path string) string {
-	if !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(path)
+	if !visible.Only(path) {
+		return visible.Quote(path)
 	}
 	return path
 }

@@ -274,6 +274,7 @@ func TestTheCommandThatTrustsAPathCanBeTyped(t *testing.T) {
 		"/ü 日/$(x)'s":      `bulkhead trust '/ü 日/$(x)'\''s'`,
 		"/p\x1b[2J\n/x":    "\"/p\\x1b[2J\\n/x\" is not trusted, so no plugin is served: review it with `bulkhead trust`,",
 		"/p\u202e/x":       "with `bulkhead trust`,",
+		"/p\ufe0f/x":       "\"/p\\ufe0f/x\" is not trusted",
 		"/\xff":            "with `bulkhead trust`,",
 	} {
 		if got := (&UntrustedError{Path: path}).Error(); !strings.Contains(got, want) || strings.ContainsAny(got, "\x1b\n\u202e") {

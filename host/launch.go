@@ -45,7 +45,7 @@ func (p *plugin) module() code.Module {
 func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	compiled, err := p.host.store.Ensure(ctx, p.module(), code.Foreground)
 	if err != nil {
-		return nil, engine.StoreError(p.name, p.manifest.ModuleFile(), err)
+		return nil, worker.CodeError(p.name, p.manifest.ModuleFile(), err)
 	}
 	if err := makeState(p.host.places, p.grant); err != nil {
 		return nil, errors.Join(p.sandboxError(fmt.Errorf("state folder: %s", ownedpath.Explain(err))), compiled.Close())

@@ -36,7 +36,7 @@ func packages(t *testing.T) map[string][]string {
 // counts; "x/..." stands for x and what is below it.
 var arrows = map[string][]string{
 	"cmd":                        {"cmd/...", "host", "host/admin", "host/build", "host/engine", "host/manifest", "host/review", "host/tomlfile", "host/visible", "sdk/abi"},
-	"host":                       {"host/audit", "host/config", "host/engine", "host/engine/code", "host/gateway", "host/internal/...", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/sandbox/git", "host/schema", "host/tomlfile", "sdk/abi"},
+	"host":                       {"host/audit", "host/config", "host/engine", "host/engine/code", "host/gateway", "host/internal/...", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/sandbox/git", "host/schema", "host/tomlfile", "host/visible", "sdk/abi"},
 	"host/admin":                 {"host", "host/build", "host/config", "host/engine", "host/engine/code", "host/internal/...", "host/internal/...", "host/manifest", "host/review", "host/sandbox", "host/sandbox/fetch/origin", "host/tomlfile", "host/visible"},
 	"host/build":                 {"host/engine", "host/engine/code", "host/internal/reexec", "host/internal/worker", "host/internal/worker/wire", "host/manifest", "host/tomlfile", "sdk/abi"},
 	"host/config":                {"host/manifest", "host/sandbox/fetch/origin", "host/tomlfile"},
@@ -71,7 +71,7 @@ var arrows = map[string][]string{
 	"host/internal/answer":       {"host/engine", "host/rawjson", "host/schema", "sdk/abi"},
 	"host/internal/network":      {"host/internal/worker/wire", "host/sandbox/fetch", "sdk/abi"},
 	"host/internal/reexec":       {},
-	"host/internal/worker":       {"host/engine", "host/internal/confine", "host/internal/worker/wire", "host/rawjson", "sdk/abi"},
+	"host/internal/worker":       {"host/engine", "host/engine/code", "host/internal/confine", "host/internal/worker/wire", "host/rawjson", "host/visible", "sdk/abi"},
 	"host/internal/worker/wire":  {"sdk/abi"},
 	"host/internal/worker/child": {"host/audit", "host/engine", "host/internal/answer", "host/internal/confine", "host/internal/worker/wire", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/schema", "sdk/abi"},
 	"host/internal/confine":      {},

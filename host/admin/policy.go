@@ -112,7 +112,7 @@ func answer(o host.Options, v *host.View, s host.Standing, q Question) ([]review
 		out = append(out, tools(about, q.Tool)...)
 	}
 	if q.Path != "" {
-		answers, err := paths(o, v, about, s.Name, q.Path)
+		answers, err := paths(o, v, about, q.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -145,12 +145,15 @@ func tools(about review.Subject, name string) []review.Answer {
 }
 
 // paths says of a path whether it can be read, and whether it can be written.
-func paths(o host.Options, v *host.View, about review.Subject, name, asked string) ([]review.Answer, error) {
+func paths(o host.Options, v *host.View, about review.Subject, asked string) ([]review.Answer, error) {
 	path, err := absolute(o, asked)
 	if err != nil {
 		return nil, err
 	}
-	verdict, err := sandbox.Explain(sandbox.Setup{Plugin: name, Grant: about.Grant, Places: v.Places, Own: v.Own}, path)
+	if why := refusedGrant(about); why != "" {
+		return []review.Answer{{Asked: path, Access: "read", Why: why}, {Asked: path, Access: "write", Why: why}}, nil
+	}
+	verdict, err := sandbox.Explain(sandbox.Explained{Grant: about.Grant, Own: v.Own}, path)
 	if err != nil {
 		return nil, usage("%w", err)
 	}
@@ -170,6 +173,31 @@ func paths(o host.Options, v *host.View, about review.Subject, name, asked strin
 		{Asked: shown, Access: "read", Allowed: verdict.Read, Why: read},
 		{Asked: shown, Access: "write", Allowed: verdict.Write, Why: write},
 	}, nil
+}
+
+// refusedGrant says why the host opens nothing for the plugin: one of the granted paths is refused, and without it the
+// plugin does not run. It is empty where none is.
+func refusedGrant(about review.Subject) string {
+	look := func(kind, path string) string {
+		if refused := about.Leads(kind, path).Refused; refused != "" {
+			return "the plugin cannot run: " + refused
+		}
+		return ""
+	}
+	for _, m := range about.Grant.FS {
+		if m.State {
+			continue
+		}
+		if why := look(review.Folder, m.Path); why != "" {
+			return why
+		}
+	}
+	for _, g := range about.Grant.Git {
+		if why := look(review.Repository, g.Repo); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // pathWords say why no more than v has is allowed at a path; held is what grants it.

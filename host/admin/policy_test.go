@@ -158,3 +158,30 @@ func TestCompareOfFolders(t *testing.T) {
 	_, err = admin.Compare(w.options(), "none", "../plugins/first")
 	wantUsage(t, err, manifest.FileName+": there is no such file")
 }
+
+// TestExplainRefusesPathsWhereTheGrantIsRefused: a link in the project is not followed, so nothing behind it is granted.
+func TestExplainRefusesPathsWhereTheGrantIsRefused(t *testing.T) {
+	for name, asks := range map[string]string{
+		"a directory":  "[capabilities]\nfs = [{ path = \"${project}/docs\", access = \"rw\" }]\n",
+		"a repository": "[capabilities]\nfs = [{ path = \"${project}\", access = \"rw\" }]\ngit = [{ repo = \"${project}/docs\", access = \"r\" }]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.plugin(t, "first", asks)
+			w.write(t, "elsewhere/a", "")
+			if err := os.Symlink("../elsewhere", w.path("work/docs")); err != nil {
+				t.Fatal(err)
+			}
+			w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
+			found, err := admin.Explain(w.options(), admin.Question{Path: w.path("work/docs/a")})
+			if err != nil || len(found.Answers) != 2 {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			for _, a := range found.Answers {
+				if a.Allowed || !strings.Contains(a.Why, "the plugin cannot run: ") || !strings.Contains(a.Why, "is a symbolic link") {
+					t.Errorf("%+v", a)
+				}
+			}
+		})
+	}
+}

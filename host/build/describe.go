@@ -58,7 +58,7 @@ func (b *builder) describe(ctx context.Context, s *source, file, sum string) (js
 	prepare := func(ctx context.Context) (*worker.Launch, error) {
 		compiled, err := b.store.Ensure(ctx, code.Module{Name: s.m.Name, File: file, SHA256: sum}, code.Foreground)
 		if err != nil {
-			return nil, engine.StoreError(s.m.Name, file, err)
+			return nil, worker.CodeError(s.m.Name, file, err)
 		}
 		l := &worker.Launch{Release: func() { _ = compiled.Close() }, Discard: func() error { return b.store.Discard(compiled) }}
 		l.Setup = wire.Setup{Plugin: s.m.Name, Limits: limits, Reused: true, Code: wire.Code{File: file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}

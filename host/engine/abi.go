@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -50,8 +51,8 @@ func guarded(f func(c *call, mod api.Module, stack []uint64)) api.GoModuleFunc {
 	}
 }
 
-// provide gives a runtime what modules import.
-func provide(ctx context.Context, runtime wazero.Runtime) error {
+// instantiateImports gives a runtime what modules import.
+func instantiateImports(ctx context.Context, runtime wazero.Runtime) error {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
 		return fmt.Errorf("WASI: %w", err)
 	}
@@ -130,7 +131,7 @@ func checkImport(f api.FunctionDefinition) string {
 			return fmt.Sprintf("its import %s.%s is not of the form %s", module, name, signature(have.params, have.results))
 		}
 	}
-	return fmt.Sprintf("it imports %q.%q, which the host does not have", bounded(module, 60), bounded(name, 60))
+	return fmt.Sprintf("it imports %q.%q, which the host does not have", visible.Bounded(module, 60), visible.Bounded(name, 60))
 }
 
 func signature(params, results int) string {

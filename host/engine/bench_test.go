@@ -14,14 +14,13 @@ import (
 // instance (aim: at most 1.5), and with making an instance (aim: at most 0.05). The three take turns, and each
 // call comes when the one before has been put back, which is off its path.
 func BenchmarkIsolation(b *testing.B) {
-	e := newEngine(b, shared)
 	var sides [2]struct {
 		m     *Module
 		times []time.Duration
 	}
 	var fresh []time.Duration
 	for i := range sides {
-		sides[i].m = newModule(b, e, Spec{Reused: i == 1})
+		sides[i].m = newModule(b, Spec{Reused: i == 1})
 	}
 	for b.Loop() {
 		for range 100 {
@@ -32,11 +31,11 @@ func BenchmarkIsolation(b *testing.B) {
 					b.Fatal(err)
 				}
 				side.times = append(side.times, time.Since(began))
-				side.m.loaded.pool.work.Wait()
+				side.m.pool.work.Wait()
 			}
 		}
 		began := time.Now()
-		inst, failure := sides[0].m.fresh(b.Context(), sides[0].m.loaded)
+		inst, failure := sides[0].m.fresh(b.Context())
 		if failure != nil {
 			b.Fatal(failure)
 		}
@@ -54,16 +53,15 @@ func BenchmarkIsolation(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // of all together: says nothing
 }
 
-// BenchmarkResident tells what fifty modules keep in memory each: after a call, when their instances are released,
-// and when they are unloaded.
+// BenchmarkResident tells what fifty modules keep in memory each: after a call, and when their instances are
+// released.
 func BenchmarkResident(b *testing.B) {
 	const modules = 50
 	for b.Loop() {
 		before := resident(b)
-		e := New(Config{Store: newStore(b, shared), InstanceIdle: time.Second, ModuleIdle: 2 * time.Second})
 		var all []*Module
 		for range modules {
-			m := newModule(b, e, Spec{})
+			m := newModule(b, Spec{Idle: time.Second})
 			if _, err := callTool(b.Context(), m, "echo", `{}`); err != nil {
 				b.Fatal(err)
 			}
@@ -73,17 +71,8 @@ func BenchmarkResident(b *testing.B) {
 		report("MiB-after-a-call")
 		until(b, func() bool { return !slices.ContainsFunc(all, (*Module).holdsInstance) })
 		report("MiB-resting")
-		until(b, func() bool { return !slices.ContainsFunc(all, (*Module).Loaded) })
-		report("MiB-unloaded")
 		b.ReportMetric(0, "ns/op")
 	}
-}
-
-// holdsInstance tells whether the module has an instance that nobody uses.
-func (m *Module) holdsInstance() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.loaded != nil && !m.loaded.resting
 }
 
 func until(b *testing.B, done func() bool) {

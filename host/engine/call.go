@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -56,7 +57,7 @@ func (c *call) checkTime() {
 func (c *call) view(mod api.Module, function string, offset, length uint64) []byte {
 	view, ok := mod.Memory().Read(uint32(offset), uint32(length))
 	if !ok {
-		c.end(c.module.fail(CodeMisuse, nil, "misused the border: %s was given %d bytes at %d, which is not in its memory", function, uint32(length), uint32(offset)))
+		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: %s was given %d bytes at %d, which is not in its memory", function, uint32(length), uint32(offset)))
 	}
 	return view
 }
@@ -64,10 +65,10 @@ func (c *call) view(mod api.Module, function string, offset, length uint64) []by
 // copyOut copies data, which must have exactly the length that the module expects, into its memory.
 func (c *call) copyOut(mod api.Module, stack []uint64, function string, data []byte, pending bool) {
 	if !pending {
-		c.end(c.module.fail(CodeMisuse, nil, "misused the border: %s was called, and there is nothing to copy", function))
+		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: %s was called, and there is nothing to copy", function))
 	}
 	if int64(uint32(stack[1])) != int64(len(data)) {
-		c.end(c.module.fail(CodeMisuse, nil, "misused the border: %s was called for %d bytes, and there are %d", function, uint32(stack[1]), len(data)))
+		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: %s was called for %d bytes, and there are %d", function, uint32(stack[1]), len(data)))
 	}
 	c.charge(len(data))
 	move(c.view(mod, function, stack[0], stack[1]), data)
@@ -75,7 +76,7 @@ func (c *call) copyOut(mod api.Module, stack []uint64, function string, data []b
 
 func (c *call) output(response []byte) {
 	if !c.hasRequest {
-		c.end(c.module.fail(CodeMisuse, nil, "misused the border: output was called without a request"))
+		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: output was called without a request"))
 	}
 	if int64(len(response)) > c.module.spec.Output {
 		c.end(c.module.fail(CodeOutputSize, nil, "gave an answer of %d bytes, and its limit is %d", len(response), c.module.spec.Output))
@@ -103,7 +104,7 @@ var (
 
 func (c *call) operate(request []byte) int {
 	if len(request) > maxOperation {
-		c.end(c.module.fail(CodeMisuse, nil, "misused the border: host_call was given %d bytes, and its limit is %d", len(request), maxOperation))
+		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: host_call was given %d bytes, and its limit is %d", len(request), maxOperation))
 	}
 	c.charge(len(request))
 	if c.operated++; c.operated > c.module.spec.Operations {
@@ -127,7 +128,7 @@ func (c *call) operate(request []byte) int {
 func (c *call) performed(request []byte) []byte {
 	defer func() {
 		if fault := recover(); fault != nil {
-			c.module.engine.log.Error("a host operation panicked", "plugin", c.module.spec.Name, "panic", fault, "stack", string(debug.Stack()))
+			c.module.spec.Log.Error("a host operation panicked", "plugin", c.module.spec.Name, "panic", fault, "stack", string(debug.Stack()))
 			c.end(c.module.fail(CodeInternal, errors.New("host operation panicked"), "met a fault of the host's own in an operation: please report it"))
 		}
 	}()
@@ -160,5 +161,5 @@ func (c *call) log(level int32, line []byte) {
 	if at < hclog.Trace || at > hclog.Error {
 		at = hclog.Info
 	}
-	c.module.spec.Log.Log(at, bounded(string(line[:min(len(line), maxLogLine+1)]), maxLogLine))
+	c.module.spec.Log.Log(at, visible.Bounded(string(line[:min(len(line), maxLogLine+1)]), maxLogLine))
 }

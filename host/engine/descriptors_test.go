@@ -27,7 +27,7 @@ func showing(t *testing.T, dir string) func(Caller) experimentalsys.FS {
 
 func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
 	dir := t.TempDir()
-	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, FS: showing(t, dir), Env: map[string]string{"PWD": dir}})
+	m := newModule(t, Spec{FS: showing(t, dir), Env: map[string]string{"PWD": dir}})
 	var first string
 	for i := range 5 {
 		got, err := callTool(t.Context(), m, "leave", `{}`)
@@ -47,7 +47,7 @@ func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
 func TestTheDescriptorOfTheRootIsAsNewInEachCall(t *testing.T) {
 	const success, notFound = `"text":"0"`, `"text":"44"`
 	dir := t.TempDir()
-	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, FS: showing(t, dir), Env: map[string]string{"PWD": dir}})
+	m := newModule(t, Spec{FS: showing(t, dir), Env: map[string]string{"PWD": dir}})
 	for _, ask := range []struct{ arguments, want string }{{`{"position":0}`, success}, {`{"position":2}`, notFound}} {
 		for range 4 { // there are several instances, of which a call gets one
 			if got, err := callTool(t.Context(), m, "read_root", ask.arguments); err != nil || !strings.Contains(got, ask.want) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,57 +17,84 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// guest is the module compiled from testdata/guest, and shared the cache with its code.
-var guest, shared string
+// guest is the module compiled from testdata/guest, and store compiles all modules of the tests.
+var (
+	guest string
+	store *code.Store
+)
 
 func TestMain(m *testing.M) {
+	reexec.Run(map[string]reexec.Main{reexec.Compiler: code.ChildMain})
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "engine-test-")
 	if err != nil {
 		panic(err)
 	}
-	guest, shared = filepath.Join(dir, "guest.wasm"), filepath.Join(dir, "cache")
+	defer os.RemoveAll(dir)
+	guest = filepath.Join(dir, "guest.wasm")
 	build := exec.Command("go", "build", "-buildmode=c-shared", "-o", guest, "./testdata/guest")
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("build testdata/guest: %v\n%s", err, out))
 	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	if store, err = code.Open(code.Config{Dir: filepath.Join(dir, "cache"), Compiler: reexec.Command(reexec.Compiler)}); err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	return m.Run()
 }
 
-func newEngine(t testing.TB, cache string) *Engine {
+// compiled is the compiled code of the module in file.
+func compiled(t testing.TB, file string) *code.Code {
 	t.Helper()
 	testcache.DependOn(t, "../..")
-	return New(Config{Store: newStore(t, cache)})
-}
-
-func newStore(t testing.TB, cache string) *code.Store {
-	t.Helper()
-	store, err := code.Open(code.Config{Dir: cache})
+	found, err := store.Ensure(t.Context(), code.Module{File: file}, code.Foreground)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
+	t.Cleanup(func() { found.Close() })
+	return found
 }
 
-func newModule(t testing.TB, e *Engine, spec Spec) *Module {
+// newModule loads the guest.
+func newModule(t testing.TB, spec Spec) *Module {
 	t.Helper()
-	if spec.File == "" {
-		spec.File = guest
+	spec.Code = compiled(t, guest).Dir
+	return loaded(t, spec)
+}
+
+// handmade loads a module that is given by its bytes.
+func handmade(t testing.TB, module []byte, spec Spec) *Module {
+	t.Helper()
+	spec.Code = compiled(t, written(t, module)).Dir
+	return loaded(t, spec)
+}
+
+func written(t testing.TB, module []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "m.wasm")
+	if err := os.WriteFile(file, module, 0o600); err != nil {
+		t.Fatal(err)
 	}
+	return file
+}
+
+func loaded(t testing.TB, spec Spec) *Module {
+	t.Helper()
 	spec.Name = "guest"
-	m := e.Module(spec)
+	m, err := Load(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := m.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -101,7 +127,7 @@ func wantCode(t *testing.T, err error, code Code) *Error {
 }
 
 func TestCallAnswersWithTheModulesBytes(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{})
+	m := newModule(t, Spec{})
 	for range 2 { // the second time on the instance of the first
 		got, err := callTool(t.Context(), m, "echo", `{"a":"<ü>"}`)
 		if err != nil {
@@ -114,7 +140,7 @@ func TestCallAnswersWithTheModulesBytes(t *testing.T) {
 }
 
 func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{Output: 1 << 19, Memory: 32 << 20})
+	m := newModule(t, Spec{Output: 1 << 19, Memory: 32 << 20})
 	tests := []struct {
 		name, tool string
 		code       Code
@@ -140,13 +166,13 @@ func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
 }
 
 func TestASleepingCallEndsWithItsContext(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{Time: 50 * time.Millisecond})
+	m := newModule(t, Spec{Time: 50 * time.Millisecond})
 	_, err := callTool(t.Context(), m, "sleep", `{}`)
 	if failure := wantCode(t, err, CodeTimeout); failure.Message != "ran past its time limit of 50ms" {
 		t.Errorf("got %q", failure.Message)
 	}
 
-	m = newModule(t, newEngine(t, shared), Spec{})
+	m = newModule(t, Spec{})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err = callTool(ctx, m, "sleep", `{}`)
@@ -155,7 +181,7 @@ func TestASleepingCallEndsWithItsContext(t *testing.T) {
 
 func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "of the host")
-	m := newModule(t, newEngine(t, shared), Spec{Time: time.Minute + time.Second, Env: map[string]string{"GIVEN": "yes"}})
+	m := newModule(t, Spec{Time: time.Minute + time.Second, Env: map[string]string{"GIVEN": "yes"}})
 	seen := map[string]bool{}
 	for range 2 {
 		before := time.Now().UnixMilli()
@@ -195,7 +221,7 @@ func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
 }
 
 func TestOperations(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{
+	m := newModule(t, Spec{
 		Operate: func(_ context.Context, raw []byte) []byte {
 			var r abi.HostRequest
 			if err := json.Unmarshal(raw, &r); err != nil {
@@ -213,7 +239,7 @@ func TestOperations(t *testing.T) {
 		t.Errorf("an operation in _initialize is denied: got %s, %v", got, err)
 	}
 
-	m = newModule(t, newEngine(t, shared), Spec{Operate: func(context.Context, []byte) []byte { panic("a bug") }})
+	m = newModule(t, Spec{Operate: func(context.Context, []byte) []byte { panic("a bug") }})
 	_, err = callTool(t.Context(), m, "parallel", `{}`)
 	wantCode(t, err, CodeInternal)
 	if _, err = callTool(t.Context(), m, "echo", `{}`); err != nil {
@@ -224,7 +250,7 @@ func TestOperations(t *testing.T) {
 func TestWhatAModulePrintsBecomesLogLines(t *testing.T) {
 	var out bytes.Buffer
 	log := hclog.New(&hclog.LoggerOptions{Output: &out, Level: hclog.Trace, DisableTime: true})
-	m := newModule(t, newEngine(t, shared), Spec{Log: log})
+	m := newModule(t, Spec{Log: log})
 	if _, err := callTool(t.Context(), m, "say", `{}`); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +262,7 @@ func TestWhatAModulePrintsBecomesLogLines(t *testing.T) {
 
 func TestCallsRunAtTheSameTime(t *testing.T) {
 	arrived := make(chan struct{})
-	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 4, Operate: func(_ context.Context, raw []byte) []byte {
+	m := newModule(t, Spec{Operate: func(_ context.Context, raw []byte) []byte {
 		arrived <- struct{}{} // none returns before all have come
 		var r abi.HostRequest
 		_ = json.Unmarshal(raw, &r)
@@ -268,42 +294,42 @@ func TestCallsRunAtTheSameTime(t *testing.T) {
 }
 
 func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name string, content []byte) string {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	sum := func(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
-	tests := []struct {
-		name   string
-		file   string
-		sha256 string
-		code   Code
+	for name, test := range map[string]struct {
+		module wasmtest.Module
 		says   string
 	}{
-		{"a missing file names the command to run", filepath.Join(dir, "none.wasm"), "", CodeModuleMissing, "bulkhead plugin build"},
-		{"another digest", write("a.wasm", []byte("a")), sum([]byte("b")), CodeDigest, sum([]byte("a"))},
-		{"no WASM", write("b.wasm", []byte("hello")), sum([]byte("hello")), CodeInvalidModule, "not a WebAssembly module"},
-		{"a module of no ABI names all that it lacks", write("c.wasm", wasmtest.Module{Memory: []byte{0, 1}}.Bytes()), "", CodeInvalidModule, "bulkhead_abi_1; it does not export the function bulkhead_call"},
-		{"an import that there is not", write("d.wasm", wasmtest.Plugin(nil, "", wasmtest.Import{Module: "env", Name: "abort", Type: wasmtest.FourToI}).Bytes()), "", CodeInvalidModule, `"env"."abort"`},
-		{"an import of another form", write("e.wasm", wasmtest.Plugin(nil, "", wasmtest.Import{Module: "bulkhead", Name: "input", Type: wasmtest.OfI32}).Bytes()), "", CodeInvalidModule, "(i32, i32)"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			m := newModule(t, newEngine(t, ""), Spec{File: test.file, SHA256: test.sha256})
-			_, err := m.Call(t.Context(), Request{Method: "m"})
-			if failure := wantCode(t, err, test.code); !strings.Contains(failure.Message, test.says) {
+		"a module of no ABI names all that it lacks": {wasmtest.Module{Memory: []byte{0, 1}}, "bulkhead_abi_1; it does not export the function bulkhead_call"},
+		"an import that there is not":                {wasmtest.Plugin(nil, "", wasmtest.Import{Module: "env", Name: "abort", Type: wasmtest.FourToI}), `"env"."abort"`},
+		"an import of another form":                  {wasmtest.Plugin(nil, "", wasmtest.Import{Module: "bulkhead", Name: "input", Type: wasmtest.OfI32}), "(i32, i32)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(t.Context(), Spec{Code: compiled(t, written(t, test.module.Bytes())).Dir, File: "m.wasm"})
+			if failure := wantCode(t, err, CodeInvalidModule); !strings.Contains(failure.Message, test.says) || !strings.HasPrefix(failure.Message, "cannot run m.wasm: ") {
 				t.Errorf("%q does not say %q", failure.Message, test.says)
 			}
 		})
 	}
+	_, err := Load(t.Context(), Spec{Code: compiled(t, guest).Dir, Memory: 1 << 20})
+	wantCode(t, err, CodeMemory)
+}
+
+func TestLoadNeedsTheCodeOfThisMachine(t *testing.T) {
+	_, err := Load(t.Context(), Spec{Code: t.TempDir()})
+	wantCode(t, err, CodeInternal)
+	dir := compiled(t, written(t, wasmtest.Answering("{}"))).Dir
+	native, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+	if err != nil || len(native) != 1 {
+		t.Fatalf("%q, %v", native, err)
+	}
+	if err := os.Rename(native[0], filepath.Join(filepath.Dir(native[0]), strings.Repeat("0", 64))); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(t.Context(), Spec{Code: dir})
+	wantCode(t, err, CodeStale)
 }
 
 func TestAStartFunctionThatFailsHarmsItsCallsOnly(t *testing.T) {
-	for name, code := range map[string][]byte{
+	for name, start := range map[string][]byte{
 		"a trap":               {0x00},
 		"an answer":            wasmtest.Invoke(wasmtest.Output, 0, 2),
 		"an endless recursion": {0x10, 7},
@@ -311,12 +337,8 @@ func TestAStartFunctionThatFailsHarmsItsCallsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			module := wasmtest.Plugin(nil, "{}")
 			module.Start = []byte{module.Next()}
-			module.Funcs = append(module.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: wasmtest.Code(code, 0x0b)})
-			file := filepath.Join(t.TempDir(), "m.wasm")
-			if err := os.WriteFile(file, module.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			m := newModule(t, newEngine(t, ""), Spec{File: file})
+			module.Funcs = append(module.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: wasmtest.Code(start, 0x0b)})
+			m := handmade(t, module.Bytes(), Spec{})
 			want := map[string]Code{"a trap": CodeTrap, "an answer": CodeMisuse, "an endless recursion": CodeStack}[name]
 			for range 2 {
 				_, err := m.Call(t.Context(), Request{Method: "m"})
@@ -349,11 +371,7 @@ func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "m.wasm")
-			if err := os.WriteFile(file, wasmtest.Plugin(test.code, "{}").Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			m := newModule(t, newEngine(t, ""), Spec{File: file})
+			m := handmade(t, wasmtest.Plugin(test.code, "{}").Bytes(), Spec{})
 			got, err := m.Call(t.Context(), Request{Method: "m"})
 			if test.fails == "" {
 				if err != nil {
@@ -369,32 +387,9 @@ func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
 	}
 }
 
-func TestWarmFillsTheCacheAndLeavesNothingInMemory(t *testing.T) {
-	cache := t.TempDir()
-	m := newModule(t, newEngine(t, cache), Spec{})
-	for range 2 {
-		if err := m.Warm(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if m.Loaded() {
-			t.Error("the module is in memory")
-		}
-	}
-	if found, err := filepath.Glob(filepath.Join(cache, "module-*")); err != nil || len(found) != 1 {
-		t.Errorf("the cache holds %v, %v", found, err)
-	}
-	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
-		t.Error(err)
-	}
-}
-
 func BenchmarkReset(b *testing.B) {
-	m := newModule(b, newEngine(b, shared), Spec{})
-	l, err := m.load(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	inst, failure := m.fresh(b.Context(), l)
+	m := newModule(b, Spec{})
+	inst, failure := m.fresh(b.Context())
 	if failure != nil {
 		b.Fatal(failure)
 	}
@@ -404,7 +399,7 @@ func BenchmarkReset(b *testing.B) {
 			b.Fatal(failure)
 		}
 		b.StartTimer()
-		if !inst.restore(l.image) {
+		if !inst.restore(m.image) {
 			b.Fatal("cannot be put back")
 		}
 	}

@@ -79,8 +79,8 @@ func (m *Module) explain(ctx context.Context, err error, c *call, i *instance) *
 	}
 	// wazero's text is the reason in its first line and then the stack, whose names are the module's.
 	reason, stack, _ := strings.Cut(err.Error(), "\n")
-	failure := m.fail(CodeTrap, err, "crashed: %s", strings.TrimSuffix(bounded(reason, 200), " (recovered by wazero)"))
-	failure.Detail = bounded(stack, 4<<10)
+	failure := m.fail(CodeTrap, err, "crashed: %s", strings.TrimSuffix(visible.Bounded(reason, 200), " (recovered by wazero)"))
+	failure.Detail = visible.Bounded(stack, 4<<10)
 	return failure
 }
 
@@ -95,15 +95,3 @@ func (m *Module) stopped(ctx context.Context) *Error {
 		return m.fail(CodeCanceled, err, "was cancelled")
 	}
 }
-
-// bounded cuts text that comes from a module and takes out what could mislead whoever reads a log.
-func bounded(text string, limit int) string {
-	if len(text) > limit {
-		text = text[:limit] + "…"
-	}
-	return visible.Text(text)
-}
-
-// Printable cuts text that comes from a module, or from the process that it runs in, and takes out what could
-// mislead whoever reads a log.
-func Printable(text string, limit int) string { return bounded(text, limit) }

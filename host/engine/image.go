@@ -9,7 +9,7 @@ import (
 // module are put back to the same image, so that none keeps anything of a call, nor of its own making.
 type image struct {
 	memory  []byte
-	globals []uint64 // of the mutable globals, in the order of loaded.globals
+	globals []uint64 // of the mutable globals, in the order of code.Program.Globals
 }
 
 // snapshot copies the state of an instance.

@@ -41,7 +41,7 @@ type handles interface {
 
 // instantiate makes an instance, which is of no use before it is initialized or put into the state of an
 // image.
-func (m *Module) instantiate(ctx context.Context, l *loaded) (_ *instance, failure *Error) {
+func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) {
 	inst := &instance{owner: m}
 	inst.said = &lineLog{instance: inst, level: hclog.Warn}
 	inst.printed = &lineLog{instance: inst, level: hclog.Info}
@@ -59,7 +59,7 @@ func (m *Module) instantiate(ctx context.Context, l *loaded) (_ *instance, failu
 	}()
 	ctx = context.WithValue(ctx, callKey{}, started)
 	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(inst.allocate))
-	mod, err := l.runtime.InstantiateModule(ctx, l.compiled, m.moduleConfig(inst))
+	mod, err := m.program.Runtime.InstantiateModule(ctx, m.program.Compiled, m.moduleConfig(inst))
 	inst.flush()
 	if err != nil {
 		failure := m.explain(ctx, err, started, inst)
@@ -71,7 +71,7 @@ func (m *Module) instantiate(ctx context.Context, l *loaded) (_ *instance, failu
 	inst.module = mod
 	inst.entry = mod.ExportedFunction(abi.ExportCall)
 	inst.meet(mod)
-	for _, g := range l.globals {
+	for _, g := range m.program.Globals {
 		inst.globals = append(inst.globals, mod.ExportedGlobal(g.Export))
 	}
 	if inst.files != nil {
@@ -213,7 +213,7 @@ func (i *instance) untouched() bool {
 // close releases the instance.
 func (i *instance) close() {
 	if err := i.module.Close(context.Background()); err != nil {
-		i.owner.engine.log.Warn("close an instance", "plugin", i.owner.spec.Name, "error", err)
+		i.owner.spec.Log.Warn("close an instance", "plugin", i.owner.spec.Name, "error", err)
 	}
 }
 

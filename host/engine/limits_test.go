@@ -3,9 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -30,7 +27,7 @@ func TestEveryLimitEndsACallByItsName(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			m := newModule(t, newEngine(t, shared), test.spec)
+			m := newModule(t, test.spec)
 			_, err := callTool(t.Context(), m, test.tool, test.arguments)
 			if failure := wantCode(t, err, test.code); failure.Message != test.says {
 				t.Errorf("got %q, want %q", failure.Message, test.says)
@@ -62,17 +59,8 @@ func TestTheHostsOwnWorkIsStopped(t *testing.T) {
 		"empty writes":   {long(wasmtest.Invoke(wasmtest.Extra, 2, 64, all/8-8, 8), "", wasi("fd_write", wasmtest.FourToI)), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "m.wasm")
-			if err := os.WriteFile(file, test.module, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			m := newModule(t, newEngine(t, ""), Spec{File: file})
-			l, err := m.load(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.expect(-1)
-			inst, failure := m.fresh(t.Context(), l)
+			m := handmade(t, test.module, Spec{})
+			inst, failure := m.fresh(t.Context())
 			if failure != nil {
 				t.Fatal(failure)
 			}
@@ -101,25 +89,8 @@ func canceled(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestACallThatFindsNoPlaceIsToldSo(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, Queue: 20 * time.Millisecond})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = callTool(ctx, m, "sleep", `{}`)
-	}()
-	for len(m.running) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	_, err := callTool(t.Context(), m, "echo", `{}`)
-	wantCode(t, err, CodeQueue)
-	stop()
-	<-ended
-}
-
 func TestTheSameInputTakesTheSameFuel(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{})
+	m := newModule(t, Spec{})
 	fuel := func(arguments string) int64 {
 		response, err := m.Call(t.Context(), Request{Method: "tools/call", Params: []byte(`{"name":"count","arguments":` + arguments + `}`)})
 		if err != nil {
@@ -138,7 +109,7 @@ func TestTheSameInputTakesTheSameFuel(t *testing.T) {
 }
 
 func TestACancelledLoopEndsSoon(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{})
+	m := newModule(t, Spec{})
 	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +122,7 @@ func TestACancelledLoopEndsSoon(t *testing.T) {
 func TestNoCallFindsWhatAnEarlierOneLeft(t *testing.T) {
 	for name, reused := range map[string]bool{"pristine calls": false, "reused instances": true} {
 		t.Run(name, func(t *testing.T) {
-			m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1, Reused: reused})
+			m := newModule(t, Spec{Reused: reused})
 			var found []string
 			for range 4 {
 				got, err := callTool(t.Context(), m, "remember", `{"text":"secret"}`)
@@ -168,13 +139,8 @@ func TestNoCallFindsWhatAnEarlierOneLeft(t *testing.T) {
 }
 
 func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
-	m := newModule(t, newEngine(t, shared), Spec{Concurrency: 1})
-	l, err := m.load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.expect(-1)
-	inst, failure := m.fresh(t.Context(), l)
+	m := newModule(t, Spec{})
+	inst, failure := m.fresh(t.Context())
 	if failure != nil {
 		t.Fatal(failure)
 	}
@@ -183,69 +149,47 @@ func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
 		t.Fatal(failure)
 	}
 	grown := inst.memory.size
-	if grown <= uint64(len(l.image.memory)) || !bytes.Contains(inst.memory.space, []byte("secretsecret")) {
+	if grown <= uint64(len(m.image.memory)) || !bytes.Contains(inst.memory.space, []byte("secretsecret")) {
 		t.Fatalf("the call left nothing to put back: %d bytes of memory", grown)
 	}
-	if !inst.restore(l.image) {
+	if !inst.restore(m.image) {
 		t.Fatal("the instance cannot be put back")
 	}
-	if !bytes.Equal(inst.memory.space[:len(l.image.memory)], l.image.memory) {
+	if !bytes.Equal(inst.memory.space[:len(m.image.memory)], m.image.memory) {
 		t.Error("memory differs from the image")
 	}
 	if !inst.memory.open(inst.memory.limit) { // what the module cannot reach is looked at, too
 		t.Fatal("no memory")
 	}
-	if left := bytes.Trim(inst.memory.space[len(l.image.memory):], "\x00"); len(left) > 0 {
+	if left := bytes.Trim(inst.memory.space[len(m.image.memory):], "\x00"); len(left) > 0 {
 		t.Errorf("%d bytes are left above the image", len(left))
 	}
-	if got := inst.module.Memory().Size(); uint64(got) != uint64(len(l.image.memory)) {
-		t.Errorf("memory has %d bytes, and the image %d", got, len(l.image.memory))
+	if got := inst.module.Memory().Size(); uint64(got) != uint64(len(m.image.memory)) {
+		t.Errorf("memory has %d bytes, and the image %d", got, len(m.image.memory))
 	}
 }
 
-func TestIdleInstancesAndModulesAreReleased(t *testing.T) {
-	e := New(Config{Store: newStore(t, shared), InstanceIdle: 20 * time.Millisecond, ModuleIdle: 20 * time.Millisecond})
-	m := newModule(t, e, Spec{})
-	for range 2 { // also after it was unloaded
-		if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
-			t.Fatal(err)
-		}
-		for deadline := time.Now().Add(10 * time.Second); m.Loaded(); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the module stays in memory")
+func TestIdleInstancesAreReleased(t *testing.T) {
+	for name, reused := range map[string]bool{"pristine calls": false, "reused instances": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newModule(t, Spec{Reused: reused, Idle: 20 * time.Millisecond})
+			for range 2 { // also after they were released
+				if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
+					t.Fatal(err)
+				}
+				for deadline := time.Now().Add(10 * time.Second); m.holdsInstance(); time.Sleep(5 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatal("the instance stays in memory")
+					}
+				}
 			}
-		}
+		})
 	}
 }
 
-func TestWithoutRoomForTheCacheTheModuleRunsAllTheSame(t *testing.T) {
-	cache := filepath.Join(t.TempDir(), "cache")
-	e := newEngine(t, cache)
-	if err := errors.Join(os.Remove(cache), os.WriteFile(cache, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	m := newModule(t, e, Spec{})
-	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestACallThatIsCancelledWhileItsModuleLoadsLosesNothing(t *testing.T) {
-	m := newModule(t, newEngine(t, t.TempDir()), Spec{})
-	ctx, stop := context.WithCancel(t.Context())
-	time.AfterFunc(30*time.Millisecond, stop)
-	_, err := callTool(ctx, m, "echo", `{}`)
-	wantCode(t, err, CodeCanceled)
-	m.mu.Lock()
-	under := m.loading
-	m.mu.Unlock()
-	if under == nil {
-		t.Fatal("the load ended with the call")
-	}
-	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
-		t.Fatal(err)
-	}
-	if under.loaded == nil {
-		t.Error("the module was loaded twice")
-	}
+// holdsInstance tells whether the module has an instance that no call uses.
+func (m *Module) holdsInstance() bool {
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	return len(m.pool.clean)+m.pool.cleaning > 0
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // lineLog turns what a module prints into lines of the host's log.
@@ -50,7 +52,7 @@ func (l *lineLog) flush() {
 	if len(l.line) == 0 {
 		return
 	}
-	text := bounded(string(l.line), maxLogLine)
+	text := visible.Bounded(string(l.line), maxLogLine)
 	l.line = l.line[:0]
 	if l.kept = append(l.kept, text); len(l.kept) > 2*keptLines {
 		l.kept = slices.Delete(l.kept, keptLines, keptLines+1)

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,18 +20,9 @@ func TestEmptyLogLinesAreCounted(t *testing.T) {
 	logged := wasmtest.Plugin(wasmtest.Code(wasmtest.Repeat(lines, wasmtest.Invoke(wasmtest.Log, 3, 0, 0)), wasmtest.Invoke(wasmtest.Output, 0, 1)), "")
 	for name, module := range map[string]wasmtest.Module{"log": logged, "stdout": printed(1), "stderr": printed(2)} {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "m.wasm")
-			if err := os.WriteFile(file, module.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
 			call := func(size int) (Response, *Error) {
-				m := newModule(t, newEngine(t, ""), Spec{File: file, LogSize: size})
-				l, err := m.load(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer m.expect(-1)
-				inst, failure := m.fresh(t.Context(), l)
+				m := handmade(t, module.Bytes(), Spec{LogSize: size})
+				inst, failure := m.fresh(t.Context())
 				if failure != nil {
 					t.Fatal(failure)
 				}

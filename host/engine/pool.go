@@ -77,8 +77,9 @@ func (p *pool) putBack(inst *instance, ready func(*instance) bool) {
 	})
 }
 
-// drain closes the instances that wait.
+// drain closes the instances that wait. No call may run.
 func (p *pool) drain() {
+	p.work.Wait()
 	p.mu.Lock()
 	waiting := p.clean
 	p.clean = nil

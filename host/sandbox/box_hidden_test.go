@@ -25,7 +25,6 @@ func TestABoxHidesWhatIsDeniedAndTheHostsOwn(t *testing.T) {
 	grant.Deny = []string{"**/.env"}
 	grant.Limits = manifest.Limits{Files: 2}
 	box := w.new(t, Setup{Plugin: "p", Grant: grant, Own: []string{w.path("$W/link/bulkhead.toml"), w.path("$W/other")}})
-	defer box.Close()
 	tree := box.FS(&faults{})
 	for path, seen := range map[string]bool{
 		"$W/work/plain":         true,
@@ -63,7 +62,6 @@ func TestAGrantAroundThePluginsStateShowsItsOwn(t *testing.T) {
 		}
 	}
 	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W", "state $W/states/p"), Own: []string{w.path("$W/states")}})
-	defer box.Close()
 	tree := box.FS(&faults{})
 	for path, seen := range map[string]bool{
 		"$W/work/f": true, "$W/states": true, "$W/states/p": true, "$W/states/p/mine": true, "$W/work/../states/p/mine": true,
@@ -113,7 +111,6 @@ func TestAConfigIsNeitherSeenNorMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work", "state $W/states/p")})
-	defer box.Close()
 	tree := box.FS(&faults{})
 	if _, errno := tree.Stat(w.path("$W/work/sub/bulkhead.toml")); errno != experimentalsys.ENOENT {
 		t.Errorf("stat: %v", errno)

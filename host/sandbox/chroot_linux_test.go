@@ -58,7 +58,7 @@ func TestABoxWorksInAnEmptyRoot(t *testing.T) {
 func inEmptyRoot(t *testing.T, w world) {
 	grant := w.grant("rw $W/work", "r $W/other", "state $W/states/p", "rw $W/work/later")
 	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "rw"}}
-	c, err := OpenGrant(Setup{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}, Own: []string{w.path("$W/states")},
+	c, err := openGrant(Setup{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}, Own: []string{w.path("$W/states")},
 		GitUser: git.User{Identity: git.Identity{Name: "A", Email: "a@example.com"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,9 +36,16 @@ const (
 	RuleGranted  Rule = "granted"
 )
 
-// Explain judges an absolute path as a Box opened with s would, of which it needs Grant and Own. It is for the
-// host process: it looks where links lead, by path. It changes nothing.
-func Explain(s Setup, path string) (Verdict, error) {
+// Explained is what Explain judges paths by.
+type Explained struct {
+	Grant config.Grant
+	// Own are files and directories of the host's, absolute, which no grant of a directory around them means.
+	Own []string
+}
+
+// Explain judges an absolute path as a Box with what s grants would. It is for the host process: it looks where links
+// lead, by path. It changes nothing.
+func Explain(s Explained, path string) (Verdict, error) {
 	real, err := realPath(filepath.Clean(path))
 	if err != nil {
 		return Verdict{}, fmt.Errorf("%s: %w", path, cause(err))
@@ -130,4 +138,36 @@ func innermost(mounts []realMount, p string) *realMount {
 		}
 	}
 	return found
+}
+
+// realPaths resolves links; those paths that cannot be resolved may yet come to be, and stay as they are.
+func realPaths(paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		if real, err := realPath(path); err == nil {
+			path = real
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// realPath resolves the links in a path of which the end need not exist.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || !os.IsNotExist(err) {
+		return real, err
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path, nil
+	}
+	if _, lerr := os.Lstat(path); lerr == nil {
+		return "", err // a link to nothing: what it will point to nobody knows
+	}
+	real, err = realPath(parent)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, filepath.Base(path)), nil
 }

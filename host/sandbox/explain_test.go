@@ -29,7 +29,6 @@ func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
 	grant.Deny = []string{"**/.env"}
 	c := Setup{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/bulkhead.toml")}}
 	box := w.new(t, c)
-	defer box.Close()
 	for path, want := range map[string]struct {
 		rule    Rule
 		pattern string
@@ -52,7 +51,7 @@ func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
 		"$W":                        {rule: RuleAbove},
 		"/":                         {rule: RuleAbove},
 	} {
-		v, err := Explain(c, w.path(path))
+		v, err := Explain(Explained{Grant: c.Grant, Own: c.Own}, w.path(path))
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -83,7 +82,7 @@ func TestExplainingChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	grant := w.grant("rw $W/work/none")
 	grant.FS[0].State = true
-	v, err := Explain(Setup{Grant: grant}, w.path("$W/work/none/f"))
+	v, err := Explain(Explained{Grant: grant}, w.path("$W/work/none/f"))
 	if err != nil || !v.Write || v.Mount == nil || v.Mount.Path != grant.FS[0].Path {
 		t.Errorf("%+v, %v", v, err)
 	}

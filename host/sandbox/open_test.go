@@ -81,7 +81,6 @@ func TestABoxOpensNoPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
 	if errno := b.FS(&faults{}).Mkdir("/no/such/path/new", 0); errno != 0 {
 		t.Fatal(errno)
 	}

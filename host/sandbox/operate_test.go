@@ -202,7 +202,6 @@ func TestARecordIsKeptOfEachOperation(t *testing.T) {
 	grant := w.grant("rw $W/work")
 	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "r"}}
 	box := w.new(t, Setup{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}})
-	defer box.Close()
 	var got []Operation
 	ctx, call := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
 	defer call.End()

@@ -1,6 +1,6 @@
 // Package sandbox is what one plugin's module may touch: its files, its environment and the host
 // operations. New makes a Box from open directories and functions; the Box's FS, Env and Operate are what the
-// engine wants. OpenGrant, Open and Explain are for the host process: they resolve paths.
+// engine wants. Explain is for the host process: it resolves paths.
 //
 // Whatever a module asks for that was not granted is refused here or in the packages below (vfs for
 // files, git for repositories), at the effect and not before it, and is logged.
@@ -85,7 +85,6 @@ type Box struct {
 	git    *git.Ops
 	locks  *beneath.Dir // nil: nothing can be locked by name
 	env    map[string]string
-	close  func()
 
 	flock       func(fd, how int) error // the system's own
 	warnNoLocks sync.Once
@@ -96,7 +95,7 @@ func New(c Config) (*Box, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	b := &Box{config: c, flock: unix.Flock, close: func() {}}
+	b := &Box{config: c, flock: unix.Flock}
 	var err error
 	if b.mounts, err = vfs.NewMounts(c.Mounts); err != nil {
 		return nil, err
@@ -113,9 +112,6 @@ func New(c Config) (*Box, error) {
 	b.env = b.environment()
 	return b, nil
 }
-
-// Close releases what the operations hold. Calls must have ended.
-func (b *Box) Close() { b.close() }
 
 func mountPaths(mounts []vfs.Mount) []string {
 	var paths []string

@@ -62,7 +62,7 @@ func (w world) grant(folders ...string) config.Grant {
 
 func (w world) new(t testing.TB, s Setup) *Box {
 	t.Helper()
-	b, err := Open(s)
+	b, err := open(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,14 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			if _, err := Open(Setup{Plugin: "p", Grant: w.grant(c.grant)}); err == nil || !strings.HasPrefix(err.Error(), w.path(c.want)) {
+			if _, err := open(Setup{Plugin: "p", Grant: w.grant(c.grant)}); err == nil || !strings.HasPrefix(err.Error(), w.path(c.want)) {
 				t.Errorf("got %v, want %s", err, w.path(c.want))
 			}
 		})
 	}
 	t.Run("a repository behind a link that leads nowhere", func(t *testing.T) {
 		w := newWorld(t)
-		_, err := Open(Setup{Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/dangling")}}}})
+		_, err := open(Setup{Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/dangling")}}}})
 		if want := w.path("granted repository $W/dangling: "); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

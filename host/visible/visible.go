@@ -54,6 +54,14 @@ func Text(text string) string {
 	}, text)
 }
 
+// Bounded is at most limit bytes of text, followed by … if that is not all of it, as Text shows them.
+func Bounded(text string, limit int) string {
+	if len(text) > limit {
+		text = text[:limit] + "…"
+	}
+	return Text(text)
+}
+
 // Only tells whether all of text is UTF-8 and visible, as an identifier has to be.
 func Only(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !Rune(r) }) < 0

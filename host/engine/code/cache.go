@@ -117,31 +117,23 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 
 // compile has the module compiled into a new directory, checks that, and renames it.
 func (c *cache) compile(ctx context.Context, binary []byte, entry string, p Priority) error {
+	if err := c.store.begin(); err != nil {
+		return err
+	}
+	defer c.store.work.Done()
 	fresh, err := newHeld(c.dir, newPrefix)
 	if err != nil {
 		return storage(err)
 	}
 	job := &job{binary: binary, dir: fresh.path, workers: p.workers(), config: c.store.config}
-	done := make(chan error, 1)
-	c.store.work.Go(func() {
-		err := job.run(ctx)
-		if err == nil {
-			err = publish(fresh.path, entry)
-		}
-		if rerr := fresh.remove(); err == nil && rerr != nil {
-			err = storage(rerr)
-		}
-		done <- err
-	})
-	if len(c.store.config.Compiler) > 0 {
-		return <-done
+	err = job.run(ctx)
+	if err == nil {
+		err = publish(fresh.path, entry)
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx) // compiling in this process goes on, and keeps its result
+	if rerr := fresh.remove(); err == nil && rerr != nil {
+		err = storage(rerr)
 	}
+	return err
 }
 
 // publish seals what a compiler wrote and puts it in place.

@@ -28,32 +28,44 @@ const (
 	exitOrphan  = 10 // its host is dead
 )
 
-// ChildConfig is what a child is started with.
-type ChildConfig struct {
+// childConfig is what a child is started with.
+type childConfig struct {
 	Dir     string // gets what is compiled; it is empty
 	Workers int
 	CPU     time.Duration
 }
 
-// ParseChild reads the arguments that a Store appends to Config.Compiler.
-func ParseChild(args []string) (ChildConfig, error) {
+// parseChild reads the arguments that a Store appends to Config.Compiler.
+func parseChild(args []string) (childConfig, error) {
 	if len(args) != 3 {
-		return ChildConfig{}, errors.New("want DIR WORKERS SECONDS")
+		return childConfig{}, errors.New("want DIR WORKERS SECONDS")
 	}
 	workers, err := strconv.Atoi(args[1])
 	if err != nil || workers < 1 {
-		return ChildConfig{}, fmt.Errorf("workers: %q is not a number from 1 on", args[1])
+		return childConfig{}, fmt.Errorf("workers: %q is not a number from 1 on", args[1])
 	}
 	seconds, err := strconv.Atoi(args[2])
 	if err != nil || seconds < 1 {
-		return ChildConfig{}, fmt.Errorf("seconds: %q is not a number from 1 on", args[2])
+		return childConfig{}, fmt.Errorf("seconds: %q is not a number from 1 on", args[2])
 	}
-	return ChildConfig{Dir: args[0], Workers: workers, CPU: time.Duration(seconds) * time.Second}, nil
+	return childConfig{Dir: args[0], Workers: workers, CPU: time.Duration(seconds) * time.Second}, nil
 }
 
-// Child is the work of the process that compiles: it reads a module from stdin, and writes it, rewritten and compiled,
-// to c.Dir. The process ends when stdin does. Its exit code must be what ChildExit says.
-func Child(c ChildConfig, stdin io.Reader) error {
+// ChildMain is the main function of the process that compiles, with the arguments that a Store appends to
+// Config.Compiler. It returns the exit code.
+func ChildMain(args []string) int {
+	c, err := parseChild(args)
+	if err == nil {
+		err = child(c, os.Stdin)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return childExit(err)
+}
+
+// child reads a module from stdin, and writes it, rewritten and compiled, to c.Dir. The process ends when stdin does.
+func child(c childConfig, stdin io.Reader) error {
 	dir, err := confineTo(c)
 	if err != nil {
 		return err
@@ -69,8 +81,8 @@ func Child(c ChildConfig, stdin io.Reader) error {
 	return compileInto(module, dir, c.Workers)
 }
 
-// ChildExit is the exit code for an error of Child.
-func ChildExit(err error) int {
+// childExit is the exit code for an error of child.
+func childExit(err error) int {
 	switch {
 	case err == nil:
 		return 0
@@ -88,20 +100,9 @@ func isStorage(err error) bool {
 	return errors.As(err, &path) || errors.As(err, &number)
 }
 
-// verdict is the Error for an error of compileInto.
-func verdict(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case isStorage(err):
-		return storage(err)
-	}
-	return &Error{Reason: Invalid, Text: err.Error(), Err: err}
-}
-
 // confineTo leaves the process its standard streams and the directory that it writes, and gives the path by which
 // that is reached then. Layers that the system does not have are left out: the workers of the host say which.
-func confineTo(c ChildConfig) (dir string, err error) {
+func confineTo(c childConfig) (dir string, err error) {
 	root, err := os.OpenFile(c.Dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return "", err

@@ -1,7 +1,7 @@
 // Package code keeps the compiled code of modules on disk. A [Store] reads a module's file, has it rewritten (package
 // meter) and compiled by a child process, checks what the child wrote, and hands out directories of verified code.
 // [Load] makes a runnable program of such a directory: it needs neither the module's file nor the meter, writes
-// nothing, and never compiles. [Child] is the main function of the child process.
+// nothing, and never compiles. [ChildMain] is the main function of the child process.
 //
 // The process that has the Store parses nothing of a module. Processes of one user share a cache directory: they
 // compile a module once, and together run as many compilers as the machine has cores. Both are arranged by file locks,
@@ -26,8 +26,7 @@ type Config struct {
 	// Dir is the cache, shared by all processes of a user; it is made if it is missing. Empty: a private temporary
 	// directory, removed by Close.
 	Dir string
-	// Compiler is a command that calls Child; the Store appends the arguments that ParseChild reads. Empty: modules
-	// are compiled in this process, without bounds on time and memory, and compiling cannot be interrupted.
+	// Compiler is a command that calls ChildMain; the Store appends arguments.
 	Compiler []string
 	// Slots is how many compilers run at once, over all processes that share Dir; 0: GOMAXPROCS.
 	Slots int
@@ -73,7 +72,7 @@ type Store struct {
 	log    hclog.Logger
 	ctx    context.Context // ends with Close
 	end    context.CancelFunc
-	work   sync.WaitGroup // compilers
+	work   sync.WaitGroup // compilers; see begin
 	failed failures
 	swept  sync.Once
 
@@ -86,6 +85,9 @@ var errClosed = errors.New("the host is shutting down")
 
 // Open returns a Store. It touches nothing but the cache directory.
 func Open(c Config) (*Store, error) {
+	if len(c.Compiler) == 0 {
+		return nil, errors.New("host.RunChild must be called first in main: a module is compiled in a process of its own")
+	}
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
@@ -111,13 +113,12 @@ func Open(c Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends all compilers and removes the private directory. It does not wait for a compiler that runs in this
-// process.
+// Close ends all compilers and removes the private directory.
 func (s *Store) Close() error {
+	s.mu.Lock()
 	s.end()
-	if len(s.config.Compiler) > 0 {
-		s.work.Wait() // each ends within endGrace
-	}
+	s.mu.Unlock()
+	s.work.Wait() // each ends within endGrace
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.private == nil {
@@ -171,6 +172,17 @@ func (s *Store) ready(m Module) (*Code, string, error) {
 	}
 	touch(dir)
 	return found, m.SHA256, nil
+}
+
+// begin counts a compiler, whose end work.Done must follow. None begins when the Store is closed.
+func (s *Store) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return errClosed
+	}
+	s.work.Add(1)
+	return nil
 }
 
 // joined is a context that ends with ctx and with the Store, whichever is first.

@@ -278,17 +278,10 @@ func TestWithoutACacheThereIsAPrivateOne(t *testing.T) {
 	}
 }
 
-func TestWithoutACommandModulesAreCompiledHere(t *testing.T) {
-	w := newWorld(t)
-	s := w.open("", func(c *Config) { c.Compiler = nil })
-	w.ensured(s, w.module("a"))
-	w.refused(s, w.raw("none", []byte("none")), Invalid, "")
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if _, err := s.Ensure(ended, w.module("b"), Foreground); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that has ended: %v", err)
+func TestOpenWantsACompiler(t *testing.T) {
+	if s, err := Open(Config{}); err == nil {
+		t.Error("a store without a compiler is opened", s.Close())
 	}
-	s.work.Wait()
 }
 
 func TestInspect(t *testing.T) {

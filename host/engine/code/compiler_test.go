@@ -2,11 +2,13 @@ package code
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// The test binary runs itself as compilers that do more or less than Child, and as another host. The arguments are
+// The test binary runs itself as compilers that do more or less than ChildMain, and as another host. The arguments are
 // roleArgument, what to do, a directory that they share with the test, and those of a Store.
 const roleArgument = "test-role"
 
@@ -29,35 +31,35 @@ func act(role, dir string, args []string) int {
 	if role == "host" {
 		return actHost(dir, args)
 	}
-	config, err := ParseChild(args)
+	config, err := parseChild(args)
 	if err != nil {
 		panic(err)
 	}
-	mark(dir, "started-"+strconv.Itoa(os.Getpid()))
+	mark(dir, "started-"+pid())
 	switch role {
 	case "compile":
 	case "gate": // compiles once the test says so
-		mark(dir, "running-"+strconv.Itoa(os.Getpid()))
+		mark(dir, "running-"+pid())
 		go endWithHost()
 		for !exists(filepath.Join(dir, "go")) {
 			time.Sleep(time.Millisecond)
 		}
-		os.Remove(filepath.Join(dir, "running-"+strconv.Itoa(os.Getpid())))
+		os.Remove(filepath.Join(dir, "running-"+pid()))
 		return 0 // having left nothing
 	case "gate-and-compile":
-		mark(dir, "running-"+strconv.Itoa(os.Getpid()))
+		mark(dir, "running-"+pid())
 		for !exists(filepath.Join(dir, "go")) {
 			time.Sleep(time.Millisecond)
 		}
-		os.Remove(filepath.Join(dir, "running-"+strconv.Itoa(os.Getpid())))
+		os.Remove(filepath.Join(dir, "running-"+pid()))
 	case "killed-once":
 		if os.Mkdir(filepath.Join(dir, "killed"), 0o700) == nil {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			getSignal(dir, syscall.SIGKILL)
 		}
 	case "killed":
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		getSignal(dir, syscall.SIGKILL)
 	case "stopped":
-		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		getSignal(dir, syscall.SIGSTOP)
 	case "crashed":
 		panic("of the compiler")
 	case "endless":
@@ -75,13 +77,49 @@ func act(role, dir string, args []string) int {
 			kept = append(kept, make([]byte, 256<<20))
 		}
 	default: // leaves what nobody asked for
-		if err := Child(config, os.Stdin); err != nil {
+		if err := child(config, os.Stdin); err != nil {
 			panic(err)
 		}
 		leave(role, config.Dir)
 		return 0
 	}
-	return ChildExit(complain(Child(config, os.Stdin)))
+	return childExit(complain(child(config, os.Stdin)))
+}
+
+// pid is what the test process knows this process by, which may be the first in a namespace of its own. /proc is the
+// test's still.
+func pid() string {
+	if pid, err := os.Readlink("/proc/self"); err == nil {
+		return pid
+	}
+	return strconv.Itoa(os.Getpid())
+}
+
+// signalPrefix begins the names of files by which a process asks the test for a signal: the first process of a
+// namespace can send itself none.
+const signalPrefix = "signal-"
+
+func getSignal(dir string, signal syscall.Signal) {
+	name := fmt.Sprintf("%s%d-%s", signalPrefix, signal, pid())
+	for mark(dir, name); exists(filepath.Join(dir, name)); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// sendSignals sends the signals that processes ask for, until the test ends.
+func (w *world) sendSignals() {
+	for ; w.t.Context().Err() == nil; time.Sleep(time.Millisecond) {
+		asked, err := filepath.Glob(filepath.Join(w.dir, signalPrefix+"*"))
+		for _, path := range asked {
+			var signal, pid int
+			if _, err = fmt.Sscanf(filepath.Base(path), signalPrefix+"%d-%d", &signal, &pid); err == nil {
+				err = errors.Join(syscall.Kill(pid, syscall.Signal(signal)), os.Remove(path))
+			}
+		}
+		if err != nil {
+			w.t.Error(err)
+		}
+	}
 }
 
 func complain(err error) error {
@@ -180,6 +218,9 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
+	var signals sync.WaitGroup
+	signals.Go(w.sendSignals)
+	t.Cleanup(signals.Wait) // the context of the test has ended
 	return w
 }
 

@@ -37,12 +37,8 @@ type job struct {
 	config  Config
 }
 
-// run compiles in a child process, or here if there is no command for one. The error is an *Error, or the cause of the
-// end of ctx.
+// run compiles in a child process. The error is an *Error, or the cause of the end of ctx.
 func (j *job) run(ctx context.Context) error {
-	if len(j.config.Compiler) == 0 {
-		return verdict(compileInto(j.binary, j.dir, j.workers))
-	}
 	err := j.compile(ctx, confine.Options{})
 	if errors.Is(err, errNotStarted) { // the system may refuse more namespaces than there are
 		err = j.compile(ctx, confine.Options{NoNamespaces: true})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -43,7 +44,8 @@ type pending struct {
 	ctx    context.Context
 	ask    Asker
 	record func(wire.Record)
-	late   *time.Timer   // ends a worker that does not end the call
+	late   *time.Timer   // ends a worker that does not end the call, or does not read the reply to an operation
+	ended  atomic.Bool   // late has nothing more to do
 	end    time.Time     // of the call's time, which operations heed
 	wake   chan struct{} // of capacity 1: look again
 
@@ -292,12 +294,6 @@ func (c *conn) takeLog(f wire.Frame) error {
 	}
 	c.log.Log(level, printable(line.Text), args...)
 	return nil
-}
-
-func (c *conn) isDone(p *pending) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return p.done
 }
 
 // fail ends the connection, and all calls with it.

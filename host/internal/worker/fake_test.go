@@ -56,6 +56,10 @@ func fakeWorker() int {
 		text, _ := json.Marshal(wire.Failure{Code: "invalid_module", Message: "cannot run: it is no module"})
 		_ = f.out.Write(wire.TypeFailed, 0, text)
 		return 1
+	case "stale":
+		text, _ := json.Marshal(wire.Failure{Code: "code_stale", Message: "cannot run: its code is of another machine"})
+		_ = f.out.Write(wire.TypeFailed, 0, text)
+		return 0
 	case "crashing":
 		fmt.Fprintln(os.Stderr, "fatal error: no luck")
 		return 2
@@ -183,6 +187,11 @@ func (f *fake) misbehave(number uint32, how string) {
 			fmt.Fprintln(os.Stderr, strings.Repeat("y", 1000))
 		}
 		f.result(number, wire.KindResult, []byte("1"))
+	case "no reading":
+		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "large"}.Encode()...)
+		time.Sleep(100 * time.Millisecond) // the host writes its reply
+		f.result(number, wire.KindResult, []byte("1"))
+		time.Sleep(time.Hour)
 	case "abort":
 		panic("worker fails")
 	}

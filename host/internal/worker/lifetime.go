@@ -46,12 +46,10 @@ func (s *Supervisor) usable() *process {
 	if p == nil {
 		return nil
 	}
-	select {
-	case <-p.gone:
-		s.config.Log.Warn("an idle worker process ended", "reason", p.reason())
+	if p.hasEnded() {
+		s.config.Log.Warn("a worker process ended between calls", "reason", p.reason())
 		s.drop(p)
 		return nil
-	default:
 	}
 	if why := p.launch.stale(); why != "" {
 		s.config.Log.Info("a new worker process takes over", "reason", why)
@@ -162,11 +160,16 @@ func (s *Supervisor) launch(ctx context.Context) (*process, error) {
 }
 
 // adopt takes a process for one call.
-func (s *Supervisor) adopt(p *process) {
+func (s *Supervisor) adopt(p *process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		p.end()
+		return errClosed
+	}
 	s.all[p] = struct{}{}
 	p.active, p.retired = 1, true
+	return nil
 }
 
 // leave gives a process back that a call ran in.
@@ -204,9 +207,12 @@ func (s *Supervisor) expire() {
 	}
 }
 
-// evict ends a process if no call runs in it, and reports whether it did.
+// evict ends a process if no call runs in it, and reports whether it did. It waits for nobody: the caller has the lock
+// of the Pool, and whoever has this one may be looking at a directory on a disk that does not answer.
 func (s *Supervisor) evict(p *process) bool {
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		return false
+	}
 	defer s.mu.Unlock()
 	if p.active > 0 || s.current != p {
 		return false

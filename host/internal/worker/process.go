@@ -18,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
 // socketFile is the worker's descriptor of its end of the connection, the first after the standard ones.
@@ -170,6 +171,16 @@ func (p *process) kill(reason string) {
 	}
 }
 
+// hasEnded reports whether the process has ended, or was killed.
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return p.killed.Load() != nil
+	}
+}
+
 // end lets the process end by itself: it does when its connection ends.
 func (p *process) end() {
 	_ = p.socket.Close()
@@ -193,7 +204,7 @@ func (p *process) settle() {
 	}
 }
 
-// reason says how the process ended, which it has.
+// reason says how the process ended. hasEnded must be true.
 func (p *process) reason() string {
 	if killed := p.killed.Load(); killed != nil {
 		return *killed
@@ -252,7 +263,7 @@ func (f *firstBytes) firstLine() string {
 }
 
 // printable bounds a text of a worker's, and takes out what could mislead whoever reads a log.
-func printable(text string) string { return engine.Printable(text, maxLogText) }
+func printable(text string) string { return visible.Bounded(text, maxLogText) }
 
 // socketPair makes a connection whose other end a child process inherits.
 func socketPair() (net.Conn, *os.File, error) {

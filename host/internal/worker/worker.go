@@ -124,11 +124,14 @@ func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Resul
 	defer s.leave(p)
 	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, end: time.Now().Add(s.config.Limits.Time + lateReply)}
 	call.late = time.AfterFunc(s.config.Limits.Time+grace, func() {
-		if !p.conn.isDone(call) {
+		if !call.ended.Load() {
 			p.kill("it did not end a call in time")
 		}
 	})
-	defer call.late.Stop()
+	defer func() {
+		call.ended.Store(true) // a cancellation may set the timer again
+		call.late.Stop()
+	}()
 	if p.launch.Create != nil {
 		call.ask = p.creating(r.Ask)
 	}
@@ -173,7 +176,9 @@ func (s *Supervisor) again(ctx context.Context, p *process, r Request, lost *los
 	if err != nil {
 		return wire.Result{}, err
 	}
-	s.adopt(p)
+	if err := s.adopt(p); err != nil {
+		return wire.Result{}, err
+	}
 	result, err := s.run(ctx, p, r)
 	if errors.As(err, &lost) {
 		return wire.Result{}, s.lost(p, lost)

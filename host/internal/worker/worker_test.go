@@ -155,6 +155,49 @@ func TestStalledWorkerIsReplaced(t *testing.T) {
 	wantEcho(t, s)
 }
 
+// TestWorkerThatReadsNoReplyIsEnded: a result does not spare it from reading, and the call ends.
+func TestWorkerThatReadsNoReplyIsEnded(t *testing.T) {
+	s := newSupervisor(t, func(c *Config) { c.Limits.Time = 200 * time.Millisecond })
+	r := method("no reading")
+	r.Ask = func(context.Context, wire.Ask) wire.Reply { return wire.Reply{Result: make([]byte, 16<<20)} }
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = s.Call(t.Context(), r) // it has answered, and may be believed
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the call does not end")
+	}
+	wantEcho(t, s)
+}
+
+// TestEvictWaitsForNobody: the lock of a Supervisor that looks at a disk is not waited for with that of the Pool.
+func TestEvictWaitsForNobody(t *testing.T) {
+	s := newSupervisor(t, nil)
+	wantEcho(t, s)
+	s.mu.Lock()
+	evicted := s.evict(s.current)
+	s.mu.Unlock()
+	if evicted {
+		t.Error("evicted while another has the lock")
+	}
+}
+
+func TestClosedSupervisorAdoptsNoWorker(t *testing.T) {
+	s := newSupervisor(t, nil)
+	p, err := s.launch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := s.adopt(p); err == nil {
+		t.Error("a worker is started for a call though the host is being closed")
+	}
+	<-p.gone
+}
+
 func TestCancelledCallEndsByTheWorkersWord(t *testing.T) {
 	s := newSupervisor(t, nil)
 	wantEcho(t, s) // the worker is there

@@ -124,15 +124,14 @@ func file(fd int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// newModule names the module to the engine.
-func newModule(setup wire.Setup, code string, box *sandbox.Box, log hclog.Logger) *engine.Module {
+// spec describes the module to the engine.
+func spec(setup wire.Setup, code string, box *sandbox.Box, log hclog.Logger) engine.Spec {
 	l := setup.Limits
-	return engine.New(engine.Config{ModuleIdle: never, Log: log}).Module(engine.Spec{
+	return engine.Spec{
 		Name: setup.Plugin, File: setup.Code.File, Code: code,
 		Memory: l.Memory, Input: l.Input, Output: l.Output, Time: l.Time, Fuel: l.Fuel, Operations: l.Operations,
-		LogSize: l.LogSize, Concurrency: l.Concurrency, Reused: setup.Reused,
-		Env: box.Env(), FS: box.FS, Operate: box.Operate, Log: log,
-	})
+		LogSize: l.LogSize, Reused: setup.Reused, Env: box.Env(), FS: box.FS, Operate: box.Operate, Log: log,
+	}
 }
 
 // errNoCall is the error of an operation that needs the host while no call runs.

@@ -95,9 +95,6 @@ func connection() (net.Conn, error) {
 	return stream, nil
 }
 
-// never is longer than a worker lives.
-const never = 1000 * time.Hour
-
 // limit is the largest payload of a frame of the host's. The host is trusted, and a call bounded by it.
 func limit(t wire.Type) int {
 	switch t {
@@ -128,8 +125,8 @@ func (s *server) load(setup wire.Setup, code string, check func(method string, r
 		return err
 	}
 	s.answer = answerer(setup, check)
-	s.module = newModule(setup, code, box, s.log)
-	return s.module.Load(context.Background())
+	s.module, err = engine.Load(context.Background(), spec(setup, code, box, s.log))
+	return err
 }
 
 // answerer takes responses apart. A schema is compiled when it is needed first.

@@ -16,12 +16,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/dial"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Setup is what a plugin was granted, by paths, for the process that may open them.
+// Setup is what a plugin was granted, by paths.
 type Setup struct {
 	Plugin string
 	Grant  config.Grant
@@ -38,9 +39,9 @@ type Setup struct {
 	Log      hclog.Logger
 }
 
-// Open makes a Box for a module that runs in this process.
-func Open(s Setup) (*Box, error) {
-	c, err := OpenGrant(s)
+// open makes a Box of what is granted, in one process.
+func open(s Setup) (*Box, error) {
+	c, err := openGrant(s)
 	if err != nil {
 		return nil, err
 	}
@@ -52,19 +53,13 @@ func Open(s Setup) (*Box, error) {
 		c.Fetch = fetcher.Fetch
 	}
 	c.Transport = git.NewTransport(dial.New(dial.Config{Log: s.Log}).DialContext, nil)
-	b, err := New(c)
-	if err != nil {
-		fetcher.Close()
-		return nil, err
-	}
-	b.close = fetcher.Close
-	return b, nil
+	return New(c)
 }
 
-// OpenGrant resolves the granted directories, opens them, and makes the plugin's directories for state and
+// openGrant resolves the granted directories, opens them, and makes the plugin's directories for state and
 // locks. Later changes of the links that lead to a granted directory do not move the grant. What is opened is
 // closed when nothing refers to it any more. Fetch and Transport are left out.
-func OpenGrant(s Setup) (Config, error) {
+func openGrant(s Setup) (Config, error) {
 	c := Config{
 		Plugin: s.Plugin, Env: s.Grant.Env, Limits: s.Grant.Limits, Cwd: s.Places.Cwd, Project: s.Places.Project,
 		Messages: s.Messages, Zone: s.Zone, GitUser: s.GitUser, Claimed: s.Claimed, Log: s.Log,
@@ -199,18 +194,6 @@ func openLocks(state, plugin string) (*os.File, error) {
 	return beneath.OpenPath(path)
 }
 
-// realPaths resolves links; those paths that cannot be resolved may yet come to be, and stay as they are.
-func realPaths(paths []string) []string {
-	var out []string
-	for _, path := range paths {
-		if real, err := realPath(path); err == nil {
-			path = real
-		}
-		out = append(out, path)
-	}
-	return out
-}
-
 // maxAnchorLinks bounds the links of one path that are followed.
 const maxAnchorLinks = 40
 
@@ -256,22 +239,30 @@ func anchor(file *os.File, name string) (ids []vfs.FileID, target string) {
 	return []vfs.FileID{st.FileID}, target
 }
 
-// realPath resolves the links in a path of which the end need not exist.
-func realPath(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil || !os.IsNotExist(err) {
-		return real, err
+// newFetch prepares http/fetch, for the process that has a network and the credentials.
+func (s *Setup) newFetch() (*fetch.Fetcher, error) {
+	limits := s.Grant.Limits
+	c := fetch.Config{
+		Limits: fetch.Limits{RequestBody: limits.HTTPRequest, ResponseBody: limits.HTTPResponse, Concurrent: limits.HTTPConcurrency},
+		Log:    s.Log,
 	}
-	parent := filepath.Dir(path)
-	if parent == path {
-		return path, nil
+	for _, granted := range s.Grant.HTTP {
+		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
+		if credential := granted.Credential; credential != nil {
+			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return s.secret(credential) }}
+		}
+		c.Grants = append(c.Grants, g)
 	}
-	if _, lerr := os.Lstat(path); lerr == nil {
-		return "", err // a link to nothing: what it will point to nobody knows
+	return fetch.New(c)
+}
+
+func (s *Setup) secret(c *config.Credential) (string, error) {
+	if s.Secret == nil {
+		return "", errors.New("there is nothing that credentials are read with")
 	}
-	real, err = realPath(parent)
+	value, err := s.Secret(c)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("credential %q: %w", c.Name, err)
 	}
-	return filepath.Join(real, filepath.Base(path)), nil
+	return c.Prefix + value, nil
 }
