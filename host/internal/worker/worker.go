@@ -163,7 +163,9 @@ func (p *process) creating(next Asker) Asker {
 // call itself is to blame.
 func (s *Supervisor) again(ctx context.Context, p *process, r Request, lost *lostError) (wire.Result, error) {
 	s.config.Log.Error("a worker process ended", "reason", p.reason())
-	if lost.sent && (lost.alone || lost.wrote) {
+	// Whoever ended the worker from outside, or another call, may be to blame, but not where the host had to end it.
+	blamed := lost.alone && (p.killed.Load() != nil || errors.Is(lost.reason, wire.ErrProtocol))
+	if lost.sent && (lost.wrote || blamed) {
 		return wire.Result{}, s.lost(p, lost)
 	}
 	select {
