@@ -30,7 +30,12 @@ func (p *plugin) newWorker() *worker.Supervisor {
 
 func (p *plugin) workerLimits() wire.Limits {
 	l := p.grant.Limits
+	ask := l.Output // of a notification
+	if len(p.grant.HTTP) > 0 {
+		ask = max(ask, l.HTTPRequest/3*4)
+	}
 	return wire.Limits{
+		Ask:    int(ask) + 1<<20, // a URL, headers, and what git asks for
 		Memory: l.Memory, Input: l.Input, Output: l.Output, Fuel: l.Fuel, Time: l.Time,
 		Operations: l.Operations, LogSize: int(l.Log), Files: l.Files, Concurrency: l.Concurrency,
 	}

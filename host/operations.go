@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/network"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/dial"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
@@ -43,6 +44,9 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 }
 
 func (p *plugin) notify(n gateway.Notifier, params []byte) error {
+	if err := rawjson.Bound(params, maxNotification, maxDepth); err != nil {
+		return invalidOperation(abi.OpNotify)
+	}
 	var notification abi.Notification
 	if err := json.Unmarshal(params, &notification); err != nil {
 		return invalidOperation(abi.OpNotify)
@@ -53,12 +57,22 @@ func (p *plugin) notify(n gateway.Notifier, params []byte) error {
 	return nil
 }
 
+// Bounds of what is decoded, in values and levels: of JSON from a worker that was taken over, a few bytes can become a
+// hundred in memory.
+const (
+	maxNotification = 100_000 // which are passed on as they are
+	maxDepth        = 128
+)
+
 func invalidOperation(op string) error {
 	return &abi.HostError{Code: abi.HostInvalid, Message: op + ": the parameters are not of the operation's form"}
 }
 
 // foreignClaims gives those of the names that another plugin claims.
 func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
+	if err := rawjson.Bound(params, abi.MaxClaims+10, maxDepth); err != nil {
+		return nil, invalidOperation(abi.OpClaims)
+	}
 	var names abi.Claims
 	if err := json.Unmarshal(params, &names); err != nil {
 		return nil, invalidOperation(abi.OpClaims)

@@ -69,7 +69,7 @@ var arrows = map[string][]string{
 	"tests/bench":                {"host", "host/build", "plugins/...", "sdk", "tests/bench/..."},
 	"host/internal/grant":        {"host/config", "host/manifest"},
 	"host/internal/answer":       {"host/engine", "host/rawjson", "host/schema", "sdk/abi"},
-	"host/internal/network":      {"host/internal/worker/wire", "host/sandbox/fetch", "sdk/abi"},
+	"host/internal/network":      {"host/internal/worker/wire", "host/rawjson", "host/sandbox/fetch", "sdk/abi"},
 	"host/internal/reexec":       {},
 	"host/internal/worker":       {"host/engine", "host/engine/code", "host/internal/confine", "host/internal/worker/wire", "host/rawjson", "host/visible", "sdk/abi"},
 	"host/internal/worker/wire":  {"sdk/abi"},

@@ -53,7 +53,7 @@ func (b *builder) describe(ctx context.Context, s *source, file, sum string) (js
 	log := b.log.Named(s.m.Name)
 	limits := wire.Limits{
 		Memory: cmp.Or(b.memory, s.m.Limits.Memory, 64<<20), Time: cmp.Or(b.time, s.m.Limits.Time, 30*time.Second),
-		Input: 1 << 10, Output: maxDescription, Operations: 1, LogSize: 1 << 20, Concurrency: 1,
+		Input: 1 << 10, Output: maxDescription, Ask: 1 << 10, Operations: 1, LogSize: 1 << 20, Concurrency: 1,
 	}
 	prepare := func(ctx context.Context) (*worker.Launch, error) {
 		compiled, err := b.store.Ensure(ctx, code.Module{Name: s.m.Name, File: file, SHA256: sum}, code.Foreground)

@@ -16,27 +16,39 @@ type Code string
 
 // The codes of an Error.
 const (
-	CodeModuleMissing Code = "module_missing"      // there is no such file, or it cannot be read
-	CodeDigest        Code = "digest_mismatch"     // it is not the file that the manifest was built for
-	CodeInvalidModule Code = "invalid_module"      // not a module that this host can run
-	CodeTrap          Code = "trap"                // the module crashed
-	CodeExit          Code = "exit"                // the module ended itself
-	CodeTimeout       Code = "timeout"             // past its time limit
-	CodeFuel          Code = "fuel"                // past its limit of instructions
-	CodeMemory        Code = "memory"              // it crashed after it was refused more memory
-	CodeStack         Code = "stack_overflow"      // its calls nested too deep
-	CodeQueue         Code = "busy"                // no place to run came free in time
-	CodeCanceled      Code = "canceled"            // nobody waits for the answer any more
-	CodeNoResponse    Code = "no_response"         // it returned without an answer
-	CodeInputSize     Code = "input_too_large"     // the request is larger than allowed
-	CodeOutputSize    Code = "output_too_large"    // its answer is larger than allowed
-	CodeOperations    Code = "too_many_operations" // of the host's, in one call
-	CodeLogSize       Code = "log_too_large"       // it wrote more to the log than allowed
-	CodeMisuse        Code = "abi_misuse"          // it called the host in a way that the ABI forbids
-	CodeStale         Code = "code_stale"          // its compiled code is not for this program on this machine
-	CodeWorkerLost    Code = "worker_lost"         // the process that the call ran in ended
-	CodeInternal      Code = "internal"            // a fault of the host's own
+	CodeModuleMissing   Code = "module_missing"      // there is no such file, or it cannot be read
+	CodeDigest          Code = "digest_mismatch"     // it is not the file that the manifest was built for
+	CodeInvalidModule   Code = "invalid_module"      // not a module that this host can run
+	CodeTrap            Code = "trap"                // the module crashed
+	CodeExit            Code = "exit"                // the module ended itself
+	CodeTimeout         Code = "timeout"             // past its time limit
+	CodeFuel            Code = "fuel"                // past its limit of instructions
+	CodeMemory          Code = "memory"              // it crashed after it was refused more memory
+	CodeStack           Code = "stack_overflow"      // its calls nested too deep
+	CodeQueue           Code = "busy"                // no place to run came free in time
+	CodeCanceled        Code = "canceled"            // nobody waits for the answer any more
+	CodeNoResponse      Code = "no_response"         // it returned without an answer
+	CodeInputSize       Code = "input_too_large"     // the request is larger than allowed
+	CodeOutputSize      Code = "output_too_large"    // its answer is larger than allowed
+	CodeOperations      Code = "too_many_operations" // of the host's, in one call
+	CodeLogSize         Code = "log_too_large"       // it wrote more to the log than allowed
+	CodeMisuse          Code = "abi_misuse"          // it called the host in a way that the ABI forbids
+	CodeInvalidResponse Code = "invalid_response"    // its answer is none of ABI 1
+	CodeInvalidResult   Code = "invalid_result"      // no client could read its result, or it breaks its output schema
+	CodeStale           Code = "code_stale"          // its compiled code is not for this program on this machine
+	CodeWorkerLost      Code = "worker_lost"         // the process that the call ran in ended
+	CodeInternal        Code = "internal"            // a fault of the host's own
 )
+
+// OfModule reports whether a process that runs modules fails with the code: others are the host's own.
+func (c Code) OfModule() bool {
+	switch c {
+	case CodeInvalidModule, CodeTrap, CodeExit, CodeTimeout, CodeFuel, CodeMemory, CodeStack, CodeCanceled, CodeNoResponse, CodeInputSize,
+		CodeOutputSize, CodeOperations, CodeLogSize, CodeMisuse, CodeStale, CodeInternal, CodeInvalidResponse, CodeInvalidResult:
+		return true
+	}
+	return false
+}
 
 // Error is a failure of a module, not an answer of its plugin's. The next call may well work.
 type Error struct {

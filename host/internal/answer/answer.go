@@ -15,12 +15,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// The codes of what is wrong with a response.
-const (
-	CodeInvalidResponse engine.Code = "invalid_response" // it is none of ABI 1
-	CodeInvalidResult   engine.Code = "invalid_result"   // no client could read it, or it breaks its output schema
-)
-
 // Checker checks responses. It is safe for concurrent use.
 type Checker struct {
 	// Result says what keeps a client from reading a method's result; empty: nothing does.
@@ -48,18 +42,18 @@ func (c Checker) Parse(method string, r engine.Response, output func() (*schema.
 		result = withFaults(result, r.Faults)
 	}
 	if why := c.Result(method, result); why != "" {
-		return nil, &engine.Error{Code: CodeInvalidResult, Message: "gave a result that cannot be read: " + why}
+		return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: "gave a result that cannot be read: " + why}
 	}
 	if output != nil {
 		if why := c.unfit(result, output); why != "" {
-			return nil, &engine.Error{Code: CodeInvalidResult, Message: why}
+			return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: why}
 		}
 	}
 	return result, nil
 }
 
 func invalid(message string) *engine.Error {
-	return &engine.Error{Code: CodeInvalidResponse, Message: message}
+	return &engine.Error{Code: engine.CodeInvalidResponse, Message: message}
 }
 
 // moduleError is the error that a module answers with.

@@ -44,7 +44,7 @@ func TestFaultsAreAddedTo(t *testing.T) {
 
 func TestAnAnswer(t *testing.T) {
 	invalid := func(what string) error {
-		return &engine.Error{Code: CodeInvalidResponse, Message: what}
+		return &engine.Error{Code: engine.CodeInvalidResponse, Message: what}
 	}
 	const neither, notOfABI = "gave an answer that holds neither a result nor an error", "gave an error that is not of the ABI"
 	fault := []error{errors.New("disk full")}

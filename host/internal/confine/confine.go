@@ -57,7 +57,7 @@
 //
 //   - clone: threads only (CLONE_THREAD and CLONE_VM set, no new namespace).
 //   - kill, tgkill: this process only. Go preempts goroutines with tgkill.
-//   - mmap: not MAP_SHARED, so that a file changes through write calls only, which clear set-user-ID bits.
+//   - mmap: not MAP_GROWSDOWN, whose growth RLIMIT_DATA does not count; not MAP_SHARED, so that a file changes through write calls only, which clear set-user-ID bits.
 //     PROT_EXEC stays allowed: wazero compiles to native code.
 //   - fchmod: without the set-user-ID, set-group-ID and sticky bits.
 //   - utimensat: with a null path only, which changes an open file.

@@ -48,7 +48,7 @@ func rules(pid uint32) []rule {
 		{unix.SYS_CLONE, []condition{low(0, thread|namespaces, thread)}},
 		{unix.SYS_TGKILL, []condition{low(0, every, pid)}},
 		{unix.SYS_KILL, []condition{low(0, every, pid)}},
-		{unix.SYS_MMAP, []condition{low(3, shared, 0)}},
+		{unix.SYS_MMAP, []condition{low(3, shared|unix.MAP_GROWSDOWN, 0)}},
 		{unix.SYS_FCHMOD, []condition{low(1, unix.S_ISUID|unix.S_ISGID|unix.S_ISVTX, 0)}},
 		{unix.SYS_UTIMENSAT, null(1)},
 		{unix.SYS_PRCTL, []condition{low(0, every, unix.PR_SET_VMA)}},

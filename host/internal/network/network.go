@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -35,7 +36,7 @@ type Config struct {
 type Network struct {
 	config  Config
 	any     bool
-	origins []string // of git servers: scheme, host and port
+	remotes []string // in one form: see base
 }
 
 // New returns a Network. It connects to nothing.
@@ -45,7 +46,7 @@ func New(c Config) *Network {
 		if remote == "*" {
 			n.any = true
 		} else if u, err := url.Parse(remote); err == nil {
-			n.origins = append(n.origins, originOf(u))
+			n.remotes = append(n.remotes, base(u, ""))
 		}
 	}
 	return n
@@ -53,6 +54,11 @@ func New(c Config) *Network {
 
 func originOf(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+}
+
+// base is the repository that a URL of git's protocol belongs to, whose path ends with suffix.
+func base(u *url.URL, suffix string) string {
+	return originOf(u) + strings.TrimRight(strings.TrimSuffix(u.EscapedPath(), suffix), "/")
 }
 
 // Close closes connections that are kept. Sessions must have ended.
@@ -67,6 +73,7 @@ type Session struct {
 	mu      sync.Mutex
 	streams map[int]io.ReadCloser // bodies of git servers' answers
 	last    int
+	led     []string // repositories that servers redirected to, within their origin
 }
 
 // Begin makes the Session of a call. End must follow.
@@ -91,9 +98,9 @@ func (s *Session) Do(ctx context.Context, ask wire.Ask) (result []byte, err erro
 	case abi.OpHTTPFetch:
 		result, err = s.fetch(ctx, ask.Params)
 	case wire.OpGitOpen:
-		result, err = s.open(ask.Params)
+		result, err = s.open(ctx, ask.Params)
 	case wire.OpGitRead:
-		result, err = s.read(ask.Params)
+		result, err = s.read(ctx, ask.Params)
 	case wire.OpGitShut:
 		err = s.shut(ask.Params)
 	default:
@@ -103,6 +110,9 @@ func (s *Session) Do(ctx context.Context, ask wire.Ask) (result []byte, err erro
 }
 
 func (s *Session) fetch(ctx context.Context, params []byte) ([]byte, error) {
+	if err := rawjson.Bound(params, maxRequestValues, maxRequestDepth); err != nil {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "http/fetch: " + err.Error()}
+	}
 	var request abi.HTTPRequest
 	if err := json.Unmarshal(params, &request); err != nil {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "http/fetch: the request cannot be read"}
@@ -113,6 +123,12 @@ func (s *Session) fetch(ctx context.Context, params []byte) ([]byte, error) {
 	}
 	return json.Marshal(response)
 }
+
+// Bounds of the values in a request, and of their nesting.
+const (
+	maxRequestValues = 1_000
+	maxRequestDepth  = 16
+)
 
 // Bounds of a session with a git server.
 const (
@@ -130,15 +146,19 @@ var gitQueries = map[string]string{http.MethodGet: "service=git-upload-pack"}
 var gitHeaders = []string{"User-Agent", "Accept", "Git-Protocol", "Content-Type"}
 
 // open sends a request to a git server.
-func (s *Session) open(params []byte) ([]byte, error) {
+func (s *Session) open(ctx context.Context, params []byte) ([]byte, error) {
 	if s.cancel == nil {
 		s.ctx, s.cancel = context.WithCancel(s.ctx)
+	}
+	defer context.AfterFunc(ctx, s.cancel)() // the operation's end is that of the call, or of its worker
+	if err := rawjson.Bound(params, maxRequestValues, maxRequestDepth); err != nil {
+		return nil, err
 	}
 	var q wire.GitRequest
 	if err := json.Unmarshal(params, &q); err != nil {
 		return nil, errors.New("the request cannot be read")
 	}
-	request, err := s.network.gitRequest(s.ctx, q)
+	request, err := s.gitRequest(q)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +175,7 @@ func (s *Session) open(params []byte) ([]byte, error) {
 	if s.streams == nil {
 		s.streams = map[int]io.ReadCloser{}
 	}
+	s.follow(request, answer)
 	s.last++
 	s.streams[s.last] = answer.Body
 	return json.Marshal(wire.GitAnswer{
@@ -163,17 +184,17 @@ func (s *Session) open(params []byte) ([]byte, error) {
 }
 
 // gitRequest makes the request of a granted form.
-func (n *Network) gitRequest(ctx context.Context, q wire.GitRequest) (*http.Request, error) {
+func (s *Session) gitRequest(q wire.GitRequest) (*http.Request, error) {
 	u, err := url.Parse(q.URL)
 	switch {
 	case err != nil || u.Scheme != "https" || u.User != nil || u.Opaque != "" || u.Fragment != "":
 		return nil, errors.New("the URL is not one of a git server's")
-	case !n.any && !slices.Contains(n.origins, originOf(u)):
-		return nil, fmt.Errorf("%s is not the origin of a granted remote", originOf(u))
 	case gitPaths[q.Method] == "" || !strings.HasSuffix(u.Path, gitPaths[q.Method]) || u.RawQuery != gitQueries[q.Method]:
 		return nil, errors.New("the request is not one of git's protocol")
+	case !s.network.any && !slices.Contains(s.network.remotes, base(u, gitPaths[q.Method])) && !slices.Contains(s.led, base(u, gitPaths[q.Method])):
+		return nil, fmt.Errorf("%s is not a granted remote", base(u, gitPaths[q.Method]))
 	}
-	request, err := http.NewRequestWithContext(ctx, q.Method, u.String(), strings.NewReader(string(q.Body)))
+	request, err := http.NewRequestWithContext(s.ctx, q.Method, u.String(), strings.NewReader(string(q.Body)))
 	if err != nil {
 		return nil, err
 	}
@@ -185,12 +206,25 @@ func (n *Network) gitRequest(ctx context.Context, q wire.GitRequest) (*http.Requ
 	return request, nil
 }
 
+// follow allows what a server redirects to within its origin.
+func (s *Session) follow(request *http.Request, answer *http.Response) {
+	const suffix = "/info/refs"
+	if answer.StatusCode < 300 || answer.StatusCode > 399 || request.Method != http.MethodGet || len(s.led) >= maxStreams {
+		return
+	}
+	to, err := request.URL.Parse(answer.Header.Get("Location"))
+	if err == nil && originOf(to) == originOf(request.URL) && strings.HasSuffix(to.Path, suffix) {
+		s.led = append(s.led, base(to, suffix))
+	}
+}
+
 // read gives the next bytes of an answer's body; none: it has ended.
-func (s *Session) read(params []byte) ([]byte, error) {
+func (s *Session) read(ctx context.Context, params []byte) ([]byte, error) {
 	body, _, err := s.stream(params)
 	if err != nil {
 		return nil, err
 	}
+	defer context.AfterFunc(ctx, s.cancel)()
 	buffer := make([]byte, maxRead)
 	n, err := io.ReadAtLeast(body, buffer, 1)
 	if err != nil && err != io.EOF {

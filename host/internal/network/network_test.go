@@ -57,6 +57,8 @@ func TestRequestsToGitServersAreJudgedAgain(t *testing.T) {
 		"another port":                {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://example.com:8443/r" + refs}, false},
 		"no TLS":                      {"*", wire.GitRequest{Method: "GET", URL: "http://example.com/r" + refs}, false},
 		"a user":                      {"*", wire.GitRequest{Method: "GET", URL: "https://me@example.com/r" + refs}, false},
+		"another repository":          {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://example.com/other" + refs}, false},
+		"a pack of another one":       {"https://example.com/r", wire.GitRequest{Method: "POST", URL: "https://example.com/other/git-upload-pack"}, false},
 		"another path":                {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://example.com/secret"}, false},
 		"another query":               {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://example.com/r/info/refs?service=git-receive-pack"}, false},
 		"a push":                      {"https://example.com/r", wire.GitRequest{Method: "POST", URL: "https://example.com/r/git-receive-pack"}, false},

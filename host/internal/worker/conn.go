@@ -49,19 +49,22 @@ type pending struct {
 	end    time.Time     // of the call's time, which operations heed
 	wake   chan struct{} // of capacity 1: look again
 
-	asking sync.WaitGroup     // operations that the host performs
-	cancel context.CancelFunc // ends them; nil: there was none; guarded by conn.mu
-	wrote  bool               // the call may have changed something; guarded by conn.mu
-	asked  int                // operations; guarded by conn.mu
-	busy   bool               // it waits for one; guarded by conn.mu
-	done   bool               // guarded by conn.mu
-	result wire.Result
-	err    error
+	asking  sync.WaitGroup     // operations that the host performs
+	cancel  context.CancelFunc // ends them; nil: there was none; guarded by conn.mu
+	wrote   bool               // the call may have changed something; guarded by conn.mu
+	told    bool               // the worker said so; guarded by conn.mu
+	records int                // guarded by conn.mu
+	asked   int                // operations; guarded by conn.mu
+	busy    bool               // it waits for one; guarded by conn.mu
+	done    bool               // guarded by conn.mu
+	result  wire.Result
+	err     error
 }
 
 // Bounds of what a worker may send beyond a call's own limits, in bytes.
 const (
-	maxAsk     = 33 << 20 // an operation: the most that the engine takes of a module, and its name
+	// maxRecords is how many different operations of a call are recorded, and those that were denied twice.
+	maxRecords = 3 * 32
 	maxRecord  = 8 << 10
 	maxLogText = 64 << 10 // escaped
 	maxFailure = 64 << 10
@@ -72,7 +75,7 @@ const (
 )
 
 func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
-	c := &conn{log: log, limits: limits, logMax: 4*limits.LogSize + 1<<20, calls: map[uint32]*pending{}}
+	c := &conn{log: log, limits: limits, logMax: 2*limits.LogSize + 64<<10, calls: map[uint32]*pending{}}
 	c.in, c.out = wire.NewReader(stream, c.limit), wire.NewWriter(stream)
 	return c
 }
@@ -83,7 +86,7 @@ func (c *conn) limit(t wire.Type) int {
 	case wire.TypeResult:
 		return int(c.limits.Output) + maxFailure
 	case wire.TypeAsk:
-		return maxAsk
+		return c.limits.Ask
 	case wire.TypeRecord:
 		return maxRecord
 	case wire.TypeLog:
@@ -199,9 +202,15 @@ func (c *conn) take(f wire.Frame) error {
 	case wire.TypeResult:
 		return c.finish(p, f.Payload)
 	case wire.TypeWrote:
-		p.wrote = true
+		if p.told {
+			return wire.Violation("call %d says twice that it changes something", p.number)
+		}
+		p.told, p.wrote = true, true
 		return nil
 	case wire.TypeRecord:
+		if p.records++; p.records > maxRecords {
+			return wire.Violation("more records of call %d than there are different operations", p.number)
+		}
 		return p.takeRecord(f.Payload)
 	case wire.TypeAsk:
 		return c.takeAsk(p, f.Payload)
@@ -278,7 +287,10 @@ func (c *conn) takeLog(f wire.Frame) error {
 		return err
 	}
 	c.mu.Lock()
-	c.logged += len(f.Payload) + perLogFrame
+	c.logged += len(line.Text) + perLogFrame
+	for _, arg := range line.Args {
+		c.logged += len(arg)
+	}
 	over := c.logged > c.logMax*(len(c.calls)+1)
 	c.mu.Unlock()
 	if over {
@@ -321,6 +333,7 @@ type lostError struct {
 	sent   bool // the worker may have had the call
 	wrote  bool // the call may have changed something
 	alone  bool // no other call was in flight
+	late   bool // the call's time was over
 }
 
 func (e *lostError) Error() string { return fmt.Sprintf("the worker process ended: %v", e.reason) }

@@ -36,7 +36,7 @@ func FuzzConn(f *testing.F) {
 		f.Add(data.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := newConn(stream{bytes.NewReader(data)}, wire.Limits{Output: 1 << 16, LogSize: 1 << 10, Operations: 3}, hclog.NewNullLogger())
+		c := newConn(stream{bytes.NewReader(data)}, wire.Limits{Output: 1 << 16, LogSize: 1 << 10, Operations: 3, Ask: 1 << 16}, hclog.NewNullLogger())
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {

@@ -23,7 +23,8 @@ var errClosed = errors.New("the host is being closed")
 func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for {
+	// A grant may change while its worker starts: then that one is of no use, and another is started.
+	for range maxStarts {
 		if s.closed {
 			return nil, errClosed
 		}
@@ -34,11 +35,17 @@ func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
 		if s.starting == nil {
 			s.begin()
 		}
-		if p, err := s.await(ctx, s.starting); err != nil || p != nil {
-			return p, err
+		if err := s.await(ctx, s.starting); err != nil {
+			return nil, err
 		}
 	}
+	return nil, errUnsteady
 }
+
+// maxStarts bounds the workers that are started for a call whose grant keeps changing.
+const maxStarts = 8
+
+var errUnsteady = errors.New("what the plugin is granted changes faster than a process can be started for it: a directory is being replaced again and again")
 
 // usable is the current process, unless it must not get calls any more.
 func (s *Supervisor) usable() *process {
@@ -105,9 +112,9 @@ func (s *Supervisor) begin() {
 	}()
 }
 
-// await waits for a process that is being started, and takes it. It gives up the lock meanwhile. Without process
-// and error the caller has to look again.
-func (s *Supervisor) await(ctx context.Context, st *starting) (*process, error) {
+// await waits until a process has been started, or could not be. It gives up the lock meanwhile. The caller looks
+// again: the process may be of no use by then.
+func (s *Supervisor) await(ctx context.Context, st *starting) error {
 	st.waiting++
 	s.mu.Unlock()
 	select {
@@ -125,16 +132,9 @@ func (s *Supervisor) await(ctx context.Context, st *starting) (*process, error) 
 				s.starting = nil
 			}
 		}
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	if st.err != nil {
-		return nil, st.err
-	}
-	if s.current != st.process {
-		return nil, nil
-	}
-	s.use(st.process)
-	return st.process, nil
+	return st.err
 }
 
 // launch starts a process.

@@ -150,7 +150,7 @@ func (p *process) handshake(setup wire.Setup) error {
 // failure is the error that a worker reports.
 func failure(plugin string, payload []byte) error {
 	var f wire.Failure
-	if err := json.Unmarshal(payload, &f); err != nil || f.Code == "" || f.Message == "" {
+	if err := json.Unmarshal(payload, &f); err != nil || !engine.Code(f.Code).OfModule() || f.Message == "" {
 		return wire.Violation("a failure that cannot be read")
 	}
 	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail)}
@@ -220,14 +220,11 @@ func (p *process) reason() string {
 	return state.String()
 }
 
-// outOfMemory reports whether the process ended because the system refused it memory, or the system's
-// out-of-memory killer ended it.
+// outOfMemory reports whether the process ended because the system refused it memory. What the system's out-of-memory
+// killer ends looks like what anybody kills.
 func (p *process) outOfMemory() bool {
 	if p.killed.Load() != nil {
 		return false
-	}
-	if status, ok := p.command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return status.Signal() == syscall.SIGKILL
 	}
 	line := p.said.firstLine()
 	return strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate")

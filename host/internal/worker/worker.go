@@ -22,6 +22,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -101,9 +102,13 @@ func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, s.failed(ctx, err)
 	}
+	began := time.Now()
 	result, err := s.run(ctx, p, r)
 	var lost *lostError
 	if errors.As(err, &lost) {
+		if time.Since(began) >= s.config.Limits.Time {
+			lost.late = true
+		}
 		result, err = s.again(ctx, p, r, lost)
 	}
 	if err != nil {
@@ -165,7 +170,7 @@ func (s *Supervisor) again(ctx context.Context, p *process, r Request, lost *los
 	s.config.Log.Error("a worker process ended", "reason", p.reason())
 	// Whoever ended the worker from outside, or another call, may be to blame, but not where the host had to end it.
 	blamed := lost.alone && (p.killed.Load() != nil || errors.Is(lost.reason, wire.ErrProtocol))
-	if lost.sent && (lost.wrote || blamed) {
+	if lost.sent && (lost.wrote || lost.late || blamed) {
 		return wire.Result{}, s.lost(p, lost)
 	}
 	select {
@@ -206,9 +211,9 @@ func (s *Supervisor) opened(result wire.Result) (Response, error) {
 			return r, err
 		}
 		return r, s.fail(engine.CodeWorkerLost, nil, "got a failure from its process that cannot be read")
-	case !json.Valid(result.Body) || !utf8.Valid(result.Body):
+	case !json.Valid(result.Body) || !utf8.Valid(result.Body) || rawjson.Kind(result.Body) != '{':
 		r.Body = nil
-		return r, s.fail(engine.CodeWorkerLost, nil, "got an answer from its process that is not JSON")
+		return r, s.fail(engine.CodeWorkerLost, nil, "got an answer from its process that is not a JSON object")
 	case result.Kind == wire.KindRPCError:
 		r.Body = nil
 		var own *abi.Error

@@ -24,7 +24,7 @@ func newSupervisor(t *testing.T, change func(*Config)) *Supervisor {
 	t.Helper()
 	c := Config{
 		Plugin: "it", Command: reexec.Command("fake"), Queue: time.Minute, Pool: NewPool(1 << 40), Log: hclog.NewNullLogger(),
-		Limits: wire.Limits{Memory: 1 << 20, Input: 1 << 20, Output: 1 << 20, Time: time.Minute, LogSize: 1 << 10, Operations: 100, Concurrency: 64},
+		Limits: wire.Limits{Memory: 1 << 20, Input: 1 << 20, Output: 1 << 20, Time: time.Minute, LogSize: 1 << 10, Operations: 100, Ask: 1 << 20, Concurrency: 64},
 	}
 	c.Prepare = func(context.Context) (*Launch, error) {
 		return &Launch{

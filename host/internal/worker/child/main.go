@@ -63,7 +63,7 @@ func run(check func(method string, result []byte) string) error {
 		return err
 	}
 	log := newLog(out, hclog.Level(setup.LogLevel))
-	s := &server{in: in, out: out, log: log}
+	s := &server{in: in, out: out, log: log, maxAsk: setup.Limits.Ask}
 	if err := s.load(setup, confined.code, check); err != nil {
 		failure := (*engine.Error)(nil)
 		if !errors.As(err, &failure) {
@@ -152,7 +152,7 @@ func answerer(setup wire.Setup, check func(method string, result []byte) string)
 		case errors.As(err, &own):
 			text, merr := json.Marshal(own)
 			if merr != nil {
-				return failed(&engine.Error{Code: answer.CodeInvalidResponse, Message: "gave an error that is not of the ABI"})
+				return failed(&engine.Error{Code: engine.CodeInvalidResponse, Message: "gave an error that is not of the ABI"})
 			}
 			return wire.KindRPCError, text
 		case errors.As(err, &failure):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -25,6 +26,7 @@ type server struct {
 	module *engine.Module
 	answer func(method string, schema int, r engine.Response) (wire.Kind, []byte)
 	log    hclog.Logger
+	maxAsk int           // bytes
 	follow chan struct{} // takes a goroutine that waits into the lead
 	failed chan error    // of capacity 1: why nothing more can be read
 
@@ -190,6 +192,9 @@ func failed(failure *engine.Error) (wire.Kind, []byte) {
 // ask has the host process perform an operation.
 func (c *call) ask(ctx context.Context, op string, params []byte) ([]byte, error) {
 	c.busy()
+	if len(params)+1+len(op) > c.server.maxAsk {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("%s: %d bytes are more than the host takes of this plugin", op, len(params))}
+	}
 	if err := c.server.out.Write(wire.TypeAsk, c.number, wire.Ask{Op: op, Params: params}.Encode()...); err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ type Setup struct {
 // Limits are what a worker holds its calls to. See engine.Spec.
 type Limits struct {
 	Memory, Input, Output, Fuel int64
+	Ask                         int // bytes of an operation that the host process performs
 	Time                        time.Duration
 	Operations, LogSize, Files  int
 	Concurrency                 int
