@@ -53,6 +53,7 @@ func TestFilter(t *testing.T) {
 		{"tkill", auditArch, unix.SYS_TKILL, args{testPID}, denied},
 		{"private mapping", auditArch, unix.SYS_MMAP, args{3: unix.MAP_PRIVATE | unix.MAP_ANON}, allowed},
 		{"shared mapping", auditArch, unix.SYS_MMAP, args{3: unix.MAP_SHARED}, denied},
+		{"mapping that grows like a stack, which RLIMIT_DATA does not count", auditArch, unix.SYS_MMAP, args{3: unix.MAP_PRIVATE | unix.MAP_ANON | unix.MAP_GROWSDOWN}, denied},
 		{"validated shared mapping", auditArch, unix.SYS_MMAP, args{3: unix.MAP_SHARED_VALIDATE}, denied},
 		{"mode bits", auditArch, unix.SYS_FCHMOD, args{1: 0o777}, allowed},
 		{"set-user-ID", auditArch, unix.SYS_FCHMOD, args{1: 0o4755}, denied},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 func TestMain(m *testing.M) {
@@ -127,6 +128,16 @@ func (f *fake) call(number uint32, call wire.Call) {
 		f.mu.Unlock()
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "op", Params: call.Params}.Encode()...)
 		go func() { f.result(number, wire.KindResult, (<-reply).Result) }()
+	case "ask forever":
+		reply := make(chan wire.Reply)
+		f.mu.Lock()
+		f.asks[number] = reply
+		f.mu.Unlock()
+		go func() {
+			for f.out.Write(wire.TypeAsk, number, wire.Ask{Op: abi.OpClaims}.Encode()...) == nil {
+				<-reply
+			}
+		}()
 	case "exit":
 		os.Exit(3)
 	case "memory":
