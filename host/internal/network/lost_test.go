@@ -54,7 +54,7 @@ func TestGitRequestsReachTheGrantedRemoteOnly(t *testing.T) {
 		{Method: http.MethodGet, URL: "https://git.example.com/team/notes/info/refs?service=git-receive-pack"},
 		{Method: http.MethodPost, URL: "https://git.example.com/other/repo/git-upload-pack"},
 	} {
-		if _, err := n.gitRequest(context.Background(), q); err == nil {
+		if _, err := n.Begin(t.Context()).gitRequest(q); err == nil {
 			t.Errorf("%s %s may be sent", q.Method, q.URL)
 		}
 	}

@@ -55,6 +55,7 @@ type pending struct {
 	told    bool               // the worker said so; guarded by conn.mu
 	records int                // guarded by conn.mu
 	asked   int                // operations; guarded by conn.mu
+	parts   int                // of operations that speak to git servers; guarded by conn.mu
 	busy    bool               // it waits for one; guarded by conn.mu
 	done    bool               // guarded by conn.mu
 	result  wire.Result
@@ -68,8 +69,8 @@ const (
 	maxRecord  = 8 << 10
 	maxLogText = 64 << 10 // escaped
 	maxFailure = 64 << 10
-	// maxReads is how many times a call may read from git servers, beside its operations.
-	maxReads = 16 << 10
+	// maxParts is how many times the operations of a call may open, read and close answers of git servers.
+	maxParts = 16 << 10
 	// perLogFrame is what a log frame counts beside its text.
 	perLogFrame = 64
 )
@@ -251,7 +252,12 @@ func (c *conn) takeAsk(p *pending, payload []byte) error {
 	if p.busy {
 		return wire.Violation("two operations of call %d at once", p.number)
 	}
-	if p.asked++; p.asked > c.limits.Operations+maxReads {
+	count, most := &p.asked, c.limits.Operations
+	switch ask.Op {
+	case wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut: // parts of one operation
+		count, most = &p.parts, maxParts
+	}
+	if *count++; *count > most {
 		return wire.Violation("more operations of call %d than it may ask for", p.number)
 	}
 	p.busy = true

@@ -112,7 +112,7 @@ func (f *fake) call(number uint32, call wire.Call) {
 		f.held = append(f.held, number)
 		if fmt.Sprint(len(f.held)) == string(call.Params) {
 			for _, i := range rand.Perm(len(f.held)) {
-				f.result(f.held[i], wire.KindResult, fmt.Appendf(nil, "%d", f.held[i]))
+				f.result(f.held[i], wire.KindResult, fmt.Appendf(nil, `{"n":%d}`, f.held[i]))
 			}
 			f.held = nil
 		}
@@ -120,7 +120,7 @@ func (f *fake) call(number uint32, call wire.Call) {
 	case "write":
 		_ = f.out.Write(wire.TypeWrote, number)
 	case "who":
-		f.result(number, wire.KindResult, fmt.Appendf(nil, "%d", f.identity))
+		f.result(number, wire.KindResult, fmt.Appendf(nil, `{"n":%d}`, f.identity))
 	case "ask":
 		reply := make(chan wire.Reply)
 		f.mu.Lock()
@@ -160,21 +160,23 @@ func (f *fake) misbehave(number uint32, how string) {
 	case "result of another call":
 		f.result(number+1000, wire.KindResult, []byte("{}"))
 	case "two results":
-		f.result(number, wire.KindResult, []byte("1"))
-		f.result(number, wire.KindResult, []byte("2"))
+		f.result(number, wire.KindResult, []byte("{}"))
+		f.result(number, wire.KindResult, []byte("{}"))
 	case "short result":
 		_ = f.out.Write(wire.TypeResult, number, []byte{0})
 	case "kind":
 		_ = f.out.Write(wire.TypeResult, number, append([]byte{9}, make([]byte, 16)...))
 	case "large result":
-		f.result(number, wire.KindResult, bytes.Repeat([]byte("1"), 3<<20))
+		f.result(number, wire.KindResult, bytes.Repeat([]byte(" "), 3<<20))
 	case "half a frame":
 		_, _ = f.stream.Write([]byte{200, 0, 0, 0, byte(number), 0, 0, 0, byte(wire.TypeResult), 'x'})
 		_ = f.stream.Close()
 	case "no JSON":
 		f.result(number, wire.KindResult, []byte("{\"a\":1}\n{"))
+	case "no object":
+		f.result(number, wire.KindResult, []byte("17"))
 	case "no UTF-8":
-		f.result(number, wire.KindResult, []byte("\"\xff\""))
+		f.result(number, wire.KindResult, []byte("{\"\xff\":1}"))
 	case "no error":
 		f.result(number, wire.KindRPCError, []byte("7"))
 	case "no failure":
@@ -184,7 +186,7 @@ func (f *fake) misbehave(number uint32, how string) {
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
 	case "result with an operation":
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
-		f.result(number, wire.KindResult, []byte("1"))
+		f.result(number, wire.KindResult, []byte("{}"))
 	case "log flood":
 		for range 1 << 20 {
 			_ = f.out.Write(wire.TypeLog, 0, wire.Log{Level: 3, Text: strings.Repeat("x", 1000)}.Encode())
@@ -197,11 +199,11 @@ func (f *fake) misbehave(number uint32, how string) {
 		for range 1 << 10 {
 			fmt.Fprintln(os.Stderr, strings.Repeat("y", 1000))
 		}
-		f.result(number, wire.KindResult, []byte("1"))
+		f.result(number, wire.KindResult, []byte("{}"))
 	case "no reading":
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "large"}.Encode()...)
 		time.Sleep(100 * time.Millisecond) // the host writes its reply
-		f.result(number, wire.KindResult, []byte("1"))
+		f.result(number, wire.KindResult, []byte("{}"))
 		time.Sleep(time.Hour)
 	case "abort":
 		panic("worker fails")

@@ -45,7 +45,7 @@ func TestCallsWaitForTheBudget(t *testing.T) {
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		r := withParams("ask", `1`)
+		r := withParams("ask", `{}`)
 		r.Ask = func(_ context.Context, ask wire.Ask) wire.Reply {
 			close(asked)
 			<-goOn

@@ -111,7 +111,7 @@ func TestMixedCallsUnderLoad(t *testing.T) {
 
 func TestHostileWorkerLosesItsOwnCallsOnly(t *testing.T) {
 	for _, how := range []string{
-		"garbage", "unknown type", "frame of the host", "result of another call", "short result", "kind", "large result", "half a frame", "no JSON",
+		"garbage", "unknown type", "frame of the host", "result of another call", "short result", "kind", "large result", "half a frame", "no JSON", "no object",
 		"no UTF-8", "no error", "two operations", "result with an operation", "log flood", "log garbage", "record garbage", "abort", "exit",
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestCallsOfALostWorkerRunAgain(t *testing.T) {
 			for range 4 {
 				all.Go(func() {
 					first := true
-					r := withParams("ask", `"again"`)
+					r := withParams("ask", `{}`)
 					r.Ask = func(ctx context.Context, ask wire.Ask) wire.Reply {
 						if first {
 							first = false
@@ -323,13 +323,13 @@ func TestStaleWorkerGetsNoMoreCallsAndDrains(t *testing.T) {
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		r := withParams("ask", `"drained"`)
+		r := withParams("ask", `{"drained":1}`)
 		r.Ask = func(_ context.Context, ask wire.Ask) wire.Reply {
 			close(asked)
 			<-goOn
 			return wire.Reply{Result: ask.Params}
 		}
-		if got, err := s.Call(t.Context(), r); err != nil || string(got.Body) != `"drained"` {
+		if got, err := s.Call(t.Context(), r); err != nil || string(got.Body) != `{"drained":1}` {
 			t.Errorf("the call in the old worker: %q, %v", got.Body, err)
 		}
 	})
