@@ -15,6 +15,10 @@ import (
 // FileName is the config's usual name.
 const FileName = "bulkhead.toml"
 
+// HolderPrefix begins the name of a directory in which the host prepares a granted one that is absent. No
+// plugin sees such a name or makes it.
+const HolderPrefix = ".bulkhead-"
+
 // Config is a checked bulkhead.toml. docs/config.md describes every key.
 type Config struct {
 	File     string // absolute; empty: there is no config file

@@ -105,7 +105,7 @@ func TestAGrantAroundThePluginsStateShowsItsOwn(t *testing.T) {
 }
 
 // A config is neither read nor made, by any name and at any depth.
-func TestAConfigIsNeitherSeenNorMade(t *testing.T) {
+func TestReservedNamesAreNeitherSeenNorMade(t *testing.T) {
 	w := newWorld(t)
 	if err := os.WriteFile(w.path("$W/work/sub/bulkhead.toml"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestAConfigIsNeitherSeenNorMade(t *testing.T) {
 	if errno := tree.Mkdir(w.path("$W/work/pkg"), 0); errno != 0 {
 		t.Fatal(errno)
 	}
-	for _, name := range []string{"$W/work/pkg/bulkhead.toml", "$W/work/pkg/BULKHEAD.toml", "$W/states/p/bulkhead.toml"} {
+	for _, name := range []string{"$W/work/pkg/bulkhead.toml", "$W/work/pkg/BULKHEAD.toml", "$W/states/p/bulkhead.toml", "$W/work/.bulkhead-A", "$W/work/pkg/.Bulkhead-B"} {
 		if _, errno := tree.OpenFile(w.path(name), experimentalsys.O_WRONLY|experimentalsys.O_CREAT, 0o600); errno != experimentalsys.EACCES {
 			t.Errorf("make %s: %v", name, errno)
 		}
@@ -127,6 +127,21 @@ func TestAConfigIsNeitherSeenNorMade(t *testing.T) {
 		}
 		if errno := tree.Symlink("x", w.path(name)); errno != experimentalsys.EACCES {
 			t.Errorf("make the link %s: %v", name, errno)
+		}
+		if errno := tree.Rename(w.path("$W/work/pkg"), w.path(name)); errno == 0 {
+			t.Errorf("a directory was moved to %s", name)
+		}
+	}
+	holder := w.path("$W/work/.bulkhead-ABC")
+	if err := os.MkdirAll(holder+"/child", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{holder, holder + "/child"} {
+		if _, errno := tree.Stat(name); errno != experimentalsys.ENOENT {
+			t.Errorf("stat %s: %v", name, errno)
+		}
+		if errno := tree.Rename(name, w.path("$W/work/taken")); errno == 0 {
+			t.Errorf("%s was moved", name)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (h *hidden) hides(p string, below bool) bool {
 // ownOf is the file or directory of the host's that hides p, "" if none does. A grant of something in the
 // host's directory, or of the directory itself, means it; a config is nothing that a plugin is granted.
 func (h *hidden) ownOf(p, mount string) string {
-	if at := configIn(p, mount); at != "" {
+	if at := reservedIn(p, mount); at != "" {
 		return at
 	}
 	folded := vfs.FoldName(p)
@@ -73,9 +73,10 @@ func (h *hidden) ownOf(p, mount string) string {
 	return ""
 }
 
-// configIn is the path of the config that p is, or is below, in a mount: a host that is started there would
-// ask for it to be trusted, and a project's is only ever written by people.
-func configIn(p, mount string) string {
+// reservedIn is the path of the config or holder that p is, or is below, in a mount. A host that is started
+// beside a config would ask for it to be trusted, and a project's is only ever written by people. A holder
+// has a directory in it that stands in for one that a plugin, mostly another one, is granted.
+func reservedIn(p, mount string) string {
 	for end := len(mount); end < len(p); {
 		begin := end + 1
 		if mount == "/" && end == len(mount) {
@@ -85,26 +86,25 @@ func configIn(p, mount string) string {
 		if next := strings.IndexByte(p[begin:], '/'); next >= 0 {
 			end = begin + next
 		}
-		if isConfig(p[begin:end]) {
+		if isReserved(p[begin:end]) {
 			return p[:end]
 		}
 	}
 	return ""
 }
 
-// isConfig reports whether some file system takes name for the one of a config: also by the short name that
-// FAT and NTFS give it.
-func isConfig(name string) bool {
-	if len(name) < len("bulkhe~1.tom") {
+// isReserved reports whether some file system takes name for the one of a config or a holder: also by the
+// short name that FAT and NTFS give it.
+func isReserved(name string) bool {
+	if len(name) < len("bulkhe~1") {
 		return false
 	}
 	folded := vfs.FoldName(name)
-	if folded == config.FileName {
+	if folded == config.FileName || strings.HasPrefix(folded, config.HolderPrefix) {
 		return true
 	}
-	number, ok := strings.CutPrefix(folded, "bulkhe~")
-	number, short := strings.CutSuffix(number, ".tom")
-	return ok && short && number != "" && strings.Trim(number, "0123456789") == ""
+	number, short := strings.CutPrefix(strings.TrimSuffix(folded, ".tom"), "bulkhe~")
+	return short && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 // matchesPrefix tells whether the pattern matches name or a folder that it lies in.

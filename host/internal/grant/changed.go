@@ -32,7 +32,7 @@ func (s *Set) watch(granted string, p *place, mount int) {
 }
 
 // Changed tells whether a granted path leads to another directory than when it was resolved, or appeared or
-// vanished, and which. The grant is then to be resolved anew, by the same rules. It takes one system call
+// vanished, and which; or that Create found a directory moved. The grant is then to be resolved anew, by the same rules. It takes one system call
 // for each path, two for one with links.
 //
 // The whole path is looked at rather than the name in a handle of its parent: that would not notice that the
@@ -53,6 +53,8 @@ func (w *watched) changed(st *staged) string {
 	id, err := identify(w.path, w.follow)
 	created := st != nil && st.created
 	switch {
+	case st != nil && st.moved:
+		return "was not created: it has to be prepared again"
 	case err == unix.ENOENT && !w.exists && !created:
 		return ""
 	case err == unix.ENOENT:

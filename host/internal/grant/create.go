@@ -12,7 +12,7 @@ import (
 
 // Create makes the absent directory of a mount; its handle is the one that the set had from the start. It
 // does nothing for one that exists. An error that is fs.ErrExist says that something else has come to its
-// path; Changed reports that too.
+// path; Changed reports that too, and a directory that cannot be made since one on its way was moved.
 func (s *Set) Create(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,6 +36,7 @@ func (s *Set) Create(i int) error {
 	slices.SortFunc(above, func(a, b int) int { return cmp.Compare(len(s.Mounts[a].Path), len(s.Mounts[b].Path)) })
 	for _, j := range above {
 		if err := s.staged[j].create(); err != nil {
+			s.staged[j].moved = errors.Is(err, errMoved)
 			return fmt.Errorf("granted directory %s: %w", s.Mounts[j].Granted, err)
 		}
 	}
@@ -76,7 +77,7 @@ func leadsTo(at int, path string, dir *os.File) error {
 		return err
 	}
 	if now, err := identifyAt(at, path, false); err != nil || now != fileID(&st) {
-		return fmt.Errorf("%s is another directory now", path)
+		return fmt.Errorf("%s is another directory now: %w", path, errMoved)
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package grant
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -227,57 +230,60 @@ func TestDirectoryIsPreparedOnItsOwnFileSystem(t *testing.T) {
 	}
 }
 
-// abandon drops a set as the death of its process does: its locks are gone, what it prepared stays.
-func abandon(t *testing.T, s *Set) {
-	t.Helper()
-	for _, st := range s.staged {
-		st.holder.Close()
-	}
-}
-
-func TestWhatADeadProcessPreparedIsRemoved(t *testing.T) {
-	w := newWorld(t)
-	other := otherFileSystem(t)
-	w.grant(manifest.ReadWrite, other+"/data", ".codex")
-	dead, alive := w.resolve(), w.resolve()
-	staging := filepath.Join(w.Places.State, stagingName)
-	if got := len(w.entries(staging)) + len(hiddenNames(w.entries(other))); got != 6 {
-		t.Fatalf("%d are prepared: %q, %q", got, w.entries(staging), w.entries(other))
-	}
-	abandon(t, dead)
-	// Whoever resolves next need not be granted the same.
-	next := newWorld(t)
-	next.Places.State = w.Places.State
-	next.grant(manifest.Read, "project")
-	next.resolve()
-	if got := len(w.entries(staging)) + len(hiddenNames(w.entries(other))); got != 3 {
-		t.Errorf("%d are left: %q, %q", got, w.entries(staging), w.entries(other))
-	}
-	w.must(alive.Create(0))
-	w.must(alive.Create(1))
-	w.unchanged(alive)
-	if got := append(w.entries(staging), hiddenNames(w.entries(other))...); len(got) > 0 {
-		t.Errorf("left over: %q", got)
-	}
-}
-
-func TestPlantedHoldersAreNotFollowed(t *testing.T) {
+func TestHoldersHaveNamesOfTheirOwn(t *testing.T) {
 	w := newWorld(t)
 	other := otherFileSystem(t)
 	w.grant(manifest.ReadWrite, other+"/data")
-	first := w.resolve()
-	holder := hiddenNames(w.entries(other))[0]
-	w.must(first.Close())
-	prefix := strings.TrimSuffix(holder, "0")
-	w.must(os.Symlink(w.dir("secret"), filepath.Join(other, holder)))
-	w.must(os.WriteFile(filepath.Join(other, prefix+"1"), nil, 0o600))
-	w.must(os.MkdirAll(filepath.Join(other, prefix+"2/full/x"), 0o700))
-	s := w.resolve()
-	w.must(s.Create(0))
-	if got := append(w.entries("secret"), w.entries(other+"/data")...); len(got) > 0 {
-		t.Errorf("got %q", got)
+	sum := sha256.Sum256([]byte(other + "/data"))
+	for n := range 32 { // what the names once were
+		planted := fmt.Sprintf("%s%s-%d", beside, hex.EncodeToString(sum[:8]), n)
+		w.must(os.WriteFile(filepath.Join(other, planted), nil, 0o600))
 	}
-	w.unchanged(s)
+	planted := w.entries(other)
+	for range 2 {
+		w.must(w.resolve().Close())
+	}
+	one, two := w.resolve(), w.resolve()
+	if one.staged[0].name == two.staged[0].name {
+		t.Errorf("two holders are called %s", one.staged[0].name)
+	}
+	w.must(two.Close())
+	w.must(one.Create(0))
+	w.unchanged(one)
+	if got, want := w.entries(other), append(planted, "data"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestChangedReportsThatWhatWasPreparedIsMoved(t *testing.T) {
+	for name, move := range map[string]func(*world, *staged) error{
+		"the directory": func(w *world, st *staged) error {
+			holder := w.path("project/" + st.name)
+			return os.Rename(filepath.Join(holder, st.child), filepath.Join(holder, "moved"))
+		},
+		"the nearest existing ancestor": func(w *world, _ *staged) error { return os.Rename(w.path("project/sub"), w.path("project/moved")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Places.State = "" // so that it is prepared beside
+			w.grant(manifest.ReadWrite, "project/a")
+			if strings.Contains(name, "ancestor") {
+				w.dir("project/sub")
+				w.Grant.FS = nil
+				w.grant(manifest.ReadWrite, "project/sub/a")
+			}
+			s := w.resolve()
+			w.must(move(w, s.staged[0]))
+			w.unchanged(s)
+			if err := s.Create(0); !errors.Is(err, errMoved) {
+				t.Fatalf("Create: %v", err)
+			}
+			w.changed(s, "was not created: it has to be prepared again")
+			again := w.resolve()
+			w.must(again.Create(0))
+			w.unchanged(again)
+		})
+	}
 }
 
 func TestRenameUnlessExists(t *testing.T) {

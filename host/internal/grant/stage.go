@@ -2,30 +2,28 @@ package grant
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host/config"
 )
 
 const (
-	maxHolders   = 32           // for one path, by as many processes and sets
-	maxLeftovers = 1024         // that are looked at in one directory
-	beside       = ".bulkhead-" // begins the name of a holder outside of the state directory
-	markers      = "elsewhere-" // begins the name of a link in .staging to such a holder
-	holderFlags  = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
+	maxHolds    = 4                   // attempts to make a holder
+	beside      = config.HolderPrefix // begins the name of a holder outside of the state directory
+	markers     = "elsewhere-"        // begins the name of a link in .staging to such a holder
+	holderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 )
 
 // staged is an absent directory that may be written. An empty directory stands in for it: it is made ahead
 // in a holder, so that the worker has a handle from its start, and is renamed when it is needed. A renamed
 // directory keeps its inode, so the handle and the rules of Landlock stay valid.
 //
-// A holder is locked (flock) while its process lives, so that others can remove what a dead one left.
+// A holder is locked (flock) while its process lives, so that others can remove what a dead one left. Its
+// name is random: nobody can take the name beforehand.
 type staged struct {
 	ancestor *os.File // the nearest existing one
 	at       string   // its path
@@ -34,6 +32,7 @@ type staged struct {
 
 	err     error // why the directory cannot be made
 	created bool
+	moved   bool // it, or what it stands in, was moved: it has to be prepared again
 
 	parent  *os.File // of the holder: ancestor, or .staging
 	holder  *os.File
@@ -54,7 +53,7 @@ func (s *Set) prepare(i int) {
 		delete(s.staged, i)
 		return
 	}
-	dir, err := st.stage(s.staging, m.Path)
+	dir, err := st.stage(s.staging)
 	if err != nil {
 		st.err = fmt.Errorf("granted directory %s: does not exist and cannot be made: %w", m.Granted, err)
 		s.log.Warn("a granted directory cannot be made", "path", m.Granted, "reason", err)
@@ -63,25 +62,20 @@ func (s *Set) prepare(i int) {
 	m.Dir, m.ID = dir, st.id
 }
 
-// stage makes the directory, in the state directory if that is on the file system of path, so that nothing
-// shows beside path.
-func (st *staged) stage(staging *os.File, path string) (*os.File, error) {
-	sum := sha256.Sum256([]byte(path))
-	prefix := hex.EncodeToString(sum[:8])
-	var err error
-	if staging != nil && sameMount(staging, st.ancestor) {
-		st.parent = staging
-		st.holder, st.name, err = hold(staging, prefix)
-	} else {
-		st.parent = st.ancestor
-		st.holder, st.name, err = hold(st.ancestor, beside+prefix)
+// stage makes the directory, in the state directory if that is on the file system of ancestor, so that
+// nothing shows there. Elsewhere the vfs hides the holder by its name.
+func (st *staged) stage(staging *os.File) (*os.File, error) {
+	prefix := ""
+	if st.parent = staging; staging == nil || !sameMount(staging, st.ancestor) {
+		st.parent, prefix = st.ancestor, beside
 	}
-	if err != nil {
+	var err error
+	if st.holder, st.name, err = hold(st.parent, prefix); err != nil {
 		return nil, err
 	}
 	if st.parent != staging && staging != nil {
 		marker := markers + st.name
-		if err := unix.Symlinkat(filepath.Join(st.at, st.name), int(staging.Fd()), marker); err == nil || err == unix.EEXIST {
+		if err := unix.Symlinkat(filepath.Join(st.at, st.name), int(staging.Fd()), marker); err == nil {
 			st.staging, st.marker = staging, marker
 		}
 	}
@@ -98,39 +92,37 @@ func (st *staged) stage(staging *os.File, path string) (*os.File, error) {
 	return e.file, err
 }
 
-// hold makes a directory for the user alone, or takes one that a dead process left, and locks it.
-func hold(parent *os.File, prefix string) (*os.File, string, error) {
-	for n := range maxHolders {
-		name := fmt.Sprintf("%s-%d", prefix, n)
-		err := unix.Mkdirat(int(parent.Fd()), name, 0o700)
-		if err != nil && err != unix.EEXIST {
+// hold makes a directory for the user alone, and locks it.
+func hold(parent *os.File, prefix string) (f *os.File, name string, err error) {
+	for range maxHolds {
+		name = prefix + rand.Text()
+		if err = unix.Mkdirat(int(parent.Fd()), name, 0o700); err != nil {
 			return nil, "", err
 		}
-		if f := lockHolder(parent, name, err == nil); f != nil {
+		if f, err = lockHolder(parent, name, true); err == nil {
 			return f, name, nil
 		}
+		// Another process may have taken it for one that a dead process left, before it was locked.
+		_ = unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR)
 	}
-	return nil, "", errors.New("too many processes have it prepared: end some")
+	return nil, "", err
 }
 
-// lockHolder opens and locks a holder; nil: another process has it, or it is no directory. Without locks on
-// its file system only who made it may have it.
-func lockHolder(parent *os.File, name string, made bool) *os.File {
+// lockHolder opens and locks a holder. Without locks on its file system only who made it may have it.
+func lockHolder(parent *os.File, name string, made bool) (*os.File, error) {
 	f, err := openAt(parent, name, holderFlags, 0)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	err = retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 	if err == nil || made && err != unix.EWOULDBLOCK {
-		// It may have been removed, and made anew, before the lock was held.
-		var st unix.Stat_t
-		now, err := identifyAt(int(parent.Fd()), name, false)
-		if err == nil && unix.Fstat(int(f.Fd()), &st) == nil && now == fileID(&st) {
-			return f
+		// It may have been removed, or replaced, before the lock was held.
+		if err = leadsTo(int(parent.Fd()), name, f); err == nil {
+			return f, nil
 		}
 	}
 	_ = f.Close() // it was only looked at
-	return nil
+	return nil, err
 }
 
 // release removes the holder, with the directory unless that was created.
@@ -154,52 +146,4 @@ func (st *staged) close() error {
 	err := closeFile(st.ancestor)
 	st.ancestor = nil
 	return err
-}
-
-// cleanStaging removes what dead processes left.
-func (s *Set) cleanStaging(state *state, w *walker) {
-	staging, err := openAt(state.dir, stagingName, holderFlags, 0)
-	if err != nil {
-		return
-	}
-	defer staging.Close()
-	left, _ := staging.Readdirnames(maxLeftovers)
-	for _, name := range left {
-		holder, elsewhere := strings.CutPrefix(name, markers)
-		if !elsewhere {
-			s.removeHolder(staging, name)
-			continue
-		}
-		path, err := readLink(staging, name)
-		if err != nil || filepath.Base(path) != holder || !strings.HasPrefix(holder, beside) {
-			continue
-		}
-		gone := true
-		if p, err := w.walk(filepath.Dir(path)); err == nil && len(p.missing) == 0 {
-			gone = s.removeHolder(p.dir, holder)
-			p.close()
-		} else if err == nil {
-			p.close()
-		}
-		if gone {
-			_ = unix.Unlinkat(int(staging.Fd()), name, 0) // what stays the next Resolve removes
-		}
-	}
-}
-
-// removeHolder removes the holder of a dead process and tells whether it is gone.
-func (s *Set) removeHolder(parent *os.File, name string) bool {
-	f := lockHolder(parent, name, false)
-	if f == nil {
-		_, err := identifyAt(int(parent.Fd()), name, false)
-		return err == unix.ENOENT
-	}
-	defer f.Close()
-	inside, _ := f.Readdirnames(maxLeftovers)
-	for _, child := range inside {
-		if err := unix.Unlinkat(int(f.Fd()), child, unix.AT_REMOVEDIR); err != nil {
-			s.log.Warn("what a dead process left is not removed", "directory", filepath.Join(name, child), "reason", err)
-		}
-	}
-	return unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR) == nil
 }

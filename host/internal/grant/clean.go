@@ -1,0 +1,156 @@
+package grant
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxLeftovers = 1024 // that are looked at in .staging
+	maxRemovals  = 2048 // entries that one Resolve removes, or tries to
+)
+
+var errTooMany = errors.New("it holds too many files for one attempt")
+
+// cleaner removes what dead processes left.
+type cleaner struct {
+	left   int // entries that it may still remove
+	kept   int // holders that are not removed, although their processes are dead
+	first  string
+	reason error // why the first is not
+}
+
+// cleanStaging removes what dead processes left, and reports what it cannot in one message.
+func (s *Set) cleanStaging(state *state, w *walker) {
+	staging, err := openAt(state.dir, stagingName, holderFlags, 0)
+	if err != nil {
+		return
+	}
+	defer staging.Close()
+	c := cleaner{left: maxRemovals}
+	names, _ := staging.Readdirnames(maxLeftovers)
+	for _, name := range names {
+		holder, elsewhere := strings.CutPrefix(name, markers)
+		if !elsewhere {
+			c.removeHolder(staging, name, filepath.Join(state.path, stagingName, name))
+			continue
+		}
+		path, err := readLink(staging, name)
+		if err != nil || filepath.Base(path) != holder || !strings.HasPrefix(holder, beside) {
+			continue
+		}
+		gone := true
+		if p, err := w.walk(filepath.Dir(path)); err == nil {
+			gone = len(p.missing) > 0 || c.removeHolder(p.dir, holder, path)
+			p.close()
+		}
+		if gone {
+			_ = unix.Unlinkat(int(staging.Fd()), name, 0) // what stays the next Resolve removes
+		}
+	}
+	if c.kept > 0 {
+		s.log.Warn("directories that dead processes left are not removed: remove them by hand",
+			"number", c.kept, "first", c.first, "reason", c.reason)
+	}
+}
+
+// removeHolder removes the holder of a dead process, with what is in it, and tells whether it is gone.
+func (c *cleaner) removeHolder(parent *os.File, name, path string) bool {
+	f, err := lockHolder(parent, name, false)
+	if err != nil {
+		_, err := identifyAt(int(parent.Fd()), name, false)
+		return err == unix.ENOENT
+	}
+	defer f.Close()
+	err = c.empty(f)
+	if err == nil {
+		err = unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR)
+	}
+	if err == nil || err == unix.ENOENT {
+		return true
+	}
+	if c.kept++; c.kept == 1 {
+		c.first, c.reason = path, err
+	}
+	return false
+}
+
+// empty removes what is in a holder. Directories deeper in it are moved to its top, so that their depth
+// takes neither stack nor descriptors. Nothing is removed through a link or below a mount point.
+func (c *cleaner) empty(holder *os.File) error {
+	for {
+		names, err := list(holder, c.left)
+		if len(names) == 0 {
+			return err
+		}
+		var failed error
+		removed := 0
+		for _, name := range names {
+			err := c.remove(holder, name)
+			if isFull(err) {
+				if err = c.flatten(holder, name); err == nil {
+					err = c.remove(holder, name)
+				}
+			}
+			if err == nil {
+				removed++
+			} else {
+				failed = cmp.Or(failed, err)
+			}
+		}
+		if removed == 0 || c.left <= 0 {
+			return cmp.Or(failed, errTooMany)
+		}
+	}
+}
+
+// flatten empties a directory in a holder: it moves directories that are not empty to the holder.
+func (c *cleaner) flatten(holder *os.File, name string) error {
+	dir, err := openAt(holder, name, holderFlags, 0)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	names, err := list(dir, c.left)
+	for _, child := range names {
+		one := c.remove(dir, child)
+		if isFull(one) {
+			one = unix.Renameat(int(dir.Fd()), child, int(holder.Fd()), rand.Text())
+		}
+		err = cmp.Or(err, one)
+	}
+	return err
+}
+
+// remove removes a file, a link or an empty directory.
+func (c *cleaner) remove(dir *os.File, name string) error {
+	if c.left--; c.left < 0 {
+		return errTooMany
+	}
+	err := unix.Unlinkat(int(dir.Fd()), name, unix.AT_REMOVEDIR)
+	if err == unix.ENOTDIR {
+		err = unix.Unlinkat(int(dir.Fd()), name, 0)
+	}
+	return err
+}
+
+func isFull(err error) bool { return err == unix.ENOTEMPTY || err == unix.EEXIST }
+
+// list gives at most n names in a directory, from its beginning.
+func list(dir *os.File, n int) ([]string, error) {
+	if _, err := dir.Seek(0, 0); err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(max(n, 1))
+	if len(names) == 0 && err == io.EOF {
+		err = nil
+	}
+	return names, err
+}
