@@ -21,6 +21,7 @@ type call struct {
 	granted  int64 // fuel so far
 	logged   int   // bytes of log lines
 	operated int   // host operations
+	yields   int   // quanta of fuel that it has used up
 	busy     func()
 
 	request     []byte

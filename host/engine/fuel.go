@@ -26,9 +26,14 @@ func (c *call) more() int64 {
 	return meter.Quantum
 }
 
+// shortCall is how many quanta a call may take, some fifty microseconds each, before it counts as one that takes long.
+const shortCall = 16
+
 // yield is called by the module when its fuel is used up: others run, and the call's end is looked at.
 func (c *call) yield() {
-	c.busy()
+	if c.yields++; c.yields >= shortCall {
+		c.busy()
+	}
 	runtime.Gosched()
 	c.checkTime()
 	fuel := c.fuel()
