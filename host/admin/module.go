@@ -10,11 +10,9 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
-
-// maxModule bounds how much of a module is read, in bytes; the host loads none that is larger.
-const maxModule = 64 << 20
 
 var errNoModule = errors.New("is not there")
 
@@ -37,12 +35,12 @@ func moduleDigest(m *manifest.Manifest) (string, error) {
 		return "", errors.New("is not a regular file")
 	}
 	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(f, maxModule+1))
+	n, err := io.Copy(sum, io.LimitReader(f, code.MaxModule+1))
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %w", cause(err))
 	}
-	if n > maxModule {
-		return "", fmt.Errorf("is larger than %d MiB", maxModule>>20)
+	if n > code.MaxModule {
+		return "", fmt.Errorf("is larger than %d MiB", code.MaxModule>>20)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -16,13 +16,12 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
 const (
-	// maxModule bounds a module's file, in bytes; the engine reads no larger one.
-	maxModule = 64 << 20
 	// oldName is the name, in a staging folder, of the plugin that is being replaced.
 	oldName = "old"
 	// abandoned is the age at which a staging folder belongs to a build that was killed.
@@ -131,12 +130,12 @@ func (st *stage) file(name string) string { return filepath.Join(st.dir, name) }
 // addModule copies the module to where the manifest says that it is.
 func (st *stage) addModule(s *source, module io.Reader) (sum string, size int64, err error) {
 	hash := sha256.New()
-	size, err = st.add(s.m.Module.File, io.TeeReader(io.LimitReader(module, maxModule+1), hash))
+	size, err = st.add(s.m.Module.File, io.TeeReader(io.LimitReader(module, code.MaxModule+1), hash))
 	if err != nil {
 		return "", 0, err
 	}
-	if size > maxModule {
-		return "", 0, tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module is larger than the %d MiB that a host runs", maxModule>>20), "")}
+	if size > code.MaxModule {
+		return "", 0, tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module is larger than the %d MiB that a host runs", code.MaxModule>>20), "")}
 	}
 	return hex.EncodeToString(hash.Sum(nil)), size, nil
 }

@@ -10,7 +10,7 @@ import (
 // Launch is what a worker is started with.
 type Launch struct {
 	Setup wire.Setup
-	// Files are inherited as the descriptors FirstFile, FirstFile+1, ….
+	// Files are inherited as the descriptors firstFile, firstFile+1, ….
 	Files []*os.File
 	// Stale reports why a worker that was started with this must not get calls any more; empty: it may. All
 	// functions of a Launch may be nil.

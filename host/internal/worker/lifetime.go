@@ -10,8 +10,7 @@ import (
 
 // starting is a worker that is being started, for all calls that wait for it.
 type starting struct {
-	done    chan struct{} // closed when process or err is set
-	process *process
+	done    chan struct{} // closed when the worker has been started, or err is set
 	err     error
 	waiting int // calls
 	cancel  context.CancelFunc
@@ -98,13 +97,13 @@ func (s *Supervisor) begin() {
 		defer s.mu.Unlock()
 		if err == nil && (s.closed || s.starting != st) { // or nobody waits for it any more
 			p.end()
-			p, err = nil, errClosed
+			err = errClosed
 		}
 		if err == nil {
 			s.current, s.all[p] = p, struct{}{}
 			s.rest()
 		}
-		st.process, st.err = p, err
+		st.err = err
 		if s.starting == st {
 			s.starting = nil
 		}

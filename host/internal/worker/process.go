@@ -33,7 +33,6 @@ type process struct {
 	command *exec.Cmd
 	socket  net.Conn
 	conn    *conn
-	report  confine.Report
 	said    *firstBytes   // on its standard error, where a crash of the runtime is explained
 	gone    chan struct{} // closed when it has ended
 	killed  atomic.Pointer[string]
@@ -124,13 +123,14 @@ func (p *process) handshake(setup wire.Setup) error {
 		}
 		switch f.Type {
 		case wire.TypeReady:
-			if err := json.Unmarshal(f.Payload, &p.report); err != nil {
+			var report confine.Report
+			if err := json.Unmarshal(f.Payload, &report); err != nil {
 				return wire.Violation("a report that cannot be read")
 			}
 			if p.launch.Confined == nil {
 				continue
 			}
-			if err := p.launch.Confined(p.report); err != nil {
+			if err := p.launch.Confined(report); err != nil {
 				return &engine.Error{Code: engine.CodeInternal, Plugin: setup.Plugin, Message: "cannot run: " + err.Error(), Err: err}
 			}
 		case wire.TypeLog:

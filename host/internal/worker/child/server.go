@@ -18,7 +18,7 @@ import (
 )
 
 // server answers the host's calls. One goroutine leads: it reads frames, and runs a call that has come itself.
-// When that call has run for a quantum, or is about to wait, or when more frames have come already, another
+// When that call has run for several quanta, or is about to wait, or when more frames have come already, another
 // goroutine takes the lead. So one short call at a time costs no switch between goroutines.
 type server struct {
 	in     *wire.Reader
