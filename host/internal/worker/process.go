@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -31,7 +30,7 @@ const firstFile = socketFile + 1
 type process struct {
 	launch  *Launch
 	command *exec.Cmd
-	socket  net.Conn
+	socket  *socket
 	conn    *conn
 	said    *firstBytes   // on its standard error, where a crash of the runtime is explained
 	gone    chan struct{} // closed when it has ended
@@ -263,7 +262,7 @@ func (f *firstBytes) firstLine() string {
 func printable(text string) string { return visible.Bounded(text, maxLogText) }
 
 // socketPair makes a connection whose other end a child process inherits.
-func socketPair() (net.Conn, *os.File, error) {
+func socketPair() (*socket, *os.File, error) {
 	syscall.ForkLock.RLock() // no other child inherits an end
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -274,12 +273,19 @@ func socketPair() (net.Conn, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "worker"), os.NewFile(uintptr(fds[1]), "worker")
-	defer ours.Close() // FileConn makes a duplicate
-	stream, err := net.FileConn(ours)
+	return &socket{os.NewFile(uintptr(fds[0]), "worker")}, os.NewFile(uintptr(fds[1]), "worker"), nil
+}
+
+// socket is the host's end. It stays in blocking mode, as the worker's does: when data arrive, the kernel wakes the
+// thread that reads. The runtime's network poller would wake a second one each time, to look for more work.
+type socket struct{ *os.File }
+
+// Close also ends a read or write that is in progress.
+func (s *socket) Close() error {
+	raw, err := s.SyscallConn()
 	if err != nil {
-		_ = theirs.Close()
-		return nil, nil, err
+		return err
 	}
-	return stream, theirs, nil
+	_ = raw.Control(func(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) })
+	return s.File.Close()
 }

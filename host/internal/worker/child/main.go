@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -26,9 +25,6 @@ import (
 // socketFile is the descriptor of the connection to the host.
 const socketFile = 3
 
-// maxSetup bounds the frame that says what the worker is to be, in bytes.
-const maxSetup = 64 << 20
-
 // Main runs a worker until the host closes the connection, and returns the exit code. check says what keeps a
 // client from reading a result.
 func Main(check func(method string, result []byte) string) int {
@@ -41,10 +37,7 @@ func Main(check func(method string, result []byte) string) int {
 }
 
 func run(check func(method string, result []byte) string) error {
-	stream, err := connection()
-	if err != nil {
-		return err
-	}
+	stream := os.NewFile(socketFile, "host") // inherited in blocking mode
 	out := wire.NewWriter(stream)
 	in := wire.NewReader(stream, limit)
 	setup, err := readSetup(in)
@@ -84,17 +77,6 @@ func run(check func(method string, result []byte) string) error {
 // that it was started for, for most.
 const settleTime = 500 * time.Millisecond
 
-// connection is the worker's end.
-func connection() (net.Conn, error) {
-	file := os.NewFile(socketFile, "host")
-	defer file.Close() // FileConn makes a duplicate
-	stream, err := net.FileConn(file)
-	if err != nil {
-		return nil, fmt.Errorf("this process is started by a host, not by hand: %w", err)
-	}
-	return stream, nil
-}
-
 // limit is the largest payload of a frame of the host's. The host is trusted, and a call bounded by it.
 func limit(t wire.Type) int {
 	switch t {
@@ -110,9 +92,9 @@ func readSetup(in *wire.Reader) (wire.Setup, error) {
 	var setup wire.Setup
 	f, err := in.Next()
 	if err != nil {
-		return setup, err
+		return setup, fmt.Errorf("read from the host, which starts this process: %w", err)
 	}
-	if f.Type != wire.TypeSetup || len(f.Payload) > maxSetup {
+	if f.Type != wire.TypeSetup {
 		return setup, wire.Violation("the first frame is of type %d", f.Type)
 	}
 	return setup, json.Unmarshal(f.Payload, &setup)
