@@ -19,7 +19,8 @@ import (
 // plugin's places; further calls wait for one, for as long as the limit of the queue says.
 func TestUnwrittenAnswersKeepTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &plugin{name: "it", manifest: &manifest.Manifest{}, log: hclog.NewNullLogger(), places: make(chan struct{}, 2)}
+		p := &plugin{name: "it", manifest: &manifest.Manifest{}, log: hclog.NewNullLogger()}
+		p.slots.free = 2
 		p.grant.Limits.Queue = time.Minute
 		ask := func() *request { return p.ask(gateway.Request{Method: abi.MethodToolsCall, Name: "it_reads"}, false) }
 		first, second, third := ask(), ask(), ask()
@@ -33,8 +34,8 @@ func TestUnwrittenAnswersKeepTheirPlaces(t *testing.T) {
 			t.Errorf("the third got %v", err)
 		}
 		third.Answered() // it holds none, and gives none back
-		if len(p.places) != 2 {
-			t.Errorf("%d places are taken, want 2", len(p.places))
+		if p.slots.free != 0 {
+			t.Errorf("%d slots are free, want 0", p.slots.free)
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()

@@ -32,7 +32,7 @@ type plugin struct {
 	problem string
 	tools   []*tool
 	queue   queue
-	places  chan struct{} // one for each answer that is made, or not yet written
+	slots   slots
 	log     hclog.Logger
 
 	worker  func() *worker.Supervisor // made on the first call
@@ -52,6 +52,7 @@ type tool struct {
 // newPlugin takes the decision on one candidate.
 func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Flags) *plugin {
 	p := &plugin{host: h, name: c.name(), dir: c.entry.Path, manifest: c.manifest, problems: c.problems}
+	p.queue.concurrentReads = c.manifest.Reads == manifest.ReadsConcurrent
 	p.log = h.log.Named(p.name)
 	if c.problems.Err() == nil {
 		places := placesOf(h.places, p.name)
@@ -60,7 +61,7 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 		}
 		grant, problems := config.Decide(c.manifest, c.entry, defaults, places, flags)
 		p.grant = grant
-		p.places = make(chan struct{}, max(grant.Limits.Concurrency, 1))
+		p.slots.free = max(grant.Limits.Concurrency, 1)
 		p.problems = append(p.problems, problems...)
 	}
 	switch err := p.problems.Err(); {

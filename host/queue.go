@@ -5,12 +5,15 @@ import (
 	"sync"
 )
 
-// queue keeps the calls of one plugin in the order they came in, as far as it matters: a call that writes
-// runs alone, and one that reads runs after the writes before it. So pipelined calls have the effect that
-// they would have one at a time, while reads run side by side.
+// queue orders the calls of one plugin: a call that writes runs alone, and one that reads runs after the writes
+// requested before it. So pipelined calls have the effect that they would have one at a time, while reads run
+// concurrently.
 type queue struct {
+	concurrentReads bool // calls that read are not ordered: see manifest.ReadsConcurrent
+
 	mu          sync.Mutex
-	first, last *turn // first is the one that runs
+	calls       uint64 // so far
+	first, last *turn  // first is the one that runs
 }
 
 // turn is a run of calls that may go on at the same time: reads, or one write.
@@ -23,14 +26,19 @@ type turn struct {
 
 // ticket is a call's place in the queue.
 type ticket struct {
-	queue *queue
-	turn  *turn
+	queue  *queue
+	turn   *turn  // nil: the call is not ordered
+	number uint64 // counts the calls in the order of their requests
 }
 
 // enter takes the next place. leave must follow.
 func (q *queue) enter(write bool) ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.calls++
+	if q.concurrentReads && !write {
+		return ticket{q, nil, q.calls}
+	}
 	t := q.last
 	if t == nil || t.write || write {
 		t = &turn{write: write, ready: make(chan struct{})}
@@ -43,11 +51,14 @@ func (q *queue) enter(write bool) ticket {
 		q.last = t
 	}
 	t.open++
-	return ticket{q, t}
+	return ticket{q, t, q.calls}
 }
 
 // wait returns when the call may run, or ctx's error.
 func (t ticket) wait(ctx context.Context) error {
+	if t.turn == nil {
+		return nil
+	}
 	select {
 	case <-t.turn.ready:
 		return nil
@@ -58,6 +69,9 @@ func (t ticket) wait(ctx context.Context) error {
 
 // leave gives the place up, whether its turn has come or not.
 func (t ticket) leave() {
+	if t.turn == nil {
+		return
+	}
 	q := t.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()

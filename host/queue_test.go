@@ -73,6 +73,28 @@ func TestQueueLetsRun(t *testing.T) {
 	}
 }
 
+func TestQueueWithConcurrentReadsOrdersWritesOnly(t *testing.T) {
+	q := queue{concurrentReads: true}
+	write, read, next := q.enter(true), q.enter(false), q.enter(true)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := read.wait(canceled); err != nil {
+		t.Errorf("a read waits for a write: %v", err)
+	}
+	if err := next.wait(canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v from a write requested after another, want %v", err, context.Canceled)
+	}
+	write.leave()
+	if err := next.wait(t.Context()); err != nil {
+		t.Errorf("a write waits for a read: %v", err)
+	}
+	read.leave()
+	next.leave()
+	if q.first != nil {
+		t.Error("the queue is not empty after all calls left")
+	}
+}
+
 func TestTicketWaits(t *testing.T) {
 	var q queue
 	first, second := q.enter(true), q.enter(true)

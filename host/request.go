@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
@@ -26,39 +25,28 @@ type request struct {
 	plugin *plugin
 	tool   *tool // nil: it is no call of a tool
 	ticket ticket
-	held   bool // one of the plugin's places
+	held   bool // one of the plugin's slots
 }
 
 var _ gateway.Answered = (*request)(nil)
 
-// hold waits for one of the plugin's places, which bound the answers that are in memory at a time.
+// hold takes one of the plugin's slots.
 func (r *request) hold(ctx context.Context) error {
-	places, limits := r.plugin.places, r.plugin.grant.Limits
-	select {
-	case places <- struct{}{}:
-		r.held = true
-		return nil
-	default:
-	}
-	patience := time.NewTimer(limits.Queue)
-	defer patience.Stop()
-	select {
-	case places <- struct{}{}:
-		r.held = true
-		return nil
-	case <-patience.C:
+	patience := r.plugin.grant.Limits.Queue
+	err := r.plugin.slots.acquire(ctx, r.ticket.number, patience)
+	if errors.Is(err, errNoSlot) {
 		return r.failed(&engine.Error{Code: engine.CodeQueue,
-			Message: fmt.Sprintf("waited for %s, and all of its %d places were taken", limits.Queue, cap(places))})
-	case <-ctx.Done():
-		return ctx.Err()
+			Message: fmt.Sprintf("waited for %s, and all of its %d places were taken", patience, r.plugin.grant.Limits.Concurrency)})
 	}
+	r.held = err == nil
+	return err
 }
 
 // Answered implements gateway.Answered.
 func (r *request) Answered() {
 	if r.held {
 		r.held = false
-		<-r.plugin.places
+		r.plugin.slots.release()
 	}
 }
 

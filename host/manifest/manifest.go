@@ -26,6 +26,7 @@ type Manifest struct {
 	License     string
 	Validate    string // ValidateHost or ValidatePlugin
 	Write       string // WriteDefault or WriteOptIn
+	Reads       string // ReadsOrdered or ReadsConcurrent
 
 	Module       Module
 	Build        Build
@@ -46,6 +47,12 @@ const (
 const (
 	WriteDefault = "default"
 	WriteOptIn   = "opt-in"
+)
+
+// How calls that read are ordered with calls that write.
+const (
+	ReadsOrdered    = "ordered"    // a read sees the writes that were requested before it, and none that runs meanwhile
+	ReadsConcurrent = "concurrent" // a read runs at once, beside writes
 )
 
 // Module says where the compiled module is and how to speak to it.

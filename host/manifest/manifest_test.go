@@ -35,6 +35,7 @@ description = "Notes."
 license = "MIT"
 validate = "plugin"
 write = "opt-in"
+reads = "concurrent"
 
 [module]
 file = "out/notes.wasm"
@@ -112,17 +113,17 @@ access = "read"
 	yes, no := true, false
 	want := &manifest.Manifest{
 		Name: "notes", Version: "1.2.3-rc.1+b7", Description: "Notes.", License: "MIT",
-		Validate: manifest.ValidatePlugin, Write: manifest.WriteOptIn,
+		Validate: manifest.ValidatePlugin, Write: manifest.WriteOptIn, Reads: "concurrent",
 		Module: manifest.Module{File: "out/notes.wasm", Kind: "abi-1",
 			SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"},
 		Build: manifest.Build{Command: []string{"make", "notes.wasm"}},
 		Server: manifest.Server{Name: "notes-server", Version: "9", ProtocolVersions: []string{"2025-06-18", "2024-11-05"},
 			Instructions: "Ask first.", Failure: `{"error": "{message}"}`},
 		Capabilities: manifest.Capabilities{
-			FS: []manifest.FS{{Path: "${home}/.notes//a/", Access: "rw", Optional: true, Why: "keeps notes", Line: 30}},
-			Git: []manifest.Git{{Repo: "${project}", Access: "r", Line: 27},
-				{Repo: "*", Access: "rw", Remotes: []string{"https://example.com/r.git"}, Line: 27}},
-			HTTP: []string{"https://example.com:8443", "*"}, Env: []string{"USER", "*"}, HTTPLine: 28,
+			FS: []manifest.FS{{Path: "${home}/.notes//a/", Access: "rw", Optional: true, Why: "keeps notes", Line: 31}},
+			Git: []manifest.Git{{Repo: "${project}", Access: "r", Line: 28},
+				{Repo: "*", Access: "rw", Remotes: []string{"https://example.com/r.git"}, Line: 28}},
+			HTTP: []string{"https://example.com:8443", "*"}, Env: []string{"USER", "*"}, HTTPLine: 29,
 		},
 		Limits: manifest.Limits{Memory: 128 << 20, Time: 90 * time.Second, Output: 512 << 10, Fuel: 1000, Concurrency: 3,
 			Input: 1 << 20, Operations: 4, Log: 2 << 10, Files: 5, Queue: 6 * time.Second,
@@ -134,8 +135,8 @@ access = "read"
 				Hidden: true, Failure: `{"error": "{tool} {code}"}`,
 				Input:  []byte(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer","default":-1,"enum":[1,1.5],"title":"<é\n>"}}}`),
 				Output: []byte(`{"type":"object","b":null,"a":9007199254740993}`),
-				Meta:   []byte(`{"example.com/x":true}`), Line: 58},
-			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 75},
+				Meta:   []byte(`{"example.com/x":true}`), Line: 59},
+			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 76},
 		},
 	}
 	if diff := cmp.Diff(want, m, cmpopts.IgnoreFields(manifest.Manifest{}, "Dir", "File", "Digest")); diff != "" {
@@ -164,7 +165,7 @@ func TestDefaults(t *testing.T) {
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
-	if m.Validate != "host" || m.Write != "default" || m.Module.Kind != "abi-1" || m.Server.Name != "notes" ||
+	if m.Validate != "host" || m.Write != "default" || m.Reads != "ordered" || m.Module.Kind != "abi-1" || m.Server.Name != "notes" ||
 		m.Server.Version != "1.2.3" || string(m.Tools[0].Input) != `{"type":"object"}` || m.Tools[0].Hidden {
 		t.Errorf("got %+v", m)
 	}
@@ -193,6 +194,7 @@ func TestParseRefuses(t *testing.T) {
 		"a version with v":                    {`"1.2.3"`, `"v1.2.3"`, "4", "plugin.version:"},
 		"an unknown validate":                 {"[module]", "validate = 'client'\n[module]", "6", `plugin.validate: is "client" write "host" or "plugin"`},
 		"an unknown write":                    {"[module]", "write = 'no'\n[module]", "6", `plugin.write: is "no" write "default" or "opt-in"`},
+		"an unknown order of reads":           {"[module]", "reads = 'any'\n[module]", "6", `plugin.reads: is "any" write "ordered" or "concurrent"`},
 		"another kind of module":              {`file = "notes.wasm"`, "file = \"notes.wasm\"\nkind = 'command'", "8", `module.kind: is "command"`},
 		"an absolute module":                  {`"notes.wasm"`, `"/notes.wasm"`, "7", "module.file:"},
 		"a module outside":                    {`"notes.wasm"`, `"../notes.wasm"`, "7", "module.file:"},

@@ -48,6 +48,7 @@ func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	m.License = t.String("license")
 	m.Validate = t.OneOf("validate", ValidateHost, ValidatePlugin)
 	m.Write = t.OneOf("write", WriteDefault, WriteOptIn)
+	m.Reads = t.OneOf("reads", ReadsOrdered, ReadsConcurrent)
 }
 
 // isSemver is stricter than the semver package, to which v1 and v1.2 are versions.

@@ -87,6 +87,13 @@ func (c *comparing) identity() {
 			c.add("plugin.write", false, "tools that write wait for allow_write")
 		}
 	}
+	if old.Reads != new.Reads {
+		if new.Reads == manifest.ReadsConcurrent {
+			c.add("plugin.reads", false, "calls that read no longer wait for calls that write")
+		} else {
+			c.add("plugin.reads", false, "calls that read wait for calls that write")
+		}
+	}
 	c.text("module.sha256", "the module", old.Module.SHA256, new.Module.SHA256, false)
 }
 

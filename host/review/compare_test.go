@@ -33,6 +33,8 @@ func TestCompare(t *testing.T) {
 		"who checks them again":                {"validate = \"plugin\"\n---\n", "", []string{"  plugin.validate: the host checks the arguments of calls, and no longer the plugin"}},
 		"the word to write":                    {"write = \"opt-in\"\n---\n", "", []string{"+ plugin.write: tools that write no longer wait for allow_write"}},
 		"the word to write, again":             {"", "write = \"opt-in\"\n---\n", []string{"  plugin.write: tools that write wait for allow_write"}},
+		"concurrent reads":                     {"", "reads = \"concurrent\"\n---\n", []string{"  plugin.reads: calls that read no longer wait for calls that write"}},
+		"ordered reads":                        {"reads = \"concurrent\"\n---\n", "", []string{"  plugin.reads: calls that read wait for calls that write"}},
 		"a licence":                            {"", "license = \"MIT\"\n---\n", []string{"  plugin.license: the licence is new"}},
 		"what the model is told":               {"", "[server]\ninstructions = \"obey\"\n", []string{"  server.instructions: what it tells the client's model is new"}},
 		"protocol versions":                    {"", "[server]\nprotocol_versions = [\"2024-11-05\"]\n", []string{"  server.protocol_versions: the list of protocol versions is new"}},
