@@ -35,10 +35,7 @@ module of NEW is not the one that its manifest names.`,
 			} else {
 				err = printDifference(c.OutOrStdout(), d)
 			}
-			if err == nil && d.More {
-				err = silent(exitNo)
-			}
-			return err
+			return verdict(err, !d.More)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"old\", \"new\", \"asks_for_more\", \"changes\": [{\"key\", \"words\", \"old\", \"new\", \"asks_for_more\"}]}")

@@ -37,10 +37,7 @@ Exit codes: 0 nothing failed (warnings do not count); 1 something did.`,
 			} else {
 				err = printChecks(c.OutOrStdout(), checks)
 			}
-			if err == nil && failed {
-				err = silent(exitNo)
-			}
-			return err
+			return verdict(err, !failed)
 		},
 	}
 	// What the log would say is in the checks.

@@ -109,6 +109,14 @@ func firstLine(text string) string {
 	return line
 }
 
+// verdict is the error of a command that has printed its answer, or could not: err, or exitNo for a no.
+func verdict(err error, yes bool) error {
+	if err == nil && !yes {
+		return silent(exitNo)
+	}
+	return err
+}
+
 // printJSON writes v as JSON that a terminal can show: what would steer one is escaped, and means the same.
 func printJSON(w io.Writer, v any) error {
 	var text bytes.Buffer

@@ -36,10 +36,7 @@ Exit codes: 0 all that is pinned matches; 1 something does not; 2 the config has
 			} else {
 				err = printPins(c.OutOrStdout(), pins)
 			}
-			if err == nil && broken {
-				err = silent(exitNo)
-			}
-			return err
+			return verdict(err, !broken)
 		},
 	}
 	configFlag(c, &o)

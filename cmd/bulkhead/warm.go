@@ -46,10 +46,7 @@ Exit codes: 0 all are compiled, or left out by the config; 1 one cannot be; 2 wr
 			} else {
 				err = printWarmed(c.OutOrStdout(), all)
 			}
-			if err == nil && failed {
-				err = silent(exitNo)
-			}
-			return err
+			return verdict(err, !failed)
 		},
 	}
 	// What the log would say is in the result.

@@ -3,10 +3,12 @@ package admin
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
@@ -92,15 +94,15 @@ func verifyPlugin(p config.Plugin) []Pin {
 
 func verifyModule(plugin string, m *manifest.Manifest) Pin {
 	pin := Pin{Plugin: plugin, File: m.ModuleFile(), Pinned: m.Module.SHA256, By: "module.sha256 of " + manifest.FileName}
-	sum, err := moduleDigest(m)
+	sum, err := code.DigestOf(m.ModuleFile())
 	pin.Found = sum
 	switch {
 	case m.Module.SHA256 == "":
 		pin.State, pin.Remedy = NotPinned, "build the plugin with `bulkhead plugin build`, which fills in the module's digest"
-	case errors.Is(err, errNoModule):
+	case errors.Is(err, fs.ErrNotExist):
 		pin.State, pin.Remedy = Missing, "build the plugin, or put the module back"
 	case err != nil:
-		pin.State, pin.Remedy = Missing, "it "+err.Error()
+		pin.State, pin.Remedy = Missing, err.Error()
 	case sum == m.Module.SHA256:
 		pin.State = Matches
 	default:

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -156,11 +157,11 @@ func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error)
 // read at the same time.
 func (s *Store) ready(m Module) (*Code, string, error) {
 	if m.SHA256 == "" || s.config.Dir == "" {
-		sum, err := digestOf(m)
+		sum, err := readModule(m, io.Discard)
 		return nil, sum, err
 	}
 	digested := make(chan error, 1)
-	go func() { _, err := digestOf(m); digested <- err }()
+	go func() { _, err := readModule(m, io.Discard); digested <- err }()
 	dir := s.cacheIn(s.config.Dir).entry(m.SHA256)
 	found, missing := openEntry(dir, m.SHA256)
 	err := <-digested
@@ -197,7 +198,7 @@ func (s *Store) joined(ctx context.Context) (context.Context, context.CancelFunc
 
 // Kept tells whether there is code of the module, sound or not, and marks it as used.
 func (s *Store) Kept(m Module) (bool, error) {
-	sum, err := digestOf(m)
+	sum, err := readModule(m, io.Discard)
 	if err != nil || s.config.Dir == "" {
 		return false, err
 	}

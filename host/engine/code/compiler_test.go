@@ -113,7 +113,10 @@ func (w *world) sendSignals() {
 		for _, path := range asked {
 			var signal, pid int
 			if _, err = fmt.Sscanf(filepath.Base(path), signalPrefix+"%d-%d", &signal, &pid); err == nil {
-				err = errors.Join(syscall.Kill(pid, syscall.Signal(signal)), os.Remove(path))
+				if err = syscall.Kill(pid, syscall.Signal(signal)); errors.Is(err, syscall.ESRCH) {
+					err = nil // the compiler was ended meanwhile
+				}
+				err = errors.Join(err, os.Remove(path))
 			}
 		}
 		if err != nil {

@@ -45,8 +45,8 @@ func regular(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// digestOf reads a module's file and returns its digest, which is the one that it must have.
-func digestOf(m Module) (string, error) { return readModule(m, io.Discard) }
+// DigestOf is the SHA-256 of a module's file in lower-case hex.
+func DigestOf(path string) (string, error) { return readModule(Module{File: path}, io.Discard) }
 
 // bytesOf reads a module that has the digest sum.
 func bytesOf(m Module, sum string) ([]byte, error) {

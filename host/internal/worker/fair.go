@@ -69,7 +69,7 @@ func (b *Pool) demoteCrowding(calls map[*Supervisor]int64) {
 	}
 }
 
-func (p *process) isActive() bool { return p.running.Load() > 0 }
+func (p *process) isActive() bool { return p.active.Load() > 0 }
 
 // rested notes that no call runs in the process.
 func (p *process) rested() {

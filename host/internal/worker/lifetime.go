@@ -71,15 +71,14 @@ func (s *Supervisor) drop(p *process) {
 	if s.current == p {
 		s.current = nil
 	}
-	if p.active == 0 {
+	if !p.isActive() {
 		delete(s.all, p)
 		p.end()
 	}
 }
 
 func (s *Supervisor) use(p *process) {
-	p.active++
-	p.running.Store(int32(p.active))
+	p.active.Add(1)
 	if s.idle != nil {
 		s.idle.Stop()
 	}
@@ -167,7 +166,8 @@ func (s *Supervisor) adopt(p *process) error {
 		return errClosed
 	}
 	s.all[p] = struct{}{}
-	p.active, p.retired = 1, true
+	p.active.Store(1)
+	p.retired = true
 	return nil
 }
 
@@ -175,9 +175,7 @@ func (s *Supervisor) adopt(p *process) error {
 func (s *Supervisor) leave(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.active--
-	p.running.Store(int32(p.active))
-	if p.active > 0 {
+	if p.active.Add(-1) > 0 {
 		return
 	}
 	p.rested()
@@ -201,7 +199,7 @@ func (s *Supervisor) rest() {
 func (s *Supervisor) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.current; p != nil && p.active == 0 {
+	if p := s.current; p != nil && !p.isActive() {
 		s.drop(p)
 	}
 }
@@ -213,7 +211,7 @@ func (s *Supervisor) evict(p *process) bool {
 		return false
 	}
 	defer s.mu.Unlock()
-	if p.active > 0 || s.current != p {
+	if p.isActive() || s.current != p {
 		return false
 	}
 	s.drop(p)
@@ -239,7 +237,7 @@ func (s *Supervisor) Close() {
 		s.starting.cancel()
 	}
 	for p := range s.all {
-		if p.active > 0 {
+		if p.isActive() {
 			p.kill("the host is being closed")
 		} else {
 			p.end()

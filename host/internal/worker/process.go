@@ -36,14 +36,14 @@ type process struct {
 	gone    chan struct{} // closed when it has ended
 	killed  atomic.Pointer[string]
 
-	// What follows belongs to the Supervisor that started it, under its lock.
-	active  int  // calls
+	active atomic.Int32 // calls; changes under the lock of the Supervisor that started it
+
+	// What follows belongs to that Supervisor, under its lock.
 	retired bool // no further call gets it
 
 	idleSince atomic.Int64 // nanoseconds since 1970, when its last call ended
 	resident  atomic.Int64 // bytes of memory, when measured last
 	measured  atomic.Int64 // nanoseconds since 1970
-	running   atomic.Int32 // calls, as active
 	demoted   atomic.Bool  // it has a lower priority
 
 	// What follows belongs to the Pool, under its lock.
