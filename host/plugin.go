@@ -52,7 +52,6 @@ type tool struct {
 // newPlugin takes the decision on one candidate.
 func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Flags) *plugin {
 	p := &plugin{host: h, name: c.name(), dir: c.entry.Path, manifest: c.manifest, problems: c.problems}
-	p.queue.concurrentReads = c.manifest.Reads == manifest.ReadsConcurrent
 	p.log = h.log.Named(p.name)
 	if c.problems.Err() == nil {
 		places := placesOf(h.places, p.name)
@@ -62,6 +61,7 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 		grant, problems := config.Decide(c.manifest, c.entry, defaults, places, flags)
 		p.grant = grant
 		p.slots.free = max(grant.Limits.Concurrency, 1)
+		p.queue.concurrentReads = c.manifest.Reads == manifest.ReadsConcurrent
 		p.problems = append(p.problems, problems...)
 	}
 	switch err := p.problems.Err(); {
