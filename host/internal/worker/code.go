@@ -9,12 +9,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// CodeError is the error of a Config.Prepare that gets no code for the plugin's module in file: err is that of the
-// code.Store.
+// CodeError converts the error of a code.Store to the one that a Config.Prepare returns, for the plugin's module in
+// file.
 func CodeError(plugin, file string, err error) error {
 	refused := (*code.Error)(nil)
 	if !errors.As(err, &refused) {
-		return err // the end of a context
+		return err // of a context
 	}
 	text := visible.Bounded(refused.Text, 500)
 	failure := &engine.Error{Code: engine.CodeInternal, Plugin: plugin, Message: "cannot run: " + text, Err: err}

@@ -16,12 +16,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// conn is the host's end of the connection to a worker, which is hostile: whatever it sends is bounded, is
-// checked, and concerns its own calls only.
+// conn is the host's end of the connection to a worker, which is untrusted: what it sends is bounded, validated, and
+// affects its own calls only.
 //
-// No goroutine belongs to the connection. A caller writes its call and, if no other caller reads, reads frames
-// itself until its result is there; then it hands the reading over to a caller that still waits. So one call at
-// a time costs no switch between goroutines.
+// The connection has no goroutine of its own. A caller writes its call and, unless another caller is reading, reads
+// frames until its result arrives; then it passes the reading on to a caller that still waits. So sequential calls cost
+// no switch between goroutines.
 type conn struct {
 	in     *wire.Reader
 	out    *wire.Writer
@@ -33,8 +33,8 @@ type conn struct {
 	calls   map[uint32]*pending
 	last    uint32
 	reading bool
-	closed  error // why no call can be made any more
-	logged  int   // bytes of log frames that no call has accounted for yet
+	closed  error // why the connection ended; nil while it is open
+	logged  int   // bytes of log frames that are not yet charged to a call
 }
 
 // pending is a call that waits for its result.
@@ -44,19 +44,19 @@ type pending struct {
 	ctx    context.Context
 	ask    Asker
 	record func(wire.Record)
-	late   *time.Timer   // ends a worker that does not end the call, or does not read the reply to an operation
-	ended  atomic.Bool   // late has nothing more to do
-	end    time.Time     // of the call's time, which operations heed
-	wake   chan struct{} // of capacity 1: look again
+	late   *time.Timer   // kills a worker that does not end the call, or does not read the reply to an operation
+	ended  atomic.Bool   // late must not kill the worker any more
+	end    time.Time     // deadline of the call's operations
+	wake   chan struct{} // of capacity 1: the state has changed
 
-	asking  sync.WaitGroup     // operations that the host performs
-	cancel  context.CancelFunc // ends them; nil: there was none; guarded by conn.mu
-	wrote   bool               // the call may have changed something; guarded by conn.mu
-	told    bool               // the worker said so; guarded by conn.mu
+	asking  sync.WaitGroup     // host operations in flight
+	cancel  context.CancelFunc // cancels them; nil if there was none; guarded by conn.mu
+	wrote   bool               // the call may have written something; guarded by conn.mu
+	told    bool               // the worker reported that; guarded by conn.mu
 	records int                // guarded by conn.mu
 	asked   int                // operations; guarded by conn.mu
 	parts   int                // of operations that speak to git servers; guarded by conn.mu
-	busy    bool               // it waits for one; guarded by conn.mu
+	busy    bool               // an operation is in flight; guarded by conn.mu
 	done    bool               // guarded by conn.mu
 	result  wire.Result
 	err     error
@@ -64,14 +64,14 @@ type pending struct {
 
 // Bounds of what a worker may send beyond a call's own limits, in bytes.
 const (
-	// maxRecords is how many different operations of a call are recorded, and those that were denied twice.
+	// maxRecords bounds the records of a call: each distinct operation, and denied ones once more.
 	maxRecords = 3 * 32
 	maxRecord  = 8 << 10
 	maxLogText = 64 << 10 // escaped
 	maxFailure = 64 << 10
-	// maxParts is how many times the operations of a call may open, read and close answers of git servers.
+	// maxParts is how often the operations of a call may open, read and close responses of git servers.
 	maxParts = 16 << 10
-	// perLogFrame is what a log frame counts beside its text.
+	// perLogFrame is charged for each log frame in addition to its text.
 	perLogFrame = 64
 )
 
@@ -81,7 +81,7 @@ func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
 	return c
 }
 
-// limit is the largest payload of a frame that may come now.
+// limit is the largest payload of a frame of that type.
 func (c *conn) limit(t wire.Type) int {
 	switch t {
 	case wire.TypeResult:
@@ -130,7 +130,7 @@ func (c *conn) add(p *pending) error {
 	return nil
 }
 
-// await returns when the call is done. Meanwhile it reads, if nobody else does.
+// await returns when the call is done. It reads frames unless another caller does.
 func (c *conn) await(p *pending) {
 	for {
 		c.mu.Lock()
@@ -150,7 +150,7 @@ func (c *conn) await(p *pending) {
 	}
 }
 
-// handOver wakes a call that waits, if none reads.
+// handOver wakes a waiting call if none is reading.
 func (c *conn) handOver() {
 	if c.reading {
 		return
@@ -168,7 +168,7 @@ func (p *pending) signal() {
 	}
 }
 
-// read takes frames until p is done.
+// read handles frames until p is done.
 func (c *conn) read(p *pending) {
 	for {
 		f, err := c.in.Next()
@@ -204,13 +204,13 @@ func (c *conn) take(f wire.Frame) error {
 		return c.finish(p, f.Payload)
 	case wire.TypeWrote:
 		if p.told {
-			return wire.Violation("call %d says twice that it changes something", p.number)
+			return wire.Violation("call %d reports twice that it writes", p.number)
 		}
 		p.told, p.wrote = true, true
 		return nil
 	case wire.TypeRecord:
 		if p.records++; p.records > maxRecords {
-			return wire.Violation("more records of call %d than there are different operations", p.number)
+			return wire.Violation("too many records of call %d", p.number)
 		}
 		return p.takeRecord(f.Payload)
 	case wire.TypeAsk:
@@ -219,7 +219,7 @@ func (c *conn) take(f wire.Frame) error {
 	return wire.Violation("a frame of type %d during calls", f.Type)
 }
 
-// finish ends a call with what the worker says of it.
+// finish ends a call with the worker's result.
 func (c *conn) finish(p *pending, payload []byte) error {
 	if p.busy {
 		return wire.Violation("a result of call %d, which waits for an operation", p.number)
@@ -229,7 +229,7 @@ func (c *conn) finish(p *pending, payload []byte) error {
 		return err
 	}
 	delete(c.calls, p.number)
-	c.logged = max(0, c.logged-c.logMax) // it has paid for so much
+	c.logged = max(0, c.logged-c.logMax) // charged to this call
 	p.result, p.done = result, true
 	p.signal()
 	return nil
@@ -243,7 +243,7 @@ func (p *pending) takeRecord(payload []byte) error {
 	return err
 }
 
-// takeAsk performs an operation off the reading: it may wait for a network or for a client.
+// takeAsk performs an operation in a goroutine of its own, since it may wait for a network or a client.
 func (c *conn) takeAsk(p *pending, payload []byte) error {
 	ask, err := wire.DecodeAsk(payload)
 	if err != nil {
@@ -258,7 +258,7 @@ func (c *conn) takeAsk(p *pending, payload []byte) error {
 		count, most = &p.parts, maxParts
 	}
 	if *count++; *count > most {
-		return wire.Violation("more operations of call %d than it may ask for", p.number)
+		return wire.Violation("too many operations of call %d", p.number)
 	}
 	p.busy = true
 	p.wrote = p.wrote || changes(ask)
@@ -275,7 +275,7 @@ func (c *conn) takeAsk(p *pending, payload []byte) error {
 	return nil
 }
 
-// endAsking returns when no operation of the call goes on, which is soon: whoever performs it heeds its context.
+// endAsking cancels the call's operations and waits for them.
 func (p *pending) endAsking() {
 	p.conn.mu.Lock()
 	cancel := p.cancel
@@ -286,7 +286,7 @@ func (p *pending) endAsking() {
 	}
 }
 
-// takeLog passes a line on. A worker that logs more than all of its calls may is not one of ours any more.
+// takeLog logs a line. A worker that logs more than its calls may in all has been compromised.
 func (c *conn) takeLog(f wire.Frame) error {
 	line, err := wire.DecodeLog(f.Payload)
 	if err != nil {
@@ -300,7 +300,7 @@ func (c *conn) takeLog(f wire.Frame) error {
 	over := c.logged > c.logMax*(len(c.calls)+1)
 	c.mu.Unlock()
 	if over {
-		return wire.Violation("more log lines than its calls may write")
+		return wire.Violation("too many log lines")
 	}
 	level := hclog.Level(line.Level)
 	if level < hclog.Trace || level > hclog.Error {
@@ -314,7 +314,7 @@ func (c *conn) takeLog(f wire.Frame) error {
 	return nil
 }
 
-// fail ends the connection, and all calls with it.
+// fail ends the connection and all calls on it.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -336,17 +336,17 @@ func (c *conn) failLocked(err error) {
 // lostError is the error of a call whose worker ended.
 type lostError struct {
 	reason error
-	sent   bool // the worker may have had the call
-	wrote  bool // the call may have changed something
+	sent   bool // the worker may have received the call
+	wrote  bool // the call may have written something
 	alone  bool // no other call was in flight
-	late   bool // the call's time was over
+	late   bool // the call's time limit had passed
 }
 
 func (e *lostError) Error() string { return fmt.Sprintf("the worker process ended: %v", e.reason) }
 
 func (e *lostError) Unwrap() error { return e.reason }
 
-// changes reports whether an operation may have an effect that must not happen twice.
+// changes reports whether an operation may have an effect that a retry must not repeat.
 func changes(ask wire.Ask) bool {
 	switch ask.Op {
 	case abi.OpClaims, abi.OpNotify, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:

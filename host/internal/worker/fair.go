@@ -4,20 +4,19 @@ import (
 	"time"
 )
 
-// fairInterval is how often the use of processors is looked at while calls run.
+// fairInterval is how often the workers' processor time is sampled while calls run.
 const fairInterval = 250 * time.Millisecond
 
-// crowdingTime is how much processor time a worker may use while other plugins have calls before its priority is
-// lowered. It gets no better by itself, since the system lets nobody raise it again: a worker that was demoted is
-// replaced as soon as no call runs in it.
+// crowdingTime is how much processor time a worker may use while other plugins have calls before it is demoted. An
+// unprivileged process cannot raise a priority again, so a demoted worker is replaced as soon as it is idle.
 const crowdingTime = 2 * time.Second
 
-// keepFair looks after fairness as long as calls run.
+// keepFair starts the sampling of processor time, which stops when no call runs.
 func (b *Pool) keepFair() {
-	if b.watching || len(b.workers) < 2 {
+	if b.sampling || len(b.workers) < 2 {
 		return
 	}
-	b.watching = true
+	b.sampling = true
 	go func() {
 		ticker := time.NewTicker(fairInterval)
 		defer ticker.Stop()
@@ -25,7 +24,7 @@ func (b *Pool) keepFair() {
 		for range ticker.C {
 			b.mu.Lock()
 			if b.running == 0 {
-				b.watching = false
+				b.sampling = false
 				b.mu.Unlock()
 				return
 			}
@@ -35,10 +34,10 @@ func (b *Pool) keepFair() {
 	}()
 }
 
-// demoteCrowding lowers the priority of workers that compute much while others want to. calls is how many calls
-// each plugin had made the last time.
+// demoteCrowding lowers the priority of workers that used crowdingTime while other plugins had calls. calls is the
+// number of calls of each plugin at the previous sample.
 func (b *Pool) demoteCrowding(calls map[*Supervisor]int64) {
-	wanting := map[*Supervisor]bool{} // plugins that had a call since
+	wanting := map[*Supervisor]bool{} // plugins that had a call since then
 	for p, s := range b.workers {
 		if s.calls != calls[s] || p.isActive() {
 			wanting[s] = true
@@ -61,7 +60,7 @@ func (b *Pool) demoteCrowding(calls map[*Supervisor]int64) {
 		if p.crowding >= crowdingTime && !p.demoted.Load() {
 			p.demoted.Store(true)
 			p.demote()
-			s.config.Log.Warn("the plugin computes much while others want to: its priority is lowered", "processor time", p.crowding)
+			s.config.Log.Warn("the plugin keeps processors from other plugins: its priority is lowered", "processor time", p.crowding)
 		}
 	}
 	for _, s := range b.workers {
@@ -71,8 +70,8 @@ func (b *Pool) demoteCrowding(calls map[*Supervisor]int64) {
 
 func (p *process) isActive() bool { return p.active.Load() > 0 }
 
-// rested notes that no call runs in the process.
-func (p *process) rested() {
+// markIdle records when the process became idle, and samples its memory.
+func (p *process) markIdle() {
 	now := time.Now().UnixNano()
 	p.idleSince.Store(now)
 	if now-p.measured.Load() > int64(time.Second) {

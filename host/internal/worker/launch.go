@@ -12,21 +12,21 @@ type Launch struct {
 	Setup wire.Setup
 	// Files are inherited as the descriptors firstFile, firstFile+1, ….
 	Files []*os.File
-	// Stale reports why a worker that was started with this must not get calls any more; empty: it may. All
+	// Stale returns why a worker that was started with this must not get further calls; empty if it may. All
 	// functions of a Launch may be nil.
 	Stale func() string
-	// Confined judges what the worker says of its confinement.
+	// Confined decides whether the confinement that the worker reports is sufficient.
 	Confined func(confine.Report) error
-	// Create makes a granted directory that does not exist: the mount with that index becomes what its handle
-	// was prepared for.
+	// Create creates the granted directory of the mount with that index, which did not exist: it moves the
+	// staged directory, whose handle the worker has, to its path.
 	Create func(mount int) error
-	// Discard removes compiled code that the worker cannot use.
+	// Discard removes compiled code that the worker rejected.
 	Discard func() error
 	// Release is called when the worker has ended.
 	Release func()
 }
 
-// Inherit adds a file that the worker inherits, and gives its descriptor there; 0 for nil.
+// Inherit adds a file that the worker inherits, and returns its descriptor in the worker; 0 for nil.
 func (l *Launch) Inherit(file *os.File) int {
 	if file == nil {
 		return 0
@@ -35,16 +35,16 @@ func (l *Launch) Inherit(file *os.File) int {
 	return firstFile + len(l.Files) - 1
 }
 
-// A worker's memory beside what its calls may take, in bytes.
+// Memory of a worker beyond its calls' limits, in bytes.
 const (
-	runtimeMemory = 160 << 20 // the Go runtime and this program, and what the collector has not given back
+	runtimeMemory = 160 << 20 // the Go runtime, this program, and garbage
 	perCodeByte   = 8         // of compiled code and the module: wazero decodes the one and copies the other
-	perCall       = 24 << 20  // native stacks and the host's own state of a call
+	perCall       = 24 << 20  // native stacks and bookkeeping of a call
 )
 
-// Bound sets the limits of the process. That of memory is the last resort, since reaching it ends all of its calls:
-// what all calls together may take by their limits, or the budget of the server if that is less. code is the size of
-// what the worker loads; both are in bytes.
+// Bound sets the limits of the process. The memory limit is a last resort, since reaching it ends all calls of the
+// worker: it is the sum of the calls' limits, or the server's budget if that is less. code is the size of the compiled
+// code and the module; both arguments are in bytes.
 func (l *Launch) Bound(code, budget int64) {
 	limits, s := l.Setup.Limits, &l.Setup
 	calls := int64(limits.Concurrency)

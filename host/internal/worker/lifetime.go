@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 )
 
-// starting is a worker that is being started, for all calls that wait for it.
+// starting is a worker that is being started. Several calls may wait for it.
 type starting struct {
 	done    chan struct{} // closed when the worker has been started, or err is set
 	err     error
@@ -18,11 +18,11 @@ type starting struct {
 
 var errClosed = errors.New("the host is being closed")
 
-// acquire gives the process that a call runs in, and starts it if there is none. leave must follow.
+// acquire returns the process for a call, and starts one if there is none. leave must follow.
 func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A grant may change while its worker starts: then that one is of no use, and another is started.
+	// A grant may change while its worker starts, which makes that worker stale.
 	for range maxStarts {
 		if s.closed {
 			return nil, errClosed
@@ -32,7 +32,7 @@ func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
 			return p, nil
 		}
 		if s.starting == nil {
-			s.begin()
+			s.startProcess()
 		}
 		if err := s.await(ctx, s.starting); err != nil {
 			return nil, err
@@ -41,12 +41,12 @@ func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
 	return nil, errUnsteady
 }
 
-// maxStarts bounds the workers that are started for a call whose grant keeps changing.
+// maxStarts bounds the workers that one call starts while its grants keep changing.
 const maxStarts = 8
 
-var errUnsteady = errors.New("what the plugin is granted changes faster than a process can be started for it: a directory is being replaced again and again")
+var errUnsteady = errors.New("the granted directories change faster than a process can be started for them: one of them is being replaced repeatedly")
 
-// usable is the current process, unless it must not get calls any more.
+// usable returns the current process; nil if it has ended or is stale.
 func (s *Supervisor) usable() *process {
 	p := s.current
 	if p == nil {
@@ -54,19 +54,19 @@ func (s *Supervisor) usable() *process {
 	}
 	if p.hasEnded() {
 		s.config.Log.Warn("a worker process ended between calls", "reason", p.reason())
-		s.drop(p)
+		s.retire(p)
 		return nil
 	}
 	if why := p.launch.stale(); why != "" {
-		s.config.Log.Info("a new worker process takes over", "reason", why)
-		s.drop(p)
+		s.config.Log.Info("worker process replaced", "reason", why)
+		s.retire(p)
 		return nil
 	}
 	return p
 }
 
-// drop lets a process end with its last call.
-func (s *Supervisor) drop(p *process) {
+// retire gives a process no more calls, and ends it when it has none.
+func (s *Supervisor) retire(p *process) {
 	p.retired = true
 	if s.current == p {
 		s.current = nil
@@ -84,8 +84,8 @@ func (s *Supervisor) use(p *process) {
 	}
 }
 
-// begin starts a process for all that wait. It goes on as long as anybody waits.
-func (s *Supervisor) begin() {
+// startProcess starts a process in the background, for as long as a call waits for it.
+func (s *Supervisor) startProcess() {
 	ctx, cancel := context.WithCancel(context.Background())
 	st := &starting{done: make(chan struct{}), cancel: cancel}
 	s.starting = st
@@ -94,13 +94,13 @@ func (s *Supervisor) begin() {
 		p, err := s.launch(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err == nil && (s.closed || s.starting != st) { // or nobody waits for it any more
+		if err == nil && (s.closed || s.starting != st) { // or no call waits for it any more
 			p.end()
 			err = errClosed
 		}
 		if err == nil {
 			s.current, s.all[p] = p, struct{}{}
-			s.rest()
+			s.scheduleExpiry()
 		}
 		st.err = err
 		if s.starting == st {
@@ -110,8 +110,8 @@ func (s *Supervisor) begin() {
 	}()
 }
 
-// await waits until a process has been started, or could not be. It gives up the lock meanwhile. The caller looks
-// again: the process may be of no use by then.
+// await waits until the start of a process has ended. It releases the lock while it waits, so the caller has to check
+// the process again.
 func (s *Supervisor) await(ctx context.Context, st *starting) error {
 	st.waiting++
 	s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *Supervisor) await(ctx context.Context, st *starting) error {
 	return st.err
 }
 
-// launch starts a process.
+// launch starts a process, once more if its compiled code turns out to be unusable.
 func (s *Supervisor) launch(ctx context.Context) (*process, error) {
 	l, err := s.config.Prepare(ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Supervisor) launch(ctx context.Context) (*process, error) {
 	}
 	p, err := s.start(ctx, l)
 	if failure := (*engine.Error)(nil); errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil {
-		s.config.Log.Warn("compiled code cannot be used, and is made anew", "reason", failure.Message)
+		s.config.Log.Warn("compiled code is unusable and is compiled again", "reason", failure.Message)
 		if err = l.Discard(); err == nil {
 			if l, err = s.config.Prepare(ctx); err == nil {
 				p, err = s.start(ctx, l)
@@ -157,7 +157,7 @@ func (s *Supervisor) launch(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// adopt takes a process for one call.
+// adopt registers a process that runs one call and is retired then.
 func (s *Supervisor) adopt(p *process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,24 +171,24 @@ func (s *Supervisor) adopt(p *process) error {
 	return nil
 }
 
-// leave gives a process back that a call ran in.
+// leave ends a call's use of a process.
 func (s *Supervisor) leave(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.active.Add(-1) > 0 {
 		return
 	}
-	p.rested()
+	p.markIdle()
 	switch {
 	case p.retired || p.demoted.Load() || s.closed:
-		s.drop(p)
+		s.retire(p)
 	case p == s.current:
-		s.rest()
+		s.scheduleExpiry()
 	}
 }
 
-// rest ends the current process after a while without calls.
-func (s *Supervisor) rest() {
+// scheduleExpiry ends the current process when it has been idle for Config.Idle.
+func (s *Supervisor) scheduleExpiry() {
 	if s.idle == nil {
 		s.idle = time.AfterFunc(s.config.Idle, s.expire)
 		return
@@ -200,12 +200,12 @@ func (s *Supervisor) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.current; p != nil && !p.isActive() {
-		s.drop(p)
+		s.retire(p)
 	}
 }
 
-// evict ends a process if no call runs in it, and reports whether it did. It waits for nobody: the caller has the lock
-// of the Pool, and whoever has this one may be looking at a directory on a disk that does not answer.
+// evict ends an idle process and reports whether it did. It does not block on the Supervisor's lock: the caller holds
+// the Pool's, and the holder of this one may be waiting for a disk that does not respond.
 func (s *Supervisor) evict(p *process) bool {
 	if !s.mu.TryLock() {
 		return false
@@ -214,7 +214,7 @@ func (s *Supervisor) evict(p *process) bool {
 	if p.isActive() || s.current != p {
 		return false
 	}
-	s.drop(p)
+	s.retire(p)
 	return true
 }
 
@@ -225,7 +225,7 @@ func (s *Supervisor) Running() int {
 	return len(s.all)
 }
 
-// Close ends all processes, whatever they do. Calls fail from now on.
+// Close ends all processes and the calls in them. Further calls fail.
 func (s *Supervisor) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

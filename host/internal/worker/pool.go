@@ -9,8 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine"
 )
 
-// Pool holds the workers of all plugins to one budget of memory, and keeps those that compute much from slowing
-// the others. It is safe for concurrent use.
+// Pool keeps the workers of all plugins within one memory budget, and demotes those that keep processors from
+// others. It is safe for concurrent use.
 type Pool struct {
 	budget int64
 
@@ -20,10 +20,10 @@ type Pool struct {
 	reserved int64         // bytes, for the calls that run
 	changed  chan struct{} // closed when a call ends or a worker does
 	waiting  int           // calls that wait for memory
-	watching bool          // fairness is being looked after
+	sampling bool          // keepFair runs
 }
 
-// baseMemory is what a worker takes without a module, in bytes, measured with Go 1.26.
+// baseMemory is the resident memory of a worker without a module, in bytes, measured with Go 1.26.
 const baseMemory = 16 << 20
 
 // NewPool returns an empty pool. budget is in bytes.
@@ -31,10 +31,10 @@ func NewPool(budget int64) *Pool {
 	return &Pool{budget: budget, workers: map[*process]*Supervisor{}, changed: make(chan struct{})}
 }
 
-// Budget is what the workers may take, in bytes.
+// Budget is the memory budget of all workers, in bytes.
 func (b *Pool) Budget() int64 { return b.budget }
 
-// add counts a worker until it ends.
+// add counts a worker against the budget until it ends.
 func (b *Pool) add(s *Supervisor, p *process) {
 	b.mu.Lock()
 	b.workers[p] = s
@@ -57,7 +57,7 @@ func (b *Pool) remove(p *process) {
 	}
 }
 
-// notify wakes the calls that wait.
+// notify wakes the calls that wait for memory.
 func (b *Pool) notify() {
 	if b.waiting == 0 {
 		return
@@ -66,15 +66,14 @@ func (b *Pool) notify() {
 	b.changed = make(chan struct{})
 }
 
-// reserve takes memory for a call of a plugin. Where the budget has not enough, workers without calls are ended,
-// the one that has been idle for the longest time first, and then it waits for calls to end. release gives the
-// memory back.
+// reserve reserves memory for a call of a plugin. If the budget is exhausted, it evicts idle workers, least recently
+// used first, and then waits for calls to end. release returns the memory.
 func (b *Pool) reserve(ctx context.Context, s *Supervisor, patience time.Duration) (release func(), err error) {
 	need := s.config.Limits.Memory + s.config.Limits.Output
 	var timeout <-chan time.Time
 	for {
 		b.mu.Lock()
-		// A call that runs alone always may: there is nothing to wait for.
+		// A call that is alone runs in any case: nothing that it could wait for would free memory.
 		more := need
 		if s.processes == 0 {
 			more += baseMemory
@@ -119,7 +118,7 @@ func (b *Pool) release(need int64) {
 	b.notify()
 }
 
-// used is the memory that is spoken for, in bytes.
+// used is the memory that is reserved or resident, in bytes.
 func (b *Pool) used() int64 {
 	total := b.reserved
 	for p := range b.workers {
@@ -128,7 +127,7 @@ func (b *Pool) used() int64 {
 	return total
 }
 
-// makeRoom ends idle workers of other plugins until there is room, and reports whether there is.
+// makeRoom evicts idle workers of other plugins until need bytes fit, and reports whether they do.
 func (b *Pool) makeRoom(s *Supervisor, need int64) bool {
 	var idle []*process
 	for p := range b.workers {

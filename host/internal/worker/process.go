@@ -32,7 +32,7 @@ type process struct {
 	command *exec.Cmd
 	socket  *socket
 	conn    *conn
-	said    *firstBytes   // on its standard error, where a crash of the runtime is explained
+	stderr  *firstBytes   // where a crash of the Go runtime is explained
 	gone    chan struct{} // closed when it has ended
 	killed  atomic.Pointer[string]
 
@@ -44,18 +44,18 @@ type process struct {
 	idleSince atomic.Int64 // nanoseconds since 1970, when its last call ended
 	resident  atomic.Int64 // bytes of memory, when measured last
 	measured  atomic.Int64 // nanoseconds since 1970
-	demoted   atomic.Bool  // it has a lower priority
+	demoted   atomic.Bool  // its priority was lowered
 
 	// What follows belongs to the Pool, under its lock.
-	computed time.Duration // of processors, when looked at last
-	crowding time.Duration // of it while other plugins had calls
+	computed time.Duration // processor time at the last sample
+	crowding time.Duration // part of it that was used while other plugins had calls
 }
 
-// start starts a worker and returns when it is confined and its module can be called. The error is an
-// *engine.Error where the module is to blame.
+// start starts a worker and returns when it is confined and its module is loaded. The error is an *engine.Error if
+// the module is the cause.
 func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	p, err := s.spawn(l, confine.Options{})
-	if err != nil { // the system may refuse more namespaces than there are
+	if err != nil { // the number of namespaces is limited
 		p, err = s.spawn(l, confine.Options{NoNamespaces: true})
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 		return nil, fmt.Errorf("start a worker process: %w", err)
 	}
 	go p.wait()
-	stop := context.AfterFunc(ctx, func() { p.kill("nobody waits for it any more") })
+	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
 	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
 	err = p.handshake(l.Setup)
 	watchdog.Stop()
@@ -86,12 +86,12 @@ func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close() // the worker's: were it open here, its end would not be noticed
-	p := &process{launch: l, socket: ours, gone: make(chan struct{}), said: &firstBytes{limit: 16 << 10}}
+	defer theirs.Close() // a copy that is open here would hide the worker's end
+	p := &process{launch: l, socket: ours, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
 	p.conn = newConn(ours, s.config.Limits, s.config.Log)
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
 	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
-	p.command.Stderr = p.said
+	p.command.Stderr = p.stderr
 	p.command.WaitDelay = time.Second // whatever holds its standard error open
 	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
 	confine.Prepare(p.command, o)
@@ -102,11 +102,11 @@ func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
 	return p, nil
 }
 
-// startTime bounds the start of a worker and the loading of its module. It is long because other programs may
-// keep the processors; a module's own part of it is bounded in the worker.
+// startTime bounds the start of a worker and the loading of its module. It is long because the machine may be busy;
+// the worker bounds the module's own share of it.
 const startTime = time.Minute
 
-// handshake sends the worker what it is to be, and waits until the module can be called.
+// handshake sends the set-up to the worker and waits until the module is loaded.
 func (p *process) handshake(setup wire.Setup) error {
 	text, err := json.Marshal(setup)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *process) handshake(setup wire.Setup) error {
 		case wire.TypeReady:
 			var report confine.Report
 			if err := json.Unmarshal(f.Payload, &report); err != nil {
-				return wire.Violation("a report that cannot be read")
+				return wire.Violation("malformed confinement report")
 			}
 			if p.launch.Confined == nil {
 				continue
@@ -150,7 +150,7 @@ func (p *process) handshake(setup wire.Setup) error {
 func failure(plugin string, payload []byte) error {
 	var f wire.Failure
 	if err := json.Unmarshal(payload, &f); err != nil || !engine.Code(f.Code).OfModule() || f.Message == "" {
-		return wire.Violation("a failure that cannot be read")
+		return wire.Violation("malformed failure")
 	}
 	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail)}
 }
@@ -192,45 +192,45 @@ func (p *process) end() {
 	}()
 }
 
-// settle returns when the process has ended, which it is about to do by itself.
+// settle waits for a process that is about to end, and kills it if it does not.
 func (p *process) settle() {
 	_ = p.socket.Close()
 	select {
 	case <-p.gone:
 	case <-time.After(time.Second):
-		p.kill("it violated the protocol, or hung")
+		p.kill("it violated the protocol or hung")
 		<-p.gone
 	}
 }
 
-// reason says how the process ended. hasEnded must be true.
+// reason describes how the process ended. hasEnded must be true.
 func (p *process) reason() string {
 	if killed := p.killed.Load(); killed != nil {
 		return *killed
 	}
 	state := p.command.ProcessState
-	said := printable(p.said.firstLine())
+	line := printable(p.stderr.firstLine())
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return fmt.Sprintf("it was ended by the signal %v", status.Signal())
 	}
-	if said != "" {
-		return fmt.Sprintf("%v: %s", state, said)
+	if line != "" {
+		return fmt.Sprintf("%v: %s", state, line)
 	}
 	return state.String()
 }
 
-// outOfMemory reports whether the process ended because the system refused it memory. What the system's out-of-memory
-// killer ends looks like what anybody kills.
+// outOfMemory reports whether the process ended because the kernel refused it memory. A process that the kernel's
+// out-of-memory killer ended cannot be told from one that any other process killed.
 func (p *process) outOfMemory() bool {
 	if p.killed.Load() != nil {
 		return false
 	}
-	line := p.said.firstLine()
+	line := p.stderr.firstLine()
 	return strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate")
 }
 
-// firstBytes keeps the beginning of what is written to it, and fails when that is full, which closes the pipe:
-// nobody spends time on more.
+// firstBytes keeps the first limit bytes that are written to it. Further writes fail, which closes the pipe, so that no
+// time is spent on copying more.
 type firstBytes struct {
 	limit int
 
@@ -238,7 +238,7 @@ type firstBytes struct {
 	data bytes.Buffer
 }
 
-var errFull = errors.New("enough is known")
+var errFull = errors.New("the limit is reached")
 
 // Write implements io.Writer.
 func (f *firstBytes) Write(data []byte) (int, error) {
@@ -258,10 +258,10 @@ func (f *firstBytes) firstLine() string {
 	return line
 }
 
-// printable bounds a text of a worker's, and takes out what could mislead whoever reads a log.
+// printable bounds a string from a worker and escapes what could mislead the reader of a log.
 func printable(text string) string { return visible.Bounded(text, maxLogText) }
 
-// socketPair makes a connection whose other end a child process inherits.
+// socketPair returns a connection and the end of it that a child process inherits.
 func socketPair() (*socket, *os.File, error) {
 	syscall.ForkLock.RLock() // no other child inherits an end
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)

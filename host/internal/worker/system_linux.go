@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// demotedNice is the nice value of a worker that crowds others. Measured with a 3 ms call beside two spinning
+// demotedNice is the nice value of a demoted worker. Measured with a 3 ms call beside two spinning
 // workers on two processors: p99 of 17 to 30 ms at 0, 5 to 10 ms at 10.
 const demotedNice = 10
 
-// demote lowers the priority of all threads. Those that they start inherit it.
+// demote lowers the priority of all threads. New threads inherit it from the one that starts them.
 func (p *process) demote() {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.command.Process.Pid))
 	if err != nil {
@@ -27,7 +27,7 @@ func (p *process) demote() {
 	}
 }
 
-// processorTime is how much time of processors the process has used.
+// processorTime is the processor time that the process has used.
 func (p *process) processorTime() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *process) processorTime() (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// measure reads how much memory the process has.
+// measure samples the resident memory of the process.
 func (p *process) measure() {
 	p.measured.Store(time.Now().UnixNano())
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.command.Process.Pid))

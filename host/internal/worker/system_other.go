@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Without /proc, a worker's use of memory and processors is not known: the budget counts what calls may take, and
-// no worker is demoted.
+// Without /proc, a worker's memory and processor time are unknown: the budget counts the calls' limits, and no worker is
+// demoted.
 
 func (p *process) demote() {}
 

@@ -1,11 +1,10 @@
-// Package worker runs a plugin's module in processes of its own: the host's side of it. New makes a Supervisor
-// for a plugin, and Supervisor.Call makes a call; package child is what runs in the process.
+// Package worker runs a plugin's module in worker processes. It is the host's side: New returns a Supervisor for a
+// plugin, and Supervisor.Call makes a call. Package child runs in the worker process.
 //
-// A worker is this same executable. It is started by the first call, inherits a connection and the handles that
-// the plugin is granted, confines itself, and ends when it has been idle for a while. A confined process never
-// gains a handle: where a grant leads to another directory by now, a new worker takes the calls to come, and the
-// old one ends with its last call. The host treats a worker as hostile. One that sends garbage, stalls or dies
-// loses its own calls, and is replaced.
+// A worker is this executable again. The first call starts it; it inherits a socket and the handles of the plugin's
+// grants, confines itself, and ends when it has been idle for a while. A confined process never gains a handle: when a
+// granted path resolves to another directory, a new worker takes further calls and the old one drains. The host does
+// not trust a worker: one that violates the protocol, stalls or dies loses its own calls and is replaced.
 package worker
 
 import (
@@ -33,33 +32,33 @@ type Config struct {
 	Limits  wire.Limits
 	// Queue is how long a call waits at most for memory of the Pool.
 	Queue time.Duration
-	// Idle is how long a worker is kept after its last call; 0: five minutes.
+	// Idle is how long a worker is kept after its last call; 0 means five minutes.
 	Idle time.Duration
-	// Prepare says what a worker is started with. It is called for each one.
+	// Prepare returns what to start a worker with. It is called for each worker.
 	Prepare func(context.Context) (*Launch, error)
-	Pool    *Pool // that several Supervisors share
+	Pool    *Pool // shared by Supervisors
 	Log     hclog.Logger
 }
 
 const defaultIdle = 5 * time.Minute
 
-// Asker performs an operation that a call asks the host process for. It returns soon after ctx ends.
+// Asker performs a host operation for a call. It returns soon after ctx is done.
 type Asker func(ctx context.Context, ask wire.Ask) wire.Reply
 
 // Request is a call.
 type Request struct {
 	wire.Call
 	Ask    Asker
-	Record func(wire.Record) // is told of the call's operations; nil: they are not recorded
+	Record func(wire.Record) // receives the call's operations; nil: they are not recorded
 }
 
 // Supervisor keeps the worker processes of one plugin. It is safe for concurrent use.
 type Supervisor struct {
 	config Config
-	retry  chan struct{} // of the one call that runs again
+	retry  chan struct{} // of capacity 1: held by the call that is being retried
 
 	mu       sync.Mutex
-	current  *process // that gets calls; nil: none
+	current  *process // takes new calls; nil if none does
 	starting *starting
 	all      map[*process]struct{}
 	idle     *time.Timer
@@ -67,10 +66,10 @@ type Supervisor struct {
 
 	// What follows is guarded by the Pool's lock.
 	calls     int64 // so far
-	processes int   // that count
+	processes int   // that count against the budget
 }
 
-// New returns a Supervisor that has not started anything.
+// New returns a Supervisor without a process.
 func New(c Config) *Supervisor {
 	if c.Idle <= 0 {
 		c.Idle = defaultIdle
@@ -78,29 +77,29 @@ func New(c Config) *Supervisor {
 	return &Supervisor{config: c, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
 }
 
-// Response is what a call gave.
+// Response is the outcome of a call.
 type Response struct {
-	Body      []byte // the method's result: valid JSON and UTF-8, of which nothing more is known
-	ToolError bool   // the worker says that the result reports an error
-	Fuel      int64  // instructions that the call took
-	LeftOut   int64  // operations beyond those that were recorded
+	Body      []byte // the method's result: a JSON object in valid UTF-8, otherwise unvalidated
+	ToolError bool   // the worker reports that the result has isError
+	Fuel      int64  // instructions that the call executed
+	LeftOut   int64  // operations that were not recorded
 }
 
-// Call makes a call. The caller sees to it that there are no more than Limits.Concurrency at a time. The error is an
-// *engine.Error, or the module's own *abi.Error. A call whose worker ended by the doing of another call is made
-// again, once and in a worker of its own, if it cannot have changed anything.
+// Call makes a call. The caller keeps at most Limits.Concurrency in flight. The error is an *engine.Error, or the
+// module's own *abi.Error. A call that lost its worker because of another call is retried once, in a worker of its
+// own, if it cannot have written anything.
 func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 	if int64(len(r.Params)) > s.config.Limits.Input {
 		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), s.config.Limits.Input)
 	}
 	release, err := s.config.Pool.reserve(ctx, s, s.config.Queue)
 	if err != nil {
-		return Response{}, s.failed(ctx, err)
+		return Response{}, s.callError(ctx, err)
 	}
 	defer release()
 	p, err := s.acquire(ctx)
 	if err != nil {
-		return Response{}, s.failed(ctx, err)
+		return Response{}, s.callError(ctx, err)
 	}
 	began := time.Now()
 	result, err := s.run(ctx, p, r)
@@ -109,22 +108,22 @@ func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 		if time.Since(began) >= s.config.Limits.Time {
 			lost.late = true
 		}
-		result, err = s.again(ctx, p, r, lost)
+		result, err = s.retryLost(ctx, p, r, lost)
 	}
 	if err != nil {
-		return Response{}, s.failed(ctx, err)
+		return Response{}, s.callError(ctx, err)
 	}
-	return s.opened(result)
+	return s.response(result)
 }
 
-// lateReply is how much later than the call an operation ends that the host performs: the worker's own clock decides
-// what the call fails with.
+// lateReply is how much longer than the call a host operation may take, so that the worker's clock decides which error
+// the call gets.
 const lateReply = 50 * time.Millisecond
 
-// grace is how long a worker has to end a call whose time is over, or that was cancelled.
+// grace is how long a worker has to end a call that timed out or was cancelled.
 const grace = 2 * time.Second
 
-// run makes a call in a process, which acquire or launch gave for it.
+// run makes a call in a process that acquire or launch returned.
 func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Result, error) {
 	defer s.leave(p)
 	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, end: time.Now().Add(s.config.Limits.Time + lateReply)}
@@ -134,7 +133,7 @@ func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Resul
 		}
 	})
 	defer func() {
-		call.ended.Store(true) // a cancellation may set the timer again
+		call.ended.Store(true) // a concurrent cancellation may reset the timer
 		call.late.Stop()
 	}()
 	if p.launch.Create != nil {
@@ -147,7 +146,7 @@ func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Resul
 	return result, err
 }
 
-// creating performs wire.OpCreate, which concerns the process, and leaves all other operations to next.
+// creating performs wire.OpCreate and passes all other operations to next.
 func (p *process) creating(next Asker) Asker {
 	return func(ctx context.Context, ask wire.Ask) wire.Reply {
 		if ask.Op != wire.OpCreate {
@@ -164,14 +163,14 @@ func (p *process) creating(next Asker) Asker {
 	}
 }
 
-// again makes a call another time, whose worker ended. The worker that is started for it alone shows whether the
-// call itself is to blame.
-func (s *Supervisor) again(ctx context.Context, p *process, r Request, lost *lostError) (wire.Result, error) {
+// retryLost retries a call whose worker ended, if that is safe. The retry has a worker to itself, which shows whether
+// the call itself ends its worker.
+func (s *Supervisor) retryLost(ctx context.Context, p *process, r Request, lost *lostError) (wire.Result, error) {
 	s.config.Log.Error("a worker process ended", "reason", p.reason())
-	// Whoever ended the worker from outside, or another call, may be to blame, but not where the host had to end it.
+	// A single call whose worker the host had to kill is to blame. Otherwise another process or call may be.
 	blamed := lost.alone && (p.killed.Load() != nil || errors.Is(lost.reason, wire.ErrProtocol))
 	if lost.sent && (lost.wrote || lost.late || blamed) {
-		return wire.Result{}, s.lost(p, lost)
+		return wire.Result{}, s.lostCall(p, lost)
 	}
 	select {
 	case s.retry <- struct{}{}:
@@ -188,21 +187,21 @@ func (s *Supervisor) again(ctx context.Context, p *process, r Request, lost *los
 	}
 	result, err := s.run(ctx, p, r)
 	if errors.As(err, &lost) {
-		return wire.Result{}, s.lost(p, lost)
+		return wire.Result{}, s.lostCall(p, lost)
 	}
 	return result, err
 }
 
-// lost is the error of a call that ended with its process.
-func (s *Supervisor) lost(p *process, err *lostError) *engine.Error {
+// lostCall is the error of a call that ended with its process.
+func (s *Supervisor) lostCall(p *process, err *lostError) *engine.Error {
 	if err.alone && p.outOfMemory() {
 		return s.fail(engine.CodeMemory, err, "needed more memory than its process may have")
 	}
 	return s.fail(engine.CodeWorkerLost, err, "lost its process: %s", p.reason())
 }
 
-// opened checks what a worker answered: it is hostile, and the host passes the bytes on.
-func (s *Supervisor) opened(result wire.Result) (Response, error) {
+// response validates a worker's result, which is untrusted: the host passes its bytes on to the client.
+func (s *Supervisor) response(result wire.Result) (Response, error) {
 	r := Response{Body: result.Body, ToolError: result.Kind == wire.KindToolError, Fuel: result.Fuel, LeftOut: result.LeftOut}
 	switch {
 	case result.Kind == wire.KindFailure:
@@ -210,15 +209,15 @@ func (s *Supervisor) opened(result wire.Result) (Response, error) {
 		if err := failure(s.config.Plugin, result.Body); !errors.Is(err, wire.ErrProtocol) {
 			return r, err
 		}
-		return r, s.fail(engine.CodeWorkerLost, nil, "got a failure from its process that cannot be read")
+		return r, s.fail(engine.CodeWorkerLost, nil, "got a malformed failure from its process")
 	case !json.Valid(result.Body) || !utf8.Valid(result.Body) || rawjson.Kind(result.Body) != '{':
 		r.Body = nil
-		return r, s.fail(engine.CodeWorkerLost, nil, "got an answer from its process that is not a JSON object")
+		return r, s.fail(engine.CodeWorkerLost, nil, "got a result from its process that is not a JSON object")
 	case result.Kind == wire.KindRPCError:
 		r.Body = nil
 		var own *abi.Error
 		if err := json.Unmarshal(result.Body, &own); err != nil || own == nil {
-			return r, s.fail(engine.CodeWorkerLost, nil, "got an error from its process that cannot be read")
+			return r, s.fail(engine.CodeWorkerLost, nil, "got a malformed error from its process")
 		}
 		return r, own
 	}
@@ -229,8 +228,8 @@ func (s *Supervisor) fail(code engine.Code, err error, format string, args ...an
 	return &engine.Error{Code: code, Plugin: s.config.Plugin, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// failed makes an *engine.Error of any error of a call that did not run.
-func (s *Supervisor) failed(ctx context.Context, err error) error {
+// callError converts the error of a call that did not run to an *engine.Error.
+func (s *Supervisor) callError(ctx context.Context, err error) error {
 	var failure *engine.Error
 	switch {
 	case errors.As(err, &failure):

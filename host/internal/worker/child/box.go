@@ -23,13 +23,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// confinement is what the process is left with.
+// confinement is the state of the process after confineTo.
 type confinement struct {
 	report confine.Report
-	code   string // the directory of the module's code, by the path that leads there now
+	code   string // path of the code directory, which changes with the root directory
 }
 
-// confineTo takes all from the process that the set-up does not name.
+// confineTo restricts the process to what the set-up names.
 func confineTo(setup wire.Setup) (confinement, error) {
 	c := confine.Config{
 		Keep: []int{socketFile}, Memory: setup.Confine.Memory, OpenFiles: setup.Confine.OpenFiles,
@@ -59,7 +59,7 @@ func confineTo(setup wire.Setup) (confinement, error) {
 	return confinement{report, setup.Code.Dir}, nil
 }
 
-// newBox makes what the module may touch.
+// newBox returns the sandbox of the module.
 func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 	c := sandbox.Config{
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
@@ -91,8 +91,8 @@ func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 	return sandbox.New(c)
 }
 
-// mount is the file tree's form of a granted directory. One that does not exist becomes the directory that is
-// inherited for it by the host's hand.
+// mount converts a granted directory for the file tree. One that does not exist has a staged directory, which the host
+// moves to its path on the first write.
 func mount(i int, m wire.Mount) vfs.Mount {
 	out := vfs.Mount{Path: m.Path, Write: m.Write, InGit: m.InGit, Dir: file(m.File, m.Path)}
 	for _, id := range m.Anchors {
@@ -116,7 +116,7 @@ func mount(i int, m wire.Mount) vfs.Mount {
 	return out
 }
 
-// file is an inherited descriptor; nil for 0.
+// file returns the file of an inherited descriptor; nil for 0.
 func file(fd int, name string) *os.File {
 	if fd == 0 {
 		return nil
@@ -124,7 +124,7 @@ func file(fd int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// spec describes the module to the engine.
+// spec returns what the engine needs to load the module.
 func spec(setup wire.Setup, code string, box *sandbox.Box, log hclog.Logger) engine.Spec {
 	l := setup.Limits
 	return engine.Spec{
@@ -134,7 +134,7 @@ func spec(setup wire.Setup, code string, box *sandbox.Box, log hclog.Logger) eng
 	}
 }
 
-// errNoCall is the error of an operation that needs the host while no call runs.
+// errNoCall is the error of a host operation outside of a call.
 var errNoCall = errors.New("this can only be done during a call")
 
 func changes(ctx context.Context) {
@@ -143,7 +143,7 @@ func changes(ctx context.Context) {
 	}
 }
 
-// asked has the host perform an operation whose parameters and result are JSON.
+// asked performs an operation of the host process whose parameters and result are JSON.
 func asked[R any](ctx context.Context, op string, params any) (result R, err error) {
 	c := callOf(ctx)
 	if c == nil {
@@ -167,7 +167,7 @@ func fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {
 	return asked[abi.HTTPResponse](ctx, abi.OpHTTPFetch, q)
 }
 
-// transport sends git's requests by the host.
+// transport sends git's requests through the host process.
 type transport struct{}
 
 // RoundTrip implements http.RoundTripper.
@@ -199,7 +199,7 @@ func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// body reads an answer's body from the host.
+// body reads a response's body from the host process.
 type body struct {
 	ctx    context.Context
 	stream []byte

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 )
 
-// newLog gives a logger whose lines the host writes, in its own log.
+// newLog returns a logger whose lines the host writes to its own log.
 func newLog(out *wire.Writer, level hclog.Level) hclog.Logger {
 	log := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: level, Output: io.Discard})
 	log.RegisterSink(sink{out, level})
@@ -41,5 +41,5 @@ func (s sink) Accept(_ string, level hclog.Level, message string, args ...any) {
 		text := fmt.Sprint(arg)
 		line.Args = append(line.Args, text[:min(len(text), maxValue)])
 	}
-	_ = s.out.Write(wire.TypeLog, 0, line.Encode()) // where the host is gone reading says so
+	_ = s.out.Write(wire.TypeLog, 0, line.Encode()) // the next read reports that the host has ended
 }

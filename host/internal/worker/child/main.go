@@ -1,5 +1,5 @@
-// Package child is the worker process: it confines itself, loads one module, and answers the calls that the host
-// sends. Main is called at the very start of the program. See package worker for the host's side.
+// Package child is the worker process: it confines itself, loads one module, and runs the host's calls. Main has to be
+// called before the program does anything else. Package worker is the host's side.
 package child
 
 import (
@@ -25,8 +25,8 @@ import (
 // socketFile is the descriptor of the connection to the host.
 const socketFile = 3
 
-// Main runs a worker until the host closes the connection, and returns the exit code. check says what keeps a
-// client from reading a result.
+// Main runs a worker until the host closes the connection, and returns the exit code. check returns why a result does
+// not conform to MCP; "" if it does.
 func Main(check func(method string, result []byte) string) int {
 	err := run(check)
 	if err == nil || errors.Is(err, io.EOF) {
@@ -68,16 +68,16 @@ func run(check func(method string, result []byte) string) error {
 	if err := out.Write(wire.TypeLoaded, 0); err != nil {
 		return err
 	}
-	// Loading leaves garbage that is larger than what stays: decoded code, and copies of it.
+	// The garbage of loading (decoded code and copies of it) is larger than the live heap.
 	defer time.AfterFunc(settleTime, debug.FreeOSMemory).Stop()
 	return s.serve()
 }
 
-// settleTime is when a worker gives memory back to the system that it only needed to load its module: after the call
-// that it was started for, for most.
+// settleTime is the delay after which a worker returns the memory to the system that loading took: usually after its
+// first call.
 const settleTime = 500 * time.Millisecond
 
-// limit is the largest payload of a frame of the host's. The host is trusted, and a call bounded by it.
+// limit is the largest payload of a frame from the host, which is trusted and bounds its calls itself.
 func limit(t wire.Type) int {
 	switch t {
 	case wire.TypeSetup, wire.TypeCall, wire.TypeReply:
@@ -100,7 +100,7 @@ func readSetup(in *wire.Reader) (wire.Setup, error) {
 	return setup, json.Unmarshal(f.Payload, &setup)
 }
 
-// load makes the module ready for calls.
+// load loads the module.
 func (s *server) load(setup wire.Setup, code string, check func(method string, result []byte) string) error {
 	box, err := newBox(setup, s.log)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *server) load(setup wire.Setup, code string, check func(method string, r
 	return err
 }
 
-// answerer takes responses apart. A schema is compiled when it is needed first.
+// answerer returns the function that validates responses. A schema is compiled when it is first needed.
 func answerer(setup wire.Setup, check func(method string, result []byte) string) func(string, int, engine.Response) (wire.Kind, []byte) {
 	var compiled []func() (*schema.Schema, error)
 	for _, text := range setup.Schemas {
@@ -134,12 +134,12 @@ func answerer(setup wire.Setup, check func(method string, result []byte) string)
 		case errors.As(err, &own):
 			text, merr := json.Marshal(own)
 			if merr != nil {
-				return failed(&engine.Error{Code: engine.CodeInvalidResponse, Message: "gave an error that is not of the ABI"})
+				return failed(&engine.Error{Code: engine.CodeInvalidResponse, Message: "returned an error that violates the ABI"})
 			}
 			return wire.KindRPCError, text
 		case errors.As(err, &failure):
 			return failed(failure)
 		}
-		return failed(&engine.Error{Code: engine.CodeInternal, Message: "met a fault of the host's own: " + err.Error()})
+		return failed(&engine.Error{Code: engine.CodeInternal, Message: "failed by an internal error of the host: " + err.Error()})
 	}
 }

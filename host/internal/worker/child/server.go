@@ -17,9 +17,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// server answers the host's calls. One goroutine leads: it reads frames, and runs a call that has come itself.
-// When that call has run for several quanta, or is about to wait, or when more frames have come already, another
-// goroutine takes the lead. So one short call at a time costs no switch between goroutines.
+// server runs the host's calls by the leader/follower pattern. The leader reads frames and runs a call itself. When
+// that call has run for several quanta, is about to wait, or more frames are buffered, another goroutine becomes the
+// leader. So short sequential calls cost no switch between goroutines.
 type server struct {
 	in     *wire.Reader
 	out    *wire.Writer
@@ -27,20 +27,20 @@ type server struct {
 	answer func(method string, schema int, r engine.Response) (wire.Kind, []byte)
 	log    hclog.Logger
 	maxAsk int           // bytes
-	follow chan struct{} // takes a goroutine that waits into the lead
-	failed chan error    // of capacity 1: why nothing more can be read
+	follow chan struct{} // makes a waiting goroutine the leader
+	failed chan error    // of capacity 1: why reading ended
 
 	mu    sync.Mutex
 	calls map[uint32]*call
 }
 
-// call is a call that runs.
+// call is a call in flight.
 type call struct {
 	server   *server
 	number   uint32
 	cancel   context.CancelFunc
 	recorded bool
-	leads    bool            // its goroutine has the lead
+	leads    bool            // its goroutine is the leader
 	reply    chan wire.Reply // of capacity 1
 	trail    audit.Trail
 	wrote    sync.Once
@@ -48,28 +48,28 @@ type call struct {
 
 type callKey struct{}
 
-// callOf is the call that an operation belongs to; nil while no call runs.
+// callOf returns the call of an operation; nil outside of a call.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
-// serve answers calls until the host closes the connection, which is io.EOF.
+// serve runs calls until the host closes the connection, and returns io.EOF then.
 func (s *server) serve() error {
 	s.calls, s.follow, s.failed = map[uint32]*call{}, make(chan struct{}), make(chan error, 1)
 	go s.run()
 	return <-s.failed
 }
 
-// run is a goroutine's life: it leads until a call of its own makes another take over, runs that call, and waits
-// to take over again. There are no more of them than calls at a time, and one.
+// run leads until a call passes the lead on, finishes that call, and waits to lead again. There is at most one such
+// goroutine more than calls in flight.
 func (s *server) run() {
 	for s.lead() {
 		<-s.follow
 	}
 }
 
-// pass gives the lead to another goroutine.
+// pass makes another goroutine the leader.
 func (s *server) pass() {
 	select {
 	case s.follow <- struct{}{}:
@@ -78,7 +78,7 @@ func (s *server) pass() {
 	}
 }
 
-// lead reads frames until the lead is passed on; false: there is nothing more to read.
+// lead reads frames until the lead is passed on; false if reading ended.
 func (s *server) lead() bool {
 	for {
 		f, err := s.in.Next()
@@ -101,13 +101,13 @@ func (s *server) lead() bool {
 	}
 }
 
-// take handles a frame that belongs to a call which runs.
+// take handles a frame of a call in flight.
 func (s *server) take(f wire.Frame) error {
 	s.mu.Lock()
 	c := s.calls[f.Call]
 	s.mu.Unlock()
 	if c == nil {
-		return nil // the call has ended meanwhile
+		return nil // the call has ended
 	}
 	switch f.Type {
 	case wire.TypeCancel:
@@ -122,7 +122,7 @@ func (s *server) take(f wire.Frame) error {
 	return nil
 }
 
-// call runs a call, and reports whether its goroutine has the lead still.
+// call runs a call, and reports whether its goroutine is still the leader.
 func (s *server) call(number uint32, request wire.Call) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -140,14 +140,14 @@ func (s *server) call(number uint32, request wire.Call) bool {
 	if len(result.Body) > largeAnswer {
 		c.busy()
 	}
-	_ = s.out.Write(wire.TypeResult, number, result.Encode()...) // where the host is gone reading says so
+	_ = s.out.Write(wire.TypeResult, number, result.Encode()...) // the next read reports that the host has ended
 	return c.leads
 }
 
-// largeAnswer is what the connection may not take at once, in bytes.
+// largeAnswer is the size in bytes from which a write to the connection may block.
 const largeAnswer = 64 << 10
 
-// busy passes the lead on, if the call's goroutine has it.
+// busy passes the lead on if the call's goroutine has it.
 func (c *call) busy() {
 	if c.leads {
 		c.leads = false
@@ -173,7 +173,7 @@ func (c *call) run(ctx context.Context, request wire.Call) wire.Result {
 	return result
 }
 
-// nameOf is the name of what is asked for, or its URI.
+// nameOf returns the name or URI that a request is for.
 func nameOf(params []byte) string {
 	for _, key := range []string{"name", "uri"} {
 		if name, ok := rawjson.Unquote(rawjson.Member(params, key)); ok {
@@ -183,7 +183,7 @@ func nameOf(params []byte) string {
 	return ""
 }
 
-// failed is how a failure is sent.
+// failed returns the kind and body of a result that reports a failure.
 func failed(failure *engine.Error) (wire.Kind, []byte) {
 	text, _ := json.Marshal(wire.Failure{Code: string(failure.Code), Message: failure.Message, Detail: failure.Detail}) // strings always encode
 	return wire.KindFailure, text
@@ -193,12 +193,12 @@ func failed(failure *engine.Error) (wire.Kind, []byte) {
 func (c *call) ask(ctx context.Context, op string, params []byte) ([]byte, error) {
 	c.busy()
 	if len(params)+1+len(op) > c.server.maxAsk {
-		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("%s: %d bytes are more than the host takes of this plugin", op, len(params))}
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("%s: %d bytes exceed the limit of this plugin", op, len(params))}
 	}
 	if err := c.server.out.Write(wire.TypeAsk, c.number, wire.Ask{Op: op, Params: params}.Encode()...); err != nil {
 		return nil, err
 	}
-	// The host ends the operation with the call, and answers in any case.
+	// The host cancels the operation with the call, and replies in any case.
 	reply := <-c.reply
 	switch {
 	case ctx.Err() != nil:
@@ -219,7 +219,7 @@ func (c *call) Notify(method string, params json.RawMessage) error {
 	return err
 }
 
-// changes tells the host that the call is about to change something, before it does.
+// changes reports to the host that the call is about to write something.
 func (c *call) changes() {
 	c.wrote.Do(func() { _ = c.server.out.Write(wire.TypeWrote, c.number) })
 }

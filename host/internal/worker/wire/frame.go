@@ -1,9 +1,9 @@
 // Package wire is the protocol between the host process and a worker process: frames over a byte stream.
 //
-// Both ends are the same executable, so there is no version to negotiate. A frame is a header of 9 bytes (the
-// payload's length and the call's number, both 32 bits little-endian, and the type) and the payload. Each end
-// states the largest payload that it takes of a type at that moment, and treats anything beyond, and any type
-// that it does not expect, as the end of the connection. messages.go has the payloads.
+// Both ends are the same executable, so no version is negotiated. A frame is a header of 9 bytes (the payload's
+// length and the call's number, both 32 bits little-endian, and the type) and the payload. Each end bounds the payload
+// of each type that it accepts at a time; a larger frame, or one of an unexpected type, is a protocol violation and ends
+// the connection. messages.go has the payloads.
 package wire
 
 import (
@@ -16,27 +16,27 @@ import (
 	"sync"
 )
 
-// Type tells frames apart.
+// Type is the type of a frame.
 type Type byte
 
 // The frames that the host sends.
 const (
 	TypeSetup  Type = 1 + iota // Setup, once, before anything else
 	TypeCall                   // a Call
-	TypeCancel                 // the call's answer is no longer wanted; no payload
+	TypeCancel                 // cancels the call; no payload
 	TypeReply                  // answers the call's TypeAsk: a Reply
 )
 
 // The frames that a worker sends.
 const (
 	TypeReady  Type = 16 + iota // confined: a Ready
-	TypeLoaded                  // the module can be called; no payload
-	TypeFailed                  // it cannot be: a Failure; the worker ends
+	TypeLoaded                  // the module is loaded; no payload
+	TypeFailed                  // it could not be loaded: a Failure; the worker ends
 	TypeResult                  // ends a call: a Result
 	TypeAsk                     // an operation that the host process performs: an Ask
 	TypeLog                     // a line of the log: a Log
 	TypeRecord                  // an operation of the call, for the audit: a Record
-	TypeWrote                   // the call is about to change something; no payload
+	TypeWrote                   // the call is about to write something; no payload
 )
 
 const headerSize = 9
@@ -44,11 +44,11 @@ const headerSize = 9
 // Frame is one message. Its payload belongs to the receiver.
 type Frame struct {
 	Type    Type
-	Call    uint32 // the number of the call that it belongs to; 0: none
+	Call    uint32 // number of its call; 0 if it belongs to none
 	Payload []byte
 }
 
-// ErrProtocol is wrapped by the error of a frame that must not come.
+// ErrProtocol is wrapped by the errors of unexpected and malformed frames.
 var ErrProtocol = errors.New("protocol violation")
 
 // Violation is an error that wraps ErrProtocol.
@@ -56,17 +56,17 @@ func Violation(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
 }
 
-// Reader reads frames. It is for one goroutine at a time.
+// Reader reads frames. It is not safe for concurrent use.
 type Reader struct {
 	in *bufio.Reader
-	// limit is the largest payload of a type, in bytes; negative: no frame of that type may come.
+	// limit is the largest payload of a type, in bytes; negative: the type is not accepted.
 	limit func(Type) int
 }
 
-// readBuffer holds several small frames, so that one system call reads them.
+// readBuffer has room for several small frames, so that one system call reads them.
 const readBuffer = 16 << 10
 
-// NewReader reads from in. limit is asked for each frame.
+// NewReader returns a Reader of in. limit is called for each frame.
 func NewReader(in io.Reader, limit func(Type) int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, readBuffer), limit: limit}
 }
@@ -93,10 +93,10 @@ func (r *Reader) Next() (Frame, error) {
 	return f, err
 }
 
-// firstRead bounds the memory that is given for bytes which have not come yet.
+// firstRead bounds the memory that is allocated before the first bytes of a payload arrive.
 const firstRead = 64 << 10
 
-// payload reads length bytes. Memory grows with what arrives: the length is only the sender's claim.
+// payload reads length bytes. The buffer grows as data arrive, since length is untrusted.
 func (r *Reader) payload(length int) ([]byte, error) {
 	data := make([]byte, min(length, firstRead))
 	for read := 0; ; {
@@ -116,25 +116,25 @@ func (r *Reader) payload(length int) ([]byte, error) {
 	}
 }
 
-// Buffered reports whether bytes have come that Next has not returned yet.
+// Buffered reports whether bytes were received that Next has not returned yet.
 func (r *Reader) Buffered() bool { return r.in.Buffered() > 0 }
 
 // Writer writes frames. It is safe for concurrent use.
 type Writer struct {
 	mu      sync.Mutex
 	out     io.Writer
-	pending []byte // frames that leave with the next one
+	pending []byte // frames that are sent together with the next one
 	err     error
 }
 
 // NewWriter writes to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// joined is up to how many bytes parts are copied into one buffer, and leave in one system call with what is
-// pending; larger ones are written as they lie.
+// joined is the size in bytes up to which a payload is copied behind what is pending and sent in one system call;
+// larger ones are written without a copy.
 const joined = 32 << 10
 
-// Write sends a frame whose payload is the parts, one after the other. Once it has failed it keeps failing.
+// Write sends a frame whose payload is the concatenation of parts. After an error it returns that error always.
 func (w *Writer) Write(t Type, call uint32, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +170,7 @@ func (w *Writer) write(t Type, call uint32, parts [][]byte) error {
 	return w.err
 }
 
-// add appends a frame's header to what is pending, and its payload if that is small.
+// add appends a frame's header to what is pending, and its payload if it is small.
 func (w *Writer) add(t Type, call uint32, parts [][]byte) (small bool) {
 	size := 0
 	for _, part := range parts {

@@ -10,14 +10,14 @@ import (
 // Call is a request to the module.
 type Call struct {
 	Method string
-	// Schema is the number of the output schema, from 1, that the result must fit; 0: none.
+	// Schema is the number of the output schema, from 1; 0 if the tool has none.
 	Schema int
 	// Recorded asks for a Record of each operation.
 	Recorded bool
 	Params   []byte // JSON, or empty
 }
 
-// Encode gives the parts of the payload; Params are not copied.
+// Encode returns the parts of the payload; Params are not copied.
 func (c Call) Encode() [][]byte {
 	head := make([]byte, 0, 4+len(c.Method))
 	flags := byte(0)
@@ -30,7 +30,7 @@ func (c Call) Encode() [][]byte {
 	return [][]byte{head, c.Params}
 }
 
-// DecodeCall reads what Encode gave.
+// DecodeCall decodes what Encode returned.
 func DecodeCall(payload []byte) (Call, error) {
 	if len(payload) < 4 || len(payload) < 4+int(payload[1]) {
 		return Call{}, Violation("a call of %d bytes", len(payload))
@@ -42,13 +42,13 @@ func DecodeCall(payload []byte) (Call, error) {
 	}, nil
 }
 
-// Kind says how a call ended.
+// Kind is how a call ended.
 type Kind byte
 
 // The kinds of results.
 const (
 	KindResult    Kind = iota // Body is the method's result
-	KindToolError             // likewise, and it says that it is an error
+	KindToolError             // likewise, with isError
 	KindRPCError              // Body is an abi.Error
 	KindFailure               // Body is a Failure
 )
@@ -57,13 +57,13 @@ const (
 type Result struct {
 	Kind    Kind
 	Fuel    int64
-	LeftOut int64 // operations beyond those that were recorded
+	LeftOut int64 // operations that were not recorded
 	Body    []byte
 }
 
 const resultHead = 17
 
-// Encode gives the parts of the payload; Body is not copied.
+// Encode returns the parts of the payload; Body is not copied.
 func (r Result) Encode() [][]byte {
 	head := make([]byte, 0, resultHead)
 	head = append(head, byte(r.Kind))
@@ -72,7 +72,7 @@ func (r Result) Encode() [][]byte {
 	return [][]byte{head, r.Body}
 }
 
-// DecodeResult reads what Encode gave. Body is whatever the worker sent.
+// DecodeResult decodes what Encode returned. Body is not validated.
 func DecodeResult(payload []byte) (Result, error) {
 	if len(payload) < resultHead || Kind(payload[0]) > KindFailure {
 		return Result{}, Violation("a result of %d bytes", len(payload))
@@ -83,15 +83,15 @@ func DecodeResult(payload []byte) (Result, error) {
 	}, nil
 }
 
-// Failure is an engine.Error without what belongs to one process.
+// Failure is the serialized form of an engine.Error.
 type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Detail  string `json:"detail,omitempty"`
 }
 
-// Ask is an operation that the host process performs for a call. The call waits for its Reply, so there is one
-// at a time.
+// Ask is an operation that the host process performs for a call. The call waits for its Reply, so it has at most one
+// in flight.
 type Ask struct {
 	Op     string
 	Params []byte
@@ -100,9 +100,9 @@ type Ask struct {
 // The operations beside those of the ABI: abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch.
 const (
 	OpGitOpen = "git/open" // sends a request to a git server: a GitRequest, answered by a GitAnswer
-	OpGitRead = "git/read" // the next bytes of its body: the stream's number, as text
+	OpGitRead = "git/read" // the next bytes of its body: the stream's number in decimal
 	OpGitShut = "git/shut" // closes it
-	OpCreate  = "create"   // makes a granted directory that does not exist: the mount's number, as text
+	OpCreate  = "create"   // creates a granted directory that does not exist: the mount's index in decimal
 )
 
 // GitRequest is a request to a git server.
@@ -113,7 +113,7 @@ type GitRequest struct {
 	Body   []byte            `json:"body,omitempty"`
 }
 
-// GitAnswer is the head of its answer.
+// GitAnswer is the head of the server's response.
 type GitAnswer struct {
 	Stream      int    `json:"stream"`
 	Status      int    `json:"status"`
@@ -121,10 +121,10 @@ type GitAnswer struct {
 	Location    string `json:"location,omitempty"`
 }
 
-// Encode gives the parts of the payload.
+// Encode returns the parts of the payload.
 func (a Ask) Encode() [][]byte { return [][]byte{{byte(len(a.Op))}, []byte(a.Op), a.Params} }
 
-// DecodeAsk reads what Encode gave.
+// DecodeAsk decodes what Encode returned.
 func DecodeAsk(payload []byte) (Ask, error) {
 	if len(payload) < 1 || len(payload) < 1+int(payload[0]) {
 		return Ask{}, Violation("an operation of %d bytes", len(payload))
@@ -133,13 +133,13 @@ func DecodeAsk(payload []byte) (Ask, error) {
 	return Ask{Op: string(payload[1:end]), Params: payload[end:]}, nil
 }
 
-// Reply answers an Ask: with a result, or with an error.
+// Reply is the result of an Ask, or its error.
 type Reply struct {
 	Error  *abi.HostError
 	Result []byte
 }
 
-// Encode gives the parts of the payload.
+// Encode returns the parts of the payload.
 func (r Reply) Encode() [][]byte {
 	if r.Error == nil {
 		return [][]byte{{0}, r.Result}
@@ -148,7 +148,7 @@ func (r Reply) Encode() [][]byte {
 	return [][]byte{{1}, text}
 }
 
-// DecodeReply reads what Encode gave.
+// DecodeReply decodes what Encode returned.
 func DecodeReply(payload []byte) (Reply, error) {
 	switch {
 	case len(payload) == 0:
@@ -158,7 +158,7 @@ func DecodeReply(payload []byte) (Reply, error) {
 	}
 	var r Reply
 	if err := json.Unmarshal(payload[1:], &r.Error); err != nil || r.Error == nil {
-		return Reply{}, Violation("a reply that cannot be read")
+		return Reply{}, Violation("malformed reply")
 	}
 	return r, nil
 }
@@ -167,20 +167,20 @@ func DecodeReply(payload []byte) (Reply, error) {
 type Log struct {
 	Level int8     `json:"l"` // of hclog
 	Text  string   `json:"t"`
-	Args  []string `json:"a,omitempty"` // names and values in turn
+	Args  []string `json:"a,omitempty"` // alternating names and values
 }
 
-// Encode gives the payload.
+// Encode returns the payload.
 func (l Log) Encode() []byte {
 	text, _ := json.Marshal(l) // strings always encode
 	return text
 }
 
-// DecodeLog reads what Encode gave.
+// DecodeLog decodes what Encode returned.
 func DecodeLog(payload []byte) (Log, error) {
 	var l Log
 	if err := json.Unmarshal(payload, &l); err != nil {
-		return Log{}, Violation("a log line that cannot be read")
+		return Log{}, Violation("malformed log line")
 	}
 	return l, nil
 }
@@ -194,17 +194,17 @@ type Record struct {
 	Count   int64  `json:"count"`
 }
 
-// Encode gives the payload.
+// Encode returns the payload.
 func (r Record) Encode() []byte {
 	text, _ := json.Marshal(r) // strings always encode
 	return text
 }
 
-// DecodeRecord reads what Encode gave.
+// DecodeRecord decodes what Encode returned.
 func DecodeRecord(payload []byte) (Record, error) {
 	var r Record
 	if err := json.Unmarshal(payload, &r); err != nil {
-		return Record{}, Violation("a record that cannot be read")
+		return Record{}, Violation("malformed record")
 	}
 	return r, nil
 }

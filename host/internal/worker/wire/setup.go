@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Setup is what a worker is started with. Files are numbers of descriptors that it inherits; 0 stands for none.
+// Setup configures a worker. Files are the numbers of descriptors that it inherits; 0 means none.
 type Setup struct {
 	Plugin string `json:"plugin"`
 	Limits Limits `json:"limits"`
-	Reused bool   `json:"reused,omitempty"` // the module's state is kept from one call to the next
+	Reused bool   `json:"reused,omitempty"` // instances are reused without being restored
 
 	Code         Code              `json:"code"`
 	Confine      Confine           `json:"confine"`
@@ -18,8 +18,8 @@ type Setup struct {
 	Remotes      []string          `json:"remotes,omitempty"` // of git, granted
 	GitUser      json.RawMessage   `json:"gitUser,omitempty"` // a git.User
 	Locks        int               `json:"locks,omitempty"`   // the directory of the plugin's lock files
-	Own          []string          `json:"own,omitempty"`     // files and directories of the host's, which are hidden
-	Deny         []string          `json:"deny,omitempty"`    // patterns of what is hidden
+	Own          []string          `json:"own,omitempty"`     // the host's files and directories, which are hidden
+	Deny         []string          `json:"deny,omitempty"`    // globs of hidden paths
 	Messages     bool              `json:"messages,omitempty"`
 	Env          map[string]string `json:"env,omitempty"` // granted
 	Cwd, Project string
@@ -30,7 +30,7 @@ type Setup struct {
 	LogLevel int8              `json:"logLevel"`
 }
 
-// Limits are what a worker holds its calls to. See engine.Spec.
+// Limits bound the calls of a worker. See engine.Spec.
 type Limits struct {
 	Memory, Input, Output, Fuel int64
 	Ask                         int // bytes of an operation that the host process performs
@@ -39,14 +39,14 @@ type Limits struct {
 	Concurrency                 int
 }
 
-// Code is a module that was compiled.
+// Code is a compiled module.
 type Code struct {
 	File string `json:"file"` // the module's path, for errors
 	Dir  string `json:"dir"`  // the directory of its compiled code
-	Root int    `json:"root"` // its descriptor; it becomes the worker's root where that can be changed
+	Root int    `json:"root"` // descriptor of Dir, which becomes the worker's root directory if the system allows it
 }
 
-// Confine says how the worker confines itself.
+// Confine has the limits that the worker sets for itself.
 type Confine struct {
 	Memory    uint64 `json:"memory"` // bytes of RLIMIT_DATA
 	OpenFiles uint64 `json:"openFiles"`
@@ -57,13 +57,13 @@ type Mount struct {
 	Path    string   `json:"path"`
 	Write   bool     `json:"write,omitempty"`
 	State   bool     `json:"state,omitempty"`
-	InGit   bool     `json:"inGit,omitempty"` // it is, or lies in, a git directory: nothing in it can be changed
+	InGit   bool     `json:"inGit,omitempty"` // it is in a git directory, so nothing in it can be written
 	File    int      `json:"file,omitempty"`
-	Staged  bool     `json:"staged,omitempty"` // it does not exist yet: File becomes it by OpCreate
+	Staged  bool     `json:"staged,omitempty"` // it does not exist yet: OpCreate moves File to Path
 	Anchors []FileID `json:"anchors,omitempty"`
 }
 
-// FileID identifies a file on this machine.
+// FileID is the identity of a file: its device and inode.
 type FileID struct{ Dev, Ino uint64 }
 
 // Repo is a granted git repository.
