@@ -9,6 +9,12 @@
 // Opening loads no module: a plugin's module is compiled when it is first called, or in the background
 // while serving. One plugin that is broken does not keep the others from being offered; Host.Plugins says
 // what is wrong with it.
+//
+// # Stability
+//
+// Before version 1.0 a minor version may change this API; CHANGELOG.md then says what to do, and api/host.txt lists the
+// exported names. Types of other packages in the fields of View belong to the host's internals and may change without
+// notice.
 package host
 
 import (
