@@ -1,5 +1,6 @@
 // Command summary reads what `go test -json` prints, repeats what failed, and ends with a table of what ran and what was
-// left out, with the reasons that tests gave. It exits with 1 if anything failed.
+// left out, with the reasons that tests gave. It exits with 1 if anything failed. Arguments are further rows of the table:
+// a name and what became of it, in turn.
 package main
 
 import (
@@ -70,6 +71,9 @@ func main() {
 	fmt.Fprintln(table, "\nleft out\twhy")
 	for _, n := range skipped {
 		fmt.Fprintf(table, "%s\t%s\n", n.test, reason(output[n]))
+	}
+	for i := 1; i+1 < len(os.Args); i += 2 {
+		fmt.Fprintf(table, "%s\t%s\n", os.Args[i], os.Args[i+1])
 	}
 	_ = table.Flush() // standard output that is gone has no reader
 	fmt.Printf("\n%d passed, %d failed, %d skipped\n", passed, len(failed), len(skipped))
