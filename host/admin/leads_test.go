@@ -15,7 +15,7 @@ import (
 )
 
 // all is why the home directory by another name is refused.
-const all = `: it leads to "$W/home", the whole home directory: if that is meant, name "$W/home" itself in `
+const all = `: it resolves to "$W/home", the whole home directory: if that is intended, grant "$W/home" itself in `
 
 // linkedWorld is a world with a plugin that asks for paths with links: of a project's, and of the user's.
 func linkedWorld(t *testing.T) (*world, string) {
@@ -40,7 +40,7 @@ git = [{ repo = "${home}/all", access = "r" }]
 }
 
 func refusedLink(kind, link, target string) string {
-	return fmt.Sprintf(`granted %s %s: %q is a symbolic link to %q, below the project: if that is meant, name %q itself in fs of the plugin in bulkhead.toml, or put a directory in place of the link`, kind, link, link, target, target)
+	return fmt.Sprintf(`granted %s %s: %q is a symbolic link to %q, below the project: if that is intended, grant %q itself in fs of the plugin in bulkhead.toml, or replace the link by a directory`, kind, link, link, target, target)
 }
 
 func TestProposalShowsWherePathsLead(t *testing.T) {

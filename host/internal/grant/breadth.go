@@ -7,16 +7,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 )
 
-// Breadth says how much a directory holds.
+// Breadth is how much a directory contains.
 type Breadth int
 
-// In ascending order; Home and what follows is broad: with it everything of the user's is granted.
+// In ascending order. From Home on a grant is broad: it includes all of the user's files.
 const (
 	InProject    Breadth = iota // the project, or a directory in it
-	Outside                     // a directory that does not lie in the project
-	HoldsProject                // the project lies in it
+	Outside                     // a directory outside of the project
+	HoldsProject                // an ancestor of the project
 	Home                        // the whole home directory
-	HoldsHome                   // the home directory lies in it
+	HoldsHome                   // an ancestor of the home directory
 	Root                        // the whole file system
 )
 
@@ -27,10 +27,10 @@ func (b Breadth) String() string {
 	}[b]
 }
 
-// Broad tells whether everything of the user's lies in such a directory.
+// Broad reports whether such a directory contains all of the user's files.
 func (b Breadth) Broad() bool { return b >= Home }
 
-// BreadthOf judges a path, as it is or resolved.
+// BreadthOf is the breadth of a lexical or resolved path.
 func BreadthOf(path string, places config.Places) Breadth {
 	switch {
 	case path == "/":
@@ -47,12 +47,12 @@ func BreadthOf(path string, places config.Places) Breadth {
 	return Outside
 }
 
-// resolve walks a granted path and judges where it leads.
+// resolve resolves a granted path and checks the breadth of the result.
 func (w *walker) resolve(kind, path string, places config.Places) (*place, error) {
 	path = filepath.Clean(path)
 	p, err := w.walk(path)
 	if link := (*linkError)(nil); asLink(err, &link) {
-		return nil, &RefusedError{kind, path, link.Error(), grantItself(keyOf(kind), link.target) + ", or put a directory in place of the link"}
+		return nil, &RefusedError{kind, path, link.Error(), grantItself(keyOf(kind), link.target) + ", or replace the link by a directory"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("granted %s %s: %w", kind, path, err)
@@ -64,8 +64,8 @@ func (w *walker) resolve(kind, path string, places config.Places) (*place, error
 	return p, nil
 }
 
-// broader says that a path leads to more than it names; empty: it does not. Who names a broad directory
-// itself means it.
+// broader describes how a path resolves to more than it names; empty if it does not. A path that names a broad
+// directory itself is intended.
 func broader(granted string, p *place, places config.Places) string {
 	real := p.path()
 	if real == granted {
@@ -77,14 +77,14 @@ func broader(granted string, p *place, places config.Places) string {
 	}
 	switch {
 	case got.Broad() && got > asked:
-		return fmt.Sprintf("it leads to %q, %s", real, got)
+		return fmt.Sprintf("it resolves to %q, %s", real, got)
 	case asked == InProject && got != InProject:
-		return fmt.Sprintf("it leads to %q, outside the project", real)
+		return fmt.Sprintf("it resolves to %q, outside the project", real)
 	}
 	return ""
 }
 
-// breadthOfID finds the home directory, and what holds it, under other names.
+// breadthOfID recognizes the home directory and its ancestors by identity, under any path.
 func breadthOfID(id FileID, places config.Places) Breadth {
 	for dir := places.Home; dir != ""; dir = filepath.Dir(dir) {
 		if at, err := identify(dir, true); err == nil && at == id {
@@ -105,5 +105,5 @@ func keyOf(kind string) string {
 }
 
 func grantItself(key, path string) string {
-	return fmt.Sprintf("if that is meant, name %q itself in %s of the plugin in %s", path, key, config.FileName)
+	return fmt.Sprintf("if that is intended, grant %q itself in %s of the plugin in %s", path, key, config.FileName)
 }

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched is a path that has to lead to the directory that was opened.
+// watched is a path that has to resolve to the directory that was opened.
 type watched struct {
 	path   string
-	follow bool // links: path is the one that is granted, and has links of the user's
-	exists bool // else it must not exist
+	follow bool // path is the lexical one and contains symbolic links of the user
+	exists bool // if not, it must not exist
 	id     FileID
-	mount  int // its index; negative: it is a repository
+	mount  int // its index; negative for a repository
 }
 
-// watch remembers a granted path and where it led. Both are looked at, so that a link of the user's that is
-// turned to another directory is noticed too.
+// watch records a granted path and the path that it resolved to. Changed checks both, so that it also notices when the
+// user redirects a symbolic link.
 func (s *Set) watch(granted string, p *place, mount int) {
 	one := watched{path: p.path(), exists: len(p.missing) == 0, mount: mount}
 	if one.exists {
@@ -31,12 +31,12 @@ func (s *Set) watch(granted string, p *place, mount int) {
 	}
 }
 
-// Changed tells whether a granted path leads to another directory than when it was resolved, or appeared or
-// vanished, and which; or that Create found a directory moved. The grant is then to be resolved anew, by the same rules. It takes one system call
-// for each path, two for one with links.
+// Changed reports whether a granted path resolves to another directory than when it was resolved, has appeared or
+// disappeared, or Create found a directory moved; and which path. The grant has to be resolved again then. It takes one
+// system call for each path, two for one with links.
 //
-// The whole path is looked at rather than the name in a handle of its parent: that would not notice that the
-// parent was moved and another one made.
+// It checks the whole path instead of the name beneath a handle of the parent, which would not notice that the parent
+// was renamed and replaced.
 func (s *Set) Changed() (bool, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,19 +54,19 @@ func (w *watched) changed(st *staged) string {
 	created := st != nil && st.created
 	switch {
 	case st != nil && st.moved:
-		return "was not created: it has to be prepared again"
+		return "could not be created, since a directory above it was moved"
 	case err == unix.ENOENT && !w.exists && !created:
 		return ""
 	case err == unix.ENOENT:
-		return "does not exist any more"
+		return "no longer exists"
 	case err != nil:
-		return fmt.Sprintf("cannot be looked at: %v", os.NewSyscallError("fstatat", err))
+		return fmt.Sprintf("cannot be examined: %v", os.NewSyscallError("fstatat", err))
 	case created && id == st.id:
 		return ""
 	case !w.exists && !created:
 		return "exists now"
 	case id != w.id:
-		return "is another file or directory now"
+		return "was replaced by another file or directory"
 	}
 	return ""
 }

@@ -15,19 +15,19 @@ func TestChangedNoticesAnotherDirectory(t *testing.T) {
 		want   string
 	}{
 		"nothing":          {func(w *world) { w.must(os.WriteFile(w.path("project/a/docs/x"), nil, 0o600)) }, ""},
-		"rm and mkdir":     {func(w *world) { w.must(os.RemoveAll(w.path("project/a/docs"))); w.dir("x"); w.dir("project/a/docs") }, "is another"},
-		"removed":          {func(w *world) { w.must(os.RemoveAll(w.path("project/a"))) }, "does not exist any more"},
-		"moved":            {func(w *world) { w.must(os.Rename(w.path("project/a/docs"), w.path("project/old"))) }, "does not exist any more"},
-		"the parent moved": {func(w *world) { w.must(os.Rename(w.path("project/a"), w.path("project/b"))); w.dir("project/a/docs") }, "is another"},
+		"rm and mkdir":     {func(w *world) { w.must(os.RemoveAll(w.path("project/a/docs"))); w.dir("x"); w.dir("project/a/docs") }, "was replaced"},
+		"removed":          {func(w *world) { w.must(os.RemoveAll(w.path("project/a"))) }, "no longer exists"},
+		"moved":            {func(w *world) { w.must(os.Rename(w.path("project/a/docs"), w.path("project/old"))) }, "no longer exists"},
+		"the parent moved": {func(w *world) { w.must(os.Rename(w.path("project/a"), w.path("project/b"))); w.dir("project/a/docs") }, "was replaced"},
 		"a link": {func(w *world) {
 			w.must(os.Rename(w.path("project/a/docs"), w.path("old")))
 			w.link("../../old", "project/a/docs")
-		}, "is another"},
+		}, "was replaced"},
 		"a file": {func(w *world) {
 			w.must(os.RemoveAll(w.path("project/a")))
 			w.must(os.WriteFile(w.path("project/a"), nil, 0o600))
-		}, "cannot be looked at"},
-		"a link of the user's to elsewhere": {func(w *world) { w.must(os.Remove(w.path("work"))); w.link("project", "work") }, "work is another"},
+		}, "cannot be examined"},
+		"a link of the user's to elsewhere": {func(w *world) { w.must(os.Remove(w.path("work"))); w.link("project", "work") }, "work was replaced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -71,7 +71,7 @@ func TestChangedNoticesGitCheckout(t *testing.T) {
 	w.grant(manifest.ReadWrite, "project/docs")
 	s := w.resolve()
 	run("checkout", "-q", "main")
-	w.changed(s, "does not exist any more")
+	w.changed(s, "no longer exists")
 	absent := w.resolve()
 	if !absent.Mounts[0].Absent {
 		t.Errorf("got %+v", absent.Mounts[0])

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	maxLeftovers = 1024 // that are looked at in .staging
-	maxRemovals  = 2048 // entries that one Resolve removes, or tries to
+	maxLeftovers = 1024 // entries of .staging that are examined
+	maxRemovals  = 2048 // attempts of one Resolve to remove an entry
 )
 
-var errTooMany = errors.New("it holds too many files for one attempt")
+var errTooMany = errors.New("it contains too many files for one attempt")
 
-// cleaner removes what dead processes left.
+// cleaner removes the holders of processes that were killed.
 type cleaner struct {
 	left   int // entries that it may still remove
-	kept   int // holders that are not removed, although their processes are dead
+	kept   int // abandoned holders that could not be removed
 	first  string
-	reason error // why the first is not
+	reason error // why the first could not be removed
 }
 
-// cleanStaging removes what dead processes left, and reports what it cannot in one message.
+// cleanStaging removes abandoned holders, and logs those that it cannot remove in one line.
 func (s *Set) cleanStaging(state *state, w *walker) {
 	staging, err := openAt(state.dir, stagingName, holderFlags, 0)
 	if err != nil {
@@ -52,16 +52,16 @@ func (s *Set) cleanStaging(state *state, w *walker) {
 			p.close()
 		}
 		if gone {
-			_ = unix.Unlinkat(int(staging.Fd()), name, 0) // what stays the next Resolve removes
+			_ = unix.Unlinkat(int(staging.Fd()), name, 0) // the next Resolve tries again
 		}
 	}
 	if c.kept > 0 {
-		s.log.Warn("directories that dead processes left are not removed: remove them by hand",
+		s.log.Warn("staged directories of ended processes cannot be removed: remove them yourself",
 			"number", c.kept, "first", c.first, "reason", c.reason)
 	}
 }
 
-// removeHolder removes the holder of a dead process, with what is in it, and tells whether it is gone.
+// removeHolder removes an abandoned holder with its contents, and reports whether it no longer exists.
 func (c *cleaner) removeHolder(parent *os.File, name, path string) bool {
 	f, err := lockHolder(parent, name, false)
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *cleaner) removeHolder(parent *os.File, name, path string) bool {
 	return false
 }
 
-// empty removes what is in a holder. Directories deeper in it are moved to its top, so that their depth
-// takes neither stack nor descriptors. Nothing is removed through a link or below a mount point.
+// empty removes the contents of a holder. It moves nested directories to the top, so that their depth costs neither
+// stack nor descriptors. It follows no symbolic link and crosses no mount point.
 func (c *cleaner) empty(holder *os.File) error {
 	for {
 		names, err := list(holder, c.left)
@@ -111,7 +111,7 @@ func (c *cleaner) empty(holder *os.File) error {
 	}
 }
 
-// flatten empties a directory in a holder: it moves directories that are not empty to the holder.
+// flatten empties a directory in a holder; it moves non-empty subdirectories to the holder.
 func (c *cleaner) flatten(holder *os.File, name string) error {
 	dir, err := openAt(holder, name, holderFlags, 0)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *cleaner) flatten(holder *os.File, name string) error {
 	return err
 }
 
-// remove removes a file, a link or an empty directory.
+// remove removes a file, a symbolic link or an empty directory.
 func (c *cleaner) remove(dir *os.File, name string) error {
 	if c.left--; c.left < 0 {
 		return errTooMany

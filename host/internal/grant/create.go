@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Create makes the absent directory of a mount; its handle is the one that the set had from the start. It
-// does nothing for one that exists. An error that is fs.ErrExist says that something else has come to its
-// path; Changed reports that too, and a directory that cannot be made since one on its way was moved.
+// Create creates the absent directory of a mount: it moves the staged directory to its path, so that its handle stays
+// valid. It does nothing for a directory that exists. The error is fs.ErrExist if something else was created at the
+// path; Changed reports that too, as it does when an ancestor was moved.
 func (s *Set) Create(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i < 0 || i >= len(s.Mounts) || s.closed {
-		return errors.New("there is no such granted directory")
+		return errors.New("no granted directory has that index")
 	}
 	m := s.Mounts[i]
 	if !m.Absent {
 		return nil
 	}
 	if s.staged[i] == nil {
-		return fmt.Errorf("granted directory %s: does not exist, and is granted to read only", m.Granted)
+		return fmt.Errorf("granted directory %s: it does not exist and is granted read-only", m.Granted)
 	}
-	// A granted directory above that is absent too comes first, so that it is the one with the handle.
+	// Absent granted ancestors come first, so that the directory at their path is the staged one.
 	var above []int
 	for j := range s.staged {
 		if within(m.Path, s.Mounts[j].Path) {
@@ -43,12 +43,12 @@ func (s *Set) Create(i int) error {
 	return nil
 }
 
-// create moves the directory to its path. It makes missing parents, and follows no link.
+// create moves the staged directory to its path. It creates missing parents and follows no symbolic link.
 func (st *staged) create() error {
 	if st.created || st.err != nil {
 		return st.err
 	}
-	if err := leadsTo(unix.AT_FDCWD, st.at, st.ancestor); err != nil {
+	if err := checkIdentity(unix.AT_FDCWD, st.at, st.ancestor); err != nil {
 		return err
 	}
 	last := len(st.missing) - 1
@@ -70,20 +70,20 @@ func (st *staged) create() error {
 	return st.close()
 }
 
-// leadsTo is nil if path leads to an open directory.
-func leadsTo(at int, path string, dir *os.File) error {
+// checkIdentity returns nil if path names an open directory.
+func checkIdentity(at int, path string, dir *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
 		return err
 	}
 	if now, err := identifyAt(at, path, false); err != nil || now != fileID(&st) {
-		return fmt.Errorf("%s is another directory now: %w", path, errMoved)
+		return fmt.Errorf("%s was replaced: %w", path, errMoved)
 	}
 	return nil
 }
 
-// renameUnlessExists is for file systems that cannot rename without replacing. What comes to the new name
-// in between is replaced only if it is an empty directory.
+// renameUnlessExists is for file systems without RENAME_NOREPLACE. It has a race: an empty directory that is created
+// at the new name in between is replaced.
 func renameUnlessExists(from *os.File, name string, to *os.File, newName string) error {
 	if _, err := identifyAt(int(to.Fd()), newName, false); err != unix.ENOENT {
 		return cmp.Or(err, error(unix.EEXIST))

@@ -79,8 +79,8 @@ func TestCreateMovesTheDirectoryOfTheHandle(t *testing.T) {
 				t.Errorf("resolved again: %+v", again.Mounts[0])
 			}
 			w.must(os.RemoveAll(w.path("a")))
-			w.changed(s, "does not exist any more")
-			w.changed(again, "does not exist any more")
+			w.changed(s, "no longer exists")
+			w.changed(again, "no longer exists")
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestCreateFollowsNoLink(t *testing.T) {
 	w.must(os.Remove(w.path("project/a")))
 	w.must(os.Rename(w.project, w.path("moved")))
 	w.dir("project")
-	if err := s.Create(0); err == nil || !strings.Contains(err.Error(), "is another directory now") {
+	if err := s.Create(0); err == nil || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("got %v", err)
 	}
 	if got := append(w.entries("moved"), w.entries("project")...); len(got) > 0 {
@@ -173,7 +173,7 @@ func TestADirectoryThatCannotBeCreatedIsNoObstacle(t *testing.T) {
 	if m := s.Mounts[0]; !m.Absent || m.Dir != nil {
 		t.Errorf("got %+v", m)
 	}
-	if err := s.Create(0); err == nil || !strings.Contains(err.Error(), "/proc/bulkhead: does not exist and cannot be made") {
+	if err := s.Create(0); err == nil || !strings.Contains(err.Error(), "/proc/bulkhead: does not exist and cannot be created") {
 		t.Errorf("got %v", err)
 	}
 	if s.Mounts[1].Dir == nil {
@@ -278,7 +278,7 @@ func TestChangedReportsThatWhatWasPreparedIsMoved(t *testing.T) {
 			if err := s.Create(0); !errors.Is(err, errMoved) {
 				t.Fatalf("Create: %v", err)
 			}
-			w.changed(s, "was not created: it has to be prepared again")
+			w.changed(s, "could not be created, since a directory above it was moved")
 			again := w.resolve()
 			w.must(again.Create(0))
 			w.unchanged(again)

@@ -6,16 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// entry is what a name in a directory is: a directory, or a symbolic link.
+// entry is an entry of a directory: a directory or a symbolic link.
 type entry struct {
 	id     FileID
-	file   *os.File // handle of the directory; nil: it is a link
+	file   *os.File // handle of the directory; nil for a link
 	target string   // of the link
 }
 
 func fileID(st *unix.Stat_t) FileID { return FileID{Dev: uint64(st.Dev), Ino: st.Ino} }
 
-// identify looks at the file at a path.
+// identify returns the identity of the file at a path.
 func identify(path string, follow bool) (FileID, error) {
 	return identifyAt(unix.AT_FDCWD, path, follow)
 }

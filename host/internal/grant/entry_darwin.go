@@ -9,8 +9,8 @@ import (
 // handleFlags open a directory; there is no O_PATH.
 const handleFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
-// openEntry looks at a name in dir (nil: name is "/"). O_DIRECTORY opens neither a FIFO nor a device. The
-// text of a link is read once, and that is followed.
+// openEntry opens an entry of dir (nil: name is "/"). O_DIRECTORY opens neither a FIFO nor a device. The target of a
+// symbolic link is read once, and that target is followed.
 func openEntry(dir *os.File, name string) (entry, error) {
 	f, err := openAt(dir, name, handleFlags, 0)
 	if err == unix.ELOOP || err == unix.ENOTDIR {
@@ -21,7 +21,7 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // nothing was written
 		return entry{}, err
 	}
 	return entry{id: fileID(&st), file: f}, nil
@@ -39,7 +39,7 @@ func openLink(dir *os.File, name string) (entry, error) {
 	return e, err
 }
 
-// sameMount tells whether a file can be renamed from one directory to the other.
+// sameMount reports whether a file can be renamed from one directory to the other.
 func sameMount(a, b *os.File) bool {
 	var one, other unix.Stat_t
 	if unix.Fstat(int(a.Fd()), &one) != nil || unix.Fstat(int(b.Fd()), &other) != nil {
@@ -48,7 +48,7 @@ func sameMount(a, b *os.File) bool {
 	return one.Dev == other.Dev
 }
 
-// renameNoReplace moves a directory to a name that must not exist.
+// renameNoReplace renames a directory to a name that must not exist.
 func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
 	err := retry(func() error {
 		return unix.RenameatxNp(int(from.Fd()), name, int(to.Fd()), newName, unix.RENAME_EXCL)

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handleFlags open a directory only to name it: that needs no right to list it.
+// handleFlags open a directory without permission to list it.
 const handleFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
-// openEntry looks at a name in dir (nil: name is "/"). What is judged is what was opened: O_PATH opens a
-// link itself, and neither a FIFO nor a device.
+// openEntry opens an entry of dir (nil: name is "/"). O_PATH opens a symbolic link itself, and has no effect on a FIFO or
+// device, so the type is checked on the handle.
 func openEntry(dir *os.File, name string) (entry, error) {
 	f, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -18,7 +18,7 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // nothing was written
 		return entry{}, err
 	}
 	e := entry{id: fileID(&st)}
@@ -31,12 +31,12 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	default:
 		err = unix.ENOTDIR
 	}
-	_ = f.Close() // it was only looked at
+	_ = f.Close() // nothing was written
 	return e, err
 }
 
-// sameMount tells whether a file can be renamed from one directory to the other. A bind mount has the device
-// of its source, and still cannot be crossed.
+// sameMount reports whether a file can be renamed from one directory to the other. A bind mount has the device of its
+// source, and a rename still cannot cross it.
 func sameMount(a, b *os.File) bool {
 	var one, other unix.Statx_t
 	for _, of := range []struct {
@@ -50,7 +50,7 @@ func sameMount(a, b *os.File) bool {
 	return one.Dev_major == other.Dev_major && one.Dev_minor == other.Dev_minor && one.Mnt_id == other.Mnt_id
 }
 
-// renameNoReplace moves a directory to a name that must not exist.
+// renameNoReplace renames a directory to a name that must not exist.
 func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
 	err := retry(func() error {
 		return unix.Renameat2(int(from.Fd()), name, int(to.Fd()), newName, unix.RENAME_NOREPLACE)

@@ -1,11 +1,11 @@
-// Package grant resolves what a plugin is granted, paths of directories and repositories, into directory
-// handles. Resolve is called once for each worker process, in the host, before the worker is started; the
-// worker inherits the handles and opens nothing by an absolute path.
+// Package grant resolves the granted paths of a plugin, directories and repositories, to directory handles. The host
+// calls Resolve once for each worker process before it starts the worker, which inherits the handles and opens nothing
+// by an absolute path. Set.Changed reports when a path no longer resolves to its handle.
 //
-// A path is walked component by component beneath handles, so that what is judged is what is opened. A
-// symbolic link that a plugin or a cloned repository may have made, that is one below the project or below
-// any directory that a plugin may write, is refused; those of the user above are followed. Where a path
-// leads decides how broad it is.
+// A path is resolved component by component beneath handles, so that there is no race between the check and the
+// opening. A symbolic link below the project, or below a directory that any plugin may write, may have been made by a
+// plugin or come with a cloned repository, and is refused; links elsewhere are the user's and are followed. The breadth
+// of a grant is judged on the resolved path.
 package grant
 
 import (
@@ -20,85 +20,84 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// MaxDirectories bounds the directories and repositories of one grant. Each takes one descriptor, an absent
-// one that may be written three, and the set two more.
+// MaxDirectories bounds the directories and repositories of one grant. Each takes one descriptor, a writable one that
+// does not exist three, and the set two more.
 const MaxDirectories = 128
 
-// Config says what is to be resolved.
+// Config is the input of Resolve.
 type Config struct {
 	Plugin string
 	Grant  config.Grant
 	Places config.Places
-	// Own are the host's own files and directories, absolute; they need not exist.
+	// Own are the host's files and directories as absolute paths; they need not exist.
 	Own []string
-	// Writable are directories that any plugin of the host may write, resolved, as Writable gives them: links
-	// below them may be plugin-made. Those of Grant need not be among them.
+	// Writable are the resolved directories that any plugin of the host may write, as the function Writable returns
+	// them: links below them may be made by a plugin. Those of Grant need not be included.
 	Writable []string
-	// NeedsState makes it an error that the plugin's state directory cannot be made or opened.
+	// NeedsState makes it an error if the plugin's state directory cannot be created or opened.
 	NeedsState bool
-	// CheckState judges each directory of the host's state that is opened; nil: all are accepted. The handle
-	// may be one that only names the directory (O_PATH).
+	// CheckState decides whether a directory of the host's state may be used; nil accepts all. The handle may be one
+	// opened with O_PATH.
 	CheckState func(dir *os.File, path string) error
 	Log        hclog.Logger // nil: no log
 }
 
-// FileID identifies a file or directory while it exists.
+// FileID is the identity of a file or directory as long as it exists: its device and inode.
 type FileID struct{ Dev, Ino uint64 }
 
 // Mount is a granted directory.
 type Mount struct {
 	Path    string // resolved: no component is a symbolic link
-	Granted string // as the grant has it
+	Granted string // lexical, as in the grant
 	Write   bool
-	State   bool // it is the plugin's own state directory
-	// Dir is the handle of the directory; nil where the directory is absent and either granted to read only
-	// or impossible to create. Where it was absent and may be written, Dir is an empty directory that Create
-	// moves to Path.
+	State   bool // it is the plugin's state directory
+	// Dir is the handle of the directory. If the directory did not exist, Dir is a staged empty directory that Create
+	// moves to Path, or nil if the directory is read-only or cannot be created.
 	Dir *os.File
-	// Absent: the directory did not exist when it was resolved. Set.Create makes it.
+	// Absent reports that the directory did not exist when it was resolved. Set.Create creates it.
 	Absent bool
 	ID     FileID // of Dir; zero where that is nil
-	// Anchors are the directories and symbolic links on the way from the root to the directory, and the
-	// directory itself where it exists. A plugin that could move one would move the grant.
+	// Anchors are the directories and symbolic links that the resolution passed, and the directory itself if it
+	// exists. A plugin that could rename one of them would redirect the grant.
 	Anchors []FileID
 }
 
-// Repo is a granted repository, or a directory that holds some.
+// Repo is a granted repository, or a directory that contains repositories.
 type Repo struct {
 	Path    string // resolved
 	Granted string
 	Write   bool
 	Remotes []string
-	Dir     *os.File // nil: it does not exist
+	Dir     *os.File // nil if it does not exist
 	ID      FileID
 	Anchors []FileID
 }
 
-// Set is a resolved grant. It is safe for concurrent use; its fields are not to be changed.
+// Set is a resolved grant. It is safe for concurrent use; its fields must not be modified.
 type Set struct {
 	Mounts []Mount
 	Repos  []Repo
-	// Locks is the handle of the directory of the plugin's lock files; nil: there is none.
+	// Locks is the handle of the directory of the plugin's lock files; nil if there is none.
 	Locks *os.File
-	// StateErr says why there is no state directory or no Locks; nil if there are.
+	// StateErr is why the state directory or Locks is missing; nil if neither is.
 	StateErr error
 	Own      []string // resolved
 
 	log     hclog.Logger
-	staging *os.File // State/.staging; nil: there is none
+	staging *os.File // State/.staging; nil if there is none
 	mu      sync.Mutex
 	watched []watched
 	staged  map[int]*staged // by index of the mount
 	closed  bool
 }
 
-// Kinds of what is granted.
+// The kinds of granted paths.
 const (
 	Directory  = "directory"
 	Repository = "repository"
 )
 
-// RefusedError says that a granted directory must not be used as it is now.
+// RefusedError reports that a granted path must not be used in its present state.
 type RefusedError struct {
 	Kind    string // Directory or Repository
 	Granted string
@@ -110,8 +109,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("granted %s %s: %s: %s", e.Kind, e.Granted, e.What, e.Remedy)
 }
 
-// Resolve opens what is granted. Its error names the granted path, and is a *RefusedError where the rules
-// for links and breadth refuse it.
+// Resolve opens the granted paths. Its error names the path, and is a *RefusedError if the rules for links and breadth
+// refuse it.
 func Resolve(c Config) (*Set, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
@@ -154,7 +153,7 @@ func (s *Set) resolve(c Config) error {
 	return nil
 }
 
-// mount resolves a granted directory. Of two names for one directory the wider access counts.
+// mount resolves a granted directory. If two granted paths resolve to one directory, the wider access applies.
 func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	p, err := w.resolve(Directory, granted.Path, c.Places)
 	if err != nil {
@@ -181,8 +180,8 @@ func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	return nil
 }
 
-// repository resolves a granted repository. One that the config places in a granted directory has to lie
-// there once links are resolved: leaving a directory out means its history too.
+// repository resolves a granted repository. One whose lexical path is in a granted directory must be there when
+// resolved, too: whoever does not grant a directory does not grant its history either.
 func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	p, err := w.resolve(Repository, granted.Repo, c.Places)
 	if err != nil {
@@ -192,7 +191,7 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 		if within(granted.Repo, m.Granted) && !within(p.path(), m.Path) {
 			p.close()
 			return &RefusedError{Repository, granted.Repo,
-				fmt.Sprintf("it leads to %q, outside of the granted directory %s", p.path(), m.Granted), grantItself("git", p.path())}
+				fmt.Sprintf("it resolves to %q, outside of the granted directory %s", p.path(), m.Granted), grantItself("git", p.path())}
 		}
 	}
 	r := Repo{
@@ -207,7 +206,7 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	return nil
 }
 
-// Close closes the handles and removes what was prepared for directories that were not created.
+// Close closes the handles and removes the staged directories that were not created.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,7 +64,7 @@ func TestResolveRefusesLinksBelowTheProjectAndWhatPluginsWrite(t *testing.T) {
 	}{
 		"link in the project": {
 			func(w *world) { w.dir(".ssh"); w.link("../.ssh", "project/.notes") },
-			"project/.notes", `granted directory HOME/project/.notes: "HOME/project/.notes" is a symbolic link to "HOME/.ssh", below the project: if that is meant, name "HOME/.ssh" itself in fs of the plugin in bulkhead.toml, or put a directory in place of the link`,
+			"project/.notes", `granted directory HOME/project/.notes: "HOME/project/.notes" is a symbolic link to "HOME/.ssh", below the project: if that is intended, grant "HOME/.ssh" itself in fs of the plugin in bulkhead.toml, or replace the link by a directory`,
 		},
 		"link to the parent": {
 			func(w *world) { w.link("..", "project/docs") },
@@ -117,7 +117,7 @@ func TestResolveRefusesLinksBelowTheProjectAndWhatPluginsWrite(t *testing.T) {
 		},
 		"the whole home": {
 			func(w *world) { w.link("project/..", "work") },
-			"work", `granted directory HOME/work: it leads to "HOME", the whole home directory: if that is meant, name "HOME" itself in fs`,
+			"work", `granted directory HOME/work: it resolves to "HOME", the whole home directory: if that is intended, grant "HOME" itself in fs`,
 		},
 		"what holds the home": {
 			func(w *world) { w.link("..", "work") },
@@ -164,7 +164,7 @@ func TestResolveRefusesLinksBelowTheProjectAndWhatPluginsWrite(t *testing.T) {
 				w.must(os.MkdirAll("e/"+strings.Repeat("f", 200), 0o755))
 				w.must(os.MkdirAll("e/"+strings.Repeat("f", 200)+"/"+strings.Repeat("g", 200), 0o755))
 			},
-			"deep/e/" + strings.Repeat("f", 200) + "/" + strings.Repeat("g", 200), "with its links it is longer than 4096 bytes",
+			"deep/e/" + strings.Repeat("f", 200) + "/" + strings.Repeat("g", 200), "with its links resolved it is longer than 4096 bytes",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestTheWiderAccessCounts(t *testing.T) {
 	}
 	w.must(os.Remove(w.path("other")))
 	w.link("project", "other")
-	w.changed(s, w.path("other")+" is another")
+	w.changed(s, w.path("other")+" was replaced")
 }
 
 func TestRepositories(t *testing.T) {

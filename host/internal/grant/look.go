@@ -6,8 +6,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 )
 
-// Look says where a granted path leads and how much it holds, by the rules of Resolve, of which it changes
-// and keeps nothing. With a *RefusedError it says where the path leads as far as that was found out.
+// Look resolves a granted path by the rules of Resolve, without keeping a handle or creating anything. With a
+// *RefusedError it returns the path as far as it could be resolved.
 func Look(kind, path string, places config.Places, writable []string) (Place, error) {
 	p, err := newWalker(places, writable, nil).resolve(kind, path, places)
 	if err != nil {
@@ -17,14 +17,14 @@ func Look(kind, path string, places config.Places, writable []string) (Place, er
 	return Place{Path: p.path(), Breadth: BreadthOf(p.path(), places), Exists: len(p.missing) == 0}, nil
 }
 
-// Place is where a granted path leads.
+// Place is a resolved granted path.
 type Place struct {
 	Path    string
 	Breadth Breadth
 	Exists  bool
 }
 
-// Writable are the directories that any of some grants lets a plugin write, resolved, for Config.Writable.
+// Writable returns the resolved directories that any of the grants lets a plugin write, for Config.Writable.
 func Writable(places config.Places, grants ...config.Grant) []string {
 	var mounts []config.Mount
 	for _, g := range grants {

@@ -13,14 +13,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 )
 
-// Directories of the host's own beside the plugins' state directories.
+// Directories of the host beside the plugins' state directories.
 const (
 	locksName   = ".locks"
 	stagingName = ".staging"
 )
 
-// openState opens the plugin's state directory, that of its lock files and that of directories that are yet
-// to be created, and makes the first two. Where that is impossible only what needs them is missing.
+// openState opens the plugin's state directory and the directories of lock files and staged directories, and creates
+// the first two. If that fails, only the features that need them are missing.
 func (s *Set) openState(c Config, w *walker) error {
 	if c.Places.State == "" {
 		return nil
@@ -40,12 +40,12 @@ func (s *Set) openState(c Config, w *walker) error {
 		s.StateErr = err
 	}
 	if s.StateErr != nil {
-		s.log.Warn("no state is kept, or nothing can be locked", "reason", s.StateErr)
+		s.log.Warn("the state directory or the lock files cannot be used", "reason", s.StateErr)
 	}
 	return nil
 }
 
-// mountState mounts the plugin's own state directory; broken says why the directory above has none.
+// mountState mounts the plugin's state directory; broken is why the directory above it cannot be used.
 func (s *Set) mountState(st *state, c Config, broken error) error {
 	i := slices.IndexFunc(c.Grant.FS, func(m config.Mount) bool { return m.State })
 	if i < 0 {
@@ -54,7 +54,7 @@ func (s *Set) mountState(st *state, c Config, broken error) error {
 	granted := c.Grant.FS[i].Path
 	below, ok := strings.CutPrefix(filepath.Clean(granted), st.path+"/")
 	if !ok {
-		return fmt.Errorf("state directory %s: does not lie in %s", granted, st.path)
+		return fmt.Errorf("state directory %s: is not in %s", granted, st.path)
 	}
 	if st.place == nil {
 		return broken
@@ -113,7 +113,7 @@ func (st *state) open(w *walker) error {
 	return nil
 }
 
-// make opens a directory below, and makes it if it is missing. It follows no link.
+// make opens a directory below, and creates it if it is missing. It follows no symbolic link.
 func (st *state) make(names []string) (*place, error) {
 	at := &place{dir: st.dir, steps: st.steps, anchors: st.anchors}
 	for i := range names {
@@ -150,10 +150,10 @@ func (st *state) close() {
 }
 
 func stateError(path string, err error) error {
-	return fmt.Errorf("state directory %s: %w: make it a directory that the user can write, or name another with $XDG_STATE_HOME", path, err)
+	return fmt.Errorf("state directory %s: %w: make it a directory that the user can write, or set $XDG_STATE_HOME to another", path, err)
 }
 
-// makeBelow opens the directory with those names below p, for the user alone where it has to be made.
+// makeBelow opens the directory with those names below p. It creates missing ones with mode 0700.
 func (p *place) makeBelow(names []string) (*place, error) {
 	dir, ids, err := makeDirs(p.dir, names, 0o700)
 	if err != nil {
@@ -166,8 +166,8 @@ func (p *place) makeBelow(names []string) (*place, error) {
 	return out, nil
 }
 
-// makeDirs opens a directory beneath dir, following no link, and makes what of it is missing. Without names
-// it opens dir anew.
+// makeDirs opens a directory beneath dir without following symbolic links, and creates missing components. Without
+// names it opens dir again.
 func makeDirs(dir *os.File, names []string, perm uint32) (*os.File, []FileID, error) {
 	at, err := openAt(dir, ".", handleFlags, 0)
 	if err != nil {
@@ -176,7 +176,7 @@ func makeDirs(dir *os.File, names []string, perm uint32) (*os.File, []FileID, er
 	var ids []FileID
 	for _, name := range names {
 		next, err := makeDir(at, name, perm)
-		_ = at.Close() // it was only looked at
+		_ = at.Close() // nothing was written
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -195,7 +195,7 @@ func makeDir(dir *os.File, name string, perm uint32) (entry, error) {
 		e, err = openEntry(dir, name)
 	}
 	if err == nil && e.file == nil {
-		err = fmt.Errorf("is a symbolic link to %q, where none is followed", e.target)
+		err = fmt.Errorf("is a symbolic link to %q, which is not followed here", e.target)
 	}
 	return e, err
 }

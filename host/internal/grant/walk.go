@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	maxLinks = 40   // that are followed in one path
-	maxPath  = 4096 // bytes of a path, as granted and as resolved
-	maxWalks = 4    // of a path whose directories are moved meanwhile
+	maxLinks = 40   // symbolic links that are followed in one path
+	maxPath  = 4096 // bytes of a path, lexical and resolved
+	maxWalks = 4    // attempts to resolve a path whose directories are being moved
 )
 
-// errMoved says that a directory on the way was moved while a path was walked.
-var errMoved = errors.New("a directory on the way is being moved: try again")
+// errMoved reports that a directory was moved while a path through it was resolved.
+var errMoved = errors.New("one of its directories is being moved: try again")
 
-// walker resolves paths. In the directories that it guards it follows no symbolic link.
+// walker resolves paths. Below guarded directories it follows no symbolic link.
 type walker struct {
 	ids   map[FileID]string // why a directory is guarded
 	paths []guarded
@@ -37,9 +37,8 @@ const (
 	whyWritable = "below a directory that a plugin may write"
 )
 
-// newWalker guards the project and what plugins may write: those resolved directories, and what mounts
-// lead to. Each is known by its path and by its identity, so that neither another name for it nor a move
-// takes it out.
+// newWalker guards the project, the writable directories and the directories that mounts resolve to. Each is recognized
+// by its path and by its identity, so that neither an alias nor a rename evades the guard.
 func newWalker(places config.Places, writable []string, mounts []config.Mount) *walker {
 	w := &walker{ids: map[FileID]string{}}
 	for _, path := range writable {
@@ -60,8 +59,8 @@ func (w *walker) guard(path, why string, follow bool) {
 	}
 }
 
-// guardMounts guards what may be written of mounts and gives their resolved paths. Those without links come
-// first, so that a link in one that a plugin made leads the others nowhere; what is refused nobody writes.
+// guardMounts guards the writable mounts and returns their resolved paths. Mounts without symbolic links come first, so
+// that a link in one of them, which a plugin may have made, cannot redirect the others.
 func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []string {
 	var out []string
 	linked := []config.Mount{}
@@ -86,7 +85,7 @@ func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []stri
 	return out
 }
 
-// guards says why no link in the directory at path is followed; empty: links are.
+// guards returns why links in the directory at path are not followed; empty if they are.
 func (w *walker) guards(path string, id FileID) string {
 	for _, g := range slices.Backward(w.paths) {
 		if within(path, g.path) {
@@ -96,7 +95,7 @@ func (w *walker) guards(path string, id FileID) string {
 	return w.ids[id]
 }
 
-// place is where a path leads: a directory, and names below it that do not exist.
+// place is a resolved path: an existing directory, and the names below it that do not exist.
 type place struct {
 	dir     *os.File // the directory, or the nearest existing ancestor; nil once taken
 	steps   []step   // from the root to dir
@@ -107,7 +106,7 @@ type place struct {
 type step struct {
 	name  string // empty: the root
 	id    FileID
-	guard string // why links in the directory are refused; empty: they are not
+	guard string // why links in the directory are refused; empty if they are followed
 }
 
 // existing is the path of dir.
@@ -127,7 +126,7 @@ func (p *place) path() string { return filepath.Join(append([]string{p.existing(
 // id is that of dir.
 func (p *place) id() FileID { return p.steps[len(p.steps)-1].id }
 
-// take gives the handle away.
+// take returns the handle, which the caller has to close.
 func (p *place) take() *os.File {
 	f := p.dir
 	p.dir = nil
@@ -135,11 +134,11 @@ func (p *place) take() *os.File {
 }
 
 func (p *place) close() {
-	_ = closeFile(p.dir) // it was only looked at
+	_ = closeFile(p.dir) // nothing was written
 	p.dir = nil
 }
 
-// linkError says that a symbolic link was found where none is followed.
+// linkError reports a symbolic link below a guarded directory.
 type linkError struct {
 	link, target string // absolute; target is lexical
 	why          string
@@ -149,7 +148,7 @@ func (e *linkError) Error() string {
 	return fmt.Sprintf("%q is a symbolic link to %q, %s", e.link, e.target, e.why)
 }
 
-// walk follows an absolute path. The caller closes the place.
+// walk resolves an absolute path. The caller closes the place.
 func (w *walker) walk(path string) (*place, error) {
 	for range maxWalks {
 		p, err := w.walkOnce(path)
@@ -160,7 +159,7 @@ func (w *walker) walk(path string) (*place, error) {
 	return nil, errMoved
 }
 
-// pending is a name that is yet to be walked, and the link whose target has it.
+// pending is a component that is not resolved yet, and the link whose target contains it.
 type pending struct{ name, link string }
 
 func (w *walker) walkOnce(path string) (_ *place, err error) {
@@ -212,13 +211,13 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 			return nil, &linkError{link: at, target: target(p.existing(), e.target), why: why}
 		}
 		if links++; links > maxLinks {
-			return nil, fmt.Errorf("there are more than %d symbolic links on the way", maxLinks)
+			return nil, fmt.Errorf("it has more than %d symbolic links", maxLinks)
 		}
 		if err := p.follow(e.target); err != nil {
 			return nil, err
 		}
 		if todo = append(names(e.target, at), todo...); len(todo) > maxPath {
-			return nil, fmt.Errorf("with its links it is longer than %d bytes", maxPath)
+			return nil, fmt.Errorf("with its links resolved it is longer than %d bytes", maxPath)
 		}
 	}
 	return p, nil
@@ -227,8 +226,8 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 // down enters a directory.
 func (p *place) down(w *walker, name, path string, e entry) error {
 	if len(path) > maxPath {
-		_ = e.file.Close() // it was only looked at
-		return fmt.Errorf("with its links it is longer than %d bytes", maxPath)
+		_ = e.file.Close() // nothing was written
+		return fmt.Errorf("with its links resolved it is longer than %d bytes", maxPath)
 	}
 	guard := p.steps[len(p.steps)-1].guard
 	if guard == "" {
@@ -239,7 +238,7 @@ func (p *place) down(w *walker, name, path string, e entry) error {
 	return nil
 }
 
-// follow goes to where the target of a link begins.
+// follow moves to the directory that the target of a link is relative to.
 func (p *place) follow(target string) error {
 	if !strings.HasPrefix(target, "/") {
 		return nil
@@ -253,7 +252,7 @@ func (p *place) follow(target string) error {
 	return nil
 }
 
-// up goes to the parent directory, which has to be the one that was walked.
+// up moves to the parent directory, which has to be the one that the walk passed.
 func (p *place) up() error {
 	if len(p.steps) == 1 {
 		return nil // the root is its own parent
@@ -263,7 +262,7 @@ func (p *place) up() error {
 		return err
 	}
 	if parent := p.steps[len(p.steps)-2]; e.file == nil || e.id != parent.id {
-		_ = closeFile(e.file) // it was only looked at
+		_ = closeFile(e.file) // nothing was written
 		return errMoved
 	}
 	p.enter(e.file)
@@ -272,11 +271,11 @@ func (p *place) up() error {
 }
 
 func (p *place) enter(dir *os.File) {
-	_ = p.dir.Close() // it was only looked at
+	_ = p.dir.Close() // nothing was written
 	p.dir = dir
 }
 
-// names splits a path; link is that whose target it is.
+// names splits a path; link is the link whose target it is.
 func names(path, link string) []pending {
 	var out []pending
 	for name := range strings.SplitSeq(path, "/") {
@@ -295,7 +294,7 @@ func plain(todo []pending) []string {
 	return out
 }
 
-// target is where the text of a link in dir points, lexically.
+// target is the lexical path that a link in dir with that text names.
 func target(dir, text string) string {
 	if filepath.IsAbs(text) {
 		return filepath.Clean(text)
@@ -303,7 +302,7 @@ func target(dir, text string) string {
 	return filepath.Join(dir, text)
 }
 
-// resolved is path with its links resolved, for comparing with other paths; what cannot be resolved stays.
+// resolved is path with its links resolved as far as possible, for comparisons with other paths.
 func resolved(path string) string {
 	p, err := (&walker{}).walk(path)
 	if err != nil {
@@ -313,7 +312,7 @@ func resolved(path string) string {
 	return p.path()
 }
 
-// within tells whether path is root or below it. Both are absolute and clean.
+// within reports whether path is root or below it. Both are absolute and clean.
 func within(path, root string) bool {
 	return path == root || root == "/" || strings.HasPrefix(path, root+"/")
 }
