@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 

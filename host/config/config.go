@@ -8,8 +8,8 @@ package config
 import (
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 )
 
 // FileName is the config's usual name.

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 )
 
 // Answer is why one thing is allowed, or is not.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 )
 
 // names reports names that came and went. To have asked for any covers no name: what is asked for by name

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/review"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 )
 
 const wide = `write = "opt-in"

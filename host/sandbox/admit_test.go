@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/dial"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

@@ -21,8 +21,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/dial"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

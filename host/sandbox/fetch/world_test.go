@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/dial"
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/hashicorp/go-hclog"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch/origin"
+	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/google/go-cmp/cmp"
 )
 
