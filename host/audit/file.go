@@ -106,7 +106,7 @@ func wholeLines(lines []byte, room int64) int {
 	return bytes.LastIndexByte(lines[:room], '\n') + 1
 }
 
-// torn tells whether the file ends in the middle of a line.
+// torn reports whether the file ends in the middle of a line.
 func (f *file) torn(size int64) (bool, error) {
 	if size == 0 || size == f.end {
 		return false, nil

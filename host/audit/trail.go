@@ -19,7 +19,7 @@ type Trail struct {
 	leftOut int64
 }
 
-// Add counts an operation, and tells whether it is one that the trail had not seen and now keeps. A refused
+// Add counts an operation, and reports whether it is one that the trail had not seen and now keeps. A refused
 // one gets a line of its own then: so one call has at most MaxDistinct of them, however often it tries.
 func (t *Trail) Add(o Operation) (first bool) {
 	if t == nil {

@@ -54,7 +54,7 @@ func (s *source) check() tomlfile.Problems {
 	return ps
 }
 
-// makes tells whether the manifest says how to make the module.
+// makes reports whether the manifest says how to make the module.
 func (s *source) makes() bool { return s.doc.Root().Has("build") }
 
 // problem is one with a key of one of the manifest's tables.

@@ -168,7 +168,7 @@ func (st *stage) addTexts(s *source, sum string) error {
 	return nil
 }
 
-// isText tells whether a built plugin has a file of that name beside manifest and module.
+// isText reports whether a built plugin has a file of that name beside manifest and module.
 func isText(name string) bool { return name == "README.md" || strings.HasPrefix(name, "LICENSE") }
 
 // add writes a file of the finished folder, which must not have it yet.

@@ -37,7 +37,7 @@ func (s *source) mayReplace(target string) tomlfile.Problems {
 	return nil
 }
 
-// liesIn tells whether the source is in folder or is folder, whatever the paths say.
+// liesIn reports whether the source is in folder or is folder, whatever the paths say.
 func (s *source) liesIn(folder os.FileInfo) bool {
 	dir, err := filepath.EvalSymlinks(s.m.Dir)
 	for err == nil {

@@ -1,8 +1,9 @@
-// Package config reads bulkhead.toml, in which an admin says which plugins there are and what each may
-// do, and decides what is granted: the meeting of what a manifest asks for and what the config gives.
-// Load reads the config, Expand puts in what the environment has, and Decide takes one plugin's decision.
-// Deciding is pure: it touches no file and no variable and starts nothing. AddPlugin, RemovePlugin and
-// PinPlugin edit a config's bytes and keep what a person wrote around it.
+// Package config reads bulkhead.toml, in which an admin lists the plugins and what each may do, and computes
+// effective grants: the intersection of what a manifest requests and what the config allows.
+//
+// Load reads the config, Expand replaces its references to environment variables, and Decide computes the
+// grant of one plugin. Decide is a pure function. AddPlugin, RemovePlugin and PinPlugin edit the bytes of a
+// config and preserve its other content, comments included.
 package config
 
 import (
@@ -15,8 +16,8 @@ import (
 // FileName is the config's usual name.
 const FileName = "bulkhead.toml"
 
-// HolderPrefix begins the name of a directory in which the host prepares a granted one that is absent. No
-// plugin sees such a name or makes it.
+// HolderPrefix is the prefix of the names of staging directories, in which the host creates granted
+// directories that are absent. Plugins can neither see nor create such names.
 const HolderPrefix = ".bulkhead-"
 
 // Config is a checked bulkhead.toml. docs/config.md describes every key.
@@ -25,39 +26,39 @@ type Config struct {
 	Server   *Server
 	Defaults Defaults
 	Audit    *Audit // nil: no audit log is kept
-	// Credentials are those that plugins' HTTP refers to, in the file's order.
+	// Credentials are all [credentials] tables, in the file's order.
 	Credentials []*Credential
 	Plugins     []Plugin // in the file's order
-	// References are the keys outside of Plugins whose values name environment variables that Expand has
-	// not put in yet.
+	// References are the keys outside of Plugins whose values contain references to environment variables
+	// that Expand has not replaced yet.
 	References []string
 }
 
-// Server is [server]; where it has a name, that stands even if only one plugin is served.
+// Server is [server]. Its name applies even if only one plugin is served.
 type Server struct {
-	Name   string        // empty: the file says nothing
-	Drain  time.Duration // how long calls in flight may go on when the server is told to end; 0: DefaultDrain
-	Memory int64         // bytes that the workers of all plugins may take; 0: DefaultMemory
-	// Confined refuses to run modules where the system cannot confine their processes in every way.
+	Name   string        // empty: unset
+	Drain  time.Duration // how long calls in flight may continue during a shutdown; 0: DefaultDrain
+	Memory int64         // bytes that the workers of all plugins may use; 0: DefaultMemory
+	// Confined refuses to run modules on a system that lacks any of the ways of confining their processes.
 	Confined bool
 }
 
 // The values of confinement in [server].
 const (
-	ConfinementAvailable = "available" // what the system has, which is the default
+	ConfinementAvailable = "available" // as far as the system supports it, which is the default
 	ConfinementRequired  = "required"
 )
 
-// What holds where the config says nothing.
+// Defaults of [server].
 const (
 	DefaultDrain  = time.Second
 	DefaultMemory = 2 << 30 // bytes
 )
 
-// Defaults is [defaults]: what every plugin gets whose own table is silent.
+// Defaults is [defaults].
 type Defaults struct {
-	Limits manifest.Limits
-	Deny   []string // patterns of files, in addition to the plugin's own
+	Limits manifest.Limits // of plugins whose tables do not set them
+	Deny   []string        // file patterns, in addition to those of each plugin
 }
 
 // Audit is [audit].
@@ -70,8 +71,8 @@ type Audit struct {
 	Line      int
 }
 
-// Credential is [credentials.NAME]: a header that the host adds to requests, and where its value comes
-// from. The value itself is never here. Exactly one of Env and File is set.
+// Credential is [credentials.NAME]: a header that the host adds to requests, and the source of its value. It
+// never contains the value itself. Exactly one of Env and File is set.
 type Credential struct {
 	Name   string
 	Header string
@@ -81,114 +82,113 @@ type Credential struct {
 	Line   int
 }
 
-// HTTP is an origin that a plugin may ask.
+// HTTP is an origin that a plugin may send requests to.
 type HTTP struct {
 	Origin origin.Origin
-	// Private lets the host be this machine or one of its network.
+	// Private allows addresses of this machine and of its network.
 	Private    bool
 	Credential *Credential // nil: none
 }
 
-// Plugin is one [[plugins]] table. Relative paths are relative to the config's folder and made absolute.
+// Plugin is one [[plugins]] table. Relative paths are resolved against the config's directory.
 type Plugin struct {
 	Path       string
 	SHA256     string
-	Prefix     string   // of every tool's name, as clients see it
+	Prefix     string   // of the tool names that clients see
 	AllowTools []string // globs; nil: all; empty: none
-	DenyTools  []string // globs; deny wins
+	DenyTools  []string // globs; override AllowTools
 	Prompts    Filter
 	Resources  Filter // of URIs
 	ReadOnly   bool
 	AllowWrite bool
 	FS         []manifest.FS  // nil: the manifest's defaults; empty: none
-	Deny       []string       // patterns of files in every granted folder
+	Deny       []string       // file patterns, for every granted directory
 	HTTP       []HTTP         // nil: the origins that the manifest names; empty: none
-	Git        []manifest.Git // nil: the repositories that the manifest names, to read; empty: none
+	Git        []manifest.Git // nil: the repositories that the manifest names, read-only; empty: none
 	Env        map[string]string
 	Limits     manifest.Limits
 	Isolation  string // IsolationPristine or IsolationReused
 	Line       int    // of its [[plugins]] heading; 0 without a config file
 
-	File  string         // the config's, as problems name it; empty without one
-	Key   string         // the table's own: plugins[2]
-	Lines map[string]int // of the table's keys, of items and of variables: fs, http[1], env.TOKEN
-	// References are the table's keys whose values name environment variables that Expand has not put in
-	// yet; Decide refuses to go on without.
+	File  string         // path of the config as problems report it; empty without a config file
+	Key   string         // key of the table: plugins[2]
+	Lines map[string]int // lines of keys, of array items and of variables: fs, http[1], env.TOKEN
+	// References are the table's keys whose values contain references to environment variables that Expand
+	// has not replaced yet. Decide reports each of them.
 	References []string
 }
 
-// Isolation of one call's module state from the next's.
+// Values of Plugin.Isolation: whether calls share the state of a module instance.
 const (
 	IsolationPristine = "pristine"
 	IsolationReused   = "reused"
 )
 
-// Flags are what the command line grants, to all plugins alike.
+// Flags are grants of the command line, which apply to all plugins.
 type Flags struct {
-	AllowWrite bool              // the word that write = "opt-in" waits for
-	Env        map[string]string // for the plugins that ask for them
-	Alone      bool              // tools that a plugin hides when it is served alone are not offered
+	AllowWrite bool              // opts in to the write tools of plugins with write = "opt-in"
+	Env        map[string]string // for the plugins that request them
+	Alone      bool              // one plugin is served alone, so its tools with alone = false are not offered
 }
 
-// Places are what the variables in paths stand for; all absolute, links resolved.
+// Places are the values of the variables in paths. They are absolute, with symbolic links resolved.
 type Places struct {
-	Project string // empty: there is none that may be granted; NoProject says why
-	// NoProject says, when Project is empty, why and what to do about it.
+	Project string // empty: there is none that may be granted
+	// NoProject is the reason why Project is empty, and the remedy.
 	NoProject string
 	Cwd       string
 	Home      string
-	State     string // the folder that holds each plugin's own state folder; empty: there is none
-	// NoState says, when there is no place for a state folder that a plugin asks for, why and what to do about
-	// it. Where it is empty too, such a plugin is offered without.
+	State     string // parent of the plugins' state directories; empty: there is none
+	// NoState is the reason why State is empty, and the remedy. If both are empty, plugins that request a
+	// state directory are offered without one.
 	NoState string
 }
 
-// Broad tells whether dir is the root, the home folder or one that holds it: with it everything would be
-// granted.
+// Broad reports whether dir is the root directory, the home directory or an ancestor of it, so that granting
+// it would grant everything.
 func (p Places) Broad(dir string) bool {
 	return dir == "/" || p.Home != "" && within(p.Home, dir)
 }
 
-// Grant is what a plugin may do.
+// Grant is the effective grant of a plugin.
 type Grant struct {
-	Tools     []manifest.Tool // granted, in the manifest's order, by the plugin's own names
-	Withheld  []Withheld      // the others
-	Prefix    string          // of every tool's name, as clients see it
+	Tools     []manifest.Tool // offered tools, in the manifest's order, without Prefix
+	Withheld  []Withheld      // the other tools
+	Prefix    string          // of the tool names that clients see
 	Prompts   Filter
 	Resources Filter // of URIs
 	FS        []Mount
-	// Deny are patterns, relative to each folder of FS, of files and folders that do not exist for the
-	// plugin. They are those of doublestar.Match.
+	// Deny are doublestar patterns, relative to each directory of FS. Files and directories that match do
+	// not exist for the plugin.
 	Deny   []string
-	HTTP   []HTTP // each origin once
+	HTTP   []HTTP // without duplicate origins
 	Git    []Git
 	Env    map[string]string
-	Limits manifest.Limits // with every field set but Fuel, which is 0 where nobody bounds it
-	// Reused: a call may find what an earlier one left in the module.
+	Limits manifest.Limits // all set, but Fuel may be 0: unbounded
+	// Reused means that calls share the state of a module instance.
 	Reused bool
-	// LeftOut says why the plugin cannot be offered at all (it needs a project and there is none);
-	// empty if it can.
+	// LeftOut is the reason why the plugin cannot be offered at all, such as a missing project; empty if it
+	// can.
 	LeftOut string
 }
 
-// Withheld is a tool that is not offered, and why, in words that say what would change it.
+// Withheld is a tool that is not offered, and the reason with its remedy.
 type Withheld struct {
 	Tool manifest.Tool
 	Why  string
 }
 
-// Mount is a granted folder.
+// Mount is a granted directory.
 type Mount struct {
 	Path   string // absolute and clean
 	Access manifest.Access
-	// State marks the plugin's own state folder: the host makes it, and a read-only grant leaves it
-	// writable.
+	// State marks the plugin's state directory. The host creates it, and it stays writable under read_only.
 	State bool
 }
 
-// Git is a granted folder of repositories.
+// Git is a granted repository, or a directory that contains granted repositories.
 type Git struct {
-	Repo    string // absolute path of a folder in one, or of one that holds some
+	Repo    string // absolute path of a directory inside a repository, or of one above repositories
 	Access  manifest.Access
-	Remotes []string // URLs as manifest.Remote gives them, or "*" for any
+	Remotes []string // URLs normalized by manifest.NormalizeRemote, or "*" for any
 }

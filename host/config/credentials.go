@@ -23,13 +23,12 @@ func isHeaderName(s string) bool {
 	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
 }
 
-// isPrefix tells whether s can stand before a secret: printable ASCII.
-func isPrefix(s string) bool {
+// isValuePrefix reports whether s can be a prefix of a header's value: printable ASCII.
+func isValuePrefix(s string) bool {
 	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// connectionHeaders belong to the connection and not to whoever uses it, as do those that begin with
-// Proxy-.
+// connectionHeaders are set by the transport, as are all headers with the prefix Proxy-.
 var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te",
 	"Trailer", "Transfer-Encoding", "Upgrade"}
 
@@ -37,9 +36,9 @@ func checkHeader(name string) error {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
 	case !isHeaderName(name):
-		return errors.New("is not the name of a header")
+		return errors.New("is not a header name")
 	case slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-"):
-		return errors.New("is a header of the connection, which nobody may set")
+		return errors.New("is a header of the connection, which cannot be set")
 	}
 	return nil
 }
@@ -47,7 +46,7 @@ func checkHeader(name string) error {
 func (c *Config) readCredentials(t *tomlfile.Table) {
 	for _, name := range t.Keys() {
 		if !isCredentialName(name) {
-			t.Fault(name, "is not a name for a credential", "use 1 to 64 of letters, digits, _ and -")
+			t.Fault(name, "is not a credential name", "use 1 to 64 of letters, digits, _ and -")
 		}
 		c.Credentials = append(c.Credentials, c.readCredential(t.Table(name), name))
 	}
@@ -61,17 +60,17 @@ func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
 	if err := checkHeader(out.Header); err != nil {
 		t.Fault("header", fmt.Sprintf("%s %v", tomlfile.Quote(out.Header), err), `write header = "Authorization", or leave it out`)
 	}
-	if !isPrefix(out.Prefix) {
-		t.Fault("prefix", "is not at most 128 printable characters of ASCII", `write what stands before the secret: "Bearer "`)
+	if !isValuePrefix(out.Prefix) {
+		t.Fault("prefix", "is not at most 128 printable ASCII characters", `write the part of the header before the secret: "Bearer "`)
 	}
 	switch {
 	case t.Has("env") && t.Has("file"):
-		t.Fault("file", "stands beside env", "keep one of the two")
+		t.Fault("file", "conflicts with env", "keep one of the two")
 	case t.Present() && !t.Has("env") && !t.Has("file"):
-		t.Fault("env", "is missing", `write env = "NAME" of a variable of the host's, or file = "/…"`)
+		t.Fault("env", "is missing", `write env = "NAME", a variable of the host's environment, or file = "/…"`)
 	case t.Has("env") && !manifest.IsVariable(out.Env):
-		t.Fault("env", "is not the name of a variable",
-			"write the name alone: the secret itself does not belong in this file")
+		t.Fault("env", "is not a variable name",
+			"write only the name: the secret itself does not belong in this file")
 	case t.Has("file") && out.File == "":
 		t.Fault("file", "is empty", absoluteRemedy)
 	}
@@ -79,7 +78,7 @@ func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
 	return out
 }
 
-// credentialFile is the key of a credential's file.
+// credentialFile returns the full key of a credential's file.
 func credentialFile(name string) string { return "credentials." + tomlfile.Key(name) + ".file" }
 
 func (c *Config) credential(name string) *Credential {
@@ -91,12 +90,12 @@ func (c *Config) credential(name string) *Credential {
 	return nil
 }
 
-// warnUnused warns of the credentials that no plugin uses. t is [credentials].
+// warnUnused warns about credentials that no plugin uses. t is [credentials].
 func (c *Config) warnUnused(t *tomlfile.Table) {
 	for _, have := range c.Credentials {
 		uses := func(h HTTP) bool { return h.Credential == have }
 		if !slices.ContainsFunc(c.Plugins, func(p Plugin) bool { return slices.ContainsFunc(p.HTTP, uses) }) {
-			t.Warn(have.Name, "is used by no plugin", fmt.Sprintf("remove it, or write credential = %q beside an origin", have.Name))
+			t.Warn(have.Name, "is used by no plugin", fmt.Sprintf("remove it, or add credential = %q to an origin", have.Name))
 		}
 	}
 }

@@ -2,28 +2,28 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Decide says what the plugin of m may do: what m asks for, as far as the config's table p, its defaults
-// and the command line give it. p.Line is 0 where there is no config file. The grant is to be used only
-// where the problems' Err is nil; warnings tell what a plugin asks for and does not get.
+// Decide returns the effective grant of the plugin of m: the intersection of what m requests and what the
+// config's table p, its defaults d and the command line allow. p.Line is 0 without a config file. The grant
+// must be used only if the problems' Err is nil. Warnings list requests that are not granted.
 func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Flags) (Grant, tomlfile.Problems) {
 	c := decision{m: m, p: p, places: places, flags: flags}
 	for _, key := range p.References {
-		c.fault(key, "names a variable of the environment whose value was not put in", "call Expand before Decide")
+		c.fault(key, "has a reference to an environment variable that was not expanded", "call Expand before Decide")
 	}
 	if p.SHA256 != "" && p.SHA256 != m.Digest {
 		c.fault("sha256", fmt.Sprintf("%s is not the one that was reviewed: its SHA-256 is %s", m.File, m.Digest),
 			"review it again and write the new digest")
 	}
 	c.tools()
-	c.folders()
+	c.directories()
 	c.deny(d)
 	c.repositories()
 	c.origins()
@@ -44,11 +44,10 @@ type decision struct {
 	problems tomlfile.Problems
 }
 
-// configured tells whether a config file names the plugin. Without one nobody has looked at what it asks
-// for.
+// configured reports whether a config file names the plugin. Without one no admin has reviewed its requests.
 func (c *decision) configured() bool { return c.p.Line > 0 }
 
-// fault reports that key of the plugin's table cannot be used.
+// fault reports an error at key of the plugin's table.
 func (c *decision) fault(key, what, remedy string) { c.report(key, what, remedy, false) }
 
 func (c *decision) warn(key, what, remedy string) { c.report(key, what, remedy, true) }
@@ -58,15 +57,15 @@ func (c *decision) report(key, what, remedy string, warning bool) {
 		What: what, Remedy: remedy, Warning: warning})
 }
 
-// dropped reports that something the manifest asks for is not granted.
-func (c *decision) dropped(line int, key, what, remedy string) {
+// warnDropped reports that a request of the manifest is not granted.
+func (c *decision) warnDropped(line int, key, what, remedy string) {
 	c.problems = append(c.problems, tomlfile.Problem{File: c.m.File, Line: line, Key: key, What: what, Remedy: remedy, Warning: true})
 }
 
 func (c *decision) line(key string) int { return lineOf(c.p.Lines, key, c.p.Line) }
 
-// lineOf is the line of a key, which may have an index or a further key: that of allow_tools[1], else that
-// of allow_tools, else otherwise.
+// lineOf returns the line of a key such as allow_tools[1] or env.TOKEN. It falls back to the line of the key
+// without its last index or subkey, and then to otherwise.
 func lineOf(lines map[string]int, key string, otherwise int) int {
 	for {
 		if line, ok := lines[key]; ok {
@@ -80,7 +79,7 @@ func lineOf(lines map[string]int, key string, otherwise int) int {
 	}
 }
 
-// at names the place of key for a person: (bulkhead.toml:12).
+// at formats the position of key for messages: " (bulkhead.toml:12)".
 func (c *decision) at(key string) string {
 	if c.p.File == "" {
 		return ""
@@ -98,19 +97,19 @@ func (c *decision) tools() {
 		}
 		c.grant.Tools = append(c.grant.Tools, t)
 		if c.p.Prefix != "" && !manifest.IsToolName(c.p.Prefix+t.Name) {
-			c.fault("prefix", fmt.Sprintf("makes of %s what is no tool's name", tomlfile.Quote(t.Name)), prefixRemedy)
+			c.fault("prefix", fmt.Sprintf("makes %s an invalid tool name", tomlfile.Quote(t.Name)), prefixRemedy)
 		}
 	}
 	c.grant.Prefix = c.p.Prefix
 }
 
-// withhold is why t is not offered, "" if it is.
+// withhold returns the reason why t is not offered, "" if it is.
 func (c *decision) withhold(t manifest.Tool) string {
-	if glob, ok := matching(c.p.DenyTools, t.Name); ok {
+	if glob, ok := firstMatch(c.p.DenyTools, t.Name); ok {
 		return fmt.Sprintf("denied by deny_tools %s%s", tomlfile.Quote(glob), c.at("deny_tools"))
 	}
 	if c.p.AllowTools != nil {
-		if _, ok := matching(c.p.AllowTools, t.Name); !ok {
+		if _, ok := firstMatch(c.p.AllowTools, t.Name); !ok {
 			return fmt.Sprintf("not in allow_tools%s: add %s there", c.at("allow_tools"), tomlfile.Quote(t.Name))
 		}
 	}
@@ -125,7 +124,7 @@ func (c *decision) withhold(t manifest.Tool) string {
 	return ""
 }
 
-// offers passes the filters of prompts and resources on, as far as there is anything to filter.
+// offers grants the filters of prompts and resources, and checks them against what the manifest offers.
 func (c *decision) offers() {
 	c.grant.Prompts, c.grant.Resources = c.p.Prompts, c.p.Resources
 	prompts, resources := c.m.Offers.Prompts, c.m.Offers.Resources
@@ -157,7 +156,7 @@ func (c *decision) checkTools(key string, globs []string) {
 	c.checkNames(key, globs, "tool", names)
 }
 
-// checkNames checks globs against the names that there are.
+// checkNames checks that each of globs matches one of names.
 func (c *decision) checkNames(key string, globs []string, what string, names []string) {
 	for i, glob := range globs {
 		item := fmt.Sprintf("%s[%d]", key, i)
@@ -168,17 +167,17 @@ func (c *decision) checkNames(key string, globs []string, what string, names []s
 		found := slices.ContainsFunc(names, func(name string) bool { return matchGlob(glob, name) })
 		switch {
 		case !found && strings.ContainsAny(glob, `*?[\\`):
-			c.warn(item, fmt.Sprintf("%s matches no %s of %s; its %ss are %s", tomlfile.Quote(glob), what, c.m.Name, what, listed(names)),
+			c.warn(item, fmt.Sprintf("%s matches no %s of %s; its %ss are %s", tomlfile.Quote(glob), what, c.m.Name, what, shortList(names)),
 				"correct or remove it")
 		case !found:
-			c.fault(item, fmt.Sprintf("%s has no %s %s; its %ss are %s", c.m.Name, what, tomlfile.Quote(glob), what, listed(names)),
+			c.fault(item, fmt.Sprintf("%s has no %s %s; its %ss are %s", c.m.Name, what, tomlfile.Quote(glob), what, shortList(names)),
 				"correct or remove it")
 		}
 	}
 }
 
-// listed is a list of names that is not too long to read.
-func listed(names []string) string {
+// shortList joins at most 30 names.
+func shortList(names []string) string {
 	const most = 30
 	if more := len(names) - most; more > 0 {
 		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
@@ -186,22 +185,19 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// env grants what the manifest asks for of what the config and the command line give. No value is ever
-// in a problem.
+// env grants the variables of the config and of the command line that the manifest requests. Problems never
+// contain a value.
 func (c *decision) env() {
-	asked := c.m.Capabilities.Env
-	asks := func(name string) bool { return slices.Contains(asked, name) || slices.Contains(asked, manifest.Any) }
-	c.grant.Env = map[string]string{}
-	names := make([]string, 0, len(c.p.Env))
-	for name := range c.p.Env {
-		names = append(names, name)
+	requested := c.m.Capabilities.Env
+	requests := func(name string) bool {
+		return slices.Contains(requested, name) || slices.Contains(requested, manifest.Any)
 	}
-	sort.Strings(names)
-	for _, name := range names {
-		if !asks(name) {
+	c.grant.Env = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(c.p.Env)) {
+		if !requests(name) {
 			what := fmt.Sprintf("%s does not ask for it", c.m.Name)
-			if len(asked) > 0 {
-				what += "; it asks for " + strings.Join(asked, ", ")
+			if len(requested) > 0 {
+				what += "; it asks for " + strings.Join(requested, ", ")
 			}
 			c.fault("env."+name, what, "remove it")
 			continue
@@ -209,7 +205,7 @@ func (c *decision) env() {
 		c.grant.Env[name] = c.p.Env[name]
 	}
 	for name, value := range c.flags.Env {
-		if asks(name) {
+		if requests(name) {
 			c.grant.Env[name] = value
 		}
 	}

@@ -11,12 +11,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// pluginsArray is the array of tables that the edits are about.
+// pluginsArray is the name of the array of tables that this file edits.
 const pluginsArray = "plugins"
 
-// AddPlugin appends p as a [[plugins]] table to data, the content of the config file, and keeps every byte
-// that is there. It writes what p sets: values as they are to stand in the file, before Expand. It
-// refuses a config, or a p, in which Parse finds fault.
+// AddPlugin appends p as a [[plugins]] table to data, the content of the config file, and preserves every
+// other byte. It writes the fields that p sets, unexpanded. It fails if Parse rejects the result.
 func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
 	body := tableOf(p)
 	out, err := tomlfile.AppendTable(data, pluginsArray, body)
@@ -29,21 +28,21 @@ func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
 	}
 	read := c.Plugins[len(c.Plugins)-1]
 	if read.Path = p.Path; tableOf(read) != body {
-		return nil, fmt.Errorf("%s: the new plugin cannot be written so that it means the same", file)
+		return nil, fmt.Errorf("%s: the new plugin would be parsed differently once it is written", file)
 	}
 	return out, nil
 }
 
-// Table is p as AddPlugin writes it.
+// Table returns p as AddPlugin writes it.
 func Table(p Plugin) string { return "[[" + pluginsArray + "]]\n" + tableOf(p) }
 
 // RemovePlugin removes the [[plugins]] table of Config.Plugins[index] from data, with its sub-tables and
-// the comments directly above its headings and between its keys, and keeps every other byte.
+// the comments directly above its headings and between its keys, and preserves every other byte.
 func RemovePlugin(data []byte, index int) ([]byte, error) {
 	return tomlfile.RemoveTable(data, pluginsArray, index)
 }
 
-// PinPlugin sets sha256 of Config.Plugins[index] in data and keeps every other byte.
+// PinPlugin sets sha256 of Config.Plugins[index] in data and preserves every other byte.
 func PinPlugin(data []byte, index int, sha256 string) ([]byte, error) {
 	if !manifest.IsDigest(sha256) {
 		return nil, errors.New("is not a SHA-256 in lower-case hex")
@@ -51,7 +50,7 @@ func PinPlugin(data []byte, index int, sha256 string) ([]byte, error) {
 	return tomlfile.SetTableString(data, pluginsArray, index, "sha256", sha256)
 }
 
-// tableOf is p as the keys and values of TOML, a line or more each. What p does not set is left out.
+// tableOf formats the set fields of p as TOML keys and values.
 func tableOf(p Plugin) string {
 	var b strings.Builder
 	set := func(key, value string, is bool) {
@@ -71,7 +70,7 @@ func tableOf(p Plugin) string {
 	texts("deny_resources", p.Resources.Deny)
 	set("read_only", "true", p.ReadOnly)
 	set("allow_write", "true", p.AllowWrite)
-	set("fs", array(p.FS, folderText), p.FS != nil)
+	set("fs", array(p.FS, directoryText), p.FS != nil)
 	texts("deny", p.Deny)
 	set("http", array(p.HTTP, originText), p.HTTP != nil)
 	set("git", array(p.Git, repositoryText), p.Git != nil)
@@ -84,7 +83,7 @@ func tableOf(p Plugin) string {
 	return b.String()
 }
 
-func folderText(f manifest.FS) string {
+func directoryText(f manifest.FS) string {
 	return fmt.Sprintf("{ path = %s, access = %s }", tomlfile.Text(f.Path), tomlfile.Text(string(f.Access)))
 }
 
@@ -106,7 +105,7 @@ func originText(h HTTP) string {
 func repositoryText(g manifest.Git) string {
 	text := fmt.Sprintf("{ repo = %s, access = %s", tomlfile.Text(g.Repo), tomlfile.Text(string(g.Access)))
 	if len(g.Remotes) > 0 {
-		// An inline table ends on the line that it begins on.
+		// An inline table must not span lines.
 		text += ", remotes = [" + strings.Join(textsOf(g.Remotes, tomlfile.Text), ", ") + "]"
 	}
 	return text + " }"
@@ -122,7 +121,7 @@ func limitTexts(l manifest.Limits) []string {
 	return out
 }
 
-// maxLine is the length from which an array is written with a line for each item.
+// maxLine is the longest array, in bytes, that is written on one line.
 const maxLine = 100
 
 func array[T any](list []T, text func(T) string) string {

@@ -15,7 +15,7 @@ import (
 
 const digest = "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"
 
-func TestAddPluginWritesWhatItIsGiven(t *testing.T) {
+func TestAddPluginRoundTrips(t *testing.T) {
 	before := "# ours\r\n[credentials.token] # c\r\nenv = 'TOKEN'"
 	p := config.Plugin{Path: "/opt/a \"b\"", SHA256: digest, Prefix: "x_", AllowTools: []string{"a", "b*"}, DenyTools: []string{},
 		Prompts: config.Filter{Allow: []string{"p"}}, Resources: config.Filter{Deny: []string{"r://*"}}, AllowWrite: true,
@@ -46,7 +46,7 @@ func TestAddPluginWritesWhatItIsGiven(t *testing.T) {
 	}
 }
 
-func TestAddPluginIsReadable(t *testing.T) {
+func TestAddPluginFormat(t *testing.T) {
 	got, err := config.AddPlugin("/etc/bulkhead.toml", []byte("[server]\nname = \"team\" # us\n"), config.Plugin{Path: "plugins/notes", SHA256: digest,
 		AllowTools: []string{"notes_*"}, ReadOnly: true, FS: []manifest.FS{{Path: "${project}", Access: "r"}}, HTTP: []config.HTTP{}})
 	if err != nil {
@@ -71,14 +71,14 @@ func TestAddPluginRefuses(t *testing.T) {
 		plugin config.Plugin
 		want   string
 	}{
-		"a config with faults":      {"[sever]\n", config.Plugin{Path: "a"}, "sever: is not a known key"},
-		"an array written inline":   {"plugins = []\n", config.Plugin{Path: "a"}, "is not written as [[plugins]] tables"},
-		"a folder that is there":    {"[[plugins]]\npath = 'a'\n", config.Plugin{Path: "./a"}, "is the folder of the plugin in line 2 too"},
-		"a plugin without path":     {"", config.Plugin{}, "plugins[0].path: is empty"},
-		"a folder that is relative": {"", config.Plugin{Path: "a", FS: []manifest.FS{{Path: "x", Access: "r"}}}, "is not absolute"},
+		"a config with faults":    {"[sever]\n", config.Plugin{Path: "a"}, "sever: is not a known key"},
+		"an array written inline": {"plugins = []\n", config.Plugin{Path: "a"}, "is not written as [[plugins]] tables"},
+		"a duplicate directory":   {"[[plugins]]\npath = 'a'\n", config.Plugin{Path: "./a"}, "is also the directory of the plugin in line 2"},
+		"a plugin without path":   {"", config.Plugin{}, "plugins[0].path: is empty"},
+		"a relative directory":    {"", config.Plugin{Path: "a", FS: []manifest.FS{{Path: "x", Access: "r"}}}, "is not absolute"},
 		"an unknown credential": {"", config.Plugin{Path: "a", HTTP: []config.HTTP{{Origin: parseOrigin(t, "https://a"),
 			Credential: &config.Credential{Name: "x"}}}}, "there is no [credentials.x]"},
-		"a text that is not UTF-8": {"", config.Plugin{Path: "a\xff"}, ""},
+		"a path that is not UTF-8": {"", config.Plugin{Path: "a\xff"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := config.AddPlugin("/etc/bulkhead.toml", []byte(c.file), c.plugin); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -104,17 +104,17 @@ func TestPinAndRemovePlugin(t *testing.T) {
 	}
 	check(t, "removed", two[strings.Index(two, "# b"):], string(got))
 	if got, err := config.PinPlugin([]byte(two), 0, "x"); err == nil {
-		t.Errorf("a digest that is none: %q", got)
+		t.Errorf("an invalid digest: %q", got)
 	}
 }
 
-// A plugin that is added to a config is read as it was given, and is removed without a trace.
+// FuzzAddPlugin checks that an added plugin is parsed back unchanged, and that removing it restores the config.
 func FuzzAddPlugin(f *testing.F) {
 	f.Add([]byte(full), "other", "a*", "/x", "value")
 	f.Add([]byte("[[plugins]]\npath = 'a'\n[plugins.limits]\n"), "b", "'", "${project}", "\"\\\n\x00")
 	f.Add([]byte("[server]\r\nname = 's'"), "${env:A}", "[a-b]", "${env:A}/b", "${env:A}$${")
-	f.Fuzz(func(t *testing.T, data []byte, path, glob, folder, value string) {
-		p := config.Plugin{Path: path, AllowTools: []string{glob}, FS: []manifest.FS{{Path: folder, Access: "rw"}}, Env: map[string]string{"A": value}}
+	f.Fuzz(func(t *testing.T, data []byte, path, glob, dir, value string) {
+		p := config.Plugin{Path: path, AllowTools: []string{glob}, FS: []manifest.FS{{Path: dir, Access: "rw"}}, Env: map[string]string{"A": value}}
 		got, err := config.AddPlugin("/etc/bulkhead.toml", data, p)
 		if err != nil {
 			return
@@ -124,7 +124,7 @@ func FuzzAddPlugin(f *testing.F) {
 			t.Fatalf("%q becomes %q: %v", data, got, ps)
 		}
 		last := len(c.Plugins) - 1
-		if read := c.Plugins[last]; read.AllowTools[0] != glob || read.FS[0].Path != folder || read.Env["A"] != value {
+		if read := c.Plugins[last]; read.AllowTools[0] != glob || read.FS[0].Path != dir || read.Env["A"] != value {
 			t.Errorf("%+v becomes %+v", p, read)
 		}
 		back, err := config.RemovePlugin(got, last)

@@ -9,13 +9,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// repositories grants the config's repositories, as far as the manifest asks for them, or else those that
-// the manifest names, to read.
+// repositories grants the repositories of the config that the manifest requests. If the config has no git, it
+// grants those that the manifest names, read-only.
 func (c *decision) repositories() {
 	if c.p.Git != nil {
 		c.configuredRepositories()
 	} else {
-		c.askedRepositories()
+		c.requestedRepositories()
 	}
 	if c.p.ReadOnly {
 		for i := range c.grant.Git {
@@ -32,27 +32,27 @@ func (c *decision) configuredRepositories() {
 	for i, g := range c.p.Git {
 		fault := func(key, what, remedy string) { c.faultAt(g.Line, fmt.Sprintf("git[%d].%s", i, key), what, remedy) }
 		dir, missing := c.expand(g.Repo)
-		asked, found := c.askedAt(dir)
+		requested, found := c.requestedAt(dir)
 		switch {
 		case missing == manifest.VarProject && c.places.Project == "":
 			c.leaveOut(fmt.Sprintf("its config grants the repository %s", g.Repo), c.places.NoProject)
 			continue
 		case missing != "":
-			fault("repo", fmt.Sprintf("%s has no value here", tomlfile.Quote(g.Repo)), "write an absolute path")
+			fault("repo", fmt.Sprintf("%s has an unset variable", tomlfile.Quote(g.Repo)), "write an absolute path")
 			continue
 		case !found:
-			fault("repo", fmt.Sprintf("%s does not ask for the repository %s; it asks for %s", c.m.Name, g.Repo, c.askedRepos()), "remove it")
+			fault("repo", fmt.Sprintf("%s does not ask for the repository %s; it asks for %s", c.m.Name, g.Repo, c.requestedRepos()), "remove it")
 			continue
-		case g.Access == manifest.ReadWrite && asked.Access == manifest.Read:
+		case g.Access == manifest.ReadWrite && requested.Access == manifest.Read:
 			fault("access", fmt.Sprintf("%s asks for no more than access = \"r\"", c.m.Name), `write access = "r"`)
 			continue
 		case c.places.Broad(dir):
 			c.add(tomlfile.Problem{File: c.p.File, Line: g.Line, Key: fmt.Sprintf("%s.git[%d].repo", c.p.Key, i), Warning: true,
 				What: fmt.Sprintf("grants every repository in %s", dir), Remedy: "name the repositories that the plugin needs"})
 		}
-		remotes := compared(g.Remotes)
+		remotes := normalizeRemotes(g.Remotes)
 		for _, r := range remotes {
-			if !slices.Contains(asked.Remotes, r) && !slices.Contains(asked.Remotes, manifest.Any) {
+			if !slices.Contains(requested.Remotes, r) && !slices.Contains(requested.Remotes, manifest.Any) {
 				fault("remotes", fmt.Sprintf("%s does not ask for the remote %s", c.m.Name, r), "remove it")
 			}
 		}
@@ -60,23 +60,23 @@ func (c *decision) configuredRepositories() {
 	}
 }
 
-// askedAt is what the manifest asks for at dir, and whether it asks for anything there: a repository that
-// it names, one in a folder that it names, or any.
-func (c *decision) askedAt(dir string) (asked Git, found bool) {
-	asked.Access = manifest.Read
+// requestedAt returns the union of the manifest's requests that cover a repository at dir, and whether there
+// are any. A request covers the directory that it names with all below it, or any directory.
+func (c *decision) requestedAt(dir string) (requested Git, found bool) {
+	requested.Access = manifest.Read
 	for _, g := range c.m.Capabilities.Git {
 		if g.Repo != manifest.Any {
 			if at, missing := c.expand(g.Repo); missing != "" || !within(dir, at) {
 				continue
 			}
 		}
-		asked.Access, found = higher(asked.Access, g.Access), true
-		asked.Remotes = append(asked.Remotes, compared(g.Remotes)...)
+		requested.Access, found = maxAccess(requested.Access, g.Access), true
+		requested.Remotes = append(requested.Remotes, normalizeRemotes(g.Remotes)...)
 	}
-	return asked, found
+	return requested, found
 }
 
-func (c *decision) askedRepos() string {
+func (c *decision) requestedRepos() string {
 	var names []string
 	for _, g := range c.m.Capabilities.Git {
 		names = append(names, g.Repo)
@@ -84,16 +84,17 @@ func (c *decision) askedRepos() string {
 	return strings.Join(names, ", ")
 }
 
-// askedRepositories grants what the manifest asks for, to read. Where the config names the folders, a
-// repository has to lie in one of them: leaving a folder out means its history too. Without a config
-// nobody has looked at what is asked for, so only the project's repository is granted, and no remote.
-func (c *decision) askedRepositories() {
+// requestedRepositories grants the repositories that the manifest names, read-only. If the config has fs, a
+// repository must lie in one of its directories, because an admin who withholds a directory withholds its
+// history too. Without a config no admin has reviewed the requests, so only the project's repository is
+// granted, without remotes.
+func (c *decision) requestedRepositories() {
 	for i, g := range c.m.Capabilities.Git {
 		drop := func(key, why, remedy string) {
-			c.dropped(g.Line, fmt.Sprintf("capabilities.git[%d].%s", i, key), why, remedy)
+			c.warnDropped(g.Line, fmt.Sprintf("capabilities.git[%d].%s", i, key), why, remedy)
 		}
 		if g.Repo == manifest.Any {
-			drop("repo", "asks for any repository, and gets none but those that a config file names", gitRemedy("/path/to/it", g))
+			drop("repo", "asks for any repository, and gets only those that a config file names", gitRemedy("/path/to/it", g))
 			continue
 		}
 		dir, missing := c.expand(g.Repo)
@@ -101,11 +102,11 @@ func (c *decision) askedRepositories() {
 		case missing == manifest.VarProject:
 			c.leaveOut(fmt.Sprintf("it needs the repository %s", g.Repo), c.places.NoProject)
 		case missing != "":
-			drop("repo", fmt.Sprintf("asks for the repository %s, which has no value here", g.Repo), "")
+			drop("repo", fmt.Sprintf("asks for the repository %s, whose variable is unset", g.Repo), "")
 		case !c.configured() && !within(dir, c.places.Project):
 			drop("repo", fmt.Sprintf("asks for the repository %s, which only a config file can grant", g.Repo), "name the plugin in "+FileName)
-		case c.p.FS != nil && !c.granted(dir):
-			drop("repo", fmt.Sprintf("asks for the repository %s, which lies in none of the granted folders", g.Repo),
+		case c.p.FS != nil && !c.isGranted(dir):
+			drop("repo", fmt.Sprintf("asks for the repository %s, which lies in none of the granted directories", g.Repo),
 				fmt.Sprintf("add { path = %q, access = \"r\" } to fs%s", g.Repo, c.at("fs")))
 		default:
 			if g.Access == manifest.ReadWrite && !c.p.ReadOnly {
@@ -116,12 +117,12 @@ func (c *decision) askedRepositories() {
 	}
 }
 
-// namedRemotes are the remotes that the manifest names; none without a config.
+// namedRemotes returns the remotes that the manifest names; none without a config.
 func (c *decision) namedRemotes(g manifest.Git, drop func(key, why, remedy string)) []string {
 	var named []string
-	for _, r := range compared(g.Remotes) {
+	for _, r := range normalizeRemotes(g.Remotes) {
 		if r == manifest.Any {
-			drop("remotes", "asks for any remote, and gets none but those that a config file names", gitRemedy(g.Repo, g))
+			drop("remotes", "asks for any remote, and gets only those that a config file names", gitRemedy(g.Repo, g))
 			continue
 		}
 		named = append(named, r)
@@ -133,7 +134,7 @@ func (c *decision) namedRemotes(g manifest.Git, drop func(key, why, remedy strin
 	return named
 }
 
-// gitRemedy is what to write to grant all that g asks for at repo.
+// gitRemedy returns the remedy that grants everything that g requests at repo.
 func gitRemedy(repo string, g manifest.Git) string {
 	more := ""
 	if len(g.Remotes) > 0 {
@@ -142,13 +143,13 @@ func gitRemedy(repo string, g manifest.Git) string {
 	return fmt.Sprintf("write git = [{ repo = %q, access = %q%s }] for the plugin in %s", repo, g.Access, more, FileName)
 }
 
-// compared are remotes in the form in which they can be compared; what is none was reported where it
-// was read.
-func compared(remotes []string) []string {
+// normalizeRemotes normalizes remotes and removes duplicates. Invalid ones are skipped: they are reported when
+// they are parsed.
+func normalizeRemotes(remotes []string) []string {
 	var out []string
 	for _, r := range remotes {
 		if r != manifest.Any {
-			u, err := manifest.Remote(r)
+			u, err := manifest.NormalizeRemote(r)
 			if err != nil {
 				continue
 			}
@@ -161,14 +162,14 @@ func compared(remotes []string) []string {
 	return out
 }
 
-// grantGit grants g; two grants of one folder are one with what either has.
+// grantGit grants g. It merges grants of the same directory into their union.
 func (c *decision) grantGit(g Git) {
 	for i := range c.grant.Git {
 		have := &c.grant.Git[i]
 		if have.Repo != g.Repo {
 			continue
 		}
-		have.Access = higher(have.Access, g.Access)
+		have.Access = maxAccess(have.Access, g.Access)
 		for _, r := range g.Remotes {
 			if !slices.Contains(have.Remotes, r) {
 				have.Remotes = append(have.Remotes, r)

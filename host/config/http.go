@@ -36,11 +36,11 @@ func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
 		}
 		var err error
 		if out[i].Origin, err = origin.Parse(text); err != nil {
-			fault(err.Error(), originRemedy) // without the text, which may hold a password
+			fault(err.Error(), originRemedy) // without the text, which may contain a password
 			continue
 		}
 		if slices.ContainsFunc(out[:i], func(h HTTP) bool { return h.Origin == out[i].Origin }) {
-			fault(fmt.Sprintf("%s is there twice", out[i].Origin), "remove one")
+			fault(fmt.Sprintf("%s is a duplicate", out[i].Origin), "remove one")
 		}
 		if out[i].Credential != nil && out[i].Origin.Scheme == "http" && !out[i].Private {
 			fault("would send a credential over plain http", `write "https://…", or private = true if the server is on this machine or its network`)
@@ -49,41 +49,41 @@ func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
 	return out
 }
 
-// origins grants the config's origins, as far as the manifest asks for them, or else those that the
-// manifest names.
+// origins grants the origins of the config that the manifest requests. If the config has no http, it grants
+// those that the manifest names.
 func (c *decision) origins() {
-	asked, all := map[origin.Origin]bool{}, false
+	requested, all := map[origin.Origin]bool{}, false
 	for _, text := range c.m.Capabilities.HTTP {
 		if o, err := origin.Parse(text); err == nil {
-			asked[o] = true
+			requested[o] = true
 		} else if text == manifest.Any {
 			all = true
 		}
 	}
 	if c.p.HTTP == nil {
-		c.askedOrigins(all)
+		c.requestedOrigins(all)
 		return
 	}
 	for i, h := range c.p.HTTP {
-		if !all && !asked[h.Origin] {
+		if !all && !requested[h.Origin] {
 			what := fmt.Sprintf("%s does not ask for %s", c.m.Name, h.Origin)
-			if len(asked) > 0 {
+			if len(requested) > 0 {
 				what += "; it asks for " + strings.Join(c.m.Capabilities.HTTP, ", ")
 			}
 			c.fault(fmt.Sprintf("http[%d]", i), what, "remove it")
 			continue
 		}
 		if !h.Private && IsLocal(h.Origin.Host) {
-			c.warn(fmt.Sprintf("http[%d]", i), fmt.Sprintf("%s is on this machine or its network, and is refused as long as the grant does not say so", h.Origin),
+			c.warn(fmt.Sprintf("http[%d]", i), fmt.Sprintf("%s is on this machine or its network, and is refused without private = true", h.Origin),
 				fmt.Sprintf("write { origin = %q, private = true }", h.Origin))
 		}
 		c.grant.HTTP = append(c.grant.HTTP, h)
 	}
 }
 
-func (c *decision) askedOrigins(all bool) {
+func (c *decision) requestedOrigins(all bool) {
 	drop := func(what, example string) {
-		c.dropped(c.m.Capabilities.HTTPLine, "capabilities.http", what, fmt.Sprintf("write http = [%s] for the plugin in %s", example, FileName))
+		c.warnDropped(c.m.Capabilities.HTTPLine, "capabilities.http", what, fmt.Sprintf("write http = [%s] for the plugin in %s", example, FileName))
 	}
 	var named []string
 	for _, text := range c.m.Capabilities.HTTP {
@@ -97,19 +97,20 @@ func (c *decision) askedOrigins(all bool) {
 		}
 		c.grant.HTTP = append(c.grant.HTTP, HTTP{Origin: o})
 		if IsLocal(o.Host) {
-			drop(fmt.Sprintf("asks for %s, which is on this machine or its network and needs a grant that says so", o),
+			drop(fmt.Sprintf("asks for %s, which is on this machine or its network and needs private = true", o),
 				fmt.Sprintf("{ origin = %q, private = true }", o))
 		}
 	}
 	if all {
-		drop("asks for any origin, and gets none but those that a config file names", `"https://…"`)
+		drop("asks for any origin, and gets only those that a config file names", `"https://…"`)
 	}
 	if len(named) > 0 && !c.configured() {
 		drop("asks for "+strings.Join(named, ", ")+", which only a config file can grant", strings.Join(named, ", "))
 	}
 }
 
-// IsLocal tells of a host, without asking anybody, whether it is this machine or one of its network.
+// IsLocal reports whether a host is this machine or on its network, as far as its name or address says so
+// without a DNS lookup.
 func IsLocal(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()

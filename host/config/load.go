@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Load reads the config in file. The config is nil if file cannot be read or is not TOML, and is to be used
-// only where the problems' Err is nil, and once Expand has put in what its values name of the environment.
+// Load reads the config in file. The config is nil if file cannot be read or is not TOML. It must be used only
+// if the problems' Err is nil, and after Expand.
 func Load(file string) (*Config, tomlfile.Problems) {
 	data, err := tomlfile.ReadFile(file)
 	if err != nil {
@@ -27,7 +27,7 @@ func Load(file string) (*Config, tomlfile.Problems) {
 	return Parse(file, data)
 }
 
-// Parse is Load for the bytes of a config; file is its path.
+// Parse is like Load but takes the content of file.
 func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -53,13 +53,13 @@ func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 		c.Plugins = append(c.Plugins, p)
 	}
 	c.warnUnused(credentials)
-	for _, p := range sameFolder(c.Plugins) {
+	for _, p := range duplicatePaths(c.Plugins) {
 		doc.Add(p)
 	}
 	return c, doc.Problems()
 }
 
-// readServer reads [server], which says at least one thing.
+// readServer reads [server], which must set at least one key. An empty table is reported as a missing name.
 func readServer(t *tomlfile.Table) *Server {
 	s := &Server{
 		Drain:    manifest.ReadDuration(t, "drain"),
@@ -72,17 +72,17 @@ func readServer(t *tomlfile.Table) *Server {
 	return s
 }
 
-// sameFolder refuses a folder that is there twice. One whose path is not known yet is passed over.
-func sameFolder(plugins []Plugin) (ps tomlfile.Problems) {
+// duplicatePaths reports plugins with the same directory. It skips paths that are not expanded yet.
+func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
 	lines := map[string]int{}
 	for _, p := range plugins {
 		line := lineOf(p.Lines, "path", p.Line)
-		first, twice := lines[p.Path]
+		first, duplicate := lines[p.Path]
 		switch {
 		case p.Path == "" || slices.Contains(p.References, "path"):
-		case twice:
+		case duplicate:
 			ps = append(ps, tomlfile.Problem{File: p.File, Line: line, Key: p.Key + ".path",
-				What: fmt.Sprintf("is the folder of the plugin in line %d too", first), Remedy: "remove one of them"})
+				What: fmt.Sprintf("is also the directory of the plugin in line %d", first), Remedy: "remove one of them"})
 		default:
 			lines[p.Path] = line
 		}
@@ -93,7 +93,7 @@ func sameFolder(plugins []Plugin) (ps tomlfile.Problems) {
 func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	env := t.Table("env")
 	p := Plugin{
-		Path:       t.Required("path", `write path = "…": a folder with a `+manifest.FileName),
+		Path:       t.Required("path", `write path = "…": a directory that contains a `+manifest.FileName),
 		SHA256:     manifest.ReadDigest(t, "sha256"),
 		Prefix:     readPrefix(t),
 		AllowTools: readGlobs(t, "allow_tools"),
@@ -113,18 +113,18 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	}
 	p.Lines = linesOf(t, env, p)
 	p.References = references(p)
-	if err := checkFolder(p.Path); p.Path != "" && err != nil {
-		t.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(p.Path), err), "write a folder's path; ${env:NAME} in it stands for a variable")
-	} else if !refers(p.Path) {
+	if err := checkPluginPath(p.Path); p.Path != "" && err != nil {
+		t.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(p.Path), err), "write the path of a directory; ${env:NAME} in it is expanded")
+	} else if !hasReference(p.Path) {
 		p.Path = absolute(filepath.Dir(c.File), p.Path)
 	}
 	if p.ReadOnly && p.AllowWrite {
-		t.Fault("allow_write", "contradicts read_only", "keep one of the two")
+		t.Fault("allow_write", "conflicts with read_only", "keep one of the two")
 	}
 	return p
 }
 
-// linesOf are the lines of the table's keys, and of what stands in those that hold several things.
+// linesOf returns the lines of the table's keys, of the items of its arrays and of its variables.
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
 	for _, key := range []string{"path", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
@@ -145,11 +145,11 @@ func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	return lines
 }
 
-// references are the keys of the values that Expand has to look at.
+// references returns the keys whose values Expand has to process.
 func references(p Plugin) []string {
 	var keys []string
 	add := func(value, format string, args ...any) {
-		if refers(value) {
+		if hasReference(value) {
 			keys = append(keys, fmt.Sprintf(format, args...))
 		}
 	}
@@ -161,55 +161,50 @@ func references(p Plugin) []string {
 		add(g.Repo, "git[%d].repo", i)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-		if strings.Contains(p.Env[name], open) {
+		if strings.Contains(p.Env[name], opening) {
 			keys = append(keys, "env."+name)
 		}
 	}
 	return keys
 }
 
-// checkFolder tells why p cannot be the path of a plugin's folder, absolute or relative.
-func checkFolder(p string) error {
+// checkPluginPath validates the path of a plugin's directory, absolute or relative.
+func checkPluginPath(p string) error {
 	switch {
 	case strings.ContainsRune(p, 0):
-		return errors.New("holds a NUL byte")
-	case refers(p):
+		return errors.New("contains a NUL byte")
+	case hasReference(p):
 		return checkPathReferences(p)
 	case p == "":
 		return errors.New("is empty")
-	case strings.Contains(p, open):
-		return errors.New("has a variable, of which only ${env:NAME} is known here")
+	case strings.Contains(p, opening):
+		return errors.New("has a variable other than ${env:NAME}")
 	}
 	return nil
 }
 
-// absolute is p as seen from dir.
+// absolute resolves p against dir. An empty p stays empty.
 func absolute(dir, p string) string {
-	if p == "" || filepath.IsAbs(p) {
-		return cleaned(p)
+	switch {
+	case p == "":
+		return ""
+	case filepath.IsAbs(p):
+		return filepath.Clean(p)
 	}
 	return filepath.Join(dir, p)
 }
 
-// cleaned is p without what changes nothing; unlike filepath.Clean it leaves an empty path empty.
-func cleaned(p string) string {
-	if p == "" {
-		return ""
-	}
-	return filepath.Clean(p)
-}
-
-const prefixRemedy = "use A to Z, a to z, 0 to 9, _, - and .; with it a name has at most 128"
+const prefixRemedy = "use A to Z, a to z, 0 to 9, _, - and .; a tool name has at most 128 characters, prefix included"
 
 func readPrefix(t *tomlfile.Table) string {
 	prefix := t.String("prefix")
 	if prefix != "" && !manifest.IsToolName(prefix) {
-		t.Fault("prefix", fmt.Sprintf("%s is not the beginning of a tool's name", tomlfile.Quote(prefix)), prefixRemedy)
+		t.Fault("prefix", fmt.Sprintf("%s is not a prefix of a tool name", tomlfile.Quote(prefix)), prefixRemedy)
 	}
 	return prefix
 }
 
-// readEnv never puts a value into a problem: values are often secret.
+// readEnv reads [plugins.env]. Its problems never contain a value, because values are often secret.
 func readEnv(t *tomlfile.Table) map[string]string {
 	if !t.Present() {
 		return nil
@@ -226,7 +221,7 @@ func readEnv(t *tomlfile.Table) map[string]string {
 		}
 		value := t.String(name)
 		if strings.ContainsRune(value, 0) {
-			t.Fault(name, "holds a NUL byte, which an environment cannot", "")
+			t.Fault(name, "contains a NUL byte, which an environment variable cannot", "")
 		}
 		if _, err := splitValue(value); err != nil {
 			t.Fault(name, err.Error(), valueRemedy)

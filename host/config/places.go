@@ -8,12 +8,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// Resolve replaces the variable in a path of a manifest's or a config's. missing is the variable's name
-// where it has no value, or the path itself where it is none.
+// Resolve replaces the variable in a path of a manifest or a config. missing is the variable's name if it is
+// unset, or text if text is not a valid path.
 func (p Places) Resolve(text, plugin string) (dir, missing string) {
 	variable, rest, err := manifest.SplitPath(text)
 	if err != nil {
-		return "", text // reported where it was read
+		return "", text // reported when it is parsed
 	}
 	if variable == "" {
 		return rest, ""
@@ -22,7 +22,7 @@ func (p Places) Resolve(text, plugin string) (dir, missing string) {
 		manifest.VarProject: p.Project,
 		manifest.VarCwd:     p.Cwd,
 		manifest.VarHome:    p.Home,
-		manifest.VarState:   p.stateOf(plugin),
+		manifest.VarState:   p.stateDir(plugin),
 	}[variable]
 	if root == "" {
 		return "", variable
@@ -30,16 +30,16 @@ func (p Places) Resolve(text, plugin string) (dir, missing string) {
 	return filepath.Join(root, rest), ""
 }
 
-// stateOf is a plugin's own state folder, "" where there is no place for one.
-func (p Places) stateOf(plugin string) string {
+// stateDir returns a plugin's state directory, "" if there is none.
+func (p Places) stateDir(plugin string) string {
 	if p.State == "" {
 		return ""
 	}
 	return filepath.Join(p.State, plugin)
 }
 
-// At names the place of a key of the plugin's table for a person: bulkhead.toml:12. It is that of the
-// whole table where the key is not there, and empty without a config file. A key may have an index:
+// At formats the position of a key of the plugin's table for messages: bulkhead.toml:12. It falls back to the
+// table's heading if the key is absent, and is empty without a config file. A key may have an index:
 // allow_tools[1].
 func (p Plugin) At(key string) string {
 	if p.File == "" {

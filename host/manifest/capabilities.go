@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// Any stands, in what a manifest asks for, for whatever the admin names.
+// Any in a manifest requests whatever the admin names in the config.
 const Any = "*"
 
 // The variables that a path may begin with.
@@ -25,8 +25,8 @@ const (
 )
 
 func (m *Manifest) readCapabilities(t *tomlfile.Table) {
-	m.Capabilities.FS = ReadFS(t, "fs", checkAsked)
-	m.Capabilities.Git = ReadGit(t, "git", checkRepo)
+	m.Capabilities.FS = ReadFS(t, "fs", checkRequestedPath)
+	m.Capabilities.Git = ReadGit(t, "git", checkRequestedRepo)
 	m.readOrigins(t)
 	m.Capabilities.Env = t.Strings("env")
 	for i, name := range m.Capabilities.Env {
@@ -37,7 +37,7 @@ func (m *Manifest) readCapabilities(t *tomlfile.Table) {
 			t.FaultItem("env", i, fmt.Sprintf("%s %v", tomlfile.Quote(name), err), "")
 		}
 		if slices.Index(m.Capabilities.Env, name) < i {
-			t.FaultItem("env", i, "is there twice", "remove one")
+			t.FaultItem("env", i, "is a duplicate", "remove one")
 		}
 	}
 }
@@ -58,14 +58,14 @@ func (m *Manifest) readOrigins(t *tomlfile.Table) {
 			name = o.String()
 		}
 		if seen[name] {
-			t.FaultItem("http", i, "is there twice", "remove one")
+			t.FaultItem("http", i, "is a duplicate", "remove one")
 		}
 		seen[name] = true
 	}
 }
 
-// ReadFS reads the array of folders at key, each {path, access, optional, why}: nil if absent, not nil if
-// empty. check tells why a path cannot be used.
+// ReadFS reads the array of directories at key, each {path, access, optional, why}: nil if absent, not nil if
+// empty. check validates each path.
 func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 	if !t.Has(key) {
 		return nil
@@ -73,7 +73,7 @@ func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 	out := []FS{}
 	for _, f := range t.Tables(key) {
 		entry := FS{
-			Path:     f.Required("path", `write path = "${project}", or another folder`),
+			Path:     f.Required("path", `write path = "${project}", or another directory`),
 			Access:   readAccess(f),
 			Optional: f.Bool("optional", false),
 			Why:      f.String("why"),
@@ -87,10 +87,10 @@ func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 	return out
 }
 
-// PathRemedy says what to write where CheckPath finds fault.
+// PathRemedy is the remedy for a path that CheckPath rejects.
 const PathRemedy = "write an absolute path, or one that begins with ${project}, ${cwd}, ${home} or ${state}"
 
-// readAccess has no default, since both of them would surprise somebody.
+// readAccess has no default: "r" would break plugins silently, and "rw" would grant too much.
 func readAccess(t *tomlfile.Table) Access {
 	if !t.Has("access") {
 		t.Fault("access", "is missing", `write access = "r" or access = "rw"`)
@@ -100,7 +100,7 @@ func readAccess(t *tomlfile.Table) Access {
 }
 
 // ReadGit reads the array of repositories at key, each {repo, access, remotes}: nil if absent, not nil if
-// empty. check tells why a repo cannot be used.
+// empty. check validates each repo.
 func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git {
 	if !t.Has(key) {
 		return nil
@@ -108,7 +108,7 @@ func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git
 	out := []Git{}
 	for _, g := range t.Tables(key) {
 		entry := Git{
-			Repo:    g.Required("repo", `write repo = "${project}", or another folder`),
+			Repo:    g.Required("repo", `write repo = "${project}", or another directory`),
 			Access:  readAccess(g),
 			Remotes: g.Strings("remotes"),
 			Line:    g.Line(),
@@ -120,7 +120,7 @@ func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git
 			if err := checkRemote(r); err != nil {
 				g.FaultItem("remotes", i, err.Error(), `write "https://host/path", or "*"`)
 			} else if slices.Index(entry.Remotes, r) < i {
-				g.FaultItem("remotes", i, "is there twice", "remove one")
+				g.FaultItem("remotes", i, "is a duplicate", "remove one")
 			}
 		}
 		out = append(out, entry)
@@ -128,18 +128,18 @@ func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git
 	return out
 }
 
-func checkRepo(repo string) error {
+func checkRequestedRepo(repo string) error {
 	if repo == Any {
 		return nil
 	}
-	return checkAsked(repo)
+	return checkRequestedPath(repo)
 }
 
-// checkAsked is CheckPath for what a manifest asks for, of which an admin is shown the path. A config's
-// paths are the admin's own.
-func checkAsked(p string) error {
+// checkRequestedPath is CheckPath for the paths of a manifest. Admins review them, so invisible characters
+// are refused. The paths of a config are the admin's own and need only CheckPath.
+func checkRequestedPath(p string) error {
 	if !visible.Only(p) {
-		return errors.New(notVisible)
+		return errors.New(invisible)
 	}
 	return CheckPath(p)
 }
@@ -149,15 +149,15 @@ func checkRemote(remote string) error {
 		return nil
 	}
 	if !visible.Only(remote) {
-		return errors.New(notVisible)
+		return errors.New(invisible)
 	}
-	_, err := Remote(remote)
+	_, err := NormalizeRemote(remote)
 	return err
 }
 
-// Remote gives the URL of a remote repository in the one form by which two of them are compared. Its
-// error does not repeat the URL, which may hold a password.
-func Remote(text string) (string, error) {
+// NormalizeRemote returns the URL of a remote repository in the form that is compared. Its error does not
+// repeat the URL, which may contain a password.
+func NormalizeRemote(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" {
 		return "", errors.New("is not an https URL")
@@ -167,28 +167,27 @@ func Remote(text string) (string, error) {
 	case err != nil:
 		return "", err
 	case strings.ContainsAny(text, "?#"):
-		return "", errors.New("has more than a host and a path")
+		return "", errors.New("has a query or a fragment")
 	case strings.Trim(u.Path, "/") != "" && path.Clean(u.Path) != strings.TrimRight(u.Path, "/"):
-		return "", errors.New("has a path that leads elsewhere")
+		return "", errors.New(`has a path with "//", "." or ".."`)
 	}
 	return o.String() + strings.TrimRight(u.EscapedPath(), "/"), nil
 }
 
-// CheckPath tells why SplitPath does not take p.
+// CheckPath returns the error of SplitPath.
 func CheckPath(p string) error {
 	_, _, err := SplitPath(p)
 	return err
 }
 
-// SplitPath checks a path as manifests and configs write them and takes it apart: the name of the
-// variable that it begins with ("" for an absolute path) and the clean rest, which begins with a slash or
-// is empty.
+// SplitPath validates a path of a manifest or config and splits it into the name of its leading variable
+// ("" for an absolute path) and the clean rest, which begins with a slash or is empty.
 func SplitPath(p string) (variable, rest string, err error) {
 	switch {
 	case strings.ContainsRune(p, 0):
-		return "", "", errors.New("holds a NUL byte")
+		return "", "", errors.New("contains a NUL byte")
 	case slices.Contains(strings.Split(p, "/"), ".."):
-		return "", "", errors.New(`leads upward by ".."`)
+		return "", "", errors.New(`contains ".."`)
 	}
 	if after, ok := strings.CutPrefix(p, "${"); ok {
 		name, rest, closed := strings.Cut(after, "}")
@@ -196,7 +195,7 @@ func SplitPath(p string) (variable, rest string, err error) {
 		case !closed || !slices.Contains([]string{VarProject, VarCwd, VarHome, VarState}, name):
 			return "", "", errors.New("begins with an unknown variable")
 		case rest != "" && rest[0] != '/':
-			return "", "", errors.New("has no slash behind its variable")
+			return "", "", errors.New("has no slash after its variable")
 		}
 		variable, p = name, rest
 	}
@@ -213,9 +212,9 @@ func SplitPath(p string) (variable, rest string, err error) {
 	return variable, p, nil
 }
 
-// IsVariable tells whether name can be that of an environment variable.
+// IsVariable reports whether name is a valid name of an environment variable.
 func IsVariable(name string) bool {
-	return name != "" && only(name[:1], lower+upper+"_") && only(name, lower+upper+digits+"_")
+	return name != "" && consistsOf(name[:1], lower+upper+"_") && consistsOf(name, lower+upper+digits+"_")
 }
 
 // Variables that the host sets for every plugin.
@@ -227,16 +226,16 @@ const (
 	EnvMemory    = "BULKHEAD_MEMORY"
 )
 
-// SetByHost tells whether name is one of those variables.
+// SetByHost reports whether the host sets the variable name for every plugin.
 func SetByHost(name string) bool {
 	return slices.Contains([]string{EnvDirectory, EnvProject, EnvState, EnvZoneInfo, EnvMemory}, name)
 }
 
-// CheckEnv tells why name cannot be granted as an environment variable.
+// CheckEnv returns an error if name cannot be granted as an environment variable.
 func CheckEnv(name string) error {
 	switch {
 	case !IsVariable(name):
-		return errors.New("is not the name of a variable: use letters, digits and _, not beginning with a digit")
+		return errors.New("is not a variable name: use letters, digits and _, not beginning with a digit")
 	case name == EnvDirectory || strings.HasPrefix(name, "BULKHEAD_"):
 		return errors.New("is set by the host for every plugin: remove it")
 	}

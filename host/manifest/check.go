@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Check tells which schemas of m do not compile. It is for a build or a check: it takes some hundred
-// times as long as Load, which a server start can wait for.
+// Check returns a problem for each schema of m that does not compile. It takes some hundred times as long as
+// Load, so builds and checks call it, and the start of a server does not.
 func (m *Manifest) Check() tomlfile.Problems {
 	var ps tomlfile.Problems
 	check := func(i int, key string, raw json.RawMessage) {

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Limit is one of Limits with its key.
+// Limit is one field of Limits with its key.
 type Limit struct {
-	Key   string
-	Value int64  // bytes, nanoseconds or a number; 0: the file is silent
-	Text  string // as a person writes it: 64MiB, 30s, 256
-	text  bool   // TOML writes it as a string
+	Key    string
+	Value  int64  // bytes, nanoseconds or a count; 0: unset
+	Text   string // formatted: 64MiB, 30s, 256
+	quoted bool   // a string in TOML
 }
 
-// TOML is the value as TOML has it.
+// TOML returns the value in TOML syntax.
 func (l Limit) TOML() string {
-	if l.text {
+	if l.quoted {
 		return strconv.Quote(l.Text)
 	}
 	return l.Text
 }
 
-// List are all limits, in the order in which their page has them.
+// List returns all limits, in the order of docs/manifest.md.
 func (l Limits) List() []Limit {
-	size := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: FormatSize(n), text: true} }
+	size := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: FormatSize(n), quoted: true} }
 	count := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: strconv.FormatInt(n, 10)} }
 	duration := func(key string, d time.Duration) Limit {
-		return Limit{Key: key, Value: int64(d), Text: d.String(), text: true}
+		return Limit{Key: key, Value: int64(d), Text: d.String(), quoted: true}
 	}
 	return []Limit{
 		size("memory", l.Memory), duration("time", l.Time), count("fuel", l.Fuel), size("input", l.Input), size("output", l.Output),
@@ -36,7 +36,7 @@ func (l Limits) List() []Limit {
 	}
 }
 
-// Pick gives the limits that keep says yes to, and 0 for the others.
+// Pick returns l with every limit unset for whose key keep returns false.
 func (l Limits) Pick(keep func(key string) bool) Limits {
 	for key, field := range map[string]any{
 		"memory": &l.Memory, "time": &l.Time, "fuel": &l.Fuel, "input": &l.Input, "output": &l.Output, "operations": &l.Operations,

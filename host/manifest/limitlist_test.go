@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-func TestTheListHasEveryLimit(t *testing.T) {
+func TestLimitsListHasEveryField(t *testing.T) {
 	var all manifest.Limits
 	fields := reflect.ValueOf(&all).Elem()
 	for i := range fields.NumField() {
@@ -31,7 +31,7 @@ func TestTheListHasEveryLimit(t *testing.T) {
 	}
 }
 
-func TestLimitsAreWrittenAsTheyAreRead(t *testing.T) {
+func TestLimitFormatsForTOML(t *testing.T) {
 	list := manifest.Limits{Memory: 64 << 20, Time: 90 * time.Second, Files: 3}.List()
 	got := []string{list[0].TOML(), list[0].Text, list[1].TOML(), list[7].TOML()}
 	want := []string{`"64MiB"`, "64MiB", `"1m30s"`, "3"}

@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// The bounds of what a limit may be. A module addresses 4 GiB at most and has pages of 64 KiB. No message
-// of a client is larger than MaxInput, so that no bound above it would mean anything.
+// Bounds of the values of limits. A module's memory has pages of 64 KiB and at most 4 GiB. The host accepts
+// no message from a client that is larger than MaxInput.
 const (
 	MinMemory, MaxMemory           = 64 << 10, 4 << 30
 	MinTime, MaxTime               = time.Millisecond, 24 * time.Hour
@@ -25,8 +25,7 @@ const (
 	MinConcurrency, MaxConcurrency = 1, 1024
 )
 
-// ReadLimits reads a table of limits, which manifests and configs have alike; a field is 0 where the
-// table is silent.
+// ReadLimits reads a table of limits of a manifest or a config. The fields of absent keys are 0.
 func ReadLimits(t *tomlfile.Table) Limits {
 	return Limits{
 		Memory:      ReadSize(t, "memory", MinMemory, MaxMemory),
@@ -46,7 +45,7 @@ func ReadLimits(t *tomlfile.Table) Limits {
 	}
 }
 
-// ReadSize is the size at key, from least to most bytes; 0 if absent or wrong.
+// ReadSize returns the size at key, from least to most bytes; 0 if it is absent or invalid.
 func ReadSize(t *tomlfile.Table, key string, least, most int64) int64 {
 	s := t.String(key)
 	if s == "" && !t.Has(key) {
@@ -56,7 +55,7 @@ func ReadSize(t *tomlfile.Table, key string, least, most int64) int64 {
 	switch {
 	case err != nil:
 		if s != "" {
-			t.Fault(key, fmt.Sprintf("%s %v", tomlfile.Quote(s), err), `write a whole number and B, KiB, MiB or GiB: "64MiB"`)
+			t.Fault(key, fmt.Sprintf("%s %v", tomlfile.Quote(s), err), `write an integer and B, KiB, MiB or GiB: "64MiB"`)
 		}
 		return 0
 	case n < least || n > most:
@@ -71,7 +70,7 @@ var units = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// ParseSize reads a size such as "64MiB": a whole number and one of B, KiB, MiB and GiB.
+// ParseSize parses a size such as "64MiB": an integer and one of B, KiB, MiB and GiB.
 func ParseSize(s string) (int64, error) {
 	for _, u := range units {
 		digits, ok := strings.CutSuffix(s, u.name)
@@ -87,7 +86,7 @@ func ParseSize(s string) (int64, error) {
 	return 0, errors.New("is not a size")
 }
 
-// FormatSize writes n bytes as ParseSize reads them, in the largest unit that fits without rest.
+// FormatSize formats n bytes for ParseSize, in the largest unit that divides n.
 func FormatSize(n int64) string {
 	for _, u := range units {
 		if n >= u.bytes && n%u.bytes == 0 {
@@ -97,7 +96,7 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// ReadDuration is the duration at key, from MinTime to MaxTime; 0 if absent or wrong.
+// ReadDuration returns the duration at key, from MinTime to MaxTime; 0 if it is absent or invalid.
 func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 	s := t.String(key)
 	if s == "" && !t.Has(key) {
@@ -117,7 +116,7 @@ func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 	return d
 }
 
-// ReadCount is the number at key, from least to most; 0 if absent or wrong.
+// ReadCount returns the integer at key, from least to most; 0 if it is absent or invalid.
 func ReadCount(t *tomlfile.Table, key string, least, most int64) int64 {
 	n, ok := t.Int(key)
 	if ok && (n < least || n > most) {

@@ -10,22 +10,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Load reads the manifest in the plugin's folder dir. See Parse.
+// Load reads the manifest in the plugin's directory dir. See Parse.
 func Load(dir string) (*Manifest, tomlfile.Problems) {
 	file := filepath.Join(dir, FileName)
 	data, err := tomlfile.ReadFile(file)
 	if err != nil {
 		p := tomlfile.Problem{File: file, What: err.Error()}
 		if errors.Is(err, fs.ErrNotExist) {
-			p.What, p.Remedy = "there is no such file", "a plugin's folder holds a "+FileName+"; name such a folder"
+			p.What, p.Remedy = "there is no such file", "name a directory that contains a "+FileName
 		}
 		return nil, tomlfile.Problems{p}
 	}
 	return Parse(file, data)
 }
 
-// Parse reads and checks a manifest; file is its path. The manifest is nil if data is not TOML. It is not
-// nil with other problems, so that Check can add to them, but is to be used only where the problems' Err
+// Parse parses and validates a manifest; file is its path. The manifest is nil if data is not TOML. With
+// other problems it is not nil, so that Check can add to them, but must be used only if the problems' Err
 // is nil.
 func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	doc, ps := tomlfile.Parse(file, data)
@@ -58,12 +58,12 @@ func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	return m, doc.Problems()
 }
 
-// checkFormat refuses a manifest that is written for another version of the format.
+// checkFormat reports a manifest of a format version that this host does not know.
 func checkFormat(root *tomlfile.Table) {
 	v, ok := root.Int("manifest")
 	switch {
 	case ok && v != 1:
-		root.Fault("manifest", "is of another format than 1, the one that this host reads", "use a host that knows this format")
+		root.Fault("manifest", "is not 1, the only format version that this host supports", "use a host that supports this version")
 	case !ok && !root.Has("manifest"):
 		root.Fault("manifest", "is missing", "write manifest = 1 above the first table")
 	}

@@ -1,7 +1,7 @@
-// Package manifest reads plugin.toml, in which a plugin's author says what it offers and what it asks
-// for. Load reads and checks a plugin's folder; Parse does so for bytes; Manifest.Check adds what is too
-// slow for a start: whether the schemas are schemas. It decides nothing about what is granted: that is
-// package config.
+// Package manifest reads plugin.toml, in which a plugin's author declares what the plugin offers and which
+// capabilities it requests. Load reads and validates the manifest in a plugin's directory, Parse does so for
+// bytes, and Manifest.Check compiles the schemas, which is too slow for the start of a server. Package config
+// decides what is granted.
 package manifest
 
 import (
@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// FileName is the manifest's name in a plugin's folder.
+// FileName is the manifest's name in a plugin's directory.
 const FileName = "plugin.toml"
 
 // Manifest is a checked plugin.toml. docs/manifest.md describes every key.
 type Manifest struct {
-	Dir  string // the plugin's folder, absolute
+	Dir  string // the plugin's directory, absolute
 	File string // the path of plugin.toml, absolute
 	// Digest is the SHA-256 of plugin.toml in lower-case hex, which a config pins.
 	Digest string
@@ -37,35 +37,35 @@ type Manifest struct {
 	Tools        []Tool // in the file's order
 }
 
-// Who checks a call's arguments against the tool's schema.
+// Values of Manifest.Validate: who validates the arguments of a call against the tool's schema.
 const (
 	ValidateHost   = "host"
 	ValidatePlugin = "plugin"
 )
 
-// Whether write tools exist without the admin's word.
+// Values of Manifest.Write: whether write tools are offered by default or only after the admin opts in.
 const (
 	WriteDefault = "default"
 	WriteOptIn   = "opt-in"
 )
 
-// How calls that read are ordered with calls that write.
+// Values of Manifest.Reads: whether reads are ordered with writes.
 const (
-	ReadsOrdered    = "ordered"    // a read sees the writes that were requested before it, and none that runs meanwhile
-	ReadsConcurrent = "concurrent" // a read runs at once, beside writes
+	ReadsOrdered    = "ordered"    // a read waits for earlier writes, and excludes concurrent ones
+	ReadsConcurrent = "concurrent" // a read runs immediately, concurrently with writes
 )
 
-// Module says where the compiled module is and how to speak to it.
+// Module is the location and kind of the compiled module.
 type Module struct {
 	File   string // relative to Dir
 	Kind   string // KindABI1
-	SHA256 string // lower-case hex; empty in a source tree, where the build fills it in
+	SHA256 string // lower-case hex; empty in a source tree, since the build sets it
 }
 
-// KindABI1 is the one kind of module that this host runs.
+// KindABI1 is the only kind of module that this host runs.
 const KindABI1 = "abi-1"
 
-// Build says how the module is made; zero where the file has no [build].
+// Build is how the module is built; the zero value if the manifest has no [build].
 type Build struct {
 	Go      string   // a Go package to compile, relative to Dir
 	Command []string // or a program that writes Module.File
@@ -75,50 +75,50 @@ type Build struct {
 type Server struct {
 	Name             string
 	Version          string
-	ProtocolVersions []string // empty: all that the host speaks; the first answers any other
+	ProtocolVersions []string // empty: all that the host supports; the first answers a client that asks for any other
 	Instructions     string
 	Failure          string // template of a failure's text: {code} {plugin} {tool} {message}
-	NoChanges        bool   // changes = false: clients hear of none, whatever Offers says
+	NoChanges        bool   // changes = false: clients get no change notifications, whatever Offers says
 }
 
-// Access is how far a grant reaches.
+// Access is the access mode of a grant.
 type Access string
 
-// The two degrees of access to a folder or repository, and of a tool.
+// The two access modes of a directory or repository.
 const (
 	Read      Access = "r"
 	ReadWrite Access = "rw"
 )
 
-// Capabilities are what the plugin asks for.
+// Capabilities are what the plugin requests.
 type Capabilities struct {
 	FS   []FS
 	Git  []Git
 	HTTP []string // origins, each once, or "*"
 	Env  []string // names
 
-	HTTPLine int // of http in the file
+	HTTPLine int // line of http in the file
 }
 
-// FS asks for a folder. Path may begin with ${project}, ${cwd}, ${home} or ${state}.
+// FS requests a directory. Path may begin with ${project}, ${cwd}, ${home} or ${state}.
 type FS struct {
 	Path     string
 	Access   Access
 	Optional bool
 	Why      string
-	Line     int // in the file that has it
+	Line     int // in its file
 }
 
-// Git asks for a repository; Repo "*" asks for any.
+// Git requests a repository; Repo "*" requests any.
 type Git struct {
 	Repo    string
 	Access  Access
-	Remotes []string // https URLs, which Remote makes comparable, or "*"
+	Remotes []string // https URLs, not yet passed to NormalizeRemote, or "*"
 	Line    int
 }
 
-// Limits bound a call; 0 means that the file is silent. [limits] in a manifest is what the plugin
-// needs, in a config what the admin allows.
+// Limits are bounds of a call; 0 means unset. [limits] in a manifest is what the plugin needs, in a config
+// what the admin allows.
 type Limits struct {
 	Memory      int64         // bytes of a module's linear memory
 	Time        time.Duration // of a call
@@ -127,32 +127,32 @@ type Limits struct {
 	Output      int64         // bytes of a response
 	Operations  int           // host operations of a call
 	Log         int64         // bytes that a call logs
-	Files       int           // that a call has open at the same time
+	Files       int           // files that a call has open at the same time
 	Concurrency int           // calls at the same time
-	Queue       time.Duration // that a call waits for its turn
+	Queue       time.Duration // time that a call waits in the queue
 
 	HTTPRequest     int64 // bytes of a request's body
-	HTTPResponse    int64 // bytes of an answer's body
+	HTTPResponse    int64 // bytes of a response's body
 	HTTPConcurrency int   // requests at the same time
 }
 
-// Offers are what the plugin answers at call time beside its tools.
+// Offers are the MCP features that the plugin implements beside its tools.
 type Offers struct {
 	Prompts     Claim
 	Resources   Claim
-	ListChanged bool // its calls say when its lists of prompts or resources change
-	Subscribe   bool // its calls say when one of its resources changes
+	ListChanged bool // its calls notify clients when its lists of prompts or resources change
+	Subscribe   bool // its calls notify clients when one of its resources changes
 	Completions bool
 	Logging     bool // its calls send log messages to the client
 }
 
-// Claim is true, false, or the names (prompts) or URI prefixes (resources) that a plugin claims.
+// Claim is the set of prompt names or of resource URI prefixes that a plugin claims: any, some or none.
 type Claim struct {
 	Any   bool
 	Names []string
 }
 
-// Offers tells whether there is anything: any name, or some.
+// Offers reports whether c claims any name.
 func (c Claim) Offers() bool { return c.Any || len(c.Names) > 0 }
 
 // Tool is one [[tools]] table.
@@ -165,17 +165,17 @@ type Tool struct {
 	Idempotent  *bool
 	OpenWorld   *bool
 	Hidden      bool            // alone = false: not offered when the plugin is served alone
-	Failure     string          // template, in the place of the server's; empty: there is none
+	Failure     string          // template that overrides the server's; empty: unset
 	Input       json.RawMessage // JSON Schema, its keys in the file's order, compact
 	Output      json.RawMessage // likewise; nil if absent
 	Meta        json.RawMessage // nil if absent
-	Line        int             // of its [[tools]] heading
+	Line        int             // line of its [[tools]] heading
 }
 
-// ModuleFile is the absolute path of the compiled module.
+// ModuleFile returns the absolute path of the compiled module.
 func (m *Manifest) ModuleFile() string { return filepath.Join(m.Dir, m.Module.File) }
 
-// Tool is the tool with that name and whether there is one.
+// Tool returns the tool with that name, and whether there is one.
 func (m *Manifest) Tool(name string) (Tool, bool) {
 	for _, t := range m.Tools {
 		if t.Name == name {

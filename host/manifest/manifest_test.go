@@ -150,7 +150,7 @@ access = "read"
 	}
 }
 
-func TestAloneAPluginCanKeepItsChangesToItself(t *testing.T) {
+func TestParseReadsServerChanges(t *testing.T) {
 	m, ps := manifest.Parse("plugin.toml", []byte(small+"\n[offers]\nprompts = true\nlist_changed = true\n[server]\nchanges = false\n"))
 	if len(ps) > 0 {
 		t.Fatal(ps)
@@ -160,7 +160,7 @@ func TestAloneAPluginCanKeepItsChangesToItself(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestParseSetsDefaults(t *testing.T) {
 	m, ps := manifest.Parse("plugin.toml", []byte(small))
 	if len(ps) > 0 {
 		t.Fatal(ps)
@@ -177,9 +177,9 @@ func TestDefaults(t *testing.T) {
 // Each case changes one line of small, or adds at its end, and names the problem that follows.
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, line, want string }{
-		"no manifest":                         {"manifest = 1\n", "", "", "manifest: is missing"},
-		"another format":                      {"manifest = 1", "manifest = 2", "1", "manifest: is of another format"},
-		"a manifest that is no integer":       {"manifest = 1", `manifest = "1"`, "1", "manifest: is a string, not an integer"},
+		"no format version":                   {"manifest = 1\n", "", "", "manifest: is missing"},
+		"an unknown format version":           {"manifest = 1", "manifest = 2", "1", "manifest: is not 1"},
+		"a format version that is a string":   {"manifest = 1", `manifest = "1"`, "1", "manifest: is a string, not an integer"},
 		"an unknown table":                    {"[module]", "[modul]\n[module]", "6", `modul: is not a known key did you mean "module"?`},
 		"an unknown key":                      {`name = "notes"`, "name = \"notes\"\nnmae = 1", "4", `plugin.nmae: is not a known key did you mean "name"?`},
 		"a key in capitals":                   {`access = "write"`, "access = \"write\"\nTITLE = 'x'", "12", `tools[0].TITLE: is not a known key did you mean "title"?`},
@@ -188,7 +188,7 @@ func TestParseRefuses(t *testing.T) {
 		"no name":                             {`name = "notes"`, "", "2", "plugin.name: is missing"},
 		"an empty name":                       {`name = "notes"`, `name = ""`, "3", "plugin.name: is empty"},
 		"a name with a capital":               {`name = "notes"`, `name = "Notes"`, "3", "plugin.name:"},
-		"a name that climbs":                  {`name = "notes"`, `name = "../x"`, "3", "plugin.name:"},
+		"a name with ..":                      {`name = "notes"`, `name = "../x"`, "3", "plugin.name:"},
 		"a name of 65 letters":                {`name = "notes"`, `name = "` + strings.Repeat("a", 65) + `"`, "3", "plugin.name:"},
 		"a short version":                     {`"1.2.3"`, `"1.2"`, "4", "plugin.version:"},
 		"a version with v":                    {`"1.2.3"`, `"v1.2.3"`, "4", "plugin.version:"},
@@ -198,34 +198,34 @@ func TestParseRefuses(t *testing.T) {
 		"another kind of module":              {`file = "notes.wasm"`, "file = \"notes.wasm\"\nkind = 'command'", "8", `module.kind: is "command"`},
 		"an absolute module":                  {`"notes.wasm"`, `"/notes.wasm"`, "7", "module.file:"},
 		"a module outside":                    {`"notes.wasm"`, `"../notes.wasm"`, "7", "module.file:"},
-		"a module that is the folder":         {`"notes.wasm"`, `"."`, "7", "module.file:"},
-		"a digest that is none":               {`file = "notes.wasm"`, "file = \"notes.wasm\"\nsha256 = 'abc'", "8", "module.sha256: is not a SHA-256"},
-		"a build of two kinds":                {"[module]", "[build]\ngo='.'\ncommand=['x']\n[module]", "7", "build.go: needs to be given, or command"},
-		"a build of nothing":                  {"[module]", "[build]\n[module]", "6", "build.go: needs to be given, or command"},
+		"a module that is the directory":      {`"notes.wasm"`, `"."`, "7", "module.file:"},
+		"an invalid digest":                   {`file = "notes.wasm"`, "file = \"notes.wasm\"\nsha256 = 'abc'", "8", "module.sha256: is not a SHA-256"},
+		"a build of two kinds":                {"[module]", "[build]\ngo='.'\ncommand=['x']\n[module]", "7", "build.go: exactly one of go and command must be set"},
+		"a build of nothing":                  {"[module]", "[build]\n[module]", "6", "build.go: exactly one of go and command must be set"},
 		"a build of a package outside":        {"[module]", "[build]\ngo='../x'\n[module]", "7", "build.go:"},
 		"a build command without program":     {"[module]", "[build]\ncommand=[]\n[module]", "7", "build.command: names no program"},
 		"a protocol version that is no date":  {"[module]", "[server]\nprotocol_versions=['2025-13-01']\n[module]", "7", "server.protocol_versions[0]:"},
-		"a protocol version twice":            {"[module]", "[server]\nprotocol_versions=['2025-06-18','2025-06-18']\n[module]", "7", "server.protocol_versions[1]: is there twice"},
-		"a server name that ends unseen":      {"[module]", "[server]\nname=\"x\\u3164\"\n[module]", "7", `server.name: "x\u3164" has a character that cannot be seen`},
-		"a server version with a selector":    {"[module]", "[server]\nversion=\"1\\uFE0F\"\n[module]", "7", `server.version: "1\ufe0f" has a character that cannot be seen`},
-		"a module file with a tag":            {`"notes.wasm"`, `"notes.wasm\U000E0041"`, "7", `module.file: "notes.wasm\U000e0041" has a character that cannot be seen`},
-		"a folder with another space":         {"[module]", "[[capabilities.fs]]\npath=\"/x\\u00A0\"\naccess='r'\n[module]", "7", `capabilities.fs[0].path: "/x\u00a0" has a character that cannot be seen`},
-		"a repository with a joiner":          {"[module]", "[capabilities]\ngit=[{repo=\"/x\\u200D\",access='r'}]\n[module]", "7", `capabilities.git[0].repo: "/x\u200d" has a character that cannot be seen`},
-		"a remote with a filler":              {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=[\"https://h/x\\u3164\"]}]\n[module]", "7", "capabilities.git[0].remotes[0]: has a character that cannot be seen"},
+		"a duplicate protocol version":        {"[module]", "[server]\nprotocol_versions=['2025-06-18','2025-06-18']\n[module]", "7", "server.protocol_versions[1]: is a duplicate"},
+		"an invisible server name":            {"[module]", "[server]\nname=\"x\\u3164\"\n[module]", "7", `server.name: "x\u3164" has an invisible character`},
+		"a server version with a selector":    {"[module]", "[server]\nversion=\"1\\uFE0F\"\n[module]", "7", `server.version: "1\ufe0f" has an invisible character`},
+		"a module file with a tag":            {`"notes.wasm"`, `"notes.wasm\U000E0041"`, "7", `module.file: "notes.wasm\U000e0041" has an invisible character`},
+		"a directory with U+00A0":             {"[module]", "[[capabilities.fs]]\npath=\"/x\\u00A0\"\naccess='r'\n[module]", "7", `capabilities.fs[0].path: "/x\u00a0" has an invisible character`},
+		"a repository with a joiner":          {"[module]", "[capabilities]\ngit=[{repo=\"/x\\u200D\",access='r'}]\n[module]", "7", `capabilities.git[0].repo: "/x\u200d" has an invisible character`},
+		"a remote with a filler":              {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=[\"https://h/x\\u3164\"]}]\n[module]", "7", "capabilities.git[0].remotes[0]: has an invisible character"},
 		"an origin with a selector":           {"[module]", "[capabilities]\nhttp=[\"https://h\\uFE0F\"]\n[module]", "7", "capabilities.http[0]:"},
 		"a variable with a filler":            {"[module]", "[capabilities]\nenv=[\"A\\u3164\"]\n[module]", "7", "capabilities.env[0]:"},
-		"a prompt with a filler":              {"[module]", "[offers]\nprompts=[\"a\\u3164\"]\n[module]", "7", `offers.prompts[0]: "a\u3164" has a character that cannot be seen`},
-		"a resource with a braille blank":     {"[module]", "[offers]\nresources=[\"notes://\\u2800\"]\n[module]", "7", `offers.resources[0]: "notes://\u2800" has a character that cannot be seen`},
+		"a prompt with a filler":              {"[module]", "[offers]\nprompts=[\"a\\u3164\"]\n[module]", "7", `offers.prompts[0]: "a\u3164" has an invisible character`},
+		"a resource with a braille blank":     {"[module]", "[offers]\nresources=[\"notes://\\u2800\"]\n[module]", "7", `offers.resources[0]: "notes://\u2800" has an invisible character`},
 		"an unknown placeholder":              {"[module]", "[server]\nfailure='{code} {reason}'\n[module]", "7", `server.failure: has the unknown placeholder "{reason}" the placeholders are {code} {plugin} {tool} {message}`},
 		"an unknown placeholder of a tool":    {`access = "write"`, "access = \"write\"\nfailure='{tool}: {command} {reason}'", "12", `tools[0].failure: has the unknown placeholder "{command}" the placeholders are {code} {plugin} {tool} {message}`},
-		"a tool's failure that is no text":    {`access = "write"`, "access = \"write\"\nfailure={ok=false}", "12", "tools[0].failure: is a table, not a string in quotes"},
+		"a failure that is not a string":      {`access = "write"`, "access = \"write\"\nfailure={ok=false}", "12", "tools[0].failure: is a table, not a string in quotes"},
 		"an empty server name":                {"[module]", "[server]\nname=''\n[module]", "7", "server.name: is empty"},
-		"a relative folder":                   {"[module]", "[[capabilities.fs]]\npath='x'\naccess='r'\n[module]", "7", `capabilities.fs[0].path: "x" is not absolute`},
-		"a folder that climbs":                {"[module]", "[[capabilities.fs]]\npath='${home}/../x'\naccess='r'\n[module]", "7", `leads upward`},
-		"a folder with unknown variable":      {"[module]", "[[capabilities.fs]]\npath='${tmp}/x'\naccess='r'\n[module]", "7", `unknown variable`},
-		"a variable without slash":            {"[module]", "[[capabilities.fs]]\npath='${home}x'\naccess='r'\n[module]", "7", `no slash`},
+		"a relative directory":                {"[module]", "[[capabilities.fs]]\npath='x'\naccess='r'\n[module]", "7", `capabilities.fs[0].path: "x" is not absolute`},
+		"a directory with ..":                 {"[module]", "[[capabilities.fs]]\npath='${home}/../x'\naccess='r'\n[module]", "7", `contains ".."`},
+		"a directory with unknown variable":   {"[module]", "[[capabilities.fs]]\npath='${tmp}/x'\naccess='r'\n[module]", "7", `unknown variable`},
+		"a variable without slash":            {"[module]", "[[capabilities.fs]]\npath='${home}x'\naccess='r'\n[module]", "7", `no slash after`},
 		"a variable in the middle":            {"[module]", "[[capabilities.fs]]\npath='/a/${home}'\naccess='r'\n[module]", "7", `not at the beginning`},
-		"a folder without access":             {"[module]", "[[capabilities.fs]]\npath='/x'\n[module]", "6", "capabilities.fs[0].access: is missing"},
+		"a directory without access":          {"[module]", "[[capabilities.fs]]\npath='/x'\n[module]", "6", "capabilities.fs[0].access: is missing"},
 		"an unknown access":                   {"[module]", "[[capabilities.fs]]\npath='/x'\naccess='w'\n[module]", "8", `capabilities.fs[0].access: is "w" write "r" or "rw"`},
 		"a repository that is relative":       {"[module]", "[capabilities]\ngit=[{repo='x',access='r'}]\n[module]", "7", "capabilities.git[0].repo:"},
 		"a remote that is no https":           {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['file:///x']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},
@@ -234,11 +234,11 @@ func TestParseRefuses(t *testing.T) {
 		"an origin without scheme":            {"[module]", "[capabilities]\nhttp=['h:80']\n[module]", "7", "capabilities.http[0]:"},
 		"an origin with a user":               {"[module]", "[capabilities]\nhttp=['https://u@h']\n[module]", "7", "capabilities.http[0]:"},
 		"an origin of another kind":           {"[module]", "[capabilities]\nhttp=['ftp://h']\n[module]", "7", "capabilities.http[0]:"},
-		"an origin twice":                     {"[module]", "[capabilities]\nhttp=['https://h','HTTPS://H:443']\n[module]", "7", "capabilities.http[1]: is there twice"},
+		"a duplicate origin":                  {"[module]", "[capabilities]\nhttp=['https://h','HTTPS://H:443']\n[module]", "7", "capabilities.http[1]: is a duplicate"},
 		"an origin with an odd address":       {"[module]", "[capabilities]\nhttp=['http://127.1']\n[module]", "7", "capabilities.http[0]:"},
-		"a remote twice":                      {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['*','*']}]\n[module]", "7", "capabilities.git[0].remotes[1]: is there twice"},
+		"a duplicate remote":                  {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['*','*']}]\n[module]", "7", "capabilities.git[0].remotes[1]: is a duplicate"},
 		"a remote with a query":               {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['https://h/x?y']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},
-		"a remote that climbs":                {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['https://h/x/../y']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},
+		"a remote with ..":                    {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['https://h/x/../y']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},
 		"a variable's name with =":            {"[module]", "[capabilities]\nenv=['A=B']\n[module]", "7", "capabilities.env[0]:"},
 		"a variable of the host":              {"[module]", "[capabilities]\nenv=['BULKHEAD_STATE']\n[module]", "7", "capabilities.env[0]:"},
 		"an item of another type":             {"[module]", "[capabilities]\nenv=['A', 1]\n[module]", "7", "capabilities.env[1]: is an integer, not a string"},
@@ -246,7 +246,7 @@ func TestParseRefuses(t *testing.T) {
 		"memory in decimal units":             {"[module]", "[limits]\nmemory='64MB'\n[module]", "7", `limits.memory: "64MB" is not a size`},
 		"memory as a number":                  {"[module]", "[limits]\nmemory=64\n[module]", "7", "limits.memory: is an integer, not a string"},
 		"memory below a page":                 {"[module]", "[limits]\nmemory='1B'\n[module]", "7", "limits.memory: is 1B write from 64KiB to 4GiB"},
-		"memory beyond addresses":             {"[module]", "[limits]\nmemory='5GiB'\n[module]", "7", "limits.memory: is 5GiB"},
+		"memory above 4 GiB":                  {"[module]", "[limits]\nmemory='5GiB'\n[module]", "7", "limits.memory: is 5GiB"},
 		"memory that overflows":               {"[module]", "[limits]\nmemory='9999999999999GiB'\n[module]", "7", "limits.memory:"},
 		"negative memory":                     {"[module]", "[limits]\nmemory='-1MiB'\n[module]", "7", "limits.memory:"},
 		"a time without unit":                 {"[module]", "[limits]\ntime='30'\n[module]", "7", "limits.time:"},
@@ -261,25 +261,25 @@ func TestParseRefuses(t *testing.T) {
 		"an http_response of nothing":         {"[module]", "[limits]\nhttp_response='0B'\n[module]", "7", "limits.http_response: is 0B"},
 		"no http_concurrency":                 {"[module]", "[limits]\nhttp_concurrency=0\n[module]", "7", "limits.http_concurrency: is 0"},
 		"a claim of another type":             {"[module]", "[offers]\nprompts='x'\n[module]", "7", "offers.prompts: is a string, not true or false"},
-		"a claim twice":                       {"[module]", "[offers]\nprompts=['a','a']\n[module]", "7", "offers.prompts[1]: is there twice"},
+		"a claim twice":                       {"[module]", "[offers]\nprompts=['a','a']\n[module]", "7", "offers.prompts[1]: is a duplicate"},
 		"a claim of no URI":                   {"[module]", "[offers]\nresources=['notes']\n[module]", "7", "offers.resources[0]:"},
-		"list_changed without a list":         {"[module]", "[offers]\nlist_changed=true\n[module]", "7", "offers.list_changed: is of no use without prompts or resources"},
-		"subscribe without resources":         {"[module]", "[offers]\nprompts=true\nsubscribe=true\n[module]", "8", "offers.subscribe: is of no use without resources"},
-		"completions of nothing":              {"[module]", "[offers]\ncompletions=true\n[module]", "7", "offers.completions: is of no use without prompts or resources"},
+		"list_changed without a list":         {"[module]", "[offers]\nlist_changed=true\n[module]", "7", "offers.list_changed: has no effect without prompts or resources"},
+		"subscribe without resources":         {"[module]", "[offers]\nprompts=true\nsubscribe=true\n[module]", "8", "offers.subscribe: has no effect without resources"},
+		"completions of nothing":              {"[module]", "[offers]\ncompletions=true\n[module]", "7", "offers.completions: has no effect without prompts or resources"},
 		"a tool's name with a space":          {`"add"`, `"a b"`, "9", "tools[0].name:"},
 		"a tool's name of 129 letters":        {`"add"`, `"` + strings.Repeat("a", 129) + `"`, "9", "tools[0].name:"},
 		"a tool without description":          {`description = "Adds a note."`, "", "8", "tools[0].description: is missing"},
 		"a tool without access":               {`access = "write"`, "", "8", "tools[0].access: is missing"},
-		"a tool twice":                        {`access = "write"`, "access = \"write\"\n[[tools]]\nname='add'\ndescription='x'\naccess='read'", "13", `tools[1].name: "add" is the name of the tool in line 9`},
-		"an input that is no object":          {`access = "write"`, "access = \"write\"\n[tools.input]\ntype='string'", "12", "tools[0].input: is not the schema of an object"},
-		"an output that is no object":         {`access = "write"`, "access = \"write\"\noutput_json='true'", "12", "tools[0].output_json: is not the schema of an object"},
-		"an input in two forms":               {`access = "write"`, "access = \"write\"\ninput_json='{\"type\":\"object\"}'\n[tools.input]\ntype='object'", "12", "tools[0].input_json: stands beside input"},
-		"an input that is no JSON":            {`access = "write"`, "access = \"write\"\ninput_json='{'", "12", "tools[0].input_json: is not JSON"},
+		"a duplicate tool":                    {`access = "write"`, "access = \"write\"\n[[tools]]\nname='add'\ndescription='x'\naccess='read'", "13", `tools[1].name: "add" is already the name of the tool in line 9`},
+		"an input that is not an object":      {`access = "write"`, "access = \"write\"\n[tools.input]\ntype='string'", "12", "tools[0].input: is not the schema of an object"},
+		"an output that is not an object":     {`access = "write"`, "access = \"write\"\noutput_json='true'", "12", "tools[0].output_json: is not the schema of an object"},
+		"input and input_json":                {`access = "write"`, "access = \"write\"\ninput_json='{\"type\":\"object\"}'\n[tools.input]\ntype='object'", "12", "tools[0].input_json: conflicts with input"},
+		"an input that is not JSON":           {`access = "write"`, "access = \"write\"\ninput_json='{'", "12", "tools[0].input_json: is not JSON"},
 		"an input with a date":                {`access = "write"`, "access = \"write\"\n[tools.input]\ntype='object'\nx.y=[1, 2020-01-01]", "14", "tools[0].input.x.y[1]: has no form in JSON"},
 		"an input with inf":                   {`access = "write"`, "access = \"write\"\n[tools.input]\ntype='object'\nmaximum=inf", "14", "tools[0].input.maximum: has no form in JSON"},
-		"destructive as text":                 {`access = "write"`, "access = \"write\"\ndestructive='no'", "12", "tools[0].destructive: is a string, not true or false"},
+		"destructive as a string":             {`access = "write"`, "access = \"write\"\ndestructive='no'", "12", "tools[0].destructive: is a string, not true or false"},
 		"not TOML":                            {"[module]", "[module", "6", "is not TOML"},
-		"a key twice":                         {"[module]", "name = 'x'\n[module]", "6", "is not TOML"},
+		"a duplicate key":                     {"[module]", "name = 'x'\n[module]", "6", "is not TOML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(small, c.old, c.new, 1)
@@ -304,7 +304,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestParseReportsAllAtOnce(t *testing.T) {
+func TestParseReportsAllProblems(t *testing.T) {
 	text := strings.NewReplacer(`"notes"`, "1", `"1.2.3"`, `"x"`, "[module]", "[modul]", `"write"`, `"w"`).Replace(small)
 	_, ps := manifest.Parse("plugin.toml", []byte(text))
 	var got []string
@@ -332,7 +332,7 @@ func TestCheckCompilesSchemas(t *testing.T) {
 	}
 }
 
-func TestLoadNamesAMissingFile(t *testing.T) {
+func TestLoadReportsMissingFile(t *testing.T) {
 	dir := t.TempDir()
 	m, ps := manifest.Load(dir)
 	if m != nil || len(ps) != 1 || ps[0].What != "there is no such file" || !strings.HasPrefix(ps[0].File, dir) {

@@ -14,13 +14,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-const maxName = 64 // bytes of a plugin's name, which is also a folder's
+const maxName = 64 // bytes of a plugin's name, which also names its state directory
 
 var placeholders = []string{"{code}", "{plugin}", "{tool}", "{message}"}
 
-// isName tells whether a plugin can have that name.
-func isName(s string) bool {
-	return s != "" && len(s) <= maxName && only(s[:1], lower) && only(s, lower+digits+"-")
+func isPluginName(s string) bool {
+	return s != "" && len(s) <= maxName && consistsOf(s[:1], lower) && consistsOf(s, lower+digits+"-")
 }
 
 const (
@@ -29,13 +28,13 @@ const (
 	digits = "0123456789"
 )
 
-// only tells whether s has no other characters than those of a set. Regular expressions would be compiled
-// at the start of every process.
-func only(s, set string) bool { return strings.Trim(s, set) == "" }
+// consistsOf reports whether s has only characters of set. Regular expressions would have to be compiled at
+// the start of every process.
+func consistsOf(s, set string) bool { return strings.Trim(s, set) == "" }
 
 func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	m.Name = t.Required("name", `write name = "…" in [plugin]: a to z, 0 to 9 and -, beginning with a letter`)
-	if m.Name != "" && !isName(m.Name) {
+	if m.Name != "" && !isPluginName(m.Name) {
 		t.Fault("name", fmt.Sprintf("%s is not a name", tomlfile.Quote(m.Name)),
 			fmt.Sprintf("use a to z, 0 to 9 and -, beginning with a letter, at most %d", maxName))
 	}
@@ -51,7 +50,7 @@ func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	m.Reads = t.OneOf("reads", ReadsOrdered, ReadsConcurrent)
 }
 
-// isSemver is stricter than the semver package, to which v1 and v1.2 are versions.
+// isSemver is stricter than the semver package, which accepts v1 and v1.2.
 func isSemver(v string) bool {
 	v = "v" + v
 	return semver.IsValid(v) && semver.Canonical(v)+semver.Build(v) == v
@@ -59,21 +58,21 @@ func isSemver(v string) bool {
 
 func (m *Manifest) readModule(t *tomlfile.Table) {
 	m.Module = Module{
-		File:   t.Required("file", `write file = "plugin.wasm" in [module]: the compiled module's place in this folder`),
+		File:   t.Required("file", `write file = "plugin.wasm" in [module]: the compiled module's path in this directory`),
 		Kind:   t.OneOf("kind", KindABI1),
 		SHA256: ReadDigest(t, "sha256"),
 	}
 	checkVisible(t, "file", m.Module.File)
 	if f := m.Module.File; f != "" && (!filepath.IsLocal(f) || filepath.Clean(f) != f || f == "." || strings.ContainsAny(f, "\\\x00")) {
-		t.Fault("file", fmt.Sprintf("%s is not a plain path inside the plugin's folder", tomlfile.Quote(f)),
-			`write a relative path without "." and "..", such as "plugin.wasm"`)
+		t.Fault("file", fmt.Sprintf("%s is not a clean relative path inside the plugin's directory", tomlfile.Quote(f)),
+			`write a path without "." and "..", such as "plugin.wasm"`)
 	}
 }
 
-// IsDigest tells whether s is a SHA-256 in lower-case hex.
-func IsDigest(s string) bool { return len(s) == 64 && only(s, digits+"abcdef") }
+// IsDigest reports whether s is a SHA-256 in lower-case hex.
+func IsDigest(s string) bool { return len(s) == 64 && consistsOf(s, digits+"abcdef") }
 
-// ReadDigest is the SHA-256 at key in lower-case hex, "" if absent or wrong.
+// ReadDigest returns the SHA-256 at key in lower-case hex, "" if it is absent or invalid.
 func ReadDigest(t *tomlfile.Table, key string) string {
 	s := strings.ToLower(t.String(key))
 	if t.Has(key) && !IsDigest(s) {
@@ -89,10 +88,10 @@ func (m *Manifest) readBuild(t *tomlfile.Table) {
 		return
 	}
 	if t.Has("go") == t.Has("command") {
-		t.Fault("go", "needs to be given, or command, and not both", `write go = "." or command = ["make", "plugin.wasm"]`)
+		t.Fault("go", "exactly one of go and command must be set", `write go = "." or command = ["make", "plugin.wasm"]`)
 	}
 	if g := m.Build.Go; t.Has("go") && !filepath.IsLocal(filepath.FromSlash(g)) {
-		t.Fault("go", fmt.Sprintf("%s is not a package in the plugin's folder", tomlfile.Quote(g)), `write "." or "./cmd/plugin"`)
+		t.Fault("go", fmt.Sprintf("%s is not a package in the plugin's directory", tomlfile.Quote(g)), `write "." or "./cmd/plugin"`)
 	}
 	if c := m.Build.Command; t.Has("command") && (len(c) == 0 || c[0] == "") {
 		t.Fault("command", "names no program", `write the program and its arguments: ["make", "plugin.wasm"]`)
@@ -117,12 +116,12 @@ func (m *Manifest) readServer(t *tomlfile.Table) {
 				`write its date, such as "2025-06-18"`)
 		}
 		if slices.Index(m.Server.ProtocolVersions, v) < i {
-			t.FaultItem("protocol_versions", i, "is there twice", "remove one")
+			t.FaultItem("protocol_versions", i, "is a duplicate", "remove one")
 		}
 	}
 }
 
-// readFailure is the template at the key failure, of all tools or of one; "" if there is none.
+// readFailure returns the template at the key failure of [server] or of a tool; "" if it is absent.
 func readFailure(t *tomlfile.Table) string {
 	template := t.String("failure")
 	for p := range placeholdersIn(template) {
@@ -135,7 +134,7 @@ func readFailure(t *tomlfile.Table) string {
 	return template
 }
 
-// placeholdersIn yields what reads as a placeholder: small letters and _ in braces.
+// placeholdersIn yields every placeholder, known or not: lower-case letters and _ in braces.
 func placeholdersIn(template string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -163,40 +162,39 @@ func (m *Manifest) readOffers(t *tomlfile.Table) {
 	}
 	for i, prefix := range m.Offers.Resources.Names {
 		if scheme, _, ok := strings.Cut(prefix, ":"); prefix != "" && (!ok || !isScheme(scheme)) {
-			t.FaultItem("resources", i, fmt.Sprintf("%s is not the beginning of a URI", tomlfile.Quote(prefix)),
+			t.FaultItem("resources", i, fmt.Sprintf("%s is not a URI prefix", tomlfile.Quote(prefix)),
 				`write its scheme at least: "notes://"`)
 		}
 	}
 	resources := m.Offers.Resources.Offers()
 	lists := resources || m.Offers.Prompts.Offers()
-	needs(t, "list_changed", m.Offers.ListChanged, lists, "prompts or resources")
-	needs(t, "subscribe", m.Offers.Subscribe, resources, "resources")
-	needs(t, "completions", m.Offers.Completions, lists, "prompts or resources")
+	checkDependency(t, "list_changed", m.Offers.ListChanged, lists, "prompts or resources")
+	checkDependency(t, "subscribe", m.Offers.Subscribe, resources, "resources")
+	checkDependency(t, "completions", m.Offers.Completions, lists, "prompts or resources")
 }
 
-// needs refuses an offer that is of no use without another.
-func needs(t *tomlfile.Table, key string, offered, other bool, what string) {
+// checkDependency reports an offer that has no effect without another.
+func checkDependency(t *tomlfile.Table, key string, offered, other bool, what string) {
 	if offered && !other {
-		t.Fault(key, "is of no use without "+what, "offer "+what+", or remove it")
+		t.Fault(key, "has no effect without "+what, "offer "+what+", or remove it")
 	}
 }
 
-// What is wrong with an identifier that an admin could not compare with another, and what to do.
+// The problem and the remedy for an identifier that could look the same as another.
 const (
-	notVisible    = "has a character that cannot be seen"
-	visibleRemedy = "write letters, digits and marks that can be seen; the only space is U+0020"
+	invisible     = "has an invisible character"
+	visibleRemedy = "write visible letters, digits and marks; the only space is U+0020"
 )
 
-// checkVisible refuses an identifier that could look the same as another.
+// checkVisible reports an identifier that could look the same as another to an admin.
 func checkVisible(t *tomlfile.Table, key, value string) {
 	if !visible.Only(value) {
-		t.Fault(key, fmt.Sprintf("%s %s", tomlfile.Quote(value), notVisible), visibleRemedy)
+		t.Fault(key, fmt.Sprintf("%s %s", tomlfile.Quote(value), invisible), visibleRemedy)
 	}
 }
 
-// isScheme tells whether s can be the scheme of a URI.
 func isScheme(s string) bool {
-	return s != "" && only(s[:1], lower+upper) && only(s, lower+upper+digits+"+.-")
+	return s != "" && consistsOf(s[:1], lower+upper) && consistsOf(s, lower+upper+digits+"+.-")
 }
 
 func readClaim(t *tomlfile.Table, key, what string) Claim {
@@ -209,9 +207,9 @@ func readClaim(t *tomlfile.Table, key, what string) Claim {
 		case name == "":
 			t.FaultItem(key, i, "is empty", "write true to claim all, or the "+what)
 		case !visible.Only(name):
-			t.FaultItem(key, i, fmt.Sprintf("%s %s", tomlfile.Quote(name), notVisible), visibleRemedy)
+			t.FaultItem(key, i, fmt.Sprintf("%s %s", tomlfile.Quote(name), invisible), visibleRemedy)
 		case slices.Index(c.Names, name) < i:
-			t.FaultItem(key, i, "is there twice", "remove one")
+			t.FaultItem(key, i, "is a duplicate", "remove one")
 		}
 	}
 	return c

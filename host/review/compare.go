@@ -36,7 +36,7 @@ func Compare(old, new *manifest.Manifest) []Change {
 	return c.changes
 }
 
-// AsksForMore tells whether one of the changes does.
+// AsksForMore reports whether one of the changes does.
 func AsksForMore(changes []Change) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool { return c.More })
 }

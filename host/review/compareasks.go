@@ -97,14 +97,14 @@ func sameFolder(list []manifest.FS, path string) (manifest.FS, bool) {
 	return list[i], true
 }
 
-// coveredFolder tells whether old asks for no less than f.
+// coveredFolder reports whether old asks for no less than f.
 func coveredFolder(old []manifest.FS, f manifest.FS) bool {
 	return slices.ContainsFunc(old, func(o manifest.FS) bool { return covers(o.Access, f.Access) && inside(o.Path, f.Path) })
 }
 
 func covers(old, new manifest.Access) bool { return old == manifest.ReadWrite || new == manifest.Read }
 
-// inside tells whether a path of a manifest's is dir, or lies in it wherever their variable stands for.
+// inside reports whether a path of a manifest's is dir, or lies in it wherever their variable stands for.
 func inside(dir, path string) bool {
 	variable, rest, err := manifest.SplitPath(dir)
 	other, below, err2 := manifest.SplitPath(path)
@@ -160,7 +160,7 @@ func repositoriesOnce(list []manifest.Git) []manifest.Git {
 			once[i].Access = g.Access
 		}
 		for _, r := range g.Remotes {
-			if u, err := manifest.Remote(r); err == nil {
+			if u, err := manifest.NormalizeRemote(r); err == nil {
 				r = u
 			}
 			if !slices.Contains(once[i].Remotes, r) {
@@ -193,7 +193,7 @@ func sameRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
 	return list[i], true
 }
 
-// holds tells whether to ask for one repository is to ask for another, too. To ask for any is not: see names.
+// holds reports whether to ask for one repository is to ask for another, too. To ask for any is not: see names.
 func holds(asked, repo string) bool { return asked == repo || inside(asked, repo) }
 
 func coveredRemote(old []manifest.Git, repo, remote string) bool {

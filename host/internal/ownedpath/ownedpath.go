@@ -147,6 +147,6 @@ func checkItem(dir, path string, last bool, user int) error {
 	return fault(fmt.Sprintf("can be written by others (owner %d, mode %04o)", owner, info.Mode().Perm()), "chmod go-w "+path)
 }
 
-// isPrivateGroup tells whether a group is its owner's alone by the convention of user private groups, by which
+// isPrivateGroup reports whether a group is its owner's alone by the convention of user private groups, by which
 // user and group have one number. Systems that follow it make a user's directories writable to the group.
 func isPrivateGroup(group, owner int) bool { return group == owner && owner != 0 }

@@ -75,7 +75,7 @@ func (s Store) Lookup(path string) (*Record, error) {
 	return r, nil
 }
 
-// Trusted tells whether path is trusted with content of that digest.
+// Trusted reports whether path is trusted with content of that digest.
 func (s Store) Trusted(path, digest string) (bool, error) {
 	r, err := s.Lookup(path)
 	return r != nil && r.SHA256 == digest, err

@@ -10,29 +10,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Filter says which names are allowed. In its globs * stands for any characters, also slashes, ? for one,
-// and [a-c] for one of some.
+// Filter is an allow list and a deny list of names. In its globs * matches any characters, slashes included,
+// ? matches one character and [a-c] one of a class.
 type Filter struct {
 	Allow []string // nil: all; empty: none
-	Deny  []string // wins
+	Deny  []string // overrides Allow
 }
 
-// Allowed tells whether a glob of Allow matches name and none of Deny does. A glob that cannot be read
-// matches nothing in Allow and everything in Deny.
+// Allowed reports whether a glob of Allow matches name and none of Deny does. An invalid glob matches
+// nothing in Allow and everything in Deny.
 func (f Filter) Allowed(name string) bool {
 	denies := func(glob string) bool { return !validGlob(glob) || matchGlob(glob, name) }
 	allows := func(glob string) bool { return validGlob(glob) && matchGlob(glob, name) }
 	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows))
 }
 
-// AllowedBelow tells whether Allowed may hold for some name that begins with prefix.
+// AllowedBelow reports whether f may allow some name that begins with prefix. It never returns a false
+// negative.
 func (f Filter) AllowedBelow(prefix string) bool {
 	denies := func(glob string) bool { return !validGlob(glob) || endsInStar(glob) && matchGlob(glob, prefix) }
-	allows := func(glob string) bool { return validGlob(glob) && reaches(glob, prefix) }
+	allows := func(glob string) bool { return validGlob(glob) && matchesBelow(glob, prefix) }
 	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows))
 }
 
-// endsInStar tells whether a valid glob takes anything behind what it matches.
+// endsInStar reports whether the last element of a valid glob is *.
 func endsInStar(glob string) bool {
 	last := ""
 	for glob != "" {
@@ -41,8 +42,8 @@ func endsInStar(glob string) bool {
 	return last == "*"
 }
 
-// reaches tells whether a valid glob matches some name that begins with prefix.
-func reaches(glob, prefix string) bool {
+// matchesBelow reports whether a valid glob matches some name that begins with prefix.
+func matchesBelow(glob, prefix string) bool {
 	for glob != "" && prefix != "" {
 		var one string
 		if one, glob = globElement(glob); one == "*" {
@@ -57,7 +58,7 @@ func reaches(glob, prefix string) bool {
 	return prefix == ""
 }
 
-const globRemedy = "write a name, in which * stands for any characters and ? for one"
+const globRemedy = "write a name, in which * matches any characters and ? matches one"
 
 func readGlobs(t *tomlfile.Table, key string) []string {
 	globs := t.Strings(key)
@@ -65,7 +66,7 @@ func readGlobs(t *tomlfile.Table, key string) []string {
 		if glob == "" || !validGlob(glob) {
 			t.FaultItem(key, i, fmt.Sprintf("%s is not a pattern", tomlfile.Quote(glob)), globRemedy)
 		} else if slices.Index(globs, glob) < i {
-			t.FaultItem(key, i, "is there twice", "remove one")
+			t.FaultItem(key, i, "is a duplicate", "remove one")
 		}
 	}
 	return globs
@@ -80,8 +81,8 @@ func validGlob(glob string) bool {
 	return err == nil
 }
 
-// matching is the first of globs that matches name.
-func matching(globs []string, name string) (string, bool) {
+// firstMatch returns the first of globs that matches name.
+func firstMatch(globs []string, name string) (string, bool) {
 	for _, glob := range globs {
 		if validGlob(glob) && matchGlob(glob, name) {
 			return glob, true
@@ -90,9 +91,10 @@ func matching(globs []string, name string) (string, bool) {
 	return "", false
 }
 
-// matchGlob is path.Match for a valid glob, but that * and ? match a slash too: in a URI it ends nothing.
+// matchGlob is path.Match for a valid glob, except that * and ? match slashes too, which are ordinary
+// characters of a URI.
 func matchGlob(glob, name string) bool {
-	star, behind := "", "" // what follows the last *, and the part of name that it may still take
+	star, behind := "", "" // the glob after the last *, and the part of name that this * may still match
 	for found := false; ; {
 		switch one, rest := globElement(glob); {
 		case one == "*":
@@ -116,7 +118,7 @@ func matchGlob(glob, name string) bool {
 	}
 }
 
-// matchOne tells whether an element other than * matches one character.
+// matchOne reports whether an element other than * matches one character.
 func matchOne(element, char string) bool {
 	if element == "?" || element == char {
 		return true
@@ -125,7 +127,7 @@ func matchOne(element, char string) bool {
 	return ok && err == nil && (element[0] == '[' || element[0] == '\\')
 }
 
-// globElement cuts the first element off a valid glob: *, ?, a class, an escape or a character.
+// globElement splits a valid glob after its first element: *, ?, a class, an escape or a character.
 func globElement(glob string) (one, rest string) {
 	if glob == "" {
 		return "", ""
@@ -141,8 +143,8 @@ func globElement(glob string) (one, rest string) {
 	return glob[:size], glob[size:]
 }
 
-// classLength is the length of the class that a valid glob begins with. A ] that is its first character
-// does not end it.
+// classLength returns the length of the class that a valid glob begins with. A ] right after the opening
+// bracket does not end the class.
 func classLength(glob string) int {
 	i := 1 + len(glob[1:]) - len(strings.TrimPrefix(glob[1:], "^"))
 	for first := true; i < len(glob); i++ {

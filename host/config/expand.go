@@ -11,59 +11,60 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// The marks in a value: a reference to a variable of the host's environment, and what stands for a plain
-// "${" in a variable's value.
+// Delimiters in values: ${env:NAME} is a reference to a variable of the host's environment, and $${ in the
+// value of a variable is an escaped ${.
 const (
-	open    = "${"
-	openEnv = "${env:"
-	escaped = "$${"
+	opening    = "${"
+	envOpening = "${env:"
+	escaped    = "$${"
 )
 
-// maxExpanded bounds all values together once they are expanded, in bytes: a short reference can stand
-// for a long value, and there can be many.
+// maxExpanded bounds the total size of the expanded values in bytes, because a config can contain many
+// references to one long variable.
 const maxExpanded = 16 << 20
 
-// part is a piece of a value: text as it stands, or the name of a variable.
+// part is a piece of a value: literal text, or the name of a variable.
 type part struct{ text, variable string }
 
-// refers tells whether a value has to go through Expand.
-func refers(value string) bool { return strings.Contains(value, openEnv) }
+// hasReference reports whether a path contains ${env:.
+func hasReference(path string) bool { return strings.Contains(path, envOpening) }
 
-// splitValue takes the value of a variable apart.
+// splitValue splits the value of a variable into literals and references.
 func splitValue(s string) ([]part, error) {
 	var parts []part
 	for {
-		i := strings.Index(s, open)
+		i := strings.Index(s, opening)
 		if i < 0 {
 			return append(parts, part{text: s}), nil
 		}
 		if i > 0 && s[i-1] == '$' {
-			parts, s = append(parts, part{text: s[:i-1] + open}), s[i+len(open):]
+			parts, s = append(parts, part{text: s[:i-1] + opening}), s[i+len(opening):]
 			continue
 		}
 		name, rest, closed := strings.Cut(s[i:], "}")
-		name, isEnv := strings.CutPrefix(name, openEnv)
+		name, isEnv := strings.CutPrefix(name, envOpening)
 		if !isEnv || !closed || !manifest.IsVariable(name) {
-			return nil, errors.New("has a ${ that does not begin ${env:NAME}")
+			return nil, errors.New("has a ${ that is not part of ${env:NAME}")
 		}
 		parts, s = append(parts, part{text: s[:i]}, part{variable: name}), rest
 	}
 }
 
-// splitPath takes a path apart, in which ${project} and its like stand for themselves here.
+// splitPath splits a path into literals and references. ${project} and other variables of paths stay part of
+// the literals.
 func splitPath(s string) ([]part, error) {
 	if strings.Contains(s, escaped) {
-		return nil, errors.New("has $${, but a path cannot hold ${")
+		return nil, errors.New("has $${, but a path cannot contain ${")
 	}
 	var parts []part
 	for {
-		i := strings.Index(s, openEnv)
+		i := strings.Index(s, envOpening)
 		if i < 0 {
 			return append(parts, part{text: s}), nil
 		}
-		name, rest, closed := strings.Cut(s[i+len(openEnv):], "}")
+		name, rest, closed := strings.Cut(s[i+len(envOpening):], "}")
 		if !closed || !manifest.IsVariable(name) {
-			return nil, errors.New("has a ${env: that does not begin ${env:NAME}")
+			return nil, errors.New("has a ${env: that is not part of ${env:NAME}")
 		}
 		parts, s = append(parts, part{text: s[:i]}, part{variable: name}), rest
 	}
@@ -74,16 +75,16 @@ func checkPathReferences(s string) error {
 	return err
 }
 
-// checkPath is manifest.CheckPath for a path that may hold references, of which only the form is checked:
-// Expand checks the rest.
+// checkPath is manifest.CheckPath for a path that may contain references. It checks only the syntax of a path
+// with references: Expand checks the expanded path.
 func checkPath(s string) error {
-	if refers(s) {
+	if hasReference(s) {
 		return checkPathReferences(s)
 	}
 	return manifest.CheckPath(s)
 }
 
-// checkFile tells why s is not a plain absolute path.
+// checkFile returns an error if s is not an absolute path without variables.
 func checkFile(s string) error {
 	variable, _, err := manifest.SplitPath(s)
 	if err == nil && variable != "" {
@@ -92,9 +93,8 @@ func checkFile(s string) error {
 	return err
 }
 
-// Expand puts the values of environment variables in the place of ${env:NAME} in c's values, and checks
-// the paths that come of it. lookup is like os.LookupEnv. No message has a variable's value. c is to be
-// used only where the problems' Err is nil; a second Expand changes nothing.
+// Expand replaces ${env:NAME} in c's values and validates the resulting paths. lookup is like os.LookupEnv. No
+// problem contains a variable's value. c must be used only if the problems' Err is nil. Expand is idempotent.
 func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
 	e := expander{lookup: lookup, file: c.File}
 	if c.Audit != nil && slices.Contains(c.References, keyAuditFile) {
@@ -109,7 +109,7 @@ func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
 	for i := range c.Plugins {
 		e.plugin(&c.Plugins[i], filepath.Dir(c.File))
 	}
-	return append(e.problems, sameFolder(c.Plugins)...)
+	return append(e.problems, duplicatePaths(c.Plugins)...)
 }
 
 type expander struct {
@@ -126,7 +126,7 @@ func (e *expander) plugin(p *Plugin, dir string) {
 		name := p.Key + "." + key
 		switch field, rest, _ := strings.Cut(key, "."); {
 		case field == "path":
-			e.path(name, line(key), &p.Path, checkFolder)
+			e.path(name, line(key), &p.Path, checkPluginPath)
 			p.Path = absolute(dir, p.Path)
 		case field == "env":
 			e.variable(name, line(key), p.Env, rest)
@@ -156,7 +156,7 @@ func (e *expander) variable(key string, line int, env map[string]string, name st
 	}
 }
 
-// path expands *value and checks what comes of it.
+// path expands *value and validates the result.
 func (e *expander) path(key string, line int, value *string, check func(string) error) {
 	written := *value
 	parts, err := splitPath(written)
@@ -172,13 +172,13 @@ func (e *expander) path(key string, line int, value *string, check func(string) 
 		if p.variable == "" {
 			continue
 		}
-		if text, _ := e.lookup(p.variable); strings.Contains(text, open) {
-			e.fault(key, line, fmt.Sprintf("the value of the variable %s has ${, which a path cannot hold", p.variable), "set it to a plain path")
+		if text, _ := e.lookup(p.variable); strings.Contains(text, opening) {
+			e.fault(key, line, fmt.Sprintf("the value of the variable %s contains ${, which a path cannot", p.variable), "set it to a path without ${")
 			return
 		}
 	}
 	if err := check(*value); err != nil {
-		e.fault(key, line, fmt.Sprintf("%s, with its variables in place, %v", tomlfile.Quote(written), err), "set them so that it is a path")
+		e.fault(key, line, fmt.Sprintf("%s, after expansion, %v", tomlfile.Quote(written), err), "set its variables so that it is a valid path")
 		return
 	}
 	if strings.HasPrefix(*value, "/") {
@@ -186,26 +186,26 @@ func (e *expander) path(key string, line int, value *string, check func(string) 
 	}
 }
 
-// join is the value that parts stand for, and whether there is one.
-func (e *expander) join(key string, line int, parts []part) (string, bool) {
+// join returns the expanded value of parts; ok is false if a problem was reported.
+func (e *expander) join(key string, line int, parts []part) (value string, ok bool) {
 	var b strings.Builder
 	for _, p := range parts {
 		text := p.text
 		if p.variable != "" {
-			value, ok := e.lookup(p.variable)
+			var set bool
+			text, set = e.lookup(p.variable)
 			switch {
-			case !ok:
+			case !set:
 				e.fault(key, line, fmt.Sprintf("the variable %s is not set", p.variable),
-					fmt.Sprintf("set it where the host is started, or take ${env:%s} out", p.variable))
+					fmt.Sprintf("set it in the host's environment, or remove ${env:%s}", p.variable))
 				return "", false
-			case strings.ContainsRune(value, 0):
-				e.fault(key, line, fmt.Sprintf("the value of the variable %s holds a NUL byte", p.variable), "")
+			case strings.ContainsRune(text, 0):
+				e.fault(key, line, fmt.Sprintf("the value of the variable %s contains a NUL byte", p.variable), "")
 				return "", false
 			}
-			text = value
 		}
 		if e.used += len(text); e.used > maxExpanded {
-			e.fault(key, line, fmt.Sprintf("is too long: with all variables in place the values have more than %d MiB", maxExpanded>>20), "")
+			e.fault(key, line, fmt.Sprintf("is too long: after expansion the values have more than %d MiB in total", maxExpanded>>20), "")
 			return "", false
 		}
 		b.WriteString(text)
@@ -217,4 +217,4 @@ func (e *expander) fault(key string, line int, what, remedy string) {
 	e.problems = append(e.problems, tomlfile.Problem{File: e.file, Line: line, Key: key, What: what, Remedy: remedy})
 }
 
-const valueRemedy = "write ${env:NAME} for a variable of the host's environment, $${ for a plain ${"
+const valueRemedy = "write ${env:NAME} for a variable of the host's environment, $${ for a literal ${"

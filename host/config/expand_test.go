@@ -17,17 +17,17 @@ func (e environ) lookup(name string) (string, bool) { v, ok := e[name]; return v
 
 func TestExpand(t *testing.T) {
 	for name, c := range map[string]struct{ written, value, want string }{
-		"a reference is its value":              {"${env:V}", "x y", "x y"},
-		"within a text":                         {"a-${env:V}-b", "x", "a-x-b"},
-		"two of them":                           {"${env:V}${env:V}", "x", "xx"},
-		"an empty value is one":                 {"a${env:V}", "", "a"},
-		"an escape is a plain ${":               {"$${env:V}", "x", "${env:V}"},
-		"an escape of another name too":         {"$${HOME} and ${env:V}", "x", "${HOME} and x"},
-		"a value is not expanded again":         {"${env:V}", "${env:V}", "${env:V}"},
-		"nor with what stands beside it":        {"$$${env:V}", "x", "$${env:V}"},
-		"a text that becomes one is none":       {"${env:V}{env:V}", "$", "${env:V}"},
-		"a dollar alone stays":                  {"$5 ${env:V} $", "x", "$5 x $"},
-		"quotes and line breaks are not parsed": {"${env:V}", "\"\n[audit]", "\"\n[audit]"},
+		"a reference is its value":                  {"${env:V}", "x y", "x y"},
+		"inside a literal":                          {"a-${env:V}-b", "x", "a-x-b"},
+		"two of them":                               {"${env:V}${env:V}", "x", "xx"},
+		"an empty value is set":                     {"a${env:V}", "", "a"},
+		"an escape is a plain ${":                   {"$${env:V}", "x", "${env:V}"},
+		"an escape of another name too":             {"$${HOME} and ${env:V}", "x", "${HOME} and x"},
+		"a value is not expanded again":             {"${env:V}", "${env:V}", "${env:V}"},
+		"nor with adjacent literals":                {"$$${env:V}", "x", "$${env:V}"},
+		"an expanded value cannot form a reference": {"${env:V}{env:V}", "$", "${env:V}"},
+		"a dollar alone stays":                      {"$5 ${env:V} $", "x", "$5 x $"},
+		"quotes and line breaks are not parsed":     {"${env:V}", "\"\n[audit]", "\"\n[audit]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c1, ps := config.Parse("/etc/bulkhead.toml", []byte(conf("env = { A = '"+c.written+"', B = 'plain' }")))
@@ -41,7 +41,7 @@ func TestExpand(t *testing.T) {
 			}
 			check(t, "env", map[string]string{"A": c.want, "B": "plain"}, c1.Plugins[0].Env)
 			if len(c1.Plugins[0].References) > 0 {
-				t.Error("still to be expanded", c1.Plugins[0].References)
+				t.Error("unexpanded references", c1.Plugins[0].References)
 			}
 		})
 	}
@@ -77,17 +77,17 @@ func TestExpandRefuses(t *testing.T) {
 	set := environ{"HUSH": "hush", "UP": "hush/../..", "VAR": "/${home}/hush", "ABS": "/hush", "NUL": "/hush\x00"}
 	for name, c := range map[string]struct{ text, want string }{
 		"a variable that is not set":         {conf("env = { A = '${env:NONE}' }"), "3 plugins[0].env.A: the variable NONE is not set"},
-		"one in a folder's path":             {conf("fs = [\n{ path = '${env:NONE}', access = 'r' }]"), "4 plugins[0].fs[0].path: the variable NONE is not set"},
+		"one in a directory's path":          {conf("fs = [\n{ path = '${env:NONE}', access = 'r' }]"), "4 plugins[0].fs[0].path: the variable NONE is not set"},
 		"one in a plugin's path":             {"[[plugins]]\npath = '${env:NONE}'", "2 plugins[0].path: the variable NONE is not set"},
 		"one in the audit's file":            {"[audit]\nfile = '${env:NONE}'", "1 audit.file: the variable NONE is not set"},
 		"one in a credential's file":         {"[credentials.a]\nfile = '${env:NONE}'", "1 credentials.a.file: the variable NONE is not set"},
-		"a folder that becomes relative":     {conf("fs = [{ path = '${env:HUSH}', access = 'r' }]"), `3 plugins[0].fs[0].path: "${env:HUSH}", with its variables in place, is not absolute`},
-		"a folder that comes to climb":       {conf("fs = [{ path = '/${env:UP}', access = 'r' }]"), `leads upward by ".."`},
-		"a folder with a variable's name":    {conf("fs = [{ path = '${env:VAR}', access = 'r' }]"), "the value of the variable VAR has ${, which a path cannot hold"},
+		"a directory that becomes relative":  {conf("fs = [{ path = '${env:HUSH}', access = 'r' }]"), `3 plugins[0].fs[0].path: "${env:HUSH}", after expansion, is not absolute`},
+		"a directory that gets ..":           {conf("fs = [{ path = '/${env:UP}', access = 'r' }]"), `contains ".."`},
+		"a value that contains a variable":   {conf("fs = [{ path = '${env:VAR}', access = 'r' }]"), "the value of the variable VAR contains ${, which a path cannot"},
 		"a repository that becomes relative": {conf("git = [{ repo = '${env:HUSH}', access = 'r' }]"), "3 plugins[0].git[0].repo: "},
 		"a file that becomes relative":       {"[audit]\nfile = '${env:HUSH}/x'", "1 audit.file: "},
-		"a NUL byte in a path":               {conf("fs = [{ path = '${env:NUL}', access = 'r' }]"), "NUL holds a NUL byte"},
-		"one folder twice":                   {"[[plugins]]\npath = '/hush'\n[[plugins]]\npath = '${env:ABS}'", "4 plugins[1].path: is the folder of the plugin in line 2 too"},
+		"a NUL byte in a path":               {conf("fs = [{ path = '${env:NUL}', access = 'r' }]"), "NUL contains a NUL byte"},
+		"a duplicate directory":              {"[[plugins]]\npath = '/hush'\n[[plugins]]\npath = '${env:ABS}'", "4 plugins[1].path: is also the directory of the plugin in line 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, ps := config.Parse("/etc/bulkhead.toml", []byte(c.text))
@@ -99,13 +99,13 @@ func TestExpandRefuses(t *testing.T) {
 				t.Errorf("want %s\ngot  %v", c.want, ps)
 			}
 			if strings.Contains(ps.Error(), "hush") {
-				t.Errorf("says a variable's value: %v", ps)
+				t.Errorf("contains a variable's value: %v", ps)
 			}
 		})
 	}
 }
 
-func TestExpandedValuesAreBoundedTogether(t *testing.T) {
+func TestExpandBoundsTotalSize(t *testing.T) {
 	c, ps := config.Parse("/etc/bulkhead.toml", []byte(conf("env = { A = '"+strings.Repeat("${env:V}", 200)+"' }")))
 	if ps.Err() != nil {
 		t.Fatal(ps)
@@ -116,12 +116,12 @@ func TestExpandedValuesAreBoundedTogether(t *testing.T) {
 	}
 }
 
-func TestReferencesThatWereNotExpandedAreRefused(t *testing.T) {
+func TestDecideReportsUnexpandedReferences(t *testing.T) {
 	_, problems := decide{caps: "[capabilities]\nenv = ['A']", config: conf("env = { A = '${env:V}' }")}.run(t)
-	check(t, "problems", []string{"error /etc/bulkhead.toml:3 plugins[0].env.A: names a variable of the environment whose value was not put in"}, problems)
+	check(t, "problems", []string{"error /etc/bulkhead.toml:3 plugins[0].env.A: has a reference to an environment variable that was not expanded"}, problems)
 }
 
-// What Expand takes leaves no reference and only absolute paths, and expanding again changes nothing.
+// FuzzExpand checks that Expand leaves no reference and only absolute paths, and that it is idempotent.
 func FuzzExpand(f *testing.F) {
 	f.Add("${env:V}", "x")
 	f.Add("/a/$${env:V}/${env:V}", "/../")

@@ -11,13 +11,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Bounds of a pattern of files. Alternatives multiply each other in the time that a match takes.
+// Bounds of a deny pattern. The number of alternatives multiplies the cost of a match.
 const (
 	maxDeny         = 512 // bytes
 	maxAlternatives = 64
 )
 
-const denyRemedy = `write a path below the granted folder, in which ** stands for any folders and * for any characters: "**/.env"`
+const denyRemedy = `write a path relative to the granted directory, in which ** matches any directories and * any characters: "**/.env"`
 
 func readDeny(t *tomlfile.Table) []string {
 	patterns := t.Strings("deny")
@@ -25,14 +25,14 @@ func readDeny(t *tomlfile.Table) []string {
 		if err := checkDeny(p); err != nil {
 			t.FaultItem("deny", i, fmt.Sprintf("%s %v", tomlfile.Quote(p), err), denyRemedy)
 		} else if slices.Index(patterns, p) < i {
-			t.FaultItem("deny", i, "is there twice", "remove one")
+			t.FaultItem("deny", i, "is a duplicate", "remove one")
 		}
 	}
 	return patterns
 }
 
-// deny hides what the defaults and the plugin's table name. A pattern that would match nothing for its
-// form alone is refused: whoever wrote it believes the file to be hidden.
+// deny grants the union of the deny patterns of the defaults and of the plugin's table. A pattern that can
+// match no path is an error, because its author believes that files are hidden.
 func (c *decision) deny(d Defaults) {
 	for i, p := range c.p.Deny {
 		if err := checkDeny(p); err != nil {
@@ -49,7 +49,7 @@ func (c *decision) deny(d Defaults) {
 func checkDeny(pattern string) error {
 	switch {
 	case pattern == "" || len(pattern) > maxDeny || strings.ContainsRune(pattern, 0) || !doublestar.ValidatePattern(pattern):
-		return errors.New("is not a pattern of files")
+		return errors.New("is not a valid file pattern")
 	case pattern[0] == '/':
 		return errors.New("begins with a slash, but is relative to each granted folder")
 	}
@@ -58,22 +58,23 @@ func checkDeny(pattern string) error {
 		return err
 	}
 	if alternatives > maxAlternatives {
-		return fmt.Errorf("stands for more than %d patterns", maxAlternatives)
+		return fmt.Errorf("expands to more than %d patterns", maxAlternatives)
 	}
 	for name := range strings.SplitSeq(pattern, "/") {
 		switch {
 		case name == "":
-			return errors.New("has an empty name between two slashes or at its end, and would match nothing")
+			return errors.New("has an empty path element (a double or trailing slash), so it would match nothing")
 		case name == "." || name == "..":
-			return fmt.Errorf("has the name %q, and would match nothing", name)
+			return fmt.Errorf("has the path element %q, so it would match nothing", name)
 		case name != "**" && strings.Contains(name, "**"):
-			return errors.New("has ** beside other characters, where it reaches no deeper than *")
+			return errors.New("has ** beside other characters, where it matches only what * matches")
 		}
 	}
 	return nil
 }
 
-// countAlternatives bounds from above how many patterns the braces of a valid pattern stand for.
+// countAlternatives returns an upper bound of the number of patterns that the braces of a valid pattern
+// expand to.
 func countAlternatives(pattern string) (int, error) {
 	total, open := 1, []int{}
 	for i := 0; i < len(pattern); i++ {
@@ -85,7 +86,7 @@ func countAlternatives(pattern string) (int, error) {
 		case c == ',' && len(open) > 0:
 			open[len(open)-1]++
 		case c == '/' && len(open) > 0:
-			return 0, errors.New("has a slash between braces: write a pattern for each")
+			return 0, errors.New("has a slash between braces: write a pattern for each alternative")
 		case c == '}' && len(open) > 0:
 			if total *= open[len(open)-1]; total > maxAlternatives {
 				return total, nil

@@ -8,13 +8,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// folders grants the config's folders, or else those that the manifest asks for, and always the plugin's
-// own state folder.
-func (c *decision) folders() {
+// directories grants the directories of the config, or those that the manifest requests if the config has no
+// fs, and always the plugin's state directory.
+func (c *decision) directories() {
 	if c.p.FS != nil {
-		c.configuredFolders()
+		c.configuredDirectories()
 	} else {
-		c.askedFolders()
+		c.requestedDirectories()
 	}
 	if c.p.ReadOnly {
 		for i := range c.grant.FS {
@@ -26,18 +26,18 @@ func (c *decision) folders() {
 	}
 }
 
-// configuredFolders grants any folder that the admin names, with no more access than the manifest asks
-// for anywhere.
-func (c *decision) configuredFolders() {
+// configuredDirectories grants any directory that the admin names, with at most the highest access that the
+// manifest requests for any directory.
+func (c *decision) configuredDirectories() {
 	highest := manifest.Access("")
 	for _, f := range c.m.Capabilities.FS {
-		highest = higher(highest, f.Access)
+		highest = maxAccess(highest, f.Access)
 	}
 	for i, f := range c.p.FS {
 		key := fmt.Sprintf("fs[%d]", i)
 		switch {
 		case highest == "":
-			c.faultAt(f.Line, "fs", fmt.Sprintf("%s asks for no folder", c.m.Name), "remove it")
+			c.faultAt(f.Line, "fs", fmt.Sprintf("%s asks for no directory", c.m.Name), "remove it")
 			return
 		case f.Access == manifest.ReadWrite && highest == manifest.Read:
 			c.faultAt(f.Line, key+".access", fmt.Sprintf("%s asks for no more than access = %q", c.m.Name, highest), `write access = "r"`)
@@ -52,19 +52,19 @@ func (c *decision) configuredFolders() {
 			c.leaveOut(fmt.Sprintf("its config grants %s", f.Path), c.places.NoState)
 			continue
 		case missing != "":
-			c.faultAt(f.Line, key+".path", fmt.Sprintf("%s has no value here", tomlfile.Quote(f.Path)), "write an absolute path")
+			c.faultAt(f.Line, key+".path", fmt.Sprintf("%s has an unset variable", tomlfile.Quote(f.Path)), "write an absolute path")
 			continue
 		case c.places.Broad(dir):
 			c.add(tomlfile.Problem{File: c.p.File, Line: f.Line, Key: c.p.Key + "." + key + ".path", Warning: true,
-				What: fmt.Sprintf("grants %s, with everything in it", dir), Remedy: "name the folders that the plugin needs"})
+				What: fmt.Sprintf("grants %s, with everything in it", dir), Remedy: "name the directories that the plugin needs"})
 		}
 		c.mount(dir, f.Access)
 	}
 }
 
-// askedFolders grants what the manifest asks for: all of it but the broadest where a config names the
-// plugin, else only what lies in the project.
-func (c *decision) askedFolders() {
+// requestedDirectories grants the directories that the manifest requests, except broad ones. If no config
+// names the plugin, it grants only directories in the project.
+func (c *decision) requestedDirectories() {
 	for i, f := range c.m.Capabilities.FS {
 		dir, missing := c.expand(f.Path)
 		why := ""
@@ -80,8 +80,8 @@ func (c *decision) askedFolders() {
 			}
 			continue
 		case missing != "":
-			why = "which has no value here"
-		case c.ownState(dir):
+			why = "whose variable is unset"
+		case c.inStateDir(dir):
 			continue // always granted, and always writable
 		case c.places.Broad(dir):
 			why = "which only a config file that names it can grant"
@@ -91,14 +91,14 @@ func (c *decision) askedFolders() {
 		if why == "" {
 			c.mount(dir, f.Access)
 		} else if !f.Optional {
-			c.dropped(f.Line, fmt.Sprintf("capabilities.fs[%d].path", i), fmt.Sprintf("asks for %s, %s", f.Path, why),
+			c.warnDropped(f.Line, fmt.Sprintf("capabilities.fs[%d].path", i), fmt.Sprintf("asks for %s, %s", f.Path, why),
 				fmt.Sprintf("write fs = [{ path = %q, access = %q }] for the plugin in %s", f.Path, f.Access, FileName))
 		}
 	}
 }
 
-// granted tells whether dir lies in a granted folder.
-func (c *decision) granted(dir string) bool {
+// isGranted reports whether dir lies in a granted directory other than the state directory.
+func (c *decision) isGranted(dir string) bool {
 	for _, m := range c.grant.FS {
 		if !m.State && within(dir, m.Path) {
 			return true
@@ -107,29 +107,29 @@ func (c *decision) granted(dir string) bool {
 	return false
 }
 
-// mount grants dir; of two grants of one folder the higher counts.
+// mount grants dir. A duplicate grant can only raise the access.
 func (c *decision) mount(dir string, access manifest.Access) {
-	if c.ownState(dir) {
+	if c.inStateDir(dir) {
 		return
 	}
 	for i := range c.grant.FS {
 		if have := &c.grant.FS[i]; have.Path == dir {
-			have.Access = higher(have.Access, access)
+			have.Access = maxAccess(have.Access, access)
 			return
 		}
 	}
 	c.grant.FS = append(c.grant.FS, Mount{Path: dir, Access: access})
 }
 
-// expand replaces the variable in a path. missing is its name where it has no value.
+// expand replaces the variable in a path. missing is the variable's name if it is unset.
 func (c *decision) expand(p string) (dir, missing string) { return c.places.Resolve(p, c.m.Name) }
 
-// stateDir is the plugin's own state folder, "" where there is no place for one.
-func (c *decision) stateDir() string { return c.places.stateOf(c.m.Name) }
+// stateDir returns the plugin's state directory, "" if there is none.
+func (c *decision) stateDir() string { return c.places.stateDir(c.m.Name) }
 
-func (c *decision) ownState(dir string) bool { return within(dir, c.stateDir()) }
+func (c *decision) inStateDir(dir string) bool { return within(dir, c.stateDir()) }
 
-// leaveOut notes why the plugin cannot be offered, and the reason for that.
+// leaveOut records that the plugin cannot be offered. The first call wins.
 func (c *decision) leaveOut(why, reason string) {
 	if c.grant.LeftOut == "" {
 		c.grant.LeftOut = strings.TrimSuffix(why+": "+reason, ": ")
@@ -142,7 +142,7 @@ func (c *decision) faultAt(line int, key, what, remedy string) {
 
 func (c *decision) add(p tomlfile.Problem) { c.problems = append(c.problems, p) }
 
-// within tells whether dir is root or below it. Both are absolute and clean.
+// within reports whether dir is root or lies below it. Both are absolute and clean.
 func within(dir, root string) bool {
 	if root == "" {
 		return false
@@ -150,7 +150,7 @@ func within(dir, root string) bool {
 	return dir == root || root == "/" || strings.HasPrefix(dir, root+"/")
 }
 
-func higher(a, b manifest.Access) manifest.Access {
+func maxAccess(a, b manifest.Access) manifest.Access {
 	if a == manifest.ReadWrite || b == manifest.ReadWrite {
 		return manifest.ReadWrite
 	}
