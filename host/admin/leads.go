@@ -8,7 +8,7 @@ import (
 )
 
 // leads looks where granted paths lead, by the rules by which the host opens them. It creates nothing.
-func leads(places config.Places, plugins []host.Standing) review.Leads {
+func leads(places config.Places, plugins []host.Standing) review.Resolver {
 	var grants []config.Grant
 	for _, s := range plugins {
 		if s.Problems.Err() == nil {

@@ -58,7 +58,7 @@ func TestProposalShowsWherePathsLead(t *testing.T) {
 	want := []string{
 		"read everything in ${project}/docs (here $W/work/docs → $W, holds the whole home directory) | this is everything that you have | " +
 			strings.ReplaceAll(refusedLink("directory", w.path("work/docs"), w.dir), w.dir, "$W"),
-		"read, change and delete everything in ${home}/work (here $W/home/work → $W/disk, outside the project) | it is this folder, whatever the project is | ",
+		"read, change and delete everything in ${home}/work (here $W/home/work → $W/disk, outside the project) | it is the same folder in every project | ",
 		"read everything in ${home}/all (here $W/home/all → $W/home, the whole home directory) | this is everything that you have | " +
 			"granted directory $W/home/all" + all + "fs of the plugin in bulkhead.toml",
 		"read everything in ${project} (here $W/work) |  | ",

@@ -93,7 +93,7 @@ func pluginPolicy(o host.Options, v *host.View, s host.Standing) PluginPolicy {
 func subject(o host.Options, v *host.View, s host.Standing) review.Subject {
 	return review.Subject{
 		Manifest: s.Manifest, Entry: s.Entry, Defaults: v.Defaults, Grant: s.Grant, Places: v.Places, Config: v.Config, FlagEnv: o.Env,
-		Leads: leads(v.Places, v.Plugins),
+		Resolver: leads(v.Places, v.Plugins),
 	}
 }
 
@@ -179,7 +179,7 @@ func paths(o host.Options, v *host.View, about review.Subject, asked string) ([]
 // plugin does not run. It is empty where none is.
 func refusedGrant(about review.Subject) string {
 	look := func(kind, path string) string {
-		if refused := about.Leads(kind, path).Refused; refused != "" {
+		if refused := about.Resolver(kind, path).Refused; refused != "" {
 			return "the plugin cannot run: " + refused
 		}
 		return ""

@@ -74,8 +74,8 @@ func TestExplain(t *testing.T) {
 			"first $W read no: it is only on the way to a granted folder: of what it holds no more is seen than that way",
 			"first $W write no: it is only on the way to a granted folder: of what it holds no more is seen than that way"}},
 		"several things of all plugins": {admin.Question{Origin: "https://a.example", Variable: "TOKEN"}, []string{
-			"first https://a.example  yes: plugin.toml:19 asks for it, and the config has no http for the plugin (bulkhead.toml:3); refused where the name leads to this machine or its network, since the grant does not say private = true",
-			"first TOKEN  no: nobody gives it a value: pass --env TOKEN, or write env = { TOKEN = \"…\" } for the plugin in bulkhead.toml",
+			"first https://a.example  yes: plugin.toml:19 asks for it, and the config has no http for the plugin (bulkhead.toml:3); refused if the name resolves to this machine or its network, because the grant does not have private = true",
+			"first TOKEN  no: it has no value: pass --env TOKEN, or write env = { TOKEN = \"…\" } for the plugin in bulkhead.toml",
 			"second https://a.example  no: second does not ask for it, so nothing can grant it", "second TOKEN  no: second does not ask for it, so nothing can grant it",
 			"broken https://a.example, TOKEN  no: " + leftOut}},
 	} {

@@ -9,28 +9,28 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// Answer is why one thing is allowed, or is not.
+// Answer says whether one thing is allowed, and why.
 type Answer struct {
 	Plugin  string `json:"plugin"`
-	Asked   string `json:"asked"`            // what was asked about
+	Asked   string `json:"asked"`            // the subject of the question
 	Access  string `json:"access,omitempty"` // "read" or "write", where that makes a difference
 	Allowed bool   `json:"allowed"`
 	Why     string `json:"why"`
 }
 
-// Origin says whether the subject may ask a web server.
+// Origin says whether the plugin may send requests to a web server.
 func (s Subject) Origin(o origin.Origin) Answer {
 	a := Answer{Asked: o.String()}
 	i := slices.IndexFunc(s.Grant.HTTP, func(h config.HTTP) bool { return h.Origin == o })
-	named := slices.Contains(comparedOrigins(s.Manifest.Capabilities.HTTP), o.String())
-	free := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.Any)
+	named := slices.Contains(normalizeOrigins(s.Manifest.Capabilities.HTTP), o.String())
+	wildcard := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.Any)
 	switch {
 	case i >= 0:
 		a.Allowed, a.Why = true, s.originBy(s.Grant.HTTP[i])
 		if !s.Grant.HTTP[i].Private {
-			a.Why += "; refused where the name leads to this machine or its network, since the grant does not say private = true"
+			a.Why += "; refused if the name resolves to this machine or its network, because the grant does not have private = true"
 		}
-	case !named && !free:
+	case !named && !wildcard:
 		a.Why = s.Manifest.Name + " does not ask for it, so nothing can grant it"
 	case s.Config == "":
 		a.Why = "only a config file can grant a web server: " + example("http = [%q]", o)
@@ -42,10 +42,10 @@ func (s Subject) Origin(o origin.Origin) Answer {
 	return a
 }
 
-// Variable says whether the subject sees a variable of the environment.
+// Variable says whether the plugin sees a variable of the environment.
 func (s Subject) Variable(name string) Answer {
 	a := Answer{Asked: name}
-	asked := s.Manifest.Capabilities.Env
+	requested := s.Manifest.Capabilities.Env
 	_, granted := s.Grant.Env[name]
 	switch {
 	case granted:
@@ -53,12 +53,12 @@ func (s Subject) Variable(name string) Answer {
 	case manifest.IsVariable(name) && manifest.CheckEnv(name) != nil:
 		a.Allowed = manifest.SetByHost(name)
 		if a.Why = "the host sets it for every plugin"; !a.Allowed {
-			a.Why = "the host keeps such names to itself"
+			a.Why = "such names are reserved for the host"
 		}
-	case !slices.Contains(asked, name) && !slices.Contains(asked, manifest.Any):
+	case !slices.Contains(requested, name) && !slices.Contains(requested, manifest.Any):
 		a.Why = s.Manifest.Name + " does not ask for it, so nothing can grant it"
 	default:
-		a.Why = fmt.Sprintf("nobody gives it a value: pass --env %s, or %s", name, example(`env = { %s = "…" }`, name))
+		a.Why = fmt.Sprintf("it has no value: pass --env %s, or %s", name, example(`env = { %s = "…" }`, name))
 	}
 	return a
 }

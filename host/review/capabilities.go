@@ -11,17 +11,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// example is a line of the plugin's table, and where it goes.
+// example returns a remedy: the line to write into the plugin's table of the config.
 func example(format string, args ...any) string {
 	return fmt.Sprintf("write "+format+" for the plugin in "+config.FileName, args...)
 }
 
-func (q *asking) folders() {
+func (q *inquiry) directories() {
 	for _, f := range q.m.Capabilities.FS {
 		item := Item{Kind: Folder, What: f.Path, Access: string(f.Access), Why: f.Why, Optional: f.Optional}
 		dir, missing := q.places.Resolve(f.Path, q.m.Name)
 		place := q.placeOf(Folder, dir, missing)
-		item.Words = folderWords(f.Access) + q.standsFor(f.Path, place)
+		item.Words = accessWords(f.Access) + q.describePath(f.Path, place)
 		variable, _, _ := manifest.SplitPath(f.Path)
 		switch {
 		case variable == manifest.VarState:
@@ -30,26 +30,26 @@ func (q *asking) folders() {
 			continue
 		case missing == "" && (q.places.Broad(dir) || place.Broad):
 			item.Caution = "this is everything that you have"
-			item.NotGiven = "too much for a yes: " + example("fs = [{ path = %s, access = %q }]", tomlfile.Text(f.Path), f.Access)
+			item.NotGiven = "too broad to grant with a yes: " + example("fs = [{ path = %s, access = %q }]", tomlfile.Text(f.Path), f.Access)
 			if place.Refused != "" {
 				item.NotGiven = place.Refused
 			}
 		case missing != "" && variable != manifest.VarProject:
-			item.NotGiven = "there is no such folder here"
+			item.NotGiven = "its variable is unset"
 		case place.Refused != "":
 			item.NotGiven = place.Refused
 		case variable == "" || variable == manifest.VarHome:
-			item.Caution = "it is this folder, whatever the project is"
+			item.Caution = "it is the same folder in every project"
 		}
 		if item.NotGiven == "" {
-			q.giveFolder(f)
+			q.giveDirectory(f)
 		}
 		q.add(item)
 	}
 }
 
-// giveFolder adds a folder to the entry; of one that is asked for twice the higher access counts.
-func (q *asking) giveFolder(f manifest.FS) {
+// giveDirectory adds a directory to the entry. A duplicate can only raise the access.
+func (q *inquiry) giveDirectory(f manifest.FS) {
 	given := manifest.FS{Path: f.Path, Access: q.granted(f.Access)}
 	for i, have := range q.entry.FS {
 		if have.Path == given.Path {
@@ -62,35 +62,35 @@ func (q *asking) giveFolder(f manifest.FS) {
 	q.entry.FS = append(q.entry.FS, given)
 }
 
-func folderWords(a manifest.Access) string {
+func accessWords(a manifest.Access) string {
 	if a == manifest.ReadWrite {
 		return "read, change and delete everything in "
 	}
 	return "read everything in "
 }
 
-// placeOf looks where a path leads that has a value here.
-func (q *asking) placeOf(kind, dir, missing string) Place {
+// placeOf resolves a path; missing is its variable if that is unset.
+func (q *inquiry) placeOf(kind, dir, missing string) Place {
 	if missing != "" {
 		return Place{}
 	}
-	return q.leads.look(kind, dir)
+	return q.resolver.resolve(kind, dir)
 }
 
-// standsFor is a path with what it stands for here, and where that leads.
-func (q *asking) standsFor(path string, place Place) string {
+// describePath returns a path with the value of its variable and its resolved path.
+func (q *inquiry) describePath(path string, place Place) string {
 	variable, _, _ := manifest.SplitPath(path)
 	dir, missing := q.places.Resolve(path, q.m.Name)
 	switch {
 	case variable == "":
 		return path + place.Arrow(dir)
 	case missing != "":
-		return path + " (here there is none)"
+		return path + " (unset here)"
 	}
 	return fmt.Sprintf("%s (here %s)", path, dir+place.Arrow(dir))
 }
 
-func (q *asking) repositories() {
+func (q *inquiry) repositories() {
 	for _, g := range q.m.Capabilities.Git {
 		given := manifest.Git{Repo: g.Repo, Access: q.granted(g.Access)}
 		item := Item{Kind: Repository, What: g.Repo, Access: string(g.Access)}
@@ -99,13 +99,13 @@ func (q *asking) repositories() {
 		if g.Repo != manifest.Any {
 			place = q.placeOf(Repository, dir, missing)
 		}
-		where := "the git repository " + q.standsFor(g.Repo, place)
+		where := "the git repository " + q.describePath(g.Repo, place)
 		if g.Repo == manifest.Any {
 			where = "any git repository"
 			item.NotGiven = "name the repositories: " + example(`git = [{ repo = "/path/to/it", access = %q }]`, given.Access)
 		} else if missing == "" && (q.places.Broad(dir) || place.Broad) {
 			item.Caution = "this is every repository that you have"
-			item.NotGiven = "too much for a yes: " + example(`git = [{ repo = "/path/to/it", access = %q }]`, given.Access)
+			item.NotGiven = "too broad to grant with a yes: " + example(`git = [{ repo = "/path/to/it", access = %q }]`, given.Access)
 		}
 		if place.Refused != "" {
 			item.NotGiven = place.Refused
@@ -124,15 +124,15 @@ func (q *asking) repositories() {
 	}
 }
 
-// remotes are those that a yes gives; item gets words for all.
-func (q *asking) remotes(g manifest.Git, item *Item) []string {
+// remotes returns the remotes that a yes grants, and adds all of them to the words of item.
+func (q *inquiry) remotes(g manifest.Git, item *Item) []string {
 	var named []string
 	for _, r := range g.Remotes {
 		if r != manifest.Any {
 			named = append(named, r)
 			continue
 		}
-		item.Caution = "no remote is granted but those that you name in remotes = [\"https://…\"] beside the repository"
+		item.Caution = "only the remotes that you name in remotes = [\"https://…\"] of the repository are granted"
 	}
 	words := slices.Clone(named)
 	if len(named) < len(g.Remotes) {
@@ -142,8 +142,8 @@ func (q *asking) remotes(g manifest.Git, item *Item) []string {
 	return named
 }
 
-// giveRepository adds a repository to the entry; one that is asked for twice gets what both ask for.
-func (q *asking) giveRepository(given manifest.Git) {
+// giveRepository adds a repository to the entry. It merges duplicates into their union.
+func (q *inquiry) giveRepository(given manifest.Git) {
 	for i := range q.entry.Git {
 		have := &q.entry.Git[i]
 		if have.Repo != given.Repo {
@@ -162,7 +162,7 @@ func (q *asking) giveRepository(given manifest.Git) {
 	q.entry.Git = append(q.entry.Git, given)
 }
 
-func (q *asking) origins() {
+func (q *inquiry) origins() {
 	for _, text := range q.m.Capabilities.HTTP {
 		if text == manifest.Any {
 			q.add(Item{Kind: Origin, What: text, Words: "send requests to any web server",
@@ -171,15 +171,15 @@ func (q *asking) origins() {
 		}
 		o, err := origin.Parse(text)
 		if err != nil {
-			continue // a manifest with faults, which is not to be reviewed
+			continue // an invalid manifest, which is not reviewed
 		}
 		item := Item{Kind: Origin, What: text, Words: "send requests to " + o.String()}
 		switch {
 		case config.IsLocal(o.Host):
 			item.Caution = "this is on this machine or its network"
-			item.NotGiven = "not by a yes: " + example("http = [{ origin = %q, private = true }]", o)
+			item.NotGiven = "not granted with a yes: " + example("http = [{ origin = %q, private = true }]", o)
 		case o.Scheme == "http":
-			item.Caution = "not encrypted: whoever is on the way can read and change it"
+			item.Caution = "not encrypted: anyone on the network path can read and change it"
 		}
 		if item.NotGiven == "" {
 			q.entry.HTTP = append(q.entry.HTTP, config.HTTP{Origin: o})
@@ -188,15 +188,14 @@ func (q *asking) origins() {
 	}
 }
 
-func (q *asking) variables() {
-	asked := q.m.Capabilities.Env
+func (q *inquiry) variables() {
 	for _, name := range q.choice.Env {
 		if q.entry.Env == nil {
 			q.entry.Env = map[string]string{}
 		}
 		q.entry.Env[name] = "${env:" + name + "}"
 	}
-	for _, name := range asked {
+	for _, name := range q.m.Capabilities.Env {
 		item := Item{Kind: Variable, What: name, Words: "know the value of the variable " + name}
 		switch {
 		case name == manifest.Any:

@@ -12,23 +12,23 @@ import (
 
 // Change is one difference between two manifests.
 type Change struct {
-	Key   string `json:"key"`   // of plugin.toml; a tool's begins with tools.NAME
-	Words string `json:"words"` // what is different, for a person
+	Key   string `json:"key"`   // of plugin.toml; that of a tool begins with tools.NAME
+	Words string `json:"words"` // the difference in words
 	Old   string `json:"old,omitempty"`
 	New   string `json:"new,omitempty"`
-	// More is set where the new plugin could do, see or say to a client more than the old one, or is less
-	// checked.
+	// More means that the new plugin could do or see more than the old one, offers more to clients, or is
+	// checked less.
 	More bool `json:"asks_for_more,omitempty"`
 }
 
-// Compare says in what new differs from old, in the order of the manifest.
+// Compare returns the differences between two manifests, in the order of a manifest.
 func Compare(old, new *manifest.Manifest) []Change {
-	c := comparing{old: old, new: new, changes: []Change{}}
+	c := comparison{old: old, new: new, changes: []Change{}}
 	c.identity()
 	c.server()
-	c.folders()
+	c.directories()
 	c.repositories()
-	c.names("capabilities.http", "the web server", comparedOrigins(old.Capabilities.HTTP), comparedOrigins(new.Capabilities.HTTP))
+	c.names("capabilities.http", "the web server", normalizeOrigins(old.Capabilities.HTTP), normalizeOrigins(new.Capabilities.HTTP))
 	c.names("capabilities.env", "the variable", old.Capabilities.Env, new.Capabilities.Env)
 	c.limits()
 	c.offers()
@@ -36,55 +36,55 @@ func Compare(old, new *manifest.Manifest) []Change {
 	return c.changes
 }
 
-// AsksForMore reports whether one of the changes does.
+// AsksForMore reports whether any of changes has More set.
 func AsksForMore(changes []Change) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool { return c.More })
 }
 
-// comparing is the state of one Compare.
-type comparing struct {
+// comparison is the state of one Compare.
+type comparison struct {
 	old, new *manifest.Manifest
 	changes  []Change
 }
 
-func (c *comparing) add(key string, more bool, format string, args ...any) {
+func (c *comparison) add(key string, more bool, format string, args ...any) {
 	c.changes = append(c.changes, Change{Key: key, Words: fmt.Sprintf(format, args...), More: more})
 }
 
-// text reports a text that is another.
-func (c *comparing) text(key, what, old, new string, more bool) {
+// text reports a string that differs.
+func (c *comparison) text(key, what, old, new string, more bool) {
 	if old == new {
 		return
 	}
-	words := what + " is another"
+	words := what + " changed"
 	switch {
 	case old == "":
-		words = what + " is new"
+		words = what + " was added"
 	case new == "":
-		words = what + " is gone"
+		words = what + " was removed"
 	}
 	c.changes = append(c.changes, Change{Key: key, Words: words, Old: old, New: new, More: more})
 }
 
-func (c *comparing) identity() {
+func (c *comparison) identity() {
 	old, new := c.old, c.new
-	// Another name is another plugin, with another state folder.
+	// A plugin with a different name is a different plugin, with its own state directory.
 	c.text("plugin.name", "the name", old.Name, new.Name, true)
 	c.text("plugin.version", c.version(), old.Version, new.Version, false)
 	c.text("plugin.description", "the description", old.Description, new.Description, false)
 	c.text("plugin.license", "the licence", old.License, new.License, false)
 	if old.Validate != new.Validate {
 		if new.Validate == manifest.ValidatePlugin {
-			c.add("plugin.validate", true, "the host no longer checks the arguments of calls: the plugin does")
+			c.add("plugin.validate", true, "the plugin checks the arguments of calls, and no longer the host")
 		} else {
 			c.add("plugin.validate", false, "the host checks the arguments of calls, and no longer the plugin")
 		}
 	}
 	if old.Write != new.Write {
 		if new.Write == manifest.WriteDefault {
-			c.add("plugin.write", true, "tools that write no longer wait for allow_write")
+			c.add("plugin.write", true, "tools that write no longer require allow_write")
 		} else {
-			c.add("plugin.write", false, "tools that write wait for allow_write")
+			c.add("plugin.write", false, "tools that write require allow_write")
 		}
 	}
 	if old.Reads != new.Reads {
@@ -97,35 +97,34 @@ func (c *comparing) identity() {
 	c.text("module.sha256", "the module", old.Module.SHA256, new.Module.SHA256, false)
 }
 
-func (c *comparing) version() string {
+func (c *comparison) version() string {
 	if semver.Compare("v"+c.new.Version, "v"+c.old.Version) < 0 {
-		return "the version, now an older one,"
+		return "the version (now a lower one)"
 	}
 	return "the version"
 }
 
-func (c *comparing) server() {
+func (c *comparison) server() {
 	old, new := c.old.Server, c.new.Server
-	c.text("server.name", "the name that it is served by alone", old.Name, new.Name, false)
-	c.text("server.version", "the version that it is served by alone", old.Version, new.Version, false)
-	c.text("server.instructions", "what it tells the client's model", old.Instructions, new.Instructions, false)
-	c.text("server.failure", "how a failure of the host's reads", old.Failure, new.Failure, false)
+	c.text("server.name", "the server's name", old.Name, new.Name, false)
+	c.text("server.version", "the server's version", old.Version, new.Version, false)
+	c.text("server.instructions", "the instruction text for the client's model", old.Instructions, new.Instructions, false)
+	c.text("server.failure", "the text of failures", old.Failure, new.Failure, false)
 	c.text("server.protocol_versions", "the list of protocol versions", strings.Join(old.ProtocolVersions, ", "), strings.Join(new.ProtocolVersions, ", "), false)
 }
 
-// limits compares what a plugin gets by asking, or by not asking.
-func (c *comparing) limits() {
+// limits compares the limits that a plugin gets if the config sets none.
+func (c *comparison) limits() {
 	old, new := c.old.Limits.List(), c.new.Limits.List()
 	for i, now := range new {
 		if now.Value == old[i].Value {
 			continue
 		}
-		words := []string{asked(old[i]), asked(now)}
-		c.add("limits."+now.Key, effective(now) > effective(old[i]), "%s: %s, and was %s", limitNames[now.Key], words[1], words[0])
+		c.add("limits."+now.Key, effective(now) > effective(old[i]), "%s: %s, was %s", limitNames[now.Key], limitText(now), limitText(old[i]))
 	}
 }
 
-func (c *comparing) offers() {
+func (c *comparison) offers() {
 	old, new := c.old.Offers, c.new.Offers
 	c.claim("offers.prompts", "prompts", old.Prompts, new.Prompts)
 	c.claim("offers.resources", "resources below", old.Resources, new.Resources)
@@ -133,11 +132,11 @@ func (c *comparing) offers() {
 		key, what string
 		old, new  bool
 	}{
-		{"offers.list_changed", "word of changes of its lists", old.ListChanged, new.ListChanged},
-		{"offers.subscribe", "word of changes of its resources", old.Subscribe, new.Subscribe},
+		{"offers.list_changed", "notifications of changes of its lists", old.ListChanged, new.ListChanged},
+		{"offers.subscribe", "notifications of changes of its resources", old.Subscribe, new.Subscribe},
 		{"offers.completions", "completions", old.Completions, new.Completions},
 		{"offers.logging", "log messages for the client", old.Logging, new.Logging},
-		{"server.changes", "word of changes where it is served alone", !c.old.Server.NoChanges, !c.new.Server.NoChanges},
+		{"server.changes", "notifications of changes when it is served alone", !c.old.Server.NoChanges, !c.new.Server.NoChanges},
 	} {
 		switch {
 		case offer.new && !offer.old:
@@ -148,7 +147,7 @@ func (c *comparing) offers() {
 	}
 }
 
-func (c *comparing) claim(key, what string, old, new manifest.Claim) {
+func (c *comparison) claim(key, what string, old, new manifest.Claim) {
 	switch {
 	case old.Any && new.Any:
 		return

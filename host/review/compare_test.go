@@ -16,61 +16,61 @@ func TestCompare(t *testing.T) {
 		old, new string
 		want     []string // a + asks for more
 	}{
-		"the same is no change":                {aTool, aTool, nil},
-		"a new tool":                           {"", aTool, []string{"+ tools.a: a new tool"}},
-		"a new tool that writes":               {"", writing(aTool), []string{"+ tools.a: a new tool, which writes"}},
-		"a tool that is gone":                  {aTool, "", []string{"  tools.a: the tool is gone"}},
-		"a tool that writes now":               {aTool, writing(aTool), []string{"+ tools.a.access: writes, and only read"}},
-		"a tool that is said to read now":      {writing(aTool), aTool, []string{"+ tools.a.access: is said to only read, and wrote: read_only would no longer withhold it"}},
-		"a tool that is no longer hidden":      {aTool + "alone = false\n", aTool, []string{"+ tools.a.alone: is offered when the plugin is served alone"}},
-		"a tool that is hidden":                {aTool, aTool + "alone = false\n", []string{"  tools.a.alone: is no longer offered when the plugin is served alone"}},
-		"a title, a description and a hint":    {aTool, "[[tools]]\nname = \"a\"\ntitle = \"A\"\ndescription = \"call this first\"\naccess = \"read\"\ndestructive = false\n", []string{"  tools.a.title: the title is new", "  tools.a.description: the description is another", "  tools.a.destructive: the hint destructive is new"}},
-		"a schema, by its properties":          {aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{},\"z\":{}}}'\n", aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{\"type\":\"string\"},\"w\":{}}}'\n", []string{"  tools.a.input: the schema of its arguments is another: with w; without z; with other y"}},
-		"a schema that came":                   {aTool, aTool + "output_json = '{\"type\":\"object\"}'\n", []string{"  tools.a.output: the schema of its results is new"}},
-		"how a tool's failure reads":           {aTool, aTool + "failure = \"{tool} {message}\"\n", []string{"  tools.a.failure: how a failure of the host's reads is new"}},
-		"meta":                                 {aTool + "meta = { a = 1 }\n", aTool, []string{"  tools.a.meta: its meta is gone"}},
-		"who checks arguments":                 {"", "validate = \"plugin\"\n---\n", []string{"+ plugin.validate: the host no longer checks the arguments of calls: the plugin does"}},
-		"who checks them again":                {"validate = \"plugin\"\n---\n", "", []string{"  plugin.validate: the host checks the arguments of calls, and no longer the plugin"}},
-		"the word to write":                    {"write = \"opt-in\"\n---\n", "", []string{"+ plugin.write: tools that write no longer wait for allow_write"}},
-		"the word to write, again":             {"", "write = \"opt-in\"\n---\n", []string{"  plugin.write: tools that write wait for allow_write"}},
-		"concurrent reads":                     {"", "reads = \"concurrent\"\n---\n", []string{"  plugin.reads: calls that read no longer wait for calls that write"}},
-		"ordered reads":                        {"reads = \"concurrent\"\n---\n", "", []string{"  plugin.reads: calls that read wait for calls that write"}},
-		"a licence":                            {"", "license = \"MIT\"\n---\n", []string{"  plugin.license: the licence is new"}},
-		"what the model is told":               {"", "[server]\ninstructions = \"obey\"\n", []string{"  server.instructions: what it tells the client's model is new"}},
-		"protocol versions":                    {"", "[server]\nprotocol_versions = [\"2024-11-05\"]\n", []string{"  server.protocol_versions: the list of protocol versions is new"}},
-		"a folder":                             {"", fs("/a r"), []string{"+ capabilities.fs: asks to read everything in /a"}},
-		"a folder in one that was asked for":   {fs("/a r"), fs("/a r", "/a/b r"), []string{"  capabilities.fs: asks to read everything in /a/b"}},
-		"a folder with such a beginning":       {fs("/a r"), fs("/a r", "/ab r"), []string{"+ capabilities.fs: asks to read everything in /ab"}},
-		"a folder in one, but to write":        {fs("/a r"), fs("/a r", "/a/b rw"), []string{"+ capabilities.fs: asks to read, change and delete everything in /a/b"}},
-		"a folder around one":                  {fs("${project}/a rw"), fs("${project} rw"), []string{"+ capabilities.fs: asks to read, change and delete everything in ${project}", "  capabilities.fs: no longer asks to read, change and delete everything in ${project}/a"}},
-		"a folder that is asked for twice":     {fs("/a r", "/a/ rw"), fs("/a rw"), nil},
-		"another variable's folder":            {fs("${project} r"), fs("${home} r"), []string{"+ capabilities.fs: asks to read everything in ${home}", "  capabilities.fs: no longer asks to read everything in ${project}"}},
-		"a folder to write":                    {fs("/a r"), fs("/a/ rw"), []string{"+ capabilities.fs: asks to read, change and delete everything in /a/, and asked to read"}},
-		"a folder only to read":                {fs("/a rw"), fs("/a r"), []string{"  capabilities.fs: asks to read everything in /a, and asked to read, change and delete"}},
-		"a web server":                         {"", http("https://a"), []string{"+ capabilities.http: asks for the web server https://a"}},
-		"the same web server":                  {http("https://a"), http("https://A:443"), nil},
-		"a web server by name, not as any":     {http("*"), http("https://a"), []string{"+ capabilities.http: asks for the web server https://a", "  capabilities.http: no longer asks for any web server that you name"}},
-		"any web server":                       {http("https://a"), http("*"), []string{"+ capabilities.http: asks for any web server that you name", "  capabilities.http: no longer asks for the web server https://a"}},
-		"a variable":                           {"", "[capabilities]\nenv = [\"A\"]\n", []string{"+ capabilities.env: asks for the variable A"}},
-		"a repository":                         {"", git("{ repo = \"/a\", access = \"r\" }"), []string{"+ capabilities.git: asks to read the repository /a"}},
-		"a repository to write":                {git("{ repo = \"/a\", access = \"r\" }"), git("{ repo = \"/a\", access = \"rw\" }"), []string{"+ capabilities.git: asks to make branches in the repository /a"}},
-		"a repository by name, not as any":     {git("{ repo = \"*\", access = \"rw\" }"), git("{ repo = \"/a\", access = \"rw\" }"), []string{"+ capabilities.git: asks to read the repository /a and make branches in it", "  capabilities.git: no longer asks for any repository that you name"}},
-		"any repository":                       {git("{ repo = \"/\", access = \"r\" }"), git("{ repo = \"*\", access = \"r\" }"), []string{"+ capabilities.git: asks to read any repository that you name", "  capabilities.git: no longer asks for the repository /"}},
-		"a repository that is asked for twice": {git("{ repo = \"/a\", access = \"r\" }, { repo = \"/a/\", access = \"rw\", remotes = [\"https://H/r/\"] }"), git("{ repo = \"/a\", access = \"rw\", remotes = [\"https://h/r\"] }"), nil},
-		"a repository in one":                  {git("{ repo = \"/a\", access = \"rw\", remotes = [\"https://h/r\"] }"), git("{ repo = \"/a/b\", access = \"r\", remotes = [\"https://h/r\"] }"), []string{"  capabilities.git: asks to read the repository /a/b", "  capabilities.git: asks to list and fetch https://h/r for the repository /a/b", "  capabilities.git: no longer asks for the repository /a"}},
-		"a remote":                             {git("{ repo = \"/a\", access = \"r\" }"), git("{ repo = \"/a\", access = \"r\", remotes = [\"https://h/r\"] }"), []string{"+ capabilities.git: asks to list and fetch https://h/r for the repository /a"}},
-		"a remote by name, not as any":         {git("{ repo = \"/a\", access = \"r\", remotes = [\"*\"] }"), git("{ repo = \"/a\", access = \"r\", remotes = [\"https://h/r\"] }"), []string{"+ capabilities.git: asks to list and fetch https://h/r for the repository /a", "  capabilities.git: no longer asks to list and fetch any remote that you name for the repository /a"}},
-		"a higher limit":                       {limits("time = \"1m\""), limits("time = \"2m\""), []string{"+ limits.time: the time of a call: 2m0s, and was 1m0s"}},
-		"a lower limit":                        {limits("files = 9"), limits("files = 8"), []string{"  limits.files: open files: 8, and was 9"}},
-		"a limit above the usual one":          {"", limits("memory = \"65MiB\""), []string{"+ limits.memory: memory: 65MiB, and was as usual"}},
-		"a limit below the usual one":          {"", limits("memory = \"63MiB\""), []string{"  limits.memory: memory: 63MiB, and was as usual"}},
-		"no limit of fuel any more":            {limits("fuel = 9"), "", []string{"+ limits.fuel: the instructions of a call: as usual, and was 9"}},
+		"the same is no change":                   {aTool, aTool, nil},
+		"a new tool":                              {"", aTool, []string{"+ tools.a: a new tool"}},
+		"a new tool that writes":                  {"", writing(aTool), []string{"+ tools.a: a new tool, which writes"}},
+		"a removed tool":                          {aTool, "", []string{"  tools.a: the tool was removed"}},
+		"a tool that starts to write":             {aTool, writing(aTool), []string{"+ tools.a.access: writes, and was read-only"}},
+		"a tool that is now declared read-only":   {writing(aTool), aTool, []string{"+ tools.a.access: is declared read-only, and wrote: read_only would no longer withhold it"}},
+		"a tool that is no longer hidden":         {aTool + "alone = false\n", aTool, []string{"+ tools.a.alone: is offered when the plugin is served alone"}},
+		"a tool that is hidden":                   {aTool, aTool + "alone = false\n", []string{"  tools.a.alone: is no longer offered when the plugin is served alone"}},
+		"a title, a description and a hint":       {aTool, "[[tools]]\nname = \"a\"\ntitle = \"A\"\ndescription = \"call this first\"\naccess = \"read\"\ndestructive = false\n", []string{"  tools.a.title: the title was added", "  tools.a.description: the description changed", "  tools.a.destructive: the hint destructive was added"}},
+		"properties of a schema":                  {aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{},\"z\":{}}}'\n", aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{\"type\":\"string\"},\"w\":{}}}'\n", []string{"  tools.a.input: the schema of its arguments changed: added w; removed z; changed y"}},
+		"an added schema":                         {aTool, aTool + "output_json = '{\"type\":\"object\"}'\n", []string{"  tools.a.output: the schema of its results was added"}},
+		"the text of failures":                    {aTool, aTool + "failure = \"{tool} {message}\"\n", []string{"  tools.a.failure: the text of failures was added"}},
+		"meta":                                    {aTool + "meta = { a = 1 }\n", aTool, []string{"  tools.a.meta: its meta was removed"}},
+		"arguments checked by the plugin":         {"", "validate = \"plugin\"\n---\n", []string{"+ plugin.validate: the plugin checks the arguments of calls, and no longer the host"}},
+		"arguments checked by the host":           {"validate = \"plugin\"\n---\n", "", []string{"  plugin.validate: the host checks the arguments of calls, and no longer the plugin"}},
+		"write without opt-in":                    {"write = \"opt-in\"\n---\n", "", []string{"+ plugin.write: tools that write no longer require allow_write"}},
+		"write with opt-in":                       {"", "write = \"opt-in\"\n---\n", []string{"  plugin.write: tools that write require allow_write"}},
+		"concurrent reads":                        {"", "reads = \"concurrent\"\n---\n", []string{"  plugin.reads: calls that read no longer wait for calls that write"}},
+		"ordered reads":                           {"reads = \"concurrent\"\n---\n", "", []string{"  plugin.reads: calls that read wait for calls that write"}},
+		"a licence":                               {"", "license = \"MIT\"\n---\n", []string{"  plugin.license: the licence was added"}},
+		"instructions":                            {"", "[server]\ninstructions = \"obey\"\n", []string{"  server.instructions: the instruction text for the client's model was added"}},
+		"protocol versions":                       {"", "[server]\nprotocol_versions = [\"2024-11-05\"]\n", []string{"  server.protocol_versions: the list of protocol versions was added"}},
+		"a directory":                             {"", fs("/a r"), []string{"+ capabilities.fs: asks to read everything in /a"}},
+		"a directory in a requested one":          {fs("/a r"), fs("/a r", "/a/b r"), []string{"  capabilities.fs: asks to read everything in /a/b"}},
+		"a directory with the same name prefix":   {fs("/a r"), fs("/a r", "/ab r"), []string{"+ capabilities.fs: asks to read everything in /ab"}},
+		"a writable directory in a requested one": {fs("/a r"), fs("/a r", "/a/b rw"), []string{"+ capabilities.fs: asks to read, change and delete everything in /a/b"}},
+		"an ancestor of a requested directory":    {fs("${project}/a rw"), fs("${project} rw"), []string{"+ capabilities.fs: asks to read, change and delete everything in ${project}", "  capabilities.fs: no longer asks to read, change and delete everything in ${project}/a"}},
+		"a duplicate directory":                   {fs("/a r", "/a/ rw"), fs("/a rw"), nil},
+		"a different variable":                    {fs("${project} r"), fs("${home} r"), []string{"+ capabilities.fs: asks to read everything in ${home}", "  capabilities.fs: no longer asks to read everything in ${project}"}},
+		"a directory that becomes writable":       {fs("/a r"), fs("/a/ rw"), []string{"+ capabilities.fs: asks to read, change and delete everything in /a/, and asked only to read"}},
+		"a directory that becomes read-only":      {fs("/a rw"), fs("/a r"), []string{"  capabilities.fs: asks to read everything in /a, and asked only to read, change and delete"}},
+		"a web server":                            {"", http("https://a"), []string{"+ capabilities.http: asks for the web server https://a"}},
+		"the same web server":                     {http("https://a"), http("https://A:443"), nil},
+		"a web server by name instead of any":     {http("*"), http("https://a"), []string{"+ capabilities.http: asks for the web server https://a", "  capabilities.http: no longer asks for any web server that you name"}},
+		"any web server":                          {http("https://a"), http("*"), []string{"+ capabilities.http: asks for any web server that you name", "  capabilities.http: no longer asks for the web server https://a"}},
+		"a variable":                              {"", "[capabilities]\nenv = [\"A\"]\n", []string{"+ capabilities.env: asks for the variable A"}},
+		"a repository":                            {"", git("{ repo = \"/a\", access = \"r\" }"), []string{"+ capabilities.git: asks to read the repository /a"}},
+		"a repository to write":                   {git("{ repo = \"/a\", access = \"r\" }"), git("{ repo = \"/a\", access = \"rw\" }"), []string{"+ capabilities.git: asks to make branches in the repository /a"}},
+		"a repository by name instead of any":     {git("{ repo = \"*\", access = \"rw\" }"), git("{ repo = \"/a\", access = \"rw\" }"), []string{"+ capabilities.git: asks to read the repository /a and make branches in it", "  capabilities.git: no longer asks for any repository that you name"}},
+		"any repository":                          {git("{ repo = \"/\", access = \"r\" }"), git("{ repo = \"*\", access = \"r\" }"), []string{"+ capabilities.git: asks to read any repository that you name", "  capabilities.git: no longer asks for the repository /"}},
+		"a duplicate repository":                  {git("{ repo = \"/a\", access = \"r\" }, { repo = \"/a/\", access = \"rw\", remotes = [\"https://H/r/\"] }"), git("{ repo = \"/a\", access = \"rw\", remotes = [\"https://h/r\"] }"), nil},
+		"a repository in a requested one":         {git("{ repo = \"/a\", access = \"rw\", remotes = [\"https://h/r\"] }"), git("{ repo = \"/a/b\", access = \"r\", remotes = [\"https://h/r\"] }"), []string{"  capabilities.git: asks to read the repository /a/b", "  capabilities.git: asks to list and fetch https://h/r for the repository /a/b", "  capabilities.git: no longer asks for the repository /a"}},
+		"a remote":                                {git("{ repo = \"/a\", access = \"r\" }"), git("{ repo = \"/a\", access = \"r\", remotes = [\"https://h/r\"] }"), []string{"+ capabilities.git: asks to list and fetch https://h/r for the repository /a"}},
+		"a remote by name instead of any":         {git("{ repo = \"/a\", access = \"r\", remotes = [\"*\"] }"), git("{ repo = \"/a\", access = \"r\", remotes = [\"https://h/r\"] }"), []string{"+ capabilities.git: asks to list and fetch https://h/r for the repository /a", "  capabilities.git: no longer asks to list and fetch any remote that you name for the repository /a"}},
+		"a higher limit":                          {limits("time = \"1m\""), limits("time = \"2m\""), []string{"+ limits.time: the time of a call: 2m0s, was 1m0s"}},
+		"a lower limit":                           {limits("files = 9"), limits("files = 8"), []string{"  limits.files: open files: 8, was 9"}},
+		"a limit above the default":               {"", limits("memory = \"65MiB\""), []string{"+ limits.memory: memory: 65MiB, was the default"}},
+		"a limit below the default":               {"", limits("memory = \"63MiB\""), []string{"  limits.memory: memory: 63MiB, was the default"}},
+		"fuel becomes unbounded":                  {limits("fuel = 9"), "", []string{"+ limits.fuel: the instructions of a call: the default, was 9"}},
 		"prompts and resources": {"[offers]\nprompts = [\"p\"]\nresources = [\"a://\"]\n", "[offers]\nprompts = [\"q\"]\nresources = true\n", []string{"+ offers.prompts: offers prompts q", "  offers.prompts: no longer offers prompts p",
 			"+ offers.resources: offers any resources"}},
-		"named prompts of any":   {"[offers]\nprompts = true\n", "[offers]\nprompts = [\"q\"]\n", []string{"  offers.prompts: no longer offers any prompts"}},
-		"other offers that came": {"[offers]\nresources = true\n", "[offers]\nresources = true\nlist_changed = true\nsubscribe = true\ncompletions = true\nlogging = true\n", []string{"+ offers.list_changed: offers word of changes of its lists", "+ offers.subscribe: offers word of changes of its resources", "+ offers.completions: offers completions", "+ offers.logging: offers log messages for the client"}},
-		"silence that came":      {"", "[server]\nchanges = false\n", []string{"  server.changes: no longer offers word of changes where it is served alone"}},
-		"other offers that went": {"[offers]\nlogging = true\n", "", []string{"  offers.logging: no longer offers log messages for the client"}},
+		"named prompts instead of any": {"[offers]\nprompts = true\n", "[offers]\nprompts = [\"q\"]\n", []string{"  offers.prompts: no longer offers any prompts"}},
+		"other added offers":           {"[offers]\nresources = true\n", "[offers]\nresources = true\nlist_changed = true\nsubscribe = true\ncompletions = true\nlogging = true\n", []string{"+ offers.list_changed: offers notifications of changes of its lists", "+ offers.subscribe: offers notifications of changes of its resources", "+ offers.completions: offers completions", "+ offers.logging: offers log messages for the client"}},
+		"no change notifications":      {"", "[server]\nchanges = false\n", []string{"  server.changes: no longer offers notifications of changes when it is served alone"}},
+		"other removed offers":         {"[offers]\nlogging = true\n", "", []string{"  offers.logging: no longer offers log messages for the client"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changes := review.Compare(parse(t, c.old), parse(t, c.new))
@@ -97,9 +97,9 @@ func TestCompareIdentity(t *testing.T) {
 	old, new := parse(t, ""), parse(t, "")
 	new.Name, new.Version, new.Module.SHA256 = "others", "0.9.0", "abc"
 	want := []review.Change{
-		{Key: "plugin.name", Words: "the name is another", Old: "notes", New: "others", More: true},
-		{Key: "plugin.version", Words: "the version, now an older one, is another", Old: "1.0.0", New: "0.9.0"},
-		{Key: "module.sha256", Words: "the module is new", New: "abc"},
+		{Key: "plugin.name", Words: "the name changed", Old: "notes", New: "others", More: true},
+		{Key: "plugin.version", Words: "the version (now a lower one) changed", Old: "1.0.0", New: "0.9.0"},
+		{Key: "module.sha256", Words: "the module was added", New: "abc"},
 	}
 	got := review.Compare(old, new)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -111,10 +111,10 @@ func writing(tool string) string {
 	return tool[:len(tool)-len("\"read\"\n")] + "\"write\"\n"
 }
 
-// fs asks for folders such as "/a rw".
-func fs(folders ...string) string {
+// fs returns requests for directories such as "/a rw".
+func fs(dirs ...string) string {
 	text := ""
-	for _, f := range folders {
+	for _, f := range dirs {
 		path, access, _ := strings.Cut(f, " ")
 		text += "[[capabilities.fs]]\npath = \"" + path + "\"\naccess = \"" + access + "\"\n"
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-func (c *comparing) tools() {
+func (c *comparison) tools() {
 	for _, t := range c.new.Tools {
 		was, found := c.old.Tool(t.Name)
 		key := "tools." + t.Name
@@ -25,18 +25,18 @@ func (c *comparing) tools() {
 	}
 	for _, t := range c.old.Tools {
 		if _, found := c.new.Tool(t.Name); !found {
-			c.add("tools."+t.Name, false, "the tool is gone")
+			c.add("tools."+t.Name, false, "the tool was removed")
 		}
 	}
 }
 
-func (c *comparing) tool(key string, old, new manifest.Tool) {
+func (c *comparison) tool(key string, old, new manifest.Tool) {
 	switch {
 	case new.Write && !old.Write:
-		c.add(key+".access", true, "writes, and only read")
+		c.add(key+".access", true, "writes, and was read-only")
 	case old.Write && !new.Write:
-		// Its author's word is all there is, and read_only rests on it.
-		c.add(key+".access", true, "is said to only read, and wrote: read_only would no longer withhold it")
+		// Only the author declares that a tool is read-only, and read_only depends on it.
+		c.add(key+".access", true, "is declared read-only, and wrote: read_only would no longer withhold it")
 	}
 	if old.Hidden && !new.Hidden {
 		c.add(key+".alone", true, "is offered when the plugin is served alone")
@@ -53,7 +53,7 @@ func (c *comparing) tool(key string, old, new manifest.Tool) {
 	}
 	c.schema(key+".input", "the schema of its arguments", old.Input, new.Input)
 	c.schema(key+".output", "the schema of its results", old.Output, new.Output)
-	c.text(key+".failure", "how a failure of the host's reads", old.Failure, new.Failure, false)
+	c.text(key+".failure", "the text of failures", old.Failure, new.Failure, false)
 	c.text(key+".meta", "its meta", string(old.Meta), string(new.Meta), false)
 }
 
@@ -67,8 +67,8 @@ func hintText(b *bool) string {
 	return "false"
 }
 
-// schema reports a schema that is another, and the properties in which it is.
-func (c *comparing) schema(key, what string, old, new json.RawMessage) {
+// schema reports a schema that differs, with the properties that differ.
+func (c *comparison) schema(key, what string, old, new json.RawMessage) {
 	if bytes.Equal(old, new) {
 		return
 	}
@@ -79,28 +79,28 @@ func (c *comparing) schema(key, what string, old, new json.RawMessage) {
 	}
 }
 
-// properties says which properties of a schema came, went and changed.
+// properties lists the added, removed and changed properties of a schema.
 func properties(old, new json.RawMessage) string {
 	was, is := propertiesOf(old), propertiesOf(new)
-	var came, went, changed []string
+	var added, removed, changed []string
 	for _, name := range slices.Sorted(maps.Keys(is)) {
 		switch before, found := was[name]; {
 		case !found:
-			came = append(came, name)
+			added = append(added, name)
 		case !bytes.Equal(before, is[name]):
 			changed = append(changed, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		if _, found := is[name]; !found {
-			went = append(went, name)
+			removed = append(removed, name)
 		}
 	}
 	var parts []string
 	for _, part := range []struct {
 		words string
 		names []string
-	}{{"with", came}, {"without", went}, {"with other", changed}} {
+	}{{"added", added}, {"removed", removed}, {"changed", changed}} {
 		if len(part.names) > 0 {
 			parts = append(parts, part.words+" "+strings.Join(part.names, ", "))
 		}
@@ -112,6 +112,6 @@ func propertiesOf(schema json.RawMessage) map[string]json.RawMessage {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(schema, &s) // a schema that is no object has none
+	_ = json.Unmarshal(schema, &s) // a schema that is not an object has no properties
 	return s.Properties
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
-// Whatever a manifest asks for, what a yes writes is a config that the host takes and that grants no more than
-// the words say; and no manifest differs from itself.
+// FuzzAsk checks that the entry that Ask returns is a valid config, that it never grants broad directories,
+// private origins or credentials, and that no manifest differs from itself.
 func FuzzAsk(f *testing.F) {
 	const head = "manifest = 1\n[plugin]\nname = \"n\"\nversion = \"1.0.0\"\ndescription = \"x\"\n[module]\nfile = \"m\"\n"
 	f.Add([]byte(head+"[capabilities]\nenv = [\"A\", \"*\"]\nhttp = [\"https://a\", \"http://[::1]\", \"*\"]\n"+
@@ -22,7 +22,7 @@ func FuzzAsk(f *testing.F) {
 			return
 		}
 		if changes := review.Compare(m, m); len(changes) > 0 {
-			t.Errorf("it differs from itself: %+v", changes)
+			t.Errorf("the manifest differs from itself: %+v", changes)
 		}
 		_, entry := review.Ask(m, review.Choice{Path: "n", ReadOnly: readOnly}, config.Defaults{}, places, nil)
 		content, err := config.AddPlugin("/plugins/bulkhead.toml", nil, entry)
@@ -39,12 +39,12 @@ func FuzzAsk(f *testing.F) {
 		}
 		for _, mount := range grant.FS {
 			if !mount.State && (places.Broad(mount.Path) || readOnly && mount.Access != manifest.Read) {
-				t.Errorf("a yes grants %+v", mount)
+				t.Errorf("consent grants %+v", mount)
 			}
 		}
 		for _, h := range grant.HTTP {
 			if h.Private || h.Credential != nil {
-				t.Errorf("a yes grants %+v", h)
+				t.Errorf("consent grants %+v", h)
 			}
 		}
 		review.Effective(review.Subject{Manifest: m, Entry: c.Plugins[0], Grant: grant, Places: places, Config: c.File})

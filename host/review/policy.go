@@ -10,24 +10,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// Subject is a plugin on which a decision was taken, and what decided.
+// Subject is a plugin with its effective grant and the inputs of that decision.
 type Subject struct {
 	Manifest *manifest.Manifest
 	Entry    config.Plugin
 	Defaults config.Defaults
 	Grant    config.Grant
 	Places   config.Places
-	Config   string // the config's file; empty: there is none
+	Config   string // path of the config; empty: there is none
 	// FlagEnv are the variables that the command line grants.
-	FlagEnv map[string]string
-	Leads   Leads // nil: nobody looks where paths lead
+	FlagEnv  map[string]string
+	Resolver Resolver // nil: paths are not resolved
 }
 
-// Policy is what a plugin may do.
+// Policy is the effective grant of a plugin, with the reason for each part.
 type Policy struct {
 	Tools        []ToolRule    `json:"tools"`
 	Folders      []Grant       `json:"folders"`
-	Hidden       []Grant       `json:"hidden"` // patterns of files in every folder
+	Hidden       []Grant       `json:"hidden"` // deny patterns for every directory
 	Repositories []Grant       `json:"repositories"`
 	Origins      []Grant       `json:"origins"`
 	Variables    []Grant       `json:"variables"` // without their values
@@ -36,17 +36,17 @@ type Policy struct {
 	Names        []FilterRules `json:"prompts_and_resources,omitempty"`
 }
 
-// Grant is one thing that is granted, or hidden, and what decided so.
+// Grant is one thing that is granted, or hidden, and the reason.
 type Grant struct {
 	What    string   `json:"what"`
 	Access  string   `json:"access,omitempty"` // "r" or "rw"
 	Remotes []string `json:"remotes,omitempty"`
 	More    string   `json:"more,omitempty"` // "private", and the name of a credential
-	Place            // of a folder or repository, where somebody looked
+	Place            // of a directory or repository, if there is a Resolver
 	By      string   `json:"by"`
 }
 
-// ToolRule says of a tool whether it is offered, and what decided so.
+// ToolRule says whether a tool is offered, and why.
 type ToolRule struct {
 	Name    string `json:"name"` // as clients see it
 	Access  string `json:"access"`
@@ -54,21 +54,21 @@ type ToolRule struct {
 	By      string `json:"by"`
 }
 
-// LimitRule is a limit that holds.
+// LimitRule is an effective limit.
 type LimitRule struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	By    string `json:"by"`
 }
 
-// FilterRules are the patterns that the names of prompts or the URIs of resources have to pass.
+// FilterRules are the allow and deny lists for the names of prompts or the URIs of resources.
 type FilterRules struct {
 	Of    string   `json:"of"`
 	Allow []string `json:"allow,omitzero"` // nil: all; empty: none
 	Deny  []string `json:"deny,omitempty"`
 }
 
-// Effective says what a subject is granted.
+// Effective explains the effective grant of a subject.
 func Effective(s Subject) Policy {
 	p := Policy{
 		Tools: []ToolRule{}, Folders: []Grant{}, Hidden: []Grant{}, Repositories: []Grant{}, Origins: []Grant{}, Variables: []Grant{},
@@ -83,7 +83,7 @@ func Effective(s Subject) Policy {
 	for _, m := range s.Grant.FS {
 		g := Grant{What: m.Path, Access: string(m.Access), By: s.FolderBy(m)}
 		if !m.State {
-			g.Place = s.Leads.look(Folder, m.Path)
+			g.Place = s.Resolver.resolve(Folder, m.Path)
 		}
 		p.Folders = append(p.Folders, g)
 	}
@@ -92,7 +92,7 @@ func Effective(s Subject) Policy {
 	}
 	for _, g := range s.Grant.Git {
 		p.Repositories = append(p.Repositories, Grant{
-			What: g.Repo, Access: string(g.Access), Remotes: g.Remotes, By: s.repositoryBy(g), Place: s.Leads.look(Repository, g.Repo),
+			What: g.Repo, Access: string(g.Access), Remotes: g.Remotes, By: s.repositoryBy(g), Place: s.Resolver.resolve(Repository, g.Repo),
 		})
 	}
 	for _, h := range s.Grant.HTTP {
@@ -115,7 +115,7 @@ func Effective(s Subject) Policy {
 	return p
 }
 
-// Tool says whether a tool of the subject's manifest is offered, and what decides so.
+// Tool says whether a tool of the subject's manifest is offered, and why.
 func (s Subject) Tool(t manifest.Tool) ToolRule {
 	r := ToolRule{Name: s.Entry.Prefix + t.Name, Access: "read", Offered: true}
 	if t.Write {
@@ -127,30 +127,31 @@ func (s Subject) Tool(t manifest.Tool) ToolRule {
 			return r
 		}
 	}
-	if glob, i := s.allowing(t.Name); i >= 0 {
+	if glob, i := s.allowedBy(t.Name); i >= 0 {
 		r.By = fmt.Sprintf("allow_tools has %q (%s)", glob, s.Entry.At(fmt.Sprintf("allow_tools[%d]", i)))
 	} else {
-		r.By = "nothing withholds it" + s.orNoConfig()
+		r.By = "nothing withholds it" + s.entrySuffix()
 	}
 	if t.Write && s.Manifest.Write == manifest.WriteOptIn {
-		word := "--allow-write"
+		by := "--allow-write"
 		if s.Entry.AllowWrite {
-			word = fmt.Sprintf("allow_write (%s)", s.Entry.At("allow_write"))
+			by = fmt.Sprintf("allow_write (%s)", s.Entry.At("allow_write"))
 		}
-		r.By += "; its plugin waits for a word to write, which is " + word
+		r.By += "; its plugin requires an opt-in to write, which is " + by
 	}
 	return r
 }
 
-func (s Subject) orNoConfig() string {
+// entrySuffix formats the position of the plugin's table.
+func (s Subject) entrySuffix() string {
 	if s.Config == "" {
 		return ": there is no config"
 	}
 	return " (" + s.Entry.At("") + ")"
 }
 
-// allowing is the pattern of allow_tools that matches a tool, and its index; -1 if there is none.
-func (s Subject) allowing(name string) (string, int) {
+// allowedBy returns the first pattern of allow_tools that matches a tool, and its index; -1 if there is none.
+func (s Subject) allowedBy(name string) (string, int) {
 	for i, glob := range s.Entry.AllowTools {
 		if (config.Filter{Allow: []string{glob}}).Allowed(name) {
 			return glob, i
@@ -159,13 +160,13 @@ func (s Subject) allowing(name string) (string, int) {
 	return "", -1
 }
 
-// limitRule explains the limit with that index, by what the manifest needs and the config allows.
+// limitRule explains l, the effective limit with index i in the lists of limits.
 func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	r := LimitRule{Key: l.Key, Value: l.Text}
 	need, own, all := s.Manifest.Limits.List()[i], s.Entry.Limits.List()[i], s.Defaults.Limits.List()[i]
 	switch {
 	case l.Value == 0:
-		r.Value, r.By = "unbounded", "nobody bounds it"
+		r.Value, r.By = "unbounded", "no limit is set"
 	case own.Value == l.Value:
 		r.By = fmt.Sprintf("limits (%s)", s.Entry.At("limits"))
 	case own.Value == 0 && all.Value == l.Value:
@@ -173,7 +174,7 @@ func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	case need.Value == l.Value:
 		r.By = "limits of " + manifest.FileName
 	case need.Value > l.Value:
-		r.By = fmt.Sprintf("the most by itself; %s asks for %s", manifest.FileName, need.Text)
+		r.By = fmt.Sprintf("the maximum without a config setting; %s asks for %s", manifest.FileName, need.Text)
 	default:
 		r.By = "the default"
 	}

@@ -34,8 +34,8 @@ description = "x"
 access = "write"
 `
 
-// subject decides on the manifest wide with the plugin's table of a config, after defaults; no table means
-// that there is no config.
+// subject is the manifest wide with its grant under a config that has defaults and a plugin's table. An empty
+// table means that there is no config.
 func subject(t *testing.T, defaults, table string, flags config.Flags) review.Subject {
 	t.Helper()
 	s := review.Subject{Manifest: parse(t, wide), Places: places, FlagEnv: flags.Env}
@@ -55,7 +55,7 @@ func subject(t *testing.T, defaults, table string, flags config.Flags) review.Su
 	return s
 }
 
-// lines are the grants of a policy, one a line, without limits that are the default.
+// lines formats each grant of a policy as a line, without default limits.
 func lines(p review.Policy) []string {
 	var out []string
 	for _, t := range p.Tools {
@@ -70,7 +70,7 @@ func lines(p review.Policy) []string {
 		}
 	}
 	for _, l := range p.Limits {
-		if l.By != "the default" && l.By != "nobody bounds it" {
+		if l.By != "the default" && l.By != "no limit is set" {
 			out = append(out, fmt.Sprintf("limit %s %s: %s", l.Key, l.Value, l.By))
 		}
 	}
@@ -89,33 +89,33 @@ func TestEffective(t *testing.T) {
 		"without a config": {
 			flags: config.Flags{AllowWrite: true, Env: map[string]string{"TOKEN": "secret"}},
 			want: []string{"tool get read true: nothing withholds it: there is no config",
-				"tool put write true: nothing withholds it: there is no config; its plugin waits for a word to write, which is --allow-write",
+				"tool put write true: nothing withholds it: there is no config; its plugin requires an opt-in to write, which is --allow-write",
 				"folder /home/me/work rw: plugin.toml:10 asks for it, and it lies in the project", "folder /home/me/.state/notes rw: every plugin has its own state folder",
-				"repository /home/me/work r: plugin.toml:11 asks for it, and it lies in the project; to write it takes git with access = \"rw\" in a config",
+				"repository /home/me/work r: plugin.toml:11 asks for it, and it lies in the project; writing requires git with access = \"rw\" in a config",
 				"variable TOKEN : --env",
-				"limit time 5m0s: the most by itself; plugin.toml asks for 10m0s", "limit files 9: limits of plugin.toml", "pristine"},
+				"limit time 5m0s: the maximum without a config setting; plugin.toml asks for 10m0s", "limit files 9: limits of plugin.toml", "pristine"},
 		},
-		"in a config that is silent": {
+		"with an empty table": {
 			table: "allow_write = false\n",
 			want: []string{"tool get read true: nothing withholds it (bulkhead.toml:1)",
 				"tool put write false: writes: pass --allow-write or set allow_write = true",
 				"folder /home/me/work rw: plugin.toml:10 asks for it, and the config has no fs for the plugin (bulkhead.toml:1)",
 				"folder /srv r: plugin.toml:10 asks for it, and the config has no fs for the plugin (bulkhead.toml:1)",
 				"folder /home/me/.state/notes rw: every plugin has its own state folder",
-				"repository /home/me/work r: plugin.toml:11 asks for it, and the config has no git for the plugin (bulkhead.toml:1); to write it takes git with access = \"rw\" in a config",
+				"repository /home/me/work r: plugin.toml:11 asks for it, and the config has no git for the plugin (bulkhead.toml:1); writing requires git with access = \"rw\" in a config",
 				"origin https://a.example : plugin.toml:12 asks for it, and the config has no http for the plugin (bulkhead.toml:1)",
 				"origin https://b.example : plugin.toml:12 asks for it, and the config has no http for the plugin (bulkhead.toml:1)",
-				"limit time 5m0s: the most by itself; plugin.toml asks for 10m0s", "limit files 9: limits of plugin.toml", "pristine"},
+				"limit time 5m0s: the maximum without a config setting; plugin.toml asks for 10m0s", "limit files 9: limits of plugin.toml", "pristine"},
 		},
-		"in a config that says everything": {
+		"with a full table": {
 			defaults: "[defaults]\ndeny = [\"**/.env\"]\n[defaults.limits]\ntime = \"2s\"\n[credentials.c]\nenv = \"C\"\n",
 			table: "prefix = \"x_\"\nallow_tools = [\"nothing*\", \"g*\", \"put\"]\ndeny_tools = [\"put\"]\nread_only = true\ndeny = [\"private/**\"]\nfs = [\n{ path = \"/home/me/work/a\", access = \"rw\" }]\n" +
 				"git = [{ repo = \"/home/me/work/a\", access = \"rw\" }]\nhttp = [\"https://b.example\", { origin = \"https://a.example\", private = true, credential = \"c\" }]\n" +
 				"env = { USER = \"me\" }\nisolation = \"reused\"\nlimits = { files = 8, fuel = 5 }\nallow_prompts = [\"p\"]\ndeny_resources = [\"r://*\"]\n",
 			want: []string{"tool x_get read true: allow_tools has \"g*\" (bulkhead.toml:10)", "tool x_put write false: denied by deny_tools \"put\" (bulkhead.toml:11)",
-				"folder /home/me/work/a r: fs (bulkhead.toml:15); only to read by read_only (bulkhead.toml:12)", "folder /home/me/.state/notes rw: every plugin has its own state folder",
+				"folder /home/me/work/a r: fs (bulkhead.toml:15); reduced to reading by read_only (bulkhead.toml:12)", "folder /home/me/.state/notes rw: every plugin has its own state folder",
 				"hidden **/.env : defaults.deny (bulkhead.toml)", "hidden private/** : deny (bulkhead.toml:13)",
-				"repository /home/me/work/a r: git (bulkhead.toml:16); only to read by read_only (bulkhead.toml:12)",
+				"repository /home/me/work/a r: git (bulkhead.toml:16); reduced to reading by read_only (bulkhead.toml:12)",
 				"origin https://b.example : http (bulkhead.toml:17)", "origin https://a.example private, with the credential c: http (bulkhead.toml:17)",
 				"variable USER : env (bulkhead.toml:18)",
 				"limit time 2s: defaults.limits (bulkhead.toml)", "limit fuel 5: limits (bulkhead.toml:20)", "limit files 8: limits (bulkhead.toml:20)",
@@ -130,27 +130,27 @@ func TestEffective(t *testing.T) {
 	}
 }
 
-func TestWhyOneThingIsAllowed(t *testing.T) {
+func TestSubjectAnswers(t *testing.T) {
 	some := "http = [\"https://b.example\"]\nenv = { USER = \"me\" }\n"
 	for name, c := range map[string]struct {
 		table, origin, variable string
 		want                    review.Answer
 	}{
 		"a server that is granted": {some, "https://B.example", "", review.Answer{Asked: "https://b.example", Allowed: true,
-			Why: "http (bulkhead.toml:3); refused where the name leads to this machine or its network, since the grant does not say private = true"}},
-		"a server that is left out": {some, "https://a.example", "", review.Answer{Asked: "https://a.example",
+			Why: "http (bulkhead.toml:3); refused if the name resolves to this machine or its network, because the grant does not have private = true"}},
+		"a requested server that the config omits": {some, "https://a.example", "", review.Answer{Asked: "https://a.example",
 			Why: "not in http (bulkhead.toml:3): add \"https://a.example\" there"}},
-		"a server that is not asked for": {some, "https://c.example", "", review.Answer{Asked: "https://c.example",
+		"an unrequested server": {some, "https://c.example", "", review.Answer{Asked: "https://c.example",
 			Why: "notes does not ask for it, so nothing can grant it"}},
 		"another port": {some, "https://b.example:8443", "", review.Answer{Asked: "https://b.example:8443", Why: "notes does not ask for it, so nothing can grant it"}},
 		"a server without a config": {"", "https://a.example", "", review.Answer{Asked: "https://a.example",
 			Why: "only a config file can grant a web server: write http = [\"https://a.example\"] for the plugin in bulkhead.toml"}},
 		"a variable with a value": {some, "", "USER", review.Answer{Asked: "USER", Allowed: true, Why: "env (bulkhead.toml:4)"}},
-		"a variable without": {some, "", "TOKEN", review.Answer{Asked: "TOKEN",
-			Why: "nobody gives it a value: pass --env TOKEN, or write env = { TOKEN = \"…\" } for the plugin in bulkhead.toml"}},
-		"a variable that is not asked for": {some, "", "HOME", review.Answer{Asked: "HOME", Why: "notes does not ask for it, so nothing can grant it"}},
-		"a variable of the host's":         {some, "", "PWD", review.Answer{Asked: "PWD", Allowed: true, Why: "the host sets it for every plugin"}},
-		"another of the host's":            {some, "", "BULKHEAD_X", review.Answer{Asked: "BULKHEAD_X", Why: "the host keeps such names to itself"}},
+		"a variable without a value": {some, "", "TOKEN", review.Answer{Asked: "TOKEN",
+			Why: "it has no value: pass --env TOKEN, or write env = { TOKEN = \"…\" } for the plugin in bulkhead.toml"}},
+		"an unrequested variable":  {some, "", "HOME", review.Answer{Asked: "HOME", Why: "notes does not ask for it, so nothing can grant it"}},
+		"a variable of the host's": {some, "", "PWD", review.Answer{Asked: "PWD", Allowed: true, Why: "the host sets it for every plugin"}},
+		"a reserved variable":      {some, "", "BULKHEAD_X", review.Answer{Asked: "BULKHEAD_X", Why: "such names are reserved for the host"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := subject(t, "", c.table, config.Flags{})

@@ -1,9 +1,9 @@
-// Package review puts manifests into words that a person can judge. Ask says what a plugin asks for, and
-// what of it an admin's yes would grant; Compare says in what one manifest differs from another, and where it
-// asks for more; Effective says what is granted, and which line or rule decides.
+// Package review describes manifests and grants in words for admins. Ask lists what a plugin requests, and
+// the config entry that consent would write; Compare lists the differences between two manifests, and marks
+// those that request more; Effective explains an effective grant: which line or rule decides each part.
 //
-// Everything here is a pure function, but for the Leads that the caller passes: no file, no variable, no module is touched. Texts that an author
-// wrote are passed on as they are: whoever shows them to a person takes out what steers a terminal.
+// All functions are pure, except for the Resolver that the caller passes. Author-supplied texts are returned
+// as they are and are untrusted: the caller must sanitize them for a terminal.
 package review
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// Request is what a plugin asks for.
+// Request is what a plugin requests.
 type Request struct {
 	Name         string `json:"name"`
 	Version      string `json:"version"`
@@ -19,7 +19,7 @@ type Request struct {
 	License      string `json:"license,omitempty"`
 	Dir          string `json:"dir"`
 	Digest       string `json:"sha256"`        // of plugin.toml
-	ModuleDigest string `json:"module_sha256"` // that plugin.toml names; empty: none
+	ModuleDigest string `json:"module_sha256"` // from plugin.toml; empty: unset
 	Items        []Item `json:"asks_for"`
 	Tools        []Tool `json:"tools"`
 }
@@ -31,48 +31,48 @@ const (
 	Origin     = "origin"
 	Variable   = "variable"
 	Limit      = "limit"
-	Offer      = "offer" // what it answers beside tools
-	Text       = "text"  // what it says to the client's model
+	Offer      = "offer" // MCP features beside tools
+	Text       = "text"  // instructions for the client's model
 )
 
-// Item is one thing that a plugin asks for.
+// Item is one thing that a plugin requests.
 type Item struct {
 	Kind     string `json:"kind"`
-	What     string `json:"what"`             // the path, origin, name or key as the manifest has it
+	What     string `json:"what"`             // the path, origin, name or key from the manifest
 	Access   string `json:"access,omitempty"` // "r" or "rw"
-	Words    string `json:"words"`            // the same for a person
-	Why      string `json:"why,omitempty"`    // in the author's words
+	Words    string `json:"words"`            // description
+	Why      string `json:"why,omitempty"`    // the author's reason
 	Optional bool   `json:"optional,omitempty"`
-	Caution  string `json:"caution,omitempty"` // what makes it more than usual
-	// NotGiven says why a yes does not grant it, and what would; empty if it does.
+	Caution  string `json:"caution,omitempty"` // what is unusual or dangerous about it
+	// NotGiven is the reason why consent does not grant it, and the remedy; empty if it does.
 	NotGiven string `json:"not_given,omitempty"`
 }
 
-// Tool is a tool as an admin judges it.
+// Tool describes a tool for review.
 type Tool struct {
-	Name        string `json:"name"` // the plugin's own
+	Name        string `json:"name"` // without the prefix
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description"`
 	Writes      bool   `json:"writes"`
-	Destructive bool   `json:"destructive,omitempty"` // it says so
-	WhyNot      string `json:"why_not,omitempty"`     // it would not be offered; empty if it would
+	Destructive bool   `json:"destructive,omitempty"` // as declared by the author
+	WhyNot      string `json:"why_not,omitempty"`     // why it would not be offered; empty if it would
 }
 
-// Choice is what the admin says beyond yes.
+// Choice are the admin's options beside the consent.
 type Choice struct {
-	Path       string   // of the plugin, as the config is to name it
-	Prefix     string   // of its tools
-	ReadOnly   bool     // no tool that writes, no folder and no repository to write
-	AllowWrite bool     // the word that write = "opt-in" waits for
+	Path       string   // path of the plugin for the config
+	Prefix     string   // of tool names
+	ReadOnly   bool     // withhold write tools and write access
+	AllowWrite bool     // opt in to the write tools of a plugin with write = "opt-in"
 	AllowTools []string // globs; nil: all
-	Env        []string // variables that get the values that they have where the host is started
+	Env        []string // variables that are taken from the host's environment
 }
 
-// Ask puts into words what m asks for. The entry is what the config is to say if the admin agrees: all of it,
-// spelled out, but what nobody should grant by saying yes. d are the config's defaults; leads looks where the
-// paths lead, nil leaves that out.
-func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.Places, leads Leads) (Request, config.Plugin) {
-	q := asking{m: m, choice: choice, defaults: d, places: places, leads: leads}
+// Ask describes what m requests. The returned entry is the config's table if the admin consents. It spells
+// out every grant, and omits requests that are too broad to grant by consent. d are the config's defaults. A
+// nil resolver leaves paths unresolved.
+func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.Places, resolver Resolver) (Request, config.Plugin) {
+	q := inquiry{m: m, choice: choice, defaults: d, places: places, resolver: resolver}
 	q.request = Request{
 		Name: m.Name, Version: m.Version, Description: m.Description, License: m.License, Dir: m.Dir,
 		Digest: m.Digest, ModuleDigest: m.Module.SHA256, Items: []Item{}, Tools: []Tool{},
@@ -80,10 +80,10 @@ func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.P
 	q.entry = config.Plugin{
 		Path: choice.Path, SHA256: m.Digest, Prefix: choice.Prefix, AllowTools: choice.AllowTools,
 		ReadOnly: choice.ReadOnly, AllowWrite: choice.AllowWrite,
-		// Not nil: what the file does not name is not granted, whatever a later manifest asks for.
+		// Not nil: what the entry does not name is not granted, even if a later manifest requests it.
 		FS: []manifest.FS{}, HTTP: []config.HTTP{}, Git: []manifest.Git{},
 	}
-	q.folders()
+	q.directories()
 	q.repositories()
 	q.origins()
 	q.variables()
@@ -98,23 +98,23 @@ func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.P
 	return q.request, q.entry
 }
 
-// asking is the state of one Ask.
-type asking struct {
+// inquiry is the state of one Ask.
+type inquiry struct {
 	m        *manifest.Manifest
 	choice   Choice
 	defaults config.Defaults
 	places   config.Places
-	leads    Leads
+	resolver Resolver
 	request  Request
 	entry    config.Plugin
 }
 
-func (q *asking) add(item Item) { q.request.Items = append(q.request.Items, item) }
+func (q *inquiry) add(item Item) { q.request.Items = append(q.request.Items, item) }
 
-// granted is the access that a yes gives.
-func (q *asking) granted(asked manifest.Access) manifest.Access {
+// granted returns the access that consent grants.
+func (q *inquiry) granted(requested manifest.Access) manifest.Access {
 	if q.choice.ReadOnly {
 		return manifest.Read
 	}
-	return asked
+	return requested
 }

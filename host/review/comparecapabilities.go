@@ -1,6 +1,7 @@
 package review
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -9,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// names reports names that came and went. To have asked for any covers no name: what is asked for by name
-// can be granted without an admin's naming it.
-func (c *comparing) names(key, what string, old, new []string) {
+// names reports added and removed names. An old request for any does not cover a name, because a request by
+// name can be granted without the admin naming it.
+func (c *comparison) names(key, what string, old, new []string) {
 	for _, name := range new {
 		switch {
 		case slices.Contains(old, name):
@@ -32,8 +33,8 @@ func (c *comparing) names(key, what string, old, new []string) {
 	}
 }
 
-// comparedOrigins are origins in the one form in which they can be compared.
-func comparedOrigins(texts []string) []string {
+// normalizeOrigins returns origins in the form that is compared.
+func normalizeOrigins(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
 		out[i] = text
@@ -44,34 +45,34 @@ func comparedOrigins(texts []string) []string {
 	return out
 }
 
-func (c *comparing) folders() {
+func (c *comparison) directories() {
 	const key = "capabilities.fs"
-	old, new := foldersOnce(c.old.Capabilities.FS), foldersOnce(c.new.Capabilities.FS)
+	old, new := mergeDirectories(c.old.Capabilities.FS), mergeDirectories(c.new.Capabilities.FS)
 	for _, f := range new {
-		was, found := sameFolder(old, f.Path)
+		was, found := findDirectory(old, f.Path)
 		switch {
 		case !found:
-			c.add(key, !coveredFolder(old, f), "asks to %s%s", folderWords(f.Access), f.Path)
+			c.add(key, !coversDirectory(old, f), "asks to %s%s", accessWords(f.Access), f.Path)
 		case f.Access != was.Access:
-			c.add(key, !coveredFolder(old, f), "asks to %s%s, and asked to %s", folderWords(f.Access), f.Path, strings.TrimSuffix(folderWords(was.Access), " everything in "))
+			c.add(key, !coversDirectory(old, f), "asks to %s%s, and asked only to %s", accessWords(f.Access), f.Path, strings.TrimSuffix(accessWords(was.Access), " everything in "))
 		case f.Optional != was.Optional && f.Optional:
-			c.add(key, false, "can do without %s", f.Path)
+			c.add(key, false, "no longer requires %s, which is optional", f.Path)
 		case f.Optional != was.Optional:
-			c.add(key, false, "can no longer do without %s", f.Path)
+			c.add(key, false, "requires %s, which was optional", f.Path)
 		}
 		if found && f.Why != was.Why {
-			c.text(key, "why it wants "+f.Path, was.Why, f.Why, false)
+			c.text(key, "the reason for "+f.Path, was.Why, f.Why, false)
 		}
 	}
 	for _, f := range old {
-		if _, found := sameFolder(new, f.Path); !found {
-			c.add(key, false, "no longer asks to %s%s", folderWords(f.Access), f.Path)
+		if _, found := findDirectory(new, f.Path); !found {
+			c.add(key, false, "no longer asks to %s%s", accessWords(f.Access), f.Path)
 		}
 	}
 }
 
-// foldersOnce has each folder once: one that is asked for twice is asked for with the higher access.
-func foldersOnce(list []manifest.FS) []manifest.FS {
+// mergeDirectories merges duplicates: the result has the higher access, and is optional if all of them are.
+func mergeDirectories(list []manifest.FS) []manifest.FS {
 	var once []manifest.FS
 	for _, f := range list {
 		i := slices.IndexFunc(once, func(have manifest.FS) bool { return samePath(have.Path, f.Path) })
@@ -89,7 +90,7 @@ func foldersOnce(list []manifest.FS) []manifest.FS {
 
 func samePath(a, b string) bool { return a == b || inside(a, b) && inside(b, a) }
 
-func sameFolder(list []manifest.FS, path string) (manifest.FS, bool) {
+func findDirectory(list []manifest.FS, path string) (manifest.FS, bool) {
 	i := slices.IndexFunc(list, func(f manifest.FS) bool { return samePath(f.Path, path) })
 	if i < 0 {
 		return manifest.FS{}, false
@@ -97,27 +98,27 @@ func sameFolder(list []manifest.FS, path string) (manifest.FS, bool) {
 	return list[i], true
 }
 
-// coveredFolder reports whether old asks for no less than f.
-func coveredFolder(old []manifest.FS, f manifest.FS) bool {
+// coversDirectory reports whether a request of old includes f.
+func coversDirectory(old []manifest.FS, f manifest.FS) bool {
 	return slices.ContainsFunc(old, func(o manifest.FS) bool { return covers(o.Access, f.Access) && inside(o.Path, f.Path) })
 }
 
 func covers(old, new manifest.Access) bool { return old == manifest.ReadWrite || new == manifest.Read }
 
-// inside reports whether a path of a manifest's is dir, or lies in it wherever their variable stands for.
+// inside reports whether a manifest's path is dir or lies below it, whatever the value of their variable.
 func inside(dir, path string) bool {
 	variable, rest, err := manifest.SplitPath(dir)
 	other, below, err2 := manifest.SplitPath(path)
 	return err == nil && err2 == nil && variable == other && (below == rest || rest == "/" || strings.HasPrefix(below, rest+"/"))
 }
 
-func (c *comparing) repositories() {
+func (c *comparison) repositories() {
 	const key = "capabilities.git"
-	old, new := repositoriesOnce(c.old.Capabilities.Git), repositoriesOnce(c.new.Capabilities.Git)
+	old, new := mergeRepositories(c.old.Capabilities.Git), mergeRepositories(c.new.Capabilities.Git)
 	for _, g := range new {
 		where := repositoryName(g.Repo)
-		was, found := sameRepository(old, g.Repo)
-		covered := slices.ContainsFunc(old, func(o manifest.Git) bool { return covers(o.Access, g.Access) && holds(o.Repo, g.Repo) })
+		was, found := findRepository(old, g.Repo)
+		covered := slices.ContainsFunc(old, func(o manifest.Git) bool { return covers(o.Access, g.Access) && coversRepository(o.Repo, g.Repo) })
 		switch {
 		case !found && g.Access == manifest.ReadWrite:
 			c.add(key, !covered, "asks to read %s and make branches in it", where)
@@ -130,7 +131,7 @@ func (c *comparing) repositories() {
 		}
 		for _, r := range g.Remotes {
 			if !slices.Contains(was.Remotes, r) {
-				c.add(key, !coveredRemote(old, g.Repo, r), "asks to list and fetch %s for %s", remoteName(r), where)
+				c.add(key, !coversRemote(old, g.Repo, r), "asks to list and fetch %s for %s", remoteName(r), where)
 			}
 		}
 		for _, r := range was.Remotes {
@@ -140,15 +141,14 @@ func (c *comparing) repositories() {
 		}
 	}
 	for _, g := range old {
-		if _, found := sameRepository(new, g.Repo); !found {
+		if _, found := findRepository(new, g.Repo); !found {
 			c.add(key, false, "no longer asks for %s", repositoryName(g.Repo))
 		}
 	}
 }
 
-// repositoriesOnce has each repository once, with all that is asked for there, and its remotes in the form in
-// which they are compared.
-func repositoriesOnce(list []manifest.Git) []manifest.Git {
+// mergeRepositories merges duplicates into their union, and normalizes remotes.
+func mergeRepositories(list []manifest.Git) []manifest.Git {
 	var once []manifest.Git
 	for _, g := range list {
 		i := slices.IndexFunc(once, func(have manifest.Git) bool { return samePath(have.Repo, g.Repo) })
@@ -185,7 +185,7 @@ func remoteName(remote string) string {
 	return remote
 }
 
-func sameRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
+func findRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
 	i := slices.IndexFunc(list, func(g manifest.Git) bool { return samePath(g.Repo, repo) })
 	if i < 0 {
 		return manifest.Git{}, false
@@ -193,40 +193,42 @@ func sameRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
 	return list[i], true
 }
 
-// holds reports whether to ask for one repository is to ask for another, too. To ask for any is not: see names.
-func holds(asked, repo string) bool { return asked == repo || inside(asked, repo) }
-
-func coveredRemote(old []manifest.Git, repo, remote string) bool {
-	return slices.ContainsFunc(old, func(o manifest.Git) bool { return holds(o.Repo, repo) && slices.Contains(o.Remotes, remote) })
+// coversRepository reports whether a request for one repository includes another. A request for any does not
+// include named ones: see names.
+func coversRepository(requested, repo string) bool {
+	return requested == repo || inside(requested, repo)
 }
 
-// limitNames name what a limit bounds.
+func coversRemote(old []manifest.Git, repo, remote string) bool {
+	return slices.ContainsFunc(old, func(o manifest.Git) bool { return coversRepository(o.Repo, repo) && slices.Contains(o.Remotes, remote) })
+}
+
+// limitNames are the limits' names in words.
 var limitNames = map[string]string{
 	"memory": "memory", "time": "the time of a call", "fuel": "the instructions of a call", "input": "the size of a request",
 	"output": "the size of an answer", "operations": "the host operations of a call", "log": "the log lines of a call",
-	"files": "open files", "concurrency": "calls at the same time", "queue": "the wait for a turn",
+	"files": "open files", "concurrency": "calls at the same time", "queue": "the time in the queue",
 	"http_request": "the body of a web request", "http_response": "the body of a web server's answer",
 	"http_concurrency": "web requests at the same time",
 }
 
-// asked is a limit as a manifest asks for it.
-func asked(l manifest.Limit) string {
+// limitText formats a limit of a manifest.
+func limitText(l manifest.Limit) string {
 	if l.Value == 0 {
-		return "as usual"
+		return "the default"
 	}
 	return l.Text
 }
 
-// effective is a limit's value, the usual one where the manifest is silent. To be silent about fuel is to
-// ask for any.
+// effective returns the value of a limit, or its default if it is unset. Fuel is unbounded by default.
 func effective(l manifest.Limit) int64 {
 	if l.Value > 0 {
 		return l.Value
 	}
-	for _, usual := range config.DefaultLimits().List() {
-		if usual.Key == l.Key && usual.Value > 0 {
-			return usual.Value
+	for _, d := range config.DefaultLimits().List() {
+		if d.Key == l.Key && d.Value > 0 {
+			return d.Value
 		}
 	}
-	return 1<<63 - 1
+	return math.MaxInt64
 }

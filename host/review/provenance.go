@@ -10,11 +10,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// at names a line of the config.
+// at formats a line of the config.
 func (s Subject) at(line int) string { return fmt.Sprintf("%s:%d", path.Base(s.Config), line) }
 
-// asks names a line of the manifest that asks for something, and why that is enough.
-func (s Subject) asks(line int, key string) string {
+// requestedAt formats the line of a request in the manifest, and why the request suffices for the grant.
+func (s Subject) requestedAt(line int, key string) string {
 	where := manifest.FileName
 	if line > 0 {
 		where = fmt.Sprintf("%s:%d", where, line)
@@ -25,35 +25,35 @@ func (s Subject) asks(line int, key string) string {
 	return fmt.Sprintf("%s asks for it, and the config has no %s for the plugin (%s)", where, key, s.Entry.At(""))
 }
 
-// FolderBy says what decided on a granted folder.
+// FolderBy returns the reason for the grant of a directory.
 func (s Subject) FolderBy(m config.Mount) string {
 	if m.State {
 		return "every plugin has its own state folder"
 	}
 	list, by := s.Entry.FS, func(f manifest.FS) string { return "fs (" + s.at(f.Line) + ")" }
 	if list == nil {
-		list, by = s.Manifest.Capabilities.FS, func(f manifest.FS) string { return s.asks(f.Line, "fs") }
+		list, by = s.Manifest.Capabilities.FS, func(f manifest.FS) string { return s.requestedAt(f.Line, "fs") }
 	}
-	words, asked := "", manifest.Read
+	words, requested := "", manifest.Read
 	for _, f := range list {
 		if dir, missing := s.Places.Resolve(f.Path, s.Manifest.Name); missing == "" && dir == m.Path {
-			if words == "" || f.Access == manifest.ReadWrite && asked == manifest.Read {
-				words, asked = by(f), f.Access
+			if words == "" || f.Access == manifest.ReadWrite && requested == manifest.Read {
+				words, requested = by(f), f.Access
 			}
 		}
 	}
-	return words + s.cut(asked, m.Access)
+	return words + s.readOnlySuffix(requested, m.Access)
 }
 
-// cut says what left only reading of what could be written.
-func (s Subject) cut(asked, given manifest.Access) string {
-	if asked == manifest.ReadWrite && given == manifest.Read && s.Entry.ReadOnly {
-		return fmt.Sprintf("; only to read by read_only (%s)", s.Entry.At("read_only"))
+// readOnlySuffix is the reason for a reduction of write access to read access; empty if there is none.
+func (s Subject) readOnlySuffix(requested, granted manifest.Access) string {
+	if requested == manifest.ReadWrite && granted == manifest.Read && s.Entry.ReadOnly {
+		return fmt.Sprintf("; reduced to reading by read_only (%s)", s.Entry.At("read_only"))
 	}
 	return ""
 }
 
-// DenyBy says where a pattern of hidden files stands.
+// DenyBy formats the position of a deny pattern.
 func (s Subject) DenyBy(pattern string) string {
 	if i := slices.Index(s.Entry.Deny, pattern); i >= 0 {
 		return fmt.Sprintf("deny (%s)", s.Entry.At(fmt.Sprintf("deny[%d]", i)))
@@ -65,9 +65,9 @@ func (s Subject) repositoryBy(g config.Git) string {
 	list, by := s.Entry.Git, func(have manifest.Git) string { return "git (" + s.at(have.Line) + ")" }
 	if list == nil {
 		list, by = s.Manifest.Capabilities.Git, func(have manifest.Git) string {
-			words := s.asks(have.Line, "git")
+			words := s.requestedAt(have.Line, "git")
 			if have.Access == manifest.ReadWrite {
-				words += "; to write it takes git with access = \"rw\" in a config"
+				words += "; writing requires git with access = \"rw\" in a config"
 			}
 			return words
 		}
@@ -76,7 +76,7 @@ func (s Subject) repositoryBy(g config.Git) string {
 		if dir, missing := s.Places.Resolve(have.Repo, s.Manifest.Name); missing == "" && dir == g.Repo {
 			words := by(have)
 			if s.Entry.Git != nil {
-				words += s.cut(have.Access, g.Access)
+				words += s.readOnlySuffix(have.Access, g.Access)
 			}
 			return words
 		}
@@ -101,7 +101,7 @@ func (s Subject) originBy(h config.HTTP) string {
 			return fmt.Sprintf("http (%s)", s.Entry.At(fmt.Sprintf("http[%d]", i)))
 		}
 	}
-	return s.asks(s.Manifest.Capabilities.HTTPLine, "http")
+	return s.requestedAt(s.Manifest.Capabilities.HTTPLine, "http")
 }
 
 func (s Subject) variableBy(name string) string {
