@@ -1,10 +1,9 @@
-// Package audit keeps the audit log: a file with one JSON line for every call and for every operation that
-// a module was refused. Open opens it and Log.Write adds a line; where calls must not run unrecorded,
-// Log.Ready says whether one may. A Trail collects what one call asked of the host.
+// Package audit writes the audit log: a file with one JSON line for every call and for every operation that a
+// module was denied. Open opens it and Log.Write appends a line. If calls must not run unrecorded, Log.Ready
+// reports whether a call may start. A Trail collects the host operations of one call.
 //
-// Several hosts may share a file: lines stay whole, also while one of them rotates it and when the disk is
-// full, and records that are lost are counted in the file itself. The package decides nothing about calls
-// and reads nothing back.
+// Several host processes may share a file. Writes of lines are atomic, also during rotation and on a full disk,
+// and lost records are counted in the file itself.
 package audit
 
 import (
@@ -23,17 +22,17 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// What is kept of a call's arguments: Config.Arguments.
+// Values of Config.Arguments: what the log keeps of a call's arguments.
 const (
-	ArgumentsHash = "hash" // their HMAC-SHA-256 under a key of the log's own
-	ArgumentsFull = "full" // their text, secrets and all, at most 32 KiB
+	ArgumentsHash = "hash" // their HMAC-SHA-256 with a key that belongs to the log
+	ArgumentsFull = "full" // their text, secrets included, at most 32 KiB
 	ArgumentsNone = "none"
 )
 
-// What happens to calls while no record can be written: Config.OnFailure.
+// Values of Config.OnFailure: what happens to calls while no record can be written.
 const (
-	FailOpen   = "open"   // they go on, and the log says how many are not recorded
-	FailClosed = "closed" // they are refused
+	FailOpen   = "open"   // calls run, and the log counts the lost records
+	FailClosed = "closed" // calls are refused
 )
 
 // Defaults and bounds of a Config.
@@ -44,19 +43,20 @@ const (
 	MaxKeep        = 1000
 )
 
-// Config says where the log is and how it is kept.
+// Config configures a Log.
 type Config struct {
-	File      string       // absolute; its folder is made if need be
+	File      string       // absolute; its directory is created if it is absent
 	MaxSize   int64        // bytes at which the file is rotated; 0: DefaultMaxSize
-	Keep      int          // rotated files that are kept: File.1 is the youngest; 0: DefaultKeep
+	Keep      int          // number of rotated files to keep: File.1 is the newest; 0: DefaultKeep
 	Arguments string       // ArgumentsHash, ArgumentsFull or ArgumentsNone; empty: ArgumentsHash
 	OnFailure string       // FailOpen or FailClosed; empty: FailOpen
-	Log       hclog.Logger // told of lost records; nil: nobody is
+	Log       hclog.Logger // receives reports of lost records; nil: none
 
 	Now func() time.Time // nil: time.Now
 }
 
-func (c Config) complete() (Config, error) {
+// withDefaults validates c and sets its defaults.
+func (c Config) withDefaults() (Config, error) {
 	if c.MaxSize == 0 {
 		c.MaxSize = DefaultMaxSize
 	}
@@ -97,22 +97,21 @@ func (c Config) complete() (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// Log is an open audit log. It is safe for concurrent use. A nil Log keeps nothing, and is always ready.
+// Log is an open audit log. It is safe for concurrent use. A nil Log discards records and is always ready.
 type Log struct {
 	config Config
-	run    string // tells the calls of this host from those of another that shares the file
+	run    string // distinguishes the calls of the host processes that share the file
 	calls  atomic.Uint64
 	hasher *hasher // nil unless arguments are hashed
 	sink   *sink
-	queue  *queue // where calls go on without a record; nil where they may not
+	queue  *queue // nil with FailClosed
 	pool   sync.Pool
 }
 
-// Open opens the log, and makes the file, its folder and the key that arguments are hashed with where they
-// are not there. It fails, whatever OnFailure says, where the log cannot be opened at all: the start is
-// when somebody looks.
+// Open opens the log. It creates the file, its directory and the HMAC key if they are absent. If the log cannot
+// be opened it fails even with FailOpen, because a user sees errors at the start of a host.
 func Open(c Config) (*Log, error) {
-	c, err := c.complete()
+	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -120,22 +119,23 @@ func Open(c Config) (*Log, error) {
 	_, _ = rand.Read(run[:]) // never fails
 	l := &Log{config: c, run: hex.EncodeToString(run[:])}
 	l.pool.New = func() any { return new(line) }
-	trouble := &trouble{file: c.File, log: c.Log, now: c.Now}
-	l.sink = &sink{file: newFile(c.File, c.MaxSize, c.Keep), trouble: trouble}
+	losses := &losses{file: c.File, log: c.Log, now: c.Now}
+	l.sink = &sink{file: newFile(c.File, c.MaxSize, c.Keep, c.Now), losses: losses}
 	if err := l.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("audit: %w", err), l.sink.close())
 	}
 	if c.OnFailure == FailOpen {
-		l.queue = newQueue(trouble)
+		l.queue = newQueue(losses)
 		go l.queue.run(l.sink)
 	}
 	return l, nil
 }
 
-// prepare opens the file, and looks for the key under its lock: two hosts never make two.
+// prepare opens the file and loads the key. It holds the file's lock, so that concurrent hosts do not create two
+// keys.
 func (l *Log) prepare() error {
 	f := l.sink.file
-	if err := f.makeFolder(); err != nil {
+	if err := f.makeDir(); err != nil {
 		return err
 	}
 	if _, err := f.lock(); err != nil {
@@ -153,7 +153,7 @@ func (l *Log) prepare() error {
 	return nil
 }
 
-// NewID names a call: no other call of any host that shares the log has the same name. Empty without a log.
+// NewID returns an ID for a call that is unique among the hosts that share the log. It is empty for a nil Log.
 func (l *Log) NewID() string {
 	if l == nil {
 		return ""
@@ -161,8 +161,8 @@ func (l *Log) NewID() string {
 	return l.run + "-" + strconv.FormatUint(l.calls.Add(1), 10)
 }
 
-// Ready says why a call must not run now: its record could not be written. It is always nil where calls go
-// on without. After a failure it tries once a second whether the log can be written again.
+// Ready returns an error if a call must not start because its record could not be written. With FailOpen it is
+// always nil. After a failure it retries to write at most once a second.
 func (l *Log) Ready() error {
 	if l == nil || l.queue != nil {
 		return nil
@@ -170,10 +170,10 @@ func (l *Log) Ready() error {
 	return l.sink.ready()
 }
 
-// Write adds a record. Where calls may go on without (FailOpen) it only queues the record, returns nil, and
-// the log tells of what is lost. Else (FailClosed) the record has been handed to the operating system
-// when Write returns nil; after an error the answer of the call must be withheld. Nothing is synced to the
-// disk: a crash of the process loses no record that was handed over, a power failure may.
+// Write adds a record. With FailOpen it queues the record and returns nil; the log counts lost records. With
+// FailClosed the record is written before Write returns nil, and after an error the caller must withhold the
+// result of the call. Write does not fsync: a written record survives a crash of the process, but not
+// necessarily a power failure.
 func (l *Log) Write(r Record) error {
 	if l == nil {
 		return nil
@@ -191,7 +191,7 @@ func (l *Log) Write(r Record) error {
 	return l.sink.put(text.b)
 }
 
-// arguments is what the log keeps of a call's arguments.
+// arguments returns what the log keeps of a call's arguments.
 func (l *Log) arguments(raw []byte) string {
 	switch {
 	case len(raw) == 0 || l.config.Arguments == ArgumentsNone:
@@ -199,10 +199,10 @@ func (l *Log) arguments(raw []byte) string {
 	case l.hasher != nil:
 		return l.hasher.hash(raw)
 	}
-	return string(raw[:min(len(raw), maxArguments)]) // no more of it would be kept
+	return string(raw[:min(len(raw), maxArguments)]) // encode keeps no more
 }
 
-// Close writes what is queued, waiting for it as long as ctx lasts, and closes the file.
+// Close drains the queue until ctx is done, and closes the file.
 func (l *Log) Close(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -212,9 +212,9 @@ func (l *Log) Close(ctx context.Context) error {
 			return fmt.Errorf("audit log %s: %w", l.config.File, err)
 		}
 	}
-	l.sink.trouble.remind(true)
+	l.sink.losses.reportPending(true)
 	return l.sink.close()
 }
 
-// countLines says how many records there are in whole lines.
+// countLines returns the number of records in whole lines.
 func countLines(lines []byte) int64 { return int64(bytes.Count(lines, []byte{'\n'})) }

@@ -15,18 +15,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 )
 
-func TestAnOptionThatCannotBeIsNamed(t *testing.T) {
+func TestOpenNamesInvalidOption(t *testing.T) {
 	for name, c := range map[string]struct {
 		config audit.Config
 		want   string
 	}{
-		"a relative file":              {audit.Config{File: "audit.jsonl"}, `file = "audit.jsonl"`},
-		"no file":                      {audit.Config{}, `file = ""`},
-		"a size below a line's":        {audit.Config{File: "/x", MaxSize: 100}, "max_size is 100 bytes"},
-		"a negative number of files":   {audit.Config{File: "/x", Keep: -1}, "keep = -1"},
-		"too many files":               {audit.Config{File: "/x", Keep: audit.MaxKeep + 1}, "keep = 1001"},
-		"unknown handling of failures": {audit.Config{File: "/x", OnFailure: "ajar"}, `on_failure = "ajar"`},
-		"unknown form of arguments":    {audit.Config{File: "/x", Arguments: "some"}, `arguments = "some"`},
+		"a relative file":            {audit.Config{File: "audit.jsonl"}, `file = "audit.jsonl"`},
+		"no file":                    {audit.Config{}, `file = ""`},
+		"a size below a line's":      {audit.Config{File: "/x", MaxSize: 100}, "max_size is 100 bytes"},
+		"a negative number of files": {audit.Config{File: "/x", Keep: -1}, "keep = -1"},
+		"too many files":             {audit.Config{File: "/x", Keep: audit.MaxKeep + 1}, "keep = 1001"},
+		"an unknown on_failure":      {audit.Config{File: "/x", OnFailure: "ajar"}, `on_failure = "ajar"`},
+		"an unknown arguments":       {audit.Config{File: "/x", Arguments: "some"}, `arguments = "some"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := audit.Open(c.config); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -36,29 +36,29 @@ func TestAnOptionThatCannotBeIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAPlainFileIsRefused(t *testing.T) {
+func TestOpenRefusesUnsafeFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant func(t *testing.T, file string) error
 		want  string
 	}{
-		"a link to a file": {func(t *testing.T, file string) error {
+		"a symbolic link to a file": {func(t *testing.T, file string) error {
 			return os.Symlink(writeFile(t, filepath.Join(t.TempDir(), "precious"), "precious\n", 0o600), file)
 		}, "symbolic link"},
-		"a link to nothing": {func(t *testing.T, file string) error {
+		"a dangling symbolic link": {func(t *testing.T, file string) error {
 			return os.Symlink(filepath.Join(t.TempDir(), "none"), file)
 		}, "symbolic link"},
-		"a FIFO":   {func(_ *testing.T, file string) error { return syscall.Mkfifo(file, 0o600) }, "not a regular file"},
-		"a folder": {func(_ *testing.T, file string) error { return os.Mkdir(file, 0o700) }, "not a regular file"},
-		"a file that others can write": {func(t *testing.T, file string) error {
+		"a FIFO":      {func(_ *testing.T, file string) error { return syscall.Mkfifo(file, 0o600) }, "not a regular file"},
+		"a directory": {func(_ *testing.T, file string) error { return os.Mkdir(file, 0o700) }, "not a regular file"},
+		"a file that other users can write": {func(t *testing.T, file string) error {
 			return os.Chmod(writeFile(t, file, "", 0o600), 0o622)
-		}, "open to other users (mode 0622)"},
-		"a link as the key": {func(t *testing.T, file string) error {
+		}, "accessible to other users (mode 0622)"},
+		"a symbolic link as the key": {func(t *testing.T, file string) error {
 			return os.Symlink(writeFile(t, filepath.Join(t.TempDir(), "key"), strings.Repeat("0", 64), 0o600), file+".key")
 		}, "symbolic link"},
-		"a key that others can read": {func(t *testing.T, file string) error {
+		"a key that other users can read": {func(t *testing.T, file string) error {
 			return os.Chmod(writeFile(t, file+".key", strings.Repeat("0", 64), 0o600), 0o640)
-		}, "open to other users (mode 0640)"},
-		"a key that is none": {func(t *testing.T, file string) error {
+		}, "accessible to other users (mode 0640)"},
+		"an invalid key": {func(t *testing.T, file string) error {
 			writeFile(t, file+".key", "secret", 0o600)
 			return nil
 		}, "not a key of 64 hexadecimal digits"},
@@ -89,7 +89,7 @@ func writeFile(t *testing.T, file, text string, mode os.FileMode) string {
 	return file
 }
 
-func TestOnlyTheOwnerCanReadTheLog(t *testing.T) {
+func TestOpenCreatesPrivateFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "logs", "deep", "audit.jsonl")
 	closeLog(t, open(t, audit.Config{File: file}))
 	for path, want := range map[string]os.FileMode{
@@ -104,11 +104,11 @@ func TestOnlyTheOwnerCanReadTheLog(t *testing.T) {
 		}
 	}
 	if items, err := os.ReadDir(filepath.Dir(file)); err != nil || len(items) != 2 {
-		t.Errorf("the folder holds %v, %v", items, err)
+		t.Errorf("the directory contains %v, %v", items, err)
 	}
 }
 
-func TestArgumentsAreKeptAsTheAdminAsks(t *testing.T) {
+func TestWriteKeepsArgumentsAsConfigured(t *testing.T) {
 	raw := []byte(`{"token": "hunter2"}`)
 	hashed := func(t *testing.T, file string) string {
 		text, err := os.ReadFile(file + ".key")
@@ -131,7 +131,7 @@ func TestArgumentsAreKeptAsTheAdminAsks(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			file := newFile(t)
-			for range 2 { // the second host hashes with the same key
+			for range 2 { // the second host uses the same key
 				l := open(t, audit.Config{File: file, Arguments: mode})
 				if err := l.Write(audit.Record{Kind: audit.KindCall, Arguments: raw}); err != nil {
 					t.Fatal(err)
@@ -151,7 +151,7 @@ func TestArgumentsAreKeptAsTheAdminAsks(t *testing.T) {
 	}
 }
 
-func TestAHashDependsOnTheLog(t *testing.T) {
+func TestHashDependsOnLog(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {
 		file := newFile(t)
@@ -165,7 +165,7 @@ func TestAHashDependsOnTheLog(t *testing.T) {
 	}
 }
 
-func TestHostileValuesStayInTheirLine(t *testing.T) {
+func TestWriteEscapesUntrustedStrings(t *testing.T) {
 	file := newFile(t)
 	l := open(t, audit.Config{File: file, Arguments: audit.ArgumentsFull, OnFailure: audit.FailClosed})
 	hostile := "x\"}\n{\"kind\":\"call\",\"tool\":\"forged\"}\n\x1b[2J\xff\u202e"
@@ -179,14 +179,14 @@ func TestHostileValuesStayInTheirLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Count(text, []byte("\n")) != 1 || bytes.ContainsAny(text, "\x1b\u202e") {
-		t.Errorf("the file holds %q", text)
+		t.Errorf("the file contains %q", text)
 	}
 	if want := strings.ToValidUTF8(hostile, "\uFFFD"); entries(t, file)[0].Tool != want {
 		t.Errorf("the tool is %q, want %q", entries(t, file)[0].Tool, want)
 	}
 }
 
-func TestCallsAreNamedApart(t *testing.T) {
+func TestNewIDIsUniqueAcrossHosts(t *testing.T) {
 	file := newFile(t)
 	seen := map[string]bool{}
 	for range 2 { // two hosts that share a log
@@ -196,21 +196,21 @@ func TestCallsAreNamedApart(t *testing.T) {
 		}
 	}
 	if len(seen) != 200 {
-		t.Errorf("200 calls have %d names", len(seen))
+		t.Errorf("200 calls have %d IDs", len(seen))
 	}
 }
 
-func TestANilLogKeepsNothingAndIsReady(t *testing.T) {
+func TestNilLogDiscardsRecordsAndIsReady(t *testing.T) {
 	var l *audit.Log
 	if l.Ready() != nil || l.Write(audit.Record{}) != nil || l.NewID() != "" || l.Close(context.Background()) != nil {
 		t.Error("a nil log does something")
 	}
 }
 
-func TestAClosedLogTakesNoRecord(t *testing.T) {
+func TestWriteFailsAfterClose(t *testing.T) {
 	l := open(t, audit.Config{File: newFile(t), OnFailure: audit.FailClosed})
 	closeLog(t, l)
 	if l.Write(audit.Record{}) == nil || l.Ready() == nil {
-		t.Error("a record is taken")
+		t.Error("a record is accepted")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 )
 
-// BenchmarkWrite is what a call pays for its record: queued, or handed to the operating system.
+// BenchmarkWrite measures the cost of a record to a call: queued with FailOpen, written with FailClosed.
 func BenchmarkWrite(b *testing.B) {
 	for _, onFailure := range []string{audit.FailOpen, audit.FailClosed} {
 		b.Run(onFailure, func(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkWrite(b *testing.B) {
 			if err := l.Close(context.Background()); err != nil {
 				b.Fatal(err)
 			}
-			b.Logf("the host's log: %q", host.String()) // a loop without calls can be faster than the disk
+			b.Logf("the host's log: %q", host.String()) // a loop without calls can fill the queue
 		})
 	}
 }

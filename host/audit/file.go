@@ -11,37 +11,37 @@ import (
 	"time"
 )
 
-// lockWait is how long another process may hold the file. It does so for microseconds, unless it is stopped
-// in the middle.
+// lockWait is how long to wait for another process that holds the lock. A process holds it for microseconds,
+// unless it is stopped in its critical section.
 const lockWait = 2 * time.Second
 
-// maxReopen bounds how often the file may be replaced by others between opening and locking it.
+// maxReopen bounds how often other processes may replace the file between opening and locking it.
 const maxReopen = 100
 
-// file appends lines to a file that other processes append to and rotate. Whoever writes or rotates holds
-// the lock of the file that is at the path, and looks that it still is there: so no line goes to a file
-// that was rotated away, no two rotate at once, and whoever meets a torn line may mend it. The lock is on the
-// log itself, so there is no second file that could be missing or another. It is for one goroutine.
+// file appends lines to a log that other processes append to and rotate. A process that writes or rotates holds
+// an flock of the file and checks that the file is still at the path. So no line goes to a rotated file,
+// rotations do not overlap, and a process that finds a torn line can terminate it. The lock is on the log
+// itself, so there is no lock file that could be missing or replaced. A file is for one goroutine.
 type file struct {
 	path string
-	max  int64 // bytes
-	keep int   // rotated files
-	wait time.Duration
+	max  int64            // bytes
+	keep int              // number of rotated files
+	now  func() time.Time // clock of lockWait
 
 	open *os.File    // nil: not open
-	info fs.FileInfo // of open, for its identity
-	end  int64       // where our last line ended; another size means that others wrote
+	info fs.FileInfo // of open, for os.SameFile
+	end  int64       // offset after our last line; other processes wrote if the size differs
 
-	unrotated error // why the file is longer than max; nil: it is not
+	unrotated error // why the last rotation failed and the file exceeds max; nil: it did not
 }
 
-func newFile(path string, size int64, keep int) *file {
-	return &file{path: path, max: size, keep: keep, wait: lockWait}
+func newFile(path string, size int64, keep int, now func() time.Time) *file {
+	return &file{path: path, max: size, keep: keep, now: now}
 }
 
-func (f *file) makeFolder() error { return os.MkdirAll(filepath.Dir(f.path), 0o700) }
+func (f *file) makeDir() error { return os.MkdirAll(filepath.Dir(f.path), 0o700) }
 
-// append appends whole lines, and returns how many bytes of them are in the file: always whole lines.
+// append appends whole lines. It returns the number of bytes of whole lines that were written.
 func (f *file) append(lines []byte) (int, error) {
 	f.unrotated = nil
 	done := 0
@@ -59,7 +59,7 @@ func (f *file) append(lines []byte) (int, error) {
 	return done, nil
 }
 
-// appendLocked appends as many lines as the file has room for; if it has none it rotates and appends none.
+// appendLocked appends as many lines as fit into the file. If none fits it rotates and appends none.
 func (f *file) appendLocked(lines []byte, size int64) (int, error) {
 	if f.unrotated == nil {
 		fitting := wholeLines(lines, f.max-size)
@@ -75,7 +75,7 @@ func (f *file) appendLocked(lines []byte, size int64) (int, error) {
 	}
 	begin := size
 	if torn {
-		// What a process left that died while it wrote is kept, as a line of its own.
+		// Terminate the torn line of a process that died in the middle of a write.
 		if _, err := f.open.Write([]byte{'\n'}); err != nil {
 			return 0, err
 		}
@@ -89,13 +89,13 @@ func (f *file) appendLocked(lines []byte, size int64) (int, error) {
 	f.end = -1
 	whole := bytes.LastIndexByte(lines[:n], '\n') + 1
 	if n > whole {
-		// A full disk takes half a line. If that cannot be taken back, the next writer ends it.
+		// A full disk truncates a line. If the truncate fails, the next writer terminates the line.
 		err = errors.Join(err, f.open.Truncate(begin+int64(whole)))
 	}
 	return whole, err
 }
 
-// wholeLines is how many bytes of whole lines fit into room.
+// wholeLines returns the length of the longest prefix of whole lines that fits into room.
 func wholeLines(lines []byte, room int64) int {
 	if int64(len(lines)) <= room {
 		return len(lines)
@@ -118,7 +118,7 @@ func (f *file) torn(size int64) (bool, error) {
 	return last[0] != '\n', nil
 }
 
-// lock opens the file at the path, if it is another than the one that is open, and locks it. It returns
+// lock locks the file at the path, and reopens it first if the open file was rotated or replaced. It returns
 // the file's size.
 func (f *file) lock() (int64, error) {
 	for range maxReopen {
@@ -134,11 +134,11 @@ func (f *file) lock() (int64, error) {
 		if err == nil && os.SameFile(now, f.info) {
 			return now.Size(), nil
 		}
-		if err := f.close(); err != nil { // and with it the lock
+		if err := f.close(); err != nil { // releases the lock
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("%s is replaced again and again by another program", f.path)
+	return 0, fmt.Errorf("%s: another program keeps replacing the file", f.path)
 }
 
 func (f *file) reopen() error {
@@ -153,7 +153,7 @@ func (f *file) reopen() error {
 	return nil
 }
 
-// flock asks again and again, because a wait in the kernel has no end.
+// flock polls, because a blocking flock has no timeout.
 func (f *file) flock() error {
 	const first, longest = 20 * time.Microsecond, 2 * time.Millisecond
 	var begin time.Time
@@ -165,15 +165,15 @@ func (f *file) flock() error {
 		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
 			return fmt.Errorf("lock %s: %w", f.path, err)
 		case begin.IsZero():
-			begin = time.Now()
-		case time.Since(begin) > f.wait:
-			return fmt.Errorf("lock %s: another process holds it for more than %s", f.path, f.wait)
+			begin = f.now()
+		case f.now().Sub(begin) > lockWait:
+			return fmt.Errorf("lock %s: another process has held it for more than %s", f.path, lockWait)
 		}
 		time.Sleep(pause)
 	}
 }
 
-// unlock leaves a file that was rotated away open: the next lock sees that.
+// unlock keeps the file open, even if it was rotated: the next lock detects that.
 func (f *file) unlock() {
 	if f.open != nil {
 		_ = syscall.Flock(int(f.open.Fd()), syscall.LOCK_UN)

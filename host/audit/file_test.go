@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-func TestAProcessThatHoldsTheLockIsNotWaitedForWithoutEnd(t *testing.T) {
+func TestAppendTimesOutWaitingForLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := newFile(path, MinMaxSize, 1)
-	f.wait = 20 * time.Millisecond
+	var now time.Time
+	f := newFile(path, MinMaxSize, 1, func() time.Time { now = now.Add(lockWait); return now })
 	defer f.close()
 	if _, err := f.append([]byte("1\n")); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestAProcessThatHoldsTheLockIsNotWaitedForWithoutEnd(t *testing.T) {
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := f.append([]byte("2\n")); n != 0 || err == nil || !strings.Contains(err.Error(), "another process holds it") {
+	if n, err := f.append([]byte("2\n")); n != 0 || err == nil || !strings.Contains(err.Error(), "another process has held it") {
 		t.Errorf("got %d, %v", n, err)
 	}
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_UN); err != nil {
@@ -35,11 +35,11 @@ func TestAProcessThatHoldsTheLockIsNotWaitedForWithoutEnd(t *testing.T) {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "1\n3\n" {
-		t.Errorf("the file holds %q, %v", text, err)
+		t.Errorf("the file contains %q, %v", text, err)
 	}
 }
 
-func TestALinkThatIsSwappedInWhileTheFileIsOpenedIsNotFollowed(t *testing.T) {
+func TestOpenRegularRefusesSymlinkSwappedInDuringOpen(t *testing.T) {
 	dir := t.TempDir()
 	path, precious := filepath.Join(dir, "log"), filepath.Join(dir, "precious")
 	if err := os.WriteFile(precious, nil, 0o600); err != nil {
@@ -76,16 +76,16 @@ func TestALinkThatIsSwappedInWhileTheFileIsOpenedIsNotFollowed(t *testing.T) {
 	<-stopped
 }
 
-func TestABatchIsSplitBetweenLinesWhereTheFileIsFull(t *testing.T) {
+func TestAppendSplitsBatchAtRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := newFile(path, 10, 3)
+	f := newFile(path, 10, 3, time.Now)
 	defer f.close()
 	if n, err := f.append([]byte("aaa\nbbb\nccc\ndddddddd\ne\n")); n != 23 || err != nil {
 		t.Fatalf("got %d, %v", n, err)
 	}
 	for name, want := range map[string]string{".3": "aaa\nbbb\n", ".2": "ccc\n", ".1": "dddddddd\n", "": "e\n"} {
 		if text, err := os.ReadFile(path + name); err != nil || string(text) != want {
-			t.Errorf("%s holds %q, %v, want %q", name, text, err, want)
+			t.Errorf("%s contains %q, %v, want %q", name, text, err, want)
 		}
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"sync"
 )
 
-// hasher names arguments without giving them away. A plain digest would: arguments are short and alike, and
-// whoever has the log could try names, numbers and yes or no until one fits. With a key that stays beside
-// the log only its owner can check a guess, and equal arguments still show as equal over all runs and
-// hosts that share the log, which a salt for each run would not give.
+// hasher identifies arguments without disclosing them. A plain digest would disclose short arguments to anyone
+// who reads the log and guesses them. With a secret key beside the log only its owner can verify a guess. Equal
+// arguments still have equal hashes across all runs and hosts that share the log, unlike with a salt for each
+// run.
 //
-// The bytes are hashed as the client sent them: any other form would have to be computed on every call, and
-// rebuilt exactly by whoever checks.
+// It hashes the bytes that the client sent. A normalized form would cost time on every call, and a verifier
+// would have to reproduce it exactly.
 type hasher struct{ pool sync.Pool }
 
 func newHasher(key []byte) *hasher {
@@ -43,12 +43,12 @@ func (h *hasher) hash(data []byte) string {
 
 const keySize = 32
 
-// loadKey reads the key file, 64 hexadecimal digits, and makes it if it is not there. The caller holds the
-// lock of the log.
+// loadKey reads the key file, 64 hexadecimal digits, or creates it if it is absent. The caller holds the lock
+// of the log.
 func loadKey(path string) ([]byte, error) {
 	f, err := openRegular(path, os.O_RDONLY, 0o077)
 	if errors.Is(err, fs.ErrNotExist) {
-		return makeKey(path)
+		return createKey(path)
 	}
 	if err != nil {
 		return nil, err
@@ -60,13 +60,13 @@ func loadKey(path string) ([]byte, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != keySize {
-		return nil, fmt.Errorf("%s is not a key of %d hexadecimal digits: move it away, and another is made", path, 2*keySize)
+		return nil, fmt.Errorf("%s is not a key of %d hexadecimal digits: move it away, and a new one is created", path, 2*keySize)
 	}
 	return key, nil
 }
 
-// makeKey writes the file beside its place first: a full disk leaves no half key there.
-func makeKey(path string) (key []byte, err error) {
+// createKey creates the key file atomically, so that a full disk leaves no truncated key.
+func createKey(path string) (key []byte, err error) {
 	key = make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")

@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 )
 
-// The test binary runs itself as other hosts, which these variables tell what to do.
+// The test binary runs itself as other host processes, configured by these variables.
 const (
 	roleVariable = "BULKHEAD_AUDIT_TEST_ROLE"
 	fileVariable = "BULKHEAD_AUDIT_TEST_FILE"
@@ -51,7 +51,7 @@ const (
 	recordsOfAWriter = 400
 )
 
-// appendRecords is a host that writes from several goroutines while the file rotates all the time.
+// appendRecords runs a host that writes from several goroutines with frequent rotations.
 func appendRecords(file, name string) error {
 	onFailure := audit.FailOpen
 	if n, err := strconv.Atoi(name); err != nil || n%2 == 0 {
@@ -83,7 +83,7 @@ func appendRecords(file, name string) error {
 	return l.Close(context.Background())
 }
 
-func TestHostsThatShareARotatingLogLoseAndDoubleNoLine(t *testing.T) {
+func TestConcurrentHostsNeitherLoseNorDuplicateLines(t *testing.T) {
 	file := newFile(t)
 	const hosts = 4
 	var running []*exec.Cmd
@@ -110,20 +110,20 @@ func TestHostsThatShareARotatingLogLoseAndDoubleNoLine(t *testing.T) {
 	}
 	const want = hosts * writersOfAHost * recordsOfAWriter
 	if len(all) != want || len(tools) != want || len(ids) != want {
-		t.Errorf("there are %d lines of %d calls with %d names, want %d", len(all), len(tools), len(ids), want)
+		t.Errorf("%d lines of %d calls with %d IDs, want %d", len(all), len(tools), len(ids), want)
 	}
 	if len(hashes) != 1 {
 		t.Errorf("the hosts hash with %d keys", len(hashes))
 	}
 	if _, err := os.Stat(file + ".10"); err != nil {
-		t.Errorf("the file was not rotated often enough to show anything: %v", err)
+		t.Errorf("too few rotations: %v", err)
 	}
 }
 
-// room is how many bytes the child's files may have. No line ends there.
+// room is the file size limit of the child in bytes. No line ends there.
 const room = 5000
 
-// fillDisk is a host whose disk is full, for a while.
+// fillDisk runs a host whose disk is full for a while.
 func fillDisk(file, onFailure string) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
@@ -143,12 +143,12 @@ func fillDisk(file, onFailure string) error {
 	failed := writeUntilFull(l, onFailure)
 	for until := time.Now().Add(30 * time.Second); !strings.Contains(host.String(), "records are missing"); time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
-			return fmt.Errorf("nothing is said of the full disk: %q", host.String())
+			return fmt.Errorf("the full disk is not reported: %q", host.String())
 		}
 	}
-	clock.pass(2 * time.Second)
+	clock.advance(2 * time.Second)
 	notReady := l.Ready()
-	clock.pass(2 * time.Second)
+	clock.advance(2 * time.Second)
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &wide); err != nil {
 		return err
 	}
@@ -157,8 +157,8 @@ func fillDisk(file, onFailure string) error {
 	if err := l.Close(context.Background()); err != nil {
 		return err
 	}
-	if n := strings.Count(host.String(), "records are missing"); n < 1 || n > 2 { // at once, and at the close
-		return fmt.Errorf("the full disk is said %d times: %s", n, host.String())
+	if n := strings.Count(host.String(), "records are missing"); n < 1 || n > 2 { // immediately, and on Close
+		return fmt.Errorf("the full disk is reported %d times: %s", n, host.String())
 	}
 	closed := onFailure == audit.FailClosed
 	if ready != nil || last != nil || (notReady != nil) != closed || (failed > 0) != closed {
@@ -179,7 +179,7 @@ func writeUntilFull(l *audit.Log, onFailure string) (failed int) {
 	return failed
 }
 
-func TestAFullDiskLeavesWholeLinesAndCountsTheMissing(t *testing.T) {
+func TestFullDiskKeepsWholeLinesAndCountsLosses(t *testing.T) {
 	for _, onFailure := range []string{audit.FailOpen, audit.FailClosed} {
 		t.Run(onFailure, func(t *testing.T) {
 			file := newFile(t)
@@ -187,13 +187,13 @@ func TestAFullDiskLeavesWholeLinesAndCountsTheMissing(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			all := entries(t, file)
-			kept, lost := told(all)
+			kept, lost := count(all)
 			if kept+lost != recordsOnFullDisk+1 || lost == 0 || kept < 10 {
 				t.Errorf("%d records are kept and %d counted as lost of %d", kept, lost, recordsOnFullDisk+1)
 			}
-			told := slices.ContainsFunc(all, func(e entry) bool { return e.Kind == "gap" && strings.Contains(e.Cause, "too large") })
-			if last := all[len(all)-1]; !told || last.Tool != "last" {
-				t.Errorf("the cause is told: %t; the last line is %v", told, last)
+			caused := slices.ContainsFunc(all, func(e entry) bool { return e.Kind == "gap" && strings.Contains(e.Cause, "too large") })
+			if last := all[len(all)-1]; !caused || last.Tool != "last" {
+				t.Errorf("a gap with the cause: %t; the last line is %v", caused, last)
 			}
 		})
 	}

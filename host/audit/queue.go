@@ -7,28 +7,29 @@ import (
 	"sync"
 )
 
-// maxQueue bounds what waits to be written, in bytes: more than ten thousand lines, so that a disk that is
-// slow for a moment loses none. keptQueue is how much of that stays allocated.
+// maxQueue bounds the queued lines in bytes: more than ten thousand lines, so that a short stall of the disk
+// loses none. keptQueue is the capacity that is reused between batches.
 const (
 	maxQueue  = 8 << 20
 	keptQueue = 256 << 10
 )
 
-var errQueueFull = errors.New("records come faster than the disk takes them")
+var errQueueFull = errors.New("the queue is full: records arrive faster than they are written")
 
-// queue keeps writing off the path of calls that may go on without it. What does not fit is counted as lost.
+// queue writes records asynchronously, so that calls do not wait for the disk. Records that exceed maxQueue are
+// dropped and counted as lost.
 type queue struct {
-	trouble *trouble
-	wake    chan struct{} // something is queued, or the queue is closed
-	done    chan struct{} // closed after the last record was written
+	losses *losses
+	wake   chan struct{} // lines were added, or the queue was closed
+	done   chan struct{} // closed after the last record was written
 
 	mu     sync.Mutex
 	lines  []byte
 	closed bool
 }
 
-func newQueue(t *trouble) *queue {
-	return &queue{trouble: t, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newQueue(l *losses) *queue {
+	return &queue{losses: l, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 func (q *queue) add(line []byte) {
@@ -43,20 +44,20 @@ func (q *queue) add(line []byte) {
 	case fits:
 		q.signal()
 	case closed:
-		q.trouble.lose(1, errors.New("the log is closed"))
+		q.losses.add(1, errors.New("the log is closed"))
 	default:
-		q.trouble.lose(1, errQueueFull)
+		q.losses.add(1, errQueueFull)
 	}
 }
 
 func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
-	default: // it is awake, or about to be
+	default: // a wake-up is already pending
 	}
 }
 
-// run writes what is queued until the queue is closed.
+// run writes queued lines until the queue is closed and drained.
 func (q *queue) run(s *sink) {
 	defer close(q.done)
 	var batch []byte
@@ -66,7 +67,7 @@ func (q *queue) run(s *sink) {
 		closed := q.closed
 		q.mu.Unlock()
 		if len(batch) > 0 {
-			_ = s.put(batch) // it has counted what is lost
+			_ = s.put(batch) // which counts lost records
 		}
 		if cap(batch) > keptQueue {
 			batch = nil
@@ -77,7 +78,7 @@ func (q *queue) run(s *sink) {
 	}
 }
 
-// close ends the queue after what is in it.
+// close closes the queue and drains it until ctx is done.
 func (q *queue) close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true
@@ -89,6 +90,6 @@ func (q *queue) close(ctx context.Context) error {
 	case <-ctx.Done():
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return fmt.Errorf("%d records and those being written are lost: %w", countLines(q.lines), ctx.Err())
+		return fmt.Errorf("%d queued records and those in flight are lost: %w", countLines(q.lines), ctx.Err())
 	}
 }

@@ -5,39 +5,40 @@ import (
 	"time"
 )
 
-// Kind says what a line tells of.
+// Kind is the kind of a line.
 type Kind string
 
-// The kinds of a Record. Lines of kind "gap", which count what is missing before them, are the log's own.
+// The kinds of a Record. The log itself adds lines of kind "gap", which count records that were lost before
+// them.
 const (
 	KindCall    Kind = "call"    // a call that ended
-	KindRefused Kind = "refused" // an operation that a module was refused
+	KindRefused Kind = "refused" // an operation that a module was denied
 )
 
-// Outcome says how a call or an operation ended.
+// Outcome is the result of a call or an operation.
 type Outcome string
 
 // The outcomes. An operation is OK, Denied or Failed.
 const (
 	OK        Outcome = "ok"
-	ToolError Outcome = "tool_error" // the tool answered that it could not
-	RPCError  Outcome = "rpc_error"  // the plugin answered with an error of the protocol
-	Failed    Outcome = "failed"     // the host ended the call, or the module crashed
+	ToolError Outcome = "tool_error" // the tool returned an error result
+	RPCError  Outcome = "rpc_error"  // the plugin returned a JSON-RPC error
+	Failed    Outcome = "failed"     // the host terminated the call, or the module crashed
 	Denied    Outcome = "denied"     // not granted
-	Cancelled Outcome = "cancelled"  // nobody waited any more
+	Cancelled Outcome = "cancelled"  // by the client
 )
 
-// Record is one line. Text may come from anywhere: it is bounded, and escaped so that a terminal shows it
-// and does nothing else with it. What is empty or 0 is left out.
+// Record is one line. Its strings are untrusted: they are bounded, and escaped so that they cannot control a
+// terminal. Empty and zero fields are omitted.
 type Record struct {
 	Time    time.Time // zero: now
 	Kind    Kind
-	ID      string // of the call, from Log.NewID: refused operations have that of theirs
+	ID      string // of the call, from Log.NewID; a refused operation has the ID of its call
 	Plugin  string
 	Version string // of the plugin
 	Digest  string // of its module
-	Client  string // name and version, as it said itself
-	Method  string // MCP's
+	Client  string // name and version that the client reported
+	Method  string // of MCP
 	Tool    string // or the prompt's name, or the resource's URI
 	Outcome Outcome
 	Code    string // of the failure
@@ -47,42 +48,42 @@ type Record struct {
 	BytesIn  int64
 	BytesOut int64
 
-	Arguments []byte // as the client sent them, byte for byte; Config.Arguments says what is kept
+	Arguments []byte // exactly as the client sent them; Config.Arguments decides what is kept
 
-	Operations []Operation // that the call asked of the host
-	LeftOut    int64       // how many more there were
+	Operations []Operation // host operations of the call
+	LeftOut    int64       // number of further operations
 }
 
-// Operation is something that a module asked of the host, once or several times.
+// Operation is a host operation of a module, with the number of its repetitions.
 type Operation struct {
 	Op      string
-	Target  string // a path, an origin: never a URL's user, password or query, nor any other secret
+	Target  string // a path or an origin: never a URL's user, password or query, nor any other secret
 	Outcome Outcome
 	Code    string
-	Count   int64 // how often; 0 counts as 1
+	Count   int64 // 0 means 1
 }
 
-// MaxLine bounds a line in bytes, its newline included. The bounds below keep every record within it.
+// MaxLine bounds a line in bytes, its newline included. The bounds of the fields imply it.
 const MaxLine = 64 << 10
 
-// Bounds of the fields, in bytes as they are written.
+// Bounds of the encoded fields in bytes.
 const (
-	maxWord       = 64 // what the host itself says: kinds, outcomes, codes
+	maxWord       = 64 // constants of the host: kinds, outcomes, codes
 	maxName       = 128
 	maxClient     = 256
 	maxTool       = 2 << 10 // a URI can be long
 	maxTarget     = 1 << 10
-	maxOperations = 24 << 10 // all of them together; begun ones end
+	maxOperations = 24 << 10 // in total, exceeded by at most one operation
 	maxArguments  = 32 << 10
 )
 
-// line is a record as it is written.
+// line is an encoded record.
 type line struct {
 	b    []byte
-	cuts []string // the fields that were cut
+	cuts []string // names of truncated fields
 }
 
-// encode makes the line of a record. It is always one line of valid JSON.
+// encode encodes a record as one line of valid JSON.
 func (l *line) encode(r *Record, arguments string) {
 	l.b, l.cuts = append(l.b[:0], '{'), l.cuts[:0]
 	l.time("time", r.Time)
@@ -150,7 +151,7 @@ func (l *line) operation(o Operation) {
 	l.b = append(l.b, '}')
 }
 
-// gap is what is missing in the log.
+// gap describes lost records.
 type gap struct {
 	records int64
 	since   time.Time
@@ -158,7 +159,7 @@ type gap struct {
 	cause   error
 }
 
-// encodeGap makes the line that stands where records are missing.
+// encodeGap encodes the line that replaces lost records.
 func (l *line) encodeGap(g gap) {
 	l.b, l.cuts = append(l.b[:0], '{'), l.cuts[:0]
 	l.time("time", g.until)
@@ -198,7 +199,7 @@ func (l *line) text(name, value string, limit int) {
 	}
 	l.key(name)
 	whole := false
-	if l.b, whole = appendText(l.b, value, limit); whole {
+	if l.b, whole = appendString(l.b, value, limit); whole {
 		return
 	}
 	for _, cut := range l.cuts {

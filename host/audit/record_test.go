@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// written is a line as its readers see it.
-type written struct {
+// decoded is a decoded line.
+type decoded struct {
 	Time, Kind, ID, Plugin, Version, Digest, Client, Method, Tool, Outcome, Code, Arguments string
 
 	Duration   int64  `json:"duration_us"`
@@ -31,9 +31,9 @@ type written struct {
 	Cut     []string `json:"cut"`
 }
 
-func parse(t *testing.T, text []byte) written {
+func parse(t *testing.T, text []byte) decoded {
 	t.Helper()
-	var w written
+	var w decoded
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&w); err != nil {
@@ -42,7 +42,7 @@ func parse(t *testing.T, text []byte) written {
 	return w
 }
 
-func TestALineHoldsTheWholeRecord(t *testing.T) {
+func TestEncodeWritesEveryField(t *testing.T) {
 	r := Record{
 		Time: time.Date(2026, 7, 29, 14, 3, 7, 120345999, time.FixedZone("", 7200)), Kind: KindCall, ID: "9f2c11ab-17",
 		Plugin: "chant", Version: "1.4.0", Digest: "6b1e", Client: "claude-code/2.1", Method: "tools/call", Tool: "chant_search",
@@ -63,23 +63,23 @@ func TestALineHoldsTheWholeRecord(t *testing.T) {
 	parse(t, l.b)
 }
 
-func TestTextIsEscapedSoThatATerminalOnlyShowsIt(t *testing.T) {
+func TestAppendStringEscapesInvisibleCharacters(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"quotes and backslashes":          {`a"b\c`, `"a\"b\\c"`},
-		"line breaks":                     {"a\nb\r\x00", `"a\u000ab\u000d\u0000"`},
-		"terminal sequences":              {"\x1b[2J\x7f", `"\u001b[2J\u007f"`},
-		"C1 control characters":           {"\u009b2J", `"\u009b2J"`},
-		"changes of direction":            {"a\u202eb\u2066", `"a\u202eb\u2066"`},
-		"line separators":                 {"\u2028\u2029", `"\u2028\u2029"`},
-		"a byte order mark":               {"\ufeff", `"\ufeff"`},
-		"format characters beyond 16 bit": {"\U000e0001", `"\udb40\udc01"`},
-		"variation selectors":             {"a\ufe0f\U000e0100", `"a\ufe0f\udb40\udd00"`},
-		"fillers and blanks":              {"\u3164\u115f\uffa0\u2800\u034f\u00a0", `"\u3164\u115f\uffa0\u2800\u034f\u00a0"`},
-		"bytes that are not UTF-8":        {"a\xffb\xc3", `"a` + "\uFFFDb\uFFFD" + `"`},
-		"letters of any script stay":      {"größe 寸法 🚢", `"größe 寸法 🚢"`},
+		"quotes and backslashes":         {`a"b\c`, `"a\"b\\c"`},
+		"line breaks":                    {"a\nb\r\x00", `"a\u000ab\u000d\u0000"`},
+		"terminal sequences":             {"\x1b[2J\x7f", `"\u001b[2J\u007f"`},
+		"C1 control characters":          {"\u009b2J", `"\u009b2J"`},
+		"bidirectional controls":         {"a\u202eb\u2066", `"a\u202eb\u2066"`},
+		"line separators":                {"\u2028\u2029", `"\u2028\u2029"`},
+		"a byte order mark":              {"\ufeff", `"\ufeff"`},
+		"format characters above U+FFFF": {"\U000e0001", `"\udb40\udc01"`},
+		"variation selectors":            {"a\ufe0f\U000e0100", `"a\ufe0f\udb40\udd00"`},
+		"fillers and blanks":             {"\u3164\u115f\uffa0\u2800\u034f\u00a0", `"\u3164\u115f\uffa0\u2800\u034f\u00a0"`},
+		"bytes that are not UTF-8":       {"a\xffb\xc3", `"a` + "\uFFFDb\uFFFD" + `"`},
+		"letters of any script stay":     {"größe 寸法 🚢", `"größe 寸法 🚢"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, whole := appendText(nil, c.text, 100)
+			got, whole := appendString(nil, c.text, 100)
 			if string(got) != c.want || !whole {
 				t.Errorf("got %s, whole %t, want %s", got, whole, c.want)
 			}
@@ -87,20 +87,20 @@ func TestTextIsEscapedSoThatATerminalOnlyShowsIt(t *testing.T) {
 	}
 }
 
-func TestTextIsCutBetweenCharacters(t *testing.T) {
+func TestAppendStringTruncatesBetweenCharacters(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
 		limit int
 		want  string
 		whole bool
 	}{
-		"what fits beside an ellipsis stays": {"abcde", 10, `"abcde"`, true},
-		"one byte more is cut":               {"abcdef", 10, `"abcde…"`, false},
-		"no character is halved":             {"abcdé", 10, `"abcd…"`, false},
-		"no escape is halved":                {"ab\x00", 10, `"ab…"`, false},
+		"a string at the limit":  {"abcde", 10, `"abcde"`, true},
+		"one byte more":          {"abcdef", 10, `"abcde…"`, false},
+		"a multi-byte character": {"abcdé", 10, `"abcd…"`, false},
+		"an escape":              {"ab\x00", 10, `"ab…"`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, whole := appendText([]byte("x"), c.text, c.limit)
+			got, whole := appendString([]byte("x"), c.text, c.limit)
 			if string(got) != "x"+c.want || whole != c.whole {
 				t.Errorf("got %s, whole %t, want %s, %t", got[1:], whole, c.want, c.whole)
 			}
@@ -108,7 +108,7 @@ func TestTextIsCutBetweenCharacters(t *testing.T) {
 	}
 }
 
-func TestALongRecordSaysWhatWasCut(t *testing.T) {
+func TestEncodeListsTruncatedFields(t *testing.T) {
 	long := strings.Repeat("\x01", 100<<10)
 	r := Record{Kind: KindCall, ID: long, Plugin: long, Version: long, Digest: long, Client: long, Method: long, Tool: long, Outcome: Outcome(long), Code: long,
 		Duration: math.MaxInt64, Fuel: math.MaxUint64, BytesIn: math.MinInt64, BytesOut: math.MinInt64, LeftOut: 1}
@@ -130,7 +130,7 @@ func TestALongRecordSaysWhatWasCut(t *testing.T) {
 	}
 }
 
-func TestAGapIsOneLine(t *testing.T) {
+func TestEncodeGapWritesOneLine(t *testing.T) {
 	var l line
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	l.encodeGap(gap{records: 3, since: at, until: at.Add(time.Second), cause: errors.New("no\nspace")})
@@ -140,8 +140,8 @@ func TestAGapIsOneLine(t *testing.T) {
 	}
 }
 
-// FuzzRecord: whatever a record holds, it is one line of valid JSON within the bound that shows nothing but
-// printable characters, and that gives back what it does not say was cut.
+// FuzzRecord checks that any record is one line of valid JSON within MaxLine, that it has only printable
+// characters, and that fields that are not listed as cut round-trip.
 func FuzzRecord(f *testing.F) {
 	f.Add("chant", "chant_search", "client/1", `{"q":"x"}`, "fs/open", "/p/.env", int64(1), uint16(3))
 	f.Add("", "\x1b]0;x\x07", "\"\\\n", "\xff\xfe", "\u2028", "\u202e\U0010ffff", int64(-1), uint16(0))
@@ -155,10 +155,10 @@ func FuzzRecord(f *testing.F) {
 		var l line
 		l.encode(&r, arguments)
 		if len(l.b) > MaxLine || bytes.IndexByte(l.b, '\n') != len(l.b)-1 || !utf8.Valid(l.b) {
-			t.Fatalf("%d bytes that are not one line of text", len(l.b))
+			t.Fatalf("%d bytes are not one line of valid UTF-8", len(l.b))
 		}
 		if at := bytes.IndexFunc(l.b[:len(l.b)-1], func(r rune) bool { return !unicode.IsPrint(r) }); at >= 0 {
-			t.Fatalf("byte %d does not print: %q", at, l.b[max(0, at-20):at+1])
+			t.Fatalf("byte %d is not printable: %q", at, l.b[max(0, at-20):at+1])
 		}
 		w := parse(t, l.b)
 		for name, pair := range map[string][2]string{"plugin": {plugin, w.Plugin}, "tool": {tool, w.Tool}, "client": {client, w.Client}, "arguments": {arguments, w.Arguments}} {

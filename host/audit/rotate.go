@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// rotate moves the file to path.1, that to path.2 and so on; the oldest is replaced. It runs under the lock
-// of the file at the path, which is moved last: until then no other process can rotate. Where a step
-// fails nothing after it is done, so that no file is replaced out of turn.
+// rotate renames path to path.1, path.1 to path.2 and so on, and replaces the oldest. The caller holds the lock
+// of the file at path, which is renamed last, so that no other process can rotate before. An error stops the
+// rotation, so that no file is replaced out of order.
 func (f *file) rotate() error {
 	for i := f.keep - 1; i >= 0; i-- {
 		err := os.Rename(f.rotated(i), f.rotated(i+1))

@@ -12,15 +12,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 )
 
-// filler makes a line of about 2 KiB.
+// filler is a tool name for a line of about 2 KiB.
 var filler = strings.Repeat("x", 1900)
 
-func TestRotationKeepsTheYoungestFiles(t *testing.T) {
+func TestRotationKeepsNewestFiles(t *testing.T) {
 	for _, onFailure := range []string{audit.FailOpen, audit.FailClosed} {
 		t.Run(onFailure, func(t *testing.T) {
 			file := newFile(t)
 			l := open(t, audit.Config{File: file, MaxSize: audit.MinMaxSize, Keep: 3, OnFailure: onFailure})
-			const records = 300 // nine files' worth
+			const records = 300 // about nine files
 			for i := range records {
 				write(t, l, fmt.Sprintf("%04d%s", i, filler))
 			}
@@ -41,20 +41,20 @@ func TestRotationKeepsTheYoungestFiles(t *testing.T) {
 			if len(all) < 90 || len(all) >= records {
 				t.Errorf("%d lines are left", len(all))
 			}
-			youngest := map[string]bool{}
+			newest := map[string]bool{}
 			for _, e := range all {
-				youngest[e.Tool[:4]] = true
+				newest[e.Tool[:4]] = true
 			}
 			for i := records - len(all); i < records; i++ {
-				if !youngest[fmt.Sprintf("%04d", i)] {
-					t.Errorf("record %d is gone, and older ones are not", i)
+				if !newest[fmt.Sprintf("%04d", i)] {
+					t.Errorf("record %d was removed before older ones", i)
 				}
 			}
 		})
 	}
 }
 
-func TestAFileThatWasMovedAwayIsNoticed(t *testing.T) {
+func TestWriteDetectsRenamedOrRemovedFile(t *testing.T) {
 	file := newFile(t)
 	l := open(t, audit.Config{File: file, OnFailure: audit.FailClosed})
 	write(t, l, "before")
@@ -68,11 +68,11 @@ func TestAFileThatWasMovedAwayIsNoticed(t *testing.T) {
 	write(t, l, "last")
 	all := entries(t, file)
 	if len(all) != 2 || all[0].Tool != "last" || all[1].Tool != "before" {
-		t.Errorf("the files hold %v", all)
+		t.Errorf("the files contain %v", all)
 	}
 }
 
-func TestALinkPutInTheFilesPlaceIsNotFollowed(t *testing.T) {
+func TestWriteRefusesSymlinkAtPath(t *testing.T) {
 	file := newFile(t)
 	l := open(t, audit.Config{File: file, OnFailure: audit.FailClosed})
 	precious := writeFile(t, filepath.Join(t.TempDir(), "precious"), "precious\n", 0o600)
@@ -86,11 +86,11 @@ func TestALinkPutInTheFilesPlaceIsNotFollowed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if text, err := os.ReadFile(precious); err != nil || string(text) != "precious\n" {
-		t.Errorf("the link's target holds %q, %v", text, err)
+		t.Errorf("the link's target contains %q, %v", text, err)
 	}
 }
 
-func TestATornLineIsEndedBeforeTheNext(t *testing.T) {
+func TestWriteTerminatesTornLine(t *testing.T) {
 	file := writeFile(t, newFile(t), `{"kind":"ca`, 0o600)
 	l := open(t, audit.Config{File: file, OnFailure: audit.FailClosed})
 	write(t, l, "a", "b")
@@ -100,14 +100,14 @@ func TestATornLineIsEndedBeforeTheNext(t *testing.T) {
 	}
 	lines := strings.Split(string(text), "\n")
 	if len(lines) != 4 || lines[0] != `{"kind":"ca` || !strings.HasSuffix(lines[1], `"tool":"a"}`) || !strings.HasSuffix(lines[2], `"tool":"b"}`) {
-		t.Errorf("the file holds %q", text)
+		t.Errorf("the file contains %q", text)
 	}
 }
 
-func TestAFileThatCannotBeRotatedGrowsAndLosesNothing(t *testing.T) {
+func TestFailedRotationLosesNoRecords(t *testing.T) {
 	file := newFile(t)
-	inTheWay := filepath.Join(file+".1", "full")
-	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+	obstacle := filepath.Join(file+".1", "full")
+	if err := os.MkdirAll(obstacle, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var host journal
@@ -123,7 +123,7 @@ func TestAFileThatCannotBeRotatedGrowsAndLosesNothing(t *testing.T) {
 		t.Errorf("the file has %d lines", n)
 	}
 	if n := strings.Count(host.String(), "cannot be rotated"); n != 1 {
-		t.Errorf("the host's log says so %d times: %s", n, host.String())
+		t.Errorf("reported %d times to the host's log: %s", n, host.String())
 	}
 	if l.Ready() != nil {
 		t.Error("calls are refused")

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// retryAfter is how long a failed log is left alone before a call tries it again.
+// retryAfter is how long ready backs off after a failure.
 const retryAfter = time.Second
 
-// sink writes lines to the file, one batch at a time, and keeps the count of those that it could not.
+// sink writes lines to the file, one batch at a time, and counts lost records.
 type sink struct {
-	trouble *trouble
+	losses *losses
 
-	mu     sync.Mutex
-	file   *file
-	tried  time.Time // when it last failed
-	line   line      // for the gap
-	closed bool
+	mu       sync.Mutex
+	file     *file
+	failedAt time.Time
+	line     line // buffer for gaps
+	closed   bool
 }
 
-// put writes whole lines. After an error the ones that are not in the file are counted as lost.
+// put writes whole lines. On an error it counts the lines that were not written as lost.
 func (s *sink) put(lines []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,45 +38,45 @@ func (s *sink) write(lines []byte) error {
 		n, err = s.file.append(lines)
 	}
 	if err != nil {
-		s.tried = s.trouble.now()
+		s.failedAt = s.losses.now()
 		if lost := countLines(lines[n:]); lost > 0 {
-			s.trouble.lose(lost, err)
+			s.losses.add(lost, err)
 		}
 		return fmt.Errorf("audit log %s: %w", s.file.path, err)
 	}
 	if s.file.unrotated != nil {
-		s.trouble.unrotated(s.file.unrotated)
+		s.losses.rotationFailed(s.file.unrotated)
 	}
-	s.trouble.remind(false)
+	s.losses.reportPending(false)
 	return nil
 }
 
-// fillGap writes the line that says what is missing before the next one.
+// fillGap writes a gap line if records were lost since the last one.
 func (s *sink) fillGap() error {
-	missing := s.trouble.gap()
-	if missing.records == 0 {
+	lost := s.losses.gap()
+	if lost.records == 0 {
 		return nil
 	}
-	missing.until = s.trouble.now()
-	s.line.encodeGap(missing)
+	lost.until = s.losses.now()
+	s.line.encodeGap(lost)
 	if _, err := s.file.append(s.line.b); err != nil {
 		return err
 	}
-	s.trouble.told(missing.records)
+	s.losses.gapWritten(lost.records)
 	return nil
 }
 
-// ready says why no record can be written. Lost records prove that; the line about them is the attempt
-// that proves the contrary.
+// ready returns an error if records cannot be written. It assumes that from lost records without a gap line. To
+// recover, it tries to write this line.
 func (s *sink) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	missing := s.trouble.gap()
-	if missing.records == 0 && !s.closed {
+	lost := s.losses.gap()
+	if lost.records == 0 && !s.closed {
 		return nil
 	}
-	if !s.closed && s.trouble.now().Sub(s.tried) < retryAfter {
-		return fmt.Errorf("audit log %s: %w", s.file.path, missing.cause)
+	if !s.closed && s.losses.now().Sub(s.failedAt) < retryAfter {
+		return fmt.Errorf("audit log %s: %w", s.file.path, lost.cause)
 	}
 	return s.write(nil)
 }

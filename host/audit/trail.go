@@ -5,28 +5,28 @@ import (
 	"sync"
 )
 
-// MaxDistinct bounds the different operations that a Trail keeps: so many that were denied, and so many
-// others. A flood of the one kind cannot hide the other.
+// MaxDistinct bounds the distinct operations that a Trail keeps. It applies separately to denied and to other
+// operations, so that a flood of one cannot hide the other.
 const MaxDistinct = 32
 
-// Trail collects what one call asks of the host, for its Record. Equal operations are counted. The zero
-// value is empty and ready, a nil Trail collects nothing, and it is safe for concurrent use.
+// Trail collects the host operations of one call for its Record, and counts equal ones. The zero value is ready
+// to use, a nil Trail discards operations, and a Trail is safe for concurrent use.
 type Trail struct {
 	mu      sync.Mutex
 	all     []Operation
-	index   map[Operation]int // operation without its count: its place in all
-	denied  int               // of all
+	index   map[Operation]int // from an operation without its count to its index in all
+	denied  int               // number of denied operations in all
 	leftOut int64
 }
 
-// Add counts an operation, and reports whether it is one that the trail had not seen and now keeps. A refused
-// one gets a line of its own then: so one call has at most MaxDistinct of them, however often it tries.
+// Add counts an operation, and reports whether it is new and kept. The caller writes a line of kind refused only
+// for new denied operations, so that a call has at most MaxDistinct of them.
 func (t *Trail) Add(o Operation) (first bool) {
 	if t == nil {
 		return false
 	}
 	count := max(o.Count, 1)
-	o = Operation{Op: cut(o.Op, maxWord), Target: cut(o.Target, maxTarget), Outcome: o.Outcome, Code: o.Code}
+	o = Operation{Op: truncate(o.Op, maxWord), Target: truncate(o.Target, maxTarget), Outcome: o.Outcome, Code: o.Code}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i, seen := t.index[o]; seen {
@@ -53,7 +53,8 @@ func (t *Trail) Add(o Operation) (first bool) {
 	return true
 }
 
-// Operations lists what was added, in the order of first sight, and how many operations more there were.
+// Operations returns the distinct operations in the order in which they were first added, and the number of
+// operations that were left out.
 func (t *Trail) Operations() (all []Operation, leftOut int64) {
 	if t == nil {
 		return nil, 0
@@ -63,11 +64,11 @@ func (t *Trail) Operations() (all []Operation, leftOut int64) {
 	return append([]Operation(nil), t.all...), t.leftOut
 }
 
-// cut bounds what is kept of a text, and keeps more than is written, so that the line still says that
-// something was cut. The copy lets go of the rest.
-func cut(text string, limit int) string {
-	if len(text) <= limit+1 {
-		return text
+// truncate keeps one byte more of s than limit, so that encode still reports the field as cut. The clone releases
+// the memory of s.
+func truncate(s string, limit int) string {
+	if len(s) <= limit+1 {
+		return s
 	}
-	return strings.Clone(text[:limit+1])
+	return strings.Clone(s[:limit+1])
 }

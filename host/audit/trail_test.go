@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 )
 
-func TestATrailCountsEqualOperations(t *testing.T) {
+func TestTrailCountsEqualOperations(t *testing.T) {
 	var trail audit.Trail
 	open := audit.Operation{Op: "fs/open", Target: "/p/a", Outcome: audit.OK}
 	refused := audit.Operation{Op: "fs/open", Target: "/p/a", Outcome: audit.Denied}
@@ -28,10 +28,10 @@ func TestATrailCountsEqualOperations(t *testing.T) {
 	}
 }
 
-func TestAFloodOfOneKindOfOperationsDoesNotHideTheOther(t *testing.T) {
+func TestTrailKeepsDeniedAndAllowedOperationsSeparately(t *testing.T) {
 	for name, order := range map[string][2]audit.Outcome{
-		"what is allowed comes first": {audit.OK, audit.Denied},
-		"what is refused comes first": {audit.Denied, audit.OK},
+		"allowed operations first": {audit.OK, audit.Denied},
+		"denied operations first":  {audit.Denied, audit.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var trail audit.Trail
@@ -42,17 +42,17 @@ func TestAFloodOfOneKindOfOperationsDoesNotHideTheOther(t *testing.T) {
 				}
 			}
 			if !trail.Add(audit.Operation{Op: "http/fetch", Target: "https://example.com", Outcome: order[1]}) {
-				t.Error("the other kind is not kept")
+				t.Error("the operation with the other outcome is not kept")
 			}
 			all, leftOut := trail.Operations()
 			if firsts != audit.MaxDistinct || len(all) != firsts+1 || leftOut != int64(1000-firsts) {
-				t.Errorf("%d were the first of their kind, %d are kept and %d left out", firsts, len(all), leftOut)
+				t.Errorf("%d were reported as new, %d are kept and %d left out", firsts, len(all), leftOut)
 			}
 		})
 	}
 }
 
-func TestATrailKeepsLittleOfALongTarget(t *testing.T) {
+func TestTrailTruncatesLongTarget(t *testing.T) {
 	var trail audit.Trail
 	trail.Add(audit.Operation{Op: "fs/open", Target: strings.Repeat("x", 1<<20)})
 	if all, _ := trail.Operations(); len(all[0].Target) > 2<<10 {
@@ -60,7 +60,7 @@ func TestATrailKeepsLittleOfALongTarget(t *testing.T) {
 	}
 }
 
-func TestANilTrailCollectsNothing(t *testing.T) {
+func TestNilTrailDiscardsOperations(t *testing.T) {
 	var trail *audit.Trail
 	if trail.Add(audit.Operation{Op: "fs/open"}) {
 		t.Error("an operation is kept")

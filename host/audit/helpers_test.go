@@ -19,14 +19,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/audit"
 )
 
-// entry is what the tests look at in a line.
+// entry are the fields of a line that the tests inspect.
 type entry struct {
 	Kind, ID, Tool, Arguments, Cause string
 
 	Lost int64
 }
 
-// entries reads whole lines of valid JSON from all files of a log, the youngest file first.
+// entries parses the lines of all files of a log, newest file first. It fails on incomplete lines.
 func entries(t *testing.T, file string) []entry {
 	t.Helper()
 	var all []entry
@@ -55,8 +55,8 @@ func entries(t *testing.T, file string) []entry {
 	}
 }
 
-// told is how many records are in the log and how many it says are missing.
-func told(all []entry) (kept, lost int64) {
+// count returns the number of records in the log and the number of lost records according to its gaps.
+func count(all []entry) (kept, lost int64) {
 	for _, e := range all {
 		if e.Kind == "gap" {
 			lost += e.Lost
@@ -97,7 +97,7 @@ func closeLog(t *testing.T, l *audit.Log) {
 
 func newFile(t *testing.T) string { return filepath.Join(t.TempDir(), "audit.jsonl") }
 
-// journal is a host's log.
+// journal records a host's log.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -119,7 +119,7 @@ func (j *journal) logger() hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{Output: j, Level: hclog.Debug})
 }
 
-// clock is moved by hand.
+// clock is a fake clock.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -133,7 +133,7 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-func (c *clock) pass(d time.Duration) {
+func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)

@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// openRegular opens a regular file, or makes it with mode 0600 where flag says so. A link in its last
-// component is not followed, and a file that others have a forbidden permission on is refused: they could
-// have put it there. Nothing blocks on a FIFO.
+// openRegular opens a regular file, or creates it with mode 0600 if flag has O_CREATE. It does not follow a
+// symbolic link as the last component, does not block on a FIFO, and refuses a file on which other users have
+// a forbidden permission, because they could have created it.
 func openRegular(path string, flag int, forbidden fs.FileMode) (*os.File, error) {
-	// Looked at before it is opened, because opening a device can have an effect; and after, because it
-	// may have been replaced.
+	// Check before the open, because opening a device can have side effects; and after it, because the file
+	// may have been replaced in between.
 	if info, err := os.Lstat(path); err == nil {
-		if err := acceptable(path, info, forbidden); err != nil {
+		if err := checkFile(path, info, forbidden); err != nil {
 			return nil, err
 		}
 	}
@@ -25,7 +25,7 @@ func openRegular(path string, flag int, forbidden fs.FileMode) (*os.File, error)
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = acceptable(path, info, forbidden)
+		err = checkFile(path, info, forbidden)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -33,14 +33,14 @@ func openRegular(path string, flag int, forbidden fs.FileMode) (*os.File, error)
 	return f, nil
 }
 
-func acceptable(path string, info fs.FileInfo, forbidden fs.FileMode) error {
+func checkFile(path string, info fs.FileInfo, forbidden fs.FileMode) error {
 	switch mode := info.Mode(); {
 	case mode&fs.ModeSymlink != 0:
 		return fmt.Errorf("%s is a symbolic link: name the file itself", path)
 	case !mode.IsRegular():
 		return fmt.Errorf("%s is not a regular file", path)
 	case mode.Perm()&forbidden != 0:
-		return fmt.Errorf("%s is open to other users (mode %04o): chmod 600 it once its content is trusted", path, mode.Perm())
+		return fmt.Errorf("%s is accessible to other users (mode %04o): check its content, then chmod 600 it", path, mode.Perm())
 	}
 	return nil
 }

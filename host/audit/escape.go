@@ -7,22 +7,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// ellipsis ends a text that was cut. A text may end so by itself, so the line names the fields that were.
+// ellipsis ends a truncated string. A complete string may end with it too, so the line lists the truncated
+// fields.
 const ellipsis = "…"
 
-// appendText appends text as a JSON string of at most limit bytes, quotes and ellipsis included, and tells
-// whether all of it fitted. Whatever is not visible is escaped, which is more than JSON asks for: a line that is shown
-// in a terminal can neither drive it nor turn the direction of its text. Bytes that are not UTF-8
-// become U+FFFD.
-func appendText(b []byte, text string, limit int) ([]byte, bool) {
+// appendString appends s as a JSON string of at most limit bytes, quotes and ellipsis included, and reports
+// whether s was appended completely. It escapes all invisible characters, not only those that JSON requires, so
+// that a line can neither control a terminal nor change the direction of its text. Invalid UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string, limit int) ([]byte, bool) {
 	end := len(b) + limit - len(ellipsis) - len(`"`)
 	b = append(b, '"')
-	for i := 0; i < len(text); {
+	for i := 0; i < len(s); {
 		before := len(b)
-		r, size := rune(text[i]), 1
+		r, size := rune(s[i]), 1
 		switch {
 		case r >= utf8.RuneSelf:
-			r, size = utf8.DecodeRuneInString(text[i:])
+			r, size = utf8.DecodeRuneInString(s[i:])
 			b = appendRune(b, r)
 		case r == '"' || r == '\\':
 			b = append(b, '\\', byte(r))

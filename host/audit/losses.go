@@ -1,0 +1,108 @@
+package audit
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// reportInterval is the minimum time between reports of the same failure to the host's log.
+const reportInterval = time.Minute
+
+const lostRecords = "records are missing in the audit log"
+
+// losses counts lost records, for the audit log itself and, once a minute, for the host's log. Its lock is never
+// held during I/O, so that a hanging disk does not block those who count.
+type losses struct {
+	file string
+	log  hclog.Logger
+	now  func() time.Time
+
+	mu         sync.Mutex
+	lost       gap   // since the last gap line
+	unreported int64 // lost since the last report to the host's log
+	cause      error // of the latest loss
+	reportedAt time.Time
+	failing    bool      // the host's log has a report of a failure, but not yet of the recovery
+	warnedAt   time.Time // of the last warning about a rotation
+}
+
+// add counts n lost records.
+func (l *losses) add(n int64, cause error) {
+	now := l.now()
+	l.mu.Lock()
+	if l.lost.records == 0 {
+		l.lost.since = now
+	}
+	l.lost.records += n
+	l.lost.cause = cause
+	l.unreported += n
+	l.cause = cause
+	due := l.reportedAt.IsZero() || now.Sub(l.reportedAt) >= reportInterval
+	unreported := l.unreported
+	if due {
+		l.reportedAt, l.unreported, l.failing = now, 0, true
+	}
+	l.mu.Unlock()
+	if due {
+		l.log.Error(lostRecords, "file", l.file, "lost", unreported, "error", cause)
+	}
+}
+
+// gap returns the losses since the last gap line; it has no records if there are none.
+func (l *losses) gap() gap {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+// gapWritten records that a gap line about n lost records was written.
+func (l *losses) gapWritten(n int64) {
+	l.mu.Lock()
+	l.lost.records -= n
+	recovered := l.failing
+	unreported := l.unreported
+	l.failing = false
+	if recovered {
+		l.unreported = 0
+	}
+	l.mu.Unlock()
+	if recovered {
+		l.log.Info("the audit log is written again", "file", l.file, "lost", unreported)
+	}
+}
+
+// reportPending reports unreported losses to the host's log, at most once per reportInterval unless final.
+func (l *losses) reportPending(final bool) {
+	l.mu.Lock()
+	unreported, cause := l.unreported, l.cause
+	due := unreported > 0
+	if due && !final {
+		now := l.now()
+		if due = now.Sub(l.reportedAt) >= reportInterval; due {
+			l.reportedAt = now
+		}
+	}
+	if due {
+		l.unreported = 0
+	}
+	l.mu.Unlock()
+	if due {
+		l.log.Error(lostRecords, "file", l.file, "lost", unreported, "error", cause)
+	}
+}
+
+// rotationFailed warns that the file grows past its size, which loses no records.
+func (l *losses) rotationFailed(err error) {
+	now := l.now()
+	l.mu.Lock()
+	due := l.warnedAt.IsZero() || now.Sub(l.warnedAt) >= reportInterval
+	if due {
+		l.warnedAt = now
+	}
+	l.mu.Unlock()
+	if due {
+		l.log.Warn("the audit log cannot be rotated and grows past max_size", "file", l.file, "error", err)
+	}
+}
