@@ -9,13 +9,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// atOnce is how many plugins are worked at. One is being compiled by the go tool while the other is run
-// by the engine; both have long stretches that keep one processor busy.
-const atOnce = 2
+// concurrency is the number of concurrent builds. The go tool compiles one plugin while the engine inspects the
+// other; both are single-threaded for most of the time.
+const concurrency = 2
 
-// All builds the plugins in dirs and goes on behind one that fails: its results are those that were built,
-// in the order of dirs, and the error joins those of the others, each with its folder. Two plugins of one
-// name are refused before anything is built.
+// All builds the plugins in dirs, and continues after a failure. It returns the results of the successful builds
+// in the order of dirs, and the joined errors of the others, each with its directory. Duplicate plugin names are
+// an error before any build starts.
 func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	b, err := newBuilder(o)
 	if err != nil {
@@ -26,11 +26,11 @@ func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	for i, dir := range dirs {
 		sources[i], problems[i] = load(dir)
 	}
-	if err := distinct(sources).Err(); err != nil {
+	if err := duplicateNames(sources).Err(); err != nil {
 		return nil, err
 	}
 	results, failures := make([]Result, len(dirs)), make([]error, len(dirs))
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, concurrency)
 	var builds sync.WaitGroup
 	for i := range dirs {
 		slots <- struct{}{}
@@ -43,7 +43,7 @@ func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	return gather(dirs, results, failures)
 }
 
-// gather returns the results of what did not fail, and an error of what did.
+// gather returns the results without failures, and the joined failures.
 func gather(dirs []string, results []Result, failures []error) ([]Result, error) {
 	var built []Result
 	for i, err := range failures {
@@ -51,7 +51,7 @@ func gather(dirs []string, results []Result, failures []error) ([]Result, error)
 		switch {
 		case err == nil:
 			built = append(built, results[i])
-		case errors.As(err, &ps): // of which each is a line
+		case errors.As(err, &ps): // one line each
 			failures[i] = fmt.Errorf("%s: not built:\n%w", dirs[i], err)
 		default:
 			failures[i] = fmt.Errorf("%s: not built: %w", dirs[i], err)
@@ -60,17 +60,17 @@ func gather(dirs []string, results []Result, failures []error) ([]Result, error)
 	return built, errors.Join(failures...)
 }
 
-// distinct refuses plugins that would be built into the same folder.
-func distinct(sources []*source) tomlfile.Problems {
+// duplicateNames reports plugins that would be built into the same directory.
+func duplicateNames(sources []*source) tomlfile.Problems {
 	var ps tomlfile.Problems
 	first := map[string]*source{}
 	for _, s := range sources {
 		if s == nil || s.m.Name == "" {
-			continue // its own problems say so
+			continue // reported by load
 		}
 		if other, ok := first[s.m.Name]; ok {
-			ps = append(ps, s.problem("plugin", "name", fmt.Sprintf("%s is the name of the plugin in %s too", tomlfile.Quote(s.m.Name), other.dir),
-				"rename one, or build them into different folders"))
+			ps = append(ps, s.problem("plugin", "name", fmt.Sprintf("%s is also the name of the plugin in %s", tomlfile.Quote(s.m.Name), other.dir),
+				"rename one, or build them into different directories"))
 			continue
 		}
 		first[s.m.Name] = s

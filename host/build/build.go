@@ -1,11 +1,10 @@
-// Package build makes plugins that a host can load out of their sources. Build compiles one folder, All
-// several; each becomes a folder with the module, its manifest with the module's digest filled in, and
-// the readme and licence. Check says everything that is wrong with a source or with a built plugin.
+// Package build builds plugins from their sources. Build builds the plugin in one directory and All those in
+// several. The output is a directory with the module, the manifest with the module's digest, and the readme and
+// licence. Check reports all problems of a source or of a built plugin.
 //
-// A module is run once before it is accepted, without files, variables and host operations, to ask what
-// it has handlers for: one whose handlers and manifest disagree is refused. The go tool, or the command
-// that a manifest names, runs as the user and outside any sandbox. Nothing here decides what a plugin is
-// granted.
+// Before a module is accepted it runs once, without files, variables and host operations, and is asked for its
+// handlers. They must agree with the manifest. The go tool, or the command that a manifest names, runs as the
+// user and outside any sandbox.
 package build
 
 import (
@@ -23,36 +22,36 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Options say how plugins are built. The zero value builds into dist/plugins below the working directory.
+// Options are the options of a build. The zero value builds into dist/plugins below the working directory.
 type Options struct {
-	// Out is the folder that gets a folder of the plugin's name; empty: dist/plugins. It is made if it is
-	// missing.
+	// Out is the parent of the output directories, which have the plugins' names; empty: dist/plugins. It is
+	// created if it is absent.
 	Out string
-	// Progress gets a line for each step, for a person to read, one call at a time; nil: none.
+	// Progress receives a line for each step. Calls are serialized. Nil: none.
 	Progress func(format string, args ...any)
-	Log      hclog.Logger // gets the modules' own lines too; nil: no log
-	// CacheDir is the cache of compiled code: with it, the first call of a host that shares it need
-	// not compile. Empty: nothing is kept.
+	Log      hclog.Logger // also receives the log lines of modules; nil: no log
+	// CacheDir is the cache of compiled code. A host that shares it does not compile the module again. Empty:
+	// no cache.
 	CacheDir string
-	// Memory and Time bound a module that is asked for its handlers; 0: as its manifest asks.
+	// Memory and Time bound a module that is asked for its handlers; 0: the limits of its manifest.
 	Memory int64
 	Time   time.Duration
 }
 
-// Result is a plugin that was built.
+// Result is a built plugin.
 type Result struct {
 	Name     string            `json:"name"`
-	Dir      string            `json:"dir"`                // Out and the name
+	Dir      string            `json:"dir"`                // Name below Out
 	Module   string            `json:"module"`             // path of the module in Dir
 	SHA256   string            `json:"sha256"`             // of the module, lower-case hex
 	Size     int64             `json:"size"`               // of the module, in bytes
-	Took     time.Duration     `json:"took_ns"`            // with waiting for the other builds of All
+	Took     time.Duration     `json:"took_ns"`            // includes waiting for the other builds of All
 	Warnings tomlfile.Problems `json:"warnings,omitempty"` // of the manifest
 }
 
-// Build builds the plugin in the folder dir. The error is tomlfile.Problems where the plugin or the place
-// that it is built to is at fault, all of them at once; ctx's where that ended. Whatever the error, a
-// plugin that was built there before is as it was.
+// Build builds the plugin in the directory dir. The error is tomlfile.Problems, with all problems, if the plugin
+// or the output directory is invalid, and the cause of ctx if that was cancelled. After an error, a plugin that
+// was built before is unchanged.
 func Build(ctx context.Context, dir string, o Options) (Result, error) {
 	b, err := newBuilder(o)
 	if err != nil {
@@ -67,25 +66,25 @@ func Build(ctx context.Context, dir string, o Options) (Result, error) {
 	return result, err
 }
 
-// builder is what the builds of one command share.
+// builder is the shared state of the builds of one Build or All.
 type builder struct {
-	out      string
-	log      hclog.Logger
-	store    *code.Store
-	memory   int64         // of a module that is asked for its handlers; 0: as its manifest asks
-	time     time.Duration // likewise
-	making   sync.Mutex    // see make
-	saying   sync.Mutex    // guards progress
-	progress func(format string, args ...any)
+	out        string
+	log        hclog.Logger
+	store      *code.Store
+	memory     int64         // Options.Memory
+	time       time.Duration // Options.Time
+	compileMu  sync.Mutex    // see makeModule
+	progressMu sync.Mutex    // serializes progress
+	progress   func(format string, args ...any)
 }
 
-// say tells a step of the plugin called name.
-func (b *builder) say(name, format string, args ...any) {
+// report reports a step of the plugin called name.
+func (b *builder) report(name, format string, args ...any) {
 	if b.progress == nil {
 		return
 	}
-	b.saying.Lock()
-	defer b.saying.Unlock()
+	b.progressMu.Lock()
+	defer b.progressMu.Unlock()
 	b.progress("%s: %s", name, fmt.Sprintf(format, args...))
 }
 
@@ -99,7 +98,7 @@ func newBuilder(o Options) (*builder, error) {
 	}
 	var err error
 	if reexec.Command(reexec.Worker) == nil {
-		return nil, errors.New("host.RunChild must be called first in main: modules run in processes of their own")
+		return nil, errors.New("host.RunChild must be called first in main: modules run in child processes")
 	}
 	if b.store, err = code.Open(code.Config{Dir: o.CacheDir, Compiler: reexec.Command(reexec.Compiler), Log: b.log}); err != nil {
 		return nil, err
@@ -113,13 +112,13 @@ func (b *builder) close() {
 	}
 }
 
-// build builds s, of which ps are the problems of its loading; s is nil where it could not be read.
+// build builds s. ps are the problems of loading s, which is nil if it could not be parsed.
 func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems) (Result, error) {
 	if s == nil {
 		return Result{}, ps
 	}
 	if ps = append(ps, s.check()...); ps.Err() != nil {
-		return Result{}, byLine(ps).Err()
+		return Result{}, sortByLine(ps).Err()
 	}
 	start := time.Now()
 	result, err := b.stage(ctx, s)
@@ -130,11 +129,11 @@ func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems) (R
 		return Result{}, err
 	}
 	result.Took, result.Warnings = time.Since(start), ps.Warnings()
-	b.say(result.Name, "%.1f MB in %.1fs → %s", float64(result.Size)/1e6, result.Took.Seconds(), result.Dir)
+	b.report(result.Name, "%.1f MB in %.1fs → %s", float64(result.Size)/1e6, result.Took.Seconds(), result.Dir)
 	return result, nil
 }
 
-// stage makes the finished folder beside its place and puts it there in one step.
+// stage builds the output in a staging directory beside the target, and then renames it.
 func (b *builder) stage(ctx context.Context, s *source) (Result, error) {
 	result := Result{Name: s.m.Name, Dir: filepath.Join(b.out, s.m.Name)}
 	result.Module = filepath.Join(result.Dir, s.m.Module.File)
@@ -143,11 +142,11 @@ func (b *builder) stage(ctx context.Context, s *source) (Result, error) {
 		return Result{}, err
 	}
 	defer st.close()
-	// Asked again before it is done; now, so that nobody waits for a build in vain.
-	if err := st.locked(func() error { return s.mayReplace(result.Dir).Err() }); err != nil {
+	// Fail early: replace checks this again.
+	if err := st.withLock(func() error { return s.checkTarget(result.Dir).Err() }); err != nil {
 		return Result{}, err
 	}
-	module, err := b.make(ctx, s, st)
+	module, err := b.makeModule(ctx, s, st)
 	if err != nil {
 		return Result{}, err
 	}
@@ -159,10 +158,10 @@ func (b *builder) stage(ctx context.Context, s *source) (Result, error) {
 		return Result{}, err
 	}
 	pinned := result.SHA256
-	if !s.makes() && s.m.Module.SHA256 != "" {
-		pinned = s.m.Module.SHA256 // what the author says it is
+	if !s.hasBuild() && s.m.Module.SHA256 != "" {
+		pinned = s.m.Module.SHA256 // the author's digest of a prebuilt module
 	}
-	if err := byLine(b.inspect(ctx, s, filepath.Join(st.plugin, s.m.Module.File), pinned)).Err(); err != nil {
+	if err := sortByLine(b.inspect(ctx, s, filepath.Join(st.plugin, s.m.Module.File), pinned)).Err(); err != nil {
 		return Result{}, err
 	}
 	return result, st.replace(s, result.Dir)

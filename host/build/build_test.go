@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/build"
 )
 
-func TestBuildCompilesAGoPlugin(t *testing.T) {
+func TestBuildCompilesGoPlugin(t *testing.T) {
 	const source = "testdata/greeter"
 	out, cache := t.TempDir(), t.TempDir()
 	var progress []string
@@ -26,14 +26,14 @@ func TestBuildCompilesAGoPlugin(t *testing.T) {
 	got := read(t, out)
 	wasm := got["greeter/lib/greeter.wasm"]
 
-	t.Run("the result says what was built", func(t *testing.T) {
+	t.Run("the result describes the plugin", func(t *testing.T) {
 		want := build.Result{Name: "greeter", Dir: filepath.Join(out, "greeter"), Module: filepath.Join(out, "greeter/lib/greeter.wasm"),
 			SHA256: sum(wasm), Size: int64(len(wasm)), Took: result.Took}
 		if diff := cmp.Diff(want, result); diff != "" || result.Took <= 0 {
 			t.Error(result.Took, diff)
 		}
 	})
-	t.Run("the folder has the module, the manifest and the texts, and nothing else", func(t *testing.T) {
+	t.Run("the output has only the module, the manifest and the texts", func(t *testing.T) {
 		manifest := read(t, source)["plugin.toml"]
 		want := files{
 			"greeter": "/", "greeter/lib": "/", "greeter/lib/greeter.wasm": wasm, "greeter/README.md": "# Greeter\n",
@@ -43,29 +43,29 @@ func TestBuildCompilesAGoPlugin(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("a crash can name the functions of the module", func(t *testing.T) {
+	t.Run("the module keeps its name section", func(t *testing.T) {
 		if !strings.Contains(wasm, "main.greet") {
 			t.Error("the module has no names")
 		}
 	})
-	t.Run("each step is told", func(t *testing.T) {
+	t.Run("each step is reported", func(t *testing.T) {
 		if len(progress) != 2 || progress[0] != "greeter: compiling testdata/greeter" || !strings.HasSuffix(progress[1], "→ "+result.Dir) {
 			t.Errorf("got %q", progress)
 		}
 	})
-	t.Run("the cache has the compiled module", func(t *testing.T) {
+	t.Run("the cache contains the compiled module", func(t *testing.T) {
 		if found, _ := filepath.Glob(filepath.Join(cache, "module-*", "wazero-*", "*")); len(found) != 1 {
 			t.Errorf("got %q", found)
 		}
 	})
-	t.Run("nothing is wrong with it", func(t *testing.T) {
+	t.Run("Check finds no problems", func(t *testing.T) {
 		if ps := build.Check(t.Context(), result.Dir, build.Options{CacheDir: cache}); len(ps) > 0 {
 			t.Error(ps)
 		}
 	})
 }
 
-func TestBuildMakesThePluginOf(t *testing.T) {
+func TestBuildOutput(t *testing.T) {
 	wasm := string(answering(handlesOne))
 	built := files{"hand": "/", "hand/hand.wasm": wasm, "hand/plugin.toml": head + "sha256 = \"" + sum(wasm) + "\"\n" + tools("one")}
 	command := func(script string) files {
@@ -76,15 +76,15 @@ func TestBuildMakesThePluginOf(t *testing.T) {
 			"[build]\ncommand = ['sh', '-c', '"+script+"']\n[[tools]]", 1)})
 	}
 	for name, c := range map[string]struct{ source, before, want files }{
-		"a module that is there":                    {good(), nil, built},
-		"a module that is there, with its digest":   {files{"plugin.toml": built["hand/plugin.toml"], "hand.wasm": wasm}, nil, built},
-		"a command, which runs in the folder":       {command("cp made hand.wasm").with(files{"made": wasm}), nil, builtBy("cp made hand.wasm")},
-		"a command, whatever the digest was before": {builtBy("cp made hand.wasm").inner("hand").with(files{"made": wasm, "hand.wasm": "old"}), nil, builtBy("cp made hand.wasm")},
+		"a prebuilt module":                      {good(), nil, built},
+		"a prebuilt module with its digest":      {files{"plugin.toml": built["hand/plugin.toml"], "hand.wasm": wasm}, nil, built},
+		"a command, which runs in the directory": {command("cp made hand.wasm").with(files{"made": wasm}), nil, builtBy("cp made hand.wasm")},
+		"a command with an outdated digest":      {builtBy("cp made hand.wasm").inner("hand").with(files{"made": wasm, "hand.wasm": "old"}), nil, builtBy("cp made hand.wasm")},
 		"a readme and licences": {good().with(files{"README.md": "r", "LICENSE": "l", "LICENSE.txt": "t", "NOTES.md": "n"}), nil,
 			built.with(files{"hand/README.md": "r", "hand/LICENSE": "l", "hand/LICENSE.txt": "t"})},
-		"an older one, of which nothing stays": {good(), built.with(files{"hand/LICENSE": "l", "hand/hand.wasm": "old"}), built},
-		"an older one with another module":     {good(), built.with(files{"hand/plugin.toml": strings.Replace(built["hand/plugin.toml"], "hand.wasm", "lib/a.wasm", 1), "hand/hand.wasm": "", "hand/lib/a.wasm": "x"}), built},
-		"others beside it, which stay":         {good(), files{"other/main.go": "m", "hand2/x": "x"}, built.with(files{"other": "/", "other/main.go": "m", "hand2": "/", "hand2/x": "x"})},
+		"an older plugin is removed":              {good(), built.with(files{"hand/LICENSE": "l", "hand/hand.wasm": "old"}), built},
+		"an older plugin with a different module": {good(), built.with(files{"hand/plugin.toml": strings.Replace(built["hand/plugin.toml"], "hand.wasm", "lib/a.wasm", 1), "hand/hand.wasm": "", "hand/lib/a.wasm": "x"}), built},
+		"siblings are kept":                       {good(), files{"other/main.go": "m", "hand2/x": "x"}, built.with(files{"other": "/", "other/main.go": "m", "hand2": "/", "hand2/x": "x"})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := c.before.write(t, t.TempDir())
@@ -101,18 +101,18 @@ func TestBuildMakesThePluginOf(t *testing.T) {
 	}
 }
 
-// inner are the files of a folder in f.
-func (f files) inner(folder string) files {
+// inner returns the files of a directory in f.
+func (f files) inner(dir string) files {
 	out := files{}
 	for name, content := range f {
-		if name, ok := strings.CutPrefix(name, folder+"/"); ok {
+		if name, ok := strings.CutPrefix(name, dir+"/"); ok {
 			out[name] = content
 		}
 	}
 	return out
 }
 
-func TestAFailedBuildSaysWhyAndLeavesTheOldOutput(t *testing.T) {
+func TestFailedBuildReportsProblemsAndKeepsOldOutput(t *testing.T) {
 	out := t.TempDir()
 	if _, err := build.Build(t.Context(), good().write(t, t.TempDir()), build.Options{Out: out}); err != nil {
 		t.Fatal(err)
@@ -128,19 +128,19 @@ func TestAFailedBuildSaysWhyAndLeavesTheOldOutput(t *testing.T) {
 	}{
 		"Go code that does not compile": {goBuild.with(files{"cmd/main.go": "package main\n\nfunc main() { nowhere() }\n"}),
 			[]string{"plugin.toml:9 build.go: go build ./cmd: exit status 1:\n  # example.com/hand/cmd\n  cmd/main.go:3:15: undefined: nowhere"}},
-		"a Go package that is no program": {goBuild.with(files{"cmd/lib.go": "package lib\n"}),
+		"a Go package that is not main": {goBuild.with(files{"cmd/lib.go": "package lib\n"}),
 			[]string{"plugin.toml:9 build.go: go build ./cmd: "}},
-		"a Go package that is not there": {goBuild, []string{"plugin.toml:9 build.go: go build ./cmd: exit status 1:\n  "}},
+		"a missing Go package": {goBuild, []string{"plugin.toml:9 build.go: go build ./cmd: exit status 1:\n  "}},
 		"a command that fails": {command(`['sh', '-c', 'echo the reason; exit 7']`),
 			[]string{"plugin.toml:9 build.command: \"sh -c echo the reason; exit 7\": exit status 7:\n  the reason"}},
-		"a command that fails in silence":     {command(`['false']`), []string{"plugin.toml:9 build.command: \"false\": exit status 1, and it printed nothing"}},
-		"a command that there is not":         {command(`['no-such-program']`), []string{`plugin.toml:9 build.command: "no-such-program": exec: `}},
-		"a command that makes no module":      {command(`['true']`), []string{"plugin.toml:7 module.file: there is no module at "}},
-		"no module and no way to make one":    {good().with(files{"hand.wasm": ""}), []string{"plugin.toml:7 module.file: there is no module at "}},
-		"a module that is no module":          {good().with(files{"hand.wasm": "text"}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin cannot run hand.wasm: "}},
+		"a command that fails without output": {command(`['false']`), []string{"plugin.toml:9 build.command: \"false\": exit status 1, and it printed nothing"}},
+		"a command that does not exist":       {command(`['no-such-program']`), []string{`plugin.toml:9 build.command: "no-such-program": exec: `}},
+		"a command that writes no module":     {command(`['true']`), []string{"plugin.toml:7 module.file: there is no module at "}},
+		"no module and no [build]":            {good().with(files{"hand.wasm": ""}), []string{"plugin.toml:7 module.file: there is no module at "}},
+		"a file that is not a module":         {good().with(files{"hand.wasm": "text"}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin cannot run hand.wasm: "}},
 		"a module that crashes":               {good().with(files{"hand.wasm": string(crashing())}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin crashed: "}},
-		"a module that its author knows not":  {good().with(files{"plugin.toml": head + "sha256 = '" + sum("other") + "'\n" + tools("one")}), []string{"plugin.toml:8 module.sha256: asked for its handlers, the plugin cannot run: hand.wasm has the SHA-256 "}},
-		"a module in the manifest's place":    {good().with(files{"plugin.toml": strings.Replace(head, "hand.wasm", "plugin.toml", 1) + tools("one")}), []string{"plugin.toml:7 module.file: is the manifest's own name"}},
+		"a module with a different digest":    {good().with(files{"plugin.toml": head + "sha256 = '" + sum("other") + "'\n" + tools("one")}), []string{"plugin.toml:8 module.sha256: asked for its handlers, the plugin cannot run: hand.wasm has the SHA-256 "}},
+		"a module with the manifest's name":   {good().with(files{"plugin.toml": strings.Replace(head, "hand.wasm", "plugin.toml", 1) + tools("one")}), []string{"plugin.toml:7 module.file: is the name of the manifest"}},
 		"a readme of more than a mebibyte":    {good().with(files{"README.md": strings.Repeat("a", 1<<20+1)}), []string{"README.md:0 : is larger than the 1024 KiB that are read"}},
 		"a manifest with several problems":    {good().with(files{"plugin.toml": head + "[offer]\n[[tools]]\nname = 'a b'\ndescription = 'd'\naccess = 'read'\n[tools.input]\ntype = 'object'\nproperties.x.type = 'text'\n"}), []string{"plugin.toml:8 offer: ", "plugin.toml:10 tools[0].name: ", "plugin.toml:9 tools[0].input: "}},
 		"no manifest":                         {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},
@@ -159,7 +159,7 @@ func TestAFailedBuildSaysWhyAndLeavesTheOldOutput(t *testing.T) {
 					t.Errorf("the problem is in %s, and not in %s", p.File, dir)
 				}
 				if strings.Contains(p.String(), ".staged-") {
-					t.Errorf("names the build's own folder: %v", p)
+					t.Errorf("names the staging directory: %v", p)
 				}
 			}
 			if diff := cmp.Diff(before, read(t, out)); diff != "" {
@@ -169,15 +169,15 @@ func TestAFailedBuildSaysWhyAndLeavesTheOldOutput(t *testing.T) {
 	}
 }
 
-func TestBuildReadsNoModuleBut(t *testing.T) {
+func TestBuildRefusesModule(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(path string) error
 		want string
 	}{
-		"a regular file":                        {mkfifo, "it is not a regular file"},
-		"one in the folder":                     {func(path string) error { return os.Symlink("/etc/hostname", path) }, "path escapes from parent"},
-		"one of at most 64 MiB":                 {func(path string) error { return sparse(path, 64<<20+1) }, "larger than the 64 MiB that a host runs"},
-		"one that the user can read, no folder": {func(path string) error { return os.Mkdir(path, 0o755) }, "it is not a regular file"},
+		"that is a FIFO":                {mkfifo, "it is not a regular file"},
+		"that is outside the directory": {func(path string) error { return os.Symlink("/etc/hostname", path) }, "path escapes from parent"},
+		"of more than 64 MiB":           {func(path string) error { return sparse(path, 64<<20+1) }, "larger than the 64 MiB that a host runs"},
+		"that is a directory":           {func(path string) error { return os.Mkdir(path, 0o755) }, "it is not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, dir := t.TempDir(), good().with(files{"hand.wasm": ""}).write(t, t.TempDir())
@@ -195,7 +195,7 @@ func TestBuildReadsNoModuleBut(t *testing.T) {
 	}
 }
 
-func TestBuildWithoutGoSaysWhatToInstall(t *testing.T) {
+func TestBuildWithoutGoHasRemedy(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := build.Build(t.Context(), "testdata/greeter", build.Options{Out: t.TempDir()})
 	ps := problems(t, err)
@@ -205,8 +205,8 @@ func TestBuildWithoutGoSaysWhatToInstall(t *testing.T) {
 	}
 }
 
-// TestTheGoToolIsRunFor puts a program in its place that says how it was run.
-func TestTheGoToolIsRunFor(t *testing.T) {
+// TestBuildRunsGoTool replaces the go tool by a script that prints its arguments and environment.
+func TestBuildRunsGoTool(t *testing.T) {
 	bin := t.TempDir()
 	const script = `#!/bin/sh
 echo "$GOOS $GOARCH $CGO_ENABLED $GOTMPDIR $PWD $*"
@@ -228,17 +228,17 @@ exit 1
 	}
 }
 
-func TestAllRefusesOneNameTwiceBeforeItBuilds(t *testing.T) {
+func TestAllRefusesDuplicateNames(t *testing.T) {
 	a, b, out := good().write(t, t.TempDir()), good().write(t, t.TempDir()), t.TempDir()
 	results, err := build.All(t.Context(), []string{a, b}, build.Options{Out: out})
 	ps := problems(t, err)
-	wantProblems(t, ps, fmt.Sprintf(`plugin.toml:3 plugin.name: "hand" is the name of the plugin in %s too`, a))
+	wantProblems(t, ps, fmt.Sprintf(`plugin.toml:3 plugin.name: "hand" is also the name of the plugin in %s`, a))
 	if filepath.Dir(ps[0].File) != b || len(results) > 0 || len(read(t, out)) > 0 {
 		t.Errorf("got %v, %v, %v", ps, results, read(t, out))
 	}
 }
 
-func TestAllGoesOnBehindOneThatFails(t *testing.T) {
+func TestAllContinuesAfterFailure(t *testing.T) {
 	named := func(name string) files {
 		return good().with(files{"plugin.toml": strings.Replace(head, `"hand"`, `"`+name+`"`, 1) + tools("one")})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestCheckFinds(t *testing.T) {
+func TestCheck(t *testing.T) {
 	wasm := good()["hand.wasm"]
 	pinned := head + "sha256 = '" + sum(wasm) + "'\n"
 	const command = "[build]\ncommand = ['true']\n"
@@ -21,33 +21,33 @@ func TestCheckFinds(t *testing.T) {
 		source files
 		want   []string
 	}{
-		"nothing in a source that has yet to be built": {good().with(files{"plugin.toml": head + command + tools("one"), "hand.wasm": ""}), nil},
-		"nothing in a source with its module":          {good(), nil},
-		"nothing in a built plugin":                    {good().with(files{"plugin.toml": pinned + tools("one")}), nil},
-		"no module in a folder that cannot make one":   {good().with(files{"hand.wasm": ""}), []string{"plugin.toml:7 module.file: there is no module at "}},
-		"no module in a built plugin":                  {good().with(files{"plugin.toml": pinned + command + tools("one"), "hand.wasm": ""}), []string{"plugin.toml:7 module.file: there is no module at "}},
-		"another module than the digest is of": {good().with(files{"plugin.toml": pinned + tools("one"), "hand.wasm": string(answering("{}"))}),
+		"a source that has yet to be built":  {good().with(files{"plugin.toml": head + command + tools("one"), "hand.wasm": ""}), nil},
+		"a source with its module":           {good(), nil},
+		"a built plugin":                     {good().with(files{"plugin.toml": pinned + tools("one")}), nil},
+		"a missing module without [build]":   {good().with(files{"hand.wasm": ""}), []string{"plugin.toml:7 module.file: there is no module at "}},
+		"a missing module of a built plugin": {good().with(files{"plugin.toml": pinned + command + tools("one"), "hand.wasm": ""}), []string{"plugin.toml:7 module.file: there is no module at "}},
+		"a module with a different digest": {good().with(files{"plugin.toml": pinned + tools("one"), "hand.wasm": string(answering("{}"))}),
 			[]string{"plugin.toml:8 module.sha256: asked for its handlers, the plugin cannot run: hand.wasm has the SHA-256 "}},
-		"a module that speaks another ABI": {good().with(files{"hand.wasm": "\x00asm\x01\x00\x00\x00"}),
+		"a module without ABI 1": {good().with(files{"hand.wasm": "\x00asm\x01\x00\x00\x00"}),
 			[]string{"plugin.toml:7 module.file: asked for its handlers, the plugin cannot run hand.wasm: it does not speak ABI 1: "}},
-		"what is wrong with the manifest and with the module": {good().with(files{"plugin.toml": pinned + "[offer]\n" + tools("two", "t w o")}), []string{
+		"problems of the manifest and of the module": {good().with(files{"plugin.toml": pinned + "[offer]\n" + tools("two", "t w o")}), []string{
 			"plugin.toml:9 offer: ", "plugin.toml:15 tools[1].name: ", `plugin.toml:0 tools: the module has a handler for "one"`,
 			`plugin.toml:11 tools[0].name: the module has no handler for "two"`, `plugin.toml:15 tools[1].name: the module has no handler for "t w o"`}},
-		"a module outside the folder, and does not look at it": {good().with(files{"plugin.toml": strings.Replace(head, "hand.wasm", "../hand.wasm", 1) + tools("one")}),
-			[]string{`plugin.toml:7 module.file: "../hand.wasm" is not a plain path`}},
+		"a module outside the directory": {good().with(files{"plugin.toml": strings.Replace(head, "hand.wasm", "../hand.wasm", 1) + tools("one")}),
+			[]string{`plugin.toml:7 module.file: "../hand.wasm" is not a clean relative path`}},
 		"handlers that the manifest does not offer": {good().with(describes(`{"tools":["one"],"prompts":true,"resources":true,"completions":true}`)), []string{
 			"plugin.toml:0 offers.prompts: is not offered, and the module handles prompts", "plugin.toml:0 offers.resources: is not offered, ",
 			"plugin.toml:0 offers.completions: is not offered, "}},
-		"a handler for what the manifest denies": {good().with(describes(`{"tools":["one"],"prompts":true}`)).with(files{"plugin.toml": head + "[offers]\nprompts = []\n" + tools("one")}),
+		"a handler for an empty claim": {good().with(describes(`{"tools":["one"],"prompts":true}`)).with(files{"plugin.toml": head + "[offers]\nprompts = []\n" + tools("one")}),
 			[]string{"plugin.toml:9 offers.prompts: is not offered, "}},
-		"many handlers without a table, in few words": {good().with(describes(`{"tools":["one"` + manyNames(1000) + `]}`)),
+		"many handlers without a table": {good().with(describes(`{"tools":["one"` + manyNames(1000) + `]}`)),
 			append(slices.Repeat([]string{`plugin.toml:0 tools: the module has a handler for "t`}, 20), "plugin.toml:0 tools: the module has handlers for 980 more")},
-		"an answer that is no description":    {good().with(describes(`{"tools":"one"}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with what is not a description: "{`}},
-		"an answer without a list of tools":   {good().with(describes(`{"prompts":true}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with what is not a description: "{`}},
-		"an answer that is not even JSON":     {good().with(describes(`{`)), []string{`plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer that is not JSON`}},
-		"an answer larger than any could be":  {good().with(files{"hand.wasm": string(outputting(1<<20 + 1))}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer of 1048577 bytes"}},
-		"a module that answers with an error": {good().with(files{"hand.wasm": string(answering(`{"error":{"code":-32601,"message":"no\nsuch method"}}`))}), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with the error "no\nsuch method"`}},
-		"a folder without a manifest":         {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},
+		"an invalid response":                {good().with(describes(`{"tools":"one"}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with an invalid description: "{`}},
+		"a response without a list of tools": {good().with(describes(`{"prompts":true}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with an invalid description: "{`}},
+		"a response that is not JSON":        {good().with(describes(`{`)), []string{`plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer that is not JSON`}},
+		"a response that is too large":       {good().with(files{"hand.wasm": string(outputting(1<<20 + 1))}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer of 1048577 bytes"}},
+		"an error response":                  {good().with(files{"hand.wasm": string(answering(`{"error":{"code":-32601,"message":"no\nsuch method"}}`))}), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with the error "no\nsuch method"`}},
+		"a directory without a manifest":     {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := c.source.write(t, t.TempDir())
@@ -62,8 +62,7 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// Offers that are made and not kept also have warnings while the host does not act on them.
-func TestCheckFindsOffersWithoutAHandler(t *testing.T) {
+func TestCheckReportsOffersWithoutHandlers(t *testing.T) {
 	dir := good().with(files{"plugin.toml": head + "[offers]\nprompts = true\nresources = ['x://']\ncompletions = true\n" + tools("one")}).write(t, t.TempDir())
 	wantProblems(t, build.Check(t.Context(), dir, build.Options{}).Errors(),
 		"plugin.toml:9 offers.prompts: is offered, and the module does not handle prompts",
@@ -71,7 +70,7 @@ func TestCheckFindsOffersWithoutAHandler(t *testing.T) {
 		"plugin.toml:11 offers.completions: is offered, ")
 }
 
-func TestWarningsKeepNothingFromBeingBuilt(t *testing.T) {
+func TestBuildSucceedsWithWarnings(t *testing.T) {
 	source := files{"plugin.toml": head, "hand.wasm": string(answering(`{"result":{"tools":[]}}`))}.write(t, t.TempDir())
 	result, err := build.Build(t.Context(), source, build.Options{Out: t.TempDir()})
 	if err != nil || len(result.Warnings) != 1 || result.Warnings[0].What != "offers nothing" {
@@ -79,7 +78,7 @@ func TestWarningsKeepNothingFromBeingBuilt(t *testing.T) {
 	}
 }
 
-func TestCheckOfASourceWritesNothing(t *testing.T) {
+func TestCheckWritesNothing(t *testing.T) {
 	dir := good().write(t, t.TempDir())
 	build.Check(t.Context(), dir, build.Options{})
 	if got := read(t, dir); len(got) != 2 {
@@ -87,7 +86,7 @@ func TestCheckOfASourceWritesNothing(t *testing.T) {
 	}
 }
 
-func TestCheckNamesACacheThatCannotBeMade(t *testing.T) {
+func TestCheckReportsUnusableCache(t *testing.T) {
 	dir := good().with(files{"file": "x"}).write(t, t.TempDir())
 	cache := filepath.Join(dir, "file", "cache")
 	if ps := build.Check(t.Context(), dir, build.Options{CacheDir: cache}); len(ps) != 1 || ps[0].File != cache || ps[0].Remedy == "" {
@@ -103,7 +102,7 @@ func manyNames(n int) string {
 	return names.String()
 }
 
-func TestACallerBoundsWhatIsAskedForHandlers(t *testing.T) {
+func TestOptionsBoundInspection(t *testing.T) {
 	endless := wasmtest.Plugin([]byte{0x03, 0x40, 0x0c, 0x00, 0x0b}, "").Bytes() // loop: br 0
 	greedy := head + "[limits]\nmemory = \"4GiB\"\ntime = \"24h\"\n" + tools("one")
 	dir := good().with(files{"plugin.toml": greedy, "hand.wasm": string(endless)}).write(t, t.TempDir())

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxOutput is how much of what a program printed its error repeats: the end says what went wrong.
+	// maxOutput bounds the part of a program's output that its error quotes: the end, which has the cause.
 	maxOutput = 8 << 10
-	// grace is how long a program that was interrupted may clean up.
+	// grace is how long an interrupted program may clean up.
 	grace = 5 * time.Second
 )
 
-// run runs a program in the folder dir, with the process's own environment and env, in a process group of
-// its own, which a cancelled ctx ends as a whole. What it prints goes to the new file output: a pipe
-// would be held open by whatever the program leaves running. The end of it is in the error.
+// run runs a program in dir with the environment of the process and env. It runs in its own process group, which
+// is killed when ctx is cancelled. Its output goes to the new file output, because background processes that the
+// program leaves would keep a pipe open. The error quotes the end of the output.
 func run(ctx context.Context, dir, output string, env, command []string) error {
 	printed, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -32,18 +32,18 @@ func run(ctx context.Context, dir, output string, env, command []string) error {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, printed, printed
 	cmd.Env = append(cmd.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// An interrupt lets a program such as make take away what is half done.
+	// An interrupt lets a program such as make remove incomplete files.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = grace
 	err = cmd.Run()
 	if ctx.Err() != nil && cmd.Process != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // whoever is left of the group; mostly nobody is
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the rest of the group, if any
 	}
 	if err == nil {
 		return nil
 	}
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
-		return err // it was never run
+		return err // it was never started
 	}
 	text, readErr := tail(printed)
 	if readErr != nil {
@@ -55,7 +55,7 @@ func run(ctx context.Context, dir, output string, env, command []string) error {
 	return fmt.Errorf("%w:\n%s", err, text)
 }
 
-// tail is the end of a file as indented text: whole lines, where they are short enough.
+// tail returns the last maxOutput bytes of a file, indented, without an incomplete first line.
 func tail(f *os.File) (string, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -76,7 +76,7 @@ func tail(f *os.File) (string, error) {
 	return indent(text), nil
 }
 
-// indent sets text off from the line that it belongs to.
+// indent indents text below the line that introduces it.
 func indent(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	if text == "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/build"
 )
 
-// TestACancelledBuildLeavesNothing holds a FIFO open in every process of a build: its reader sees the end
-// once the last of them is gone. A shell's children in the background ignore the interrupt that ends it.
-func TestACancelledBuildLeavesNothing(t *testing.T) {
+// TestCancelledBuildKillsProcessesAndRemovesFiles holds a FIFO open in every process of a build: its reader gets
+// EOF when the last of them exits. Background processes of a shell ignore the interrupt.
+func TestCancelledBuildKillsProcessesAndRemovesFiles(t *testing.T) {
 	const script = `exec 3>alive; echo started >&3; sleep 300 & wait`
 	dir := files{"plugin.toml": head + "[build]\ncommand = ['sh', '-c', '" + script + "']\n" + tools("one")}.write(t, t.TempDir())
 	alive := filepath.Join(dir, "alive")
@@ -52,7 +52,7 @@ func TestACancelledBuildLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAFailedCommandIsQuotedByItsEnd(t *testing.T) {
+func TestFailedCommandQuotesEndOfOutput(t *testing.T) {
 	const script = `i=0; while [ $i -lt 3000 ]; do echo "line $i"; i=$((i+1)); done; exit 1`
 	dir := files{"plugin.toml": head + "[build]\ncommand = ['sh', '-c', '''" + script + "''']\n" + tools("one")}.write(t, t.TempDir())
 	_, err := build.Build(t.Context(), dir, build.Options{Out: t.TempDir()})

@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzDecode: what a module answers is either a description, which reads the same when it is written
-// again, or has a fault in few words.
+// FuzzDecode checks that a response is either a description, which round-trips, or has a short fault.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"tools":["a"],"prompts":true}`, `{"tools":[]}`, `{"tools":null}`, `{"tools":[1]}`, `{}`, `null`, ``, `[]`, "{\"tools\":[\"\xff\"]}",

@@ -14,17 +14,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// source is a plugin's folder: what an author writes, or what a build made.
+// source is a plugin's directory, either a source tree or the output of a build.
 type source struct {
-	dir  string // as it was named
-	file string // its manifest, likewise
+	dir  string // as given by the caller
+	file string // path of the manifest below dir
 	m    *manifest.Manifest
-	data []byte        // of the manifest
-	doc  *tomlfile.Doc // the same again, for the lines of keys
+	data []byte        // content of the manifest
+	doc  *tomlfile.Doc // parsed data, for the lines of keys
 }
 
-// load reads the manifest in dir. The source is nil where it is not TOML, and is to be built only where
-// the problems' Err is nil.
+// load reads the manifest in dir. The source is nil if the manifest is not TOML. It must be built only if the
+// problems' Err is nil.
 func load(dir string) (*source, tomlfile.Problems) {
 	s := &source{dir: dir, file: filepath.Join(dir, manifest.FileName)}
 	var ps tomlfile.Problems
@@ -33,7 +33,7 @@ func load(dir string) (*source, tomlfile.Problems) {
 	}
 	var err error
 	if s.data, err = tomlfile.ReadFile(s.m.File); err == nil && digest(s.data) != s.m.Digest {
-		err = errors.New("changed while it was read")
+		err = errors.New("changed while it was being read")
 	}
 	if err != nil {
 		return nil, tomlfile.Problems{{File: s.file, What: err.Error(), Remedy: "try again"}}
@@ -42,22 +42,22 @@ func load(dir string) (*source, tomlfile.Problems) {
 	return s, ps
 }
 
-// check is what only a build or a check can wait for, or cares about.
+// check returns problems that a host does not check because they are slow to find or concern only builds.
 func (s *source) check() tomlfile.Problems {
 	ps := s.m.Check()
 	for i := range ps {
 		ps[i].File = s.file
 	}
 	if strings.EqualFold(s.m.Module.File, manifest.FileName) {
-		ps = append(ps, s.problem("module", "file", "is the manifest's own name", `write another, such as "plugin.wasm"`))
+		ps = append(ps, s.problem("module", "file", "is the name of the manifest", `use a different one, such as "plugin.wasm"`))
 	}
 	return ps
 }
 
-// makes reports whether the manifest says how to make the module.
-func (s *source) makes() bool { return s.doc.Root().Has("build") }
+// hasBuild reports whether the manifest has [build].
+func (s *source) hasBuild() bool { return s.doc.Root().Has("build") }
 
-// problem is one with a key of one of the manifest's tables.
+// problem returns a problem at a key of one of the manifest's tables.
 func (s *source) problem(table, key, what, remedy string) tomlfile.Problem {
 	t := s.doc.Root().Table(table)
 	return tomlfile.Problem{File: s.file, Line: t.LineOf(key), Key: t.Path(key), What: what, Remedy: remedy}
@@ -65,8 +65,8 @@ func (s *source) problem(table, key, what, remedy string) tomlfile.Problem {
 
 var errNotRegular = errors.New("it is not a regular file")
 
-// openModule opens the module where the manifest says that it is. No link leads it out of the folder, and
-// it waits for nothing, as a FIFO's reader would.
+// openModule opens the module at the path in the manifest. It does not follow symbolic links out of the
+// directory, and does not block on a FIFO.
 func (s *source) openModule() (*os.File, error) {
 	root, err := os.OpenRoot(s.m.Dir)
 	if err != nil {
@@ -87,17 +87,17 @@ func (s *source) openModule() (*os.File, error) {
 	return f, nil
 }
 
-// unopened is the problem of a module that openModule could not open.
-func (s *source) unopened(err error) tomlfile.Problem {
+// openProblem converts an error of openModule.
+func (s *source) openProblem(err error) tomlfile.Problem {
 	at := filepath.Join(s.dir, s.m.Module.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(s.m.Build.Command) > 0:
 		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at),
-			fmt.Sprintf("build it with `bulkhead plugin build %s`; if that is what was run, see where build.command writes", s.dir))
-	case errors.Is(err, fs.ErrNotExist) && s.makes():
+			fmt.Sprintf("build it with `bulkhead plugin build %s`; if you did, check where build.command writes it", s.dir))
+	case errors.Is(err, fs.ErrNotExist) && s.hasBuild():
 		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), fmt.Sprintf("build it with `bulkhead plugin build %s`", s.dir))
 	case errors.Is(err, fs.ErrNotExist):
-		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), "put it there, or say in [build] how it is made")
+		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), "put it there, or write how to build it in [build]")
 	}
 	var perr *fs.PathError
 	if errors.As(err, &perr) {
@@ -106,8 +106,8 @@ func (s *source) unopened(err error) tomlfile.Problem {
 	return s.problem("module", "file", fmt.Sprintf("the module at %s cannot be read: %v", at, err), "")
 }
 
-// byLine sorts ps by file and line.
-func byLine(ps tomlfile.Problems) tomlfile.Problems {
+// sortByLine sorts ps by file and line.
+func sortByLine(ps tomlfile.Problems) tomlfile.Problems {
 	sort.SliceStable(ps, func(i, j int) bool {
 		if ps[i].File != ps[j].File {
 			return ps[i].File < ps[j].File

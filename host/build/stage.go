@@ -22,70 +22,70 @@ import (
 )
 
 const (
-	// oldName is the name, in a staging folder, of the plugin that is being replaced.
+	// oldName is the name of the plugin that is being replaced, inside a staging directory.
 	oldName = "old"
-	// abandoned is the age at which a staging folder belongs to a build that was killed.
-	abandoned = 24 * time.Hour
+	// abandonedAge is the age from which a staging directory is assumed to belong to a killed build.
+	abandonedAge = 24 * time.Hour
 )
 
-// stage is a folder beside the place that a plugin is built to, on the same file system. Its name begins
-// with a dot, which no search for plugins looks at, and no plugin's name holds the second dot.
+// stage is a staging directory beside the output directory, on the same file system. Its name begins with a dot,
+// so that it is not discovered as a plugin. Plugin names contain no dots, so prefixes are unambiguous.
 type stage struct {
 	dir    string
-	plugin string // the finished folder in it
-	keep   bool   // it holds something that must not be lost
+	plugin string // the output directory in it
+	keep   bool   // close must not remove it, because it contains the only copy of a plugin
 	log    hclog.Logger
 }
 
 func newStage(out, name string, log hclog.Logger) (*stage, error) {
 	if err := os.MkdirAll(out, 0o777); err != nil {
-		return nil, fmt.Errorf("output folder: %w", err)
+		return nil, fmt.Errorf("output directory: %w", err)
 	}
 	sweep(out, name, log)
 	dir, err := os.MkdirTemp(out, stagePrefix(name))
 	if err == nil {
-		// The commands that fill it run elsewhere.
+		// Build commands run in a different working directory.
 		dir, err = filepath.Abs(dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("output folder: %w", err)
+		return nil, fmt.Errorf("output directory: %w", err)
 	}
 	st := &stage{dir: dir, plugin: filepath.Join(dir, "plugin"), log: log}
-	// The temporary folder is the user's alone, the finished one is for whom the umask lets.
+	// The staging directory is private. The permissions of the output are left to the umask.
 	if err := os.Mkdir(st.plugin, 0o777); err != nil {
 		st.close()
-		return nil, fmt.Errorf("output folder: %w", err)
+		return nil, fmt.Errorf("output directory: %w", err)
 	}
 	return st, nil
 }
 
-// stagePrefix is how the names of the staging folders of a plugin begin.
+// stagePrefix returns the name prefix of a plugin's staging directories.
 func stagePrefix(name string) string { return "." + name + ".staged-" }
 
-// sweep removes what killed builds of the same plugin left behind. A plugin that such a build has moved away
-// is the user's: it goes back to its place, or stays where it is if another is there.
+// sweep removes staging directories of killed builds of the same plugin. A plugin that such a build had moved
+// into its staging directory is restored, or kept there if its place is taken.
 func sweep(out, name string, log hclog.Logger) {
 	entries, err := os.ReadDir(out)
 	if err != nil {
-		log.Warn("look for leftovers of earlier builds", "error", err)
+		log.Warn("cannot look for staging directories of earlier builds", "error", err)
 	}
 	for _, e := range entries {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), stagePrefix(name)) {
 			continue
 		}
 		info, err := e.Info()
-		if err != nil || time.Since(info.ModTime()) < abandoned {
+		if err != nil || time.Since(info.ModTime()) < abandonedAge {
 			continue
 		}
 		dir := filepath.Join(out, e.Name())
-		if err := locked(out, log, func() error { return removeLeftover(dir, filepath.Join(out, name), log) }); err != nil {
-			log.Warn("remove what an earlier build left behind", "error", err)
+		if err := withLock(out, log, func() error { return removeAbandoned(dir, filepath.Join(out, name), log) }); err != nil {
+			log.Warn("cannot remove the staging directory of an earlier build", "error", err)
 		}
 	}
 }
 
-// removeLeftover removes a staging folder that nobody works in any more, but no plugin that was at target.
-func removeLeftover(dir, target string, log hclog.Logger) error {
+// removeAbandoned removes an abandoned staging directory, but not a plugin that was moved there from target.
+func removeAbandoned(dir, target string, log hclog.Logger) error {
 	old := filepath.Join(dir, oldName)
 	_, err := os.Lstat(old)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,16 +96,16 @@ func removeLeftover(dir, target string, log hclog.Logger) error {
 	}
 	_, err = os.Lstat(target)
 	if err == nil {
-		log.Warn("a plugin that an earlier build was to replace is kept: remove it if it is not needed", "plugin", old)
+		log.Warn("an interrupted build left the previous version of a plugin: remove it if it is not needed", "plugin", old)
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := os.Rename(old, target); err != nil {
-		return fmt.Errorf("the plugin that was there is still in %s: %w", old, err)
+		return fmt.Errorf("the previous version of the plugin is still in %s: %w", old, err)
 	}
-	log.Warn("a plugin that an earlier build had moved away is back in its place", "plugin", target)
+	log.Warn("restored a plugin that an interrupted build had moved", "plugin", target)
 	return os.RemoveAll(dir)
 }
 
@@ -114,20 +114,20 @@ func (st *stage) close() {
 		return
 	}
 	err := os.RemoveAll(st.dir)
-	// The processes of a cancelled build may take a moment to die, and write until then.
+	// The processes of a cancelled build may still be exiting, and writing.
 	for tries := 20; err != nil && tries > 0; tries-- {
 		time.Sleep(10 * time.Millisecond)
 		err = os.RemoveAll(st.dir)
 	}
 	if err != nil {
-		st.log.Warn("remove the staging folder", "error", err)
+		st.log.Warn("cannot remove the staging directory", "error", err)
 	}
 }
 
-// file is a path for the build's own use.
+// file returns a path in the staging directory outside the output.
 func (st *stage) file(name string) string { return filepath.Join(st.dir, name) }
 
-// addModule copies the module to where the manifest says that it is.
+// addModule copies the module to its path in the manifest.
 func (st *stage) addModule(s *source, module io.Reader) (sum string, size int64, err error) {
 	hash := sha256.New()
 	size, err = st.add(s.m.Module.File, io.TeeReader(io.LimitReader(module, code.MaxModule+1), hash))
@@ -140,11 +140,11 @@ func (st *stage) addModule(s *source, module io.Reader) (sum string, size int64,
 	return hex.EncodeToString(hash.Sum(nil)), size, nil
 }
 
-// addTexts adds the manifest, with the module's digest, and what a person reads.
+// addTexts adds the manifest with the module's digest, the readme and the licence.
 func (st *stage) addTexts(s *source, sum string) error {
 	filled, err := tomlfile.SetString(s.data, "module", "sha256", sum)
 	if err != nil {
-		return tomlfile.Problems{s.problem("module", "sha256", fmt.Sprintf("cannot be filled in: %v", err), "write [module] more plainly")}
+		return tomlfile.Problems{s.problem("module", "sha256", fmt.Sprintf("cannot be set: %v", err), "write [module] as a table with a heading, one key a line")}
 	}
 	if _, err := st.add(manifest.FileName, bytes.NewReader(filled)); err != nil {
 		return err
@@ -168,10 +168,10 @@ func (st *stage) addTexts(s *source, sum string) error {
 	return nil
 }
 
-// isText reports whether a built plugin has a file of that name beside manifest and module.
+// isText reports whether name is a text that is part of a built plugin.
 func isText(name string) bool { return name == "README.md" || strings.HasPrefix(name, "LICENSE") }
 
-// add writes a file of the finished folder, which must not have it yet.
+// add creates a file of the output. The file must not exist.
 func (st *stage) add(name string, from io.Reader) (size int64, err error) {
 	path := filepath.Join(st.plugin, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -185,13 +185,13 @@ func (st *stage) add(name string, from io.Reader) (size int64, err error) {
 	return size, errors.Join(err, f.Close())
 }
 
-// locked is locked of the folder that the plugin is built to.
-func (st *stage) locked(do func() error) error { return locked(filepath.Dir(st.dir), st.log, do) }
+// withLock runs do with the lock of the parent of the staging directory.
+func (st *stage) withLock(do func() error) error { return withLock(filepath.Dir(st.dir), st.log, do) }
 
-// replace puts the finished folder in the place of target, which may be there or not.
+// replace renames the output to target, which may exist or not.
 func (st *stage) replace(s *source, target string) error {
-	return st.locked(func() error {
-		if err := s.mayReplace(target).Err(); err != nil {
+	return st.withLock(func() error {
+		if err := s.checkTarget(target).Err(); err != nil {
 			return err
 		}
 		old := st.file(oldName)
@@ -205,16 +205,17 @@ func (st *stage) replace(s *source, target string) error {
 		}
 		if back := os.Rename(old, target); back != nil {
 			st.keep = true
-			return fmt.Errorf("%w; the plugin that was there is now in %s: %w", err, old, back)
+			return fmt.Errorf("%w; the previous version of the plugin is now in %s: %w", err, old, back)
 		}
 		return err
 	})
 }
 
-// locked keeps builds into the same folder from replacing a plugin while another looks at it or replaces
-// it. The kernel ends the lock with the process. A file system without such locks does without.
-func locked(folder string, log hclog.Logger, do func() error) error {
-	out, err := os.Open(folder)
+// withLock runs do with an exclusive flock of dir, so that concurrent builds do not check and replace the same
+// plugin at the same time. The kernel releases the lock when the process exits. On a file system without flock,
+// do runs without a lock.
+func withLock(dir string, log hclog.Logger, do func() error) error {
+	out, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func locked(folder string, log hclog.Logger, do func() error) error {
 		}
 	}
 	if err != nil {
-		log.Warn("the output folder cannot be locked: build into it once at a time", "error", err)
+		log.Warn("cannot lock the output directory: do not run concurrent builds into it", "error", err)
 	}
 	return do()
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// mayReplace says why target must not be replaced by the plugin that s makes. Only what a build has made
-// is ever deleted.
-func (s *source) mayReplace(target string) tomlfile.Problems {
+// checkTarget returns a problem if target must not be replaced by the output of s. Only an empty directory or the
+// output of an earlier build may be replaced.
+func (s *source) checkTarget(target string) tomlfile.Problems {
 	refuse := func(what string) tomlfile.Problems {
-		return tomlfile.Problems{{File: target, What: what, Remedy: "build into another folder, or move what is there"}}
+		return tomlfile.Problems{{File: target, What: what, Remedy: "build into a different directory, or move this one"}}
 	}
 	info, err := os.Lstat(target)
 	switch {
@@ -25,24 +25,24 @@ func (s *source) mayReplace(target string) tomlfile.Problems {
 	case err != nil:
 		return refuse(fmt.Sprintf("cannot be replaced: %v", err))
 	case !info.IsDir():
-		return refuse("would be replaced, and is not a folder")
-	case s.liesIn(info):
-		return refuse("would be replaced, and holds the plugin's source")
+		return refuse("would be replaced, but is not a directory")
+	case s.isInside(info):
+		return refuse("would be replaced, but contains the plugin's source")
 	}
-	if foreign, err := notBuilt(target); err != nil {
+	if why, err := notBuilt(target); err != nil {
 		return refuse(fmt.Sprintf("cannot be replaced: %v", err))
-	} else if foreign != "" {
-		return refuse("would be replaced, and is not a plugin that was built: " + foreign)
+	} else if why != "" {
+		return refuse("would be replaced, but is not a built plugin: " + why)
 	}
 	return nil
 }
 
-// liesIn reports whether the source is in folder or is folder, whatever the paths say.
-func (s *source) liesIn(folder os.FileInfo) bool {
+// isInside reports whether the source is parent or lies below it. It compares file identities, not paths.
+func (s *source) isInside(parent os.FileInfo) bool {
 	dir, err := filepath.EvalSymlinks(s.m.Dir)
 	for err == nil {
 		var info os.FileInfo
-		if info, err = os.Stat(dir); err == nil && os.SameFile(info, folder) {
+		if info, err = os.Stat(dir); err == nil && os.SameFile(info, parent) {
 			return true
 		}
 		if dir == filepath.Dir(dir) {
@@ -50,11 +50,10 @@ func (s *source) liesIn(folder os.FileInfo) bool {
 		}
 		dir = filepath.Dir(dir)
 	}
-	return true // what cannot be looked at is not deleted
+	return true // fail safe
 }
 
-// notBuilt says what shows that dir is not a built plugin; empty if nothing does. A folder with nothing in
-// it is as good as one.
+// notBuilt returns the reason why dir is not a built plugin; empty if it is one, or is empty.
 func notBuilt(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) == 0 {
@@ -80,7 +79,7 @@ func notBuilt(dir string) (string, error) {
 		} else if name == manifest.FileName || name == m.Module.File || isText(name) && !strings.Contains(name, string(filepath.Separator)) {
 			return nil
 		}
-		foreign = fmt.Sprintf("it holds %s", tomlfile.Quote(name))
+		foreign = fmt.Sprintf("it contains %s", tomlfile.Quote(name))
 		return fs.SkipAll
 	})
 	return foreign, err

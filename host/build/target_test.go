@@ -21,19 +21,19 @@ func sparse(path string, size int64) error {
 	return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, size))
 }
 
-func TestBuildDeletesNothingThatIsNotABuiltPlugin(t *testing.T) {
+func TestBuildReplacesOnlyBuiltPlugins(t *testing.T) {
 	built := head + "sha256 = '" + sum("x") + "'\n" + tools("one")
 	for name, c := range map[string]struct {
 		before files
 		want   string
 	}{
-		"a folder without a manifest":             {files{"hand/diary.txt": "d"}, "plugin.toml: there is no such file"},
-		"a folder whose manifest is no TOML":      {files{"hand/plugin.toml": "]"}, "is not TOML"},
-		"a plugin's source":                       {files{"hand/plugin.toml": head, "hand/main.go": "m"}, "its plugin.toml has no module.sha256"},
-		"a built plugin with somebody's file":     {files{"hand/plugin.toml": built, "hand/hand.wasm": "x", "hand/main.go": "m"}, `it holds "main.go"`},
-		"a built plugin with somebody's folder":   {files{"hand/plugin.toml": built, "hand/hand.wasm": "x", "hand/.git/config": "c"}, `it holds ".git"`},
-		"a built plugin with a licence in a room": {files{"hand/plugin.toml": strings.Replace(built, "hand.wasm", "a/b.wasm", 1), "hand/a/LICENSE": "l"}, `it holds "a/LICENSE"`},
-		"a file": {files{"hand": "f"}, "is not a folder"},
+		"a directory without a manifest":                  {files{"hand/diary.txt": "d"}, "plugin.toml: there is no such file"},
+		"a directory with an invalid manifest":            {files{"hand/plugin.toml": "]"}, "is not TOML"},
+		"a plugin's source":                               {files{"hand/plugin.toml": head, "hand/main.go": "m"}, "its plugin.toml has no module.sha256"},
+		"a built plugin with another file":                {files{"hand/plugin.toml": built, "hand/hand.wasm": "x", "hand/main.go": "m"}, `it contains "main.go"`},
+		"a built plugin with another directory":           {files{"hand/plugin.toml": built, "hand/hand.wasm": "x", "hand/.git/config": "c"}, `it contains ".git"`},
+		"a built plugin with a licence in a subdirectory": {files{"hand/plugin.toml": strings.Replace(built, "hand.wasm", "a/b.wasm", 1), "hand/a/LICENSE": "l"}, `it contains "a/LICENSE"`},
+		"a file": {files{"hand": "f"}, "is not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := c.before.write(t, t.TempDir())
@@ -50,7 +50,7 @@ func TestBuildDeletesNothingThatIsNotABuiltPlugin(t *testing.T) {
 	}
 }
 
-func TestBuildReplacesAnEmptyFolder(t *testing.T) {
+func TestBuildReplacesEmptyDirectory(t *testing.T) {
 	out := t.TempDir()
 	if err := os.Mkdir(filepath.Join(out, "hand"), 0o755); err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func TestBuildReplacesAnEmptyFolder(t *testing.T) {
 	}
 }
 
-func TestBuildKeepsASourceThatItsOutputWouldHold(t *testing.T) {
-	// All of them look like built plugins, so that nothing but their place protects them.
+func TestBuildDoesNotReplaceAncestorOfSource(t *testing.T) {
+	// All of them look like built plugins, so that only their location protects them.
 	source := good()
 	source["plugin.toml"] = head + "sha256 = '" + sum(source["hand.wasm"]) + "'\n" + tools("one")
 	root := t.TempDir()
@@ -73,7 +73,7 @@ func TestBuildKeepsASourceThatItsOutputWouldHold(t *testing.T) {
 	before := read(t, root)
 	for _, dir := range []string{"hand", "link", "hand/sub"} {
 		_, err := build.Build(t.Context(), filepath.Join(root, dir), build.Options{Out: root})
-		if err == nil || !strings.Contains(err.Error(), "would be replaced, and holds the plugin's source") {
+		if err == nil || !strings.Contains(err.Error(), "would be replaced, but contains the plugin's source") {
 			t.Errorf("%s: got %v", dir, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestBuildKeepsASourceThatItsOutputWouldHold(t *testing.T) {
 	if err := os.Symlink("../hand", filepath.Join(root, "out", "hand")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := build.Build(t.Context(), filepath.Join(root, "hand"), build.Options{Out: filepath.Join(root, "out")}); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+	if _, err := build.Build(t.Context(), filepath.Join(root, "hand"), build.Options{Out: filepath.Join(root, "out")}); err == nil || !strings.Contains(err.Error(), "is not a directory") {
 		t.Errorf("a link: got %v", err)
 	}
 	if err := os.RemoveAll(filepath.Join(root, "out")); err != nil {
@@ -94,15 +94,15 @@ func TestBuildKeepsASourceThatItsOutputWouldHold(t *testing.T) {
 	}
 }
 
-func TestBuildNamesAnOutputFolderThatCannotBeMade(t *testing.T) {
+func TestBuildReportsUnusableOutputDirectory(t *testing.T) {
 	dir := good().write(t, t.TempDir())
 	_, err := build.Build(t.Context(), dir, build.Options{Out: filepath.Join(dir, "hand.wasm", "out")})
-	if err == nil || !strings.HasPrefix(err.Error(), dir+": not built: output folder: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), dir+": not built: output directory: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestBuildCanGoIntoTheSourcesOwnFolder(t *testing.T) {
+func TestBuildIntoSourceDirectory(t *testing.T) {
 	dir := good().write(t, t.TempDir())
 	t.Chdir(dir)
 	for range 2 {
@@ -113,7 +113,7 @@ func TestBuildCanGoIntoTheSourcesOwnFolder(t *testing.T) {
 	}
 }
 
-func TestBuildsAtTheSameTimeEndInOneWholePlugin(t *testing.T) {
+func TestConcurrentBuildsAreAtomic(t *testing.T) {
 	out, cache := t.TempDir(), t.TempDir()
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -135,14 +135,14 @@ func TestBuildsAtTheSameTimeEndInOneWholePlugin(t *testing.T) {
 	}
 }
 
-func TestBuildRemovesWhatKilledBuildsLeft(t *testing.T) {
+func TestBuildRemovesAbandonedStagingDirectories(t *testing.T) {
 	out := t.TempDir()
 	names := map[string]struct {
 		age  time.Duration
 		stay bool
 	}{
 		".hand.staged-1":  {48 * time.Hour, false},
-		".hand.staged-2":  {time.Hour, true}, // perhaps it is still running
+		".hand.staged-2":  {time.Hour, true}, // may still be running
 		".hand2.staged-1": {48 * time.Hour, true},
 		".hand-backup":    {48 * time.Hour, true},
 	}
@@ -159,24 +159,24 @@ func TestBuildRemovesWhatKilledBuildsLeft(t *testing.T) {
 	left := read(t, out)
 	for name, n := range names {
 		if (left[name] != "") != n.stay {
-			t.Errorf("%s: there: %t, want %t", name, left[name] != "", n.stay)
+			t.Errorf("%s exists: %t, want %t", name, left[name] != "", n.stay)
 		}
 	}
 }
 
-func TestBuildKeepsAPluginThatAKilledBuildMovedAway(t *testing.T) {
+func TestBuildRestoresPluginMovedByKilledBuild(t *testing.T) {
 	const leftover = ".hand.staged-1"
 	old := head + "sha256 = '" + sum("x") + "'\n" + tools("one")
 	for name, c := range map[string]struct {
-		target files // what is at the plugin's place
+		target files // the current plugin
 		source files
-		want   files // what is left that matters
+		want   files // a subset of the remaining files
 	}{
-		"back to its place, if nothing is there": {
-			nil, good().with(files{"hand.wasm": "no module"}), // its build fails, so that it stays
+		"restored, if there is no current plugin": {
+			nil, good().with(files{"hand.wasm": "no module"}), // the build fails, so the restored plugin stays
 			files{"hand/plugin.toml": old, "hand/hand.wasm": "x"},
 		},
-		"where it is, if another is there": {
+		"kept in the staging directory, if there is one": {
 			files{"plugin.toml": old, "hand.wasm": "x", "README.md": "newer"}, good().with(files{"hand.wasm": "no module"}),
 			files{"hand/README.md": "newer", leftover + "/old/plugin.toml": old, leftover + "/old/hand.wasm": "x"},
 		},
@@ -190,7 +190,7 @@ func TestBuildKeepsAPluginThatAKilledBuildMovedAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := build.Build(t.Context(), c.source.write(t, t.TempDir()), build.Options{Out: out}); err == nil {
-				t.Fatal("what is no module was built")
+				t.Fatal("an invalid module was built")
 			}
 			left := read(t, out)
 			for path, want := range c.want {
@@ -199,11 +199,11 @@ func TestBuildKeepsAPluginThatAKilledBuildMovedAway(t *testing.T) {
 				}
 			}
 			if _, kept := left[leftover]; kept != (c.target != nil) {
-				t.Errorf("the leftover is there: %t", kept)
+				t.Errorf("the staging directory exists: %t", kept)
 			}
 		})
 	}
-	t.Run("a build that works replaces it as ever", func(t *testing.T) {
+	t.Run("a successful build replaces it", func(t *testing.T) {
 		out := t.TempDir()
 		dir := files{"old/plugin.toml": old, "old/hand.wasm": "x"}.write(t, filepath.Join(out, leftover))
 		then := time.Now().Add(-48 * time.Hour)

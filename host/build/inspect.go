@@ -15,37 +15,36 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 const (
-	// maxDescription bounds a description, in bytes: the names of all tools that a manifest has room for.
+	// maxDescription bounds a description in bytes. A manifest cannot name more tools than fit into it.
 	maxDescription = tomlfile.MaxSize
-	// maxUnlisted is how many handlers without a table are named.
+	// maxUnlisted bounds the handlers without a table that are named.
 	maxUnlisted = 20
-	// maxDetail bounds what is repeated of a module's own words, in bytes.
+	// maxDetail bounds the quoted output of a module in bytes.
 	maxDetail = 2 << 10
 )
 
-// inspect runs the module in file, which must have the digest sum unless that is empty, and says in what
-// its handlers are others than the manifest promises. It runs in a process of its own, which is granted nothing.
+// inspect runs the module in file in a worker process without grants, and reports differences between its
+// handlers and the manifest. The module must have the digest sum unless that is empty.
 func (b *builder) inspect(ctx context.Context, s *source, file, sum string) tomlfile.Problems {
 	described, err := b.describe(ctx, s, file, sum)
-	var own *abi.Error
-	if err != nil && !errors.As(err, &own) {
-		return tomlfile.Problems{s.failure(err, file)}
+	var rpcError *abi.Error
+	if err != nil && !errors.As(err, &rpcError) {
+		return tomlfile.Problems{s.callProblem(err, file)}
 	}
-	has, fault := decode(described, own)
+	has, fault := decode(described, rpcError)
 	if fault != "" {
 		return tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module answers %s with %s", abi.MethodDescribe, fault),
 			`answer {"result": {"tools": ["name"], "prompts": false, "resources": false, "completions": false}}, as the SDK does`)}
 	}
-	return append(s.toolsDiffer(has), s.offersDiffer(has)...)
+	return append(s.compareTools(has), s.compareOffers(has)...)
 }
 
-// noBudget is more memory than a machine has, in bytes: the limits of the module hold.
+// noBudget disables the memory budget: it is more than a machine has, in bytes, so the limits of the module apply.
 const noBudget = 1 << 50
 
 // describe asks the module for its handlers.
@@ -73,25 +72,25 @@ func (b *builder) describe(ctx context.Context, s *source, file, sum string) (js
 	return response.Body, err
 }
 
-// decode reads a response to bulkhead/describe, or the error that there is in its place; fault says what is wrong
-// with it. Members that are not known are left alone: a later SDK may say more.
-func decode(body json.RawMessage, own *abi.Error) (has abi.Description, fault string) {
-	if own != nil {
-		return has, "the error " + tomlfile.Quote(own.Message)
+// decode decodes a response to bulkhead/describe; fault describes an invalid response or the error rpcError. It
+// ignores unknown members, which later versions of the SDK may send.
+func decode(body json.RawMessage, rpcError *abi.Error) (has abi.Description, fault string) {
+	if rpcError != nil {
+		return has, "the error " + tomlfile.Quote(rpcError.Message)
 	}
 	if err := json.Unmarshal(body, &has); err != nil || has.Tools == nil {
-		return has, "what is not a description: " + tomlfile.Quote(string(body))
+		return has, "an invalid description: " + tomlfile.Quote(string(body))
 	}
 	return has, ""
 }
 
-// failure is the problem of a module in file that did not answer.
-func (s *source) failure(err error, file string) tomlfile.Problem {
+// callProblem converts the error of a call of the module in file.
+func (s *source) callProblem(err error, file string) tomlfile.Problem {
 	failed := (*engine.Error)(nil)
 	if !errors.As(err, &failed) {
 		return s.problem("module", "file", err.Error(), "")
 	}
-	// The path may be one of the build's own, which means nothing to the reader.
+	// The path may be in the staging directory, which means nothing to the user.
 	what := "asked for its handlers, the plugin " + strings.ReplaceAll(failed.Message, file, s.m.Module.File)
 	if detail := failed.Detail; detail != "" {
 		what += "\n" + indent(strings.ToValidUTF8(detail[:min(len(detail), maxDetail)], ""))
@@ -100,14 +99,15 @@ func (s *source) failure(err error, file string) tomlfile.Problem {
 	case engine.CodeDigest:
 		return s.problem("module", "sha256", what, "")
 	case engine.CodeInvalidModule:
-		return s.problem("module", "file", what, "make a module that speaks ABI 1: in Go by `bulkhead plugin build`, or by go build -buildmode=c-shared for GOOS=wasip1 GOARCH=wasm")
+		return s.problem("module", "file", what, "build a module that implements ABI 1: in Go with `bulkhead plugin build`, or with go build -buildmode=c-shared for GOOS=wasip1 GOARCH=wasm")
 	case engine.CodeModuleMissing, engine.CodeCanceled, engine.CodeInternal:
 		return s.problem("module", "file", what, "")
 	}
-	return s.problem("module", "file", what, "see what it does before the first call: it is asked without files, variables and host operations")
+	return s.problem("module", "file", what, "check its initialization: at this point it has no files, variables and host operations")
 }
 
-func (s *source) toolsDiffer(has abi.Description) tomlfile.Problems {
+// compareTools reports differences between the tools of the manifest and those of the module.
+func (s *source) compareTools(has abi.Description) tomlfile.Problems {
 	var ps tomlfile.Problems
 	handled := make(map[string]bool, len(has.Tools))
 	for _, name := range has.Tools {
@@ -140,20 +140,21 @@ func (s *source) toolsDiffer(has abi.Description) tomlfile.Problems {
 	return ps
 }
 
-func (s *source) offersDiffer(has abi.Description) tomlfile.Problems {
+// compareOffers reports differences between the offers of the manifest and those of the module.
+func (s *source) compareOffers(has abi.Description) tomlfile.Problems {
 	var ps tomlfile.Problems
 	for _, offer := range []struct {
 		key          string
 		offered, has bool
 	}{
-		{"prompts", claims(s.m.Offers.Prompts), has.Prompts},
-		{"resources", claims(s.m.Offers.Resources), has.Resources},
+		{"prompts", s.m.Offers.Prompts.Offers(), has.Prompts},
+		{"resources", s.m.Offers.Resources.Offers(), has.Resources},
 		{"completions", s.m.Offers.Completions, has.Completions},
 	} {
 		switch {
 		case offer.offered && !offer.has:
 			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is offered, and the module does not handle %s", offer.key),
-				"register what answers them, or remove the key"))
+				"register a handler, or remove the key"))
 		case !offer.offered && offer.has:
 			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is not offered, and the module handles %s", offer.key),
 				fmt.Sprintf("write %s = true in [offers], or remove the handler", offer.key)))
@@ -161,5 +162,3 @@ func (s *source) offersDiffer(has abi.Description) tomlfile.Problems {
 	}
 	return ps
 }
-
-func claims(c manifest.Claim) bool { return c.Any || len(c.Names) > 0 }

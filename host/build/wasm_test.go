@@ -2,10 +2,10 @@ package build_test
 
 import "github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 
-// Modules put together by hand spare the tests a compiler.
+// Hand-assembled modules, so that the tests need no compiler.
 var answering, crashing = wasmtest.Answering, wasmtest.Crashing
 
-// outputting is a module that answers with size bytes of nothing.
+// outputting returns a module that answers with size zero bytes.
 func outputting(size int32) []byte {
 	m := wasmtest.Plugin(wasmtest.Invoke(wasmtest.Output, 0, size), "")
 	m.Memory = []byte{0, byte(size>>16) + 1}

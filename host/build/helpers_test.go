@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// head is the beginning of the manifests here; their module is put together by hand.
+// head is the beginning of a manifest whose module is hand-assembled.
 const head = `manifest = 1
 [plugin]
 name = "hand"
@@ -23,7 +23,7 @@ description = "Made by hand."
 file = "hand.wasm"
 `
 
-// tools are [[tools]] tables with these names, of four lines each.
+// tools returns [[tools]] tables with these names, of four lines each.
 func tools(names ...string) string {
 	text := ""
 	for _, name := range names {
@@ -34,15 +34,15 @@ func tools(names ...string) string {
 
 const handlesOne = `{"result":{"tools":["one"],"prompts":false,"resources":false,"completions":false}}`
 
-// files are a folder's: paths and what they hold.
+// files maps the paths of files in a directory to their contents.
 type files map[string]string
 
-// good is a source without [build] that a build accepts.
+// good returns a valid source without [build].
 func good() files {
 	return files{"plugin.toml": head + tools("one"), "hand.wasm": string(answering(handlesOne))}
 }
 
-// with is f with some files more, or others; "" takes one away.
+// with returns f with more files. An empty content removes a file.
 func (f files) with(more files) files {
 	out := files{}
 	for _, from := range []files{f, more} {
@@ -55,13 +55,13 @@ func (f files) with(more files) files {
 	return out
 }
 
-// write puts f into the folder dir and returns it.
+// write writes f into dir and returns dir.
 func (f files) write(t testing.TB, dir string) string {
 	t.Helper()
 	for name, content := range f {
 		path := filepath.Join(dir, name)
 		if content == "/" {
-			continue // a folder, which comes with what is in it
+			continue // a directory, which is created with its files
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func (f files) write(t testing.TB, dir string) string {
 	return dir
 }
 
-// read is everything below dir, links as where they lead, folders as "/".
+// read reads everything below dir: symbolic links as their targets, directories as "/".
 func read(t testing.TB, dir string) files {
 	t.Helper()
 	f := files{}
@@ -100,7 +100,7 @@ func read(t testing.TB, dir string) files {
 	return f
 }
 
-// problems are those that err is or wraps.
+// problems returns the problems that err is or wraps.
 func problems(t testing.TB, err error) tomlfile.Problems {
 	t.Helper()
 	var ps tomlfile.Problems
@@ -110,12 +110,12 @@ func problems(t testing.TB, err error) tomlfile.Problems {
 	return ps
 }
 
-// brief is what the tests compare of a problem.
+// brief formats a problem for comparison.
 func brief(p tomlfile.Problem) string {
 	return fmt.Sprintf("%s:%d %s: %s", filepath.Base(p.File), p.Line, p.Key, p.What)
 }
 
-// wantProblems compares ps with the beginnings of their briefs, in any order.
+// wantProblems compares ps, in any order, with prefixes of their briefs.
 func wantProblems(t testing.TB, ps tomlfile.Problems, want ...string) {
 	t.Helper()
 	left := append(tomlfile.Problems(nil), ps...)
