@@ -1,7 +1,7 @@
-// Package network is what the host process does on the network for one plugin's calls: workers have no sockets. A
-// Network belongs to a plugin; Network.Begin makes a Session for a call, whose Do performs an operation.
+// Package network performs network operations in the host process on behalf of workers, which have no sockets. A
+// Network belongs to a plugin. Network.Begin returns a Session for a call, and Session.Do performs an operation.
 //
-// The worker has judged a request already. It is hostile all the same, so everything is judged here again.
+// Workers are untrusted, so this package validates every request again.
 package network
 
 import (
@@ -23,12 +23,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Config says what a Network may reach.
+// Config configures a Network.
 type Config struct {
 	Fetch *fetch.Fetcher
-	// Remotes are the URLs of the granted git repositories, or "*" for any of the https ones.
+	// Remotes are the URLs of the granted git repositories, or "*" for any https URL.
 	Remotes []string
-	// Git sends requests to their servers.
+	// Git sends requests to git servers.
 	Git http.RoundTripper
 }
 
@@ -36,10 +36,10 @@ type Config struct {
 type Network struct {
 	config  Config
 	any     bool
-	remotes []string // in one form: see base
+	remotes []string // normalized by base
 }
 
-// New returns a Network. It connects to nothing.
+// New returns a Network. It opens no connections.
 func New(c Config) *Network {
 	n := &Network{config: c}
 	for _, remote := range c.Remotes {
@@ -56,30 +56,30 @@ func originOf(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + strings.TrimSuffix(strings.ToLower(u.Host), ":443")
 }
 
-// base is the repository that a URL of git's protocol belongs to, whose path ends with suffix.
+// base returns the normalized URL of a repository, given a URL of git's protocol whose path ends with suffix.
 func base(u *url.URL, suffix string) string {
 	return originOf(u) + strings.TrimRight(strings.TrimSuffix(u.EscapedPath(), suffix), "/")
 }
 
-// Close closes connections that are kept. Sessions must have ended.
+// Close closes idle connections. All Sessions must have ended.
 func (n *Network) Close() { n.config.Fetch.Close() }
 
-// Session is what one call has open. Its operations come one at a time.
+// Session is the network state of one call. Its operations must not run concurrently.
 type Session struct {
 	network *Network
-	ctx     context.Context // of the call: an answer's body is read after the operation that opened it
+	ctx     context.Context // of the call, because a body is read after the operation that opened it
 	cancel  context.CancelFunc
 
-	mu      sync.Mutex
-	streams map[int]io.ReadCloser // bodies of git servers' answers
-	last    int
-	led     []string // repositories that servers redirected to, within their origin
+	mu         sync.Mutex
+	streams    map[int]io.ReadCloser // response bodies of git servers
+	last       int                   // number of the last stream
+	redirected []string              // repositories that servers redirected to, within their origin
 }
 
-// Begin makes the Session of a call. End must follow.
+// Begin returns a Session for a call. The caller must call End.
 func (n *Network) Begin(ctx context.Context) *Session { return &Session{network: n, ctx: ctx} }
 
-// End closes what is open still.
+// End closes the open streams.
 func (s *Session) End() {
 	if s.cancel != nil {
 		s.cancel()
@@ -87,12 +87,12 @@ func (s *Session) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, body := range s.streams {
-		_ = body.Close() // it was only read
+		_ = body.Close() // read only, so the error is irrelevant
 	}
 	s.streams = nil
 }
 
-// Do performs an operation; false: it is none of the network's.
+// Do performs an operation. ok is false if it is not a network operation.
 func (s *Session) Do(ctx context.Context, ask wire.Ask) (result []byte, err error, ok bool) {
 	switch ask.Op {
 	case abi.OpHTTPFetch:
@@ -115,7 +115,7 @@ func (s *Session) fetch(ctx context.Context, params []byte) ([]byte, error) {
 	}
 	var request abi.HTTPRequest
 	if err := json.Unmarshal(params, &request); err != nil {
-		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "http/fetch: the request cannot be read"}
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "http/fetch: the request cannot be decoded"}
 	}
 	response, err := s.network.config.Fetch.Fetch(ctx, request)
 	if err != nil {
@@ -124,74 +124,74 @@ func (s *Session) fetch(ctx context.Context, params []byte) ([]byte, error) {
 	return json.Marshal(response)
 }
 
-// Bounds of the values in a request, and of their nesting.
+// Bounds of the number of values in a request, and of their nesting.
 const (
 	maxRequestValues = 1_000
 	maxRequestDepth  = 16
 )
 
-// Bounds of a session with a git server.
+// Bounds of a Session.
 const (
-	maxStreams = 4         // bodies that are open at once
-	maxRead    = 256 << 10 // bytes that one read gives
+	maxStreams = 4         // open streams, and redirects
+	maxRead    = 256 << 10 // bytes that one read returns
 )
 
-// gitPaths are how the paths of requests to a git server end.
+// gitPaths are the path suffixes of requests to a git server, by method.
 var gitPaths = map[string]string{http.MethodGet: "/info/refs", http.MethodPost: "/git-upload-pack"}
 
 // gitQueries are their queries.
 var gitQueries = map[string]string{http.MethodGet: "service=git-upload-pack"}
 
-// gitHeaders are what a worker may say in one.
+// gitHeaders are the request headers that a worker may set.
 var gitHeaders = []string{"User-Agent", "Accept", "Git-Protocol", "Content-Type"}
 
-// open sends a request to a git server.
+// open sends a request to a git server and keeps the response body as a stream.
 func (s *Session) open(ctx context.Context, params []byte) ([]byte, error) {
 	if s.cancel == nil {
 		s.ctx, s.cancel = context.WithCancel(s.ctx)
 	}
-	defer context.AfterFunc(ctx, s.cancel)() // the operation's end is that of the call, or of its worker
+	defer context.AfterFunc(ctx, s.cancel)() // ctx is cancelled with the call and with its worker
 	if err := rawjson.Bound(params, maxRequestValues, maxRequestDepth); err != nil {
 		return nil, err
 	}
 	var q wire.GitRequest
 	if err := json.Unmarshal(params, &q); err != nil {
-		return nil, errors.New("the request cannot be read")
+		return nil, errors.New("the request cannot be decoded")
 	}
 	request, err := s.gitRequest(q)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.network.config.Git.RoundTrip(request)
+	response, err := s.network.config.Git.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.streams) >= maxStreams {
-		_ = answer.Body.Close()
-		return nil, fmt.Errorf("more than %d answers of git servers are open", maxStreams)
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("more than %d responses of git servers are open", maxStreams)
 	}
 	if s.streams == nil {
 		s.streams = map[int]io.ReadCloser{}
 	}
-	s.follow(request, answer)
+	s.allowRedirect(request, response)
 	s.last++
-	s.streams[s.last] = answer.Body
+	s.streams[s.last] = response.Body
 	return json.Marshal(wire.GitAnswer{
-		Stream: s.last, Status: answer.StatusCode, ContentType: answer.Header.Get("Content-Type"), Location: answer.Header.Get("Location"),
+		Stream: s.last, Status: response.StatusCode, ContentType: response.Header.Get("Content-Type"), Location: response.Header.Get("Location"),
 	})
 }
 
-// gitRequest makes the request of a granted form.
+// gitRequest validates q: only fetches from granted remotes, and from those that they redirected to, are allowed.
 func (s *Session) gitRequest(q wire.GitRequest) (*http.Request, error) {
 	u, err := url.Parse(q.URL)
 	switch {
 	case err != nil || u.Scheme != "https" || u.User != nil || u.Opaque != "" || u.Fragment != "":
-		return nil, errors.New("the URL is not one of a git server's")
+		return nil, errors.New("the URL is not that of a git server")
 	case gitPaths[q.Method] == "" || !strings.HasSuffix(u.Path, gitPaths[q.Method]) || u.RawQuery != gitQueries[q.Method]:
-		return nil, errors.New("the request is not one of git's protocol")
-	case !s.network.any && !slices.Contains(s.network.remotes, base(u, gitPaths[q.Method])) && !slices.Contains(s.led, base(u, gitPaths[q.Method])):
+		return nil, errors.New("the request is not part of git's fetch protocol")
+	case !s.network.any && !slices.Contains(s.network.remotes, base(u, gitPaths[q.Method])) && !slices.Contains(s.redirected, base(u, gitPaths[q.Method])):
 		return nil, fmt.Errorf("%s is not a granted remote", base(u, gitPaths[q.Method]))
 	}
 	request, err := http.NewRequestWithContext(s.ctx, q.Method, u.String(), strings.NewReader(string(q.Body)))
@@ -206,19 +206,19 @@ func (s *Session) gitRequest(q wire.GitRequest) (*http.Request, error) {
 	return request, nil
 }
 
-// follow allows what a server redirects to within its origin.
-func (s *Session) follow(request *http.Request, answer *http.Response) {
+// allowRedirect allows later requests to the repository that response redirects to, if it has the same origin.
+func (s *Session) allowRedirect(request *http.Request, response *http.Response) {
 	const suffix = "/info/refs"
-	if answer.StatusCode < 300 || answer.StatusCode > 399 || request.Method != http.MethodGet || len(s.led) >= maxStreams {
+	if response.StatusCode < 300 || response.StatusCode > 399 || request.Method != http.MethodGet || len(s.redirected) >= maxStreams {
 		return
 	}
-	to, err := request.URL.Parse(answer.Header.Get("Location"))
+	to, err := request.URL.Parse(response.Header.Get("Location"))
 	if err == nil && originOf(to) == originOf(request.URL) && strings.HasSuffix(to.Path, suffix) {
-		s.led = append(s.led, base(to, suffix))
+		s.redirected = append(s.redirected, base(to, suffix))
 	}
 }
 
-// read gives the next bytes of an answer's body; none: it has ended.
+// read returns the next bytes of a stream; none at EOF.
 func (s *Session) read(ctx context.Context, params []byte) ([]byte, error) {
 	body, _, err := s.stream(params)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 )
 
-// server answers every request with a body.
+// server responds to every request with a body.
 type server struct {
-	body  string
-	asked []*http.Request
+	body     string
+	requests []*http.Request
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.asked = append(s.asked, r)
+	s.requests = append(s.requests, r)
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"a/b"}}, Body: io.NopCloser(strings.NewReader(s.body))}, nil
 }
 
@@ -42,8 +42,8 @@ func do(t *testing.T, s *Session, op string, params any) (string, error) {
 
 const refs = "/info/refs?service=git-upload-pack"
 
-// A worker that was taken over asks for what it likes.
-func TestRequestsToGitServersAreJudgedAgain(t *testing.T) {
+// TestGitRequestsAreValidated sends the requests of a compromised worker.
+func TestGitRequestsAreValidated(t *testing.T) {
 	for name, c := range map[string]struct {
 		remotes string
 		request wire.GitRequest
@@ -52,7 +52,7 @@ func TestRequestsToGitServersAreJudgedAgain(t *testing.T) {
 		"the list of references":      {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://example.com/r" + refs}, true},
 		"a pack":                      {"https://example.com/r", wire.GitRequest{Method: "POST", URL: "https://example.com/r/git-upload-pack"}, true},
 		"any remote":                  {"*", wire.GitRequest{Method: "GET", URL: "https://other.example/r" + refs}, true},
-		"the port that goes without":  {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://EXAMPLE.com:443/r" + refs}, true},
+		"the default port":            {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://EXAMPLE.com:443/r" + refs}, true},
 		"another origin":              {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://other.example/r" + refs}, false},
 		"another port":                {"https://example.com/r", wire.GitRequest{Method: "GET", URL: "https://example.com:8443/r" + refs}, false},
 		"no TLS":                      {"*", wire.GitRequest{Method: "GET", URL: "http://example.com/r" + refs}, false},
@@ -78,17 +78,17 @@ func TestRequestsToGitServersAreJudgedAgain(t *testing.T) {
 			s := New(Config{Git: git, Remotes: remotes}).Begin(t.Context())
 			defer s.End()
 			_, err := do(t, s, wire.OpGitOpen, c.request)
-			if (err == nil) != c.ok || (len(git.asked) == 1) != c.ok {
-				t.Errorf("%v, %d requests", err, len(git.asked))
+			if (err == nil) != c.ok || (len(git.requests) == 1) != c.ok {
+				t.Errorf("%v, %d requests", err, len(git.requests))
 			}
-			if c.ok && (len(git.asked[0].Header) != 1 || git.asked[0].Host != git.asked[0].URL.Host) {
-				t.Errorf("headers %v, host %q", git.asked[0].Header, git.asked[0].Host)
+			if c.ok && (len(git.requests[0].Header) != 1 || git.requests[0].Host != git.requests[0].URL.Host) {
+				t.Errorf("headers %v, host %q", git.requests[0].Header, git.requests[0].Host)
 			}
 		})
 	}
 }
 
-func TestAnswersAreReadInPieces(t *testing.T) {
+func TestStreamsAreReadInChunks(t *testing.T) {
 	git := &server{body: strings.Repeat("x", maxRead+7)}
 	s := New(Config{Git: git, Remotes: []string{"*"}}).Begin(t.Context())
 	defer s.End()
@@ -100,15 +100,15 @@ func TestAnswersAreReadInPieces(t *testing.T) {
 	stream := fmt.Sprint(answer.Stream)
 	read := 0
 	for {
-		piece, err := do(t, s, wire.OpGitRead, stream)
+		chunk, err := do(t, s, wire.OpGitRead, stream)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if piece == "" {
+		if chunk == "" {
 			break
 		}
-		if read += len(piece); len(piece) > maxRead {
-			t.Errorf("a piece of %d bytes", len(piece))
+		if read += len(chunk); len(chunk) > maxRead {
+			t.Errorf("a chunk of %d bytes", len(chunk))
 		}
 	}
 	if read != len(git.body) {
@@ -119,12 +119,12 @@ func TestAnswersAreReadInPieces(t *testing.T) {
 	}
 	for _, op := range []string{wire.OpGitRead, wire.OpGitShut} {
 		if _, err := do(t, s, op, stream); err == nil {
-			t.Errorf("%s of a stream that was closed", op)
+			t.Errorf("%s of a closed stream succeeded", op)
 		}
 	}
 }
 
-func TestOpenAnswersAreBoundedAndEndWithTheCall(t *testing.T) {
+func TestStreamsAreBoundedAndClosedByEnd(t *testing.T) {
 	s := New(Config{Git: &server{}, Remotes: []string{"*"}}).Begin(t.Context())
 	opened := 0
 	for range 2 * maxStreams {
@@ -141,7 +141,7 @@ func TestOpenAnswersAreBoundedAndEndWithTheCall(t *testing.T) {
 	}
 }
 
-func TestOtherOperationsAreNotTheNetworks(t *testing.T) {
+func TestDoRejectsUnknownOperations(t *testing.T) {
 	s := New(Config{}).Begin(t.Context())
 	defer s.End()
 	if _, _, known := s.Do(t.Context(), wire.Ask{Op: "lock"}); known {

@@ -1,10 +1,10 @@
-// Package origin reads the origin of a URL: scheme, host and port, in the one form in which two of them
-// can be compared. Parse reads an origin that a person wrote, Of takes it from a URL that was parsed.
+// Package origin parses and normalizes the origin of a URL: scheme, host and port. Parse parses an origin from a
+// manifest or config, and Of returns the origin of a parsed URL.
 //
-// Hosts that are written in more than one way are brought into one form where that is plain (case,
-// default port, forms of an IPv6 address), and refused where programs disagree about them (user names,
-// dots at the end, numbers that some take for addresses, letters outside of ASCII). So what was compared
-// is what is connected to, and what stands in the Host header.
+// It normalizes differences without ambiguity (case, default port, forms of an IPv6 address), and refuses what
+// programs interpret differently (user names, trailing dots, numbers that some programs take for addresses,
+// non-ASCII characters). So a comparison of origins agrees with the address that is dialed and with the Host
+// header.
 package origin
 
 import (
@@ -16,18 +16,18 @@ import (
 	"strings"
 )
 
-// maxHost bounds a host's name, as DNS does, in bytes.
+// maxHost is the limit of DNS for a host name in bytes.
 const maxHost = 253
 
-// Origin is what a grant is given for. Two are the same if they are equal. The zero Origin is none.
+// Origin is a normalized origin, comparable with ==. The zero value is not a valid origin.
 type Origin struct {
 	Scheme string // "https" or "http"
 	Host   string // a name in lower case, or an IP address in its shortest form, without brackets
-	Port   uint16 // never 0; the scheme's own where none was written
+	Port   uint16 // never 0; the default port of the scheme if the URL has none
 }
 
-// Parse reads an origin as manifests and configs write it: "https://host" or "https://host:port". One
-// slash at the end is let pass; more of a URL is an error. No error repeats what was read.
+// Parse parses an origin: "https://host" or "https://host:port", with an optional trailing slash. Errors do not
+// repeat text, which may contain a password.
 func Parse(text string) (Origin, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -38,15 +38,14 @@ func Parse(text string) (Origin, error) {
 		return Origin{}, err
 	}
 	if u.Path != "" && u.Path != "/" || strings.ContainsAny(text, "?#") {
-		return Origin{}, errors.New("has more than an origin has: write scheme, host and, if need be, port")
+		return Origin{}, errors.New("has more than an origin: write only scheme, host and, if needed, port")
 	}
 	return o, nil
 }
 
 var errNoURL = errors.New("is not the URL of a web server: write https://host or http://host")
 
-// Of gives a URL's origin, or says in what way it has none that could be compared. No error repeats the
-// URL.
+// Of returns a URL's origin. Errors do not repeat the URL.
 func Of(u *url.URL) (Origin, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Host == "" {
 		return Origin{}, errNoURL
@@ -65,7 +64,7 @@ func Of(u *url.URL) (Origin, error) {
 	return Origin{Scheme: u.Scheme, Host: host, Port: port}, nil
 }
 
-// Authority is host and port as a URL writes them: the port only where it is not the scheme's own.
+// Authority returns host and port as in a URL, without a default port.
 func (o Origin) Authority() string {
 	host := o.Host
 	if strings.Contains(host, ":") {
@@ -77,7 +76,7 @@ func (o Origin) Authority() string {
 	return fmt.Sprintf("%s:%d", host, o.Port)
 }
 
-// String is the origin as Parse reads it.
+// String formats the origin for Parse.
 func (o Origin) String() string { return o.Scheme + "://" + o.Authority() }
 
 func defaultPort(scheme string) uint16 {
@@ -108,7 +107,7 @@ func hostOf(authority string) (string, error) {
 		if end < 0 {
 			return "", errNoURL
 		}
-		return sixOf(authority[1:end])
+		return parseIPv6(authority[1:end])
 	}
 	name, _, _ := strings.Cut(authority, ":")
 	name = strings.ToLower(name)
@@ -118,7 +117,7 @@ func hostOf(authority string) (string, error) {
 	return name, nil
 }
 
-func sixOf(literal string) (string, error) {
+func parseIPv6(literal string) (string, error) {
 	a, err := netip.ParseAddr(literal)
 	switch {
 	case err != nil || !a.Is6():
@@ -136,30 +135,31 @@ func checkName(name string) error {
 		return fmt.Errorf("has a host of %d bytes: a name has at most %d", len(name), maxHost)
 	}
 	if strings.HasSuffix(name, ".") {
-		return errors.New("has a host that ends in a dot: leave the dot out")
+		return errors.New("has a host that ends in a dot: remove the dot")
 	}
 	last := ""
 	for label := range strings.SplitSeq(name, ".") {
 		if len(label) == 0 || len(label) > 63 {
 			return errors.New("has a host with an empty part, or one of more than 63 bytes")
 		}
-		if strings.IndexFunc(label, notOfName) >= 0 {
+		if strings.IndexFunc(label, isInvalid) >= 0 {
 			return errors.New("has a host with other characters than letters, digits, - and _: write an international name in its xn-- form")
 		}
 		last = label
 	}
-	// Resolvers of the old school take "127.1", "0x7f.1" and "2130706433" for addresses, others for names.
-	if _, err := netip.ParseAddr(name); err != nil && numeric(last) {
+	// inet_aton parses "127.1", "0x7f.1" and "2130706433" as addresses; other resolvers treat them as names.
+	if _, err := netip.ParseAddr(name); err != nil && isNumeric(last) {
 		return errors.New("has a host that ends in a number and is not an IPv4 address of four plain numbers")
 	}
 	return nil
 }
 
-func notOfName(r rune) bool {
+// isInvalid reports whether r is invalid in a lower-case host name.
+func isInvalid(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
 }
 
-func numeric(label string) bool {
+func isNumeric(label string) bool {
 	if digits, ok := strings.CutPrefix(label, "0x"); ok {
 		return strings.Trim(digits, "0123456789abcdef") == ""
 	}

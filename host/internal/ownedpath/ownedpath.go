@@ -1,5 +1,5 @@
-// Package ownedpath checks that a directory is the user's own: that nobody but the user and root can change
-// what is in it, or put another directory in its place.
+// Package ownedpath checks the ownership of a directory: that only the user and root can modify its content or
+// replace it.
 package ownedpath
 
 import (
@@ -12,10 +12,10 @@ import (
 	"syscall"
 )
 
-// Error says which directory is not the user's own, and what to do about it.
+// Error reports that other users can modify or replace a directory.
 type Error struct {
 	Dir    string      // the directory that was checked
-	At     string      // the directory or symbolic link at fault: Dir, or one on the way to it
+	At     string      // the directory or symbolic link at fault: Dir or a component of its path
 	Owner  int         // user id
 	Mode   fs.FileMode // permissions of At
 	What   string      // what is wrong with At, as a predicate
@@ -29,15 +29,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s cannot be trusted: %s %s", e.Dir, e.At, e.What)
 }
 
-// Check refuses dir if another user owns it or can write to it, and if another user can replace it or one of
-// its ancestors; root may do all of that. Symbolic links are resolved, and whoever can replace one counts too.
-// What does not exist is no fault: whoever makes it afterwards has to check it again, since a directory with
-// the sticky bit, such as /tmp, lets another user make it first.
+// Check returns an error if a user other than the effective user and root owns dir, can write to it, or can replace
+// it, one of its ancestors or a symbolic link on its path. It accepts a path that does not exist. The caller must
+// then check again after creating it, because in a directory with the sticky bit, such as /tmp, another user can
+// create it first.
 //
-// Access control lists need no look of their own: their mask shows in the permissions of the group.
+// Access control lists are covered, because their mask is reflected in the permissions of the group.
 func Check(dir string) error { return check(dir, os.Geteuid()) }
 
-// Make is Check for a directory that is made if it does not exist.
+// Make creates dir if it does not exist, and checks it.
 func Make(dir string) error {
 	if err := Check(dir); err != nil {
 		return err
@@ -48,7 +48,7 @@ func Make(dir string) error {
 	return Check(dir)
 }
 
-// Explain is the text of err and, where it is an *Error, its remedy.
+// Explain formats err with its remedy if it is an *Error.
 func Explain(err error) string {
 	if fault := (*Error)(nil); errors.As(err, &fault) {
 		return fmt.Sprintf("%v: %s", err, fault.Remedy)
@@ -56,15 +56,15 @@ func Explain(err error) string {
 	return err.Error()
 }
 
-// maxLinks bounds the symbolic links on the way, as the system does.
+// maxLinks bounds the symbolic links of a path, as Linux does.
 const maxLinks = 40
 
-// check is Check for the user with that id.
+// check is Check for the user with the ID user.
 func check(dir string, user int) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("%s is not an absolute path", dir)
 	}
-	at, rest, links := "/", names(dir), 0
+	at, rest, links := "/", components(dir), 0
 	if err := checkItem(dir, at, false, user); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func check(dir string, user int) error {
 		name := rest[0]
 		rest = rest[1:]
 		if name == ".." {
-			at = filepath.Dir(at) // of a resolved path, so its parent, and checked already
+			at = filepath.Dir(at) // at is resolved and its ancestors are checked
 			continue
 		}
 		next := filepath.Join(at, name)
@@ -100,13 +100,13 @@ func check(dir string, user int) error {
 		if filepath.IsAbs(target) {
 			at = "/"
 		}
-		rest = append(names(target), rest...)
+		rest = append(components(target), rest...)
 	}
 	return nil
 }
 
-// names are the components of a path. Unlike filepath.Clean it keeps "..", whose meaning depends on links.
-func names(path string) []string {
+// components splits a path. Unlike filepath.Clean it keeps "..", whose target depends on symbolic links.
+func components(path string) []string {
 	var list []string
 	for name := range strings.SplitSeq(path, "/") {
 		if name != "" && name != "." {
@@ -116,7 +116,7 @@ func names(path string) []string {
 	return list
 }
 
-// checkItem checks one directory or symbolic link; last is set for dir itself.
+// checkItem checks the directory or symbolic link at path; last is set for the last component of dir.
 func checkItem(dir, path string, last bool, user int) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -124,7 +124,7 @@ func checkItem(dir, path string, last bool, user int) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fmt.Errorf("%s cannot be checked: the system does not say who owns %s", dir, path)
+		return fmt.Errorf("%s cannot be checked: the system does not report the owner of %s", dir, path)
 	}
 	fault := func(what, remedy string) error {
 		return &Error{Dir: dir, At: path, Owner: int(stat.Uid), Mode: info.Mode().Perm(), What: what, Remedy: remedy}
@@ -134,10 +134,10 @@ func checkItem(dir, path string, last bool, user int) error {
 	case owner != user && (owner != 0 || last && !link):
 		return fault(fmt.Sprintf("belongs to another user (user id %d, mode %04o)", owner, info.Mode().Perm()),
 			fmt.Sprintf("chown %d %s, or use a directory of your own", user, path))
-	case link: // its permissions mean nothing
+	case link: // permissions of symbolic links have no effect
 		return nil
 	case !info.IsDir():
-		return fault("is not a directory", "use another directory")
+		return fault("is not a directory", "use a different path")
 	}
 	writers := info.Mode().Perm() & 0o022
 	switch {
@@ -147,6 +147,6 @@ func checkItem(dir, path string, last bool, user int) error {
 	return fault(fmt.Sprintf("can be written by others (owner %d, mode %04o)", owner, info.Mode().Perm()), "chmod go-w "+path)
 }
 
-// isPrivateGroup reports whether a group is its owner's alone by the convention of user private groups, by which
-// user and group have one number. Systems that follow it make a user's directories writable to the group.
+// isPrivateGroup reports whether group is the user private group of owner: by convention it has the same ID. Systems
+// with such groups create a user's directories writable for the group.
 func isPrivateGroup(group, owner int) bool { return group == owner && owner != 0 }

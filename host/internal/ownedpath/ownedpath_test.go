@@ -9,17 +9,17 @@ import (
 	"testing"
 )
 
-// step makes one directory, file or symbolic link of a test's tree.
+// step is a directory, file or symbolic link of a test tree.
 type step struct {
 	path  string
 	mode  fs.FileMode // 0: 0755
-	owner int         // 0: whoever runs the test
-	group int         // likewise
-	link  string      // the target, where it is a symbolic link
+	owner int         // 0: the user of the test
+	group int         // 0: the group of the test
+	link  string      // target of a symbolic link
 	file  bool
 }
 
-// makeTree makes steps below a new directory that is the user's own.
+// makeTree creates steps below a new directory of the user.
 func makeTree(t *testing.T, steps []step) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -48,7 +48,7 @@ func makeTree(t *testing.T, steps []step) string {
 			}
 		}
 		if s.mode != 0 {
-			if err := os.Chmod(path, s.mode); err != nil { // after the change of owner, which clears bits
+			if err := os.Chmod(path, s.mode); err != nil { // after Lchown, which clears bits
 				t.Fatal(err)
 			}
 		}
@@ -56,30 +56,30 @@ func makeTree(t *testing.T, steps []step) string {
 	return root
 }
 
-const other = 54321 // a user and a group that nobody else uses
+const other = 54321 // an unused user ID and group ID
 
 func TestCheckRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree []step
 		dir  string // empty: own/dir
-		user int    // 0: whoever runs the test
+		user int    // 0: the user of the test
 		at   string
 		want string
 	}{
-		"a directory that the group can write":                 {tree: []step{{path: "own"}, {path: "own/dir", mode: 0o775}}, at: "own/dir", want: "can be written by others (owner"},
-		"a directory that everybody can write":                 {tree: []step{{path: "own"}, {path: "own/dir", mode: 0o757}}, at: "own/dir", want: "mode 0757"},
-		"such a directory, with the sticky bit too":            {tree: []step{{path: "own"}, {path: "own/dir", mode: 0o777 | fs.ModeSticky}}, at: "own/dir", want: "mode 0777"},
-		"an ancestor that everybody can write":                 {tree: []step{{path: "own", mode: 0o777}, {path: "own/dir"}}, at: "own", want: "mode 0777"},
-		"an ancestor that a group can write":                   {tree: []step{{path: "own", group: other, mode: 0o775}, {path: "own/dir"}}, at: "own", want: "mode 0775"},
-		"a directory of another user":                          {tree: []step{{path: "own"}, {path: "own/dir", owner: other}}, at: "own/dir", want: "belongs to another user (user id 54321, mode 0755)"},
-		"an ancestor of another user":                          {tree: []step{{path: "own", owner: other}, {path: "own/dir"}}, at: "own", want: "belongs to another user"},
-		"the private directory of root, for a user":            {tree: []step{{path: "own"}, {path: "own/dir"}}, user: other, at: "own/dir", want: "belongs to another user (user id 0"},
-		"a group's number that is only the directory's":        {tree: []step{{path: "own"}, {path: "own/dir", owner: other, group: other, mode: 0o775}}, user: other, at: "own/dir", want: "mode 0775"},
-		"what does not exist in what everybody can write":      {tree: []step{{path: "own", mode: 0o777}}, dir: "own/not/there", at: "own", want: "mode 0777"},
-		"where a symbolic link leads that everybody can write": {tree: []step{{path: "shared", mode: 0o777}, {path: "own"}, {path: "own/dir", link: "../shared"}}, at: "shared", want: "mode 0777"},
-		"a symbolic link of another user":                      {tree: []step{{path: "mine"}, {path: "own", mode: 0o777 | fs.ModeSticky}, {path: "own/dir", link: "$ROOT/mine", owner: other}}, at: "own/dir", want: "belongs to another user"},
-		"a symbolic link in what everybody can write":          {tree: []step{{path: "mine"}, {path: "own", mode: 0o777}, {path: "own/dir", link: "../mine"}}, at: "own", want: "mode 0777"},
-		"a link on the way to what everybody can write":        {tree: []step{{path: "shared", mode: 0o777}, {path: "shared/dir"}, {path: "own", link: "$ROOT/shared"}}, at: "shared", want: "mode 0777"},
+		"a group-writable directory":                      {tree: []step{{path: "own"}, {path: "own/dir", mode: 0o775}}, at: "own/dir", want: "can be written by others (owner"},
+		"a world-writable directory":                      {tree: []step{{path: "own"}, {path: "own/dir", mode: 0o757}}, at: "own/dir", want: "mode 0757"},
+		"a world-writable directory with the sticky bit":  {tree: []step{{path: "own"}, {path: "own/dir", mode: 0o777 | fs.ModeSticky}}, at: "own/dir", want: "mode 0777"},
+		"a world-writable ancestor":                       {tree: []step{{path: "own", mode: 0o777}, {path: "own/dir"}}, at: "own", want: "mode 0777"},
+		"a group-writable ancestor":                       {tree: []step{{path: "own", group: other, mode: 0o775}, {path: "own/dir"}}, at: "own", want: "mode 0775"},
+		"a directory of another user":                     {tree: []step{{path: "own"}, {path: "own/dir", owner: other}}, at: "own/dir", want: "belongs to another user (user id 54321, mode 0755)"},
+		"an ancestor of another user":                     {tree: []step{{path: "own", owner: other}, {path: "own/dir"}}, at: "own", want: "belongs to another user"},
+		"a directory of root":                             {tree: []step{{path: "own"}, {path: "own/dir"}}, user: other, at: "own/dir", want: "belongs to another user (user id 0"},
+		"a group-writable directory with a private group": {tree: []step{{path: "own"}, {path: "own/dir", owner: other, group: other, mode: 0o775}}, user: other, at: "own/dir", want: "mode 0775"},
+		"a missing directory in a world-writable one":     {tree: []step{{path: "own", mode: 0o777}}, dir: "own/not/there", at: "own", want: "mode 0777"},
+		"a symbolic link to a world-writable directory":   {tree: []step{{path: "shared", mode: 0o777}, {path: "own"}, {path: "own/dir", link: "../shared"}}, at: "shared", want: "mode 0777"},
+		"a symbolic link of another user":                 {tree: []step{{path: "mine"}, {path: "own", mode: 0o777 | fs.ModeSticky}, {path: "own/dir", link: "$ROOT/mine", owner: other}}, at: "own/dir", want: "belongs to another user"},
+		"a symbolic link in a world-writable directory":   {tree: []step{{path: "mine"}, {path: "own", mode: 0o777}, {path: "own/dir", link: "../mine"}}, at: "own", want: "mode 0777"},
+		"a symbolic link to a world-writable ancestor":    {tree: []step{{path: "shared", mode: 0o777}, {path: "shared/dir"}, {path: "own", link: "$ROOT/shared"}}, at: "shared", want: "mode 0777"},
 		"a file": {tree: []step{{path: "own"}, {path: "own/dir", file: true}}, at: "own/dir", want: "is not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestCheckRefuses(t *testing.T) {
 			if c.user == 0 {
 				c.user = os.Geteuid()
 			} else if os.Geteuid() != 0 {
-				t.Skip("the directories that a test makes belong to root only where root runs it")
+				t.Skip("the test directories belong to root only if root runs the test")
 			}
 			err := check(filepath.Join(root, c.dir), c.user)
 			var fault *Error
@@ -101,7 +101,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesEndlessLinks(t *testing.T) {
+func TestCheckRefusesLinkCycle(t *testing.T) {
 	root := makeTree(t, []step{{path: "a", link: "b"}, {path: "b", link: "a"}})
 	if err := Check(root + "/a"); err == nil || !strings.Contains(err.Error(), "too many symbolic links") {
 		t.Errorf("got %v", err)
@@ -117,13 +117,13 @@ func TestCheckAccepts(t *testing.T) {
 		dir  string
 		user int
 	}{
-		"a private directory":                               {tree: []step{{path: "own", mode: 0o700}, {path: "own/dir", mode: 0o700}}},
-		"one that others can read":                          {tree: []step{{path: "own"}, {path: "own/dir"}}},
-		"one below a directory with the sticky bit":         {tree: []step{{path: "own", mode: 0o777 | fs.ModeSticky}, {path: "own/dir"}}},
-		"one that does not exist":                           {tree: []step{{path: "own"}}, dir: "own/not/there"},
-		"one behind symbolic links":                         {tree: []step{{path: "mine"}, {path: "mine/dir"}, {path: "own", link: "./mine/dir/.."}}},
-		"a user's, in directories of root":                  {tree: []step{{path: "own"}, {path: "own/dir", owner: other}}, user: other},
-		"a user's, in one that its private group can write": {tree: []step{{path: "own", owner: other, group: other, mode: 0o775}, {path: "own/dir", owner: other, group: other}}, user: other},
+		"a private directory":                        {tree: []step{{path: "own", mode: 0o700}, {path: "own/dir", mode: 0o700}}},
+		"a world-readable directory":                 {tree: []step{{path: "own"}, {path: "own/dir"}}},
+		"a directory below one with the sticky bit":  {tree: []step{{path: "own", mode: 0o777 | fs.ModeSticky}, {path: "own/dir"}}},
+		"a missing directory":                        {tree: []step{{path: "own"}}, dir: "own/not/there"},
+		"a directory behind symbolic links":          {tree: []step{{path: "mine"}, {path: "mine/dir"}, {path: "own", link: "./mine/dir/.."}}},
+		"a user's directory below one of root":       {tree: []step{{path: "own"}, {path: "own/dir", owner: other}}, user: other},
+		"a user's directory below a private group's": {tree: []step{{path: "own", owner: other, group: other, mode: 0o775}, {path: "own/dir", owner: other, group: other}}, user: other},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := makeTree(t, c.tree)
@@ -133,7 +133,7 @@ func TestCheckAccepts(t *testing.T) {
 			if c.user == 0 {
 				c.user = os.Geteuid()
 			} else if os.Geteuid() != 0 {
-				t.Skip("the directory of the test belongs to root only where root runs it")
+				t.Skip("the test directory belongs to root only if root runs the test")
 			}
 			if err := check(filepath.Join(root, c.dir), c.user); err != nil {
 				t.Error(err)

@@ -1,5 +1,5 @@
-// Package reexec runs parts of this program in processes of their own: the same executable, started again with a
-// name as its first argument. Run must be the first call in main.
+// Package reexec runs functions of this program in child processes: the same executable, started with the name of
+// the function as its first argument. Run must be the first call in main.
 package reexec
 
 import (
@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// prefix begins the first argument of such a process.
+// prefix is the prefix of a child's first argument.
 const prefix = "bulkhead-"
 
-// The names of mains.
+// Names of Mains.
 const (
 	Worker   = "worker"
 	Compiler = "compile"
 )
 
-// Main is what such a process runs; it returns the exit code.
+// Main is the main function of a child; it returns the exit code.
 type Main func(args []string) int
 
 var (
@@ -27,7 +27,7 @@ var (
 	called bool
 )
 
-// Run runs the main that the process was started for, and does not return then. Otherwise it does nothing.
+// Run registers all. In a child it also runs the child's Main and exits.
 func Run(all map[string]Main) {
 	mu.Lock()
 	mains, called = all, true
@@ -40,8 +40,8 @@ func Run(all map[string]Main) {
 	}
 }
 
-// Command is the command line of a process that runs the main of a name; nil where Run was not called, or the
-// executable is not known.
+// Command returns the command line of a child that runs the Main with that name. It is nil if Run was not called,
+// the name is not registered, or the executable is unknown.
 func Command(name string, args ...string) []string {
 	mu.Lock()
 	defer mu.Unlock()
@@ -50,7 +50,7 @@ func Command(name string, args ...string) []string {
 	}
 	self, err := os.Executable()
 	if runtime.GOOS == "linux" {
-		self, err = "/proc/self/exe", nil // the same one, though its file may have been replaced
+		self, err = "/proc/self/exe", nil // the running executable, even if its file was replaced
 	}
 	if err != nil {
 		return nil

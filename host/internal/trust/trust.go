@@ -1,6 +1,6 @@
-// Package trust keeps what a user has agreed to: files and directories that a host may find in a working
-// directory or project, each with the digest of what the user has seen. What is not recorded here, or has
-// changed since, is not obeyed.
+// Package trust stores the user's trust decisions: files and directories that a host may discover in a working
+// directory or project, each with the digest of the reviewed content. A path is untrusted if it has no record or if
+// its digest differs.
 package trust
 
 import (
@@ -23,18 +23,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
 )
 
-// Record says that the user trusts a path as long as its content has a digest.
+// Record is the decision to trust a path while the digest of its content is SHA256.
 type Record struct {
 	Path   string    `json:"path"`
 	SHA256 string    `json:"sha256"`
 	At     time.Time `json:"trusted_at"`
 }
 
-// Store is a directory with one file for each record. It needs no lock: a record is written and removed
+// Store is a directory with one file for each record. It needs no lock, because records are written and removed
 // atomically.
 type Store struct{ dir string }
 
-// In is the store below the host's state directory; empty: there is none, and nothing is trusted.
+// In returns the store below the host's state directory. If state is empty there is no store, and nothing is
+// trusted.
 func In(state string) Store {
 	if state == "" {
 		return Store{}
@@ -42,22 +43,22 @@ func In(state string) Store {
 	return Store{filepath.Join(state, ".trust")}
 }
 
-// Dir is the store's directory; empty where there is none.
+// Dir returns the store's directory; empty if there is none.
 func (s Store) Dir() string { return s.dir }
 
 const (
 	suffix = ".json"
-	// maxRecord bounds the file of a record, in bytes: a path of the longest kind, escaped.
+	// maxRecord bounds the file of a record in bytes. A path of maxPath bytes, escaped, fits.
 	maxRecord = 32 << 10
 	maxPath   = 4096
-	// maxRecords bounds a list.
+	// maxRecords bounds List.
 	maxRecords = 10_000
 )
 
-var errNoStore = errors.New("there is no place for what is trusted: set HOME or XDG_STATE_HOME to a directory of the user's")
+var errNoStore = errors.New("there is no directory for trust records: set HOME or XDG_STATE_HOME to a directory of the user")
 
-// Lookup gives the record of a path; nil if there is none. A store that is not the user's own, and a record
-// that is not as Add writes it, are errors, and nothing is trusted by them.
+// Lookup returns the record of a path; nil if there is none. It returns an error if other users can modify the
+// store, or if the record is not in the format of Add.
 func (s Store) Lookup(path string) (*Record, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (s Store) Trusted(path, digest string) (bool, error) {
 	return r != nil && r.SHA256 == digest, err
 }
 
-// Add records that path is trusted with content of that digest, from now on and after a crash.
+// Add durably records that path is trusted with content of that digest.
 func (s Store) Add(path, digest string) error {
 	switch {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path || len(path) > maxPath:
@@ -106,7 +107,7 @@ func (s Store) Add(path, digest string) error {
 	return s.write(fileName(path), text.Bytes())
 }
 
-// Remove takes back the trust in a path; false if there was no record.
+// Remove durably removes the record of a path; it returns false if there is none.
 func (s Store) Remove(path string) (bool, error) {
 	if err := s.check(); err != nil {
 		return false, err
@@ -121,7 +122,7 @@ func (s Store) Remove(path string) (bool, error) {
 	return true, syncDir(s.dir)
 }
 
-// List gives all records by path. An error names the files that were ignored, and the list has the others.
+// List returns all valid records, sorted by path. The error names ignored files.
 func (s Store) List() ([]Record, error) {
 	list := []Record{}
 	if err := s.check(); err != nil {
@@ -142,12 +143,12 @@ func (s Store) List() ([]Record, error) {
 	var ignored []error
 	if len(names) > maxRecords {
 		names = names[:maxRecords]
-		ignored = append(ignored, fmt.Errorf("%s holds more than %d files: the rest is ignored", s.dir, maxRecords))
+		ignored = append(ignored, fmt.Errorf("%s contains more than %d files: the rest is ignored", s.dir, maxRecords))
 	}
 	slices.Sort(names)
 	for _, name := range names {
 		if strings.HasPrefix(name, ".") {
-			continue // of a write that was interrupted
+			continue // temporary file of an interrupted write
 		}
 		r, err := s.read(name)
 		if err == nil && fileName(r.Path) != name {
@@ -163,7 +164,7 @@ func (s Store) List() ([]Record, error) {
 	return list, errors.Join(ignored...)
 }
 
-// check refuses a store that is not the user's own: whoever can write it could trust for the user.
+// check returns an error if other users can modify the store: they could add records.
 func (s Store) check() error {
 	if s.dir == "" {
 		return errNoStore
@@ -174,7 +175,8 @@ func (s Store) check() error {
 	return nil
 }
 
-// read reads one record, through one descriptor and with bounds.
+// read reads a record. It validates the opened file, so that a swap after the open has no effect, and bounds the
+// size.
 func (s Store) read(name string) (*Record, error) {
 	path := filepath.Join(s.dir, name)
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -195,14 +197,14 @@ func (s Store) read(name string) (*Record, error) {
 	case !info.Mode().IsRegular():
 		return nil, ignored("is not a regular file")
 	case stat == nil || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0:
-		return nil, ignored("belongs to another user, or can be written by others")
+		return nil, ignored("belongs to another user, or is writable by others")
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxRecord+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(data) > maxRecord {
-		return nil, ignored("is larger than a record can be")
+		return nil, ignored("is too large for a record")
 	}
 	r, err := decode(data)
 	if err != nil {
@@ -211,7 +213,7 @@ func (s Store) read(name string) (*Record, error) {
 	return r, nil
 }
 
-// decode reads what Add encodes, and nothing else.
+// decode strictly decodes a record of Add.
 func decode(data []byte) (*Record, error) {
 	var r Record
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -220,15 +222,15 @@ func decode(data []byte) (*Record, error) {
 		return nil, fmt.Errorf("is not a record: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("holds more than one record")
+		return nil, errors.New("contains more than one record")
 	}
 	if !filepath.IsAbs(r.Path) || filepath.Clean(r.Path) != r.Path || len(r.Path) > maxPath || !isDigest(r.SHA256) {
-		return nil, errors.New("has a path or digest that cannot be one")
+		return nil, errors.New("has an invalid path or digest")
 	}
 	return &r, nil
 }
 
-// write puts a file in place atomically and durably.
+// write replaces a file atomically and durably.
 func (s Store) write(name string, data []byte) error {
 	fresh, err := os.CreateTemp(s.dir, ".new-*") // with mode 0600
 	if err != nil {
@@ -248,7 +250,7 @@ func (s Store) write(name string, data []byte) error {
 	return syncDir(s.dir)
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes renames and removals in a directory durable.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -257,10 +259,10 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// fileName is the name of a path's record.
+// fileName returns the file name of a path's record.
 func fileName(path string) string { return Digest([]byte(path)) + suffix }
 
-// Digest is the SHA-256 of content, in lower-case hex.
+// Digest returns the SHA-256 of content in lower-case hex.
 func Digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])

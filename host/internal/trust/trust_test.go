@@ -31,7 +31,7 @@ func mustAdd(t *testing.T, s Store, path, digest string) {
 
 var one, two = Digest([]byte("one")), Digest([]byte("two"))
 
-func TestATrustedPathIsFoundUntilItIsRevoked(t *testing.T) {
+func TestTrustedUntilRemoved(t *testing.T) {
 	s := newStore(t)
 	if r, err := s.Lookup("/p"); r != nil || err != nil {
 		t.Fatalf("%+v, %v", r, err)
@@ -48,7 +48,7 @@ func TestATrustedPathIsFoundUntilItIsRevoked(t *testing.T) {
 	}
 	mustAdd(t, s, "/p", two)
 	if got, _ := s.Trusted("/p", one); got {
-		t.Error("the old digest is trusted still")
+		t.Error("the old digest is still trusted")
 	}
 	for i, want := range []bool{true, false} {
 		if got, err := s.Remove("/p"); got != want || err != nil {
@@ -60,7 +60,7 @@ func TestATrustedPathIsFoundUntilItIsRevoked(t *testing.T) {
 	}
 }
 
-func TestOnlyTheUserCanReadAndWriteRecords(t *testing.T) {
+func TestAddCreatesPrivateFiles(t *testing.T) {
 	s := newStore(t)
 	mustAdd(t, s, "/p", one)
 	for path, want := range map[string]fs.FileMode{s.Dir(): 0o700 | fs.ModeDir, filepath.Join(s.Dir(), fileName("/p")): 0o600} {
@@ -74,7 +74,7 @@ func TestOnlyTheUserCanReadAndWriteRecords(t *testing.T) {
 	}
 }
 
-func TestRecordsAreListedByPath(t *testing.T) {
+func TestListSortsByPath(t *testing.T) {
 	s := newStore(t)
 	if list, err := s.List(); len(list) != 0 || err != nil {
 		t.Errorf("%v, %v", list, err)
@@ -91,15 +91,15 @@ func TestRecordsAreListedByPath(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeTrusted(t *testing.T) {
+func TestAddRefuses(t *testing.T) {
 	s := newStore(t)
 	for name, c := range map[string]struct{ path, digest string }{
-		"a relative path":        {"p", one},
-		"a path with ..":         {"/a/../p", one},
-		"a path that is no text": {"/\xff", one},
-		"a path too long":        {"/" + strings.Repeat("x", maxPath), one},
-		"no digest":              {"/p", "x"},
-		"an upper-case digest":   {"/p", strings.ToUpper(one)},
+		"a relative path":       {"p", one},
+		"a path with ..":        {"/a/../p", one},
+		"a path with bad UTF-8": {"/\xff", one},
+		"a path too long":       {"/" + strings.Repeat("x", maxPath), one},
+		"no digest":             {"/p", "x"},
+		"an upper-case digest":  {"/p", strings.ToUpper(one)},
 	} {
 		if err := s.Add(c.path, c.digest); err == nil {
 			t.Errorf("%s was accepted", name)
@@ -107,13 +107,13 @@ func TestWhatCannotBeTrusted(t *testing.T) {
 	}
 	none := In("")
 	if _, err := none.Lookup("/p"); !errors.Is(err, errNoStore) {
-		t.Errorf("without a place: %v", err)
+		t.Errorf("without a store: %v", err)
 	}
 }
 
-// TestHostileRecordsTrustNothing: whatever stands where a record belongs, its path is not trusted, and the error
-// names the file.
-func TestHostileRecordsTrustNothing(t *testing.T) {
+// TestInvalidRecordsAreNotTrusted checks that the path of an invalid record is not trusted, and that the error names
+// the file.
+func TestInvalidRecordsAreNotTrusted(t *testing.T) {
 	record := func(path, digest string) string {
 		return fmt.Sprintf(`{"path":%q,"sha256":%q,"trusted_at":"2026-01-02T03:04:05Z"}`, path, digest)
 	}
@@ -125,16 +125,16 @@ func TestHostileRecordsTrustNothing(t *testing.T) {
 		}
 	}
 	for name, put := range map[string]func(t *testing.T, file string){
-		"an empty file":               write(""),
-		"no JSON":                     write("trusted"),
-		"null":                        write("null"),
-		"the record of another path":  write(record("/q", one)),
-		"a path that is not clean":    write(record("/p/.", one)),
-		"a digest that is none":       write(record("/p", "")),
-		"a digest in upper case":      write(record("/p", strings.ToUpper(one))),
-		"two records":                 write(record("/p", two) + record("/p", one)),
-		"a member that is not known":  write(strings.Replace(record("/p", one), "{", `{"until":1,`, 1)),
-		"more than a record can hold": write(record("/p", one) + strings.Repeat(" ", maxRecord)),
+		"an empty file":              write(""),
+		"invalid JSON":               write("trusted"),
+		"null":                       write("null"),
+		"the record of another path": write(record("/q", one)),
+		"a path that is not clean":   write(record("/p/.", one)),
+		"an empty digest":            write(record("/p", "")),
+		"a digest in upper case":     write(record("/p", strings.ToUpper(one))),
+		"two records":                write(record("/p", two) + record("/p", one)),
+		"an unknown member":          write(strings.Replace(record("/p", one), "{", `{"until":1,`, 1)),
+		"a file that is too large":   write(record("/p", one) + strings.Repeat(" ", maxRecord)),
 		"a directory": func(t *testing.T, file string) {
 			if err := os.Mkdir(file, 0o700); err != nil {
 				t.Fatal(err)
@@ -185,12 +185,12 @@ func TestHostileRecordsTrustNothing(t *testing.T) {
 	}
 }
 
-func TestAStoreThatOthersCanWriteTrustsNothing(t *testing.T) {
+func TestStoreWritableByOthersIsNotTrusted(t *testing.T) {
 	for name, change := range map[string]func(s Store) error{
-		"it is writable by others":         func(s Store) error { return os.Chmod(s.Dir(), 0o777) },
-		"what holds it is":                 func(s Store) error { return os.Chmod(filepath.Dir(s.Dir()), 0o757) },
-		"it belongs to another user":       func(s Store) error { return chown(s.Dir()) },
-		"what holds it belongs to another": func(s Store) error { return chown(filepath.Dir(s.Dir())) },
+		"writable by others":           func(s Store) error { return os.Chmod(s.Dir(), 0o777) },
+		"parent writable by others":    func(s Store) error { return os.Chmod(filepath.Dir(s.Dir()), 0o757) },
+		"owned by another user":        func(s Store) error { return chown(s.Dir()) },
+		"parent owned by another user": func(s Store) error { return chown(filepath.Dir(s.Dir())) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
@@ -222,7 +222,7 @@ func chown(dir string) error {
 	return os.Chown(dir, 54321, 54321)
 }
 
-// FuzzDecode: what is accepted as a record is one that Add could have written.
+// FuzzDecode checks that accepted records are valid and round-trip.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"path":"/p","sha256":"` + one + `","trusted_at":"2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"path":"/p","path":"/q","sha256":"x"}`))
