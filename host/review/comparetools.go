@@ -100,7 +100,7 @@ func properties(old, new json.RawMessage) string {
 	for _, part := range []struct {
 		words string
 		names []string
-	}{{"added", added}, {"removed", removed}, {"changed", changed}} {
+	}{{"adds", added}, {"removes", removed}, {"changes", changed}} {
 		if len(part.names) > 0 {
 			parts = append(parts, part.words+" "+strings.Join(part.names, ", "))
 		}
