@@ -229,7 +229,7 @@ func TestDecideRepositories(t *testing.T) {
 	}{
 		"the project's repository is granted to read": {decide{caps: project("r")}, "r /home/me/work", "", ""},
 		"writing requires the config": {decide{caps: project("rw"), config: conf("")}, "r /home/me/work", "",
-			"warning /p/plugin.toml:10 capabilities.git[0].access: asks to write the repository, which only a config file that says so can grant"},
+			"warning /p/plugin.toml:10 capabilities.git[0].access: asks for write access, which only access = \"rw\" in a config file grants"},
 		"read_only suppresses that warning": {decide{caps: project("rw"), config: conf("read_only = true")}, "r /home/me/work", "", ""},
 		"the config can grant writing":      {decide{caps: project("rw"), config: conf("git = [{ repo = '${project}', access = 'rw' }]")}, "rw /home/me/work", "", ""},
 		"read_only overrides that": {decide{caps: project("rw"), config: conf("read_only = true\ngit = [{ repo = '${project}', access = 'rw' }]")},

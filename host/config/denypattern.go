@@ -51,7 +51,7 @@ func checkDeny(pattern string) error {
 	case pattern == "" || len(pattern) > maxDeny || strings.ContainsRune(pattern, 0) || !doublestar.ValidatePattern(pattern):
 		return errors.New("is not a valid file pattern")
 	case pattern[0] == '/':
-		return errors.New("begins with a slash, but is relative to each granted folder")
+		return errors.New("begins with a slash, but is relative to each granted directory")
 	}
 	alternatives, err := countAlternatives(pattern)
 	if err != nil {

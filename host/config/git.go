@@ -110,7 +110,7 @@ func (c *decision) requestedRepositories() {
 				fmt.Sprintf("add { path = %q, access = \"r\" } to fs%s", g.Repo, c.at("fs")))
 		default:
 			if g.Access == manifest.ReadWrite && !c.p.ReadOnly {
-				drop("access", "asks to write the repository, which only a config file that says so can grant", gitRemedy(g.Repo, g))
+				drop("access", "asks for write access, which only access = \"rw\" in a config file grants", gitRemedy(g.Repo, g))
 			}
 			c.grantGit(Git{Repo: dir, Access: manifest.Read, Remotes: c.namedRemotes(g, drop)})
 		}

@@ -112,7 +112,7 @@ func (q *inquiry) repositories() {
 		}
 		item.Words = "read the whole history of " + where
 		if g.Access == manifest.ReadWrite {
-			item.Words += ", and make branches with a commit in it"
+			item.Words += ", and create branches with a commit in it"
 		}
 		if len(g.Remotes) > 0 {
 			given.Remotes = q.remotes(g, &item)

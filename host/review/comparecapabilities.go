@@ -121,13 +121,13 @@ func (c *comparison) repositories() {
 		covered := slices.ContainsFunc(old, func(o manifest.Git) bool { return covers(o.Access, g.Access) && coversRepository(o.Repo, g.Repo) })
 		switch {
 		case !found && g.Access == manifest.ReadWrite:
-			c.add(key, !covered, "asks to read %s and make branches in it", where)
+			c.add(key, !covered, "asks to read %s and create branches in it", where)
 		case !found:
 			c.add(key, !covered, "asks to read %s", where)
 		case g.Access != was.Access && g.Access == manifest.ReadWrite:
-			c.add(key, !covered, "asks to make branches in %s", where)
+			c.add(key, !covered, "asks to create branches in %s", where)
 		case g.Access != was.Access:
-			c.add(key, false, "no longer asks to make branches in %s", where)
+			c.add(key, false, "no longer asks to create branches in %s", where)
 		}
 		for _, r := range g.Remotes {
 			if !slices.Contains(was.Remotes, r) {

@@ -71,7 +71,7 @@ func TestAsk(t *testing.T) {
 			manifest: "[capabilities]\nfs = [{ path = \"${project}\", access = \"rw\" }]\ngit = [{ repo = \"${project}\", access = \"rw\" }]\n",
 			choice:   review.Choice{ReadOnly: true},
 			items: []string{"folder: read, change and delete everything in ${project} (here /home/me/work)",
-				"repository: read the whole history of the git repository ${project} (here /home/me/work), and make branches with a commit in it"},
+				"repository: read the whole history of the git repository ${project} (here /home/me/work), and create branches with a commit in it"},
 			table: "read_only = true\nfs = [{ path = \"${project}\", access = \"r\" }]\ngit = [{ repo = \"${project}\", access = \"r\" }]\n",
 		},
 		"duplicate requests for a directory are granted with the higher access": {
@@ -93,7 +93,7 @@ func TestAsk(t *testing.T) {
 		},
 		"a request for any repository grants none": {
 			manifest: "[capabilities]\ngit = [{ repo = \"*\", access = \"rw\", remotes = [\"*\"] }]\n",
-			items:    []string{"repository: read the whole history of any git repository, and make branches with a commit in it; list and fetch from any remote that you name | caution only the remotes that you name in remotes = [\"https://…\"] of the repository are granted | not given name the repositories: write git = [{ repo = \"/path/to/it\", access = \"rw\" }] for the plugin in bulkhead.toml"},
+			items:    []string{"repository: read the whole history of any git repository, and create branches with a commit in it; list and fetch from any remote that you name | caution only the remotes that you name in remotes = [\"https://…\"] of the repository are granted | not given name the repositories: write git = [{ repo = \"/path/to/it\", access = \"rw\" }] for the plugin in bulkhead.toml"},
 			table:    "git = []\n",
 		},
 		"named remotes are granted": {
