@@ -54,7 +54,7 @@ func (c *comparison) directories() {
 		case !found:
 			c.add(key, !coversDirectory(old, f), "asks to %s%s", accessWords(f.Access), f.Path)
 		case f.Access != was.Access:
-			c.add(key, !coversDirectory(old, f), "asks to %s%s, and asked only to %s", accessWords(f.Access), f.Path, strings.TrimSuffix(accessWords(was.Access), " everything in "))
+			c.add(key, !coversDirectory(old, f), "asks to %s%s, formerly to %s", accessWords(f.Access), f.Path, strings.TrimSuffix(accessWords(was.Access), " everything in "))
 		case f.Optional != was.Optional && f.Optional:
 			c.add(key, false, "no longer requires %s, which is optional", f.Path)
 		case f.Optional != was.Optional:

@@ -137,7 +137,7 @@ func checkItem(dir, path string, last bool, user int) error {
 	case link: // permissions of symbolic links have no effect
 		return nil
 	case !info.IsDir():
-		return fault("is not a directory", "use a different path")
+		return fault("is not a directory", "use another directory")
 	}
 	writers := info.Mode().Perm() & 0o022
 	switch {
