@@ -1,0 +1,140 @@
+package frontmatter
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Kind is what a node is in the document's structure.
+type Kind uint8
+
+// The kinds of nodes.
+const (
+	Scalar Kind = iota
+	Sequence
+	Mapping
+	Alias
+)
+
+// Style is how a node is written.
+type Style uint8
+
+// The styles. Plain is a scalar without quotes, and a sequence or mapping in lines of its own; Flow is a sequence or
+// mapping in brackets.
+const (
+	Plain Style = iota
+	SingleQuoted
+	DoubleQuoted
+	Literal
+	Folded
+	Flow
+)
+
+// Node is one value of a document. The tree may be changed; a nil Node is an absent value.
+type Node struct {
+	Kind  Kind
+	Style Style
+
+	Tag      string    // the tag in the file, short if it is a standard one (!!str, !local); "" if it has none
+	Text     string    // of a scalar, without its quotes and escapes; of an alias, the anchor's name
+	Anchor   string    // the name by which aliases refer to this node; "" if it has none
+	Target   *Node     // of an alias, the node that it refers to, possibly one that contains the alias
+	Children []*Node   // the items of a sequence; the keys and values of a mapping in turn
+	Comments *Comments // nil if there are none
+
+	Line, Column int // of the node's first character, from 1; 0 for a node that was not parsed
+}
+
+// Comments are the comments that belong to a node, with their number signs.
+type Comments struct {
+	Head string // in the lines above
+	Line string // behind it, in its line
+	Foot string // in the lines below, before a blank line
+}
+
+// IsNull reports whether n is absent, or a null by the rules of YAML 1.2: ~, null, or nothing at all behind a key.
+func (n *Node) IsNull() bool {
+	return n == nil || n.Kind == Scalar && n.Tag12() == "!!null"
+}
+
+// Pairs returns the keys and values of a mapping, in the file's order. It has none for other kinds.
+func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
+	return func(yield func(key, value *Node) bool) {
+		if n == nil || n.Kind != Mapping {
+			return
+		}
+		for i := 0; i+1 < len(n.Children); i += 2 {
+			if !yield(n.Children[i], n.Children[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first key of a mapping whose text is key; nil if there is none.
+func (n *Node) Get(key string) *Node {
+	for name, value := range n.Pairs() {
+		if name.Kind == Scalar && name.Text == key {
+			return value
+		}
+	}
+	return nil
+}
+
+// linearKeys is up to how many keys comparing each with each is faster than a map.
+const linearKeys = 16
+
+// CheckKeys returns an *Error if n is not a mapping, or if a key is not a scalar or has the same text as a key before
+// it. It does not check mappings inside n.
+func (n *Node) CheckKeys() error {
+	if n == nil {
+		return &Error{Reason: "expected a mapping"}
+	}
+	if n.Kind != Mapping {
+		return n.errorf("expected a mapping")
+	}
+	var seen map[string]bool
+	if len(n.Children) > 2*linearKeys {
+		seen = make(map[string]bool, len(n.Children)/2)
+	}
+	for i := 0; i < len(n.Children); i += 2 {
+		key := n.Children[i]
+		if key.Kind != Scalar {
+			return key.errorf("a key of a mapping is not a scalar")
+		}
+		duplicate := seen[key.Text]
+		if seen != nil {
+			seen[key.Text] = true
+		} else {
+			duplicate = hasKey(n.Children[:i], key.Text)
+		}
+		if duplicate {
+			return key.errorf("duplicate key %q", key.Text)
+		}
+	}
+	return nil
+}
+
+func hasKey(pairs []*Node, text string) bool {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i].Text == text {
+			return true
+		}
+	}
+	return false
+}
+
+// Equal reports whether two trees have the same structure, texts and tags, as Tag12 resolves them. Styles, comments and
+// positions do not count. Aliases are equal if their names are.
+func Equal(a, b *Node) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Kind == b.Kind && a.Text == b.Text && a.Anchor == b.Anchor && (a.Kind == Alias || a.Tag12() == b.Tag12()) &&
+		slices.EqualFunc(a.Children, b.Children, Equal)
+}
+
+func (n *Node) errorf(format string, args ...any) *Error {
+	return &Error{Line: n.Line, Column: n.Column, Reason: fmt.Sprintf(format, args...)}
+}
