@@ -34,10 +34,10 @@ type Entry struct {
 // Board holds the active specs of a project as they were when it was loaded.
 type Board struct {
 	Entries []*Entry      // in the order of id.Compare
-	Faults  []*spec.Fault // the files that cannot be loaded, in the order of their paths
+	Faults  []*spec.LoadError // the files that cannot be loaded, in the order of their paths
 
 	byID    map[string]*Entry
-	faultOf map[string]*spec.Fault // by the id that the file would have
+	faultOf map[string]*spec.LoadError // by the id that the file would have
 	members map[string][]*Entry    // by the id of their driver
 	archive func() store.Archived  // read when first asked for
 }
@@ -67,7 +67,7 @@ func load(dir store.Dir, git Git, room limits) (*Board, error) {
 	}
 	board := &Board{
 		byID:    map[string]*Entry{},
-		faultOf: map[string]*spec.Fault{},
+		faultOf: map[string]*spec.LoadError{},
 		members: map[string][]*Entry{},
 	}
 	board.archive = sync.OnceValue(func() store.Archived { return board.readArchive(dir) })
@@ -122,9 +122,9 @@ func (b *Board) read(dir store.Dir, file store.File, room *limits) (*Entry, erro
 }
 
 func (b *Board) addFault(dir store.Dir, file store.File, err error) {
-	var fault *spec.Fault
+	var fault *spec.LoadError
 	if !errors.As(err, &fault) {
-		fault = &spec.Fault{Reason: err.Error()}
+		fault = &spec.LoadError{Reason: err.Error()}
 	}
 	fault.Path = dir.Relative(file.Path)
 	b.Faults = append(b.Faults, fault)
@@ -138,7 +138,7 @@ func (b *Board) addFault(dir store.Dir, file store.File, err error) {
 func (b *Board) readArchive(dir store.Dir) store.Archived {
 	archived, err := dir.Archived()
 	if err != nil {
-		b.Faults = append(b.Faults, &spec.Fault{Path: dir.Relative(dir.Archive()), Reason: err.Error()})
+		b.Faults = append(b.Faults, &spec.LoadError{Path: dir.Relative(dir.Archive()), Reason: err.Error()})
 	}
 	return archived
 }
@@ -166,7 +166,7 @@ func showBranch(entry *Entry, git Git) {
 }
 
 // Find returns the entry that a text, perhaps a part of its id, stands for; see id.Resolve. The id of a
-// file that cannot be loaded gives its *spec.Fault. Today is YYYY-MM-DD.
+// file that cannot be loaded gives its *spec.LoadError. Today is YYYY-MM-DD.
 func (b *Board) Find(text, today string) (*Entry, error) {
 	if entry := b.byID[text]; entry != nil {
 		return entry, nil

@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	board := mustLoad(t, root, nil)
-	t.Run("21 and 22 files that cannot be loaded are invisible", func(t *testing.T) {
+	t.Run("files that cannot be loaded are invisible", func(t *testing.T) {
 		if diff := cmp.Diff([]string{"good pending*"}, statuses(board)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 			got = append(got, fault.Error())
 		}
 		want := []string{
-			`.chant/specs/21-status.md:2: status: unknown word "done"`,
+			`.chant/specs/21-status.md:2: unknown status "done"`,
 			`.chant/specs/22-twice.md:4: key "labels" is there twice`,
 			`.chant/specs/broken.md:3: invalid YAML: did not find expected node content`,
 			`.chant/specs/bytes.md:1: not UTF-8 text`,
@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 		}
 	})
 	t.Run("asking for one by its exact id answers why", func(t *testing.T) {
-		var fault *spec.Fault
+		var fault *spec.LoadError
 		if _, err := board.Find("huge", today); !errors.As(err, &fault) || fault.Reason != "larger than 4 MiB" {
 			t.Errorf("got %v", err)
 		}
@@ -176,7 +176,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	t.Run("40 an archived spec is not found", func(t *testing.T) {
+	t.Run("an archived spec is not found", func(t *testing.T) {
 		root := t.TempDir()
 		write(t, root, files{"archive/2026-02-03/2026-02-03-001-2mk": file("completed")})
 		for _, text := range []string{"2026-02-03-001-2mk", "2mk"} {
@@ -185,7 +185,7 @@ func TestFind(t *testing.T) {
 			}
 		}
 	})
-	t.Run("41 an active spec is found beside an archived one", func(t *testing.T) {
+	t.Run("an active spec is found beside an archived one", func(t *testing.T) {
 		root := t.TempDir()
 		write(t, root, files{"archive/2026-02-03/2026-02-03-001-2mk": file("completed"), "2026-02-09-004-2mk": file("pending")})
 		entry, err := mustLoad(t, root, nil).Find("2mk", today)
@@ -218,11 +218,11 @@ func TestBranchView(t *testing.T) {
 		git  branches
 		want string // status and title
 	}{
-		{"61 a pending spec is shown as its file is", file("pending"), branches{"chant/a": {".chant/specs/a.md": onBranch("failed")}}, "pending T"},
-		{"62 one in progress as its branch has it", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": onBranch("completed")}}, "completed On the branch"},
-		{"63 its own branch", file("in_progress", "branch: feature/x"), branches{"feature/x": {".chant/specs/a.md": onBranch("in_progress")}, "chant/a": {}}, "in_progress On the branch"},
-		{"64 without that branch its file", file("in_progress"), branches{"main": {".chant/specs/a.md": onBranch("failed")}}, "in_progress T"},
-		{"64 not on the branch: its file", file("in_progress"), branches{"chant/a": {}}, "in_progress T"},
+		{"a pending spec is shown as its file is", file("pending"), branches{"chant/a": {".chant/specs/a.md": onBranch("failed")}}, "pending T"},
+		{"one in progress as its branch has it", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": onBranch("completed")}}, "completed On the branch"},
+		{"its own branch", file("in_progress", "branch: feature/x"), branches{"feature/x": {".chant/specs/a.md": onBranch("in_progress")}, "chant/a": {}}, "in_progress On the branch"},
+		{"without that branch its file", file("in_progress"), branches{"main": {".chant/specs/a.md": onBranch("failed")}}, "in_progress T"},
+		{"not on the branch: its file", file("in_progress"), branches{"chant/a": {}}, "in_progress T"},
 		{"a version that cannot be loaded: its file", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": file("done")}}, "in_progress T"},
 		{"git that fails: its file", file("in_progress", "branch: broken"), branches{}, "in_progress T"},
 		{"the branch's version is blocked by its own dependencies", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": file("pending", after("nowhere"))}}, "blocked T"},

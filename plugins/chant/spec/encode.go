@@ -3,17 +3,18 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"strings"
+	"time"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// Encode returns the file's new content: known keys in the format's order, then the others as they were,
-// then the Markdown. Comments of the YAML are gone. The result is read back before it is returned, so
-// that an error, not a damaged file, is what comes of a text that YAML cannot carry.
+// Encode returns the file's new content: known keys in the format's order, then the others as they were, then the
+// Markdown. Comments of known keys are lost. The error is about content that could not be read back.
 func (d *Document) Encode() (string, error) {
-	front := d.written()
-	head, err := front.encode()
+	head, err := d.changed().encode()
 	if err != nil {
 		return "", err
 	}
@@ -22,18 +23,15 @@ func (d *Document) Encode() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the new content could not be read back: %w", err)
 	}
-	if again.Body != strings.TrimSpace(d.Body) || !again.front.equal(front) {
+	if again.Body != strings.TrimSpace(d.Body) { // so dashes in a value have ended the front matter
 		return "", errors.New("the new content would not read back as it was meant")
 	}
 	return content, nil
 }
 
-// written returns the keys with the fields that may have been changed.
-func (d *Document) written() front {
-	changed := front{known: map[string]*yaml.Node{}, unknown: d.front.unknown}
-	for key, node := range d.front.known {
-		changed.known[key] = node
-	}
+// changed returns the keys with the values of the fields that may have been changed.
+func (d *Document) changed() front {
+	changed := front{known: maps.Clone(d.front.known), unknown: d.front.unknown}
 	changed.set("type", &d.Type)
 	status := string(d.Status)
 	changed.set("status", &status)
@@ -42,78 +40,74 @@ func (d *Document) written() front {
 	return changed
 }
 
-// set replaces the value of a text key unless it is that already; nil removes the key.
+// set replaces the value of a string key if it differs; nil removes the key.
 func (f front) set(key string, value *string) {
 	if value == nil {
 		delete(f.known, key)
 		return
 	}
-	if node := f.known[key]; node == nil || node.Value != *value {
-		f.known[key] = newText(*value, 0)
+	if node := f.known[key]; node == nil || node.Text != *value {
+		f.known[key] = &frontmatter.Node{Text: *value}
 	}
 }
 
 func (f front) encode() (string, error) {
-	mapping := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	mapping := &frontmatter.Node{Kind: frontmatter.Mapping}
 	for _, field := range fields {
-		if node := f.known[field.key]; node != nil {
-			key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: field.key}
-			mapping.Content = append(mapping.Content, key, clone(node))
+		if value := f.known[field.key]; value != nil {
+			mapping.Children = append(mapping.Children, &frontmatter.Node{Text: field.key}, normalize(field.kind, value))
 		}
 	}
-	for _, node := range f.unknown {
-		mapping.Content = append(mapping.Content, clone(node))
-	}
-	var out strings.Builder
-	dumper, err := yaml.NewDumper(&out, yaml.WithV4Defaults(), yaml.WithLineWidth(-1))
+	mapping.Children = append(mapping.Children, f.unknown...)
+	head, err := frontmatter.Encode(mapping)
 	if err != nil {
-		return "", err
-	}
-	if err := dumper.Dump(mapping); err != nil {
 		return "", fmt.Errorf("write YAML: %w", err)
 	}
-	if err := dumper.Close(); err != nil {
-		return "", fmt.Errorf("write YAML: %w", err)
-	}
-	return out.String(), nil
+	return head, nil
 }
 
-// clone copies a node, because writing one takes its tag away.
-func clone(node *yaml.Node) *yaml.Node {
-	copied := *node
-	copied.Content = make([]*yaml.Node, len(node.Content))
-	for i, child := range node.Content {
-		copied.Content[i] = clone(child)
+// normalize returns a known key's value as it is written: a list is a list of strings, also where the file has a
+// single string.
+func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
+	switch kind {
+	case kindString:
+		return normalizeString(value)
+	case kindList:
+		list := &frontmatter.Node{Kind: frontmatter.Sequence}
+		for _, item := range listItems(value) {
+			list.Children = append(list.Children, normalizeString(item))
+		}
+		if len(list.Children) == 0 {
+			list.Style = frontmatter.Flow
+		}
+		return list
 	}
-	return &copied
+	return value
 }
 
-func (f front) equal(other front) bool {
-	if len(f.known) != len(other.known) {
-		return false
+// numeric matches numbers of any version of YAML, also those that ours reads as strings, such as 12e4567.
+var numeric = regexp.MustCompile(`^[-+]?\.?[0-9][0-9_.:]*([eE][-+]?[0-9]+)?$`)
+
+// normalizeString returns a scalar that every reader of YAML takes for a string; quotes of the file are kept. A time is
+// written plain, as in every other spec file.
+func normalizeString(value *frontmatter.Node) *frontmatter.Node {
+	if value.Style == frontmatter.SingleQuoted || value.Style == frontmatter.DoubleQuoted {
+		return &frontmatter.Node{Text: value.Text, Style: value.Style}
 	}
-	for key, node := range f.known {
-		if !equalNode(node, other.known[key]) {
-			return false
+	switch {
+	case isTime(value.Text):
+		return &frontmatter.Node{Text: value.Text}
+	case numeric.MatchString(value.Text):
+		return &frontmatter.Node{Text: value.Text, Style: frontmatter.SingleQuoted}
+	}
+	return frontmatter.String(value.Text)
+}
+
+func isTime(value string) bool {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if _, err := time.Parse(layout, value); err == nil {
+			return true
 		}
 	}
-	return equalNodes(f.unknown, other.unknown)
-}
-
-func equalNodes(a, b []*yaml.Node) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !equalNode(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// equalNode compares what nodes mean, not how they are written.
-func equalNode(a, b *yaml.Node) bool {
-	return a != nil && b != nil && a.Kind == b.Kind && a.Value == b.Value &&
-		a.ShortTag() == b.ShortTag() && equalNodes(a.Content, b.Content)
+	return false
 }

@@ -20,55 +20,61 @@ func TestEncode(t *testing.T) {
 		want   string
 	}{
 		{
-			"17 absent keys stay absent, empty ones stay",
+			"absent keys stay absent, empty ones stay",
 			"---\ntype: code\nstatus: pending\nreplay_count: 0\nverification_failures: []\n---\nx",
 			func(*spec.Spec) {},
 			"---\ntype: code\nstatus: pending\nverification_failures: []\nreplay_count: 0\n---\nx",
 		},
 		{
-			"18 unknown keys follow the known ones in their order",
+			"unknown keys follow the known ones in their order",
 			"---\nteam: core\nstatus: pending\njira_key: 'A-1'\npr: 42\namendments:\n  - by: ann\n    note: |\n      two\n      lines\ntype: task\n---\nx",
 			complete,
 			"---\ntype: task\nstatus: completed\ncompleted_at: 2026-03-01T09:15:00Z\nteam: core\njira_key: 'A-1'\npr: 42\namendments:\n- by: ann\n  note: |\n    two\n    lines\n---\nx",
 		},
 		{
-			"20 a single text becomes a list of one",
+			"a single string becomes a list of one",
 			"---\ndepends_on: some-id\norigin: a\n---\nx",
 			func(*spec.Spec) {},
 			"---\ntype: code\nstatus: pending\ndepends_on:\n- some-id\norigin:\n- a\n---\nx",
 		},
 		{
-			"23 what looks like a number is quoted, a time is not",
+			"strings that look like numbers are quoted, times are not",
 			"---\ncommits:\n  - '2149135'\n  - 12e4567\n  - 0012345\n  - abc1234\ncompleted_at: 2026-01-24T15:30:00Z\nlast_verified: '2026-01-24T15:30:00Z'\nprompt: yes\nbranch: \"on\"\n---\nx",
 			func(*spec.Spec) {},
 			"---\ntype: code\nstatus: pending\nprompt: yes\nbranch: \"on\"\ncommits:\n- '2149135'\n- '12e4567'\n- '0012345'\n- abc1234\ncompleted_at: 2026-01-24T15:30:00Z\nlast_verified: '2026-01-24T15:30:00Z'\n---\nx",
 		},
 		{
-			"25 blank lines around the body are gone",
+			"blank lines around the body are removed",
 			"---\nstatus: pending\n---\n\n# T\n\nText\n",
 			func(*spec.Spec) {},
 			"---\ntype: code\nstatus: pending\n---\n# T\n\nText",
 		},
 		{
-			"the model is written short, nulls and comments are not written",
+			"the model is shortened, nulls and comments of known keys are dropped",
 			"---\nmodel: claude-opus-4-5-20251101 # big\nprompt: ~\n# note\n---\nx",
 			func(*spec.Spec) {},
 			"---\ntype: code\nstatus: pending\nmodel: opus\n---\nx",
 		},
 		{
-			"a file without frontmatter gets one",
+			"frontmatter is added to a file without it",
 			"# T\n",
 			complete,
 			"---\ntype: code\nstatus: completed\ncompleted_at: 2026-03-01T09:15:00Z\n---\n# T",
 		},
 		{
-			"maps stay as they are",
-			"---\napproval: {required: true, status: pending, extra: 1}\nretry_state:\n    attempts: 1\n    last_retry_time: 2\n    next_retry_time: 3\npublic: true\n---\nx",
+			"mappings and comments of unknown keys are preserved",
+			"---\napproval: {required: true, status: pending, extra: 1}\nretry_state:\n    attempts: 1\n    last_retry_time: 2\n    next_retry_time: 3\npublic: true\n# why\nteam: {b: 1, a: 2} # who\n---\nx",
 			func(*spec.Spec) {},
-			"---\ntype: code\nstatus: pending\napproval: {required: true, status: pending, extra: 1}\npublic: true\nretry_state:\n  attempts: 1\n  last_retry_time: 2\n  next_retry_time: 3\n---\nx",
+			"---\ntype: code\nstatus: pending\napproval: {required: true, status: pending, extra: 1}\npublic: true\nretry_state:\n  attempts: 1\n  last_retry_time: 2\n  next_retry_time: 3\n# why\nteam: {b: 1, a: 2} # who\n---\nx",
 		},
 		{
-			"74 output is a section of its own each time",
+			"the status replaces its value and no other",
+			"---\nstatus: ready\nprompt: |\n  status: ready\n  x\nbranch: !!str 12\nblocked_specs: [~, '', 2026-1-2]\n---\nx",
+			func(s *spec.Spec) { s.Status = spec.Paused },
+			"---\ntype: code\nstatus: paused\nprompt: |\n  status: ready\n  x\nbranch: '12'\nblocked_specs:\n- '~'\n- ''\n- '2026-1-2'\n---\nx",
+		},
+		{
+			"each output is another section",
 			"# T\n\nText\n",
 			func(s *spec.Spec) { s.AppendOutput("Done."); s.AppendOutput("Again.\n") },
 			"---\ntype: code\nstatus: pending\n---\n# T\n\nText\n\n## Output\n\nDone.\n\n## Output\n\nAgain.\n\n",
@@ -98,18 +104,18 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func TestEncodeRefusesWhatWouldNotReadBack(t *testing.T) {
+func TestEncodeRefusesContentThatCannotBeParsed(t *testing.T) {
 	document, err := spec.Open("# T")
 	if err != nil {
 		t.Fatal(err)
 	}
 	document.AppendOutput(strings.Repeat("x", spec.MaxSize))
 	if _, err := document.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 4 MiB") {
-		t.Errorf("a file that is too large to load: got %v", err)
+		t.Errorf("a file above the size limit: got %v", err)
 	}
 	document.Body = "\xff"
 	if _, err := document.Encode(); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
-		t.Errorf("a body that is no text: got %v", err)
+		t.Errorf("a body that is not UTF-8: got %v", err)
 	}
 }
 
@@ -118,14 +124,14 @@ func TestNew(t *testing.T) {
 		name        string
 		description string
 		prompt      *string
-		want        string // a file, or what its error contains
+		want        string // the file, or a part of the error
 	}{
 		{"a description", "Add a cache", nil, "---\ntype: code\nstatus: pending\n---\n\n# Add a cache\n"},
-		{"79 a second line goes to the body", "A\nB", nil, "---\ntype: code\nstatus: pending\n---\n\n# A\nB\n"},
-		{"79 a prompt that YAML could misread is quoted", "A", ptr("x: y"), "---\ntype: code\nstatus: pending\nprompt: 'x: y'\n---\n\n# A\n"},
-		{"an empty prompt is none", "A", ptr(""), "---\ntype: code\nstatus: pending\n---\n\n# A\n"},
+		{"a second line becomes the body", "A\nB", nil, "---\ntype: code\nstatus: pending\n---\n\n# A\nB\n"},
+		{"a prompt with YAML syntax is quoted", "A", ptr("x: y"), "---\ntype: code\nstatus: pending\nprompt: 'x: y'\n---\n\n# A\n"},
+		{"an empty prompt is left out", "A", ptr(""), "---\ntype: code\nstatus: pending\n---\n\n# A\n"},
 		{"a prompt of two lines is refused", "A", ptr("x\nstatus: completed"), "in one line"},
-		{"a description beyond all bounds is refused", strings.Repeat("x", spec.MaxSize), nil, "larger than 4 MiB"},
+		{"a description above the size limit is refused", strings.Repeat("x", spec.MaxSize), nil, "larger than 4 MiB"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -171,26 +177,26 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content string) {
 		document, err := spec.Open(content)
 		if err != nil {
-			var fault *spec.Fault
-			if !errors.As(err, &fault) {
-				t.Fatalf("%v is no fault", err)
+			var failed *spec.LoadError
+			if !errors.As(err, &failed) {
+				t.Fatalf("%v is not a *LoadError", err)
 			}
 			return
 		}
 		first, err := document.Encode()
 		if err != nil {
-			t.Skip("cannot be written, and says so")
+			t.Skip("not writable")
 		}
 		again, err := spec.Open(first)
 		if err != nil {
-			t.Fatalf("written but not readable: %v\n%s", err, first)
+			t.Fatalf("Encode's result cannot be opened: %v\n%s", err, first)
 		}
 		if diff := cmp.Diff(document.Spec, again.Spec); diff != "" {
-			t.Fatalf("saving changed it (-before +after)\n%s", diff)
+			t.Fatalf("Encode changed the spec (-before +after)\n%s", diff)
 		}
 		second, err := again.Encode()
 		if err != nil || first != second {
-			t.Fatalf("a second save changes the file: %v\n%s\n%s", err, first, second)
+			t.Fatalf("a second Encode differs: %v\n%s\n%s", err, first, second)
 		}
 	})
 }

@@ -2,23 +2,24 @@ package spec
 
 import (
 	"errors"
-	"regexp"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
+// kind is the type of a known key's value.
 type kind int
 
 const (
-	text     kind = iota
-	list          // of texts; a single one is read as a list of one
-	count         // an integer from 0 on
-	flag          // true or false
-	approval      // a map
-	retry         // a map
+	kindString kind = iota
+	kindList        // of strings; a single string is read as a list of one
+	kindCount       // an integer from 0 on
+	kindBool
+	kindApproval // a mapping
+	kindRetry    // a mapping
 )
 
 type field struct {
@@ -26,21 +27,21 @@ type field struct {
 	kind kind
 }
 
-// fields are the keys that the format knows, in the order in which they are written.
+// fields are the known keys, in the order in which they are written.
 var fields = []field{
-	{"type", text}, {"status", text},
-	{"depends_on", list}, {"labels", list}, {"target_files", list}, {"context", list},
-	{"prompt", text}, {"branch", text},
-	{"commits", list}, {"completed_at", text}, {"model", text},
-	{"tracks", list}, {"informed_by", list}, {"origin", list},
-	{"schedule", text}, {"source_branch", text}, {"target_branch", text},
-	{"conflicting_files", list}, {"blocked_specs", list},
-	{"original_spec", text}, {"last_verified", text}, {"verification_status", text},
-	{"verification_failures", list},
-	{"replayed_at", text}, {"replay_count", count}, {"original_completed_at", text},
-	{"derived_fields", list},
-	{"approval", approval}, {"members", list}, {"output_schema", text}, {"public", flag},
-	{"retry_state", retry},
+	{"type", kindString}, {"status", kindString},
+	{"depends_on", kindList}, {"labels", kindList}, {"target_files", kindList}, {"context", kindList},
+	{"prompt", kindString}, {"branch", kindString},
+	{"commits", kindList}, {"completed_at", kindString}, {"model", kindString},
+	{"tracks", kindList}, {"informed_by", kindList}, {"origin", kindList},
+	{"schedule", kindString}, {"source_branch", kindString}, {"target_branch", kindString},
+	{"conflicting_files", kindList}, {"blocked_specs", kindList},
+	{"original_spec", kindString}, {"last_verified", kindString}, {"verification_status", kindString},
+	{"verification_failures", kindList},
+	{"replayed_at", kindString}, {"replay_count", kindCount}, {"original_completed_at", kindString},
+	{"derived_fields", kindList},
+	{"approval", kindApproval}, {"members", kindList}, {"output_schema", kindString}, {"public", kindBool},
+	{"retry_state", kindRetry},
 }
 
 func kindOf(key string) (kind, bool) {
@@ -52,104 +53,110 @@ func kindOf(key string) (kind, bool) {
 	return 0, false
 }
 
-// shape checks a known key's value and returns it as it is written: nil for a null, which is as good as
-// no key.
-func shape(kind kind, node *yaml.Node) (*yaml.Node, error) {
-	if isNull(node) {
-		return nil, nil
+// checkValue returns an error if a known key may not have a value. Any key may have null, which means the same as
+// leaving it out.
+func checkValue(kind kind, value *frontmatter.Node) error {
+	if value.IsNull() {
+		return nil
 	}
 	switch kind {
-	case text:
-		return textNode(node)
-	case list:
-		return listNode(node)
-	case count:
-		return node, checkCount(node)
-	case flag:
-		return node, checkFlag(node)
-	case approval:
-		return node, checkApproval(node)
+	case kindString:
+		return checkString(value)
+	case kindList:
+		return checkList(value)
+	case kindCount:
+		return checkCount(value)
+	case kindBool:
+		return checkBool(value)
+	case kindApproval:
+		return checkApproval(value)
 	default:
-		return node, checkRetry(node)
+		return checkRetry(value)
 	}
 }
 
-func isNull(node *yaml.Node) bool {
-	return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
+func checkString(value *frontmatter.Node) error {
+	if value.Kind != frontmatter.Scalar {
+		return errors.New("must be a string")
+	}
+	return nil
 }
 
-func textNode(node *yaml.Node) (*yaml.Node, error) {
-	if node.Kind != yaml.ScalarNode {
-		return nil, errors.New("must be a single text")
+func checkList(value *frontmatter.Node) error {
+	err := errors.New("must be a list of strings")
+	if value.Kind == frontmatter.Mapping {
+		return err
 	}
-	shaped := newText(node.Value, node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle))
-	shaped.Line = node.Line
-	return shaped, nil
-}
-
-func listNode(node *yaml.Node) (*yaml.Node, error) {
-	entries := node.Content
-	switch node.Kind {
-	case yaml.ScalarNode:
-		entries = []*yaml.Node{node}
-	case yaml.MappingNode:
-		return nil, errors.New("must be a list of texts")
-	}
-	shaped := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	if len(entries) == 0 {
-		shaped.Style = yaml.FlowStyle
-	}
-	for _, entry := range entries {
-		item, err := textNode(entry)
-		if err != nil {
-			return nil, errors.New("must be a list of texts")
-		}
-		shaped.Content = append(shaped.Content, item)
-	}
-	return shaped, nil
-}
-
-// numeric matches what some reader of YAML takes for a number, also where this one does not: 12e4567.
-var numeric = regexp.MustCompile(`^[-+]?\.?[0-9][0-9_.:]*([eE][-+]?[0-9]+)?$`)
-
-// newText returns a scalar that reads back as text. A time is written plain, as every spec file has it.
-func newText(value string, style yaml.Style) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Style: style}
-	switch {
-	case style != 0:
-	case isTime(value):
-		node.Tag = "!!timestamp"
-	case numeric.MatchString(value):
-		node.Style = yaml.SingleQuotedStyle
-	}
-	return node
-}
-
-func isTime(value string) bool {
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if _, err := time.Parse(layout, value); err == nil {
-			return true
+	for _, item := range value.Children {
+		if item.Kind != frontmatter.Scalar {
+			return err
 		}
 	}
-	return false
+	return nil
 }
 
-func checkCount(node *yaml.Node) error {
-	digits := node.Value
-	if strings.HasPrefix(digits, "0o") || strings.HasPrefix(digits, "0x") {
-		if _, err := strconv.ParseUint(digits, 0, 64); err == nil && node.ShortTag() == "!!int" {
-			return nil
-		}
+func checkCount(value *frontmatter.Node) error {
+	base := 10
+	if strings.HasPrefix(value.Text, "0o") || strings.HasPrefix(value.Text, "0x") {
+		base = 0
 	}
-	if _, err := strconv.ParseUint(digits, 10, 64); err != nil || node.ShortTag() != "!!int" {
+	if _, err := strconv.ParseUint(value.Text, base, 64); err != nil || value.Tag12() != "!!int" {
 		return errors.New("must be a whole number from 0 on")
 	}
 	return nil
 }
 
-func checkFlag(node *yaml.Node) error {
-	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!bool" {
+func checkBool(value *frontmatter.Node) error {
+	if value.Kind != frontmatter.Scalar || value.Tag12() != "!!bool" {
 		return errors.New("must be true or false")
+	}
+	return nil
+}
+
+// checkApproval checks the mapping of approval: required (a boolean), status, by, at (strings).
+func checkApproval(approval *frontmatter.Node) error {
+	if approval.Kind != frontmatter.Mapping {
+		return errors.New("must be a map")
+	}
+	if err := approval.CheckKeys(); err != nil {
+		return err
+	}
+	for key, value := range approval.Pairs() {
+		var err error
+		switch {
+		case value.IsNull():
+		case key.Text == "required":
+			err = checkBool(value)
+		case key.Text == "status":
+			if words := []string{"pending", "approved", "rejected"}; !slices.Contains(words, value.Text) {
+				err = fmt.Errorf("must be one of %s", strings.Join(words, ", "))
+			}
+		case key.Text == "by" || key.Text == "at":
+			err = checkString(value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key.Text, err)
+		}
+	}
+	return nil
+}
+
+// checkRetry checks the mapping of retry_state, which holds three integers.
+func checkRetry(retry *frontmatter.Node) error {
+	if retry.Kind != frontmatter.Mapping {
+		return errors.New("must be a map")
+	}
+	if err := retry.CheckKeys(); err != nil {
+		return err
+	}
+	for _, key := range []string{"attempts", "last_retry_time", "next_retry_time"} {
+		value := retry.Get(key)
+		if value == nil {
+			return fmt.Errorf("%s is missing", key)
+		}
+		if err := checkCount(value); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
 	}
 	return nil
 }

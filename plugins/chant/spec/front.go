@@ -3,125 +3,144 @@ package spec
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // maxDepth bounds the nesting of lists and maps; the format's own keys need two levels.
 const maxDepth = 32
 
-// front holds the keys of a file's YAML. Those the format knows are in the shape in which they are
-// written: a list is a list of texts, also where the file had a single one.
+// front holds the keys of a file's front matter.
 type front struct {
-	known   map[string]*yaml.Node
-	unknown []*yaml.Node // keys and values in turn, in the file's order
+	known   map[string]*frontmatter.Node // those of fields whose value is not null
+	unknown []*frontmatter.Node          // keys and values in turn, in the file's order
 }
 
-// parseFront reads the YAML, whose first line is line of the file.
+// parseFront parses the front matter, whose first line is line of the file. Errors are *LoadError.
 func parseFront(text string, line int) (front, error) {
-	parsed := front{known: map[string]*yaml.Node{}}
 	if len(text) > maxFront {
-		return front{}, &Fault{Line: line, Reason: fmt.Sprintf("frontmatter is larger than %d KiB", maxFront>>10)}
+		return front{}, &LoadError{Line: line, Reason: fmt.Sprintf("frontmatter is larger than %d KiB", maxFront>>10)}
 	}
-	root, err := loadYAML(text, line)
-	if root == nil || err != nil {
-		return parsed, err
+	root, err := frontmatter.Parse(text, frontmatter.Options{Depth: maxDepth, Line: line})
+	if err != nil {
+		return front{}, asLoadError(err, line)
 	}
-	moveLines(root, line-1)
-	if isNull(root) {
+	parsed := front{known: map[string]*frontmatter.Node{}}
+	if root.IsNull() {
 		return parsed, nil
 	}
-	if err := refuseAliases(root); err != nil {
-		return front{}, err
+	if root.Kind != frontmatter.Mapping {
+		return front{}, &LoadError{Line: root.Line, Reason: "frontmatter is not a mapping"}
 	}
-	if root.Kind != yaml.MappingNode {
-		return front{}, &Fault{Line: root.Line, Reason: "frontmatter is not a set of keys and values"}
+	if err := root.CheckKeys(); err != nil {
+		return front{}, asLoadError(err, line)
 	}
-	if err := uniqueKeys(root); err != nil {
-		return front{}, err
-	}
-	for i := 0; i < len(root.Content); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
-		kind, known := kindOf(key.Value)
+	for key, value := range root.Pairs() {
+		kind, known := kindOf(key.Text)
 		if !known {
 			parsed.unknown = append(parsed.unknown, key, value)
 			continue
 		}
-		shaped, err := shape(kind, value)
-		if err != nil {
-			return front{}, &Fault{Line: value.Line, Reason: fmt.Sprintf("%s: %s", key.Value, err)}
+		if err := checkValue(kind, value); err != nil {
+			failed := asLoadError(err, value.Line)
+			failed.Reason = key.Text + ": " + failed.Reason
+			return front{}, failed
 		}
-		if shaped != nil {
-			parsed.known[key.Value] = shaped
+		if !value.IsNull() {
+			parsed.known[key.Text] = value
 		}
 	}
 	return parsed, nil
 }
 
-// loadYAML returns the root of a text's only document; nil if it has none.
-func loadYAML(text string, line int) (*yaml.Node, error) {
-	loader, err := yaml.NewLoader(strings.NewReader(text),
-		yaml.WithV4Defaults(), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
-	if err != nil {
-		return nil, err
+// asLoadError returns err with its own line if it has one, else with the given one.
+func asLoadError(err error, line int) *LoadError {
+	var at *frontmatter.Error
+	if errors.As(err, &at) {
+		return &LoadError{Line: at.Line, Reason: at.Reason}
 	}
-	var document, second yaml.Node
-	err = loader.Load(&document)
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	if err == nil {
-		if err = loader.Load(&second); errors.Is(err, io.EOF) {
-			return document.Content[0], nil
-		}
-		if err == nil {
-			return nil, &Fault{Line: line + second.Line - 1, Reason: "frontmatter holds a second YAML document"}
-		}
-	}
-	fault := &Fault{Line: line, Reason: "invalid YAML: " + err.Error()}
-	var load *yaml.LoadError
-	if errors.As(err, &load) {
-		fault.Reason = "invalid YAML: " + load.Message
-		fault.Line += max(0, load.Mark.Line-1)
-	}
-	return nil, fault
+	return &LoadError{Line: line, Reason: err.Error()}
 }
 
-// moveLines turns lines of the YAML into lines of the file.
-func moveLines(node *yaml.Node, by int) {
-	node.Line += by
-	for _, child := range node.Content {
-		moveLines(child, by)
+// fill sets the fields of a spec from the keys.
+func (f front) fill(s *Spec) error {
+	s.Type, s.Status = "code", Pending
+	if node := f.known["type"]; node != nil {
+		s.Type = node.Text
 	}
-}
-
-// refuseAliases keeps out what could stand for more than the file holds.
-func refuseAliases(node *yaml.Node) error {
-	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		return &Fault{Line: node.Line, Reason: "YAML anchors and aliases are not supported"}
-	}
-	for _, child := range node.Content {
-		if err := refuseAliases(child); err != nil {
-			return err
+	if node := f.known["status"]; node != nil {
+		status, known := ParseStatus(node.Text)
+		if !known {
+			return &LoadError{Line: node.Line, Reason: fmt.Sprintf("unknown status %q", node.Text)}
 		}
+		s.Status = status
+	}
+	s.DependsOn = f.list("depends_on")
+	s.Labels = f.list("labels")
+	s.TargetFiles = f.list("target_files")
+	s.Context = f.list("context")
+	s.Prompt = f.optional("prompt")
+	s.Branch = f.optional("branch")
+	s.Commits = f.list("commits")
+	s.CompletedAt = f.optional("completed_at")
+	if s.Model = f.optional("model"); s.Model != nil {
+		*s.Model = shortModel(*s.Model)
+	}
+	if node := f.known["approval"]; node != nil {
+		s.Approval = readApproval(node)
 	}
 	return nil
 }
 
-func uniqueKeys(mapping *yaml.Node) error {
-	seen := map[string]bool{}
-	for i := 0; i < len(mapping.Content); i += 2 {
-		key := mapping.Content[i]
-		if key.Kind != yaml.ScalarNode {
-			return &Fault{Line: key.Line, Reason: "a key is not a plain word"}
-		}
-		if seen[key.Value] {
-			return &Fault{Line: key.Line, Reason: fmt.Sprintf("key %q is there twice", key.Value)}
-		}
-		seen[key.Value] = true
+func (f front) optional(key string) *string {
+	node := f.known[key]
+	if node == nil {
+		return nil
 	}
-	return nil
+	value := node.Text // the field's own address would keep the tree in memory
+	return &value
+}
+
+func (f front) list(key string) []string {
+	node := f.known[key]
+	if node == nil {
+		return nil
+	}
+	items := listItems(node)
+	list := make([]string, len(items))
+	for i, item := range items {
+		list[i] = item.Text
+	}
+	return list
+}
+
+// listItems returns the items of a list, of which a single string is the short form.
+func listItems(list *frontmatter.Node) []*frontmatter.Node {
+	if list.Kind == frontmatter.Scalar {
+		return []*frontmatter.Node{list}
+	}
+	return list.Children
+}
+
+func readApproval(node *frontmatter.Node) Approval {
+	var approval Approval
+	if required := node.Get("required"); required != nil {
+		approval.Required = strings.EqualFold(required.Text, "true")
+	}
+	if status := node.Get("status"); status != nil {
+		approval.Approved = status.Text == "approved"
+	}
+	return approval
+}
+
+// shortModel reduces a model's full name to its family.
+func shortModel(name string) string {
+	lower := strings.ToLower(name)
+	for _, family := range []string{"opus", "sonnet", "haiku"} {
+		if strings.Contains(lower, family) {
+			return family
+		}
+	}
+	return name
 }

@@ -5,23 +5,21 @@ import (
 	"fmt"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// New returns the content of a new, pending spec's file. The description becomes its title, and what
-// follows the description's first line the body. Prompt is one line; nil and "" leave the key out.
+// New returns the file content of a new, pending spec. The first line of the description becomes its title, the rest
+// its body. Prompt is one line; nil and "" leave the key out.
 func New(description string, prompt *string) (string, error) {
-	created := front{known: map[string]*yaml.Node{}}
-	kind, status := "code", string(Pending)
-	created.set("type", &kind)
-	created.set("status", &status)
+	created := Document{Spec: Spec{Type: "code", Status: Pending}, front: front{known: map[string]*frontmatter.Node{}}}
+	front := created.changed()
 	if prompt != nil && *prompt != "" {
 		if strings.ContainsAny(*prompt, "\n\r\u0085\u2028\u2029") {
 			return "", errors.New("prompt must be the name of a prompt template, in one line")
 		}
-		created.set("prompt", prompt)
+		front.set("prompt", prompt)
 	}
-	head, err := created.encode()
+	head, err := front.encode()
 	if err != nil {
 		return "", err
 	}

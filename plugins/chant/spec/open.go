@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Document is a spec with all that its file held, for changing it. Of its fields only Type, Status,
-// CompletedAt, Model and Body may be changed; the other keys are written as they were read.
+// Document is a spec with everything that its file holds, for changing it. Only the fields Type, Status, CompletedAt,
+// Model and Body may be changed; all other keys are written as they were read.
 type Document struct {
 	Spec
 	front front
 }
 
-// Open reads a file's content. Errors are *Fault, without a path.
+// Open parses a file's content. Errors are *LoadError, without a path.
 func Open(content string) (*Document, error) {
 	if len(content) > MaxSize {
-		return nil, &Fault{Reason: fmt.Sprintf("larger than %d MiB", MaxSize>>20)}
+		return nil, &LoadError{Reason: fmt.Sprintf("larger than %d MiB", MaxSize>>20)}
 	}
 	if !utf8.ValidString(content) {
-		return nil, &Fault{Line: invalidLine(content), Reason: "not UTF-8 text"}
+		return nil, &LoadError{Line: invalidLine(content), Reason: "not UTF-8 text"}
 	}
 	head, body, line := split(content)
 	front, err := parseFront(head, line)
@@ -44,8 +44,9 @@ func invalidLine(content string) int {
 	return 0
 }
 
-// split separates the YAML from the Markdown. Line is the number of the YAML's first line. Without both
-// lines of dashes all is Markdown.
+// split separates the YAML from the Markdown. Line is the number of the YAML's first line. Without both lines of dashes
+// everything is Markdown. It follows the real program and is more lenient than frontmatter.Cut: white space may come
+// first, and dashes need only begin a line.
 func split(text string) (head, body string, line int) {
 	trimmed := strings.TrimSpace(text)
 	rest, ok := strings.CutPrefix(trimmed, "---")

@@ -1,9 +1,9 @@
 package spec
 
-// Status is the word under a spec's status key.
+// Status is the value of a spec's status key.
 type Status string
 
-// The statuses. Ready is read, but never assigned by a tool.
+// The statuses. Ready is accepted in files, but never assigned by a tool.
 const (
 	Pending        Status = "pending"
 	InProgress     Status = "in_progress"
@@ -16,26 +16,33 @@ const (
 	Paused         Status = "paused"
 )
 
-// titles holds every status with its name in messages.
-func titles() map[Status]string {
-	return map[Status]string{
-		Pending:        "Pending",
-		InProgress:     "InProgress",
-		Completed:      "Completed",
-		Failed:         "Failed",
-		NeedsAttention: "NeedsAttention",
-		Ready:          "Ready",
-		Blocked:        "Blocked",
-		Cancelled:      "Cancelled",
-		Paused:         "Paused",
+// ParseStatus returns the status with a name; false if there is none.
+func ParseStatus(name string) (Status, bool) {
+	status := Status(name)
+	return status, status.Title() != ""
+}
+
+// Title returns the status as messages name it, such as InProgress.
+func (s Status) Title() string {
+	switch s {
+	case Pending:
+		return "Pending"
+	case InProgress:
+		return "InProgress"
+	case Completed:
+		return "Completed"
+	case Failed:
+		return "Failed"
+	case NeedsAttention:
+		return "NeedsAttention"
+	case Ready:
+		return "Ready"
+	case Blocked:
+		return "Blocked"
+	case Cancelled:
+		return "Cancelled"
+	case Paused:
+		return "Paused"
 	}
+	return ""
 }
-
-// ParseStatus returns the status that a word names, if it does.
-func ParseStatus(word string) (Status, bool) {
-	_, known := titles()[Status(word)]
-	return Status(word), known
-}
-
-// Title returns the status as messages write it, such as InProgress.
-func (s Status) Title() string { return titles()[s] }

@@ -142,7 +142,7 @@ func TestTexts(t *testing.T) {
   "cancelled": 0,
   "needs_attention": 0
 }`},
-		{"70 status in brief, whatever else is asked for", "chant_status", `{"brief": true, "include_activity": true}`, "1 in_progress | 1 completed | 1 blocked"},
+		{"status in brief, whatever else is asked for", "chant_status", `{"brief": true, "include_activity": true}`, "1 in_progress | 1 completed | 1 blocked"},
 		{"search", "chant_search", `{"query": "EXPIRE"}`, `[
   {
     "id": "2026-03-01-002-k4z",
@@ -151,7 +151,7 @@ func TestTexts(t *testing.T) {
     "type": "code"
   }
 ]`},
-		{"73 search that finds nothing", "chant_search", `{"query": "2026-03-01-002"}`, "[]"},
+		{"search that finds nothing", "chant_search", `{"query": "2026-03-01-002"}`, "[]"},
 		{"diagnose", "chant_diagnose", `{"id": "k4z"}`, `{
   "spec_id": "2026-03-01-002-k4z",
   "status": "pending",
@@ -204,10 +204,10 @@ func TestTexts(t *testing.T) {
   ],
   "verification_notes": "1 criteria not yet checked"
 }`},
-		{"43 several specs match", "chant_spec_get", `{"id": "03-01"}`, "! Ambiguous spec ID '03-01'. Matches: 2026-03-01-001-a1b, 2026-03-01-002-k4z, 2026-03-01-003-q7w"},
+		{"several specs match", "chant_spec_get", `{"id": "03-01"}`, "! Ambiguous spec ID '03-01'. Matches: 2026-03-01-001-a1b, 2026-03-01-002-k4z, 2026-03-01-003-q7w"},
 		{"none matches", "chant_verify", `{"id": "nope"}`, "! Spec not found: nope"},
-		{"72 no log", "chant_log", `{"id": "q7w"}`, "! No log file found for spec '2026-03-01-003-q7w'. Logs are created when a spec is executed with `chant work`."},
-		{"75 a status that cannot be given", "chant_spec_update", `{"id": "q7w", "status": "blocked"}`, "! Invalid status: blocked. Must be one of: pending, in_progress, completed, failed"},
+		{"no log", "chant_log", `{"id": "q7w"}`, "! No log file found for spec '2026-03-01-003-q7w'. Logs are created when a spec is executed with `chant work`."},
+		{"a status that cannot be given", "chant_spec_update", `{"id": "q7w", "status": "blocked"}`, "! Invalid status: blocked. Must be one of: pending, in_progress, completed, failed"},
 		{"update", "chant_spec_update", `{"id": "q7w", "status": "failed", "output": "Ran dry."}`, "Updated spec: 2026-03-01-003-q7w"},
 		{"finalize", "chant_finalize", `{"id": "q7w"}`, "Finalized spec: 2026-03-01-003-q7w"},
 		{"resume", "chant_resume", `{"id": "q7w"}`, "Resumed spec '2026-03-01-003-q7w' - reset to pending"},
@@ -226,7 +226,7 @@ func TestTexts(t *testing.T) {
 			}
 		})
 	}
-	t.Run("71 activity of a spec without a log", func(t *testing.T) {
+	t.Run("activity of a spec without a log", func(t *testing.T) {
 		host, _ := newHost(t, three())
 		got := call(t, host, "chant_status", `{"include_activity": true}`)
 		want := regexp.MustCompile(`(?s)"needs_attention": 0,
@@ -244,13 +244,13 @@ func TestTexts(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("71 no spec in progress is an empty list", func(t *testing.T) {
+	t.Run("no spec in progress is an empty list", func(t *testing.T) {
 		host, _ := newHost(t, map[string]string{"specs/a.md": ""})
 		if got := call(t, host, "chant_status", `{"include_activity": true}`); !strings.Contains(got, `"in_progress_activity": []`) {
 			t.Error(got)
 		}
 	})
-	t.Run("79 add", func(t *testing.T) {
+	t.Run("add", func(t *testing.T) {
 		host, _ := newHost(t, three())
 		added := call(t, host, "chant_add", `{"description": "A\nB", "prompt": "x: y"}`)
 		id, ok := strings.CutPrefix(added, "Created spec: ")
@@ -273,7 +273,7 @@ func TestAFileThatCannotBeLoaded(t *testing.T) {
 	if got := call(t, host, "chant_status", `{"brief": true}`); got != "1 in_progress | 1 completed | 1 blocked" {
 		t.Errorf("21 others are not affected: %s", got)
 	}
-	want := `.chant/specs/2026-03-01-004-bad.md:2: status: unknown word "done"`
+	want := `.chant/specs/2026-03-01-004-bad.md:2: unknown status "done"`
 	if got := call(t, host, "chant_cancel", `{"id": "2026-03-01-004-bad"}`); got != "! "+want {
 		t.Errorf("asking for it says why: %s", got)
 	}

@@ -64,7 +64,7 @@ func (p *Project) load(shown bool) (*board.Board, error) {
 }
 
 // tell says which files are not loaded, in one line: as nothing is remembered, every call says it again.
-func (p *Project) tell(faults []*spec.Fault) {
+func (p *Project) tell(faults []*spec.LoadError) {
 	specs := path.Dir(p.Dir.Relative(p.Dir.Spec("x"))) + "/"
 	var names []string
 	for i, fault := range faults {
