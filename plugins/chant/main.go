@@ -1,4 +1,4 @@
-// Command chant is the plugin's module: it registers the tools and does nothing else.
+// Command chant is the plugin's module. It registers the tools.
 package main
 
 import (

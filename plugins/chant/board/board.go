@@ -1,6 +1,6 @@
-// Package board is the state of a project's active specs: what is in their files (Load), which one a
-// text stands for (Board.Find), and what follows from how they depend on each other: the status that
-// lists show (Entry.Status) and whether a spec can be worked on (Board.Ready). It writes nothing.
+// Package board holds a project's active specs: it loads them (Load), resolves ids (Board.Find), and computes
+// from their dependencies the status that lists show (Entry.Status) and whether work can begin (Board.Ready). It
+// writes nothing.
 package board
 
 import (
@@ -14,67 +14,67 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Git reads the repository whose top level is the project's root.
+// Git reads the repository whose root is the project's root.
 type Git interface {
-	// BranchExists tells whether there is a local branch of that name.
+	// BranchExists reports whether the local branch exists.
 	BranchExists(branch string) (bool, error)
-	// ReadFile returns a file of a local branch; path is relative to the top level.
+	// ReadFile returns a file of a local branch; path is relative to the repository's root.
 	ReadFile(branch, path string) (content []byte, found bool, err error)
 }
 
 // Entry is one active spec.
 type Entry struct {
 	ID     string
-	Spec   *spec.Spec // from its file, or from its branch where that is what to show
-	Status spec.Status
+	Spec   *spec.Spec  // from its branch if it is in progress and has one, else from its file
+	Status spec.Status // computed, see computeStatus
 	File   store.File
 	Sum    store.Sum // of the file's content
 }
 
 // Board holds the active specs of a project as they were when it was loaded.
 type Board struct {
-	Entries []*Entry      // in the order of id.Compare
-	Faults  []*spec.LoadError // the files that cannot be loaded, in the order of their paths
+	Entries []*Entry          // in the order of id.Compare
+	Errors  []*spec.LoadError // of the files that cannot be loaded, in the order of their paths
 
 	byID    map[string]*Entry
-	faultOf map[string]*spec.LoadError // by the id that the file would have
-	members map[string][]*Entry    // by the id of their driver
-	archive func() store.Archived  // read when first asked for
+	errorOf map[string]*spec.LoadError // by the id in the file's name
+	members map[string][]*Entry        // by the id of their driver
+	archive func() store.Archived      // loaded on the first use
 }
 
-// limits bound what is held at the same time; what is beyond them is a fault of the file that crosses.
+// limits bound what is loaded. A file that exceeds one of them is not loaded.
 type limits struct {
 	specs int
 	bytes int
 }
 
-// A board and its use must fit into a module's memory. Projects have hundreds of specs of some kilobytes.
+// The limits keep a board within a module's memory. Real projects have hundreds of specs of a few KiB.
 const (
 	maxSpecs = 10_000
 	maxBytes = 12 << 20
 )
 
-// Load reads every spec. With a git, the specs that are worked on are shown as their branch has them;
-// a nil one shows the files. The error is about the folder as a whole.
+// Load reads every spec. Specs in progress are taken from their branch; if git is nil, from their file. A file that
+// cannot be loaded is in Errors; the returned error is about the directory.
 func Load(dir store.Dir, git Git) (*Board, error) {
 	return load(dir, git, limits{maxSpecs, maxBytes})
 }
 
-func load(dir store.Dir, git Git, room limits) (*Board, error) {
+func load(dir store.Dir, git Git, left limits) (*Board, error) {
 	files, err := dir.Specs()
 	if err != nil {
 		return nil, err
 	}
 	board := &Board{
 		byID:    map[string]*Entry{},
-		faultOf: map[string]*spec.LoadError{},
+		errorOf: map[string]*spec.LoadError{},
 		members: map[string][]*Entry{},
 	}
 	board.archive = sync.OnceValue(func() store.Archived { return board.readArchive(dir) })
 	for _, file := range files {
-		entry, err := board.read(dir, file, &room)
+		entry, err := board.read(dir, file, &left)
 		if err != nil {
-			board.addFault(dir, file, err)
+			board.addError(dir, file, err)
 			continue
 		}
 		board.Entries = append(board.Entries, entry)
@@ -90,16 +90,16 @@ func load(dir store.Dir, git Git, room limits) (*Board, error) {
 	return board, nil
 }
 
-// read loads one file as far as there is room.
-func (b *Board) read(dir store.Dir, file store.File, room *limits) (*Entry, error) {
+// read loads one file, and subtracts it from the limits that are left.
+func (b *Board) read(dir store.Dir, file store.File, left *limits) (*Entry, error) {
 	if file.Err != nil {
 		return nil, file.Err
 	}
 	if first := b.byID[file.ID]; first != nil {
-		return nil, fmt.Errorf("its id is taken by %s", dir.Relative(first.File.Path))
+		return nil, fmt.Errorf("duplicate id: already used by %s", dir.Relative(first.File.Path))
 	}
-	if room.specs == 0 {
-		return nil, fmt.Errorf("left out: there are more than %d specs", len(b.Entries))
+	if left.specs == 0 {
+		return nil, fmt.Errorf("there are more than %d specs", len(b.Entries))
 	}
 	content, sum, err := store.Read(file.Path, spec.MaxSize)
 	var large *store.TooLargeError
@@ -109,42 +109,41 @@ func (b *Board) read(dir store.Dir, file store.File, room *limits) (*Entry, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > room.bytes {
-		return nil, errors.New("left out: the specs together are too large to load")
+	if len(content) > left.bytes {
+		return nil, errors.New("the specs together are too large to load")
 	}
 	parsed, err := spec.Parse(content)
 	if err != nil {
 		return nil, err
 	}
-	room.specs--
-	room.bytes -= len(content)
+	left.specs--
+	left.bytes -= len(content)
 	return &Entry{ID: file.ID, Spec: parsed, File: file, Sum: sum}, nil
 }
 
-func (b *Board) addFault(dir store.Dir, file store.File, err error) {
-	var fault *spec.LoadError
-	if !errors.As(err, &fault) {
-		fault = &spec.LoadError{Reason: err.Error()}
+func (b *Board) addError(dir store.Dir, file store.File, err error) {
+	var failed *spec.LoadError
+	if !errors.As(err, &failed) {
+		failed = &spec.LoadError{Reason: err.Error()}
 	}
-	fault.Path = dir.Relative(file.Path)
-	b.Faults = append(b.Faults, fault)
+	failed.Path = dir.Relative(file.Path)
+	b.Errors = append(b.Errors, failed)
 	if file.ID != "" && b.byID[file.ID] == nil {
-		b.faultOf[file.ID] = fault
+		b.errorOf[file.ID] = failed
 	}
 }
 
-// readArchive returns what is archived. What cannot be read of it is a fault, not a reason to show
-// nothing at all.
+// readArchive returns the archived specs. An error is recorded in Errors, so that active specs are shown all the same.
 func (b *Board) readArchive(dir store.Dir) store.Archived {
 	archived, err := dir.Archived()
 	if err != nil {
-		b.Faults = append(b.Faults, &spec.LoadError{Path: dir.Relative(dir.Archive()), Reason: err.Error()})
+		b.Errors = append(b.Errors, &spec.LoadError{Path: dir.Relative(dir.Archive()), Reason: err.Error()})
 	}
 	return archived
 }
 
-// showBranch replaces what an entry shows by its branch's version, if the spec is in progress and the
-// branch has one that can be read. Whatever stands against that leaves the file's.
+// showBranch replaces the spec of an entry in progress by its branch's version. If there is none that can be loaded,
+// the file's version stays.
 func showBranch(entry *Entry, git Git) {
 	if entry.Spec.Status != spec.InProgress {
 		return
@@ -156,7 +155,7 @@ func showBranch(entry *Entry, git Git) {
 	if exists, err := git.BranchExists(branch); err != nil || !exists {
 		return
 	}
-	content, found, err := git.ReadFile(branch, store.FolderName+"/specs/"+entry.ID+".md")
+	content, found, err := git.ReadFile(branch, store.DirName+"/specs/"+entry.ID+".md")
 	if err != nil || !found {
 		return
 	}
@@ -165,14 +164,14 @@ func showBranch(entry *Entry, git Git) {
 	}
 }
 
-// Find returns the entry that a text, perhaps a part of its id, stands for; see id.Resolve. The id of a
-// file that cannot be loaded gives its *spec.LoadError. Today is YYYY-MM-DD.
+// Find returns the entry with an id, which may be abbreviated; see id.Resolve. The full id of a file that cannot be
+// loaded gives its *spec.LoadError. Today is YYYY-MM-DD.
 func (b *Board) Find(text, today string) (*Entry, error) {
 	if entry := b.byID[text]; entry != nil {
 		return entry, nil
 	}
-	if fault := b.faultOf[text]; fault != nil {
-		return nil, fault
+	if failed := b.errorOf[text]; failed != nil {
+		return nil, failed
 	}
 	ids := make([]string, 0, len(b.Entries))
 	for _, entry := range b.Entries {

@@ -16,10 +16,10 @@ import (
 
 const today = "2026-03-01"
 
-// files are a .chant folder's: paths without .md, relative to specs unless they begin with archive/.
+// files are contents by path without .md, relative to .chant/specs or, if they begin with archive/, to .chant.
 type files map[string]string
 
-// file returns a spec file with a status and more lines of YAML.
+// file returns a spec file with a status and further lines of YAML.
 func file(status string, lines ...string) string {
 	return "---\nstatus: " + status + "\n" + strings.Join(append(lines, "---", "# T", ""), "\n")
 }
@@ -57,10 +57,10 @@ func mustLoad(t *testing.T, root string, git Git) *Board {
 	return board
 }
 
-func TestFaults(t *testing.T) {
+func TestLoadReportsFilesThatCannotBeLoaded(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, files{
-		"good": file("pending"), "21-status": file("done"), "22-twice": file("pending", "labels: a", "labels: b"),
+		"good": file("pending"), "a-status": file("done"), "a-twice": file("pending", "labels: a", "labels: b"),
 		"bytes": "\xff", "broken": "---\na: [\n---\n", "sub/good": file("failed"),
 	})
 	huge := filepath.Join(root, ".chant", "specs", "huge.md")
@@ -71,43 +71,43 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	board := mustLoad(t, root, nil)
-	t.Run("files that cannot be loaded are invisible", func(t *testing.T) {
+	t.Run("they are not on the board", func(t *testing.T) {
 		if diff := cmp.Diff([]string{"good pending*"}, statuses(board)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
-	t.Run("each has its file, line and fault", func(t *testing.T) {
+	t.Run("each has its path, line and reason", func(t *testing.T) {
 		var got []string
-		for _, fault := range board.Faults {
-			got = append(got, fault.Error())
+		for _, failed := range board.Errors {
+			got = append(got, failed.Error())
 		}
 		want := []string{
-			`.chant/specs/21-status.md:2: unknown status "done"`,
-			`.chant/specs/22-twice.md:4: key "labels" is there twice`,
+			`.chant/specs/a-status.md:2: unknown status "done"`,
+			`.chant/specs/a-twice.md:4: duplicate key "labels"`,
 			`.chant/specs/broken.md:3: invalid YAML: did not find expected node content`,
 			`.chant/specs/bytes.md:1: not UTF-8 text`,
 			`.chant/specs/huge.md: larger than 4 MiB`,
-			`.chant/specs/sub/good.md: its id is taken by .chant/specs/good.md`,
+			`.chant/specs/sub/good.md: duplicate id: already used by .chant/specs/good.md`,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
-	t.Run("asking for one by its exact id answers why", func(t *testing.T) {
-		var fault *spec.LoadError
-		if _, err := board.Find("huge", today); !errors.As(err, &fault) || fault.Reason != "larger than 4 MiB" {
+	t.Run("Find with the full id returns the reason", func(t *testing.T) {
+		var failed *spec.LoadError
+		if _, err := board.Find("huge", today); !errors.As(err, &failed) || failed.Reason != "larger than 4 MiB" {
 			t.Errorf("got %v", err)
 		}
 		if _, err := board.Find("hug", today); err == nil || err.Error() != "Spec not found: hug" {
-			t.Errorf("a part of its id: got %v", err)
+			t.Errorf("an abbreviated id: got %v", err)
 		}
 		if entry, err := board.Find("good", today); err != nil || entry.ID != "good" {
-			t.Errorf("an id that two files have: got %v, %v", entry, err)
+			t.Errorf("an id of two files: got %v, %v", entry, err)
 		}
 	})
 }
 
-func TestLinkOutOfTheFolderIsAFault(t *testing.T) {
+func TestLoadRefusesSymbolicLinkToOutside(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, files{"good": file("pending")})
 	secret := filepath.Join(root, "secret.md")
@@ -115,33 +115,33 @@ func TestLinkOutOfTheFolderIsAFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(secret, filepath.Join(root, ".chant", "specs", "out.md")); err != nil {
-		t.Skipf("no symbolic links here: %v", err)
+		t.Skipf("symbolic links are not supported: %v", err)
 	}
 	board := mustLoad(t, root, nil)
 	if diff := cmp.Diff([]string{"good pending*"}, statuses(board)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if _, err := board.Find("out", today); err == nil || err.Error() != ".chant/specs/out.md: is a link that leads out of the project's .chant folder" {
+	if _, err := board.Find("out", today); err == nil || err.Error() != ".chant/specs/out.md: is a symbolic link that points outside the project's .chant folder" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestArchiveThatCannotBeReadIsAFault(t *testing.T) {
+func TestLoadReportsUnreadableArchive(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, files{"a": file("pending", after("old")), "b": file("pending")})
 	if err := os.Symlink(root, filepath.Join(root, ".chant", "archive")); err != nil {
-		t.Skipf("no symbolic links here: %v", err)
+		t.Skipf("symbolic links are not supported: %v", err)
 	}
 	board := mustLoad(t, root, nil)
 	if diff := cmp.Diff([]string{"a blocked", "b pending*"}, statuses(board)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if len(board.Faults) != 1 || board.Faults[0].Path != ".chant/archive" {
-		t.Errorf("got faults %v, want one of the archive", board.Faults)
+	if len(board.Errors) != 1 || board.Errors[0].Path != ".chant/archive" {
+		t.Errorf("got errors %v, want one of the archive", board.Errors)
 	}
 }
 
-func TestAnEmptyFileInTheArchiveMeetsNoDependency(t *testing.T) {
+func TestEmptyFileInArchiveMeetsNoDependency(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, files{"archive/2026-02-03/old": "", "a": file("pending", after("old"))})
 	if diff := cmp.Diff([]string{"a blocked"}, statuses(mustLoad(t, root, nil))); diff != "" {
@@ -149,27 +149,27 @@ func TestAnEmptyFileInTheArchiveMeetsNoDependency(t *testing.T) {
 	}
 	write(t, root, files{"archive/old": file("completed")})
 	if diff := cmp.Diff([]string{"a pending*"}, statuses(mustLoad(t, root, nil))); diff != "" {
-		t.Errorf("beside one that is not empty (-want +got)\n%s", diff)
+		t.Errorf("with another file that is not empty (-want +got)\n%s", diff)
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestLoadEnforcesLimits(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, files{"a": file("pending"), "b": file("pending"), "c": file("pending")})
 	for name, test := range map[string]struct {
-		room limits
-		want string
+		limits limits
+		want   string
 	}{
 		"too many specs": {limits{2, 1 << 20}, "more than 2 specs"},
-		"too much text":  {limits{10, 2 * len(file("pending"))}, "too large to load"},
+		"too many bytes": {limits{10, 2 * len(file("pending"))}, "too large to load"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			board, err := load(store.Dir{Root: root}, nil, test.room)
+			board, err := load(store.Dir{Root: root}, nil, test.limits)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(board.Entries) != 2 || len(board.Faults) != 1 || !strings.Contains(board.Faults[0].Reason, test.want) {
-				t.Errorf("%d entries, faults %v", len(board.Entries), board.Faults)
+			if len(board.Entries) != 2 || len(board.Errors) != 1 || !strings.Contains(board.Errors[0].Reason, test.want) {
+				t.Errorf("%d entries, errors %v", len(board.Entries), board.Errors)
 			}
 		})
 	}
@@ -195,7 +195,7 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// branches is a repository: file contents by branch and path.
+// branches is a Git repository: file contents by branch and path.
 type branches map[string]map[string]string
 
 func (b branches) BranchExists(branch string) (bool, error) {
@@ -218,13 +218,13 @@ func TestBranchView(t *testing.T) {
 		git  branches
 		want string // status and title
 	}{
-		{"a pending spec is shown as its file is", file("pending"), branches{"chant/a": {".chant/specs/a.md": onBranch("failed")}}, "pending T"},
-		{"one in progress as its branch has it", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": onBranch("completed")}}, "completed On the branch"},
-		{"its own branch", file("in_progress", "branch: feature/x"), branches{"feature/x": {".chant/specs/a.md": onBranch("in_progress")}, "chant/a": {}}, "in_progress On the branch"},
-		{"without that branch its file", file("in_progress"), branches{"main": {".chant/specs/a.md": onBranch("failed")}}, "in_progress T"},
-		{"not on the branch: its file", file("in_progress"), branches{"chant/a": {}}, "in_progress T"},
-		{"a version that cannot be loaded: its file", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": file("done")}}, "in_progress T"},
-		{"git that fails: its file", file("in_progress", "branch: broken"), branches{}, "in_progress T"},
+		{"a pending spec is taken from its file", file("pending"), branches{"chant/a": {".chant/specs/a.md": onBranch("failed")}}, "pending T"},
+		{"a spec in progress is taken from its branch", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": onBranch("completed")}}, "completed On the branch"},
+		{"the branch key names the branch", file("in_progress", "branch: feature/x"), branches{"feature/x": {".chant/specs/a.md": onBranch("in_progress")}, "chant/a": {}}, "in_progress On the branch"},
+		{"without that branch it is taken from its file", file("in_progress"), branches{"main": {".chant/specs/a.md": onBranch("failed")}}, "in_progress T"},
+		{"not on the branch: from its file", file("in_progress"), branches{"chant/a": {}}, "in_progress T"},
+		{"the branch's version cannot be loaded: from its file", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": file("done")}}, "in_progress T"},
+		{"a Git error: from its file", file("in_progress", "branch: broken"), branches{}, "in_progress T"},
 		{"the branch's version is blocked by its own dependencies", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": file("pending", after("nowhere"))}}, "blocked T"},
 	}
 	for _, test := range tests {

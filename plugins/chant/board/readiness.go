@@ -8,9 +8,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// computeStatus gives every entry the status that lists show: of a pending or blocked spec, whichever of
-// the two its dependencies make of it; of another, its own. Nothing is written. It never changes what is
-// completed, so the order of entries does not matter.
+// computeStatus sets the status that lists show: a pending or blocked spec is blocked if a dependency is unmet, else
+// pending; any other spec has the status of its file. Whether a spec is completed never changes, so the result does
+// not depend on the order of entries.
 func (b *Board) computeStatus() {
 	for _, entry := range b.Entries {
 		entry.Status = entry.Spec.Status
@@ -28,7 +28,7 @@ func (b *Board) computeStatus() {
 	}
 }
 
-// index notes an entry as a member of every id that ends at one of its dots.
+// index adds an entry to the members of its drivers: a.1.2 is a member of a and of a.1.
 func (b *Board) index(entry *Entry) {
 	for i := range len(entry.ID) {
 		if driver := entry.ID[:i]; entry.ID[i] == '.' && id.IsMember(entry.ID, driver) {
@@ -37,7 +37,7 @@ func (b *Board) index(entry *Entry) {
 	}
 }
 
-// blocked tells whether a dependency is unmet, or a pending spec waits for an approval.
+// blocked reports whether a dependency is unmet, or a pending spec lacks a required approval.
 func (b *Board) blocked(entry *Entry) bool {
 	for _, dependency := range entry.Spec.DependsOn {
 		if !b.met(dependency) {
@@ -48,8 +48,8 @@ func (b *Board) blocked(entry *Entry) bool {
 	return entry.Status == spec.Pending && approval.Required && !approval.Approved
 }
 
-// met tells whether a dependency is done: completed, or no longer active but archived. Specs of other
-// repositories cannot be looked at and are never met.
+// met reports whether a dependency is completed, or not active but archived. Specs of other repositories cannot be
+// read and are never met.
 func (b *Board) met(dependency string) bool {
 	if entry := b.byID[dependency]; entry != nil {
 		return entry.Status == spec.Completed
@@ -60,18 +60,17 @@ func (b *Board) met(dependency string) bool {
 	return b.archive().Has(dependency)
 }
 
-// Ready tells whether work on a spec can begin.
+// Ready reports whether work on a spec can begin.
 func (b *Board) Ready(entry *Entry) bool {
 	if entry.Status != spec.Pending || entry.Spec.Type == "group" {
 		return false
 	}
-	// A file that says blocked and lost its last unmet dependency counts as pending by now; its approval
-	// counts only here.
+	// blocked is asked again: computeStatus ignores the approval of a spec whose file says blocked.
 	return !b.blocked(entry) && b.siblingsDone(entry) && b.membersDone(entry)
 }
 
-// siblingsDone tells whether a member's turn has come: all of its driver's members with lower numbers are
-// completed. A member that says what it depends on, be it nothing, does not wait for its turn.
+// siblingsDone reports whether all of the driver's members with lower numbers are completed. It is true for a member
+// with explicit dependencies, also for an empty list of them.
 func (b *Board) siblingsDone(entry *Entry) bool {
 	driver, ok := id.Driver(entry.ID)
 	if !ok || entry.Spec.DependsOn != nil {
@@ -86,8 +85,7 @@ func (b *Board) siblingsDone(entry *Entry) bool {
 	return true
 }
 
-// membersDone tells whether all members of a driver with criteria are completed. Without criteria there
-// is nothing to check after them.
+// membersDone reports whether a driver has no acceptance criteria, or all of its members are completed.
 func (b *Board) membersDone(entry *Entry) bool {
 	members := b.members[entry.ID]
 	if len(members) == 0 || !criteria.Present(entry.Spec.Body) {

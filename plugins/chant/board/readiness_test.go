@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// statuses returns "id status" of every entry, with a star where work can begin.
+// statuses returns "id status" of every entry, with a star if it is ready.
 func statuses(board *Board) []string {
 	var all []string
 	for _, entry := range board.Entries {
@@ -28,77 +28,77 @@ func TestStatusAndReadiness(t *testing.T) {
 		want []string
 	}{
 		{
-			"45 only a pending spec is ready",
+			"only a pending spec is ready",
 			files{"a": file("pending"), "b": file("in_progress"), "c": file("failed"), "d": file("cancelled"), "e": file("needs_attention"), "f": file("ready")},
 			[]string{"a pending*", "b in_progress", "c failed", "d cancelled", "e needs_attention", "f ready"},
 		},
 		{
-			"45 a spec stored as blocked by an open dependency is not ready",
+			"a blocked spec with an unmet dependency is not ready",
 			files{"a": file("blocked", after("b")), "b": file("in_progress")},
 			[]string{"a blocked", "b in_progress"},
 		},
 		{
-			"46 a pending dependency blocks, a completed one does not",
+			"a pending dependency blocks, a completed one does not",
 			files{"a": file("pending", after("b")), "b": file("pending"), "c": file("pending", after("d")), "d": file("completed")},
 			[]string{"a blocked", "b pending*", "c pending*", "d completed"},
 		},
 		{
-			"47 stored blocked becomes pending once its dependency is completed",
+			"a blocked spec becomes pending once its dependency is completed",
 			files{"a": file("blocked", after("b")), "b": file("blocked", after("c")), "c": file("completed")},
 			[]string{"a blocked", "b pending*", "c completed"},
 		},
 		{
-			"48 a completed spec stays completed",
+			"a completed spec stays completed",
 			files{"a": file("completed", after("b")), "b": file("pending")},
 			[]string{"a completed", "b pending*"},
 		},
 		{
-			"50 a dependency that is nowhere blocks",
+			"an unknown dependency blocks",
 			files{"a": file("pending", after("nowhere"))},
 			[]string{"a blocked"},
 		},
 		{
-			"50 a part of an id is no dependency",
+			"an abbreviated id is not a dependency",
 			files{"a": file("pending", after("001")), "2026-01-01-001-abc": file("completed")},
 			[]string{"2026-01-01-001-abc completed", "a blocked"},
 		},
 		{
-			"50 three specs on one blocker",
+			"three specs with the same unmet dependency",
 			files{"a": file("pending", after("x")), "b": file("pending", after("x")), "c": file("pending", after("x")), "x": file("failed")},
 			[]string{"a blocked", "b blocked", "c blocked", "x failed"},
 		},
 		{
-			"50 three specs on one that is completed",
+			"three specs with the same completed dependency",
 			files{"a": file("pending", after("x")), "b": file("pending", after("x")), "c": file("pending", after("x")), "x": file("completed")},
 			[]string{"a pending*", "b pending*", "c pending*", "x completed"},
 		},
 		{
-			"51 of several dependencies one in progress is enough to block",
+			"one unmet dependency of several blocks",
 			files{"a": file("pending", after("b", "c")), "b": file("completed"), "c": file("in_progress")},
 			[]string{"a blocked", "b completed", "c in_progress"},
 		},
 		{
-			"52 an approval that is not given blocks",
+			"a missing approval blocks",
 			files{"a": file("pending", approval("pending")), "b": file("pending", approval("approved")), "c": file("pending"), "d": file("pending", approval("rejected")), "e": file("pending", "approval: {required: true}"), "f": file("pending", "approval: {status: rejected}")},
 			[]string{"a blocked", "b pending*", "c pending*", "d blocked", "e blocked", "f pending*"},
 		},
 		{
-			"52 stored blocked by an approval alone shows as pending and is not ready",
+			"a blocked spec that only lacks an approval is pending but not ready",
 			files{"a": file("blocked", approval("pending"))},
 			[]string{"a pending"},
 		},
 		{
-			"53 a completed spec needs no approval",
+			"a completed spec needs no approval",
 			files{"a": file("completed", approval("pending"))},
 			[]string{"a completed"},
 		},
 		{
-			"54 members take their turn",
+			"a member waits for those with lower numbers",
 			files{"d": file("pending"), "d.1": file("completed"), "d.2": file("pending"), "e": file("pending"), "e.1": file("pending"), "e.2": file("pending"), "f.1": file("completed"), "f.3": file("pending")},
 			[]string{"d pending*", "d.1 completed", "d.2 pending*", "e pending*", "e.1 pending*", "e.2 pending", "f.1 completed", "f.3 pending"},
 		},
 		{
-			"55 a driver with criteria waits for its members, one without does not",
+			"a driver with criteria waits for its members, one without does not",
 			files{
 				"c": withBody("pending", driver), "c.1": file("completed"), "c.2": file("pending"),
 				"d": withBody("pending", driver), "d.1": file("completed"), "d.x": file("completed"),
@@ -107,7 +107,7 @@ func TestStatusAndReadiness(t *testing.T) {
 			[]string{"c pending", "c.1 completed", "c.2 pending*", "d pending*", "d.1 completed", "d.x completed", "e pending*", "e.1 pending*"},
 		},
 		{
-			"56 an archived dependency is met, whatever its status",
+			"an archived dependency is met, whatever its status",
 			files{
 				"a": file("pending", after("old", "older")), "b": file("blocked", after("older")),
 				"archive/2026-01-27/old": file("in_progress"), "archive/older": file("cancelled"),
@@ -115,37 +115,37 @@ func TestStatusAndReadiness(t *testing.T) {
 			[]string{"a pending*", "b pending*"},
 		},
 		{
-			"56 an active spec counts before an archived one of that id",
+			"an active spec has precedence over an archived one with the same id",
 			files{"a": file("pending", after("old")), "old": file("failed"), "archive/old": file("completed")},
 			[]string{"a blocked", "old failed"},
 		},
 		{
-			"57 two that wait for each other are both blocked",
+			"circular dependencies block",
 			files{"a": file("pending", after("b")), "b": file("pending", after("a")), "c": file("pending", after("c"))},
 			[]string{"a blocked", "b blocked", "c blocked"},
 		},
 		{
-			"58 a member that depends on nothing, and says so, does not wait",
+			"a member with an empty list of dependencies does not wait",
 			files{"d.1": file("pending"), "d.2": file("pending", "depends_on: []")},
 			[]string{"d.1 pending*", "d.2 pending*"},
 		},
 		{
-			"59 a group is never ready, a driver may be",
+			"a group is never ready, a driver may be",
 			files{"a": file("pending", "type: group"), "b": file("pending", "type: driver")},
 			[]string{"a pending", "b pending*"},
 		},
 		{
-			"60 cancelled specs and other repositories block",
+			"cancelled specs and other repositories block",
 			files{"a": file("pending", after("b")), "b": file("cancelled"), "c": file("pending", after("'backend:b'"))},
 			[]string{"a blocked", "b cancelled", "c blocked"},
 		},
 		{
-			"65 archived specs are not on the board",
+			"archived specs are not on the board",
 			files{"a": file("pending"), "archive/b": file("pending"), "archive/2026-01-27/c": file("pending")},
 			[]string{"a pending*"},
 		},
 		{
-			"specs in folders count, and a second file of an id does not",
+			"specs in subdirectories count, duplicates of an id do not",
 			files{"sub/a": file("failed"), "sub/b": file("failed"), "a": file("pending")},
 			[]string{"a pending*", "b failed"},
 		},
@@ -159,7 +159,7 @@ func TestStatusAndReadiness(t *testing.T) {
 			}
 		})
 	}
-	t.Run("49 an edit between two loads is seen", func(t *testing.T) {
+	t.Run("Load sees an edit", func(t *testing.T) {
 		root := t.TempDir()
 		write(t, root, files{"a": file("pending", after("b")), "b": file("pending")})
 		first := statuses(mustLoad(t, root, nil))

@@ -1,8 +1,8 @@
 // Package criteria counts the boxes in the acceptance criteria of a spec's body.
 //
-// Unchecked decides whether a spec may be finalized; Total and Items describe its boxes; Present tells
-// whether there are any. They read sections by different rules, which existing data relies on, so their
-// figures can differ for one body: Unchecked looks at the last section, the others begin at the first.
+// Unchecked decides whether a spec may be finalized; Total and Items describe its boxes; Present reports whether
+// there are any. As in the real program, they find sections by different rules, so their results for one body can
+// differ: Unchecked counts in the last section, the others begin at the first.
 package criteria
 
 import (
@@ -18,14 +18,14 @@ const (
 	done    = "- [x]"
 )
 
-// Unchecked counts every open box in the last criteria section, wherever in a line it stands; 0 without
-// such a section. Code between fences does not count.
+// Unchecked counts every open box in the last criteria section, at any place in a line; it is 0 without such a
+// section. Fenced code does not count.
 func Unchecked(body string) int {
 	count, inside := 0, false
 	for line := range prose(body) {
 		switch {
 		case strings.HasPrefix(line, heading):
-			count, inside = 0, true // a later section replaces what an earlier one counted
+			count, inside = 0, true // only the last section counts
 		case strings.HasPrefix(line, section):
 			inside = false
 		case inside:
@@ -35,8 +35,8 @@ func Unchecked(body string) int {
 	return count
 }
 
-// Total counts the lines that begin with an open or a ticked box, from the first criteria heading to the
-// next heading of that level that is not about criteria. A box ticked with a capital X is not counted.
+// Total counts the lines that begin with an open or a ticked box, from the first criteria heading to the next other
+// heading of that level. A box ticked with a capital X does not count.
 func Total(body string) int {
 	count := 0
 	for line := range firstSection(body) {
@@ -47,7 +47,7 @@ func Total(body string) int {
 	return count
 }
 
-// Items returns the lines that Total counts as open, without their indent.
+// Items returns the lines that Total counts as open, without their indentation.
 func Items(body string) []string {
 	var items []string
 	for line := range firstSection(body) {
@@ -58,8 +58,8 @@ func Items(body string) []string {
 	return items
 }
 
-// Present tells whether a criteria section holds at least one box, open or ticked. Unlike the counts it
-// takes boxes and headings inside fences for real ones once the section has begun.
+// Present reports whether the first criteria section has a box, open or ticked. Unlike in the counts, boxes and
+// headings in fenced code count once the section has begun.
 func Present(body string) bool {
 	inside, code := false, false
 	for line := range lines(body) {
@@ -87,7 +87,7 @@ func hasBox(line string) bool {
 	return false
 }
 
-// firstSection yields the lines of the first criteria section and of those that follow it directly.
+// firstSection yields the lines of the first criteria section and of the criteria sections that directly follow it.
 func firstSection(body string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		inside := false
@@ -104,8 +104,8 @@ func firstSection(body string) func(yield func(string) bool) {
 	}
 }
 
-// prose yields the lines outside of fenced code, without their indent. Every line that begins with three
-// backticks opens or closes a fence, also one with four.
+// prose yields the lines outside fenced code, without their indentation. Every line that begins with three backticks
+// opens or closes a fence, also a line with four.
 func prose(body string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		code := false
@@ -121,7 +121,7 @@ func prose(body string) func(yield func(string) bool) {
 	}
 }
 
-// lines yields each line without its indent and its line ending.
+// lines yields each line without its indentation and line ending.
 func lines(body string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for line := range strings.SplitSeq(body, "\n") {

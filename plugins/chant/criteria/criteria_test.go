@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
 )
 
-// counts is what the four functions say of one body.
+// counts are the results of the four functions for one body.
 type counts struct {
 	Unchecked, Total int
 	Items            []string
@@ -29,53 +29,53 @@ func TestCounts(t *testing.T) {
 		want counts
 	}{
 		{
-			"26 a capital X is neither open nor counted",
+			"a capital X is neither open nor counted",
 			head + "- [ ] a\n- [x] b\n- [ ] c\n- [X] d\n",
 			counts{2, 3, []string{"- [ ] a", "- [ ] c"}, true},
 		},
 		{
-			"27 only ticked boxes leave nothing open",
+			"only ticked boxes leave nothing open",
 			head + "- [x] a\n- [X] b\n",
 			counts{0, 1, nil, true},
 		},
 		{
-			"28 a section without boxes has no criteria",
+			"a section without boxes has no criteria",
 			head + "Nothing yet.\n- a plain item\n",
 			counts{},
 		},
 		{
-			"28 a section inside a fence has no criteria",
+			"a section inside a fence has no criteria",
 			"```\n## Acceptance Criteria\n- [ ] a\n```\n",
 			counts{},
 		},
 		{
-			"28 one box is enough to have criteria",
+			"one box is enough to have criteria",
 			head + "- [ ] a\n",
 			counts{1, 1, []string{"- [ ] a"}, true},
 		},
 		{
-			"29 a fenced sample before the real section does not count",
+			"a fenced sample before the real section does not count",
 			"```markdown\n## Acceptance Criteria\n- [ ] sample\n- [ ] sample\n```\n\n" + head + "- [ ] real\n- [x] done\n",
 			counts{1, 2, []string{"- [ ] real"}, true},
 		},
 		{
-			"30 nested fences toggle, so that an inner sample shows, but only the last section is open",
+			"nested fences toggle, so an inner sample is in Total, but Unchecked counts the last section",
 			"````markdown\n## Acceptance Criteria\n- [ ] outer\n```\n## Acceptance Criteria\n- [ ] inner\n```\n````\n\n" +
 				"## Acceptance Criteria\n- [ ] real\n- [x] done\n",
 			counts{1, 3, []string{"- [ ] inner", "- [ ] real"}, true},
 		},
 		{
-			"32 total counts the first section, unchecked the last",
+			"Total counts the first section, Unchecked the last",
 			head + "- [x] a\n- [x] b\n\n## Output\n\nDone.\n\n## Acceptance Criteria\n- [ ] c\n",
 			counts{1, 2, nil, true},
 		},
 		{
-			"33 only capital X boxes total nothing",
+			"boxes with a capital X are not in Total",
 			head + "- [X] a\n- [X] b\n",
 			counts{0, 0, nil, true},
 		},
 		{
-			"34 an unclosed fence above hides the section",
+			"an unclosed fence above hides the section",
 			"```\ncode\n\n## Acceptance Criteria\n- [ ] a\n",
 			counts{},
 		},
@@ -105,12 +105,12 @@ func TestCounts(t *testing.T) {
 			counts{1, 2, []string{"- [ ] a", "- [ ] b"}, true},
 		},
 		{
-			"a box in a fence is not counted but shows that there are criteria",
+			"a fenced box is not counted, but is a criterion for Present",
 			head + "```\n- [ ] a\n```\n",
 			counts{0, 0, nil, true},
 		},
 		{
-			"a heading in a fence ends the search for boxes",
+			"a fenced heading ends the section for Present",
 			head + "```\n## Section\n```\n- [ ] a\n",
 			counts{1, 1, []string{"- [ ] a"}, false},
 		},
@@ -119,7 +119,7 @@ func TestCounts(t *testing.T) {
 			"## Acceptance Criteria\r\n- [ ] a\r\n- [x] b\r\n",
 			counts{1, 2, []string{"- [ ] a"}, true},
 		},
-		{"an empty body has nothing", "", counts{}},
+		{"an empty body has no criteria", "", counts{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,13 +142,13 @@ func FuzzCounts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		got := count(body)
 		if all := strings.Count(body, "- [ ]"); got.Unchecked > all || len(got.Items) > all {
-			t.Errorf("%d unchecked, %d items, but the text has %d open boxes", got.Unchecked, len(got.Items), all)
+			t.Errorf("%d unchecked, %d items, but the body has %d open boxes", got.Unchecked, len(got.Items), all)
 		}
 		if len(got.Items) > got.Total {
 			t.Errorf("%d open items of %d in total", len(got.Items), got.Total)
 		}
 		if crlf := count(strings.ReplaceAll(strings.ReplaceAll(body, "\r", ""), "\n", "\r\n")); crlf.Unchecked != count(strings.ReplaceAll(body, "\r", "")).Unchecked {
-			t.Error("line ends change the count")
+			t.Error("line endings change the count")
 		}
 	})
 }

@@ -9,13 +9,13 @@ import (
 
 const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
 
-// Encode writes a sequence in base 36, padded to three digits.
+// Encode formats a sequence number in base 36, padded to three digits.
 func Encode(sequence uint64) string {
 	text := strconv.FormatUint(sequence, 36)
 	return strings.Repeat("0", max(0, 3-len(text))) + text
 }
 
-// Decode reads a sequence in lower-case base 36.
+// Decode parses a sequence number in lower-case base 36.
 func Decode(text string) (uint64, bool) {
 	for _, c := range []byte(text) {
 		if strings.IndexByte(digits, c) < 0 {
@@ -26,8 +26,8 @@ func Decode(text string) (uint64, bool) {
 	return sequence, err == nil
 }
 
-// Next returns the sequence that a new spec of the day gets: one more than the highest in names, which
-// are the file names in the folder of specs; 1 on an empty day. Date is YYYY-MM-DD.
+// Next returns the sequence number of a date's next spec: one more than the highest in names, which are the file
+// names in the specs directory. It is 1 for a date without specs. Date is YYYY-MM-DD.
 func Next(names []string, date string) uint64 {
 	var highest uint64
 	for _, name := range names {
@@ -38,7 +38,7 @@ func Next(names []string, date string) uint64 {
 		if len(parts) < 5 {
 			continue
 		}
-		// A sequence beyond five digits is nobody's count; following it could only overflow.
+		// More than five digits are a word of a hand-made id, and could overflow.
 		if sequence, ok := Decode(parts[3]); ok && len(parts[3]) <= 5 {
 			highest = max(highest, sequence)
 		}
@@ -46,14 +46,14 @@ func Next(names []string, date string) uint64 {
 	return highest + 1
 }
 
-// New puts an id together.
+// New returns the id with the given parts.
 func New(date string, sequence uint64, suffix string) string {
 	return date + "-" + Encode(sequence) + "-" + suffix
 }
 
-// Suffix draws three characters from a source of random bytes, each of the 36 equally likely.
+// Suffix returns three characters from a source of random bytes, each of the 36 equally likely.
 func Suffix(random io.Reader) (string, error) {
-	// Bytes from the last, incomplete run of 36 would favour the first characters.
+	// Reject bytes above the largest multiple of 36, which would favour the first characters.
 	const fair = 256 - 256%len(digits)
 	suffix := make([]byte, 0, 3)
 	for buf := make([]byte, 1); len(suffix) < cap(suffix); {

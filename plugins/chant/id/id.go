@@ -1,8 +1,8 @@
-// Package id is the grammar of spec ids: their parts (Parse), drivers and members (Driver, IsMember),
-// order (Compare), partial matching (Resolve) and generation (Next, Suffix).
+// Package id implements the grammar of spec ids: parts (Parse), drivers and members (Driver, IsMember), order
+// (Compare), resolution of abbreviated ids (Resolve) and generation (Next, Suffix).
 //
-// A normal id is YYYY-MM-DD-SSS-XXX: a date, a sequence in base 36 and a random suffix. Hand-made ids
-// such as 001-risky-refactor are as good; nothing here refuses one.
+// A generated id is YYYY-MM-DD-SSS-XXX: a date, a sequence number in base 36 and a random suffix. Hand-made ids such
+// as 001-risky-refactor are also valid.
 package id
 
 import (
@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Parts is what an id in its longest form, repository:project-base.member, consists of.
+// Parts are the components of an id, whose longest form is repository:project-base.member.
 type Parts struct {
-	Repository string // "" for this one
+	Repository string // "" for this repository
 	Project    string // "" if the id has no project prefix
 	Base       string
-	Member     string // "3" or "3.2"; "" for no member
+	Member     string // "3" or "3.2"; "" if the id is not a member
 }
 
-// ErrSyntax is returned for a text that is no id.
+// ErrSyntax reports a string that is not an id.
 var ErrSyntax = errors.New("not a spec id")
 
-// Parse splits an id. An id without repository is any text that is not empty and has no colon.
+// Parse splits an id. Without a repository, any string that is not empty and has no colon is an id.
 func Parse(text string) (Parts, error) {
 	var parts Parts
 	rest := text
@@ -53,7 +53,7 @@ func isRepository(name string) bool {
 	return name != ""
 }
 
-// splitProject cuts the project off an id that carries a date behind it.
+// splitProject splits off the project: what precedes the first date.
 func splitProject(text string) (project, base string) {
 	for i := range len(text) {
 		if text[i] == '-' && i > 0 && startsWithDate(text[i+1:]) {
@@ -76,14 +76,13 @@ func startsWithDate(text string) bool {
 	return true
 }
 
-// IsMember tells whether member belongs to driver: its id is the driver's, a dot and more.
+// IsMember reports whether member belongs to driver: its id is the driver's, a dot and more.
 func IsMember(member, driver string) bool {
 	rest, ok := strings.CutPrefix(member, driver+".")
 	return ok && rest != ""
 }
 
-// Driver returns the id that the text names a member of: what stands before the first dot, if a digit
-// follows that dot.
+// Driver returns the driver of a member's id: what precedes the first dot. It is false if no digit follows that dot.
 func Driver(text string) (string, bool) {
 	before, after, found := strings.Cut(text, ".")
 	if !found || after == "" || !isDigit(after[0]) {
@@ -92,8 +91,8 @@ func Driver(text string) (string, bool) {
 	return before, true
 }
 
-// Number returns a member's number: the digits after the first dot; 0 for an id that is no member. One
-// too large for an int becomes the largest.
+// Number returns a member's number: the digits after the first dot; 0 if the id is not a member. A number that
+// overflows becomes math.MaxInt.
 func Number(text string) int {
 	driver, ok := Driver(text)
 	if !ok {

@@ -21,7 +21,7 @@ func TestBase36(t *testing.T) {
 	for number, text := range map[uint64]string{
 		0: "000", 10: "00a", 35: "00z", 36: "010", 999: "0rr", 1000: "0rs", 46655: "zzz", 46656: "1000",
 	} {
-		t.Run(fmt.Sprintf("35 %d is %s and back", number, text), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d is %s", number, text), func(t *testing.T) {
 			if got := id.Encode(number); got != text {
 				t.Errorf("Encode = %q, want %q", got, text)
 			}
@@ -32,13 +32,13 @@ func TestBase36(t *testing.T) {
 	}
 	for _, bad := range []string{"", "00A", "0-1", "+1", "é", "zzzzzzzzzzzzzzzz"} {
 		if got, ok := id.Decode(bad); ok {
-			t.Errorf("Decode(%q) = %d, want a refusal", bad, got)
+			t.Errorf("Decode(%q) = %d, want false", bad, got)
 		}
 	}
 }
 
 func TestSuffix(t *testing.T) {
-	t.Run("36 three characters of base 36", func(t *testing.T) {
+	t.Run("three characters of base 36", func(t *testing.T) {
 		shape := regexp.MustCompile(`^[0-9a-z]{3}$`)
 		seen := map[string]bool{}
 		for range 50 {
@@ -49,16 +49,16 @@ func TestSuffix(t *testing.T) {
 			seen[got] = true
 		}
 		if len(seen) < 25 {
-			t.Errorf("50 suffixes hold only %d different ones", len(seen))
+			t.Errorf("only %d of 50 suffixes are distinct", len(seen))
 		}
 	})
-	t.Run("bytes that would favour some characters are thrown away", func(t *testing.T) {
+	t.Run("biased bytes are rejected", func(t *testing.T) {
 		got, err := id.Suffix(bytes.NewReader([]byte{255, 252, 0, 251, 35}))
 		if err != nil || got != "0zz" {
 			t.Errorf("Suffix = %q, %v, want 0zz", got, err)
 		}
 	})
-	t.Run("no randomness is an error", func(t *testing.T) {
+	t.Run("an error of the random source is returned", func(t *testing.T) {
 		if got, err := id.Suffix(iotest.ErrReader(errors.New("dry"))); err == nil {
 			t.Errorf("Suffix = %q, want an error", got)
 		}
@@ -72,13 +72,13 @@ func TestNext(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{"44 one more than the highest, members included", []string{day + "-009-xxx.md", day + "-00a-yyy.2.md"}, "00b"},
-		{"44 an empty day begins at one", nil, "001"},
+		{"one more than the highest, members included", []string{day + "-009-xxx.md", day + "-00a-yyy.2.md"}, "00b"},
+		{"an empty day begins at one", nil, "001"},
 		{"other days do not count", []string{"2026-02-28-00z-abc.md"}, "001"},
 		{"only spec files count", []string{day + "-005-abc.tmp", day + "-006-abc"}, "001"},
 		{"hand-made names do not count", []string{day + "-notes.md", day + "-NEW-abc.md"}, "001"},
-		{"past three digits", []string{day + "-zzz-abc.md"}, "1000"},
-		{"a word in the sequence's place is no count", []string{day + "-refactoring-abc.md"}, "001"},
+		{"more than three digits", []string{day + "-zzz-abc.md"}, "1000"},
+		{"a word instead of a sequence number does not count", []string{day + "-refactoring-abc.md"}, "001"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -90,14 +90,14 @@ func TestNext(t *testing.T) {
 }
 
 func TestMembers(t *testing.T) {
-	t.Run("37 members of a driver", func(t *testing.T) {
+	t.Run("members of a driver", func(t *testing.T) {
 		for member, want := range map[string]bool{"d.1": true, "d.2.1": true, "d.x": true, "d": false, "d.": false, "dd.1": false} {
 			if got := id.IsMember(member, "d"); got != want {
 				t.Errorf("IsMember(%q, d) = %v", member, got)
 			}
 		}
 	})
-	t.Run("37 drivers and numbers", func(t *testing.T) {
+	t.Run("drivers and numbers", func(t *testing.T) {
 		type result struct {
 			Driver string
 			Ok     bool
@@ -125,13 +125,13 @@ func TestCompare(t *testing.T) {
 		name string
 		want []string
 	}{
-		{"38 members by number after their driver", []string{"d", "d.1", "d.2", "d.3", "d.10"}},
-		{"38 sequences as numbers", []string{"2026-01-01-00z-yyy", "2026-01-01-010-xxx", "2026-01-01-zzz-aaa", "2026-01-01-1000-aaa"}},
-		{"38 a driver before its member, drivers in order", []string{"abc", "abc.1", "def", "def.1"}},
-		{"same sequence by suffix", []string{"2026-01-28-008-b9f", "2026-01-28-008-tv2"}},
-		{"nested members after the one they belong to", []string{"d.2", "d.2.1", "d.3"}},
-		{"five short parts do not break", []string{"a-b-c-d-e", "a-b-c-d-f", "b-b-c-d-a"}},
-		{"hand-made ids as text", []string{"001-zebra", "002-ant", "2026-01-01-001-abc", "readme"}},
+		{"members by number after their driver", []string{"d", "d.1", "d.2", "d.3", "d.10"}},
+		{"sequence numbers by value", []string{"2026-01-01-00z-yyy", "2026-01-01-010-xxx", "2026-01-01-zzz-aaa", "2026-01-01-1000-aaa"}},
+		{"a driver before its member, drivers in order", []string{"abc", "abc.1", "def", "def.1"}},
+		{"equal sequence numbers by suffix", []string{"2026-01-28-008-b9f", "2026-01-28-008-tv2"}},
+		{"nested members after their driver", []string{"d.2", "d.2.1", "d.3"}},
+		{"five short parts", []string{"a-b-c-d-e", "a-b-c-d-f", "b-b-c-d-a"}},
+		{"hand-made ids as strings", []string{"001-zebra", "002-ant", "2026-01-01-001-abc", "readme"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	t.Run("39 parts of an id", func(t *testing.T) {
+	t.Run("parts of an id", func(t *testing.T) {
 		for text, want := range map[string]id.Parts{
 			"backend:auth-2026-01-27-001-abc.5": {Repository: "backend", Project: "auth", Base: "2026-01-27-001-abc", Member: "5"},
 			"2026-01-27-001-abc":                {Base: "2026-01-27-001-abc"},
@@ -163,7 +163,7 @@ func TestParse(t *testing.T) {
 			}
 		}
 	})
-	t.Run("39 what is no id", func(t *testing.T) {
+	t.Run("strings that are not ids", func(t *testing.T) {
 		for _, text := range []string{":x", "back@end:x", "backend.com:x", "", "backend:", "a:b:c"} {
 			if got, err := id.Parse(text); !errors.Is(err, id.ErrSyntax) {
 				t.Errorf("%q: got %+v, %v, want ErrSyntax", text, got, err)
@@ -178,28 +178,28 @@ func TestResolve(t *testing.T) {
 		name string
 		ids  []string
 		text string
-		want string // an id, or an error's text
+		want string // an id or an error text
 	}{
 		{"the id itself", []string{"a", "ba"}, "a", "a"},
-		{"41 a unique ending", []string{"2026-02-03-001-2mk", "2026-02-03-002-abc"}, "2mk", "2026-02-03-001-2mk"},
-		{"40 nothing matches", []string{"2026-02-03-001-2mk"}, "xyz", "Spec not found: xyz"},
-		{"42 three bytes mean today's sequence", []string{"2026-02-28-001-bbb", today + "-001-aaa"}, "001", today + "-001-aaa"},
+		{"a unique suffix", []string{"2026-02-03-001-2mk", "2026-02-03-002-abc"}, "2mk", "2026-02-03-001-2mk"},
+		{"nothing matches", []string{"2026-02-03-001-2mk"}, "xyz", "Spec not found: xyz"},
+		{"three bytes are today's sequence number", []string{"2026-02-28-001-bbb", today + "-001-aaa"}, "001", today + "-001-aaa"},
 		{
-			"42 a driver and its members of today are several",
+			"today's driver and its members are ambiguous",
 			[]string{today + "-001-aaa.1", today + "-001-aaa", "other"}, "001",
 			"Ambiguous spec ID '001'. Matches: " + today + "-001-aaa, " + today + "-001-aaa.1",
 		},
-		{"42 an ending comes before today's sequence", []string{today + "-001-aaa", "task-001"}, "001", "task-001"},
+		{"a suffix has precedence over today's sequence number", []string{today + "-001-aaa", "task-001"}, "001", "task-001"},
 		{
-			"43 several that contain it",
+			"several ids contain it",
 			[]string{"2026-01-22-003-c", "2026-01-22-001-a", "2026-01-22-002-b"}, "22-00",
 			"Ambiguous spec ID '22-00'. Matches: 2026-01-22-001-a, 2026-01-22-002-b, 2026-01-22-003-c",
 		},
-		{"one that contains it", []string{"001-risky-refactor", "002-other"}, "risky", "001-risky-refactor"},
+		{"one id contains it", []string{"001-risky-refactor", "002-other"}, "risky", "001-risky-refactor"},
 		{"case matters", []string{"abc"}, "ABC", "Spec not found: ABC"},
-		{"the empty text stands for the only spec", []string{"abc"}, "", "abc"},
-		{"the empty text matches all", []string{"b", "a"}, "", "Ambiguous spec ID ''. Matches: a, b"},
-		{"nothing is there", nil, "", "Spec not found: "},
+		{"the empty string matches the only id", []string{"abc"}, "", "abc"},
+		{"the empty string matches all", []string{"b", "a"}, "", "Ambiguous spec ID ''. Matches: a, b"},
+		{"no ids", nil, "", "Spec not found: "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -226,13 +226,13 @@ func FuzzID(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		if id.Compare(a, b) != -id.Compare(b, a) || (id.Compare(a, b) == 0) != (a == b) {
-			t.Errorf("Compare of %q and %q is no order", a, b)
+			t.Errorf("Compare of %q and %q is inconsistent", a, b)
 		}
 		if driver, ok := id.Driver(a); ok && (!id.IsMember(a, driver) || id.Compare(driver, a) >= 0) {
-			t.Errorf("%q is not behind and a member of its driver %q", a, driver)
+			t.Errorf("%q is not a member of, or not ordered after, its driver %q", a, driver)
 		}
 		if parts, err := id.Parse(a); err == nil && !strings.HasSuffix(a, parts.Base) && parts.Member == "" {
-			t.Errorf("%q: the base %q is not its end", a, parts.Base)
+			t.Errorf("%q: the base %q is not its suffix", a, parts.Base)
 		}
 		found, err := id.Resolve([]string{a}, b, "2026-01-27")
 		if (err == nil) != strings.Contains(a, b) || err == nil && found != a {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// NotFoundError says that no id matches a text.
+// NotFoundError reports that no id matches.
 type NotFoundError struct{ Text string }
 
 func (e *NotFoundError) Error() string { return "Spec not found: " + e.Text }
 
-// AmbiguousError says that several ids match a text.
+// AmbiguousError reports that several ids match.
 type AmbiguousError struct {
 	Text    string
 	Matches []string // in the order of Compare
@@ -20,9 +20,9 @@ func (e *AmbiguousError) Error() string {
 	return "Ambiguous spec ID '" + e.Text + "'. Matches: " + strings.Join(e.Matches, ", ")
 }
 
-// Resolve finds the one id that a text, perhaps a part of it, stands for. In this order: the id itself;
-// the only one that ends with the text; for three bytes, the only one of today (YYYY-MM-DD) with that
-// sequence; the only one that contains it. Case matters. Errors are *NotFoundError and *AmbiguousError.
+// Resolve returns the id that text abbreviates. In this order: the id that equals it; the only id with this suffix;
+// if text has three bytes, the only id of today (YYYY-MM-DD) with this sequence number; the only id that contains it.
+// Case matters. Errors are *NotFoundError and *AmbiguousError.
 func Resolve(ids []string, text, today string) (string, error) {
 	if slices.Contains(ids, text) {
 		return text, nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Compare orders ids as lists show them: by date, then by sequence as a number, then by suffix; a driver
-// before its members, and those by number. Hand-made ids compare as text. It is 0 for equal ids only.
+// Compare orders ids as lists show them: by date, then by sequence number, then by suffix; a driver precedes its
+// members, which are ordered by number. Hand-made ids compare as strings. It is 0 for equal ids only.
 func Compare(a, b string) int {
 	return cmp.Or(
 		compareBase(base(a), base(b)),
@@ -23,8 +23,8 @@ func base(text string) string {
 }
 
 func compareBase(a, b string) int {
-	x, okA := splitNormal(a)
-	y, okB := splitNormal(b)
+	x, okA := splitGenerated(a)
+	y, okB := splitGenerated(b)
 	if !okA || !okB {
 		return strings.Compare(a, b)
 	}
@@ -35,22 +35,23 @@ func compareBase(a, b string) int {
 	)
 }
 
-type normal struct {
+// generated holds the parts of an id in the form that this program generates.
+type generated struct {
 	date     string // the first ten bytes
 	sequence uint64
 	suffix   string
 }
 
-// splitNormal reads an id of at least five parts whose fourth is a sequence. The first three need not
-// be a date, and may be shorter than one.
-func splitNormal(text string) (normal, bool) {
+// splitGenerated splits an id of at least five parts whose fourth is a sequence number. The first three need not be a
+// date, and may be shorter than one.
+func splitGenerated(text string) (generated, bool) {
 	parts := strings.Split(text, "-")
 	if len(parts) < 5 {
-		return normal{}, false
+		return generated{}, false
 	}
 	sequence, ok := Decode(parts[3])
 	if !ok {
-		return normal{}, false
+		return generated{}, false
 	}
-	return normal{text[:min(10, len(text))], sequence, parts[4]}, true
+	return generated{text[:min(10, len(text))], sequence, parts[4]}, true
 }

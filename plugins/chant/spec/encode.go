@@ -12,7 +12,7 @@ import (
 )
 
 // Encode returns the file's new content: known keys in the format's order, then the others as they were, then the
-// Markdown. Comments of known keys are lost. The error is about content that could not be read back.
+// Markdown. Comments of known keys are lost. It returns an error if the content would not parse to the same spec.
 func (d *Document) Encode() (string, error) {
 	head, err := d.changed().encode()
 	if err != nil {
@@ -23,13 +23,13 @@ func (d *Document) Encode() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the new content could not be read back: %w", err)
 	}
-	if again.Body != strings.TrimSpace(d.Body) { // so dashes in a value have ended the front matter
-		return "", errors.New("the new content would not read back as it was meant")
+	if again.Body != strings.TrimSpace(d.Body) { // dashes in a value end the front matter
+		return "", errors.New("the new content would have another body when it is read back")
 	}
 	return content, nil
 }
 
-// changed returns the keys with the values of the fields that may have been changed.
+// changed returns the keys with the current values of the fields that may be changed.
 func (d *Document) changed() front {
 	changed := front{known: maps.Clone(d.front.known), unknown: d.front.unknown}
 	changed.set("type", &d.Type)
@@ -66,8 +66,7 @@ func (f front) encode() (string, error) {
 	return head, nil
 }
 
-// normalize returns a known key's value as it is written: a list is a list of strings, also where the file has a
-// single string.
+// normalize returns a known key's value as it is written. A single string in place of a list becomes a list of one.
 func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
 	switch kind {
 	case kindString:
@@ -85,11 +84,11 @@ func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
 	return value
 }
 
-// numeric matches numbers of any version of YAML, also those that ours reads as strings, such as 12e4567.
+// numeric matches numbers of other YAML parsers, also those that Tag12 takes for strings, such as 12e4567.
 var numeric = regexp.MustCompile(`^[-+]?\.?[0-9][0-9_.:]*([eE][-+]?[0-9]+)?$`)
 
-// normalizeString returns a scalar that every reader of YAML takes for a string; quotes of the file are kept. A time is
-// written plain, as in every other spec file.
+// normalizeString returns a scalar that every YAML parser takes for a string. It preserves quotes. A time is written
+// plain, as the real program writes it.
 func normalizeString(value *frontmatter.Node) *frontmatter.Node {
 	if value.Style == frontmatter.SingleQuoted || value.Style == frontmatter.DoubleQuoted {
 		return &frontmatter.Node{Text: value.Text, Style: value.Style}

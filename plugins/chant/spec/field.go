@@ -128,8 +128,8 @@ func checkApproval(approval *frontmatter.Node) error {
 		case key.Text == "required":
 			err = checkBool(value)
 		case key.Text == "status":
-			if words := []string{"pending", "approved", "rejected"}; !slices.Contains(words, value.Text) {
-				err = fmt.Errorf("must be one of %s", strings.Join(words, ", "))
+			if statuses := []string{"pending", "approved", "rejected"}; !slices.Contains(statuses, value.Text) {
+				err = fmt.Errorf("must be one of %s", strings.Join(statuses, ", "))
 			}
 		case key.Text == "by" || key.Text == "at":
 			err = checkString(value)

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// maxDepth bounds the nesting of lists and maps; the format's own keys need two levels.
+// maxDepth bounds the nesting of lists and mappings; known keys need two levels.
 const maxDepth = 32
 
 // front holds the keys of a file's front matter.

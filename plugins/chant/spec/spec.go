@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// MaxSize is the largest spec file that is read or written, in bytes. A body of that size still fits into the default
-// limits of a module's memory and output.
+// MaxSize bounds spec files, in bytes. A body of that size still fits into the default limits of a module's memory and
+// output.
 const MaxSize = 4 << 20
 
 // maxFront bounds the YAML, whose parsed form takes up to a hundred times the memory of its text.

@@ -1,6 +1,5 @@
-// Package store is a project's .chant folder on disk: finding it (Find), reading what it holds within
-// bounds (Specs, Read, Tail) and changing it so that a file is always whole (Replace, Create, Move). It
-// knows nothing of what is in a spec.
+// Package store accesses a project's .chant directory: it finds it (Find), reads files within bounds (Specs, Read,
+// Tail) and changes them atomically (Replace, Create, Move). It does not parse specs.
 package store
 
 import (
@@ -11,22 +10,22 @@ import (
 	"path/filepath"
 )
 
-// FolderName is the name of the folder in a project's root.
-const FolderName = ".chant"
+// DirName is the name of the directory in a project's root.
+const DirName = ".chant"
 
-// ErrNotInitialized says that there is no .chant/specs folder.
+// ErrNotInitialized reports that there is no .chant/specs directory.
 //
-//lint:ignore ST1005 these are the words that clients know
+//lint:ignore ST1005 the text is the real program's
 var ErrNotInitialized = errors.New("Chant not initialized. Run `chant init` first.")
 
-// Dir is a project's .chant folder.
+// Dir is a project's .chant directory.
 type Dir struct {
-	Root string // the absolute path of the folder that holds .chant
+	Root string // the absolute path of the directory that contains .chant
 }
 
-// Find looks for the .chant folder of cwd: there, then in each parent up to project, to which cwd
-// belongs; where it does not, in project alone. The first one counts, even without specs in it, for
-// which the error is ErrNotInitialized.
+// Find returns the .chant directory nearest to cwd: in cwd itself or in a parent up to project. If cwd is not in
+// project, only project counts. The error is ErrNotInitialized if there is none, or if the nearest has no specs
+// directory.
 func Find(cwd, project string) (Dir, error) {
 	at := cwd
 	if !within(project, cwd) {
@@ -45,7 +44,7 @@ func Find(cwd, project string) (Dir, error) {
 	}
 }
 
-// check tells whether the folder may be used: it holds specs, and links do not lead out of project.
+// check returns an error unless the directory has a specs directory and both are inside project.
 func (d Dir) check(project string) error {
 	if err := inside(project, "the project", d.path()); err != nil {
 		return fmt.Errorf("%s %w", d.path(), err)
@@ -60,13 +59,13 @@ func (d Dir) check(project string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is not a folder: move away what is there, and run `chant init`", d.specs())
+		return fmt.Errorf("%s is not a folder: move it away and run `chant init`", d.specs())
 	}
 	return nil
 }
 
-// exists tells whether there is a .chant: a folder, or a link that is to be one. A link to nowhere, or to
-// where this program may not go, was put there by somebody: it is at fault and not absent.
+// exists reports whether there is a .chant: a directory, or a symbolic link. A link that cannot be resolved counts, so
+// that check reports it; ErrNotInitialized would hide the cause.
 func (d Dir) exists() bool {
 	info, err := os.Stat(d.path())
 	if err == nil {
@@ -76,7 +75,7 @@ func (d Dir) exists() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (d Dir) path() string  { return filepath.Join(d.Root, FolderName) }
+func (d Dir) path() string  { return filepath.Join(d.Root, DirName) }
 func (d Dir) specs() string { return filepath.Join(d.path(), "specs") }
 
 // Spec returns the path that a new spec's file gets.
@@ -85,13 +84,13 @@ func (d Dir) Spec(id string) string { return filepath.Join(d.specs(), id+".md") 
 // Log returns the path of a spec's execution log.
 func (d Dir) Log(id string) string { return filepath.Join(d.path(), "logs", id+".log") }
 
-// Lock returns the path of the file that is there while a spec is worked on.
+// Lock returns the path of the file that exists while work on a spec is in progress.
 func (d Dir) Lock(id string) string { return filepath.Join(d.path(), ".locks", id+".lock") }
 
-// Archive returns the folder of archived specs.
+// Archive returns the directory of archived specs.
 func (d Dir) Archive() string { return filepath.Join(d.path(), "archive") }
 
-// Relative returns a path as people write it: from the root, with slashes.
+// Relative returns a path relative to the root, with slashes, for messages.
 func (d Dir) Relative(path string) string {
 	relative, err := filepath.Rel(d.Root, path)
 	if err != nil {
@@ -100,11 +99,11 @@ func (d Dir) Relative(path string) string {
 	return filepath.ToSlash(relative)
 }
 
-// Real returns the path of .chant itself, without links: the same for all who share it.
+// Real returns the path of .chant without symbolic links, which is the same for all projects that share it.
 func (d Dir) Real() (string, error) { return filepath.EvalSymlinks(d.path()) }
 
-// Contains returns an error if path is a link, or lies behind one, that leads out of .chant or nowhere. A
-// path that does not exist is contained.
+// Contains returns an error if the resolved path is outside .chant, or if a symbolic link in it is broken. A path
+// that does not exist is contained.
 func (d Dir) Contains(path string) error {
 	if err := d.inside(path); err != nil {
 		return fmt.Errorf("%s %w", d.Relative(path), err)
@@ -112,7 +111,7 @@ func (d Dir) Contains(path string) error {
 	return nil
 }
 
-// inside is Contains with an error that does not name the path.
+// inside is Contains; its error does not name the path.
 func (d Dir) inside(path string) error {
-	return inside(d.path(), "the project's "+FolderName+" folder", path)
+	return inside(d.path(), "the project's "+DirName+" folder", path)
 }

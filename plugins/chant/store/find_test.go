@@ -13,17 +13,17 @@ func TestFind(t *testing.T) {
 		files   map[string]string
 		cwd     string
 		project string
-		want    string // the root below the test's folder; "-" for ErrNotInitialized
+		want    string // the root, relative to the test's directory; "-" for ErrNotInitialized
 	}{
 		{"in the working directory", map[string]string{"p/.chant/specs/": ""}, "p", "p", "p"},
-		{"in a parent", map[string]string{"p/.chant/specs/": "", "p/a/b/": ""}, "p/a/b", "p", "p"},
-		{"the nearest counts", map[string]string{"p/.chant/specs/": "", "p/a/.chant/specs/": ""}, "p/a", "p", "p/a"},
-		{"the nearest counts, even without specs", map[string]string{"p/.chant/specs/": "", "p/a/.chant/": ""}, "p/a", "p", "-"},
+		{"in a parent directory", map[string]string{"p/.chant/specs/": "", "p/a/b/": ""}, "p/a/b", "p", "p"},
+		{"the nearest has precedence", map[string]string{"p/.chant/specs/": "", "p/a/.chant/specs/": ""}, "p/a", "p", "p/a"},
+		{"the nearest has precedence, even without specs", map[string]string{"p/.chant/specs/": "", "p/a/.chant/": ""}, "p/a", "p", "-"},
 		{"never above the project", map[string]string{".chant/specs/": "", "p/a/": ""}, "p/a", "p", "-"},
-		{"the project, if the working directory is elsewhere", map[string]string{"p/.chant/specs/": "", "q/.chant/specs/": ""}, "q", "p", "p"},
-		{"a name that begins alike is elsewhere", map[string]string{"p/.chant/specs/": "", "pq/.chant/specs/": ""}, "pq", "p", "p"},
-		{"a file of that name is none", map[string]string{"p/.chant": "x"}, "p", "p", "-"},
-		{"12 nothing at all", map[string]string{"p/": ""}, "p", "p", "-"},
+		{"the project, if the working directory is not in it", map[string]string{"p/.chant/specs/": "", "q/.chant/specs/": ""}, "q", "p", "p"},
+		{"a sibling whose name has the same prefix is not in the project", map[string]string{"p/.chant/specs/": "", "pq/.chant/specs/": ""}, "pq", "p", "p"},
+		{"a file named .chant does not count", map[string]string{"p/.chant": "x"}, "p", "p", "-"},
+		{"an empty project", map[string]string{"p/": ""}, "p", "p", "-"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -46,18 +46,18 @@ func TestFindRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
 		files  map[string]string
-		link   string // is made, to target; "" for none
+		link   string // created with target; "" for none
 		target string
-		want   string // with ROOT for the test's folder, to its end or an ellipsis
+		want   string // with ROOT for the test's directory; an ellipsis stands for any suffix
 	}{
-		{"a .chant that leads out", map[string]string{"p/": "", "out/specs/": ""}, "p/.chant", "../out", "ROOT/p/.chant is a link that leads out of the project"},
-		{"a .chant that leads to where nothing is to be seen", map[string]string{"p/": ""}, "p/.chant", "/unseen/chant", "ROOT/p/.chant is a link that leads out of the project"},
-		{"a .chant that leads nowhere", map[string]string{"p/": ""}, "p/.chant", "nowhere", "ROOT/p/.chant is a link that cannot be followed: …"},
-		{"a .chant that leads to itself", map[string]string{"p/": ""}, "p/.chant", ".chant", "ROOT/p/.chant is a link that cannot be followed: …"},
-		{"specs that lead out of .chant", map[string]string{"p/.chant/": "", "p/specs/": ""}, "p/.chant/specs", "../specs", "ROOT/p/.chant/specs is a link that leads out of the project's .chant folder"},
-		{"specs that lead to where nothing is to be seen", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "/unseen", "ROOT/p/.chant/specs is a link that leads out of the project's .chant folder"},
-		{"specs that lead nowhere", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "nowhere", "ROOT/p/.chant/specs is a link that cannot be followed: …"},
-		{"specs that are a file", map[string]string{"p/.chant/specs": "x"}, "", "", "ROOT/p/.chant/specs is not a folder: …"},
+		{".chant links to outside", map[string]string{"p/": "", "out/specs/": ""}, "p/.chant", "../out", "ROOT/p/.chant is a symbolic link that points outside the project"},
+		{".chant links to outside, not accessible", map[string]string{"p/": ""}, "p/.chant", "/unseen/chant", "ROOT/p/.chant is a symbolic link that points outside the project"},
+		{".chant is a broken link", map[string]string{"p/": ""}, "p/.chant", "nowhere", "ROOT/p/.chant is a symbolic link that cannot be resolved: …"},
+		{".chant links to itself", map[string]string{"p/": ""}, "p/.chant", ".chant", "ROOT/p/.chant is a symbolic link that cannot be resolved: …"},
+		{"specs links to outside .chant", map[string]string{"p/.chant/": "", "p/specs/": ""}, "p/.chant/specs", "../specs", "ROOT/p/.chant/specs is a symbolic link that points outside the project's .chant folder"},
+		{"specs links to outside .chant, not accessible", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "/unseen", "ROOT/p/.chant/specs is a symbolic link that points outside the project's .chant folder"},
+		{"specs is a broken link", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "nowhere", "ROOT/p/.chant/specs is a symbolic link that cannot be resolved: …"},
+		{"specs is a file", map[string]string{"p/.chant/specs": "x"}, "", "", "ROOT/p/.chant/specs is not a folder: …"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,69 +9,68 @@ import (
 	"strings"
 )
 
-// maxLinks bounds how many links are followed on the way of one path, as the system does.
+// maxLinks bounds how many symbolic links are resolved in one path, as Linux does.
 const maxLinks = 40
 
-// inside returns an error, to be put behind the name of path, if path is a link, or lies behind one, that
-// leads out of folder, which people know as name, or nowhere. A path that does not exist is inside.
+// inside returns an error if the resolved path is outside dir, or if a symbolic link in it is broken. A path that does
+// not exist is inside. Messages call dir by name; the caller prepends path.
 //
-// For a program that sees nothing but the project, what lies out of it does not exist or may not be asked
-// about. What the system says of such a link would send people looking for a file, so it is not passed on.
-func inside(folder, name, path string) error {
-	realFolder, err := filepath.EvalSymlinks(folder)
+// The system's error for a link to outside is not passed on: in the sandbox it says that the target does not exist,
+// which is misleading.
+func inside(dir, name, path string) error {
+	realDir, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nor is there anything in it
+		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot be looked at: %w", err)
+		return fmt.Errorf("cannot be accessed: %w", err)
 	}
-	from := folder
-	if !within(folder, path) {
-		from = realFolder
+	from := dir
+	if !within(dir, path) {
+		from = realDir
 	}
 	below, err := filepath.Rel(from, path)
 	if err != nil {
 		return err
 	}
-	end, dangling, err := follow(realFolder, below)
+	end, broken, err := resolve(realDir, below)
 	switch {
-	case !within(realFolder, end):
-		return fmt.Errorf("is a link that leads out of %s", name)
-	case dangling:
-		return fmt.Errorf("is a link that cannot be followed: %w", err)
+	case !within(realDir, end):
+		return fmt.Errorf("is a symbolic link that points outside %s", name)
+	case broken:
+		return fmt.Errorf("is a symbolic link that cannot be resolved: %w", err)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("cannot be looked at: %w", err)
+		return fmt.Errorf("cannot be accessed: %w", err)
 	}
 	return nil
 }
 
-// follow goes from folder, in whose own path there are no links, along the path below it for as long as
-// there is something. It returns where that ends; with an error, which is about that place, whether a link
-// is what leads there.
-func follow(folder, below string) (end string, dangling bool, err error) {
+// resolve resolves the path below dir, which must have no symbolic links itself, up to the first component that cannot
+// be accessed. An error is about end; broken reports whether end is in the target of a symbolic link.
+func resolve(dir, below string) (end string, broken bool, err error) {
 	const separator = string(filepath.Separator)
-	end = folder
+	end = dir
 	rest := strings.Split(below, separator)
-	behind := len(rest) // so many names are left of rest behind what the links lead to
+	unresolved := len(rest) // how many components of below follow the targets of the links so far
 	for links := 0; len(rest) > 0; {
 		next := filepath.Join(end, rest[0])
 		rest = rest[1:]
 		info, err := os.Lstat(next)
 		if err != nil {
-			return next, len(rest) >= behind, err
+			return next, len(rest) >= unresolved, err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			end = next
 			continue
 		}
 		if links++; links > maxLinks {
-			return next, true, errors.New("too many links")
+			return next, true, errors.New("too many levels of symbolic links")
 		}
 		target, err := os.Readlink(next)
 		if err != nil {
 			return next, true, err
 		}
-		behind = min(behind, len(rest))
+		unresolved = min(unresolved, len(rest))
 		if filepath.IsAbs(target) {
 			end = separator
 		}
@@ -80,8 +79,8 @@ func follow(folder, below string) (end string, dangling bool, err error) {
 	return end, false, nil
 }
 
-// within tells whether path is folder or lies below it, by their names alone.
-func within(folder, path string) bool {
-	relative, err := filepath.Rel(folder, path)
+// within reports whether path is dir or below it, lexically.
+func within(dir, path string) bool {
+	relative, err := filepath.Rel(dir, path)
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
 }

@@ -8,33 +8,33 @@ import (
 
 func TestContains(t *testing.T) {
 	const (
-		leadsOut = " is a link that leads out of the project's .chant folder"
-		dangling = " is a link that cannot be followed: "
+		outside = " is a symbolic link that points outside the project's .chant folder"
+		broken  = " is a symbolic link that cannot be resolved: "
 	)
 	tests := []struct {
 		name   string
 		link   string // below .chant
 		target string // ROOT stands for the project
 		path   string // below .chant
-		want   string // the error's beginning; "" for none
+		want   string // the error's prefix; "" for none
 	}{
 		{"a file", "", "", "specs/a.md", ""},
-		{"what is not there", "", "", "logs/x/y.log", ""},
-		{"a link within", "specs/l.md", "../kept.md", "specs/l.md", ""},
-		{"an absolute link within", "specs/l.md", "ROOT/.chant/kept.md", "specs/l.md", ""},
-		{"a link that leaves and comes back", "specs/l.md", "../../.chant/kept.md", "specs/l.md", ""},
-		{"a link out of .chant", "specs/l.md", "../../secret.md", "specs/l.md", ".chant/specs/l.md" + leadsOut},
-		{"a link to what is not there, out of .chant", "specs/l.md", "../../none.md", "specs/l.md", ".chant/specs/l.md" + leadsOut},
-		{"a link to where nothing is to be seen", "logs/a.log", "/unseen/passwd", "logs/a.log", ".chant/logs/a.log" + leadsOut},
-		{"a file behind a link to where nothing is to be seen", "logs", "/unseen", "logs/a.log", ".chant/logs/a.log" + leadsOut},
-		{"what is not there behind a link out", "logs", "ROOT", "logs/a.log", ".chant/logs/a.log" + leadsOut},
-		{"what is not there behind a link within", "logs", "other", "logs/a.log", ""},
-		{"a link to what is not there", "logs/a.log", "b.log", "logs/a.log", ".chant/logs/a.log" + dangling},
-		{"a file behind a link to what is not there", "logs", "none", "logs/a.log", ".chant/logs/a.log" + dangling},
-		{"a link to itself", "logs/a.log", "a.log", "logs/a.log", ".chant/logs/a.log" + dangling},
+		{"a path that does not exist", "", "", "logs/x/y.log", ""},
+		{"a link to inside", "specs/l.md", "../kept.md", "specs/l.md", ""},
+		{"an absolute link to inside", "specs/l.md", "ROOT/.chant/kept.md", "specs/l.md", ""},
+		{"a link to inside by way of outside", "specs/l.md", "../../.chant/kept.md", "specs/l.md", ""},
+		{"a link to outside", "specs/l.md", "../../secret.md", "specs/l.md", ".chant/specs/l.md" + outside},
+		{"a link to a missing file outside", "specs/l.md", "../../none.md", "specs/l.md", ".chant/specs/l.md" + outside},
+		{"a link to an inaccessible path outside", "logs/a.log", "/unseen/passwd", "logs/a.log", ".chant/logs/a.log" + outside},
+		{"below a link to an inaccessible path outside", "logs", "/unseen", "logs/a.log", ".chant/logs/a.log" + outside},
+		{"a missing file below a link to outside", "logs", "ROOT", "logs/a.log", ".chant/logs/a.log" + outside},
+		{"a missing file below a link to inside", "logs", "other", "logs/a.log", ""},
+		{"a broken link", "logs/a.log", "b.log", "logs/a.log", ".chant/logs/a.log" + broken},
+		{"below a broken link", "logs", "none", "logs/a.log", ".chant/logs/a.log" + broken},
+		{"a link to itself", "logs/a.log", "a.log", "logs/a.log", ".chant/logs/a.log" + broken},
 	}
 	for _, test := range tests {
-		for _, chant := range []string{"a folder", "a link"} {
+		for _, chant := range []string{"a directory", "a link"} {
 			t.Run(test.name+", where .chant is "+chant, func(t *testing.T) {
 				files := map[string]string{"secret.md": "", ".chant/kept.md": "", ".chant/specs/a.md": "", ".chant/other/": ""}
 				if test.link != "logs" {

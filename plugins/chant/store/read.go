@@ -16,13 +16,13 @@ import (
 // File is a spec's file.
 type File struct {
 	ID   string // the file's name without .md
-	Path string // absolute; for a link, that of what it leads to
-	Link bool
-	Err  error // why it cannot be read, if that is already known
+	Path string // absolute; of a symbolic link, the target
+	Link bool   // a symbolic link
+	Err  error  // why it cannot be read, if that is known without opening it
 }
 
-// Specs lists the files below specs whose names end in .md, in the order of their paths. Folders that
-// are links are not followed. A folder that cannot be read is in the list, with its error.
+// Specs lists the files below specs whose names end in .md, ordered by path. Symbolic links to directories are not
+// followed. A directory that cannot be read is in the list, with its error.
 func (d Dir) Specs() ([]File, error) {
 	root, err := filepath.EvalSymlinks(d.specs())
 	if err != nil {
@@ -40,7 +40,7 @@ func (d Dir) Specs() ([]File, error) {
 			return nil
 		}
 		id, ok := strings.CutSuffix(entry.Name(), ".md")
-		if ok && id != "" { // a bare .md has no name before its ending
+		if ok && id != "" {
 			files = append(files, d.file(id, path, entry.Type()))
 		}
 		return nil
@@ -52,7 +52,7 @@ func (d Dir) file(id, path string, kind fs.FileMode) File {
 	file := File{ID: id, Path: path}
 	switch {
 	case id == "." || id == "..":
-		file.Err = errors.New("the name holds no id")
+		file.Err = errors.New("the file name has no id")
 	case kind.IsRegular():
 	case kind&fs.ModeSymlink != 0:
 		file.Link = true
@@ -68,20 +68,19 @@ func (d Dir) file(id, path string, kind fs.FileMode) File {
 	return file
 }
 
-// SpecNames lists the names in the folder of specs itself.
+// SpecNames lists the names in the specs directory, without subdirectories.
 func (d Dir) SpecNames() ([]string, error) { return names(d.specs()) }
 
-// Archived is what an archive holds: the paths of the files by their ids.
+// Archived holds the paths of archived files by id.
 type Archived map[string][]string
 
-// Has tells whether a spec is archived. An empty file is no spec: it is what is left of a move that was
-// stopped.
+// Has reports whether a spec is archived. An empty file does not count: an interrupted Move left it.
 func (a Archived) Has(id string) bool {
-	return slices.ContainsFunc(a[id], func(path string) bool { return !empty(path) })
+	return slices.ContainsFunc(a[id], func(path string) bool { return !isEmpty(path) })
 }
 
-// Archived returns all archived specs, whether they lie in the archive itself or in a folder of it. With
-// an error, which is about a part of the archive, come those of the others.
+// Archived returns the specs in the archive and in its direct subdirectories. If some of them cannot be read, it
+// returns the others with an error.
 func (d Dir) Archived() (Archived, error) {
 	if err := d.inside(d.Archive()); err != nil {
 		return nil, err
@@ -91,9 +90,9 @@ func (d Dir) Archived() (Archived, error) {
 		err = nil
 	}
 	archived := Archived{}
-	add := func(folder, name string) {
+	add := func(dir, name string) {
 		if id, ok := strings.CutSuffix(name, ".md"); ok {
-			archived[id] = append(archived[id], filepath.Join(folder, name))
+			archived[id] = append(archived[id], filepath.Join(dir, name))
 		}
 	}
 	for _, entry := range entries {
@@ -101,24 +100,24 @@ func (d Dir) Archived() (Archived, error) {
 			add(d.Archive(), entry.Name())
 			continue
 		}
-		folder := filepath.Join(d.Archive(), entry.Name())
-		inside, unread := names(folder)
-		err = errors.Join(err, unread)
-		for _, name := range inside {
-			add(folder, name)
+		dir := filepath.Join(d.Archive(), entry.Name())
+		files, failed := names(dir)
+		err = errors.Join(err, failed)
+		for _, name := range files {
+			add(dir, name)
 		}
 	}
 	return archived, err
 }
 
-// empty tells whether path is a regular file without content.
-func empty(path string) bool {
+// isEmpty reports whether path is an empty regular file.
+func isEmpty(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
-func names(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
+func names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
 		names = append(names, entry.Name())
@@ -126,18 +125,18 @@ func names(folder string) ([]string, error) {
 	return names, err
 }
 
-// TooLargeError says that a file is larger than what is read of it.
+// TooLargeError reports a file above a size limit.
 type TooLargeError struct{ Max int64 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d KiB", e.Max>>10)
 }
 
-// Sum tells contents apart.
+// Sum identifies a file's content.
 type Sum [sha256.Size]byte
 
-// Read returns a regular file of at most max bytes, and its sum. Of a larger one (*TooLargeError) next
-// to nothing is read.
+// Read returns the content of a regular file and its sum. The error is a *TooLargeError if it has more than max bytes;
+// at most one more is read.
 func Read(path string, max int64) (string, Sum, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -154,14 +153,13 @@ func Read(path string, max int64) (string, Sum, error) {
 	if info.Size() > max {
 		return "", Sum{}, &TooLargeError{max}
 	}
-	// Room for what the file holds and a byte more: specs are small and many, and whatever reads without
-	// knowing their size takes tens of KiB for each.
+	// The buffer fits the size: readers that do not know it allocate tens of KiB for each of many small specs.
 	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
 	if _, err := content.ReadFrom(io.LimitReader(file, max+1)); err != nil {
 		return "", Sum{}, err
 	}
 	if int64(content.Len()) > max {
-		return "", Sum{}, &TooLargeError{max} // it has grown meanwhile
+		return "", Sum{}, &TooLargeError{max} // it has grown since Stat
 	}
 	return content.String(), sha256.Sum256(content.Bytes()), nil
 }

@@ -15,16 +15,16 @@ func TestSpecs(t *testing.T) {
 	root := tree(t, map[string]string{
 		".chant/specs/b.md": "", ".chant/specs/a.md": "", ".chant/specs/sub/c.md": "", ".chant/specs/notes.txt": "",
 		".chant/specs/a.md.tmp": "", ".chant/specs/.md": "", ".chant/specs/...md": "", ".chant/kept.md": "",
-		"outside.md": "", "folder/d.md": "",
+		"outside.md": "", "dir/d.md": "",
 	})
 	specs := filepath.Join(root, ".chant", "specs")
 	symlink(t, filepath.Join(root, "outside.md"), filepath.Join(specs, "out.md"))
 	symlink(t, filepath.Join("..", "kept.md"), filepath.Join(specs, "in.md"))
 	symlink(t, "/unseen/file", filepath.Join(specs, "unseen.md"))
 	symlink(t, "nowhere", filepath.Join(specs, "dangling.md"))
-	symlink(t, filepath.Join(root, "folder"), filepath.Join(specs, "linked"))
+	symlink(t, filepath.Join(root, "dir"), filepath.Join(specs, "linked"))
 	if err := syscall.Mkfifo(filepath.Join(specs, "pipe.md"), 0o600); err != nil {
-		t.Logf("no pipe: %v", err)
+		t.Logf("named pipes are not supported: %v", err)
 	}
 	files, err := Dir{Root: root}.Specs()
 	if err != nil {
@@ -40,8 +40,8 @@ func TestSpecs(t *testing.T) {
 	}
 	want := map[string]string{
 		"a": "a.md", "b": "b.md", "c": "c.md", "in": "kept.md",
-		"..": "the name holds no id", "pipe": "not a regular file", "dangling": "is a link that cannot be followed",
-		"out": "is a link that leads out of the project's .chant folder", "unseen": "is a link that leads out of the project's .chant folder",
+		"..": "the file name has no id", "pipe": "not a regular file", "dangling": "is a symbolic link that cannot be resolved",
+		"out": "is a symbolic link that points outside the project's .chant folder", "unseen": "is a symbolic link that points outside the project's .chant folder",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -49,7 +49,7 @@ func TestSpecs(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	root := tree(t, map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100), "folder/": ""})
+	root := tree(t, map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100), "dir/": ""})
 	for name, want := range map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100)} {
 		if got, sum, err := Read(filepath.Join(root, name), 100); err != nil || got != want || sum != sumOf(want) {
 			t.Errorf("%s: got %q, %v", name, got, err)
@@ -59,18 +59,18 @@ func TestRead(t *testing.T) {
 	if _, _, err := Read(filepath.Join(root, "full"), 99); !errors.As(err, &large) {
 		t.Errorf("too large: got %v", err)
 	}
-	if _, _, err := Read(filepath.Join(root, "folder"), 99); err == nil {
-		t.Error("a folder was read")
+	if _, _, err := Read(filepath.Join(root, "dir"), 99); err == nil {
+		t.Error("Read accepts a directory")
 	}
 }
 
-func TestReadOfAHugeFileReadsNothing(t *testing.T) {
+func TestReadRefusesHugeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 1<<40); err != nil {
-		t.Skipf("no sparse files here: %v", err)
+		t.Skipf("sparse files are not supported: %v", err)
 	}
 	var large *TooLargeError
 	if _, _, err := Read(path, 8<<20); !errors.As(err, &large) {
@@ -81,15 +81,15 @@ func TestReadOfAHugeFileReadsNothing(t *testing.T) {
 func TestArchived(t *testing.T) {
 	root := tree(t, map[string]string{
 		".chant/archive/flat.md": "x", ".chant/archive/2026-01-27/grouped.md": "x",
-		".chant/archive/a/b/too-deep.md": "x", ".chant/archive/notes.txt": "x",
-		".chant/archive/a/stopped.md": "", ".chant/archive/a/again.md": "", ".chant/archive/b/again.md": "x",
+		".chant/archive/a/b/nested.md": "x", ".chant/archive/notes.txt": "x",
+		".chant/archive/a/interrupted.md": "", ".chant/archive/a/again.md": "", ".chant/archive/b/again.md": "x",
 	})
 	got, err := Dir{Root: root}.Archived()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]bool{
-		"flat": true, "grouped": true, "again": true, "stopped": false, "too-deep": false, "notes": false, "notes.txt": false,
+		"flat": true, "grouped": true, "again": true, "interrupted": false, "nested": false, "notes": false, "notes.txt": false,
 	} {
 		if got.Has(id) != want {
 			t.Errorf("%s: got %t, want %t", id, !want, want)

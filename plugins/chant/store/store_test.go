@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// tree writes files (name to content; a name that ends in a slash is a folder) below a new folder, whose
-// path it returns.
+// tree creates files (content by path; a path that ends in a slash is a directory) in a new directory and returns its
+// path.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -17,14 +17,14 @@ func tree(t *testing.T, files map[string]string) string {
 	}
 	for name, content := range files {
 		path := filepath.Join(root, name)
-		folder := filepath.Dir(path)
+		dir := filepath.Dir(path)
 		if strings.HasSuffix(name, "/") {
-			folder = path
+			dir = path
 		}
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if folder != path {
+		if dir != path {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -36,6 +36,6 @@ func tree(t *testing.T, files map[string]string) string {
 func symlink(t *testing.T, target, path string) {
 	t.Helper()
 	if err := os.Symlink(target, path); err != nil {
-		t.Skipf("no symbolic links here: %v", err)
+		t.Skipf("symbolic links are not supported: %v", err)
 	}
 }

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// tailBlock is how much of a file is read at a time, from its end.
+// tailBlock is how many bytes are read at a time, backwards from the end.
 const tailBlock = 64 << 10
 
-// Tail returns the last lines of a file, joined by newlines, without a final one. It reads the file from
-// its end and at most max bytes of it: cut tells that there would have been more. Line ends become \n,
-// and bytes that are not UTF-8 the replacement character.
+// Tail returns the last lines of a file, without the final newline. It reads at most max bytes, backwards from the
+// end; cut reports that this left out requested lines. CRLF becomes a newline, and invalid UTF-8 U+FFFD.
 func Tail(path string, lines uint64, max int64) (text string, cut bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -38,8 +37,8 @@ func Tail(path string, lines uint64, max int64) (text string, cut bool, err erro
 	return strings.TrimSuffix(text, "\n"), cut, nil
 }
 
-// readTail returns the last lines of a file of the given size. What max cuts off begins at a line's
-// start, unless a single line is longer than that.
+// readTail returns the last lines of a file with the given size. If max cuts, the result begins at the start of a line,
+// unless one line is longer than max.
 func readTail(file io.ReaderAt, size int64, lines uint64, max int64) (data []byte, cut bool, err error) {
 	var blocks [][]byte // the last one first
 	var newlines uint64
@@ -51,7 +50,7 @@ func readTail(file io.ReaderAt, size int64, lines uint64, max int64) (data []byt
 			return nil, false, err
 		}
 		counted := block
-		if start == size { // the newline that ends the file does not begin another line
+		if start == size { // the final newline ends the last line
 			counted = bytes.TrimSuffix(block, []byte("\n"))
 		}
 		if n := uint64(bytes.Count(counted, []byte("\n"))); newlines+n >= lines {
@@ -73,7 +72,7 @@ func readTail(file io.ReaderAt, size int64, lines uint64, max int64) (data []byt
 	return data, true, nil
 }
 
-// lineStart returns where the line begins that n newlines from the end lie before.
+// lineStart returns the index behind the nth newline from the end, of which there must be n.
 func lineStart(block []byte, n uint64) int {
 	at := len(block)
 	for ; n > 0; n-- {

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 )
 
-// ErrChanged says that somebody else changed a file between its reading and its writing.
+// ErrChanged reports that another program changed a file after it was read.
 var ErrChanged = errors.New("was changed by another program meanwhile; nothing was written, try again")
 
-// writeFunc puts content into a file that is open for writing.
+// writeFunc writes content to an open file. Tests inject failures by it.
 type writeFunc func(file *os.File, content string) error
 
 func writeSynced(file *os.File, content string) error {
@@ -25,8 +25,7 @@ func writeSynced(file *os.File, content string) error {
 	return file.Sync()
 }
 
-// Replace puts content in the place of a file's, which had the sum before when it was read; if it has
-// another by now, the error is ErrChanged. The file is whole at every moment, whatever fails.
+// Replace atomically replaces a file's content. The error is ErrChanged if its sum is no longer before.
 func Replace(path string, before Sum, content string) error {
 	return replace(path, before, content, writeSynced)
 }
@@ -64,7 +63,7 @@ func unchanged(path string, before Sum) error {
 		return err
 	}
 	hash := sha256.New()
-	// The bound is for a file that somebody goes on writing to.
+	// The bound ends the loop if another program keeps appending.
 	if _, err := io.Copy(hash, io.LimitReader(file, info.Size()+1)); err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func unchanged(path string, before Sum) error {
 	return nil
 }
 
-// Create makes a file that must not exist yet (fs.ErrExist), with all of content or not at all.
+// Create atomically creates a file. The error is fs.ErrExist if it exists.
 func Create(path, content string) error {
 	return create(path, content, writeSynced, os.Link)
 }
@@ -85,7 +84,7 @@ func create(path, content string, write writeFunc, link func(from, to string) er
 		return err
 	}
 	defer os.Remove(temp)
-	// A link is the one step that refuses an existing name and shows only whole files.
+	// A hard link is the only operation that both refuses an existing name and never shows a partial file.
 	err = link(temp, path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
@@ -104,10 +103,9 @@ func createInPlace(path, content string, write writeFunc) error {
 	return nil
 }
 
-// Move renames a file, which must still have the sum before (else ErrChanged), to a path at which nothing
-// may be (fs.ErrExist). Missing folders are made. Whenever it is stopped, the file is whole in one of the
-// places or in both, and moving it again finishes that: an empty file at the new path, and one of the same
-// content, count as left by a move.
+// Move renames a file and creates missing directories. The error is ErrChanged if the file's sum is no longer before,
+// and fs.ErrExist if the target exists. If it is interrupted, the complete file is at one of the paths or at both, and
+// another Move finishes it: a target that is empty or has the same content counts as left by an interrupted Move.
 func Move(from, to string, before Sum) error { return move(from, to, before, os.Link) }
 
 func move(from, to string, before Sum, link func(from, to string) error) error {
@@ -117,24 +115,24 @@ func move(from, to string, before Sum, link func(from, to string) error) error {
 	if err := unchanged(from, before); err != nil {
 		return err
 	}
-	if empty(to) {
+	if isEmpty(to) {
 		return os.Rename(from, to)
 	}
-	// A second name is the one step that never replaces what is there.
+	// Unlike rename, a hard link never replaces an existing file.
 	err := link(from, to)
 	switch {
 	case err == nil:
-		return leave(from, to, before)
+		return removeSource(from, to, before)
 	case errors.Is(err, fs.ErrExist) && unchanged(to, before) == nil:
-		return leave(from, to, before)
+		return removeSource(from, to, before)
 	case errors.Is(err, fs.ErrExist):
 		return err
 	}
-	return moveOver(from, to) // a file system without hard links
+	return renameOverPlaceholder(from, to) // a file system without hard links
 }
 
-// leave ends a move of a file that is at both places.
-func leave(from, to string, before Sum) error {
+// removeSource finishes a Move of a file that is at both paths.
+func removeSource(from, to string, before Sum) error {
 	err := unchanged(from, before)
 	if err == nil {
 		err = os.Remove(from)
@@ -142,34 +140,34 @@ func leave(from, to string, before Sum) error {
 	if err == nil {
 		return nil
 	}
-	if _, gone := os.Lstat(from); errors.Is(gone, fs.ErrNotExist) {
-		return nil // another program has ended the same move
+	if _, statErr := os.Lstat(from); errors.Is(statErr, fs.ErrNotExist) {
+		return nil // another program has finished the same move
 	}
 	return errors.Join(err, os.Remove(to))
 }
 
-// moveOver renames a file to a path that an empty file of our own holds until then.
-func moveOver(from, to string) error {
-	place, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+// renameOverPlaceholder renames a file to a path that it reserves by an empty file, exclusively created.
+func renameOverPlaceholder(from, to string) error {
+	placeholder, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	if err = place.Close(); err == nil {
+	if err = placeholder.Close(); err == nil {
 		err = os.Rename(from, to)
 	}
-	if err != nil && empty(to) { // and not what another program has moved there
+	if err != nil && isEmpty(to) { // still the placeholder, not another program's file
 		err = errors.Join(err, os.Remove(to))
 	}
 	return err
 }
 
-// writeTemp writes a file in folder under a name that no reader takes for a spec.
-func writeTemp(folder, content string, mode fs.FileMode, write writeFunc) (string, error) {
+// writeTemp writes a file in dir under a name that does not end in .md, so that readers ignore it.
+func writeTemp(dir, content string, mode fs.FileMode, write writeFunc) (string, error) {
 	var salt [8]byte
 	if _, err := rand.Read(salt[:]); err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, ".chant-"+hex.EncodeToString(salt[:])+".tmp")
+	path := filepath.Join(dir, ".chant-"+hex.EncodeToString(salt[:])+".tmp")
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return "", err

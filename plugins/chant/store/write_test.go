@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listing returns the names below a folder.
+// listing returns the paths of the files below a directory.
 func listing(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
@@ -30,8 +30,8 @@ func listing(t *testing.T, root string) []string {
 	return names
 }
 
-// full stands for a disk that has no more room after a few bytes.
-func full(file *os.File, content string) error {
+// writeToFullDisk fails after half of the content.
+func writeToFullDisk(file *os.File, content string) error {
 	if _, err := file.WriteString(content[:len(content)/2]); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func full(file *os.File, content string) error {
 func sumOf(content string) Sum { return sha256.Sum256([]byte(content)) }
 
 func TestReplace(t *testing.T) {
-	t.Run("the content is new, the mode is not", func(t *testing.T) {
+	t.Run("content changes, mode does not", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "old"})
 		path := filepath.Join(root, "a.md")
 		if err := Replace(path, sumOf("old"), "new"); err != nil {
@@ -52,37 +52,37 @@ func TestReplace(t *testing.T) {
 			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
 		if diff := cmp.Diff([]string{"a.md"}, listing(t, root)); diff != "" {
-			t.Errorf("left behind (-want +got)\n%s", diff)
+			t.Errorf("files left (-want +got)\n%s", diff)
 		}
 	})
-	t.Run("a full disk leaves the old file whole", func(t *testing.T) {
+	t.Run("a full disk leaves the old content", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "old"})
 		path := filepath.Join(root, "a.md")
-		if err := replace(path, sumOf("old"), "much longer than before", full); !errors.Is(err, syscall.ENOSPC) {
+		if err := replace(path, sumOf("old"), "much longer than before", writeToFullDisk); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v", err)
 		}
 		checkFile(t, path, "old")
 		if diff := cmp.Diff([]string{"a.md"}, listing(t, root)); diff != "" {
-			t.Errorf("left behind (-want +got)\n%s", diff)
+			t.Errorf("files left (-want +got)\n%s", diff)
 		}
 	})
-	for name, now := range map[string]string{"longer": "old and more", "shorter": "o", "as long": "odd"} {
-		t.Run("a file that somebody made "+name+" is not overwritten", func(t *testing.T) {
+	for name, now := range map[string]string{"longer": "old and more", "shorter": "o", "equally long": "odd"} {
+		t.Run("a file changed to "+name+" content is not overwritten", func(t *testing.T) {
 			root := tree(t, map[string]string{"a.md": "old"})
 			path := filepath.Join(root, "a.md")
-			meanwhile := func(file *os.File, content string) error {
+			changeFile := func(file *os.File, content string) error {
 				return errors.Join(os.WriteFile(path, []byte(now), 0o600), writeSynced(file, content))
 			}
-			if err := replace(path, sumOf("old"), "new", meanwhile); !errors.Is(err, ErrChanged) {
+			if err := replace(path, sumOf("old"), "new", changeFile); !errors.Is(err, ErrChanged) {
 				t.Errorf("got %v, want ErrChanged", err)
 			}
 			checkFile(t, path, now)
 			if diff := cmp.Diff([]string{"a.md"}, listing(t, root)); diff != "" {
-				t.Errorf("left behind (-want +got)\n%s", diff)
+				t.Errorf("files left (-want +got)\n%s", diff)
 			}
 		})
 	}
-	t.Run("a file that is gone is not made again", func(t *testing.T) {
+	t.Run("a removed file is not created again", func(t *testing.T) {
 		root := tree(t, map[string]string{"b.md": ""})
 		if err := Replace(filepath.Join(root, "a.md"), Sum{}, "new"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v", err)
@@ -104,20 +104,20 @@ func TestCreate(t *testing.T) {
 				t.Errorf("an existing file: got %v", err)
 			}
 			checkFile(t, taken, "old")
-			if err := create(filepath.Join(root, "full.md"), "text", full, link); !errors.Is(err, syscall.ENOSPC) {
+			if err := create(filepath.Join(root, "full.md"), "text", writeToFullDisk, link); !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("a full disk: got %v", err)
 			}
 			if diff := cmp.Diff([]string{"new.md", "taken.md"}, listing(t, root)); diff != "" {
-				t.Errorf("left behind (-want +got)\n%s", diff)
+				t.Errorf("files left (-want +got)\n%s", diff)
 			}
 		})
 	}
-	t.Run("a disk that fills up between the two ways leaves nothing", func(t *testing.T) {
+	t.Run("a disk that fills up before the fallback leaves no file", func(t *testing.T) {
 		root := t.TempDir()
 		calls := 0
 		later := func(file *os.File, content string) error {
 			if calls++; calls > 1 {
-				return full(file, content)
+				return writeToFullDisk(file, content)
 			}
 			return writeSynced(file, content)
 		}
@@ -125,7 +125,7 @@ func TestCreate(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if names := listing(t, root); len(names) != 0 {
-			t.Errorf("left behind: %v", names)
+			t.Errorf("files left: %v", names)
 		}
 	})
 }
@@ -138,21 +138,21 @@ func TestMove(t *testing.T) {
 		want   error
 		left   map[string]string
 	}{
-		{"into a new folder", map[string]string{"a.md": "x"}, "x", nil, map[string]string{"archive/day/a.md": "x"}},
+		{"into a new directory", map[string]string{"a.md": "x"}, "x", nil, map[string]string{"archive/day/a.md": "x"}},
 		{
-			"never over another file", map[string]string{"a.md": "x", "archive/day/a.md": "y"}, "x",
+			"an existing file is not replaced", map[string]string{"a.md": "x", "archive/day/a.md": "y"}, "x",
 			fs.ErrExist, map[string]string{"a.md": "x", "archive/day/a.md": "y"},
 		},
 		{
-			"over an empty file, which is what a stopped move left",
+			"an empty file left by an interrupted move is replaced",
 			map[string]string{"a.md": "x", "archive/day/a.md": ""}, "x", nil, map[string]string{"archive/day/a.md": "x"},
 		},
-		{"not if it was changed", map[string]string{"a.md": "z"}, "x", ErrChanged, map[string]string{"a.md": "z"}},
+		{"a changed file is not moved", map[string]string{"a.md": "z"}, "x", ErrChanged, map[string]string{"a.md": "z"}},
 		{
-			"not if it was changed, and what a stopped move left stays",
+			"a changed file is not moved after an interrupted move",
 			map[string]string{"a.md": "z", "archive/day/a.md": ""}, "x", ErrChanged, map[string]string{"a.md": "z", "archive/day/a.md": ""},
 		},
-		{"not if it is gone", map[string]string{"b.md": "x"}, "x", ErrChanged, map[string]string{"b.md": "x"}},
+		{"a removed file is not moved", map[string]string{"b.md": "x"}, "x", ErrChanged, map[string]string{"b.md": "x"}},
 	}
 	noLinks := func(string, string) error { return syscall.ENOTSUP }
 	for ways, link := range map[string]func(string, string) error{"with hard links": os.Link, "without hard links": noLinks} {
@@ -169,9 +169,9 @@ func TestMove(t *testing.T) {
 	}
 }
 
-func TestAMoveThatIsStopped(t *testing.T) {
-	stopped := errors.New("stopped")
-	// attempt moves a.md, with a link that may stop it by a panic.
+func TestInterruptedMove(t *testing.T) {
+	interrupted := errors.New("interrupted")
+	// attempt moves a.md; link may interrupt it by a panic.
 	attempt := func(root string, link func(from, to string) error) (err error) {
 		defer func() {
 			if got := recover(); got != nil {
@@ -180,15 +180,15 @@ func TestAMoveThatIsStopped(t *testing.T) {
 		}()
 		return move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "a.md"), sumOf("x"), link)
 	}
-	t.Run("between its two steps leaves the whole file, and the next one ends it", func(t *testing.T) {
+	t.Run("after the link both files are complete, and the next move finishes", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "x"})
 		err := attempt(root, func(from, to string) error {
 			if err := os.Link(from, to); err != nil {
 				return err
 			}
-			panic(stopped)
+			panic(interrupted)
 		})
-		if !errors.Is(err, stopped) {
+		if !errors.Is(err, interrupted) {
 			t.Fatal(err)
 		}
 		checkTree(t, root, map[string]string{"a.md": "x", "archive/a.md": "x"})
@@ -197,10 +197,10 @@ func TestAMoveThatIsStopped(t *testing.T) {
 		}
 		checkTree(t, root, map[string]string{"archive/a.md": "x"})
 	})
-	t.Run("by a change of the file leaves the change alone", func(t *testing.T) {
+	t.Run("a concurrent change of the file is kept", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "x"})
 		err := attempt(root, func(from, to string) error {
-			// As programs save: another file takes the name.
+			// Editors save by replacing the file.
 			err := os.Link(from, to)
 			return errors.Join(err, os.Remove(from), os.WriteFile(from, []byte("theirs"), 0o600))
 		})
@@ -209,7 +209,7 @@ func TestAMoveThatIsStopped(t *testing.T) {
 		}
 		checkTree(t, root, map[string]string{"a.md": "theirs"})
 	})
-	t.Run("by another that ends it first is a move", func(t *testing.T) {
+	t.Run("a concurrent move that finishes first is a success", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "x"})
 		err := attempt(root, func(from, to string) error {
 			return errors.Join(os.Link(from, to), os.Remove(from))

@@ -7,18 +7,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-// arguments are a call's, by name. An optional one of the wrong type is as good as absent, and unknown
-// ones do no harm.
+// arguments are a call's arguments by name. As in the real program, an optional argument of the wrong type counts as
+// absent, and unknown arguments are ignored.
 type arguments map[string]json.RawMessage
 
-// check reads a call's arguments, nil if it has none, and refuses a call without the required one.
-func (t tool) check(raw json.RawMessage) (arguments, error) {
+// parse parses a call's arguments, nil if it has none. It returns an error if the required argument is missing.
+func (t tool) parse(raw json.RawMessage) (arguments, error) {
 	var given arguments
 	if len(raw) > 0 {
-		// What is no object holds no arguments: the check below says which one is missing.
+		// A value that is not an object has no arguments; the required one is then reported as missing.
 		_ = json.Unmarshal(raw, &given)
 	}
-	if t.required == "" || given.text(t.required) != nil {
+	if t.required == "" || given.string(t.required) != nil {
 		return given, nil
 	}
 	if raw == nil && t.name != "chant_spec_get" {
@@ -27,8 +27,8 @@ func (t tool) check(raw json.RawMessage) (arguments, error) {
 	return nil, workflow.Refusal("Missing required parameter: " + t.required)
 }
 
-// text returns a string; nil if it is absent or something else.
-func (a arguments) text(name string) *string {
+// string returns a string argument; nil if it is absent or has another type.
+func (a arguments) string(name string) *string {
 	var value *string
 	if err := json.Unmarshal(a[name], &value); err != nil {
 		return nil
@@ -36,14 +36,14 @@ func (a arguments) text(name string) *string {
 	return value
 }
 
-// number returns an integer from 0 on; what it is in its place otherwise.
-func (a arguments) number(name string, otherwise uint64) uint64 {
+// uint returns a non-negative integer argument; fallback if it is absent or anything else.
+func (a arguments) uint(name string, fallback uint64) uint64 {
 	value, err := strconv.ParseUint(string(a[name]), 10, 64)
 	if err != nil {
-		return otherwise
+		return fallback
 	}
 	return value
 }
 
-// flag returns a boolean; false if it is absent or something else.
-func (a arguments) flag(name string) bool { return string(a[name]) == "true" }
+// bool returns a boolean argument; false if it is absent or has another type.
+func (a arguments) bool(name string) bool { return string(a[name]) == "true" }

@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-func TestChecksBeforeACall(t *testing.T) {
-	t.Run("12 without specs no tool does anything, whatever its arguments", func(t *testing.T) {
+func TestProjectAndArgumentsAreChecked(t *testing.T) {
+	t.Run("a missing project is reported before missing arguments", func(t *testing.T) {
 		host, _ := newHost(t, nil)
 		for name, files := range map[string]map[string]string{
 			"no .chant": {}, "no specs": {"config.md": "x"},
@@ -28,7 +28,7 @@ func TestChecksBeforeACall(t *testing.T) {
 		}
 	})
 	host, _ := newHost(t, three())
-	t.Run("11 the required argument is missing", func(t *testing.T) {
+	t.Run("the required argument is missing", func(t *testing.T) {
 		for tool, required := range map[string]string{
 			"chant_spec_get": "id", "chant_log": "id", "chant_search": "query", "chant_diagnose": "id",
 			"chant_spec_update": "id", "chant_add": "description", "chant_finalize": "id", "chant_resume": "id",
@@ -41,7 +41,7 @@ func TestChecksBeforeACall(t *testing.T) {
 			}
 		}
 	})
-	t.Run("11 no arguments at all", func(t *testing.T) {
+	t.Run("no arguments at all", func(t *testing.T) {
 		for _, tool := range everyTool() {
 			got := call(t, host, tool, "")
 			switch tool {
@@ -60,7 +60,7 @@ func TestChecksBeforeACall(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the project is found from a folder in it, and from one elsewhere", func(t *testing.T) {
+	t.Run("the project is found from a subdirectory and from outside", func(t *testing.T) {
 		root := layOut(t, three())
 		below := filepath.Join(root, "src", "deep")
 		if err := os.MkdirAll(below, 0o755); err != nil {
@@ -81,22 +81,22 @@ func everyTool() []string {
 	return p.Describe().Tools
 }
 
-func TestOptionalArgumentsOfTheWrongTypeAreIgnored(t *testing.T) {
+func TestOptionalArgumentsOfWrongTypeAreIgnored(t *testing.T) {
 	host, _ := newHost(t, three())
 	for _, test := range []struct {
 		name, arguments string
 		limit           string
 	}{
-		{"69 a limit of 0 returns no rows", `{"limit": 0}`, "0"},
-		{"69 a negative limit is 50", `{"limit": -1}`, "50"},
-		{"69 a text is 50", `{"limit": "5"}`, "50"},
+		{"a limit of 0 returns no rows", `{"limit": 0}`, "0"},
+		{"a negative limit is 50", `{"limit": -1}`, "50"},
+		{"a string is 50", `{"limit": "5"}`, "50"},
 		{"a fraction is 50", `{"limit": 5.0}`, "50"},
 		{"an exponent is 50", `{"limit": 1e1}`, "50"},
 		{"null is 50", `{"limit": null, "status": null}`, "50"},
-		{"a status that is no text filters nothing", `{"limit": 7, "status": 7}`, "7"},
-		{"unknown arguments do no harm", `{"limit": 7, "verbose": {}}`, "7"},
+		{"a status that is not a string filters nothing", `{"limit": 7, "status": 7}`, "7"},
+		{"unknown arguments are ignored", `{"limit": 7, "verbose": {}}`, "7"},
 		{"the largest limit", `{"limit": 18446744073709551615}`, "18446744073709551615"},
-		{"beyond the largest limit is 50", `{"limit": 18446744073709551616}`, "50"},
+		{"a limit that overflows is 50", `{"limit": 18446744073709551616}`, "50"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var page struct {
@@ -117,19 +117,20 @@ func TestOptionalArgumentsOfTheWrongTypeAreIgnored(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a flag must be a boolean", func(t *testing.T) {
+	t.Run("only booleans count as booleans", func(t *testing.T) {
 		if got := call(t, host, "chant_status", `{"brief": "true", "include_activity": 1}`); !strings.HasPrefix(got, "{") || strings.Contains(got, "activity") {
 			t.Error(got)
 		}
 	})
-	t.Run("an update whose arguments are all of the wrong type updates nothing", func(t *testing.T) {
+	t.Run("an update with arguments of wrong types only is refused", func(t *testing.T) {
 		if got := call(t, host, "chant_spec_update", `{"id": "q7w", "status": 1, "output": []}`); got != "! No updates specified. Provide 'status' or 'output' parameter." {
 			t.Error(got)
 		}
 	})
 }
 
-// FuzzArguments sends any arguments to any tool: none may crash, and each is answered with one text.
+// FuzzArguments calls every tool with arbitrary arguments: each call has one text as its result, and no file that cannot
+// be loaded is written.
 func FuzzArguments(f *testing.F) {
 	f.Add(uint8(0), `{"limit": 1e400, "status": "\ud800"}`)
 	f.Add(uint8(1), `{"id": ""}`)
@@ -140,11 +141,10 @@ func FuzzArguments(f *testing.F) {
 	names := p.Describe().Tools
 	f.Fuzz(func(t *testing.T, which uint8, arguments string) {
 		if !json.Valid([]byte(arguments)) {
-			t.Skip("the host passes on valid JSON only")
+			t.Skip("the host refuses invalid JSON")
 		}
 		host, root := newHost(t, three())
 		call(t, host, names[int(which)%len(names)], arguments)
-		// Whatever was written can be read.
 		if got := call(t, host, "chant_status", `{}`); !strings.Contains(got, `"total"`) || len(host.Log()) > 0 {
 			t.Errorf("%s: %q in %s", got, host.Log(), root)
 		}

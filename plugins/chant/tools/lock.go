@@ -11,18 +11,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// maxLockName is the most that a lock's name may have, in bytes.
+// maxLockName is the host's limit of a lock's name, in bytes.
 const maxLockName = 256
 
-// lock keeps other calls that change the same project, in this server or another, waiting until this one
-// ends. It is taken before anything is read: a change is made to what was read, so of two that read the
-// same, one would be lost. A host without locks does without.
+// lock makes other calls that change the same project, in this server or another, wait until this call ends. It must
+// be acquired before specs are read: otherwise of two calls that read the same content one update would be lost. On a
+// host without locks it does nothing; store.ErrChanged then detects most races.
 func lock(dir store.Dir) error {
-	folder, err := dir.Real()
+	path, err := dir.Real()
 	if err != nil {
 		return fmt.Errorf("lock the project: %w", err)
 	}
-	err = sdk.Lock(lockName(folder))
+	err = sdk.Lock(lockName(path))
 	var refused *sdk.HostError
 	if errors.As(err, &refused) && refused.Code == abi.HostUnavailable {
 		return nil
@@ -33,12 +33,12 @@ func lock(dir store.Dir) error {
 	return nil
 }
 
-// lockName returns the name of the lock for the .chant folder at an absolute path without links.
-func lockName(folder string) string {
+// lockName returns the name of the lock of the .chant directory with a resolved path.
+func lockName(path string) string {
 	const prefix = "specs "
-	if len(prefix)+len(folder) > maxLockName {
-		sum := sha256.Sum256([]byte(folder))
-		folder = hex.EncodeToString(sum[:])
+	if len(prefix)+len(path) > maxLockName {
+		sum := sha256.Sum256([]byte(path))
+		path = hex.EncodeToString(sum[:])
 	}
-	return prefix + folder
+	return prefix + path
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// accesses returns each tool's access as the manifest has it.
+// accesses returns each tool's access in the manifest.
 func accesses(t *testing.T) map[string]string {
 	t.Helper()
 	var manifest struct {
@@ -32,7 +32,7 @@ func accesses(t *testing.T) map[string]string {
 
 const everyArgument = `{"id": "a1b", "query": "x", "description": "x", "status": "failed"}`
 
-func TestToolsThatWriteLockTheProject(t *testing.T) {
+func TestWritingToolsLockProject(t *testing.T) {
 	for tool, access := range accesses(t) {
 		t.Run(tool, func(t *testing.T) {
 			host, root := newHost(t, three())
@@ -46,21 +46,21 @@ func TestToolsThatWriteLockTheProject(t *testing.T) {
 			}
 		})
 	}
-	t.Run("links to a project are the same lock", func(t *testing.T) {
+	t.Run("a symbolic link to .chant has the lock of its target", func(t *testing.T) {
 		host, root := newHost(t, nil)
 		elsewhere := filepath.Join(root, "shared")
 		if err := os.MkdirAll(filepath.Join(elsewhere, "specs"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Symlink("shared", filepath.Join(root, ".chant")); err != nil {
-			t.Skipf("no symbolic links here: %v", err)
+			t.Skipf("symbolic links are not supported: %v", err)
 		}
 		call(t, host, "chant_add", `{"description": "x"}`)
 		if diff := cmp.Diff([]string{"specs " + elsewhere}, host.Locks()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
-	t.Run("a path too long for a name is told from another all the same", func(t *testing.T) {
+	t.Run("long paths have distinct locks", func(t *testing.T) {
 		host, root := newHost(t, nil)
 		for _, last := range []string{"a", "b"} {
 			project := filepath.Join(root, strings.Repeat("long/", 60), last)
@@ -77,7 +77,7 @@ func TestToolsThatWriteLockTheProject(t *testing.T) {
 			t.Errorf("got %q", locks)
 		}
 	})
-	t.Run("a call that is refused for its arguments waits for nobody", func(t *testing.T) {
+	t.Run("a call with wrong arguments does not lock", func(t *testing.T) {
 		host, _ := newHost(t, three())
 		if got := call(t, host, "chant_cancel", `{}`); got != "! Missing required parameter: id" || len(host.Locks()) > 0 {
 			t.Errorf("got %s, locks %q", got, host.Locks())
@@ -85,12 +85,12 @@ func TestToolsThatWriteLockTheProject(t *testing.T) {
 	})
 }
 
-// TestToolsReadBehindTheLock: while a call waits, another changes what it will read.
-func TestToolsReadBehindTheLock(t *testing.T) {
+// TestToolsReadAfterLocking changes the files while a call waits for the lock.
+func TestToolsReadAfterLocking(t *testing.T) {
 	spec := func(status string) string { return "---\ntype: code\nstatus: " + status + "\n---\n# T" }
-	// Whatever day it is, and becomes during the test.
+	// Midnight may pass during the test.
 	day := func(days int) string { return time.Now().AddDate(0, 0, days).Format(time.DateOnly) }
-	tests := map[string]struct{ meanwhile, want string }{
+	tests := map[string]struct{ concurrent, want string }{
 		"chant_spec_update": {"completed", "Updated spec: a"},
 		"chant_finalize":    {"in_progress", "Finalized spec: a"},
 		"chant_resume":      {"failed", "Resumed spec 'a' - reset to pending"},
@@ -101,17 +101,17 @@ func TestToolsReadBehindTheLock(t *testing.T) {
 	for tool, access := range accesses(t) {
 		test, ok := tests[tool]
 		if ok != (access == "write") {
-			t.Errorf("%s has access %s; is it tested here: %t", tool, access, ok)
+			t.Errorf("%s has access %s; tested: %t", tool, access, ok)
 		}
 		if !ok {
 			continue
 		}
 		t.Run(tool, func(t *testing.T) {
-			// Read too early, the spec is cancelled already, in no state for any change or another file.
+			// Before the lock, the spec is cancelled, so every call that reads it too early fails.
 			host, root := newHost(t, map[string]string{"specs/a.md": spec("cancelled")})
 			host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
 				for _, id := range []string{"a", day(0) + "-00a-xyz", day(1) + "-00a-xyz"} {
-					text := spec(test.meanwhile) + "\n\nWritten meanwhile."
+					text := spec(test.concurrent) + "\n\nWritten meanwhile."
 					if err := os.WriteFile(filepath.Join(root, ".chant", "specs", id+".md"), []byte(text), 0o644); err != nil {
 						return nil, err
 					}
@@ -133,15 +133,15 @@ func TestToolsReadBehindTheLock(t *testing.T) {
 	}
 }
 
-func TestAHostThatRefusesTheLock(t *testing.T) {
+func TestLockErrors(t *testing.T) {
 	for code, want := range map[string]string{
 		abi.HostUnavailable: "Cancelled spec: 2026-03-01-003-q7w",
-		abi.HostFailed:      "! lock the project: lock: no folder (failed)",
+		abi.HostFailed:      "! lock the project: lock: no directory (failed)",
 	} {
 		t.Run(code, func(t *testing.T) {
 			host, _ := newHost(t, three())
 			host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
-				return nil, &abi.HostError{Code: code, Message: "no folder"}
+				return nil, &abi.HostError{Code: code, Message: "no directory"}
 			})
 			if got := call(t, host, "chant_cancel", `{"id": "q7w"}`); got != want {
 				t.Errorf("got %s, want %s", got, want)

@@ -37,7 +37,7 @@ func TestRepository(t *testing.T) {
 			return abi.GitCommit{Hash: "9f3c2ab"}, nil
 		})
 	}
-	t.Run("62 a spec in progress is shown as its branch has it", func(t *testing.T) {
+	t.Run("a spec in progress is taken from its branch", func(t *testing.T) {
 		host, root := newHost(t, three())
 		operate(host, root)
 		got := call(t, host, "chant_spec_get", `{"id": "q7w"}`)
@@ -45,7 +45,7 @@ func TestRepository(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("68 a commit that names the spec is found", func(t *testing.T) {
+	t.Run("a commit that mentions the spec is found", func(t *testing.T) {
 		host, root := newHost(t, three())
 		operate(host, root)
 		got := call(t, host, "chant_diagnose", `{"id": "q7w"}`)
@@ -53,7 +53,7 @@ func TestRepository(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("64 a repository that was not granted has neither", func(t *testing.T) {
+	t.Run("a repository that is not granted has no branches and commits", func(t *testing.T) {
 		host, _ := newHost(t, three())
 		if got := call(t, host, "chant_spec_get", `{"id": "q7w"}`); !strings.Contains(got, `"status": "in_progress"`) {
 			t.Error(got)
@@ -62,14 +62,14 @@ func TestRepository(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("one that cannot be read is told apart from one without the commit", func(t *testing.T) {
+	t.Run("a Git error is reported", func(t *testing.T) {
 		host, _ := newHost(t, three())
 		host.Handle(abi.OpGitFindCommit, func(json.RawMessage) (any, error) { return nil, errors.New("object not found") })
 		if got := call(t, host, "chant_diagnose", `{"id": "q7w"}`); !strings.Contains(got, "Cannot run git log") {
 			t.Error(got)
 		}
 	})
-	t.Run("a .chant below the project's top has no branches", func(t *testing.T) {
+	t.Run("a .chant in a subdirectory has no branches", func(t *testing.T) {
 		host, root := newHost(t, nil)
 		operate(host, root)
 		below := filepath.Join(root, "sub")

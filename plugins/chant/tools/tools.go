@@ -1,5 +1,5 @@
-// Package tools offers the methods of package workflow as MCP tools: it reads arguments, finds the
-// project, and writes results. Register adds all fourteen to a plugin.
+// Package tools registers the methods of package workflow as MCP tools: it parses arguments, finds the project, and
+// encodes results. Register adds all fourteen to a plugin.
 package tools
 
 import (
@@ -18,8 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// defaultLimit is how many specs a list returns, and defaultLines how many lines of a log, unless the
-// call says otherwise.
+// The defaults of the arguments limit and lines.
 const (
 	defaultLimit = 50
 	defaultLines = 100
@@ -33,11 +32,11 @@ const (
 	writes        // under the project's lock
 )
 
-// tool is one tool: the argument it cannot do without, and what it does.
+// tool is one MCP tool.
 type tool struct {
 	name     string
 	access   access
-	required string // the one required argument, a text; "" for none
+	required string // the name of the required argument, a string; "" if there is none
 	call     func(p *workflow.Project, a arguments) (any, error)
 }
 
@@ -53,65 +52,65 @@ func Register(p *sdk.Plugin) {
 func all() []tool {
 	return []tool{
 		{"chant_spec_list", reads, "", func(p *workflow.Project, a arguments) (any, error) {
-			return p.List(a.text("status"), a.number("limit", defaultLimit))
+			return p.List(a.string("status"), a.uint("limit", defaultLimit))
 		}},
 		{"chant_spec_get", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Get(*a.text("id"))
+			return p.Get(*a.string("id"))
 		}},
 		{"chant_ready", reads, "", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Ready(a.number("limit", defaultLimit))
+			return p.Ready(a.uint("limit", defaultLimit))
 		}},
 		{"chant_status", reads, "", status},
 		{"chant_log", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Log(*a.text("id"), a.number("lines", defaultLines))
+			return p.Log(*a.string("id"), a.uint("lines", defaultLines))
 		}},
 		{"chant_search", reads, "query", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Search(*a.text("query"), a.text("status"))
+			return p.Search(*a.string("query"), a.string("status"))
 		}},
 		{"chant_diagnose", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Diagnose(*a.text("id"))
+			return p.Diagnose(*a.string("id"))
 		}},
 		{"chant_spec_update", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Update(*a.text("id"), a.text("status"), a.text("output"))
+			return p.Update(*a.string("id"), a.string("status"), a.string("output"))
 		}},
 		{"chant_add", writes, "description", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Add(*a.text("description"), a.text("prompt"))
+			return p.Add(*a.string("description"), a.string("prompt"))
 		}},
 		{"chant_finalize", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Finalize(*a.text("id"))
+			return p.Finalize(*a.string("id"))
 		}},
 		{"chant_resume", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Resume(*a.text("id"))
+			return p.Resume(*a.string("id"))
 		}},
 		{"chant_cancel", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Cancel(*a.text("id"))
+			return p.Cancel(*a.string("id"))
 		}},
 		{"chant_archive", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Archive(*a.text("id"))
+			return p.Archive(*a.string("id"))
 		}},
 		{"chant_verify", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Verify(*a.text("id"))
+			return p.Verify(*a.string("id"))
 		}},
 	}
 }
 
 func status(p *workflow.Project, a arguments) (any, error) {
-	brief := a.flag("brief")
-	summary, err := p.Status(a.flag("include_activity") && !brief)
+	brief := a.bool("brief")
+	summary, err := p.Status(a.bool("include_activity") && !brief)
 	if err != nil || !brief {
 		return summary, err
 	}
 	return summary.Brief(), nil
 }
 
-// run answers a call: with a text as it is, with anything else as JSON. The project comes before the
-// arguments, so that a missing one is what a caller hears of first.
+// run handles a call. A string result is returned unchanged, any other as JSON. As in the real program, a missing
+// project is reported before missing arguments.
 func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	project, err := open()
 	if err != nil {
 		return nil, err
 	}
-	given, err := t.check(raw)
+	given, err := t.parse(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +133,7 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	return sdk.Text(text), nil
 }
 
-// open finds the project of this call.
+// open returns the project of the working directory.
 func open() (*workflow.Project, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -155,7 +154,7 @@ func open() (*workflow.Project, error) {
 		Warn:   func(text string) { sdk.Log(sdk.LevelWarn, "%s", text) },
 		Debug:  func(text string) { sdk.Log(sdk.LevelDebug, "%s", text) },
 	}
-	// Branches hold .chant at the repository's top level. A .chant further down has no place there.
+	// Branches are read only for a .chant in the repository's root: paths in a branch are relative to that root.
 	if dir.Root == top {
 		project.Git = repository(top)
 	}

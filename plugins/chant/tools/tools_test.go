@@ -16,7 +16,7 @@ import (
 
 const notInitialized = "! Chant not initialized. Run `chant init` first."
 
-// newHost returns a host in whose project the files are, by path below .chant, and the project's path.
+// newHost returns a host with a new project, and the project's path. Files are contents by path relative to .chant.
 func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
 	t.Helper()
 	manifest, err := filepath.Abs(filepath.Join("..", "plugin.toml"))
@@ -29,7 +29,7 @@ func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
 	return host, layOut(t, files)
 }
 
-// layOut writes the files of a project, goes there and returns its path.
+// layOut creates a project, makes it the working directory, and returns its path.
 func layOut(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -50,7 +50,7 @@ func layOut(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// call returns a result's one text, behind an exclamation mark if it is an error.
+// call returns a result's only text, with the prefix "! " if it is an error.
 func call(t *testing.T, host *sdktest.Host, tool, arguments string) string {
 	t.Helper()
 	result, err := host.CallTool(tool, arguments)
@@ -69,7 +69,7 @@ func call(t *testing.T, host *sdktest.Host, tool, arguments string) string {
 	return result.Texts[0]
 }
 
-// three specs: completed, blocked by the third, in progress.
+// three returns three specs: completed, blocked by the third, in progress.
 func three() map[string]string {
 	return map[string]string{
 		"specs/2026-03-01-001-a1b.md": "---\ntype: code\nstatus: completed\ncommits: [9f3c2ab]\ncompleted_at: 2026-03-01T09:15:00Z\nmodel: claude-sonnet-4\n---\n# Añadir <b> & \"audit\"\n\nWrite one record per change.\n",
@@ -78,8 +78,7 @@ func three() map[string]string {
 	}
 }
 
-// TestTexts holds the exact form of every result.
-func TestTexts(t *testing.T) {
+func TestResults(t *testing.T) {
 	tests := []struct {
 		name, tool, arguments, want string
 	}{
@@ -142,7 +141,7 @@ func TestTexts(t *testing.T) {
   "cancelled": 0,
   "needs_attention": 0
 }`},
-		{"status in brief, whatever else is asked for", "chant_status", `{"brief": true, "include_activity": true}`, "1 in_progress | 1 completed | 1 blocked"},
+		{"brief has precedence over include_activity", "chant_status", `{"brief": true, "include_activity": true}`, "1 in_progress | 1 completed | 1 blocked"},
 		{"search", "chant_search", `{"query": "EXPIRE"}`, `[
   {
     "id": "2026-03-01-002-k4z",
@@ -151,7 +150,7 @@ func TestTexts(t *testing.T) {
     "type": "code"
   }
 ]`},
-		{"search that finds nothing", "chant_search", `{"query": "2026-03-01-002"}`, "[]"},
+		{"search without hits", "chant_search", `{"query": "2026-03-01-002"}`, "[]"},
 		{"diagnose", "chant_diagnose", `{"id": "k4z"}`, `{
   "spec_id": "2026-03-01-002-k4z",
   "status": "pending",
@@ -205,9 +204,9 @@ func TestTexts(t *testing.T) {
   "verification_notes": "1 criteria not yet checked"
 }`},
 		{"several specs match", "chant_spec_get", `{"id": "03-01"}`, "! Ambiguous spec ID '03-01'. Matches: 2026-03-01-001-a1b, 2026-03-01-002-k4z, 2026-03-01-003-q7w"},
-		{"none matches", "chant_verify", `{"id": "nope"}`, "! Spec not found: nope"},
+		{"no spec matches", "chant_verify", `{"id": "nope"}`, "! Spec not found: nope"},
 		{"no log", "chant_log", `{"id": "q7w"}`, "! No log file found for spec '2026-03-01-003-q7w'. Logs are created when a spec is executed with `chant work`."},
-		{"a status that cannot be given", "chant_spec_update", `{"id": "q7w", "status": "blocked"}`, "! Invalid status: blocked. Must be one of: pending, in_progress, completed, failed"},
+		{"a status that cannot be assigned", "chant_spec_update", `{"id": "q7w", "status": "blocked"}`, "! Invalid status: blocked. Must be one of: pending, in_progress, completed, failed"},
 		{"update", "chant_spec_update", `{"id": "q7w", "status": "failed", "output": "Ran dry."}`, "Updated spec: 2026-03-01-003-q7w"},
 		{"finalize", "chant_finalize", `{"id": "q7w"}`, "Finalized spec: 2026-03-01-003-q7w"},
 		{"resume", "chant_resume", `{"id": "q7w"}`, "Resumed spec '2026-03-01-003-q7w' - reset to pending"},
@@ -244,7 +243,7 @@ func TestTexts(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("no spec in progress is an empty list", func(t *testing.T) {
+	t.Run("activity without a spec in progress is an empty list", func(t *testing.T) {
 		host, _ := newHost(t, map[string]string{"specs/a.md": ""})
 		if got := call(t, host, "chant_status", `{"include_activity": true}`); !strings.Contains(got, `"in_progress_activity": []`) {
 			t.Error(got)
@@ -266,18 +265,18 @@ func TestTexts(t *testing.T) {
 	})
 }
 
-func TestAFileThatCannotBeLoaded(t *testing.T) {
+func TestFileThatCannotBeLoadedIsReported(t *testing.T) {
 	files := three()
 	files["specs/2026-03-01-004-bad.md"] = "---\nstatus: done\n---\n# Bad"
 	host, _ := newHost(t, files)
 	if got := call(t, host, "chant_status", `{"brief": true}`); got != "1 in_progress | 1 completed | 1 blocked" {
-		t.Errorf("21 others are not affected: %s", got)
+		t.Errorf("other specs: %s", got)
 	}
 	want := `.chant/specs/2026-03-01-004-bad.md:2: unknown status "done"`
 	if got := call(t, host, "chant_cancel", `{"id": "2026-03-01-004-bad"}`); got != "! "+want {
-		t.Errorf("asking for it says why: %s", got)
+		t.Errorf("with its id: %s", got)
 	}
-	each := []string{"not loaded: " + want, "1 spec is not loaded: 2026-03-01-004-bad.md (chant_diagnose or asking for its id says why)"}
+	each := []string{"not loaded: " + want, "1 spec is not loaded: 2026-03-01-004-bad.md (chant_diagnose with the id gives the reason)"}
 	if diff := cmp.Diff(append(each, each...), host.Log()); diff != "" {
 		t.Errorf("the log of two calls (-want +got)\n%s", diff)
 	}

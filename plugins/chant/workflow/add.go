@@ -10,10 +10,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// maxTries bounds how often a new id is drawn; that one is taken is a chance of one in 46656.
+// maxTries bounds how many ids are generated; each collides with an existing one with a probability of 1 in 46656.
 const maxTries = 8
 
-// Add creates a pending spec. Prompt is the name of a prompt template; nil and "" are none.
+// Add creates a pending spec. Prompt is the name of a prompt template; nil and "" leave it out.
 func (p *Project) Add(description string, prompt *string) (string, error) {
 	content, err := spec.New(description, prompt)
 	if err != nil {
@@ -32,11 +32,11 @@ func (p *Project) Add(description string, prompt *string) (string, error) {
 			return "", fmt.Errorf("create spec '%s': %w", id, err)
 		}
 	}
-	return "", fmt.Errorf("create spec: %d ids drawn for %s are all taken", maxTries, p.today())
+	return "", fmt.Errorf("create spec: all %d ids generated for %s exist already", maxTries, p.today())
 }
 
-// newID draws an id for today. The archive is not looked at: sequences start again once a day's specs
-// are archived, and the suffix alone tells them apart.
+// newID generates an id for today. Archived specs do not count, so a sequence number may be used again once they are
+// archived; only the suffix then differs.
 func (p *Project) newID() (string, error) {
 	names, err := p.Dir.SpecNames()
 	if err != nil {

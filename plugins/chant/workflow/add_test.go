@@ -10,20 +10,20 @@ import (
 )
 
 func TestAdd(t *testing.T) {
-	t.Run("44 the sequence goes on from today's highest, members included", func(t *testing.T) {
+	t.Run("the sequence number is one above today's highest, members included", func(t *testing.T) {
 		p := newProject(t, files{"specs/2026-03-02-009-xxx.md": "", "specs/2026-03-02-00a-yyy.2.md": "", "specs/2026-03-01-00z-abc.md": ""})
 		got := answer(p.Add("New", nil))
 		if !regexp.MustCompile(`^Created spec: 2026-03-02-00b-[0-9a-z]{3}$`).MatchString(got) {
 			t.Error(got)
 		}
 	})
-	t.Run("44 with all of today's archived it begins again, on the local date", func(t *testing.T) {
+	t.Run("archived specs do not count, and the date is local", func(t *testing.T) {
 		p := newProject(t, files{"archive/2026-03-02/2026-03-02-009-xxx.md": ""})
 		if got := answer(p.Add("New", nil)); !strings.HasPrefix(got, "Created spec: 2026-03-02-001-") {
 			t.Error(got)
 		}
 	})
-	t.Run("79 lines after the first are the body, and the prompt cannot break the file", func(t *testing.T) {
+	t.Run("lines after the first are the body, and the prompt is quoted", func(t *testing.T) {
 		p := newProject(t, nil)
 		id := strings.TrimPrefix(answer(p.Add("A\nB", ptr("x: y"))), "Created spec: ")
 		details, err := p.Get(id)
@@ -34,7 +34,7 @@ func TestAdd(t *testing.T) {
 			t.Errorf("got %+v", details)
 		}
 	})
-	t.Run("80 many at once are as many files", func(t *testing.T) {
+	t.Run("concurrent calls create distinct files", func(t *testing.T) {
 		p := newProject(t, nil)
 		const many = 40
 		var all sync.WaitGroup
@@ -50,25 +50,25 @@ func TestAdd(t *testing.T) {
 			t.Errorf("%d files, want %d", len(got), many)
 		}
 	})
-	t.Run("80 an id that is taken is drawn again", func(t *testing.T) {
+	t.Run("another id is generated if the first exists", func(t *testing.T) {
 		p := newProject(t, nil)
 		p.Random = strings.NewReader("\x00\x00\x00" + "\x01\x01\x01")
 		first := answer(p.Add("One", nil))
 		if first != "Created spec: 2026-03-02-001-000" {
 			t.Fatal(first)
 		}
-		taken := &racing{p: p, t: t, suffixes: "\x02\x02\x02\x02\x02\x02\x03\x03\x03"}
-		p.Random = taken
+		race := &racing{p: p, t: t, suffixes: "\x02\x02\x02\x02\x02\x02\x03\x03\x03"}
+		p.Random = race
 		if got := answer(p.Add("Two", nil)); got != "Created spec: 2026-03-02-003-222" {
 			t.Error(got)
 		}
 		if got := get(t, p, "specs/2026-03-02-002-222.md"); got != "theirs" {
-			t.Errorf("the other server's file holds %q", got)
+			t.Errorf("the other server's file has the content %q", got)
 		}
 	})
 }
 
-// racing gives suffixes, and lets another server take the id that the first of them makes.
+// racing returns suffixes, and creates the file of the first one, as another server would.
 type racing struct {
 	p        *workflow.Project
 	t        *testing.T

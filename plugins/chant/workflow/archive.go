@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Archive moves a completed spec to the archive, into a folder named for its date.
+// Archive moves a completed spec to the directory of its date in the archive.
 func (p *Project) Archive(id string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -20,26 +20,25 @@ func (p *Project) Archive(id string) (string, error) {
 		return "", refuse("Spec '%s' must be completed to archive (current: %s)", entry.ID, entry.Status.Title())
 	}
 	if entry.File.Link {
-		return "", fmt.Errorf("spec '%s' is a link to %s, which only its owner can move", entry.ID, p.Dir.Relative(entry.File.Path))
+		return "", fmt.Errorf("spec '%s' is a symbolic link to %s and cannot be archived: move it by hand", entry.ID, p.Dir.Relative(entry.File.Path))
 	}
-	folder := filepath.Join(p.Dir.Archive(), group(entry.ID))
-	if err := errors.Join(p.Dir.Contains(p.Dir.Archive()), p.Dir.Contains(folder)); err != nil {
+	dir := filepath.Join(p.Dir.Archive(), dateOf(entry.ID))
+	if err := errors.Join(p.Dir.Contains(p.Dir.Archive()), p.Dir.Contains(dir)); err != nil {
 		return "", err
 	}
-	target := filepath.Join(folder, entry.ID+".md")
+	target := filepath.Join(dir, entry.ID+".md")
 	err = store.Move(entry.File.Path, target, entry.Sum)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return "", fmt.Errorf("spec '%s' is not archived: %s exists already", entry.ID, p.Dir.Relative(target))
+		return "", fmt.Errorf("spec '%s' is not archived: %s already exists", entry.ID, p.Dir.Relative(target))
 	case err != nil:
 		return "", fmt.Errorf("archive spec '%s': %w", entry.ID, err)
 	}
 	return fmt.Sprintf("Archived spec: %s -> %s", entry.ID, p.Dir.Relative(target)), nil
 }
 
-// group returns the archive's folder for an id: its first ten characters, which is the date of a normal
-// one.
-func group(id string) string {
+// dateOf returns the date of an id, its first ten characters.
+func dateOf(id string) string {
 	count := 0
 	for at := range id {
 		if count == 10 {

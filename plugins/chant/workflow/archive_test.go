@@ -16,44 +16,44 @@ func TestArchive(t *testing.T) {
 		dir  files
 		id   string
 		want string
-		left files // nil: as it was
+		left files // nil: unchanged
 	}{
 		{
-			"66 into the folder of its date",
+			"to the directory of its date",
 			files{"specs/2026-02-03-001-abc.md": completed, "specs/2026-02-04-001-xyz.md": completed}, "abc",
 			"Archived spec: 2026-02-03-001-abc -> .chant/archive/2026-02-03/2026-02-03-001-abc.md",
 			files{"archive/2026-02-03/2026-02-03-001-abc.md": completed, "specs/2026-02-04-001-xyz.md": completed},
 		},
 		{
-			"66 another date, another folder",
+			"each date has a directory",
 			files{"archive/2026-02-03/2026-02-03-001-abc.md": completed, "specs/2026-02-04-001-xyz.md": completed}, "xyz",
 			"Archived spec: 2026-02-04-001-xyz -> .chant/archive/2026-02-04/2026-02-04-001-xyz.md",
 			files{"archive/2026-02-03/2026-02-03-001-abc.md": completed, "archive/2026-02-04/2026-02-04-001-xyz.md": completed},
 		},
 		{
-			"66 a pending spec stays",
+			"a pending spec is not archived",
 			files{"specs/a.md": spec("pending", "# T")}, "a",
 			"! Spec 'a' must be completed to archive (current: Pending)", nil,
 		},
 		{
-			"67 an id shorter than a date names its own folder",
+			"an id shorter than a date is its own directory",
 			files{"specs/001-x.md": completed}, "001-x",
 			"Archived spec: 001-x -> .chant/archive/001-x/001-x.md",
 			files{"archive/001-x/001-x.md": completed},
 		},
 		{
-			"67 an id is cut between characters, not in one",
+			"an id is cut between characters",
 			files{"specs/éééééééééééé.md": completed}, "é",
 			"Archived spec: éééééééééééé -> .chant/archive/éééééééééé/éééééééééééé.md",
 			files{"archive/éééééééééé/éééééééééééé.md": completed},
 		},
 		{
-			"what is in the archive is not overwritten",
+			"a file in the archive is not overwritten",
 			files{"specs/001-x.md": completed, "archive/001-x/001-x.md": "older"}, "001-x",
-			"! spec '001-x' is not archived: .chant/archive/001-x/001-x.md exists already", nil,
+			"! spec '001-x' is not archived: .chant/archive/001-x/001-x.md already exists", nil,
 		},
 		{
-			"an empty file in the archive, left by a move that was stopped, does not block it",
+			"an empty file in the archive, left by an interrupted move, is replaced",
 			files{"specs/001-x.md": completed, "archive/001-x/001-x.md": ""}, "001-x",
 			"Archived spec: 001-x -> .chant/archive/001-x/001-x.md",
 			files{"archive/001-x/001-x.md": completed},
@@ -74,13 +74,13 @@ func TestArchive(t *testing.T) {
 			}
 		})
 	}
-	t.Run("an archive that leads out of the project is not used", func(t *testing.T) {
+	t.Run("an archive that links to outside the project is not used", func(t *testing.T) {
 		p := newProject(t, files{"specs/a.md": completed})
 		outside := t.TempDir()
 		if err := os.Symlink(outside, filepath.Join(p.Dir.Root, ".chant", "archive")); err != nil {
-			t.Skipf("no symbolic links here: %v", err)
+			t.Skipf("symbolic links are not supported: %v", err)
 		}
-		if got := answer(p.Archive("a")); !strings.HasPrefix(got, "! .chant/archive is a link that leads out of the project") {
+		if got := answer(p.Archive("a")); !strings.HasPrefix(got, "! .chant/archive is a symbolic link that points outside the project") {
 			t.Error(got)
 		}
 		if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {

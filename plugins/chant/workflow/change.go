@@ -9,7 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Update sets a spec's status, adds output to its body, or both. Nil and an empty output change nothing.
+// Update sets a spec's status, appends output to its body, or both. A nil status, and a nil or empty output, change
+// nothing.
 func (p *Project) Update(id string, status, output *string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -43,7 +44,7 @@ func assignable(status spec.Status) bool {
 	return false
 }
 
-// Finalize marks a spec as completed, now. All boxes of its criteria must be ticked.
+// Finalize marks a spec as completed and records the time. All of its criteria must be ticked.
 func (p *Project) Finalize(id string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -78,7 +79,7 @@ func (p *Project) Resume(id string) (string, error) {
 	return fmt.Sprintf("Resumed spec '%s' - reset to pending", entry.ID), err
 }
 
-// Cancel marks a spec as cancelled. What depends on it stays blocked.
+// Cancel marks a spec as cancelled. Specs that depend on it stay blocked.
 func (p *Project) Cancel(id string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -91,7 +92,7 @@ func (p *Project) Cancel(id string) (string, error) {
 	return "Cancelled spec: " + entry.ID, err
 }
 
-// save changes a spec's file, unless it is no longer the one that was loaded.
+// save changes a spec's file. The error is store.ErrChanged if another program changed it since it was loaded.
 func (p *Project) save(entry *board.Entry, change func(*spec.Spec)) error {
 	content, err := p.reread(entry)
 	if err != nil {
@@ -112,7 +113,7 @@ func (p *Project) save(entry *board.Entry, change func(*spec.Spec)) error {
 	return nil
 }
 
-// reread returns the content of an entry's file, which must be what was loaded.
+// reread returns the content of an entry's file. The error is store.ErrChanged if it differs from what was loaded.
 func (p *Project) reread(entry *board.Entry) (string, error) {
 	content, sum, err := store.Read(entry.File.Path, spec.MaxSize)
 	if err == nil && sum != entry.Sum {

@@ -25,25 +25,25 @@ func TestChange(t *testing.T) {
 		file string
 		do   func(*workflow.Project) (string, error)
 		want string
-		left string // "": as it was
+		left string // "": unchanged
 	}{
 		{
-			"18 unknown keys are still there after an update",
+			"an update keeps unknown keys",
 			spec("pending", "# T", "team: core", "jira_key: A-1", "pr: 42"), update(ptr("failed"), nil),
 			"Updated spec: a", spec("failed", "# T", "team: core", "jira_key: A-1", "pr: 42"),
 		},
 		{
-			"25 white space around the body goes with an update",
+			"an update removes white space around the body",
 			"---\ntype: code\nstatus: pending\n---\n\n# T\n", update(ptr("in_progress"), nil),
 			"Updated spec: a", spec("in_progress", "# T"),
 		},
 		{
-			"74 status and output",
+			"status and output",
 			spec("in_progress", "# T"), update(ptr("completed"), ptr("All tests pass.")),
 			"Updated spec: a", spec("completed", "# T\n\n## Output\n\nAll tests pass.\n"),
 		},
 		{
-			"74 a second output is a second section",
+			"a second output is a second section",
 			spec("completed", "# T\n\n## Output\n\nOne."), update(nil, ptr("Two.")),
 			"Updated spec: a", spec("completed", "# T\n\n## Output\n\nOne.\n\n## Output\n\nTwo.\n"),
 		},
@@ -57,36 +57,36 @@ func TestChange(t *testing.T) {
 			spec("pending", "# T"), update(ptr("failed"), ptr("")), "Updated spec: a", spec("failed", "# T"),
 		},
 		{
-			"an update to completed does not say when",
+			"an update to completed does not record the time",
 			spec("pending", "# T"), update(ptr("completed"), nil), "Updated spec: a", spec("completed", "# T"),
 		},
 		{
-			"75 a status that is not assigned by hand",
+			"a status that cannot be assigned",
 			spec("pending", "# T"), update(ptr("blocked"), ptr("x")),
 			"! Invalid status: blocked. Must be one of: pending, in_progress, completed, failed", "",
 		},
 		{
-			"75 an empty output is no update",
+			"an empty output is not an update",
 			spec("pending", "# T"), update(nil, ptr("")),
 			"! No updates specified. Provide 'status' or 'output' parameter.", "",
 		},
 		{
-			"76 a pending spec is not finalized",
+			"a pending spec is not finalized",
 			spec("pending", "# T"), finalize,
 			"! Spec 'a' must be in_progress, completed, or failed to finalize. Current status: Pending", "",
 		},
 		{
-			"76 nor is a blocked one, though its file says pending",
+			"a pending spec that is blocked is not finalized",
 			spec("pending", "# T", "depends_on: nowhere"), finalize,
 			"! Spec 'a' must be in_progress, completed, or failed to finalize. Current status: Blocked", "",
 		},
 		{
-			"76 an open box",
+			"a spec with an open box is not finalized",
 			spec("in_progress", openBox), finalize,
 			"! Spec 'a' has 1 unchecked acceptance criteria. All criteria must be checked before finalization.", "",
 		},
 		{
-			"76 a failed spec without open boxes",
+			"a failed spec without open boxes is finalized",
 			spec("failed", "# T"), finalize,
 			"Finalized spec: a", spec("completed", "# T", "completed_at: 2026-03-01T20:30:00Z"),
 		},
@@ -96,27 +96,27 @@ func TestChange(t *testing.T) {
 			"Finalized spec: a", spec("completed", "# T", "completed_at: 2026-03-01T20:30:00Z"),
 		},
 		{
-			"33 capital boxes do not stand against it",
+			"a box with a capital X counts as ticked",
 			spec("in_progress", "# T\n\n## Acceptance Criteria\n- [X] a"), finalize,
 			"Finalized spec: a", spec("completed", "# T\n\n## Acceptance Criteria\n- [X] a", "completed_at: 2026-03-01T20:30:00Z"),
 		},
 		{
-			"34 nor does a section behind an unclosed fence",
+			"a section below an unclosed fence is ignored",
 			spec("in_progress", "```\n## Acceptance Criteria\n- [ ] a"), finalize,
 			"Finalized spec: a", spec("completed", "```\n## Acceptance Criteria\n- [ ] a", "completed_at: 2026-03-01T20:30:00Z"),
 		},
 		{
-			"77 a completed spec is not resumed",
+			"a completed spec is not resumed",
 			spec("completed", "# T"), resume,
 			"! Spec 'a' is not in failed or in_progress state (current: Completed). Only failed or in_progress specs can be resumed.", "",
 		},
 		{
-			"77 a failed one is pending again, and keeps the rest",
+			"a failed spec becomes pending and keeps its other keys",
 			spec("failed", "# T", "branch: x", "completed_at: never"), resume,
 			"Resumed spec 'a' - reset to pending", spec("pending", "# T", "branch: x", "completed_at: never"),
 		},
-		{"78 a completed spec is cancelled", spec("completed", "# T"), cancel, "Cancelled spec: a", spec("cancelled", "# T")},
-		{"78 a cancelled one is not", spec("cancelled", "# T"), cancel, "! Spec 'a' is already cancelled", ""},
+		{"a completed spec is cancelled", spec("completed", "# T"), cancel, "Cancelled spec: a", spec("cancelled", "# T")},
+		{"a cancelled spec is not cancelled", spec("cancelled", "# T"), cancel, "! Spec 'a' is already cancelled", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// onBranch is a repository whose every branch has one version of every spec.
+// onBranch is a repository that has every branch, and one content for every file.
 type onBranch struct {
 	history
 	content string
@@ -147,7 +147,7 @@ func (b onBranch) ReadFile(string, string) ([]byte, bool, error) {
 	return []byte(b.content), true, nil
 }
 
-func TestChangesAreMadeToTheFileNotToTheBranch(t *testing.T) {
+func TestChangesApplyToFileNotBranch(t *testing.T) {
 	p := newProject(t, files{"specs/a.md": spec("in_progress", "# File")})
 	p.Git = onBranch{content: spec("completed", "# Branch")}
 	if details, err := p.Get("a"); err != nil || details.Body != "# Branch" || details.Status != "completed" {
@@ -164,7 +164,7 @@ func TestChangesAreMadeToTheFileNotToTheBranch(t *testing.T) {
 	}
 }
 
-func TestAChangeMadeMeanwhileIsNotOverwritten(t *testing.T) {
+func TestConcurrentChangeIsNotOverwritten(t *testing.T) {
 	const theirs = "---\nstatus: completed\n---\n# Theirs"
 	for name, do := range map[string]func(*workflow.Project) (string, error){
 		"resume":  func(p *workflow.Project) (string, error) { return p.Resume("a") },
@@ -174,7 +174,7 @@ func TestAChangeMadeMeanwhileIsNotOverwritten(t *testing.T) {
 			p := newProject(t, files{
 				"specs/a.md": spec("failed", "# T"), "specs/b.md": spec("completed", "# T"), "specs/broken.md": "\xff",
 			})
-			// The warning about the broken file falls between loading and saving.
+			// The warning about the broken file is logged between loading and saving.
 			p.Warn = func(string) {
 				put(t, p, "specs/a.md", theirs)
 				put(t, p, "specs/b.md", theirs)
@@ -190,7 +190,7 @@ func TestAChangeMadeMeanwhileIsNotOverwritten(t *testing.T) {
 	}
 }
 
-func TestASpecInAFolderIsSavedThere(t *testing.T) {
+func TestSpecInSubdirectoryIsSavedInPlace(t *testing.T) {
 	p := newProject(t, files{"specs/sub/a.md": spec("failed", "# T")})
 	if got := answer(p.Resume("a")); got != "Resumed spec 'a' - reset to pending" {
 		t.Error(got)
@@ -200,16 +200,16 @@ func TestASpecInAFolderIsSavedThere(t *testing.T) {
 	}
 }
 
-func TestAFolderThatCannotBeWritten(t *testing.T) {
+func TestReadOnlyDirectory(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("the superuser writes everywhere")
+		t.Skip("root ignores permissions")
 	}
 	p := newProject(t, files{"specs/a.md": spec("failed", "# T")})
-	folder := filepath.Join(p.Dir.Root, ".chant", "specs")
-	if err := os.Chmod(folder, 0o555); err != nil {
+	dir := filepath.Join(p.Dir.Root, ".chant", "specs")
+	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Chmod(folder, 0o755)
+	defer os.Chmod(dir, 0o755)
 	for name, do := range map[string]func() (string, error){
 		"resume":  func() (string, error) { return p.Resume("a") },
 		"add":     func() (string, error) { return p.Add("New", nil) },

@@ -11,25 +11,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// Diagnosis says what is wrong with a spec.
+// Diagnosis is the result of the checks of a spec.
 type Diagnosis struct {
 	ID         string      `json:"spec_id"`
-	Status     spec.Status `json:"status"` // as it is in the file
+	Status     spec.Status `json:"status"` // of the file
 	Location   string      `json:"location"`
 	Checks     []Check     `json:"checks"`
 	Diagnosis  string      `json:"diagnosis"`
 	Suggestion *string     `json:"suggestion"`
 }
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	Name    string  `json:"name"`
 	Passed  bool    `json:"passed"`
 	Details *string `json:"details"`
 }
 
-// Diagnose looks at a spec's file, log, lock, commit and criteria, and whether its status fits them. It
-// takes the file as it is, whatever its branch or its dependencies would make of it.
+// Diagnose checks a spec's file, log, lock, commit and criteria, and whether its status is consistent with them. It
+// uses the status and body of the file, not those of the branch, nor the status that lists compute.
 func (p *Project) Diagnose(id string) (Diagnosis, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *Project) Diagnose(id string) (Diagnosis, error) {
 			checkConsistency(entry.Spec.Status, committed, unchecked),
 		},
 	}
-	result.conclude(committed, unchecked)
+	result.summarize(committed, unchecked)
 	return result, nil
 }
 
@@ -83,7 +83,7 @@ func (p *Project) checkCommit(entry *board.Entry) (check Check, committed bool) 
 	hash, err := p.Git.FindCommit("chant(" + entry.ID + ")")
 	switch {
 	case err != nil:
-		p.Warn("look for a commit: " + err.Error())
+		p.Warn("search for a commit: " + err.Error())
 		return failed(name, "Cannot run git log"), false
 	case hash == "":
 		return failed(name, "No matching commit found"), false
@@ -126,8 +126,8 @@ func checkConsistency(status spec.Status, committed bool, unchecked int) Check {
 	return Check{Name: name, Passed: true}
 }
 
-// conclude sums up the checks.
-func (d *Diagnosis) conclude(committed bool, unchecked int) {
+// summarize sets Diagnosis and Suggestion.
+func (d *Diagnosis) summarize(committed bool, unchecked int) {
 	var names []string
 	for _, check := range d.Checks {
 		if !check.Passed {
@@ -155,7 +155,7 @@ func (d *Diagnosis) conclude(committed bool, unchecked int) {
 	d.Suggestion = &suggestion
 }
 
-// age says in words how long ago something was.
+// age formats how long ago a file was modified.
 func age(since time.Duration) string {
 	switch {
 	case since < 0:

@@ -33,24 +33,24 @@ func TestDiagnose(t *testing.T) {
 		suggest string
 	}{
 		{
-			"a fresh pending spec has issues",
+			"a new pending spec has issues",
 			spec("pending", "# T"), history{},
 			[]string{valid, noLog, noLock, none, done, status},
 			"Spec has issues: Log file, Git commit", runLog,
 		},
 		{
-			"31 ticked boxes pass",
+			"ticked boxes pass the check",
 			spec("completed", "# T\n\n## Acceptance Criteria\n- [x] a\n- [x] b"), committed,
 			[]string{valid, noLog, noLock, found, done, status}, "Spec has issues: Log file", runLog,
 		},
 		{
-			"31 an open box does not",
+			"an open box fails the check",
 			spec("completed", openBox), committed,
 			[]string{valid, noLog, noLock, found, oneOpen, "!" + status + ": Status is completed but acceptance criteria unchecked"},
 			"Spec has issues: Log file, Acceptance criteria, Status consistency", runLog,
 		},
 		{
-			"68 in progress with a commit",
+			"in progress with a commit",
 			spec("in_progress", "# T"), committed,
 			[]string{valid, noLog, noLock, found, done, "!" + status + ": Status is in_progress but commit exists (should be completed?)"},
 			"Spec appears complete but wasn't finalized.", "Run `just chant work a --finalize` to fix.",
@@ -68,13 +68,13 @@ func TestDiagnose(t *testing.T) {
 			"Spec is in progress but has issues.", "Check the log: `just chant log a`",
 		},
 		{
-			"68 completed without a commit",
+			"completed without a commit",
 			spec("completed", "# T"), history{"chant(a.1): a member's"},
 			[]string{valid, noLog, noLock, none, done, "!" + status + ": Status is completed but no commit found"},
 			"Spec has issues: Log file, Git commit, Status consistency", runLog,
 		},
 		{
-			"pending with a commit, though a dependency blocks it: the status is the file's",
+			"blocked with a commit: the status is the file's, pending",
 			spec("pending", "# T", "depends_on: nowhere"), committed,
 			[]string{valid, noLog, noLock, found, done, "!" + status + ": Status is pending but commit exists"},
 			"Spec has issues: Log file, Status consistency", runLog,
@@ -85,12 +85,12 @@ func TestDiagnose(t *testing.T) {
 			"Spec has issues: Log file, Status consistency", runLog,
 		},
 		{
-			"git that cannot be read", spec("failed", "# T"), broken{},
+			"a Git error", spec("failed", "# T"), broken{},
 			[]string{valid, noLog, noLock, "!Git commit: Cannot run git log", done, status + ": Marked as failed"},
 			"Spec has issues: Log file, Git commit", runLog,
 		},
 		{
-			"no git", spec("cancelled", "# T"), nil,
+			"no repository", spec("cancelled", "# T"), nil,
 			[]string{valid, noLog, noLock, none, done, status + ": Marked as cancelled (preserved but excluded from list and work)"},
 			"Spec has issues: Log file, Git commit", runLog,
 		},
@@ -114,19 +114,19 @@ func TestDiagnose(t *testing.T) {
 			}
 		})
 	}
-	t.Run("other statuses say what they are", func(t *testing.T) {
-		for word, want := range map[string]string{
+	t.Run("details of other statuses", func(t *testing.T) {
+		for status, want := range map[string]string{
 			"needs_attention": "Marked as needs attention", "blocked": "Blocked by unmet dependencies",
 			"paused": "Paused (work stopped mid-execution)",
 		} {
-			p := newProject(t, files{"specs/a.md": spec(word, "# T")})
+			p := newProject(t, files{"specs/a.md": spec(status, "# T")})
 			got, err := p.Diagnose("a")
 			if err != nil || *got.Checks[5].Details != want {
-				t.Errorf("%s: got %+v, %v", word, got.Checks, err)
+				t.Errorf("%s: got %+v, %v", status, got.Checks, err)
 			}
 		}
 	})
-	t.Run("a healthy spec, whose log and lock are there", func(t *testing.T) {
+	t.Run("a healthy spec with a log and a lock", func(t *testing.T) {
 		p := newProject(t, files{"specs/a.md": spec("completed", "# T"), "logs/a.log": "12345", ".locks/a.lock": "1"})
 		p.Git = committed
 		for ago, want := range map[time.Duration]string{

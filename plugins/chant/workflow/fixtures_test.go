@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-// expected is what a table of expectations says of one .chant folder.
+// expected is the entry of one .chant directory in EXPECTED.json.
 type expected struct {
 	Initialized bool           `json:"initialized"`
 	Summary     expectedCounts `json:"archive_aware"`
@@ -49,15 +49,14 @@ type expectedSpec struct {
 	} `json:"verify"`
 }
 
-// TestOwnData checks the rules on the small project in testdata.
-func TestOwnData(t *testing.T) { checkFixtures(t, filepath.Join("..", "testdata")) }
+func TestProjectsInTestdata(t *testing.T) { checkFixtures(t, filepath.Join("..", "testdata")) }
 
-// TestRealData checks them on real projects, where those lie beside the repository.
-func TestRealData(t *testing.T) {
+// TestRealProjects runs if the directory of real projects is beside the repository.
+func TestRealProjects(t *testing.T) {
 	checkFixtures(t, fixtures.Path(t, "chant"))
 }
 
-// checkFixtures compares every project that root's EXPECTED.json names.
+// checkFixtures compares every project in root's EXPECTED.json.
 func checkFixtures(t *testing.T, root string) {
 	data, err := os.ReadFile(filepath.Join(root, "EXPECTED.json"))
 	if err != nil {
@@ -68,7 +67,7 @@ func checkFixtures(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	if len(all) == 0 {
-		t.Fatal("EXPECTED.json names no project")
+		t.Fatal("EXPECTED.json has no project")
 	}
 	for name, want := range all {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +79,7 @@ func checkFixtures(t *testing.T, root string) {
 	}
 }
 
-// acceptScalarOrigin adds the file that a reader refuses which takes no single text for a list.
+// acceptScalarOrigin adds the file that the real program refuses because it has a string instead of a list.
 func acceptScalarOrigin(want *expected) {
 	want.Unloadable = nil
 	want.Summary.Status.Total++
@@ -112,7 +111,7 @@ func checkProject(t *testing.T, root string, want *expected) {
 		t.Errorf("(-want +got)\n%s", cmp.Diff(want.Summary, got))
 	}
 	if len(want.Unloadable) == 0 && len(unloadable) > 0 {
-		t.Errorf("cannot be loaded: %q", unloadable)
+		t.Errorf("not loaded: %q", unloadable)
 	}
 	for _, id := range want.Unloadable {
 		if !strings.Contains(strings.Join(unloadable, "\n"), id) {
@@ -170,7 +169,7 @@ func checkSpec(t *testing.T, p *workflow.Project, want expectedSpec) {
 	checkSave(t, p.Dir.Spec(want.ID), want)
 }
 
-// checkSave changes a copy of a file's content and looks whether all the rest survived.
+// checkSave encodes a file and compares the result.
 func checkSave(t *testing.T, path string, want expectedSpec) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -190,11 +189,11 @@ func checkSave(t *testing.T, path string, want expectedSpec) {
 	}
 	after, err := specfile.Parse(saved)
 	if diff := cmp.Diff(before.Spec, *after); err != nil || diff != "" {
-		t.Errorf("%s: saving changed it: %v (-before +after)\n%s", want.ID, err, diff)
+		t.Errorf("%s: Encode changed the spec: %v (-before +after)\n%s", want.ID, err, diff)
 	}
 	for _, key := range want.UnknownKeys {
 		if !strings.Contains(saved, fmt.Sprintf("\n%s:", key)) {
-			t.Errorf("%s: saving lost the key %s", want.ID, key)
+			t.Errorf("%s: Encode lost the key %s", want.ID, key)
 		}
 	}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-// east is a zone in which it is already tomorrow at the tests' time.
+// east is a time zone whose date differs from UTC at the time of the tests.
 var east = time.FixedZone("east", 10*3600)
 
 // now is 2026-03-01 20:30 UTC, and 2026-03-02 06:30 in the east.
 var now = time.Date(2026, 3, 2, 6, 30, 0, 0, east)
 
-// files are a .chant folder's: contents by path.
+// files are contents by path relative to .chant.
 type files map[string]string
 
-// newProject writes files into a new project.
+// newProject returns a new project with files.
 func newProject(t *testing.T, content files) *workflow.Project {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -51,7 +51,7 @@ func put(t *testing.T, p *workflow.Project, name, text string) {
 	}
 }
 
-// get returns a file's content; "" if it is not there.
+// get returns a file's content; "" if it does not exist.
 func get(t *testing.T, p *workflow.Project, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.Dir.Root, ".chant", name))
@@ -61,7 +61,7 @@ func get(t *testing.T, p *workflow.Project, name string) string {
 	return string(data)
 }
 
-// contents returns all files of the .chant folder.
+// contents returns all files of the .chant directory.
 func contents(t *testing.T, p *workflow.Project) files {
 	t.Helper()
 	all := files{}
@@ -80,7 +80,7 @@ func contents(t *testing.T, p *workflow.Project) files {
 	return all
 }
 
-// spec returns a spec file with a status, more lines of YAML, and a body.
+// spec returns a spec file with a status, further lines of YAML, and a body.
 func spec(status, body string, lines ...string) string {
 	yaml := strings.Join(append([]string{"type: code", "status: " + status}, lines...), "\n")
 	return "---\n" + yaml + "\n---\n" + body
@@ -88,7 +88,7 @@ func spec(status, body string, lines ...string) string {
 
 const openBox = "# T\n\n## Acceptance Criteria\n- [ ] a\n"
 
-// answer returns a result, or an error's text behind an exclamation mark.
+// answer returns a result, or an error's text with the prefix "! ".
 func answer(text string, err error) string {
 	if err != nil {
 		return "! " + err.Error()
@@ -96,7 +96,7 @@ func answer(text string, err error) string {
 	return text
 }
 
-// history is a repository without branches, whose commits have these messages; the newest comes first.
+// history is a repository without branches, with the messages of its commits, newest first.
 type history []string
 
 func (history) BranchExists(string) (bool, error)             { return false, nil }

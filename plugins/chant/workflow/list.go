@@ -17,7 +17,7 @@ type Row struct {
 	Labels    []string    `json:"labels"`
 }
 
-// Page is the beginning of a list.
+// Page is a list up to its limit.
 type Page struct {
 	Specs    []Row  `json:"specs"`
 	Total    int    `json:"total"` // before the limit
@@ -25,13 +25,13 @@ type Page struct {
 	Returned int    `json:"returned"`
 }
 
-// List returns the specs with a status; nil stands for all, as does a word that names no status.
+// List returns the specs with a status; all specs if status is nil or not a status.
 func (p *Project) List(status *string, limit uint64) (Page, error) {
 	loaded, err := p.load(true)
 	if err != nil {
 		return Page{}, err
 	}
-	return page(loaded, chosen(loaded, status), limit), nil
+	return page(loaded, filterByStatus(loaded, status), limit), nil
 }
 
 // Ready returns the specs on which work can begin.
@@ -61,7 +61,7 @@ func page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page 
 	return result
 }
 
-// Hit is a spec that a search found.
+// Hit is a search result.
 type Hit struct {
 	ID     string      `json:"id"`
 	Title  *string     `json:"title"`
@@ -69,18 +69,17 @@ type Hit struct {
 	Type   string      `json:"type"`
 }
 
-// Search returns the specs whose title or body contains query, whatever the case of letters. Status
-// filters as in List.
+// Search returns the specs whose title or body contains query, ignoring case. Status filters as in List.
 func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	loaded, err := p.load(true)
 	if err != nil {
 		return nil, err
 	}
 	query = strings.ToLower(query)
-	keep := chosen(loaded, status)
+	keep := filterByStatus(loaded, status)
 	hits := []Hit{}
 	for _, entry := range loaded.Entries {
-		// A title is a line of the body, so the body is all there is to search.
+		// The title is a line of the body.
 		if !keep(entry) || !strings.Contains(strings.ToLower(entry.Spec.Body), query) {
 			continue
 		}
@@ -89,7 +88,7 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	return hits, nil
 }
 
-// Details is all of a spec that clients see.
+// Details are the fields of a spec that clients see.
 type Details struct {
 	ID          string      `json:"id"`
 	Title       *string     `json:"title"`

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-// mixed has a spec of every status that lists show, and more.
+// mixed has a spec of every status but blocked, which is computed.
 func mixed() files {
 	return files{
 		"specs/2026-03-01-001-aaa.md": spec("completed", "# Store keys\n\nIn the vault."),
@@ -42,16 +42,16 @@ func TestList(t *testing.T) {
 		want   string
 		total  int
 	}{
-		{"65 all that is active, cancelled too", nil, 50, "aaa bbb ccc ddd eee fff ggg hhh iii", 9},
-		{"69 no rows, but the total", nil, 0, "", 9},
-		{"the first ones", nil, 2, "aaa bbb", 9},
+		{"all active specs, also cancelled ones", nil, 50, "aaa bbb ccc ddd eee fff ggg hhh iii", 9},
+		{"a limit of 0 returns the total", nil, 0, "", 9},
+		{"a limit returns the first specs", nil, 2, "aaa bbb", 9},
 		{"the largest limit", nil, 1<<64 - 1, "aaa bbb ccc ddd eee fff ggg hhh iii", 9},
-		{"pending leaves out what is blocked", ptr("pending"), 50, "bbb", 1},
+		{"pending excludes blocked specs", ptr("pending"), 50, "bbb", 1},
 		{"blocked is computed", ptr("blocked"), 50, "ccc", 1},
 		{"ready is computed, not stored", ptr("ready"), 50, "bbb", 1},
-		{"in progress is not paused", ptr("in_progress"), 50, "ddd", 1},
+		{"in_progress excludes paused specs", ptr("in_progress"), 50, "ddd", 1},
 		{"any other status", ptr("paused"), 50, "fff", 1},
-		{"a word that names no status filters nothing", ptr("bogus"), 3, "aaa bbb ccc", 9},
+		{"an unknown status filters nothing", ptr("bogus"), 3, "aaa bbb ccc", 9},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestList(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what can be worked on", func(t *testing.T) {
+	t.Run("ready specs", func(t *testing.T) {
 		page, err := p.Ready(50)
 		want := workflow.Page{Specs: []workflow.Row{{
 			ID: "2026-03-01-002-bbb", Title: ptr("Rotate keys"), Status: "pending", Type: "code",
@@ -84,14 +84,14 @@ func TestSearch(t *testing.T) {
 		status *string
 		want   int
 	}{
-		{"73 whatever the case", "jwt TOKENS", nil, 1},
-		{"73 ids are not searched", "2026-03-01-002-bbb", nil, 0},
-		{"73 a word that names no status filters nothing", "", ptr("bogus"), 9},
+		{"case is ignored", "jwt TOKENS", nil, 1},
+		{"ids are not searched", "2026-03-01-002-bbb", nil, 0},
+		{"an unknown status filters nothing", "", ptr("bogus"), 9},
 		{"titles are searched", "keys", nil, 2},
 		{"with a status", "keys", ptr("completed"), 1},
 		{"with ready", "keys", ptr("ready"), 1},
-		{"an expression is a text", "k.ys", nil, 0},
-		{"an empty query finds all", "", nil, 9},
+		{"the query is not a regular expression", "k.ys", nil, 0},
+		{"an empty query matches all", "", nil, 9},
 		{"labels are not searched", "sec", nil, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// maxLog is how much of a log is returned at most, in bytes.
+// maxLog bounds how many bytes of a log are returned.
 const maxLog = 4 << 20
 
 // Log returns the last lines of a spec's execution log.
@@ -26,7 +26,7 @@ func (p *Project) Log(id string, lines uint64) (string, error) {
 		return "", refuse("No log file found for spec '%s'. Logs are created when a spec is executed with `chant work`.", entry.ID)
 	}
 	if cut {
-		p.Warn(fmt.Sprintf("%s: only the last %d MiB of it are returned", p.Dir.Relative(path), maxLog>>20))
+		p.Warn(fmt.Sprintf("%s: only the last %d MiB are returned", p.Dir.Relative(path), maxLog>>20))
 	}
 	return text, err
 }

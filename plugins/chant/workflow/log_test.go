@@ -22,13 +22,13 @@ func TestLog(t *testing.T) {
 		lines uint64
 		want  string
 	}{
-		"72 the last 100 lines":  {"a", 100, strings.Join(lines[150:], "\n")},
-		"72 the last 5 lines":    {"a", 5, strings.Join(lines[245:], "\n")},
-		"72 no lines":            {"a", 0, ""},
-		"72 no log":              {"b", 100, "! No log file found for spec 'b'. Logs are created when a spec is executed with `chant work`."},
-		"72 no log and no lines": {"b", 0, "! No log file found for spec 'b'. Logs are created when a spec is executed with `chant work`."},
-		"72 an empty log":        {"c", 100, ""},
-		"no spec":                {"x", 100, "! Spec not found: x"},
+		"the last 100 lines": {"a", 100, strings.Join(lines[150:], "\n")},
+		"the last 5 lines":   {"a", 5, strings.Join(lines[245:], "\n")},
+		"zero lines":         {"a", 0, ""},
+		"no log":             {"b", 100, "! No log file found for spec 'b'. Logs are created when a spec is executed with `chant work`."},
+		"no log, zero lines": {"b", 0, "! No log file found for spec 'b'. Logs are created when a spec is executed with `chant work`."},
+		"an empty log":       {"c", 100, ""},
+		"no spec":            {"x", 100, "! Spec not found: x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := answer(p.Log(test.id, test.lines)); got != test.want {
@@ -36,16 +36,16 @@ func TestLog(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a log that leads out of the project is not read", func(t *testing.T) {
+	t.Run("a log that links to outside the project is not read", func(t *testing.T) {
 		outside := filepath.Join(t.TempDir(), "secret")
 		if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, target := range []string{outside, "/unseen/secret"} {
 			if err := os.Symlink(target, p.Dir.Log("b")); err != nil {
-				t.Skipf("no symbolic links here: %v", err)
+				t.Skipf("symbolic links are not supported: %v", err)
 			}
-			want := "! .chant/logs/b.log is a link that leads out of the project's .chant folder"
+			want := "! .chant/logs/b.log is a symbolic link that points outside the project's .chant folder"
 			if got := answer(p.Log("b", 100)); got != want {
 				t.Errorf("to %s: got %s, want %s", target, got, want)
 			}
@@ -54,7 +54,7 @@ func TestLog(t *testing.T) {
 			}
 		}
 	})
-	t.Run("of a huge log the end is returned, and the rest is not passed over in silence", func(t *testing.T) {
+	t.Run("a log above the limit is cut, with a warning", func(t *testing.T) {
 		huge := p.Dir.Log("c")
 		if err := os.WriteFile(huge, []byte("\nthe end\n"), 0o600); err != nil {
 			t.Fatal(err)

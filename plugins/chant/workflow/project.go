@@ -1,8 +1,8 @@
-// Package workflow does what the tools of chant offer, one method each: List, Get, Ready, Status, Log,
-// Search, Diagnose and Verify look at specs; Update, Add, Finalize, Resume, Cancel and Archive change
-// them. Open finds the project. Results are what the client sees, as a text or a value to write as JSON.
+// Package workflow implements the tools of chant, one method of Project each: List, Get, Ready, Status, Log, Search,
+// Diagnose and Verify read specs; Update, Add, Finalize, Resume, Cancel and Archive change them. A result is a string
+// or a value to encode as JSON.
 //
-// Every method reads the folder anew, so that changes made by other programs are seen at once.
+// Every method reads the directory again, so that it sees the changes of other programs.
 package workflow
 
 import (
@@ -17,24 +17,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Git reads the repository whose top level is the project's root.
+// Git reads the repository whose root is the project's root.
 type Git interface {
 	board.Git
 	// FindCommit returns the hash of the newest commit whose message contains text; "" if there is none.
 	FindCommit(text string) (hash string, err error)
 }
 
-// Project is a project with a .chant folder. All fields must be set, but for Git.
+// Project is a project with a .chant directory. All fields but Git are required.
 type Project struct {
 	Dir    store.Dir
-	Git    Git          // nil: specs are shown as their files are, and no commit is found
-	Now    time.Time    // its location is the one for dates and times that people read
+	Git    Git          // nil: specs are taken from their files, and no commit is found
+	Now    time.Time    // its location is used for dates and times in results
 	Random io.Reader    // for the suffixes of new ids
-	Warn   func(string) // told of what people should know, such as that files are not loaded
-	Debug  func(string) // told the details
+	Warn   func(string) // logs a warning, such as that files are not loaded
+	Debug  func(string) // logs details
 }
 
-// Refusal is an error whose text is the whole answer, in the words that clients know.
+// Refusal is an error of the real program: its text is the tool's result and must not change.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
@@ -43,42 +43,44 @@ func refuse(format string, arguments ...any) error {
 	return Refusal(fmt.Sprintf(format, arguments...))
 }
 
-// maxNamed and maxDetails bound what is said of files that are not loaded: their names, and the reasons.
+// maxNamed and maxDetails bound how many names and reasons are logged of files that are not loaded.
 const (
 	maxNamed   = 5
 	maxDetails = 20
 )
 
-// load reads the board; shown says whether specs in progress are taken from their branches.
-func (p *Project) load(shown bool) (*board.Board, error) {
+// load reads the board. With branches, specs in progress are taken from their branches; tools that change specs take
+// them from their files.
+func (p *Project) load(branches bool) (*board.Board, error) {
 	var git board.Git
-	if shown && p.Git != nil {
+	if branches && p.Git != nil {
 		git = p.Git
 	}
 	loaded, err := board.Load(p.Dir, git)
 	if err != nil {
 		return nil, err
 	}
-	p.tell(loaded.Faults)
+	p.logErrors(loaded.Errors)
 	return loaded, nil
 }
 
-// tell says which files are not loaded, in one line: as nothing is remembered, every call says it again.
-func (p *Project) tell(faults []*spec.LoadError) {
+// logErrors logs one warning that names the files that are not loaded, and their reasons at level debug. The plugin has
+// no state, so every call logs them again.
+func (p *Project) logErrors(failed []*spec.LoadError) {
 	specs := path.Dir(p.Dir.Relative(p.Dir.Spec("x"))) + "/"
 	var names []string
-	for i, fault := range faults {
+	for i, err := range failed {
 		switch {
-		case fault.Path == p.Dir.Relative(p.Dir.Archive()):
-			// What is archived counts as done: without it, specs are shown as blocked.
-			p.Warn("not read: " + fault.Error())
+		case err.Path == p.Dir.Relative(p.Dir.Archive()):
+			// A warning of its own: without the archive, specs that depend on archived ones are blocked.
+			p.Warn("not read: " + err.Error())
 			continue
 		case i < maxDetails:
-			p.Debug("not loaded: " + fault.Error())
+			p.Debug("not loaded: " + err.Error())
 		case i == maxDetails:
-			p.Debug(fmt.Sprintf("%d more files are not loaded", len(faults)-i))
+			p.Debug(fmt.Sprintf("%d more files are not loaded", len(failed)-i))
 		}
-		names = append(names, strings.TrimPrefix(fault.Path, specs))
+		names = append(names, strings.TrimPrefix(err.Path, specs))
 	}
 	if len(names) == 0 {
 		return
@@ -90,12 +92,12 @@ func (p *Project) tell(faults []*spec.LoadError) {
 	if len(names) > maxNamed {
 		names = append(names[:maxNamed], "…")
 	}
-	p.Warn(fmt.Sprintf("%s not loaded: %s (chant_diagnose or asking for its id says why)", count, strings.Join(names, ", ")))
+	p.Warn(fmt.Sprintf("%s not loaded: %s (chant_diagnose with the id gives the reason)", count, strings.Join(names, ", ")))
 }
 
-// find resolves an id, on a board as load gives it.
-func (p *Project) find(id string, shown bool) (*board.Entry, error) {
-	loaded, err := p.load(shown)
+// find resolves an id on the board that load returns.
+func (p *Project) find(id string, branches bool) (*board.Entry, error) {
+	loaded, err := p.load(branches)
 	if err != nil {
 		return nil, err
 	}
@@ -104,20 +106,20 @@ func (p *Project) find(id string, shown bool) (*board.Entry, error) {
 
 func (p *Project) today() string { return p.Now.Format(time.DateOnly) }
 
-// chosen returns the filter that a status word asks for: by the status that lists show, or for ready by
-// whether work can begin. A nil word, and one that names no status, lets everything through.
-func chosen(loaded *board.Board, word *string) func(*board.Entry) bool {
-	if word == nil {
-		return everything
+// filterByStatus returns a predicate for the status with a name: that it is the one that lists show, or for ready that
+// work can begin. It is true for every entry if name is nil or not a status.
+func filterByStatus(loaded *board.Board, name *string) func(*board.Entry) bool {
+	if name == nil {
+		return isAny
 	}
-	status, known := spec.ParseStatus(*word)
+	status, known := spec.ParseStatus(*name)
 	switch {
 	case !known:
-		return everything
+		return isAny
 	case status == spec.Ready:
 		return loaded.Ready
 	}
 	return func(entry *board.Entry) bool { return entry.Status == status }
 }
 
-func everything(*board.Entry) bool { return true }
+func isAny(*board.Entry) bool { return true }

@@ -18,22 +18,22 @@ func TestWarnings(t *testing.T) {
 		}
 		return content
 	}
-	const why = " (chant_diagnose or asking for its id says why)"
+	const why = " (chant_diagnose with the id gives the reason)"
 	tests := []struct {
 		name  string
 		files files
 		warn  []string
 		debug int
-		last  string // of the details
+		last  string // the last detail
 	}{
-		{"nothing is said of nothing", bad(0), nil, 0, ""},
+		{"no file", bad(0), nil, 0, ""},
 		{"one file", bad(1), []string{"1 spec is not loaded: bad-00.md" + why}, 1, "not loaded: .chant/specs/bad-00.md:1: not UTF-8 text"},
 		{
-			"several in one line, in folders too", files{"specs/sub/a.md": "\xff", "specs/b.md": "\xff"},
+			"several files, also in subdirectories", files{"specs/sub/a.md": "\xff", "specs/b.md": "\xff"},
 			[]string{"2 specs are not loaded: b.md, sub/a.md" + why}, 2, "not loaded: .chant/specs/sub/a.md:1: not UTF-8 text",
 		},
 		{
-			"many are counted, and not all named", bad(25),
+			"the number of names is bounded", bad(25),
 			[]string{"25 specs are not loaded: bad-00.md, bad-01.md, bad-02.md, bad-03.md, bad-04.md, …" + why}, 21, "5 more files are not loaded",
 		},
 	}
@@ -54,23 +54,23 @@ func TestWarnings(t *testing.T) {
 			}
 		})
 	}
-	t.Run("an archive that cannot be read is no spec that is not loaded", func(t *testing.T) {
+	t.Run("an unreadable archive has a warning of its own", func(t *testing.T) {
 		p := newProject(t, files{"specs/a.md": spec("pending", "# T", "depends_on: old")})
 		if err := os.Symlink(t.TempDir(), p.Dir.Archive()); err != nil {
-			t.Skipf("no symbolic links here: %v", err)
+			t.Skipf("symbolic links are not supported: %v", err)
 		}
 		var warn []string
 		p.Warn = func(text string) { warn = append(warn, text) }
 		if _, err := p.Status(false); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"not read: .chant/archive: is a link that leads out of the project's .chant folder"}, warn); diff != "" {
+		if diff := cmp.Diff([]string{"not read: .chant/archive: is a symbolic link that points outside the project's .chant folder"}, warn); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
 }
 
-func TestAFolderThatIsGone(t *testing.T) {
+func TestMissingSpecsDirectoryIsAnError(t *testing.T) {
 	p := newProject(t, nil)
 	if err := os.Remove(filepath.Join(p.Dir.Root, ".chant", "specs")); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// Summary counts the active specs by the status that lists show. Ready counts as pending, paused as in
-// progress.
+// Summary counts the active specs by the status that lists show. Ready counts as pending, and paused as in progress.
 type Summary struct {
 	Total          int `json:"total"`
 	Pending        int `json:"pending"`
@@ -22,10 +21,10 @@ type Summary struct {
 	Cancelled      int `json:"cancelled"`
 	NeedsAttention int `json:"needs_attention"`
 
-	Activity []Activity `json:"in_progress_activity,omitzero"` // nil: not asked for
+	Activity []Activity `json:"in_progress_activity,omitzero"` // nil: not requested
 }
 
-// Activity says when a spec in progress and its log were last written; nil where there is no file.
+// Activity is when a spec in progress and its log were last modified; nil if there is no file.
 type Activity struct {
 	ID           string  `json:"id"`
 	Title        *string `json:"title"`
@@ -34,7 +33,7 @@ type Activity struct {
 	HasLog       bool    `json:"has_log"`
 }
 
-// Status counts the specs; activity asks for the times of those in progress too.
+// Status counts the specs. With activity, it includes the times of those in progress.
 func (p *Project) Status(activity bool) (Summary, error) {
 	loaded, err := p.load(true)
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *Summary) count(status spec.Status) {
 	}
 }
 
-// Brief returns the counts that are not zero in one line.
+// Brief returns the counts that are not zero, in one line.
 func (s Summary) Brief() string {
 	var parts []string
 	for _, count := range []struct {
@@ -95,17 +94,17 @@ func (s Summary) Brief() string {
 }
 
 func (p *Project) activity(entry *board.Entry) Activity {
-	logged := p.modified(p.Dir.Log(entry.ID))
+	logModified := p.modified(p.Dir.Log(entry.ID))
 	return Activity{
 		ID:           entry.ID,
 		Title:        entry.Spec.Title(),
 		SpecModified: p.modified(entry.File.Path),
-		LogModified:  logged,
-		HasLog:       logged != nil,
+		LogModified:  logModified,
+		HasLog:       logModified != nil,
 	}
 }
 
-// modified returns when a file was last written, in the project's local time; nil if it is not there.
+// modified returns when a file was last modified, in the project's local time; nil if it does not exist.
 func (p *Project) modified(path string) *string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 
 func TestStatus(t *testing.T) {
 	p := newProject(t, mixed())
-	t.Run("counts, ready as pending and paused as in progress", func(t *testing.T) {
+	t.Run("ready counts as pending, paused as in progress", func(t *testing.T) {
 		got, err := p.Status(false)
 		want := workflow.Summary{Total: 9, Pending: 2, InProgress: 2, Completed: 1, Failed: 1, Blocked: 1, Cancelled: 1, NeedsAttention: 1}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
 		}
 	})
-	t.Run("70 in one line", func(t *testing.T) {
+	t.Run("brief", func(t *testing.T) {
 		for want, summary := range map[string]workflow.Summary{
 			"3 pending | 2 in_progress | 15 completed":               {Total: 20, Pending: 3, InProgress: 2, Completed: 15},
 			"1 failed | 2 blocked | 3 cancelled | 4 needs_attention": {Failed: 1, Blocked: 2, Cancelled: 3, NeedsAttention: 4},
@@ -31,7 +31,7 @@ func TestStatus(t *testing.T) {
 			}
 		}
 	})
-	t.Run("71 activity of what is in progress, in local time", func(t *testing.T) {
+	t.Run("activity of specs in progress, in local time", func(t *testing.T) {
 		written := time.Date(2026, 3, 1, 23, 15, 0, 0, time.UTC)
 		at := filepath.Join(p.Dir.Root, ".chant/specs/2026-03-01-004-ddd.md")
 		if err := os.Chtimes(at, written, written); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
 )
 
-// Verification says how many acceptance criteria are ticked. It judges nothing else.
+// Verification counts how many acceptance criteria are ticked. It does not check whether they are met.
 type Verification struct {
 	ID       string   `json:"spec_id"`
 	Verified bool     `json:"verified"`
@@ -15,8 +15,8 @@ type Verification struct {
 	Notes    string   `json:"verification_notes"`
 }
 
-// Tally counts criteria. Total and Unchecked come from different rules (see package criteria), so they
-// need not add up.
+// Tally counts criteria. Total and Unchecked follow different rules (see package criteria), so Checked is not always
+// the number of ticked boxes.
 type Tally struct {
 	Total     int `json:"total"`
 	Checked   int `json:"checked"`

@@ -20,19 +20,19 @@ func TestVerify(t *testing.T) {
 			workflow.Verification{Verified: true, Criteria: workflow.Tally{Total: 2, Checked: 2}, Items: []string{}, Notes: "All acceptance criteria met"},
 		},
 		{
-			"26 some open", head + "- [ ] a\n- [x] b\n- [ ] c\n- [X] d",
+			"some open", head + "- [ ] a\n- [x] b\n- [ ] c\n- [X] d",
 			workflow.Verification{Criteria: workflow.Tally{Total: 3, Checked: 1, Unchecked: 2}, Items: []string{"- [ ] a", "- [ ] c"}, Notes: "2 criteria not yet checked"},
 		},
 		{
-			"32 an open box in a later section", head + "- [x] a\n- [x] b\n## Output\n" + head + "- [ ] c",
+			"an open box in a later section", head + "- [x] a\n- [x] b\n## Output\n" + head + "- [ ] c",
 			workflow.Verification{Criteria: workflow.Tally{Total: 2, Checked: 1, Unchecked: 1}, Items: []string{}, Notes: "1 criteria not yet checked"},
 		},
 		{
-			"33 capital boxes only", head + "- [X] a",
+			"only boxes with a capital X", head + "- [X] a",
 			workflow.Verification{Items: []string{}, Notes: "No acceptance criteria found"},
 		},
 		{
-			"more open than in total", head + "- [x] a\n* - [ ] b\n> - [ ] c",
+			"more open boxes than the total", head + "- [x] a\n* - [ ] b\n> - [ ] c",
 			workflow.Verification{Criteria: workflow.Tally{Total: 1, Unchecked: 2}, Items: []string{}, Notes: "2 criteria not yet checked"},
 		},
 	}
