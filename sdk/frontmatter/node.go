@@ -46,10 +46,11 @@ type Node struct {
 	Line, Column int // of the node's first character, from 1; 0 for a node that was not parsed
 }
 
-// Comments are the comments that belong to a node, with their number signs.
+// Comments are the comments that belong to a node, with their number signs. A comment that a blank line separates from
+// the document's first or last node belongs to none and is dropped.
 type Comments struct {
 	Head string // in the lines above
-	Line string // behind it, in its line
+	Line string // at the end of its line
 	Foot string // in the lines below, before a blank line
 }
 
@@ -82,7 +83,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// linearKeys is up to how many keys comparing each with each is faster than a map.
+// linearKeys is how many keys are compared pairwise, which is faster than a map for few keys.
 const linearKeys = 16
 
 // CheckKeys returns an *Error if n is not a mapping, or if a key is not a scalar or has the same text as a key before
