@@ -45,7 +45,7 @@ func load(text string, options Options) (*Node, error) {
 	case err != nil:
 		return nil, syntaxError(err, options)
 	default:
-		return nil, &Error{options.Line + second.Line - 1, second.Column, "a second YAML document begins here"}
+		return nil, &Error{options.Line + second.Line - 1, second.Column, "a second document begins here"}
 	}
 	return convert(document.Content[0], options)
 }
