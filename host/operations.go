@@ -26,7 +26,7 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 		var err error
 		switch ask.Op {
 		case abi.OpNotify:
-			err = p.notify(n, ask.Params)
+			err = p.notify(ctx, n, ask.Params)
 		case abi.OpClaims:
 			result, err = p.foreignClaims(ask.Params)
 		default:
@@ -43,7 +43,7 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 	}
 }
 
-func (p *plugin) notify(n gateway.Notifier, params []byte) error {
+func (p *plugin) notify(ctx context.Context, n gateway.Notifier, params []byte) error {
 	if err := rawjson.Bound(params, maxNotification, maxDepth); err != nil {
 		return invalidOperation(abi.OpNotify)
 	}
@@ -51,7 +51,9 @@ func (p *plugin) notify(n gateway.Notifier, params []byte) error {
 	if err := json.Unmarshal(params, &notification); err != nil {
 		return invalidOperation(abi.OpNotify)
 	}
-	if err := n.Notify(notification.Method, notification.Params); err != nil {
+	if err := n.Notify(ctx, notification.Method, notification.Params); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
 		return &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/host/gateway"
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -15,7 +16,7 @@ import (
 // Bounds of one page of a list.
 const (
 	pageItems = 500
-	pageBytes = 4 << 20
+	pageBytes = gateway.MaxPage
 )
 
 // cursor says where a page ended. Lists change between two pages, so it names the last items: the next page

@@ -144,7 +144,7 @@ type pluginNotifier struct {
 }
 
 // Notify implements gateway.Notifier.
-func (v pluginNotifier) Notify(method string, params json.RawMessage) error {
+func (v pluginNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	switch offers := v.plugin.manifest.Offers; method {
 	case methodPromptsChanged, methodResourcesChanged:
 		if !offers.ListChanged {
@@ -160,7 +160,7 @@ func (v pluginNotifier) Notify(method string, params json.RawMessage) error {
 			return fmt.Errorf("%s: %q is no resource of this plugin's", method, uri)
 		}
 	}
-	return v.Notifier.Notify(method, params)
+	return v.Notifier.Notify(ctx, method, params)
 }
 
 // The notifications by which a call says what it changed.

@@ -60,8 +60,9 @@ type Notifier interface {
 	// and notifications/resources/updated. These leave when the call ends, before its answer and each once,
 	// to all sessions that want them, also where the call failed or was cancelled.
 	//
-	// The error says what is wrong with a notification that no client could read.
-	Notify(method string, params json.RawMessage) error
+	// Notify blocks while the client does not read, until ctx ends; params must not be modified, even after
+	// that. The error is ctx's, or says why no client could read the notification.
+	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
 // Codes of the failures that the gateway finds itself.

@@ -161,14 +161,14 @@ func fail(_ context.Context, arguments json.RawMessage, _ Notifier) (json.RawMes
 }
 
 // notify sends its arguments, a list of notifications, and answers with the errors they met.
-func notify(_ context.Context, arguments json.RawMessage, n Notifier) (json.RawMessage, error) {
+func notify(ctx context.Context, arguments json.RawMessage, n Notifier) (json.RawMessage, error) {
 	var list []abi.Notification
 	if err := json.Unmarshal(arguments, &list); err != nil {
 		return nil, err
 	}
 	said := "sent"
 	for _, item := range list {
-		if err := n.Notify(item.Method, item.Params); err != nil {
+		if err := n.Notify(ctx, item.Method, item.Params); err != nil {
 			said = err.Error()
 		}
 	}

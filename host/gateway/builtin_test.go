@@ -83,7 +83,7 @@ func libraryAnswer(t *testing.T, library *server.MCPServer, request string) stri
 	t.Helper()
 	ctx := library.WithContext(t.Context(), &librarySession{})
 	var out outBuffer
-	to := &writer{out: &out}
+	to := newWriter(&out, nil)
 	switch answer := library.HandleMessage(ctx, json.RawMessage(request)).(type) {
 	case mcp.JSONRPCResponse:
 		putResult(to, []byte("1"), mustJSON(t, answer.Result))

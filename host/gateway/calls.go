@@ -25,7 +25,7 @@ func (s *session) call(ctx context.Context, m message, meta requestMeta, how met
 	}
 	ctx, stop := context.WithCancel(ctx)
 	n := newNotifier(s, meta)
-	e, err := s.calls.add(m, to, func() { n.stop(); stop() })
+	e, err := s.calls.add(m, how.list, to, func() { n.stop(); stop() })
 	if err != nil {
 		stop()
 		putError(to, m.id, err)

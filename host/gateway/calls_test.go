@@ -261,7 +261,7 @@ func TestNotificationsAfterTheCallAreDropped(t *testing.T) {
 		wantLines(t, p.say(fmt.Sprintf(request, "keeper")), echoed("1"))
 		late := func() {
 			t.Helper()
-			if err := kept.Notify("notifications/progress", json.RawMessage(`{"progress":1}`)); err != nil {
+			if err := kept.Notify(t.Context(), "notifications/progress", json.RawMessage(`{"progress":1}`)); err != nil {
 				t.Errorf("Notify: %v", err)
 			}
 			wantLines(t, p.out.lines())

@@ -82,13 +82,13 @@ func TestRealClients(t *testing.T) {
 }
 
 // work sends progress, a message that is wanted and one that is not, and answers.
-func work(_ context.Context, _ json.RawMessage, n Notifier) (json.RawMessage, error) {
+func work(ctx context.Context, _ json.RawMessage, n Notifier) (json.RawMessage, error) {
 	for _, note := range []struct{ method, params string }{
 		{"notifications/progress", `{"progress":1,"total":2,"message":"half"}`},
 		{"notifications/message", `{"level":"info","data":"unwanted"}`},
 		{"notifications/message", `{"level":"error","data":"wanted"}`},
 	} {
-		if err := n.Notify(note.method, json.RawMessage(note.params)); err != nil {
+		if err := n.Notify(ctx, note.method, json.RawMessage(note.params)); err != nil {
 			return nil, err
 		}
 	}

@@ -30,6 +30,9 @@ const (
 	DefaultMaxInFlight = 256      // calls
 )
 
+// MaxPage is the size, in bytes, from which a backend must start another page of a list.
+const MaxPage = 4 << 20
+
 // Config says what a Gateway is. Name and Version are required.
 type Config struct {
 	Name         string

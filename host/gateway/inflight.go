@@ -7,32 +7,39 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// inflight holds the calls that run. Calls are found by their id's bytes, so that 1 and "1" differ and
-// digits are not rounded.
+// inflight tracks a session's calls from their start until their response is written. It is keyed by the raw
+// bytes of the id: 1 and "1" are different ids, and large numbers must not be rounded.
 type inflight struct {
 	max      int
 	maxBytes int64
 
 	mu      sync.Mutex
-	free    sync.Cond         // there is a place, or no call starts any more
-	owed    map[string]*entry // calls that are to be answered
-	running int               // calls that have not ended, those cancelled included
-	bytes   int64             // of their requests
+	free    sync.Cond         // signalled when a call has ended, and on close
+	owed    map[string]*entry // calls whose response is still to be sent
+	running int               // calls that have not ended, cancelled ones included
+	lists   int               // those of them whose result is a page of a list
+	bytes   int64             // total size of their requests
 	closed  bool
 	ended   sync.WaitGroup
 }
 
-// entry is one call.
+// entry is one call in flight.
 type entry struct {
 	id     string
 	size   int64 // bytes of its request
+	list   bool
 	to     answers
 	cancel context.CancelFunc
 }
 
-// pendingLines is how many of the longest lines the requests of the calls in flight may be together. One
-// alone always may.
-const pendingLines = 2
+const (
+	// pendingLines bounds the total size of the requests in flight, in multiples of MaxLine. A single request
+	// is always admitted.
+	pendingLines = 2
+	// maxLists bounds the list requests in flight. A page of a list takes up to MaxPage bytes until it is
+	// written, and no plugin accounts for it.
+	maxLists = 8
+)
 
 func newInflight(max int, maxBytes int64) *inflight {
 	f := &inflight{max: max, maxBytes: maxBytes, owed: make(map[string]*entry)}
@@ -40,28 +47,40 @@ func newInflight(max int, maxBytes int64) *inflight {
 	return f
 }
 
-// add takes a call in before it starts, so that a cancellation right behind it finds it. It waits where as
-// many run as may, in number or in the bytes of their requests: nothing is read meanwhile, which a client that
-// sends without end notices, and no call is lost. Without an error the caller must call done in the end.
-func (f *inflight) add(m message, to answers, cancel context.CancelFunc) (*entry, *abi.Error) {
-	size := int64(m.size)
+// add registers a call before it starts, so that a cancellation sent right after it finds it. It blocks while
+// the session is at one of its bounds. The reader calls it, so that is backpressure on the client: no further
+// message is read, and no call is refused. After a nil error the caller must call done.
+func (f *inflight) add(m message, list bool, to answers, cancel context.CancelFunc) (*entry, *abi.Error) {
+	e := &entry{id: string(m.id), size: int64(m.size), list: list, to: to, cancel: cancel}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.running > 0 && (f.running >= f.max || f.bytes+size > f.maxBytes) && !f.closed {
+	for f.isFull(e) && !f.closed {
 		f.free.Wait()
 	}
 	switch {
 	case f.closed:
 		return nil, shuttingDown()
-	case f.owed[string(m.id)] != nil:
+	case f.owed[e.id] != nil:
 		return nil, callRuns()
 	}
-	e := &entry{id: string(m.id), size: size, to: to, cancel: cancel}
 	f.owed[e.id] = e
-	f.running++
-	f.bytes += size
+	f.count(e, 1)
 	f.ended.Add(1)
 	return e, nil
+}
+
+// isFull reports whether a call has to wait until others have ended.
+func (f *inflight) isFull(e *entry) bool {
+	return f.running > 0 && (f.running >= f.max || f.bytes+e.size > f.maxBytes || e.list && f.lists >= maxLists)
+}
+
+// count adds a call to the totals, or removes it if n is -1.
+func (f *inflight) count(e *entry, n int) {
+	f.running += n
+	f.bytes += int64(n) * e.size
+	if e.list {
+		f.lists += n
+	}
 }
 
 // runs tells whether a call with that id is to be answered.
@@ -101,8 +120,7 @@ func (f *inflight) cancel(id []byte) {
 func (f *inflight) done(e *entry) {
 	e.cancel()
 	f.mu.Lock()
-	f.running--
-	f.bytes -= e.size
+	f.count(e, -1)
 	f.free.Signal()
 	f.mu.Unlock()
 	f.ended.Done()

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // heapInUse is what is reachable, in bytes.
@@ -155,6 +157,42 @@ func TestRequestBytesInFlightAreBounded(t *testing.T) {
 		synctest.Wait()
 		if got := p.out.lines(); len(got) != 20 {
 			t.Errorf("%d of 20 calls were answered", len(got))
+		}
+	})
+}
+
+// pager is a Backend of lists that counts the pages it made.
+type pager struct {
+	spyBackend
+	made atomic.Int32
+}
+
+func (p *pager) Find(Request) (Call, *abi.Error) { return p, nil }
+func (p *pager) Run(context.Context, Notifier) (json.RawMessage, error) {
+	p.made.Add(1)
+	return json.RawMessage(`{"prompts":[]}`), nil
+}
+
+func TestListsOfClientThatDoesNotReadAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lists = 256
+		b := &pager{}
+		out := &stuck{stop: make(chan struct{}), release: make(chan struct{})}
+		close(out.stop)
+		p := connectTo(t, newGateway(t, Config{Offers: Offers{Prompts: true}}, b), out)
+		go func() {
+			for id := range lists {
+				_, _ = fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%d,"method":"prompts/list"}`+"\n", id)
+			}
+		}()
+		synctest.Wait()
+		if n := b.made.Load(); n != maxLists {
+			t.Errorf("%d pages are in memory, want %d", n, maxLists)
+		}
+		close(out.release)
+		synctest.Wait()
+		if got := out.lines(); len(got) != lists {
+			t.Errorf("%d of %d lists were answered", len(got), lists)
 		}
 	})
 }

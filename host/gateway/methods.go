@@ -28,15 +28,17 @@ type method struct {
 	check func(result []byte) string
 	// cached results say in the modern era how long they hold.
 	cached bool
+	// list: the result is a page of a list.
+	list bool
 }
 
 // methods are those that the backend answers.
 var methods = map[mcp.MCPMethod]method{
 	mcp.MethodToolsCall:              {offered: func(Offers) bool { return true }, name: "name", check: checkToolResult},
-	mcp.MethodPromptsList:            {offered: func(o Offers) bool { return o.Prompts }, cached: true},
+	mcp.MethodPromptsList:            {offered: func(o Offers) bool { return o.Prompts }, cached: true, list: true},
 	mcp.MethodPromptsGet:             {offered: func(o Offers) bool { return o.Prompts }, name: "name", check: checkPromptResult},
-	mcp.MethodResourcesList:          {offered: func(o Offers) bool { return o.Resources }, cached: true},
-	mcp.MethodResourcesTemplatesList: {offered: func(o Offers) bool { return o.Resources }, cached: true},
+	mcp.MethodResourcesList:          {offered: func(o Offers) bool { return o.Resources }, cached: true, list: true},
+	mcp.MethodResourcesTemplatesList: {offered: func(o Offers) bool { return o.Resources }, cached: true, list: true},
 	mcp.MethodResourcesRead:          {offered: func(o Offers) bool { return o.Resources }, name: "uri", check: checkReadResult, cached: true},
 	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }, check: checkCompletion},
 }

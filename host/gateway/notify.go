@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,20 +19,24 @@ const (
 	methodMessage  = "notifications/message"
 )
 
-// notifier sends what a running call has to say, before its response: both go through one writer, and
-// nothing is sent once close has returned.
+// notifier sends the notifications of a running call. They precede its response: nothing is sent once close has
+// returned.
 type notifier struct {
 	s       *session
 	meta    requestMeta
 	stopped atomic.Bool
-	sending sync.Mutex // guards changes too
-	changes changes
+	sending lock // held while a notification is sent
+
+	mu      sync.Mutex
+	changes changes // guarded by mu
 }
 
-func newNotifier(s *session, meta requestMeta) *notifier { return &notifier{s: s, meta: meta} }
+func newNotifier(s *session, meta requestMeta) *notifier {
+	return &notifier{s: s, meta: meta, sending: newLock()}
+}
 
 // Notify implements Notifier.
-func (n *notifier) Notify(method string, params json.RawMessage) error {
+func (n *notifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)
 	}
@@ -52,32 +57,55 @@ func (n *notifier) Notify(method string, params json.RawMessage) error {
 	case methodMessage:
 		wanted, err = n.wantsMessage(params)
 	default:
-		n.sending.Lock()
+		n.mu.Lock()
 		err = n.changes.add(method, params)
-		n.sending.Unlock()
+		n.mu.Unlock()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", bounded(method), err)
 	}
-	n.sending.Lock()
-	defer n.sending.Unlock()
-	if wanted && !n.stopped.Load() {
-		n.s.out.put([]byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`), oneLine(params), []byte(`}`))
+	if !wanted {
+		return nil
 	}
-	return nil
+	return n.send(ctx, []byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`), oneLine(params), []byte(`}`))
 }
 
-// stop lets no more notifications out, without waiting for one that is on its way.
+// send sends a notification. A Write cannot be interrupted, so it runs in a goroutine of its own, which may
+// outlive ctx.
+func (n *notifier) send(ctx context.Context, message ...[]byte) error {
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		if !n.sending.acquire(n.s.out.closed) {
+			return
+		}
+		defer n.sending.release()
+		if !n.stopped.Load() {
+			n.s.out.put(message...)
+		}
+	}()
+	select {
+	case <-sent:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// stop drops all further notifications. It does not wait for one that is being sent.
 func (n *notifier) stop() { n.stopped.Store(true) }
 
-// close does the same and waits, and tells everybody of what the call changed, also if it was stopped: what
-// it changed before is changed.
+// close stops n, waits for a notification that is being sent, and announces the call's changes, which took
+// effect even if the call failed or was cancelled.
 func (n *notifier) close() {
-	n.sending.Lock()
-	n.stopped.Store(true)
+	n.stop()
+	if n.sending.acquire(n.s.out.closed) {
+		n.sending.release()
+	}
+	n.mu.Lock()
 	changed := n.changes
 	n.changes = changes{}
-	n.sending.Unlock()
+	n.mu.Unlock()
 	n.s.g.announce(n.s, changed)
 }
 

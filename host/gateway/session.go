@@ -38,7 +38,7 @@ type session struct {
 func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 	s := &session{
 		g:     g,
-		out:   &writer{out: out, broken: broken},
+		out:   newWriter(out, broken),
 		calls: newInflight(g.config.MaxInFlight, pendingLines*g.config.MaxLine),
 	}
 	s.level.Store(mcp.LoggingLevelInfo)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
@@ -23,21 +22,47 @@ type answers interface {
 	none()                               // there will be no response
 }
 
-// writer sends messages, each as one line in one Write. It may be used by several goroutines.
-type writer struct {
-	closed atomic.Bool
-	broken func(error) // told of the first error
+// lock is a mutex that can be waited for until a channel is closed.
+type lock chan struct{}
 
-	mu     sync.Mutex
-	out    io.Writer
-	buffer []byte
+func newLock() lock { return make(lock, 1) }
+
+// acquire locks l, or returns false after done was closed.
+func (l lock) acquire(done <-chan struct{}) bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	case <-done:
+		return false
+	}
 }
 
-// put sends one message, given in parts. Once the writer is closed or out has failed it does nothing.
+func (l lock) release() { <-l }
+
+// writer sends messages, each as one line in one Write. It is safe for concurrent use.
+type writer struct {
+	out    io.Writer
+	broken func(error) // called with the first error of out
+
+	isClosed atomic.Bool
+	closed   chan struct{} // closed when isClosed is set
+
+	writing lock   // held during Write; guards buffer
+	buffer  []byte // reused
+}
+
+func newWriter(out io.Writer, broken func(error)) *writer {
+	return &writer{out: out, broken: broken, closed: make(chan struct{}), writing: newLock()}
+}
+
+// put sends one message, given in parts. It blocks while the client does not read, until the writer is closed.
+// Once the writer is closed or out has failed it does nothing.
 func (w *writer) put(message ...[]byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed.Load() {
+	if !w.writing.acquire(w.closed) {
+		return
+	}
+	defer w.writing.release()
+	if w.isClosed.Load() {
 		return
 	}
 	size := 1
@@ -52,7 +77,7 @@ func (w *writer) put(message ...[]byte) {
 	if cap(line) <= keptBuffer {
 		w.buffer = line
 	}
-	if _, err := w.out.Write(line); err != nil && !w.closed.Swap(true) {
+	if _, err := w.out.Write(line); err != nil && w.close() {
 		w.broken(fmt.Errorf("write to the client: %w", err))
 	}
 }
@@ -61,8 +86,14 @@ func (w *writer) respond(id []byte, member ...[]byte) { w.put(response(id, membe
 
 func (w *writer) none() {}
 
-// close makes the writer do nothing from now on. It does not wait for a Write that is going on.
-func (w *writer) close() { w.closed.Store(true) }
+// close makes every put return, except one that is inside Write. It reports whether the writer was open.
+func (w *writer) close() bool {
+	if w.isClosed.Swap(true) {
+		return false
+	}
+	close(w.closed)
+	return true
+}
 
 // response is the parts of a response.
 func response(id []byte, member [][]byte) [][]byte {

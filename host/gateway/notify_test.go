@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// notifyingCall is a call with a time limit of a minute that sends a notification.
+type notifyingCall struct {
+	spyBackend
+	ended    chan error // Notify's
+	answered chan struct{}
+}
+
+func (c *notifyingCall) Find(Request) (Call, *abi.Error) { return c, nil }
+func (c *notifyingCall) Answered()                       { c.answered <- struct{}{} }
+
+func (c *notifyingCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	err := n.Notify(ctx, methodMessage, json.RawMessage(`{"level":"error","data":1}`))
+	c.ended <- err
+	return textResult("done"), err
+}
+
+// startNotifying makes two such calls for a client that does not read.
+func startNotifying(t *testing.T) (*notifyingCall, *peer, *stuck) {
+	t.Helper()
+	c := &notifyingCall{ended: make(chan error, 10), answered: make(chan struct{}, 10)}
+	out := &stuck{stop: make(chan struct{}), release: make(chan struct{})}
+	close(out.stop)
+	p := connectTo(t, newGateway(t, Config{Logging: true, MaxInFlight: 2}, c), out)
+	p.say(callLine("1", "any"), callLine("2", "any"))
+	return c, p, out
+}
+
+func TestNotifyEndsWithItsContextWhileClientDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p, out := startNotifying(t)
+		start := time.Now()
+		for range 2 {
+			if err := <-c.ended; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Notify: %v, want %v", err, context.DeadlineExceeded)
+			}
+		}
+		if waited := time.Since(start); waited != time.Minute {
+			t.Errorf("Notify took %v, want 1m", waited)
+		}
+		go func() { _, _ = io.WriteString(p.in, callLine("3", "any")+"\n") }()
+		synctest.Wait()
+		if len(c.answered) > 0 || len(c.ended) > 0 {
+			t.Error("a call gave up its place before the client read its response")
+		}
+		close(out.release)
+		synctest.Wait()
+		if got := out.lines(); len(got) != 6 || len(c.answered) != 3 {
+			t.Errorf("%d places are free and the client got %q, want 3 and three notifications with three responses", len(c.answered), got)
+		}
+	})
+}
+
+func TestNotifyEndsWithTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p, out := startNotifying(t)
+		p.cancel()
+		<-p.served
+		synctest.Wait()
+		for range 2 {
+			if err := <-c.ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("Notify: %v, want %v", err, context.Canceled)
+			}
+		}
+		if len(c.answered) != 2 {
+			t.Errorf("%d of 2 calls gave up their places", len(c.answered))
+		}
+		close(out.release)
+	})
+}
