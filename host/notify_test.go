@@ -1,0 +1,37 @@
+package host
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lateReader is a client that reads nothing for a while.
+type lateReader struct {
+	bytes.Buffer
+	reads <-chan time.Time
+}
+
+func (r *lateReader) Write(p []byte) (int, error) {
+	if r.reads != nil {
+		<-r.reads
+		r.reads = nil
+	}
+	return r.Buffer.Write(p)
+}
+
+// Before Notify had a context, the host killed the worker process two seconds after the time limit, and with it
+// all calls of the plugin.
+func TestNotificationThatIsNotReadEndsWithTheTimeLimit(t *testing.T) {
+	t.Parallel()
+	const limits = "[offers]\nlogging = true\n[limits]\ntime = '200ms'\n"
+	w := newWorld(t, handmade("a", operating(`{"op":"notify","params":{"method":"notifications/message","params":{"level":"error","data":1}}}`, done), limits+reads("a_reads")))
+	out := &lateReader{reads: time.After(3 * time.Second)}
+	if err := w.open(t, w.options()).Serve(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_reads"}}`+"\n"), out); err != nil {
+		t.Error(err)
+	}
+	if got := out.String(); !strings.Contains(got, `"data":1`) || !strings.Contains(got, `{"code":"timeout","plugin":"a"}`) {
+		t.Errorf("got %s, want the notification and a failure with the code timeout", got)
+	}
+}
