@@ -10,7 +10,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -93,7 +92,7 @@ func (c *call) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, er
 	defer c.ticket.leave()
 	return c.recorded(ctx, func(ctx context.Context, record func(wire.Record)) (worker.Response, error) {
 		if c.plugin.manifest.Validate == manifest.ValidateHost {
-			if err := c.tool.check(rawjson.Member(c.Params, "arguments"), c.plugin.grant.Limits); err != nil {
+			if err := c.tool.check(c.Arguments, c.plugin.grant.Limits); err != nil {
 				return worker.Response{}, c.Failure(failureArguments, err.Error())
 			}
 		}

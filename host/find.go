@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -19,7 +18,7 @@ func (h *Host) find(r gateway.Request) gateway.Call {
 	case abi.MethodResourcesRead:
 		candidates = h.offered.resourceOf(r.Name)
 	case abi.MethodComplete:
-		candidates = filtered(h.referred(r.Params), func(p *plugin) bool { return p.manifest.Offers.Completions })
+		candidates = filtered(h.referred(r.Ref), func(p *plugin) bool { return p.manifest.Offers.Completions })
 	}
 	switch len(candidates) {
 	case 0:
@@ -31,14 +30,12 @@ func (h *Host) find(r gateway.Request) gateway.Call {
 }
 
 // referred are the plugins that may have the prompt or the resource template that a completion is for.
-func (h *Host) referred(params json.RawMessage) []*plugin {
-	ref := rawjson.Member(params, "ref")
-	text := func(key string) string { s, _ := rawjson.Unquote(rawjson.Member(ref, key)); return s }
-	switch text("type") {
+func (h *Host) referred(ref gateway.Reference) []*plugin {
+	switch ref.Type {
 	case "ref/prompt":
-		return h.offered.promptOf(text("name"))
+		return h.offered.promptOf(ref.Name)
 	case "ref/resource":
-		return h.offered.resourceOf(text("uri"))
+		return h.offered.resourceOf(ref.URI)
 	}
 	return nil
 }

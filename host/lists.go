@@ -41,7 +41,7 @@ func (h *Host) list(r gateway.Request) gateway.Call {
 		plugins = h.offered.prompts
 	}
 	// A cursor is the host's own: each plugin answers its whole list.
-	r.Params = withoutCursor(r.Params)
+	r.Params = withoutCursor(r)
 	for _, p := range plugins {
 		l.asks = append(l.asks, p.ask(r, false))
 	}
@@ -141,10 +141,10 @@ func (l *listing) Failure(code, message string) *gateway.Failure {
 	return &gateway.Failure{Code: code, Message: message}
 }
 
-// withoutCursor is the parameters of a list without the cursor.
-func withoutCursor(params json.RawMessage) json.RawMessage {
-	if rawjson.Member(params, "cursor") == nil {
-		return params
+// withoutCursor returns the parameters of a list without the cursor.
+func withoutCursor(r gateway.Request) json.RawMessage {
+	if r.Cursor == nil {
+		return r.Params
 	}
-	return rawjson.Replace(params, "cursor", nil)
+	return rawjson.Replace(r.Params, "cursor", nil)
 }

@@ -53,7 +53,7 @@ func (l *listing) after(p part, n int) cursor {
 
 // start finds where a page begins: the part and the item in it.
 func (l *listing) start(parts []part) (int, int, error) {
-	raw := rawjson.Member(l.Params, "cursor")
+	raw := l.Cursor
 	if raw == nil || rawjson.Kind(raw) == 'n' || string(raw) == `""` {
 		return 0, 0, nil
 	}

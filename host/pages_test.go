@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -35,11 +36,11 @@ func numbered(prefix string, n int) []string {
 // readPage reads one page: the names on it and the cursor of the next.
 func readPage(t *testing.T, parts []part, cursor string) (names []string, next string) {
 	t.Helper()
-	params := json.RawMessage(`{}`)
+	r := gateway.Request{Method: abi.MethodPromptsList}
 	if cursor != "" {
-		params = fmt.Appendf(nil, `{"cursor":%q}`, cursor)
+		r.Cursor = fmt.Appendf(nil, "%q", cursor)
 	}
-	l := &listing{Request: gateway.Request{Method: abi.MethodPromptsList, Params: params}, kind: listKinds[abi.MethodPromptsList]}
+	l := &listing{Request: r, kind: listKinds[abi.MethodPromptsList]}
 	raw, err := l.page(parts)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func TestACursorThatIsNotOurs(t *testing.T) {
 		"remembers too much":   fmt.Sprintf("%q", cursor{List: "prompts", Plugin: "p0", Last: numbered("k", maxLast+1)}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &listing{Request: gateway.Request{Params: json.RawMessage(`{"cursor":` + cursor + `}`)}, kind: listKinds[abi.MethodPromptsList]}
+			l := &listing{Request: gateway.Request{Cursor: json.RawMessage(cursor)}, kind: listKinds[abi.MethodPromptsList]}
 			_, err := l.page(promptParts(numbered("x", 2)))
 			if own, ok := err.(*abi.Error); !ok || own.Code != abi.CodeInvalidParams {
 				t.Errorf("got %v", err)
@@ -159,7 +160,7 @@ func TestPluginsDoNotSeeTheCursor(t *testing.T) {
 		`{"a":1,"cursor":null,"_meta": {}}`:   `{"a":1,"_meta":{}}`,
 		`{"cursor":"x","_meta":{"cursor":1}}`: `{"_meta":{"cursor":1}}`,
 	} {
-		if got := string(withoutCursor(json.RawMessage(params))); got != want {
+		if got := string(withoutCursor(gateway.Request{Params: json.RawMessage(params), Cursor: rawjson.Member([]byte(params), "cursor")})); got != want {
 			t.Errorf("%s: got %s, want %s", params, got, want)
 		}
 	}

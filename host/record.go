@@ -14,7 +14,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/gateway"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
-	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -55,10 +54,10 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
 		Plugin: r.plugin.name, Version: r.plugin.manifest.Version, Digest: r.plugin.manifest.Module.SHA256,
 		Client: r.Client, Method: r.Method, Tool: r.Name,
-		BytesIn: int64(len(r.Params)), Arguments: rawjson.Member(r.Params, "arguments"),
+		BytesIn: int64(len(r.Params)), Arguments: r.Arguments,
 	}
 	if r.Method == abi.MethodComplete {
-		record.Arguments = rawjson.Member(r.Params, "argument")
+		record.Arguments = r.Argument
 	}
 	var trail audit.Trail
 	var refused []audit.Operation

@@ -22,9 +22,6 @@ var (
 		methodMessage:                         {"level", "logger", "data", "_meta"},
 		mcp.MethodNotificationResourceUpdated: {"uri", "_meta"},
 	}
-
-	// By these a request is let through, or is not.
-	requestMembers = []string{"name", "uri", "arguments", "ref", "argument", "type", "cursor"}
 )
 
 // ambiguous says which of an object's known members some readers would take another value for; "" if none.
@@ -33,5 +30,9 @@ func ambiguous(object []byte, known []string) string {
 	if name == "" {
 		return ""
 	}
+	return ambiguousKey(key, name)
+}
+
+func ambiguousKey(key, name string) string {
 	return bounded(key) + " must be there once, and be written " + name
 }

@@ -29,7 +29,16 @@ type Request struct {
 	Name   string          // of the tool or prompt, or the resource's URI, also that a completion is for; empty for lists
 	Params json.RawMessage // as the client sent them: a JSON object; nil if absent
 	Client string          // its name and version, as it said itself; empty if it did not
+
+	// Members of Params, as the client sent them; nil or empty if absent.
+	Arguments json.RawMessage // of a tool or prompt
+	Argument  json.RawMessage // that is completed
+	Cursor    json.RawMessage // of a list
+	Ref       Reference       // what a completion is for
 }
+
+// Reference names the prompt, or the resource template, that a completion is for.
+type Reference struct{ Type, Name, URI string }
 
 // Call is one request that is to be answered.
 type Call interface {

@@ -12,7 +12,7 @@ import (
 
 // builtin answers initialize, ping and logging/setLevel, which the modern era has not, and its
 // server/discover. No other method is known.
-func (s *session) builtin(m message, meta requestMeta) ([]byte, *abi.Error) {
+func (s *session) builtin(m *message, meta requestMeta) ([]byte, *abi.Error) {
 	if meta.modern {
 		return s.g.discover(m)
 	}
@@ -27,15 +27,15 @@ func (s *session) builtin(m message, meta requestMeta) ([]byte, *abi.Error) {
 	return nil, methodNotFound(m.method)
 }
 
-func (s *session) initialize(m message) ([]byte, *abi.Error) {
+func (s *session) initialize(m *message) ([]byte, *abi.Error) {
 	if err := checkShape(m, &mcp.InitializeRequest{}); err != nil {
 		return nil, err
 	}
-	asked, _ := rawjson.Unquote(rawjson.Member(m.params, "protocolVersion"))
+	asked, _ := rawjson.Unquote(rawjson.Member(m.params.all, "protocolVersion"))
 	if len(s.g.legacy) == 0 {
 		return nil, s.g.unsupported(asked)
 	}
-	s.version, s.client = s.g.negotiate(asked), clientName(rawjson.Member(m.params, "clientInfo"))
+	s.version, s.client = s.g.negotiate(asked), clientName(rawjson.Member(m.params.all, "clientInfo"))
 	s.watch.greet()
 	return encode(mcp.InitializeResult{
 		ProtocolVersion: s.version,
@@ -45,11 +45,11 @@ func (s *session) initialize(m message) ([]byte, *abi.Error) {
 	})
 }
 
-func (s *session) setLevel(m message) *abi.Error {
+func (s *session) setLevel(m *message) *abi.Error {
 	if err := checkShape(m, &mcp.SetLevelRequest{}); err != nil {
 		return err
 	}
-	text, _ := rawjson.Unquote(rawjson.Member(m.params, "level"))
+	text, _ := rawjson.Unquote(rawjson.Member(m.params.all, "level"))
 	level := mcp.LoggingLevel(text)
 	if !level.ShouldSendTo(mcp.LoggingLevelDebug) {
 		return &abi.Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("invalid logging level '%s'", level)}
@@ -60,9 +60,9 @@ func (s *session) setLevel(m message) *abi.Error {
 
 // discover answers server/discover. The client's capabilities come with each modern request; those of the
 // requests that end here must have the shape that the MCP library knows.
-func (g *Gateway) discover(m message) ([]byte, *abi.Error) {
+func (g *Gateway) discover(m *message) ([]byte, *abi.Error) {
 	var meta mcp.Meta
-	if err := json.Unmarshal(rawjson.Member(m.params, "_meta"), &meta); err != nil || meta.ClientCapabilities() == nil {
+	if err := json.Unmarshal(m.params.meta.all, &meta); err != nil || meta.ClientCapabilities() == nil {
 		return nil, &abi.Error{Code: abi.CodeInvalidParams, Message: "missing or invalid _meta field " + mcp.MetaKeyClientCapabilities}
 	}
 	if m.method != string(mcp.MethodServerDiscover) {
@@ -79,11 +79,11 @@ func (g *Gateway) discover(m message) ([]byte, *abi.Error) {
 }
 
 // checkShape refuses parameters that do not fit into the MCP library's type of the request.
-func checkShape(m message, request any) *abi.Error {
-	if m.params == nil {
+func checkShape(m *message, request any) *abi.Error {
+	if m.params.all == nil {
 		return nil
 	}
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"params":%s}`, m.params), request); err != nil {
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"params":%s}`, m.params.all), request); err != nil {
 		return &abi.Error{Code: codeInvalidRequest, Message: fmt.Sprintf("unparsable %s request: %s", m.method, err)}
 	}
 	return nil

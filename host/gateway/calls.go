@@ -13,7 +13,7 @@ import (
 
 // call starts a request that the backend answers. What can be refused is refused before the backend hears
 // of it.
-func (s *session) call(ctx context.Context, m message, meta requestMeta, how method, to answers) {
+func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to answers) {
 	request, err := s.ask(m, meta, how)
 	if err != nil {
 		putError(to, m.id, err)

@@ -30,26 +30,14 @@ func (m requestMeta) coded(err *abi.Error) *abi.Error {
 // meta reads a request's _meta and refuses a version that is not spoken. A request without a version,
 // or with one before 2026-07-28, belongs to the era of initialize, also when others on the same stream
 // do not.
-func (g *Gateway) meta(m message) (requestMeta, *abi.Error) {
-	var meta requestMeta
-	var version, capabilities []byte
-	for key, value := range rawjson.Members(rawjson.Member(m.params, "_meta")) {
-		switch key {
-		case "progressToken":
-			if rawjson.Kind(value) == '"' || rawjson.Kind(value) == '0' {
-				meta.token = value
-			}
-		case mcp.MetaKeyProtocolVersion:
-			version = value
-		case mcp.MetaKeyClientCapabilities:
-			capabilities = value
-		case mcp.MetaKeyClientInfo:
-			meta.client = clientName(value)
-		case mcp.MetaKeyLogLevel:
-			meta.level, _ = rawjson.Unquote(value)
-		}
+func (g *Gateway) meta(m *message) (requestMeta, *abi.Error) {
+	sent := m.params.meta
+	meta := requestMeta{client: clientName(sent.client)}
+	meta.level, _ = rawjson.Unquote(sent.level)
+	if kind := rawjson.Kind(sent.progressToken); kind == '"' || kind == '0' {
+		meta.token = sent.progressToken
 	}
-	asked, _ := rawjson.Unquote(version)
+	asked, _ := rawjson.Unquote(sent.version)
 	if !mcp.IsModernProtocol(asked) {
 		return meta, nil
 	}
@@ -58,7 +46,7 @@ func (g *Gateway) meta(m message) (requestMeta, *abi.Error) {
 	case m.method == string(mcp.MethodServerDiscover) && !g.speaksModern():
 		// Clients go back to initialize on this answer only; told of other versions, some go on.
 		return meta, methodNotFound(m.method)
-	case rawjson.Kind(capabilities) != '{':
+	case rawjson.Kind(sent.capabilities) != '{':
 		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
 	case !slices.Contains(g.versions, asked):
 		return meta, g.unsupported(asked)

@@ -8,7 +8,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 // FuzzServe: whatever comes in, Serve returns, every line that goes out is one JSON-RPC message in
@@ -116,6 +119,8 @@ func requests(input []byte) map[string]int {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":null,"method":"x","params":[]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","uri":"b","cursor":"c","arguments":{"name":1},"argument":{},"ref":{"type":"x","name":"y","Uri":"z"},"_meta":{"progressToken":1}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","n\u0061me":"b"},"params":{"ref":[],"Cursor":1,"ref":{"name":1,"name":2},"_meta":7}}`,
 		`{"jsonrpc":"2.0","id":"a","result":{}}`, `{"jsonrpc":"1.0","id":{},"method":1}`, `{"id":1,"id":2,"method":"a","params":null}`,
 	} {
 		f.Add([]byte(seed))
@@ -144,8 +149,39 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("id of %s (-want +got):\n%s", line, diff)
 			}
 		}
-		if params := string(want["params"]); params != "null" && params != string(got.params) {
-			t.Errorf("params %s of %s, want %s", got.params, line, params)
+		if params := string(want["params"]); params != "null" && params != string(got.params.all) {
+			t.Errorf("params %s of %s, want %s", got.params.all, line, params)
 		}
+		checkParams(t, got.params)
 	})
+}
+
+// checkParams compares the members of params with those that package rawjson finds one by one.
+func checkParams(t *testing.T, p params) {
+	t.Helper()
+	refObject, metaObject := rawjson.Member(p.all, "ref"), rawjson.Member(p.all, "_meta")
+	for _, m := range []struct {
+		object []byte
+		key    string
+		got    []byte
+	}{
+		{p.all, "name", p.name}, {p.all, "uri", p.uri}, {p.all, "arguments", p.arguments}, {p.all, "argument", p.argument},
+		{p.all, "cursor", p.cursor}, {p.all, "_meta", p.meta.all},
+		{refObject, "type", p.ref.kind}, {refObject, "name", p.ref.name}, {refObject, "uri", p.ref.uri},
+		{metaObject, "progressToken", p.meta.progressToken}, {metaObject, mcp.MetaKeyProtocolVersion, p.meta.version},
+	} {
+		if want := rawjson.Member(m.object, m.key); string(m.got) != string(want) {
+			t.Errorf("%s of %s is %s, want %s", m.key, p.all, m.got, want)
+		}
+	}
+	var keys []string
+	for _, key := range requestKeys {
+		keys = append(keys, string(key))
+	}
+	if got, want := p.ambiguous, ambiguous(p.all, keys); got != want {
+		t.Errorf("%s: %q, want %q", p.all, got, want)
+	}
+	if got, want := p.ref.ambiguous, ambiguous(refObject, keys); got != want {
+		t.Errorf("ref %s: %q, want %q", refObject, got, want)
+	}
 }

@@ -50,7 +50,7 @@ func newInflight(max int, maxBytes int64) *inflight {
 // add registers a call before it starts, so that a cancellation sent right after it finds it. It blocks while
 // the session is at one of its bounds. The reader calls it, so that is backpressure on the client: no further
 // message is read, and no call is refused. After a nil error the caller must call done.
-func (f *inflight) add(m message, list bool, to answers, cancel context.CancelFunc) (*entry, *abi.Error) {
+func (f *inflight) add(m *message, list bool, to answers, cancel context.CancelFunc) (*entry, *abi.Error) {
 	e := &entry{id: string(m.id), size: int64(m.size), list: list, to: to, cancel: cancel}
 	f.mu.Lock()
 	defer f.mu.Unlock()

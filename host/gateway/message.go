@@ -29,32 +29,37 @@ const (
 type message struct {
 	id     []byte // a string or number as it stands; nil for a notification
 	method string // empty for a response
-	params []byte // as it stands; nil if absent or null
-	size   int    // bytes of memory that it keeps
+	params params
+	size   int // bytes of memory that it keeps
 }
 
-// parse reads one valid JSON object. The message of an error has an id where there is one to answer.
-func parse(object []byte) (message, *abi.Error) {
-	var version, id, method, params []byte
+// parse reads and validates one message, a JSON object, in a single pass. The message of an error has an id
+// where there is one to answer.
+func parse(object []byte) (*message, *abi.Error) {
+	m := new(message)
+	var version, id, method []byte
 	response := false
-	for key, value := range rawjson.Members(object) {
-		switch key {
+	s := rawjson.NewScanner(object)
+	s.Object(func(key []byte) {
+		switch string(key) {
 		case "jsonrpc":
-			version = value
+			version = s.Value()
 		case "id":
-			id = value
+			id = s.Value()
 		case "method":
-			method = value
+			method = s.Value()
 		case "params":
-			params = value
+			m.params.read(s)
 		case "result", "error":
 			response = true
 		}
+	})
+	if !s.End() {
+		return &message{}, parseError(object)
 	}
 	if response && method == nil {
-		return message{}, nil
+		return &message{}, nil
 	}
-	var m message
 	var err *abi.Error
 	if m.id, err = checkID(id); err != nil {
 		return m, err
@@ -67,9 +72,6 @@ func parse(object []byte) (message, *abi.Error) {
 	}
 	if response {
 		return m, invalidRequest("a message has either a method or a result or error")
-	}
-	if rawjson.Kind(params) != 'n' {
-		m.params = params
 	}
 	return m, nil
 }

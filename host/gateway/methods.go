@@ -52,21 +52,32 @@ func CheckResult(methodName string, result []byte) string {
 	return ""
 }
 
-// ask reads what a request asks the backend for.
-func (s *session) ask(m message, meta requestMeta, how method) (Request, *abi.Error) {
-	r := Request{Method: m.method, Params: m.params, Client: s.clientOf(meta)}
-	if why := ambiguous(m.params, requestMembers); why != "" {
-		return r, invalidParams(why)
+// ask makes the backend's request of a client's.
+func (s *session) ask(m *message, meta requestMeta, how method) (Request, *abi.Error) {
+	p := &m.params
+	r := Request{
+		Method: m.method, Client: s.clientOf(meta),
+		Params: p.all, Arguments: p.arguments, Argument: p.argument, Cursor: p.cursor,
 	}
-	if why := ambiguous(rawjson.Member(m.params, "ref"), requestMembers); why != "" {
-		return r, invalidParams("ref: " + why)
-	}
-	if how.name == "" {
-		r.Name = referred(m.params)
-		return r, nil
+	switch {
+	case p.ambiguous != "":
+		return r, invalidParams(p.ambiguous)
+	case p.ref.ambiguous != "":
+		return r, invalidParams("ref: " + p.ref.ambiguous)
 	}
 	var ok bool
-	if r.Name, ok = rawjson.Unquote(rawjson.Member(m.params, how.name)); !ok {
+	switch how.name {
+	case "name":
+		r.Name, ok = rawjson.Unquote(p.name)
+	case "uri":
+		r.Name, ok = rawjson.Unquote(p.uri)
+	default:
+		r.Ref.Type, _ = rawjson.Unquote(p.ref.kind)
+		r.Ref.Name, _ = rawjson.Unquote(p.ref.name)
+		r.Ref.URI, _ = rawjson.Unquote(p.ref.uri)
+		r.Name, ok = r.Ref.Name+r.Ref.URI, true
+	}
+	if !ok {
 		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missing[m.method]}
 	}
 	return r, nil
@@ -78,14 +89,6 @@ func (s *session) clientOf(meta requestMeta) string {
 		return meta.client
 	}
 	return s.client
-}
-
-// referred is the prompt, or the resource template, that a completion is for; empty for other requests.
-func referred(params []byte) string {
-	ref := rawjson.Member(params, "ref")
-	name, _ := rawjson.Unquote(rawjson.Member(ref, "name"))
-	uri, _ := rawjson.Unquote(rawjson.Member(ref, "uri"))
-	return name + uri
 }
 
 // missing is what is answered where a request does not say what it asks for.

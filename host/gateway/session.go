@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -83,14 +82,14 @@ func (s *session) handle(reading, calls context.Context, line []byte, long bool)
 
 // line answers one line that is not blank: a message or a batch of them.
 func (s *session) line(ctx context.Context, line []byte) {
-	switch {
-	case !json.Valid(line):
-		putError(s.out, nil, parseError(line))
-	case rawjson.Kind(line) == '{':
+	switch kind := rawjson.Kind(line); {
+	case kind == '{':
 		s.message(ctx, line, cap(line), s.out)
+	case !rawjson.Valid(line):
+		putError(s.out, nil, parseError(line))
 	case isBatch(line):
 		s.batch(ctx, line)
-	case rawjson.Kind(line) == 'n':
+	case kind == 'n':
 		putError(s.out, nil, invalidRequest("a message is a JSON object"))
 	default:
 		putError(s.out, nil, parseError(line))
@@ -114,22 +113,22 @@ func (s *session) message(ctx context.Context, object []byte, size int, to answe
 	}
 }
 
-func (s *session) cancelled(m message) {
-	id := rawjson.Member(m.params, "requestId")
+func (s *session) cancelled(m *message) {
+	id := rawjson.Member(m.params.all, "requestId")
 	s.calls.cancel(id)
 	s.watch.cancel(id)
 }
 
 // request answers a request, or starts the call that will. A fault of ours is answered like any other
 // failure and does not end the session.
-func (s *session) request(ctx context.Context, m message, to answers) {
+func (s *session) request(ctx context.Context, m *message, to answers) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			s.g.log.Error("answering a request panicked", "method", m.method, "panic", fault, "stack", string(debug.Stack()))
 			putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error"})
 		}
 	}()
-	if m.params != nil && rawjson.Kind(m.params) != '{' {
+	if m.params.all != nil && rawjson.Kind(m.params.all) != '{' {
 		putError(to, m.id, invalidParams("params must be an object"))
 		return
 	}
@@ -166,8 +165,8 @@ func (s *session) request(ctx context.Context, m message, to answers) {
 }
 
 // list answers tools/list, whose answer never changes. There is one page, so no cursor is one of ours.
-func (s *session) list(m message, meta requestMeta, to answers) {
-	switch cursor, _ := rawjson.Unquote(rawjson.Member(m.params, "cursor")); {
+func (s *session) list(m *message, meta requestMeta, to answers) {
+	switch cursor, _ := rawjson.Unquote(m.params.cursor); {
 	case cursor != "":
 		putError(to, m.id, invalidParams("unknown cursor"))
 	case meta.modern:

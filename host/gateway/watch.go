@@ -102,8 +102,8 @@ func covers(watched, uri string) bool {
 }
 
 // subscribe answers resources/subscribe and resources/unsubscribe, which the modern era has not.
-func (s *session) subscribe(m message, to answers) {
-	uri, ok := rawjson.Unquote(rawjson.Member(m.params, "uri"))
+func (s *session) subscribe(m *message, to answers) {
+	uri, ok := rawjson.Unquote(m.params.uri)
 	w := &s.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *session) subscribe(m message, to answers) {
 			w.cost -= watchedCost(uri)
 		}
 		delete(w.uris, uri)
-	case !s.g.backend.Watch(Request{Method: m.method, Name: uri, Params: m.params, Client: s.client}):
+	case !s.g.backend.Watch(Request{Method: m.method, Name: uri, Params: m.params.all, Client: s.client}):
 		putError(to, m.id, Unknown(m.method, uri, ""))
 		return
 	case len(w.uris) >= maxWatched && !w.uris[uri]:
@@ -137,8 +137,8 @@ func (s *session) subscribe(m message, to answers) {
 
 // listen opens a stream. Its request is answered when the client's stream ends, and not at all when
 // the client cancels it.
-func (s *session) listen(m message, meta requestMeta) {
-	asked := rawjson.Member(m.params, "notifications")
+func (s *session) listen(m *message, meta requestMeta) {
+	asked := rawjson.Member(m.params.all, "notifications")
 	w := &s.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *session) listen(m message, meta requestMeta) {
 }
 
 // establish is as much of the notifications that a stream asks for as there is.
-func (g *Gateway) establish(m message, asked []byte, client string) (stream, *abi.Error) {
+func (g *Gateway) establish(m *message, asked []byte, client string) (stream, *abi.Error) {
 	o := g.config.Offers
 	wants := func(name string) bool { return string(bytes.TrimSpace(rawjson.Member(asked, name))) == "true" }
 	s := stream{

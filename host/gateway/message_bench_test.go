@@ -1,0 +1,44 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// instantCall is a call that costs nothing, so that what is measured is the gateway.
+type instantCall struct {
+	spyBackend
+	result   json.RawMessage
+	answered chan struct{}
+}
+
+func (c *instantCall) Find(Request) (Call, *abi.Error)                        { return c, nil }
+func (c *instantCall) Run(context.Context, Notifier) (json.RawMessage, error) { return c.result, nil }
+func (c *instantCall) Answered()                                              { c.answered <- struct{}{} }
+
+// BenchmarkMessage measures the way of a tools/call through the gateway, from its line to its written response.
+func BenchmarkMessage(b *testing.B) {
+	for name, arguments := range map[string]string{
+		"200B":         `{"text":"` + strings.Repeat("x", 188) + `"}`,
+		"10kB":         `{"text":"` + strings.Repeat("x", 10_000) + `"}`,
+		"10kB-escapes": `{"text":"` + strings.Repeat(`a line of text\n\tand \"another\"`, 300) + `"}`,
+		"10kB-objects": `{"list":[` + strings.Repeat(`{"name":"a","n":12,"ok":true},`, 330) + `null]}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":%s,"_meta":{"progressToken":7}}}`, arguments)
+			c := &instantCall{result: textResult("done"), answered: make(chan struct{}, 1)}
+			s := newSession(newGateway(b, Config{Checked: true}, c), io.Discard, func(error) {})
+			b.ReportAllocs()
+			for b.Loop() {
+				s.handle(b.Context(), b.Context(), line, false)
+				<-c.answered
+			}
+		})
+	}
+}
