@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -78,7 +79,11 @@ func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n N
 	switch {
 	case err == nil:
 		why := ""
-		if how.check != nil && !g.config.Checked {
+		switch {
+		case how.check == nil || g.config.Checked:
+		case !rawjson.Valid(result):
+			why = "it is not JSON"
+		default:
 			why = how.check(result)
 		}
 		if why == "" {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,12 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// checkObject says what keeps a client from reading a result; "" if nothing does. member checks the members
-// that are the method's own. Members that MCP does not know are let through, here and below.
+// checkObject says what keeps a client from reading a result, which is valid JSON; "" if nothing does. member
+// checks the members that are the method's own. Members that MCP does not know are let through, here and below.
 func checkObject(result []byte, member func(key string, value []byte) string) string {
 	switch {
-	case !json.Valid(result):
-		return "it is not JSON"
 	case !utf8.Valid(result):
 		return "it is not UTF-8"
 	case rawjson.Kind(result) != '{':

@@ -44,7 +44,7 @@ var methods = map[mcp.MCPMethod]method{
 }
 
 // CheckResult says what keeps a client from reading the result of a request that a Call answers, "" if nothing
-// does. The gateway makes no use of a result that does not pass; who keeps a record of calls asks first.
+// does. The result must be valid JSON. The gateway makes no use of a result that does not pass; who keeps a record of calls asks first.
 func CheckResult(methodName string, result []byte) string {
 	if check := methods[mcp.MCPMethod(methodName)].check; check != nil {
 		return check(result)

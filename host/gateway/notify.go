@@ -40,7 +40,7 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)
 	}
-	if !json.Valid(params) || !utf8.Valid(params) || rawjson.Kind(params) != '{' {
+	if !rawjson.Valid(params) || !utf8.Valid(params) || rawjson.Kind(params) != '{' {
 		return fmt.Errorf("%s: params must be a JSON object", bounded(method))
 	}
 	if why := ambiguous(params, notificationMembers[method]); why != "" {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -111,7 +110,7 @@ func putError(to answers, id []byte, err *abi.Error) {
 		id = []byte("null")
 	}
 	parts := [][]byte{[]byte(`"error":{"code":`), strconv.AppendInt(nil, int64(err.Code), 10), []byte(`,"message":`), rawjson.Quote(err.Message)}
-	if json.Valid(err.Data) {
+	if rawjson.Valid(err.Data) {
 		parts = append(parts, []byte(`,"data":`), oneLine(bytes.ToValidUTF8(err.Data, []byte("\uFFFD"))))
 	}
 	to.respond(id, append(parts, []byte(`}`))...)

@@ -17,7 +17,7 @@ import (
 
 // Checker checks responses. It is safe for concurrent use.
 type Checker struct {
-	// Result says what keeps a client from reading a method's result; empty: nothing does.
+	// Result says what keeps a client from reading a method's result, which is valid JSON; empty: nothing does.
 	Result func(method string, result []byte) string
 	// Values bounds the values that are decoded to be checked by a schema.
 	Values int
@@ -28,14 +28,22 @@ type Checker struct {
 // WASI has no number for are added to an answer that reports an error: the module could only say that something
 // went wrong.
 func (c Checker) Parse(method string, r engine.Response, output func() (*schema.Schema, error)) (json.RawMessage, error) {
-	if !json.Valid(r.Body) {
+	var result, answered []byte
+	s := rawjson.NewScanner(r.Body)
+	s.Object(func(key []byte) {
+		switch string(key) {
+		case "result":
+			result = s.Value()
+		case "error":
+			answered = s.Value()
+		}
+	})
+	switch {
+	case !s.End():
 		return nil, invalid("gave an answer that is not JSON")
-	}
-	result := rawjson.Member(r.Body, "result")
-	if answered := rawjson.Member(r.Body, "error"); answered != nil {
+	case answered != nil:
 		return nil, moduleError(answered, r.Faults)
-	}
-	if result == nil {
+	case result == nil:
 		return nil, invalid("gave an answer that holds neither a result nor an error")
 	}
 	if len(r.Faults) > 0 {

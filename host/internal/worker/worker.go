@@ -210,7 +210,7 @@ func (s *Supervisor) response(result wire.Result) (Response, error) {
 			return r, err
 		}
 		return r, s.fail(engine.CodeWorkerLost, nil, "got a malformed failure from its process")
-	case !json.Valid(result.Body) || !utf8.Valid(result.Body) || rawjson.Kind(result.Body) != '{':
+	case !rawjson.Valid(result.Body) || !utf8.Valid(result.Body) || rawjson.Kind(result.Body) != '{':
 		r.Body = nil
 		return r, s.fail(engine.CodeWorkerLost, nil, "got a result from its process that is not a JSON object")
 	case result.Kind == wire.KindRPCError:
