@@ -39,8 +39,8 @@ func (b backend) Find(r gateway.Request) (gateway.Call, *abi.Error) {
 	return nil, gateway.Unknown(r.Method, r.Name, b.why(r))
 }
 
-// Watch implements gateway.Backend.
-func (b backend) Watch(r gateway.Request) bool {
+// CanSubscribe implements gateway.Backend.
+func (b backend) CanSubscribe(r gateway.Request) bool {
 	if b.host.offered.watched(r.Name) {
 		return true
 	}

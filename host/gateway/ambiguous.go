@@ -6,8 +6,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// The members that a check reads of objects whose bytes are passed on. Each may be there once, as written
-// here: else one reader would see another value than was checked.
+// The members that a check reads in objects that are passed on unchanged. Duplicates and other spellings of them
+// are refused, because parsers differ in which one they use: a client could read another value than was checked.
 var (
 	resultMembers = []string{"_meta", "resultType", "content", "isError", "structuredContent", "description", "messages",
 		"contents", "ttlMs", "cacheScope", "completion"}
@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// ambiguous says which of an object's known members some readers would take another value for; "" if none.
+// ambiguous describes the first ambiguous one of an object's known members; "" if there is none.
 func ambiguous(object []byte, known []string) string {
 	key, name := rawjson.Ambiguous(object, known...)
 	if name == "" {
@@ -34,5 +34,8 @@ func ambiguous(object []byte, known []string) string {
 }
 
 func ambiguousKey(key, name string) string {
-	return bounded(key) + " must be there once, and be written " + name
+	if key == name {
+		return name + " is given twice"
+	}
+	return bounded(key) + " differs from " + name + " only in case"
 }

@@ -10,12 +10,12 @@ import (
 // TestAmbiguousNotificationIsRefused: the host would replace one progress token, and a client read the other.
 func TestAmbiguousNotificationIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ method, params, want string }{
-		"a token in two spellings": {methodProgress, `{"progress":1,"progressToken":"mine","ProgressToken":"another's"}`, "notifications/progress: ProgressToken must be there once, and be written progressToken"},
-		"a token in other case":    {methodProgress, `{"progress":1,"PROGRESSTOKEN":"another's"}`, "PROGRESSTOKEN must be there once, and be written progressToken"},
-		"two tokens":               {methodProgress, `{"progress":1,"progressToken":1,"progressToken":2}`, "progressToken must be there once, and be written progressToken"},
-		"two values":               {methodProgress, `{"progress":"x","progress":1}`, "progress must be there once, and be written progress"},
-		"two levels":               {methodMessage, `{"level":"info","Level":"error","data":1}`, "Level must be there once, and be written level"},
-		"two resources":            {"notifications/resources/updated", `{"uri":"note://a","uri":"note://b"}`, "uri must be there once, and be written uri"},
+		"a token in two spellings": {methodProgress, `{"progress":1,"progressToken":"mine","ProgressToken":"another's"}`, "notifications/progress: ProgressToken differs from progressToken only in case"},
+		"a token in other case":    {methodProgress, `{"progress":1,"PROGRESSTOKEN":"another's"}`, "PROGRESSTOKEN differs from progressToken only in case"},
+		"two tokens":               {methodProgress, `{"progress":1,"progressToken":1,"progressToken":2}`, "progressToken is given twice"},
+		"two values":               {methodProgress, `{"progress":"x","progress":1}`, "progress is given twice"},
+		"two levels":               {methodMessage, `{"level":"info","Level":"error","data":1}`, "Level differs from level only in case"},
+		"two resources":            {"notifications/resources/updated", `{"uri":"note://a","uri":"note://b"}`, "uri is given twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -47,7 +47,7 @@ func (b *fakeBackend) Find(r Request) (Call, *abi.Error) {
 	return fakeCall{b, r}, nil
 }
 
-func (b *fakeBackend) Watch(r Request) bool { return strings.HasPrefix(r.Name, "note://") }
+func (b *fakeBackend) CanSubscribe(r Request) bool { return strings.HasPrefix(r.Name, "note://") }
 
 func (b *fakeBackend) runs() int {
 	b.mu.Lock()

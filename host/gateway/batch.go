@@ -12,14 +12,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// Bounds of a batch. Its answer is one line, and is kept until the last of its calls has ended.
+// Bounds of a batch. Its responses form one line, which is kept in memory until its last call has ended.
 const (
-	maxBatch       = 256      // messages
-	maxBatchAnswer = 16 << 20 // bytes of responses; one that does not fit is left out
-	maxLeftOut     = 4 << 10  // bytes of a response that is never left out
+	maxBatch          = 256      // messages
+	maxBatchResponses = 16 << 20 // total bytes of responses; one that does not fit is replaced by an error
+	maxSmallResponse  = 4 << 10  // bytes; a response of at most this size is never replaced
 )
 
-// isBatch tells a batch of messages from any other array.
+// isBatch reports whether an array is a batch of messages.
 func isBatch(line []byte) bool {
 	if rawjson.Kind(line) != '[' {
 		return false
@@ -30,7 +30,7 @@ func isBatch(line []byte) bool {
 	return true // empty
 }
 
-// batch serves an array of messages, as JSON-RPC has it and MCP had it until 2025-03-26.
+// batch handles a JSON-RPC batch, which MCP supports up to version 2025-03-26.
 func (s *session) batch(ctx context.Context, line []byte) {
 	var messages [][]byte
 	for _, value := range rawjson.Elements(line) {
@@ -38,11 +38,11 @@ func (s *session) batch(ctx context.Context, line []byte) {
 	}
 	switch {
 	case s.version > mcp.ProtocolVersion20250326:
-		putError(s.out, nil, invalidRequest("protocol version "+s.version+" has no batches"))
+		putError(s.out, nil, invalidRequest("protocol version "+s.version+" does not support batches"))
 	case len(messages) == 0:
-		putError(s.out, nil, invalidRequest("an empty batch"))
+		putError(s.out, nil, invalidRequest("the batch is empty"))
 	case len(messages) > maxBatch:
-		putError(s.out, nil, invalidRequest(fmt.Sprintf("a batch of more than %d messages", maxBatch)))
+		putError(s.out, nil, invalidRequest(fmt.Sprintf("the batch has more than %d messages", maxBatch)))
 	default:
 		to := &batch{out: s.out, missing: len(messages)}
 		for _, value := range messages {
@@ -50,20 +50,20 @@ func (s *session) batch(ctx context.Context, line []byte) {
 				putError(to, nil, invalidRequest("a message is a JSON object"))
 				continue
 			}
-			value = bytes.Clone(value) // else a small call would keep the whole line
+			value = bytes.Clone(value) // so that a small call does not retain the whole line
 			s.message(ctx, value, len(value), to)
 		}
 	}
 }
 
-// batch keeps the responses of a batch until each of its messages has one or will have none.
+// batch collects the responses of a batch and sends them once all of its messages are handled.
 type batch struct {
 	out *writer
 
 	mu        sync.Mutex
-	missing   int
-	responses [][]byte // in parts, with commas between
-	size      int      // bytes of responses
+	missing   int      // messages that are not handled yet
+	responses [][]byte // in parts, separated by commas
+	size      int      // total bytes of responses
 }
 
 func (b *batch) respond(id []byte, member ...[]byte) {
@@ -73,8 +73,8 @@ func (b *batch) respond(id []byte, member ...[]byte) {
 	for _, part := range parts {
 		size += len(part)
 	}
-	if b.size+size > maxBatchAnswer && size > maxLeftOut {
-		putError(leftOut{b}, id, invalidRequest(fmt.Sprintf("it was carried out, and its answer is left out: the answers of a batch are at most %d bytes together; send it on its own", maxBatchAnswer)))
+	if b.size+size > maxBatchResponses && size > maxSmallResponse {
+		putError(omitted{b}, id, invalidRequest(fmt.Sprintf("it was executed, but its response is omitted: the responses of a batch are limited to %d bytes in total; send it on its own", maxBatchResponses)))
 	} else {
 		b.add(parts, size)
 	}
@@ -88,18 +88,18 @@ func (b *batch) add(parts [][]byte, size int) {
 	b.responses, b.size = append(b.responses, parts...), b.size+size
 }
 
-// leftOut adds what stands for a response that is left out.
-type leftOut struct{ *batch }
+// omitted adds the error that replaces a response; it does not count.
+type omitted struct{ *batch }
 
-func (l leftOut) respond(id []byte, member ...[]byte) { l.add(response(id, member), 0) }
+func (o omitted) respond(id []byte, member ...[]byte) { o.add(response(id, member), 0) }
 
-func (b *batch) none() {
+func (b *batch) skip() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.settle()
 }
 
-// settle counts one message as dealt with, and answers after the last, if there is anything to say.
+// settle counts a message as handled. After the last one it sends the responses, if there are any.
 func (b *batch) settle() {
 	if b.missing--; b.missing == 0 && b.responses != nil {
 		b.out.put(slices.Concat([][]byte{[]byte(`[`)}, b.responses, [][]byte{[]byte(`]`)})...)
@@ -107,4 +107,4 @@ func (b *batch) settle() {
 	}
 }
 
-var _ answers = (*batch)(nil)
+var _ responder = (*batch)(nil)

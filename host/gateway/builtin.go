@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// builtin answers initialize, ping and logging/setLevel, which the modern era has not, and its
-// server/discover. No other method is known.
+// builtin handles initialize, ping and logging/setLevel of the legacy era, and server/discover of the modern
+// one. All other methods are unknown.
 func (s *session) builtin(m *message, meta requestMeta) ([]byte, *abi.Error) {
 	if meta.modern {
 		return s.g.discover(m)
@@ -31,12 +31,12 @@ func (s *session) initialize(m *message) ([]byte, *abi.Error) {
 	if err := checkShape(m, &mcp.InitializeRequest{}); err != nil {
 		return nil, err
 	}
-	asked, _ := rawjson.Unquote(rawjson.Member(m.params.all, "protocolVersion"))
+	requested, _ := rawjson.Unquote(rawjson.Member(m.params.all, "protocolVersion"))
 	if len(s.g.legacy) == 0 {
-		return nil, s.g.unsupported(asked)
+		return nil, s.g.unsupportedVersion(requested)
 	}
-	s.version, s.client = s.g.negotiate(asked), clientName(rawjson.Member(m.params.all, "clientInfo"))
-	s.watch.greet()
+	s.version, s.client = s.g.negotiate(requested), clientName(rawjson.Member(m.params.all, "clientInfo"))
+	s.subscriptions.initialize()
 	return encode(mcp.InitializeResult{
 		ProtocolVersion: s.version,
 		Capabilities:    s.g.config.capabilities(),
@@ -58,8 +58,8 @@ func (s *session) setLevel(m *message) *abi.Error {
 	return nil
 }
 
-// discover answers server/discover. The client's capabilities come with each modern request; those of the
-// requests that end here must have the shape that the MCP library knows.
+// discover handles server/discover and unknown methods of the modern era. Each modern request carries the
+// client's capabilities, which are fully checked here only.
 func (g *Gateway) discover(m *message) ([]byte, *abi.Error) {
 	var meta mcp.Meta
 	if err := json.Unmarshal(m.params.meta.all, &meta); err != nil || meta.ClientCapabilities() == nil {
@@ -78,7 +78,7 @@ func (g *Gateway) discover(m *message) ([]byte, *abi.Error) {
 	return encode(result)
 }
 
-// checkShape refuses parameters that do not fit into the MCP library's type of the request.
+// checkShape decodes parameters into the MCP library's type of the request.
 func checkShape(m *message, request any) *abi.Error {
 	if m.params.all == nil {
 		return nil
@@ -101,29 +101,29 @@ func (c Config) implementation() mcp.Implementation {
 	return mcp.Implementation{Name: c.Name, Version: c.Version}
 }
 
-// capabilities is what initialize and server/discover say that the server can do.
+// capabilities are the server capabilities for initialize and server/discover.
 func (c Config) capabilities() mcp.ServerCapabilities {
-	var can mcp.ServerCapabilities
+	var capabilities mcp.ServerCapabilities
 	if c.offersTools() {
-		enable(&can.Tools)
+		enable(&capabilities.Tools)
 	}
 	if c.Offers.Prompts {
-		enable(&can.Prompts).ListChanged = c.Offers.PromptsChange
+		enable(&capabilities.Prompts).ListChanged = c.Offers.PromptsChange
 	}
 	if c.Offers.Resources {
-		resources := enable(&can.Resources)
+		resources := enable(&capabilities.Resources)
 		resources.Subscribe, resources.ListChanged = c.Offers.Subscribe, c.Offers.ResourcesChange
 	}
 	if c.Offers.Completions {
-		enable(&can.Completions)
+		enable(&capabilities.Completions)
 	}
 	if c.Logging {
-		enable(&can.Logging)
+		enable(&capabilities.Logging)
 	}
-	return can
+	return capabilities
 }
 
-// enable makes a capability, whose type may have no name, and returns it.
+// enable allocates a capability and returns it. It is generic because some of the types are anonymous structs.
 func enable[T any](capability **T) *T {
 	*capability = new(T)
 	return *capability

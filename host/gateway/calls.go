@@ -12,16 +12,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// call starts a request that the backend answers. What can be refused is refused before the backend hears
-// of it.
-func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to answers) {
-	request, err := s.ask(m, meta, how)
+// call starts a request that the backend executes. Whatever the gateway can refuse, it refuses before it calls
+// the backend.
+func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to responder) {
+	request, err := s.backendRequest(m, meta, how)
 	if err != nil {
 		putError(to, m.id, err)
 		return
 	}
-	if s.watch.open(m.id) {
-		putError(to, m.id, streamOpen())
+	if s.subscriptions.isOpen(m.id) {
+		putError(to, m.id, streamIDInUse())
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -34,9 +34,9 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 	}
 	call, err := s.g.find(request)
 	if err != nil {
-		s.calls.take(e)
+		s.calls.claim(e)
 		s.calls.done(e)
-		putError(to, m.id, meta.coded(err))
+		putError(to, m.id, meta.translated(err))
 		return
 	}
 	go func() {
@@ -47,10 +47,10 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 		result, err := s.g.run(ctx, call, request, how, n)
 		n.close()
 		switch {
-		case !s.calls.take(e):
-			to.none()
+		case !s.calls.claim(e):
+			to.skip()
 		case err != nil:
-			putError(to, m.id, meta.coded(err))
+			putError(to, m.id, meta.translated(err))
 		case meta.modern:
 			putResult(to, m.id, oneLine(modern(result, s.g.info, how.cached)))
 		default:
@@ -59,18 +59,18 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 	}()
 }
 
-// find asks the backend for what answers a request.
+// find calls the backend's Find and recovers from a panic.
 func (g *Gateway) find(r Request) (call Call, err *abi.Error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			g.log.Error("looking up a request panicked", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
+			g.log.Error("panic in the look-up of a request", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
 			err = &abi.Error{Code: abi.CodeInternal, Message: "internal error"}
 		}
 	}()
 	return g.backend.Find(r)
 }
 
-// run answers one request: whatever comes of it becomes a result that a client can read, or an error.
+// run executes a request and returns a valid result or an error.
 func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n Notifier) ([]byte, *abi.Error) {
 	result, err := g.invoke(ctx, call, r, n)
 	name := r.what()
@@ -89,10 +89,10 @@ func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n N
 		if why == "" {
 			return result, nil
 		}
-		g.log.Warn("a result cannot be read", "method", r.Method, "name", bounded(r.Name), "reason", why)
-		failure = g.failure(call, r, FailureInvalidResult, "the result of "+name+" cannot be read: "+why)
+		g.log.Warn("a result is invalid", "method", r.Method, "name", bounded(r.Name), "reason", why)
+		failure = g.failure(call, r, FailureInvalidResult, "the result of "+name+" is invalid: "+why)
 	case ctx.Err() != nil:
-		return nil, shuttingDown() // a call that the client cancelled is not answered
+		return nil, shuttingDown() // dropped if the client cancelled the call
 	case errors.As(err, &failure) && failure != nil:
 	case errors.As(err, &own) && own != nil:
 		return nil, own
@@ -106,7 +106,7 @@ func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n N
 	return failure.result(), nil
 }
 
-// what names a request for a person.
+// what names a request in messages.
 func (r Request) what() string {
 	if r.Name == "" {
 		return r.Method
@@ -114,22 +114,22 @@ func (r Request) what() string {
 	return bounded(r.Name)
 }
 
-// invoke runs a call; a panic becomes an error.
+// invoke calls Run and turns a panic into an error.
 func (g *Gateway) invoke(ctx context.Context, call Call, r Request, n Notifier) (result []byte, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			g.log.Error("a call panicked", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
-			result, err = nil, errors.New("a fault in the host; its log says more")
+			g.log.Error("panic in a call", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
+			result, err = nil, errors.New("internal error in the host; see its log")
 		}
 	}()
 	return call.Run(ctx, n)
 }
 
-// failure has the call word a failure, and does so itself where the call cannot.
+// failure calls the Call's Failure. If that panics or returns nil, it makes a plain one.
 func (g *Gateway) failure(call Call, r Request, code, message string) (f *Failure) {
 	defer func() {
 		if fault := recover(); fault != nil || f == nil {
-			g.log.Error("a call could not word its failure", "method", r.Method, "name", bounded(r.Name), "panic", fmt.Sprint(fault))
+			g.log.Error("a call could not format its failure", "method", r.Method, "name", bounded(r.Name), "panic", fmt.Sprint(fault))
 			f = &Failure{Code: code, Tool: r.Name, Message: message}
 		}
 	}()

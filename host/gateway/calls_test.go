@@ -304,7 +304,7 @@ func (s *spyBackend) Find(r Request) (Call, *abi.Error) {
 	s.params = string(r.Params)
 	return s, nil
 }
-func (s *spyBackend) Watch(Request) bool              { return false }
+func (s *spyBackend) CanSubscribe(Request) bool              { return false }
 func (s *spyBackend) Failure(_, text string) *Failure { return &Failure{Message: text} }
 func (s *spyBackend) Run(context.Context, Notifier) (json.RawMessage, error) {
 	return textResult(""), nil

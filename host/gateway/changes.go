@@ -11,17 +11,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// maxUpdated bounds the resources that one call can say it changed; of more, clients hear that the list did.
+// maxUpdated bounds the updated resources of one call; beyond that, clients are notified that the list changed.
 const maxUpdated = 256
 
-// changes are what a call changed for every client.
+// changes are the changes by a call that concern every client.
 type changes struct {
-	prompts   bool     // their list
-	resources bool     // their list
-	updated   []string // URIs of resources, each once, in their order
+	prompts   bool     // the list of prompts changed
+	resources bool     // the list of resources changed
+	updated   []string // URIs of updated resources, without duplicates, in order
 }
 
-// add takes one of the notifications that tell of a change.
+// add records the change that a notification reports.
 func (c *changes) add(method string, params []byte) error {
 	switch method {
 	case mcp.MethodNotificationPromptsListChanged:
@@ -35,14 +35,14 @@ func (c *changes) add(method string, params []byte) error {
 		}
 		c.merge(changes{updated: []string{uri}})
 	default:
-		return errors.New("a call sends only notifications of progress, of messages, and of what it changed")
+		return errors.New("not a notification that a call may send: those are progress, message, list_changed and updated")
 	}
 	return nil
 }
 
-func (c *changes) none() bool { return !c.prompts && !c.resources && len(c.updated) == 0 }
+func (c *changes) isEmpty() bool { return !c.prompts && !c.resources && len(c.updated) == 0 }
 
-// merge adds what another call changed.
+// merge adds the changes of another call.
 func (c *changes) merge(other changes) {
 	c.prompts, c.resources = c.prompts || other.prompts, c.resources || other.resources
 	for _, uri := range other.updated {
@@ -56,15 +56,15 @@ func (c *changes) merge(other changes) {
 	}
 }
 
-// announce tells every session of what a call of one of them changed: that one before the call is answered,
-// the others without waiting for them.
+// announce notifies every session of the changes by a call. It does so synchronously for the call's own session,
+// which must get them before the response, and asynchronously for the others.
 func (g *Gateway) announce(from *session, c changes) {
 	c.prompts = c.prompts && g.config.Offers.PromptsChange
 	c.resources = c.resources && g.config.Offers.ResourcesChange
 	if !g.config.Offers.Subscribe {
 		c.updated = nil
 	}
-	if c.none() {
+	if c.isEmpty() {
 		return
 	}
 	g.mu.Lock()
@@ -72,15 +72,15 @@ func (g *Gateway) announce(from *session, c changes) {
 	g.mu.Unlock()
 	for _, s := range open {
 		if s == from {
-			s.watch.tell(s.out, c)
+			s.subscriptions.notify(s.out, c)
 		} else {
-			s.mail.send(c, func(c changes) { s.watch.tell(s.out, c) })
+			s.mail.send(c, func(c changes) { s.subscriptions.notify(s.out, c) })
 		}
 	}
 }
 
-// mailbox keeps what a session is yet to be told of, in one piece however much it is: a client that does
-// not read holds up nobody else.
+// mailbox delivers changes to a session asynchronously, so that a client that does not read does not block other
+// sessions. Pending changes are merged, which bounds their size.
 type mailbox struct {
 	mu         sync.Mutex
 	pending    changes
@@ -102,17 +102,17 @@ func (b *mailbox) drain(deliver func(changes)) {
 		b.mu.Lock()
 		c := b.pending
 		b.pending = changes{}
-		b.delivering = !c.none()
+		b.delivering = !c.isEmpty()
 		b.mu.Unlock()
-		if c.none() {
+		if c.isEmpty() {
 			return
 		}
 		deliver(c)
 	}
 }
 
-// changeNote is a notification of a change. stream is the id of the stream that it belongs to; nil: none.
-func changeNote(method string, uri string, stream []byte) []byte {
+// changeNotification encodes a notification of a change. stream is the id of its stream; nil in the legacy era.
+func changeNotification(method string, uri string, stream []byte) []byte {
 	params := ""
 	if uri != "" {
 		params = `"uri":` + string(rawjson.Quote(uri))

@@ -124,10 +124,10 @@ func TestSubscriptionsOfASessionAreBounded(t *testing.T) {
 		subscribe := func(i int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"note://%d"}}`, i, i)
 		}
-		for i := range maxWatched {
+		for i := range maxSubscriptions {
 			p.say(subscribe(i))
 		}
-		got := p.say(subscribe(maxWatched), subscribe(0))
+		got := p.say(subscribe(maxSubscriptions), subscribe(0))
 		want := []string{
 			`{"jsonrpc":"2.0","id":1024,"error":{"code":-32600,"message":"Invalid request: more than 1024 subscriptions: unsubscribe from some"}}`,
 			`{"jsonrpc":"2.0","id":0,"result":{}}`,

@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// checkObject says what keeps a client from reading a result, which is valid JSON; "" if nothing does. member
-// checks the members that are the method's own. Members that MCP does not know are let through, here and below.
+// checkObject describes why a result, which must be valid JSON, does not conform to MCP; "" if it does. member
+// checks the members that are specific to the method. Like all checks below, it accepts members unknown to MCP.
 func checkObject(result []byte, member func(key string, value []byte) string) string {
 	switch {
 	case !utf8.Valid(result):
@@ -52,7 +52,7 @@ func checkKind(name string, value []byte, want byte) string {
 	return ""
 }
 
-// checkItems checks an array of objects; what check says follows the item's name.
+// checkItems checks an array of objects. The text that check returns is appended to the item's name.
 func checkItems(name string, array []byte, check func(item []byte) string) string {
 	if why := checkKind(name, array, '['); why != "" {
 		return why
@@ -137,11 +137,11 @@ func checkReadResult(result []byte) string {
 	return why
 }
 
-// checkHint checks a member by which a result says how long it holds, or for whom.
+// checkHint checks a caching hint of a result.
 func checkHint(key string, value []byte) string {
 	switch key {
 	case "ttlMs":
-		// In digits, and no larger than typed clients can hold.
+		// Typed clients decode it into a signed 64-bit integer.
 		if _, err := strconv.ParseUint(string(value), 10, 63); err != nil {
 			return "ttlMs is not a whole number of milliseconds"
 		}
@@ -153,7 +153,7 @@ func checkHint(key string, value []byte) string {
 	return ""
 }
 
-// maxCompletions is what MCP allows.
+// maxCompletions is the limit that MCP sets.
 const maxCompletions = 100
 
 // checkCompletion checks the result of completion/complete.
@@ -196,7 +196,7 @@ func checkValues(values []byte) string {
 	n := 0
 	return checkItems("completion.values", values, func(value []byte) string {
 		if n++; n > maxCompletions {
-			return fmt.Sprintf(" is one of more than %d", maxCompletions)
+			return fmt.Sprintf(" exceeds the limit of %d values", maxCompletions)
 		}
 		if rawjson.Kind(value) != '"' {
 			return " is not a string"
@@ -205,7 +205,7 @@ func checkValues(values []byte) string {
 	})
 }
 
-// checkContent checks one item of content; what it says follows the item's name.
+// checkContent checks one item of content. The text that it returns is appended to the item's name.
 func checkContent(item []byte) string {
 	if rawjson.Kind(item) != '{' {
 		return " is not an object"
@@ -213,40 +213,40 @@ func checkContent(item []byte) string {
 	if why := ambiguous(item, contentMembers); why != "" {
 		return "." + why
 	}
-	need := map[string]byte{}
+	required := map[string]byte{}
 	switch t, _ := rawjson.Unquote(rawjson.Member(item, "type")); t {
 	case "text":
-		need["text"] = '"'
+		required["text"] = '"'
 	case "image", "audio":
-		need["data"], need["mimeType"] = '"', '"'
+		required["data"], required["mimeType"] = '"', '"'
 	case "resource":
-		need["resource"] = '{'
+		required["resource"] = '{'
 	case "resource_link":
-		need["uri"], need["name"] = '"', '"'
+		required["uri"], required["name"] = '"', '"'
 	default:
 		return ".type is not text, image, audio, resource or resource_link"
 	}
-	there := map[string]bool{}
+	present := map[string]bool{}
 	for key, value := range rawjson.Members(item) {
-		want, needed := need[key]
-		there[key] = true
+		want, checked := required[key]
+		present[key] = true
 		switch {
 		case key == "annotations" || key == "_meta":
-			want, needed = '{', true
-		case key == "resource" && needed:
+			want, checked = '{', true
+		case key == "resource" && checked:
 			if why := checkResource(value); why != "" {
 				return ".resource" + why
 			}
 		}
-		if needed && rawjson.Kind(value) != want {
+		if checked && rawjson.Kind(value) != want {
 			return "." + key + " is not " + kindName(want)
 		}
-		if key == "data" && needed && !isBase64(value) {
+		if key == "data" && checked && !isBase64(value) {
 			return ".data is not base64"
 		}
 	}
 	for _, key := range []string{"text", "data", "mimeType", "resource", "uri", "name"} {
-		if need[key] != 0 && !there[key] {
+		if required[key] != 0 && !present[key] {
 			return "." + key + " is missing"
 		}
 	}
@@ -291,7 +291,7 @@ func checkResource(resource []byte) string {
 	return ""
 }
 
-// isBase64 tells whether a string is bytes in base64 with padding, without which typed clients lose the answer.
+// isBase64 reports whether a JSON string is padded base64. Typed clients fail to decode the response otherwise.
 func isBase64(value []byte) bool {
 	text, ok := rawjson.Unquote(value)
 	_, err := base64.StdEncoding.DecodeString(text)

@@ -10,26 +10,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// requestMeta is what the gateway reads of a request's _meta.
+// requestMeta is the decoded _meta of a request.
 type requestMeta struct {
-	modern bool   // the request speaks 2026-07-28, which has no handshake
-	token  []byte // progressToken as it stands; nil: no progress is wanted
-	level  string // least level of log messages wanted, of a modern request; empty: none
-	client string // who a modern request comes from; empty: it does not say
+	modern bool   // the protocol version is 2026-07-28, which has no handshake
+	token  []byte // progressToken, raw; nil if the client wants no progress
+	level  string // minimum level of log messages that a modern request wants; empty: it wants none
+	client string // "name/version" of the client of a modern request; empty if it is not stated
 }
 
-// coded gives an error the code that its era has for it: in the modern one what is not there is a fault of
-// the parameters.
-func (m requestMeta) coded(err *abi.Error) *abi.Error {
+// translated gives an error the code of its era: the modern one reports an unknown resource as invalid params.
+func (m requestMeta) translated(err *abi.Error) *abi.Error {
 	if !m.modern || err.Code != abi.CodeResourceNotFound {
 		return err
 	}
 	return &abi.Error{Code: abi.CodeInvalidParams, Message: err.Message, Data: err.Data}
 }
 
-// meta reads a request's _meta and refuses a version that is not spoken. A request without a version,
-// or with one before 2026-07-28, belongs to the era of initialize, also when others on the same stream
-// do not.
+// meta decodes a request's _meta and refuses unsupported protocol versions. Each request has its own era: one
+// without a version, or with a version before 2026-07-28, is a legacy request, even if others of the session are
+// modern.
 func (g *Gateway) meta(m *message) (requestMeta, *abi.Error) {
 	sent := m.params.meta
 	meta := requestMeta{client: clientName(sent.client)}
@@ -37,26 +36,26 @@ func (g *Gateway) meta(m *message) (requestMeta, *abi.Error) {
 	if kind := rawjson.Kind(sent.progressToken); kind == '"' || kind == '0' {
 		meta.token = sent.progressToken
 	}
-	asked, _ := rawjson.Unquote(sent.version)
-	if !mcp.IsModernProtocol(asked) {
+	version, _ := rawjson.Unquote(sent.version)
+	if !mcp.IsModernProtocol(version) {
 		return meta, nil
 	}
 	meta.modern = true
 	switch {
-	case m.method == string(mcp.MethodServerDiscover) && !g.speaksModern():
-		// Clients go back to initialize on this answer only; told of other versions, some go on.
+	case m.method == string(mcp.MethodServerDiscover) && !g.supportsModern():
+		// Clients fall back to initialize on this error only. Some do not if they get the supported versions.
 		return meta, methodNotFound(m.method)
 	case rawjson.Kind(sent.capabilities) != '{':
 		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
-	case !slices.Contains(g.versions, asked):
-		return meta, g.unsupported(asked)
+	case !slices.Contains(g.versions, version):
+		return meta, g.unsupportedVersion(version)
 	}
 	return meta, nil
 }
 
-func (g *Gateway) speaksModern() bool { return slices.ContainsFunc(g.versions, mcp.IsModernProtocol) }
+func (g *Gateway) supportsModern() bool { return slices.ContainsFunc(g.versions, mcp.IsModernProtocol) }
 
-func (g *Gateway) unsupported(version string) *abi.Error {
+func (g *Gateway) unsupportedVersion(version string) *abi.Error {
 	if len(version) > maxName {
 		version = bounded(version)
 	}
@@ -65,13 +64,13 @@ func (g *Gateway) unsupported(version string) *abi.Error {
 	return &abi.Error{Code: e.Code, Message: e.Message, Data: data}
 }
 
-// negotiate is the version that an initialize which asks for asked is answered with.
-func (g *Gateway) negotiate(asked string) string {
+// negotiate returns the version for the response to an initialize that requests a version.
+func (g *Gateway) negotiate(requested string) string {
 	switch {
 	case len(g.config.ProtocolVersions) == 0:
-		return mcp.NegotiateLegacyVersion(asked)
-	case slices.Contains(g.legacy, asked):
-		return asked
+		return mcp.NegotiateLegacyVersion(requested)
+	case slices.Contains(g.legacy, requested):
+		return requested
 	}
 	return g.legacy[0]
 }

@@ -1,17 +1,15 @@
-// Package gateway offers tools, prompts and resources as one MCP server over a pair of streams, which is what an MCP client
-// starts a program for. New makes a Gateway from a Config and a Backend, which does the work; Serve
-// speaks the protocol until the client's stream ends.
+// Package gateway implements an MCP server over a pair of streams, the stdio transport. New makes a Gateway from a
+// Config and a Backend, which executes requests; Gateway.Serve serves one client until its stream ends.
 //
-// The gateway owns lines, ids, order, calls in flight, notifications and the bytes of results; of the MCP
-// library it uses the types and the protocol versions. It knows nothing of plugins, grants or modules: all
-// of that is behind Backend.
+// The gateway handles framing, ids, ordering, calls in flight, notifications and the encoding of responses. It uses
+// types and protocol versions of the MCP library, but not its server. It does not know plugins, grants or modules.
 //
-// Both eras of MCP are spoken: 2024-11-05 to 2025-11-25, where a client begins with initialize, and
-// 2026-07-28, where every request carries its version. No handshake is waited for.
+// It supports both eras of MCP: the legacy one, 2024-11-05 to 2025-11-25, in which a client begins with initialize,
+// and the modern one, 2026-07-28, in which each request states its version. It does not require a handshake.
 //
-// Messages are read as encoding/json reads them, with two exceptions: keys are matched exactly (not
-// ignoring case), and bytes that are not UTF-8 are read as U+FFFD before anything else. Of a key given
-// twice the last counts. Nesting is bounded at 10,000 levels.
+// A message is parsed and validated once, by the rules of encoding/json with two exceptions: keys are
+// case-sensitive, and invalid UTF-8 is replaced by U+FFFD first. The last of duplicate keys counts, except where
+// duplicates are refused. Nesting is limited to 10,000 levels.
 package gateway
 
 import (
@@ -30,53 +28,53 @@ const (
 	DefaultMaxInFlight = 256      // calls
 )
 
-// MaxPage is the size, in bytes, from which a backend must start another page of a list.
+// MaxPage is the size in bytes at which a backend must end a page of a list.
 const MaxPage = 4 << 20
 
-// Config says what a Gateway is. Name and Version are required.
+// Config configures a Gateway. Name and Version are required.
 type Config struct {
 	Name         string
 	Version      string
 	Instructions string // for the client's model; empty: none
 
-	// ProtocolVersions are the versions spoken, each known to the MCP library; empty means all that it
-	// knows. The first older than 2026-07-28 answers an initialize that asks for one not listed.
-	// Without 2026-07-28, server/discover is unknown, which makes clients begin with initialize.
+	// ProtocolVersions are the supported versions, each known to the MCP library; empty means all that it
+	// knows. An initialize that requests any other version gets the first legacy one. Without 2026-07-28,
+	// server/discover is an unknown method, so that clients begin with initialize.
 	ProtocolVersions []string
 
-	Tools  []Tool // listed in this order
-	Offers Offers // beside them
+	Tools  []Tool // in the order of tools/list
+	Offers Offers // other than tools
 
-	// Logging advertises the logging capability and lets the log messages of calls through: those of
-	// level info and above unless the client says otherwise (logging/setLevel); in 2026-07-28 only
-	// those of calls whose request names a level.
+	// Logging advertises the logging capability and forwards log messages of calls. A legacy client gets those
+	// of level info and above, unless it sends logging/setLevel; a modern one those of requests that state a
+	// level.
 	Logging bool
 
-	// Checked says that the backend's results have passed CheckResult; else the gateway checks them.
+	// Checked states that the backend applies CheckResult to its results. Otherwise the gateway does.
 	Checked bool
 
 	MaxLine     int64 // bytes of one incoming message; 0 means DefaultMaxLine
-	MaxInFlight int   // calls of one client at a time, nothing is read while there are as many; 0 means DefaultMaxInFlight
+	MaxInFlight int   // concurrent calls of one client, at which reading from it pauses; 0 means DefaultMaxInFlight
 
 	Log hclog.Logger // nil: nothing is logged
 }
 
-// Gateway is an MCP server. Serve may run several times at once; the sessions share nothing but the
-// Backend.
+// Gateway is an MCP server. Serve may be called concurrently, once for each client. Sessions share the Backend and
+// get notifications about the changes of each other's calls.
 type Gateway struct {
 	config   Config
 	backend  Backend
 	log      hclog.Logger
-	versions []string // all spoken
-	legacy   []string // those of them that begin with initialize
+	versions []string // supported
+	legacy   []string // those of the legacy era
 	lists    lists
-	info     []byte // serverInfo, as JSON
+	info     []byte // member serverInfo of _meta
 
 	mu   sync.Mutex
-	open []*session
+	open []*session // guarded by mu
 }
 
-// New checks config and makes the answers that stay the same. An error names each fault.
+// New validates config and encodes the constant responses. The error lists every problem.
 func New(config Config, backend Backend) (*Gateway, error) {
 	if err := config.check(); err != nil {
 		return nil, err
@@ -108,7 +106,7 @@ func New(config Config, backend Backend) (*Gateway, error) {
 	return g, nil
 }
 
-// offersTools tells whether there are tools to list, or nothing else.
+// offersTools reports whether to advertise tools: if there are any, or if nothing else is offered.
 func (c Config) offersTools() bool {
 	return len(c.Tools) > 0 || !c.Offers.Prompts && !c.Offers.Resources
 }
@@ -116,7 +114,7 @@ func (c Config) offersTools() bool {
 func (c Config) check() error {
 	var errs []error
 	if c.Name == "" || c.Version == "" {
-		errs = append(errs, errors.New("the server needs a name and a version"))
+		errs = append(errs, errors.New("name and version of the server are required"))
 	}
 	for _, version := range c.ProtocolVersions {
 		if !mcp.IsValidProtocolVersion(version) {
@@ -124,10 +122,10 @@ func (c Config) check() error {
 		}
 	}
 	if c.MaxLine < 0 {
-		errs = append(errs, fmt.Errorf("the longest line cannot be %d bytes", c.MaxLine))
+		errs = append(errs, fmt.Errorf("MaxLine is negative: %d", c.MaxLine))
 	}
 	if c.MaxInFlight < 0 {
-		errs = append(errs, fmt.Errorf("the number of calls in flight cannot be %d", c.MaxInFlight))
+		errs = append(errs, fmt.Errorf("MaxInFlight is negative: %d", c.MaxInFlight))
 	}
 	return errors.Join(errs...)
 }

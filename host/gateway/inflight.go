@@ -15,8 +15,8 @@ type inflight struct {
 
 	mu      sync.Mutex
 	free    sync.Cond         // signalled when a call has ended, and on close
-	owed    map[string]*entry // calls whose response is still to be sent
-	running int               // calls that have not ended, cancelled ones included
+	pending map[string]*entry // calls whose response is still to be sent
+	running int               // calls that have not ended, including cancelled ones
 	lists   int               // those of them whose result is a page of a list
 	bytes   int64             // total size of their requests
 	closed  bool
@@ -28,7 +28,7 @@ type entry struct {
 	id     string
 	size   int64 // bytes of its request
 	list   bool
-	to     answers
+	to     responder
 	cancel context.CancelFunc
 }
 
@@ -42,7 +42,7 @@ const (
 )
 
 func newInflight(max int, maxBytes int64) *inflight {
-	f := &inflight{max: max, maxBytes: maxBytes, owed: make(map[string]*entry)}
+	f := &inflight{max: max, maxBytes: maxBytes, pending: make(map[string]*entry)}
 	f.free.L = &f.mu
 	return f
 }
@@ -50,7 +50,7 @@ func newInflight(max int, maxBytes int64) *inflight {
 // add registers a call before it starts, so that a cancellation sent right after it finds it. It blocks while
 // the session is at one of its bounds. The reader calls it, so that is backpressure on the client: no further
 // message is read, and no call is refused. After a nil error the caller must call done.
-func (f *inflight) add(m *message, list bool, to answers, cancel context.CancelFunc) (*entry, *abi.Error) {
+func (f *inflight) add(m *message, list bool, to responder, cancel context.CancelFunc) (*entry, *abi.Error) {
 	e := &entry{id: string(m.id), size: int64(m.size), list: list, to: to, cancel: cancel}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,10 +60,10 @@ func (f *inflight) add(m *message, list bool, to answers, cancel context.CancelF
 	switch {
 	case f.closed:
 		return nil, shuttingDown()
-	case f.owed[e.id] != nil:
-		return nil, callRuns()
+	case f.pending[e.id] != nil:
+		return nil, callIDInUse()
 	}
-	f.owed[e.id] = e
+	f.pending[e.id] = e
 	f.count(e, 1)
 	f.ended.Add(1)
 	return e, nil
@@ -83,40 +83,40 @@ func (f *inflight) count(e *entry, n int) {
 	}
 }
 
-// runs tells whether a call with that id is to be answered.
-func (f *inflight) runs(id []byte) bool {
+// isPending reports whether the response to a call with that id is still to be sent.
+func (f *inflight) isPending(id []byte) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.owed[string(id)] != nil
+	return f.pending[string(id)] != nil
 }
 
-// callRuns refuses a request that has the id of a running call: two answers with one id could not be told
-// apart, and a cancellation would be of both.
-func callRuns() *abi.Error { return invalidRequest("a call with this id is still running") }
+// callIDInUse refuses a request with the id of a running call: neither their responses nor their cancellations
+// could be told apart.
+func callIDInUse() *abi.Error { return invalidRequest("a call with this id is still running") }
 
-// take says whether a call's answer is to be sent, which is once and not after a cancellation.
-func (f *inflight) take(e *entry) bool {
+// claim reports whether the caller may send a call's response: at most once, and not after a cancellation.
+func (f *inflight) claim(e *entry) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.owed[e.id] != e {
+	if f.pending[e.id] != e {
 		return false
 	}
-	delete(f.owed, e.id)
+	delete(f.pending, e.id)
 	return true
 }
 
-// cancel stops the call with that id, if there is one; it will not be answered.
+// cancel cancels the call with that id, if there is one, and drops its response.
 func (f *inflight) cancel(id []byte) {
 	f.mu.Lock()
-	e := f.owed[string(id)]
-	delete(f.owed, string(id))
+	e := f.pending[string(id)]
+	delete(f.pending, string(id))
 	f.mu.Unlock()
 	if e != nil {
 		e.cancel()
 	}
 }
 
-// done ends a call; its answer, if any, has been sent.
+// done removes a call that has ended and whose response, if any, was sent.
 func (f *inflight) done(e *entry) {
 	e.cancel()
 	f.mu.Lock()
@@ -126,7 +126,7 @@ func (f *inflight) done(e *entry) {
 	f.ended.Done()
 }
 
-// close lets no more calls in.
+// close makes add refuse further calls.
 func (f *inflight) close() {
 	f.mu.Lock()
 	f.closed = true
@@ -134,13 +134,13 @@ func (f *inflight) close() {
 	f.mu.Unlock()
 }
 
-// abandon answers all calls that have not ended with an error; what they answer themselves is dropped.
-func (f *inflight) abandon() {
+// failPending sends an error as the response to all pending calls and drops their own responses.
+func (f *inflight) failPending() {
 	f.mu.Lock()
-	owed := f.owed
-	f.owed = map[string]*entry{}
+	pending := f.pending
+	f.pending = map[string]*entry{}
 	f.mu.Unlock()
-	for _, e := range owed {
+	for _, e := range pending {
 		putError(e.to, []byte(e.id), shuttingDown())
 	}
 }

@@ -9,23 +9,22 @@ import (
 
 const (
 	readBuffer = 64 << 10 // bytes
-	keptHead   = 4 << 10  // bytes kept of a line that is too long, to find its id in
+	keptHead   = 4 << 10  // bytes kept of a line that is too long, in which leadingID finds its id
 )
 
-// lineReader cuts a stream into lines of bounded length.
+// lineReader splits a stream into lines of bounded length.
 type lineReader struct {
 	in  *bufio.Reader
-	max int64 // bytes of a line without its line break
+	max int64 // bytes of a line, without its line break
 }
 
 func newLineReader(in io.Reader, max int64) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, readBuffer), max: max}
 }
 
-// next returns the next line without the white space around it; the slice is the caller's. A line over
-// the bound is read to its end, not kept, and comes back cut, with long set. The error is the stream's,
-// io.EOF at its end; a last line that no line break ends comes with io.EOF, and one that another error
-// cut off not at all.
+// next returns the next line, trimmed; the caller owns the slice. Of a line that exceeds the bound it returns the
+// first keptHead bytes, with long set, and skips the rest. The error is that of the stream, io.EOF at its end. An
+// unterminated last line is returned together with io.EOF, and is dropped on any other error.
 func (r *lineReader) next() (line []byte, long bool, err error) {
 	for {
 		var chunk []byte

@@ -49,7 +49,7 @@ func TestBatchAnswerIsBounded(t *testing.T) {
 	if out.results != 1 || out.errors != calls-1 {
 		t.Errorf("%d results and %d errors, want 1 and %d", out.results, out.errors, calls-1)
 	}
-	if most := int64(maxBatchAnswer + 4*size); peak.Load() > most {
+	if most := int64(maxBatchResponses + 4*size); peak.Load() > most {
 		t.Errorf("%d MiB were in use, want at most %d", peak.Load()>>20, most>>20)
 	}
 }
@@ -59,7 +59,7 @@ type countedAnswers struct{ results, errors int }
 
 func (c *countedAnswers) Write(p []byte) (int, error) {
 	c.results += bytes.Count(p, []byte(`"result":`))
-	c.errors += bytes.Count(p, []byte(`its answer is left out`))
+	c.errors += bytes.Count(p, []byte(`its response is omitted`))
 	return len(p), nil
 }
 
@@ -75,7 +75,7 @@ func TestSubscribedURIsAreBounded(t *testing.T) {
 	refused := 0
 	for id := range streams {
 		var uris []string
-		for n := range maxWatched {
+		for n := range maxSubscriptions {
 			uris = append(uris, fmt.Sprintf(`"note://%d/%d/%s"`, id, n, strings.Repeat("x", maxURI-100)))
 		}
 		fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[%s]},%s}}`+"\n", id, strings.Join(uris, ","), modernMeta)
@@ -125,9 +125,9 @@ func TestClosedStreamsAndSubscriptionsMakeRoom(t *testing.T) {
 			return len(got) == 1 && strings.Contains(got[0], `"result"`)
 		}
 		fits := 0
-		for ; fits < maxWatched && subscribe("subscribe", fmt.Sprintf("note://%d/%s", fits, long)); fits++ {
+		for ; fits < maxSubscriptions && subscribe("subscribe", fmt.Sprintf("note://%d/%s", fits, long)); fits++ {
 		}
-		if fits == 0 || fits == maxWatched {
+		if fits == 0 || fits == maxSubscriptions {
 			t.Fatalf("%d subscriptions fit", fits)
 		}
 		if !subscribe("unsubscribe", "note://0/"+long) || !subscribe("subscribe", "note://x/"+long) {

@@ -13,28 +13,28 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// JSON-RPC's codes for messages that are not requests; the others are in package abi.
+// Error codes of JSON-RPC that package abi does not define.
 const (
 	codeParseError     = -32700
 	codeInvalidRequest = -32600
-	codeShutDown       = -32000 // what the MCP SDKs call "connection closed"
+	codeShutDown       = -32000 // "connection closed" in the MCP SDKs
 )
 
 const (
-	maxID   = 1024 // bytes of an id: it is kept while its call runs, and echoed
-	maxName = 128  // bytes of a client's own words that an error repeats
+	maxID   = 1024 // bytes of an id, which is kept while its call runs
+	maxName = 128  // bytes of a client's string that an error message quotes
 )
 
-// message is a JSON-RPC request or notification. Its slices are parts of the line it came on.
+// message is a JSON-RPC request or notification. Its slices alias the line.
 type message struct {
-	id     []byte // a string or number as it stands; nil for a notification
+	id     []byte // a string or number, raw; nil for a notification
 	method string // empty for a response
 	params params
-	size   int // bytes of memory that it keeps
+	size   int // bytes of memory that it retains
 }
 
-// parse reads and validates one message, a JSON object, in a single pass. The message of an error has an id
-// where there is one to answer.
+// parse reads and validates one message, a JSON object, in a single pass. On an error the message has the id of the
+// request, if it is known.
 func parse(object []byte) (*message, *abi.Error) {
 	m := new(message)
 	var version, id, method []byte
@@ -76,7 +76,7 @@ func parse(object []byte) (*message, *abi.Error) {
 	return m, nil
 }
 
-// checkID takes strings and numbers. An id of null makes a notification, like none at all.
+// checkID accepts strings and numbers. A null id is treated like an absent one, which makes a notification.
 func checkID(id []byte) ([]byte, *abi.Error) {
 	switch rawjson.Kind(id) {
 	case 0, 'n':
@@ -98,7 +98,7 @@ func invalidParams(why string) *abi.Error {
 	return &abi.Error{Code: abi.CodeInvalidParams, Message: "Invalid params: " + why}
 }
 
-// shuttingDown answers what is cancelled, or not begun, because the server ends.
+// shuttingDown is the error of a request that is cancelled or refused because the server shuts down.
 func shuttingDown() *abi.Error {
 	return &abi.Error{Code: codeShutDown, Message: "The server is shutting down: the request was cancelled"}
 }
@@ -107,7 +107,7 @@ func methodNotFound(method string) *abi.Error {
 	return &abi.Error{Code: abi.CodeMethodNotFound, Message: "Method not found: " + bounded(method)}
 }
 
-// parseError says what is wrong with a line that is not JSON.
+// parseError describes why a line is not a JSON object.
 func parseError(line []byte) *abi.Error {
 	var value json.RawMessage
 	err := json.Unmarshal(line, &value)
@@ -118,22 +118,23 @@ func parseError(line []byte) *abi.Error {
 	return &abi.Error{Code: codeParseError, Message: "Parse error: " + why}
 }
 
-// bounded is a client's word as an error may repeat it: in quotes unless it is a plain one, and not long.
-func bounded(word string) string {
-	if len(word) > maxName {
-		return visible.Quote(strings.ToValidUTF8(word[:maxName], "")) + "…"
+// bounded makes an untrusted string safe for an error or log message: it truncates it, and quotes it unless it is
+// an identifier.
+func bounded(s string) string {
+	if len(s) > maxName {
+		return visible.Quote(strings.ToValidUTF8(s[:maxName], "")) + "…"
 	}
 	plain := func(r rune) bool {
 		return r == '_' || r == '-' || r == '/' || r == '.' || (unicode.IsLetter(r) || unicode.IsDigit(r)) && visible.Rune(r)
 	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
 	}
-	return visible.Quote(word)
+	return visible.Quote(s)
 }
 
-// leadingID finds the id near the start of a message that is cut off, so that who waits for its answer
-// gets one; nil if it is not there.
+// leadingID finds the id in the first bytes of a truncated request, so that an error response can be sent; nil if
+// it does not contain one.
 func leadingID(head []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(head))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

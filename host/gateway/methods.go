@@ -9,30 +9,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Offers are what a server has beside tools.
+// Offers are the server features other than tools.
 type Offers struct {
 	Prompts         bool
-	PromptsChange   bool // clients are told when the list of prompts changes
+	PromptsChange   bool // prompts/list_changed is sent
 	Resources       bool
-	ResourcesChange bool // likewise
-	Subscribe       bool // clients are told of resources that change
+	ResourcesChange bool // resources/list_changed is sent
+	Subscribe       bool // resources/updated is sent
 	Completions     bool
 }
 
-// method is how a request that the backend answers is read, and its answer checked.
+// method describes a method that the backend executes.
 type method struct {
 	offered func(Offers) bool
-	// name is the member of the parameters that says what is asked for; empty: none does.
+	// name is the parameter that names the tool, prompt or resource; empty if the method has none.
 	name string
-	// check says what keeps a client from reading a result, "" if nothing does; nil: the backend made it.
+	// check describes why a result does not conform to MCP, "" if it does; nil if the backend encodes results itself.
 	check func(result []byte) string
-	// cached results say in the modern era how long they hold.
+	// cached results have caching hints in the modern era.
 	cached bool
-	// list: the result is a page of a list.
+	// list results are pages of a list.
 	list bool
 }
 
-// methods are those that the backend answers.
+// methods are the methods that the backend executes.
 var methods = map[mcp.MCPMethod]method{
 	mcp.MethodToolsCall:              {offered: func(Offers) bool { return true }, name: "name", check: checkToolResult},
 	mcp.MethodPromptsList:            {offered: func(o Offers) bool { return o.Prompts }, cached: true, list: true},
@@ -43,8 +43,8 @@ var methods = map[mcp.MCPMethod]method{
 	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }, check: checkCompletion},
 }
 
-// CheckResult says what keeps a client from reading the result of a request that a Call answers, "" if nothing
-// does. The result must be valid JSON. The gateway makes no use of a result that does not pass; who keeps a record of calls asks first.
+// CheckResult describes why the result of a method does not conform to MCP; "" if it does. The result must be valid
+// JSON. The gateway discards results that do not pass. A backend that records calls applies the check before that.
 func CheckResult(methodName string, result []byte) string {
 	if check := methods[mcp.MCPMethod(methodName)].check; check != nil {
 		return check(result)
@@ -52,8 +52,8 @@ func CheckResult(methodName string, result []byte) string {
 	return ""
 }
 
-// ask makes the backend's request of a client's.
-func (s *session) ask(m *message, meta requestMeta, how method) (Request, *abi.Error) {
+// backendRequest converts a client's request for the backend.
+func (s *session) backendRequest(m *message, meta requestMeta, how method) (Request, *abi.Error) {
 	p := &m.params
 	r := Request{
 		Method: m.method, Client: s.clientOf(meta),
@@ -78,12 +78,12 @@ func (s *session) ask(m *message, meta requestMeta, how method) (Request, *abi.E
 		r.Name, ok = r.Ref.Name+r.Ref.URI, true
 	}
 	if !ok {
-		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missing[m.method]}
+		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missingName[m.method]}
 	}
 	return r, nil
 }
 
-// clientOf is who a request comes from: a modern one says so itself.
+// clientOf is the client that a modern request states, or that initialize stated.
 func (s *session) clientOf(meta requestMeta) string {
 	if meta.client != "" {
 		return meta.client
@@ -91,15 +91,14 @@ func (s *session) clientOf(meta requestMeta) string {
 	return s.client
 }
 
-// missing is what is answered where a request does not say what it asks for.
-var missing = map[string]string{
+// missingName is the error message for a request without its name or URI.
+var missingName = map[string]string{
 	string(mcp.MethodToolsCall):     "Missing tool name",
 	string(mcp.MethodPromptsGet):    "Missing prompt name",
 	string(mcp.MethodResourcesRead): "Missing resource uri",
 }
 
-// Unknown is the error of a tool or prompt, by its name, or of a resource, by its URI, that is not offered.
-// why may be empty.
+// Unknown is the error for a tool, prompt or resource that is not offered. name is its name or URI; why may be empty.
 func Unknown(method, name, why string) *abi.Error {
 	if why != "" {
 		why = ": " + why
@@ -115,11 +114,11 @@ func Unknown(method, name, why string) *abi.Error {
 	return invalidParams("unknown reference" + why)
 }
 
-// clientName is what a client says of itself, as "name/version".
+// clientName formats clientInfo as "name/version", truncated; empty if it has no name.
 func clientName(info []byte) string {
 	name, _ := rawjson.Unquote(rawjson.Member(info, "name"))
 	version, _ := rawjson.Unquote(rawjson.Member(info, "version"))
-	const most = 128 // characters of each that are worth keeping
+	const most = 128 // code points of each
 	if name == "" {
 		return ""
 	}

@@ -122,14 +122,14 @@ func checkProgress(params []byte) error {
 	return nil
 }
 
-// withToken puts the client's own progress token in: a module may have rounded its digits or written
-// its characters another way.
+// withToken inserts the progress token with the client's bytes: a module may have rounded a number or escaped a
+// string differently.
 func (n *notifier) withToken(params []byte) []byte {
 	return rawjson.Replace(params, "progressToken", n.meta.token)
 }
 
-// wantsMessage says whether the client wants a log message. In the modern era the request names the
-// least level, and none means no messages; before, the session has one.
+// wantsMessage validates a log message and reports whether the client wants it. The minimum level is that of the
+// session in the legacy era, and that of the request in the modern one, where none means no messages.
 func (n *notifier) wantsMessage(params []byte) (bool, error) {
 	text, _ := rawjson.Unquote(rawjson.Member(params, "level"))
 	level := mcp.LoggingLevel(text)
@@ -142,11 +142,11 @@ func (n *notifier) wantsMessage(params []byte) (bool, error) {
 	if name := rawjson.Member(params, "logger"); name != nil && rawjson.Kind(name) != '"' {
 		return false, errors.New("logger must be a string")
 	}
-	least := n.s.level.Load().(mcp.LoggingLevel)
+	minimum := n.s.level.Load().(mcp.LoggingLevel)
 	if n.meta.modern {
-		least = mcp.LoggingLevel(n.meta.level)
+		minimum = mcp.LoggingLevel(n.meta.level)
 	}
-	return n.s.g.config.Logging && level.ShouldSendTo(least), nil
+	return n.s.g.config.Logging && level.ShouldSendTo(minimum), nil
 }
 
 var _ Notifier = (*notifier)(nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// params are a request's parameters and those of their members that several methods or the backend use. Values
-// are kept as they stand; nil means absent. Of a member that is given twice the last counts.
+// params are a request's parameters and those of their members that several methods or the backend use. Values are
+// raw; nil means absent. The last of duplicate members counts.
 type params struct {
 	all       []byte // nil if absent or null
 	name      []byte
@@ -22,13 +22,13 @@ type params struct {
 	ambiguous string // names the first ambiguous member; empty if none is
 }
 
-// ref is what a completion is for.
+// ref is the reference of a completion/complete request.
 type ref struct {
 	kind, name, uri []byte
 	ambiguous       string
 }
 
-// meta is _meta of a request.
+// meta is the raw _meta of a request.
 type meta struct {
 	all           []byte
 	progressToken []byte
@@ -101,8 +101,8 @@ func (m *meta) read(s *rawjson.Scanner) {
 	})
 }
 
-// requestKeys are the members by which a request is admitted or refused. A plugin must not read another value
-// for them than was checked, so that the gateway refuses a request in which one is ambiguous.
+// requestKeys are the members that decide whether a request is admitted. The gateway refuses a request in which one
+// is ambiguous, because the plugin could read another value than was checked.
 var requestKeys = [][]byte{[]byte("name"), []byte("uri"), []byte("arguments"), []byte("ref"), []byte("argument"), []byte("type"), []byte("cursor")}
 
 // uniqueKeys finds the first ambiguous one of an object's keys, by the rules of rawjson.Ambiguous.

@@ -9,24 +9,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// resultComplete is what every result of the modern era says of itself: no further round trip.
+// resultComplete is a member of every result of the modern era; it means that no further round trip follows.
 const resultComplete = `"resultType":"complete"`
 
-// serverInfo is the member that tells who made a result.
+// serverInfo is the member of _meta that identifies the server.
 func serverInfo(name, version string) []byte {
 	return fmt.Appendf(nil, `"%s":{"name":%s,"version":%s}`, mcp.MetaKeyServerInfo, rawjson.Quote(name), rawjson.Quote(version))
 }
 
-// modern adds to a checked result what the modern era asks of each: its type, and in _meta the server.
-// A cached one says how long it holds, not at all unless it says so itself. What the result has itself
-// keeps its bytes.
+// modern adds to a checked result the members that the modern era requires: its type, the server in _meta, and
+// caching hints if it is cached and has none. The values of the result keep their bytes.
 func modern(result, info []byte, cached bool) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(result)+len(info)+96))
 	out.WriteString(`{` + resultComplete)
 	if cached && (rawjson.Member(result, "ttlMs") == nil || rawjson.Member(result, "cacheScope") == nil) {
 		out.WriteString(`,` + listHints)
 	} else {
-		cached = false // the result says it itself
+		cached = false // the result has both hints
 	}
 	meta := false
 	for key, value := range rawjson.Members(result) {
@@ -50,7 +49,7 @@ func modern(result, info []byte, cached bool) []byte {
 	return out.Bytes()
 }
 
-// withInfo adds the server to a result's own _meta, unless it names one.
+// withInfo adds the server to the _meta of a result, unless it has one.
 func withInfo(meta, info []byte) []byte {
 	if rawjson.Member(meta, mcp.MetaKeyServerInfo) != nil {
 		return meta

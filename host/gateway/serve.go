@@ -7,32 +7,31 @@ import (
 	"time"
 )
 
-// How long Serve waits once calls have been cancelled: for them to end, which a backend's do within
-// milliseconds, and for the answers to those that did not to be written. Together they bound it.
+// How long Serve waits after it has cancelled the calls. Their sum bounds the shutdown.
 const (
-	stopGrace   = 400 * time.Millisecond
-	answerGrace = 100 * time.Millisecond
+	stopGrace   = 400 * time.Millisecond // for calls to end
+	answerGrace = 100 * time.Millisecond // for the error responses of those that did not end
 )
 
 var errStopped = errors.New("the server is shutting down")
 
-// Serve is ServeDrain without a drain: when ctx ends, calls are cancelled at once.
+// Serve is ServeDrain with a drain time of zero.
 func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return g.ServeDrain(ctx, in, out, 0)
 }
 
-// ServeDrain answers what one client sends on in, one message a line, with lines on out; each message is
-// one Write.
+// ServeDrain serves one client: it reads messages from in, one per line, and writes messages to out, each with one
+// Write.
 //
-// When in ends, the answers still owed are written and ServeDrain returns nil. Only the calls' own limits
-// bound how long that takes, and a client that does not read.
+// At the end of in, it waits for the calls in flight, writes their responses and returns nil. This takes as long as
+// the calls' own limits allow and the client takes to read.
 //
-// When ctx ends, no further message is read, and calls in flight may go on for the time drain. Then they are
-// cancelled, whatever is still unanswered is answered with an error, and ctx's error is returned, at the
-// latest 500 ms after that, also while a Write blocks or a call ignores its context. A Read or Write that is
-// still blocked then keeps its goroutine until it returns; what was read is dropped.
+// When ctx ends, it stops reading and lets the calls in flight continue for the duration drain. Then it cancels them,
+// responds to the remaining ones with an error, and returns ctx's error at most 500 ms later, even if a Write blocks
+// or a call ignores its context. The goroutine of a blocked Read or Write remains until that returns; what it has
+// read is dropped.
 //
-// When out breaks, calls are cancelled and the error is returned.
+// If a Write fails, it cancels the calls and returns the error.
 func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
 	calls, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -48,7 +47,7 @@ func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, d
 	select {
 	case err = <-read:
 	case <-ctx.Done():
-	case <-calls.Done(): // out is broken
+	case <-calls.Done(): // a Write failed
 	}
 	stopReading()
 	ended := s.finish()
@@ -69,26 +68,27 @@ func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, d
 	return err
 }
 
-// finish lets no more calls in. The channel is closed when all that was read is answered.
+// finish refuses further calls. The channel is closed when every message that was read has its response.
 func (s *session) finish() <-chan struct{} {
 	s.calls.close()
 	ended := make(chan struct{})
 	go func() {
-		s.handled()
+		s.waitHandled()
 		s.calls.ended.Wait()
-		s.watch.close(s.out, s.g.info) // a client that does not read holds this up too
+		s.subscriptions.close(s.out, s.g.info) // blocks while the client does not read
 		close(ended)
 	}()
 	return ended
 }
 
-// handled waits until the line that is being answered has started its calls, or refused them.
-func (s *session) handled() {
+// waitHandled waits until the current line, if any, is handled: its calls are started or refused.
+func (s *session) waitHandled() {
 	s.handling.Lock()
 	defer s.handling.Unlock()
 }
 
-// shutDown waits for calls to end, cancels them after the time drain, and answers those that ignore that.
+// shutDown waits for calls to end, cancels them after the duration drain, and responds with an error for those that
+// do not end.
 func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, drain time.Duration) {
 	if await(ended, drain) {
 		return
@@ -97,17 +97,17 @@ func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, 
 	if await(ended, stopGrace) {
 		return
 	}
-	s.g.log.Warn("calls went on after they were cancelled, or the client does not read its answers", "waited", stopGrace)
+	s.g.log.Warn("calls did not end after cancellation, or the client does not read its responses", "waited", stopGrace)
 	answered := make(chan struct{})
 	go func() {
-		s.calls.abandon()
-		s.watch.close(s.out, s.g.info)
+		s.calls.failPending()
+		s.subscriptions.close(s.out, s.g.info)
 		close(answered)
 	}()
 	await(answered, answerGrace)
 }
 
-// await tells whether done was closed within a time.
+// await reports whether done was closed within a duration.
 func await(done <-chan struct{}, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -122,7 +122,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	if err := newGateway(t, Config{}, newFake()).Serve(t.Context(), strings.NewReader(line), &out); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
-	wantLines(t, out.lines(), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a batch of more than 256 messages"}}`)
+	wantLines(t, out.lines(), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: the batch has more than 256 messages"}}`)
 }
 
 func TestSessionsAreApart(t *testing.T) {

@@ -17,21 +17,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// session is one client. Messages are read and answered in order by one goroutine; only what the backend
-// answers runs beside it.
+// session is the connection of one client. One goroutine reads and handles messages in order; each call of the
+// backend runs in a goroutine of its own.
 type session struct {
 	g     *Gateway
 	out   *writer
 	calls *inflight
-	level atomic.Value // mcp.LoggingLevel, of log messages in the era of initialize
-	watch watch
+	level atomic.Value // mcp.LoggingLevel: the minimum for legacy requests
 	mail  mailbox
-	// handling is held while a line is answered, and its calls are started.
-	handling sync.Mutex
 
-	// Of the reader only.
-	version string // what initialize agreed on; empty before
-	client  string // who initialize came from; empty before
+	subscriptions subscriptions
+
+	handling sync.Mutex // held while a line is handled
+
+	// Accessed by the reader only.
+	version string // negotiated by initialize; empty before
+	client  string // stated by initialize; empty before
 }
 
 func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
@@ -44,8 +45,8 @@ func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 	return s
 }
 
-// read answers messages until in or reading ends; calls is the context of the calls it starts. An error is one
-// of reading.
+// read handles messages until in or reading ends; calls is the context of the calls that it starts. The error is
+// that of in.
 func (s *session) read(reading, calls context.Context, in io.Reader) error {
 	for lines := newLineReader(in, s.g.config.MaxLine); ; {
 		line, long, err := lines.next()
@@ -61,7 +62,7 @@ func (s *session) read(reading, calls context.Context, in io.Reader) error {
 	}
 }
 
-// handle answers one line; false if it was dropped, as no more are to be read.
+// handle handles one line. It returns false if it dropped the line because reading has ended.
 func (s *session) handle(reading, calls context.Context, line []byte, long bool) bool {
 	s.handling.Lock()
 	defer s.handling.Unlock()
@@ -80,7 +81,7 @@ func (s *session) handle(reading, calls context.Context, line []byte, long bool)
 	return true
 }
 
-// line answers one line that is not blank: a message or a batch of them.
+// line handles a line that is not blank: a message or a batch.
 func (s *session) line(ctx context.Context, line []byte) {
 	switch kind := rawjson.Kind(line); {
 	case kind == '{':
@@ -96,8 +97,8 @@ func (s *session) line(ctx context.Context, line []byte) {
 	}
 }
 
-// message answers one message, which keeps size bytes in memory while it is a call in flight.
-func (s *session) message(ctx context.Context, object []byte, size int, to answers) {
+// message handles one message, which retains size bytes of memory while it is a call in flight.
+func (s *session) message(ctx context.Context, object []byte, size int, to responder) {
 	m, err := parse(object)
 	m.size = size
 	switch {
@@ -105,26 +106,26 @@ func (s *session) message(ctx context.Context, object []byte, size int, to answe
 		putError(to, m.id, err)
 	case m.id != nil:
 		s.request(ctx, m, to)
-	default: // a notification, or an answer to something never asked
+	default: // a notification, or a response, which the gateway never requests
 		if m.method == string(mcp.MethodNotificationCancelled) {
 			s.cancelled(m)
 		}
-		to.none()
+		to.skip()
 	}
 }
 
 func (s *session) cancelled(m *message) {
 	id := rawjson.Member(m.params.all, "requestId")
 	s.calls.cancel(id)
-	s.watch.cancel(id)
+	s.subscriptions.cancel(id)
 }
 
-// request answers a request, or starts the call that will. A fault of ours is answered like any other
-// failure and does not end the session.
-func (s *session) request(ctx context.Context, m *message, to answers) {
+// request responds to a request or starts a call that will. A panic becomes an error response and does not end the
+// session.
+func (s *session) request(ctx context.Context, m *message, to responder) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			s.g.log.Error("answering a request panicked", "method", m.method, "panic", fault, "stack", string(debug.Stack()))
+			s.g.log.Error("panic in the handling of a request", "method", m.method, "panic", fault, "stack", string(debug.Stack()))
 			putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error"})
 		}
 	}()
@@ -134,17 +135,17 @@ func (s *session) request(ctx context.Context, m *message, to answers) {
 	}
 	meta, err := s.g.meta(m)
 	_, batched := to.(*batch)
-	how, ours := methods[mcp.MCPMethod(m.method)]
+	how, known := methods[mcp.MCPMethod(m.method)]
 	switch {
 	case err != nil:
 		putError(to, m.id, err)
 	case meta.modern && batched:
-		putError(to, m.id, invalidRequest("this protocol version has no batches"))
-	case ours && how.offered(s.g.config.Offers):
+		putError(to, m.id, invalidRequest("this protocol version does not support batches"))
+	case known && how.offered(s.g.config.Offers):
 		s.call(ctx, m, meta, how, to)
 	case m.method == string(mcp.MethodToolsList) && s.g.config.offersTools():
 		s.list(m, meta, to)
-	case ours, m.method == string(mcp.MethodToolsList):
+	case known, m.method == string(mcp.MethodToolsList):
 		putError(to, m.id, methodNotFound(m.method))
 	case m.method == string(mcp.MethodResourcesSubscribe), m.method == string(mcp.MethodResourcesUnsubscribe):
 		if meta.modern || !s.g.config.Offers.Subscribe {
@@ -164,8 +165,8 @@ func (s *session) request(ctx context.Context, m *message, to answers) {
 	}
 }
 
-// list answers tools/list, whose answer never changes. There is one page, so no cursor is one of ours.
-func (s *session) list(m *message, meta requestMeta, to answers) {
+// list responds to tools/list. The list is constant and has one page, so that every cursor is unknown.
+func (s *session) list(m *message, meta requestMeta, to responder) {
 	switch cursor, _ := rawjson.Unquote(m.params.cursor); {
 	case cursor != "":
 		putError(to, m.id, invalidParams("unknown cursor"))

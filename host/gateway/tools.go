@@ -10,31 +10,31 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// Tool is what a client is told of a tool. Schemas and meta are JSON objects; their keys keep their
-// order. Nil hints are not sent.
+// Tool is the description of a tool for clients. Schemas and Meta are JSON objects, whose keys keep their order. All
+// fields except Name, Input and ReadOnly are omitted if unset.
 type Tool struct {
 	Name        string
-	Title       string // empty: left out
-	Description string // empty: left out
+	Title       string
+	Description string
 	Input       json.RawMessage
-	Output      json.RawMessage // nil: left out
-	Meta        json.RawMessage // nil: left out
+	Output      json.RawMessage
+	Meta        json.RawMessage
 	ReadOnly    bool
 	Destructive *bool
 	Idempotent  *bool
 	OpenWorld   *bool
 }
 
-// lists are the results of tools/list, in the form of either era.
+// lists are the results of tools/list, one for each era.
 type lists struct {
 	legacy []byte
 	modern []byte
 }
 
-// listHints say that a list may change at any time and is its client's own, as the MCP library says.
+// listHints are the caching hints of lists, with the values of the MCP library: do not cache, do not share.
 const listHints = `"ttlMs":0,"cacheScope":"private"`
 
-// newLists renders tools in their order. The error names every tool that cannot be.
+// newLists encodes tools in their order. The error lists every invalid tool.
 func newLists(tools []Tool, info []byte) (lists, error) {
 	var errs []error
 	var out bytes.Buffer
@@ -45,7 +45,7 @@ func newLists(tools []Tool, info []byte) (lists, error) {
 			out.WriteByte(',')
 		}
 		if tool.Name == "" || seen[tool.Name] {
-			errs = append(errs, fmt.Errorf("tool %d: the name %q is empty or taken", i+1, tool.Name))
+			errs = append(errs, fmt.Errorf("tool %d: the name %q is empty or a duplicate", i+1, tool.Name))
 		}
 		seen[tool.Name] = true
 		if err := tool.write(&out); err != nil {
@@ -91,7 +91,7 @@ func (t Tool) write(out *bytes.Buffer) error {
 	return err
 }
 
-// writeObject appends a member whose value must be a JSON object, without white space.
+// writeObject appends a member in compact form; its value must be a JSON object.
 func writeObject(out *bytes.Buffer, name string, value json.RawMessage) error {
 	fmt.Fprintf(out, `,"%s":`, name)
 	if !json.Valid(value) || rawjson.Kind(value) != '{' {

@@ -59,13 +59,13 @@ func TestModernListIsDecoratedAsTheLibraryWould(t *testing.T) {
 func TestNewNamesEveryFault(t *testing.T) {
 	object := json.RawMessage(`{"type":"object"}`)
 	_, err := New(Config{ProtocolVersions: []string{"2024-11-05", "1999-01-01"}, MaxLine: -1, MaxInFlight: -2}, newFake())
-	want(t, err, `the server needs a name and a version`, `protocol version "1999-01-01" is not one of`, `-1 bytes`, `cannot be -2`)
+	want(t, err, `name and version of the server are required`, `protocol version "1999-01-01" is not one of`, `MaxLine is negative: -1`, `MaxInFlight is negative: -2`)
 	_, err = New(Config{Name: "n", Version: "v", Tools: []Tool{
 		{Name: "a", Input: object}, {Name: "a", Input: object}, {Input: object},
 		{Name: "b"}, {Name: "c", Input: json.RawMessage(`[]`)}, {Name: "d", Input: json.RawMessage(`{`)},
 		{Name: "e", Input: object, Output: json.RawMessage(`1`), Meta: json.RawMessage(``)},
 	}}, newFake())
-	want(t, err, `tool 2: the name "a" is empty or taken`, `tool 3: the name "" is empty or taken`,
+	want(t, err, `tool 2: the name "a" is empty or a duplicate`, `tool 3: the name "" is empty or a duplicate`,
 		`tool "b": inputSchema is not a JSON object`, `tool "c": inputSchema`, `tool "d": inputSchema`,
 		`tool "e": outputSchema is not a JSON object`, `_meta is not a JSON object`)
 }

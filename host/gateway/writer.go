@@ -12,13 +12,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// keptBuffer bounds the buffer kept between messages, in bytes.
+// keptBuffer is the maximum size, in bytes, of a buffer that is reused.
 const keptBuffer = 1 << 20
 
-// answers is where responses go: straight to the client, or into the batch that asked for them.
-type answers interface {
-	respond(id []byte, member ...[]byte) // with one member, "result" or "error", in parts
-	none()                               // there will be no response
+// responder takes the responses to requests: it writes them, or adds them to a batch.
+type responder interface {
+	respond(id []byte, member ...[]byte) // member is "result" or "error" with its value, in parts
+	skip()                               // there will be no response
 }
 
 // lock is a mutex that can be waited for until a channel is closed.
@@ -83,7 +83,7 @@ func (w *writer) put(message ...[]byte) {
 
 func (w *writer) respond(id []byte, member ...[]byte) { w.put(response(id, member)...) }
 
-func (w *writer) none() {}
+func (w *writer) skip() {}
 
 // close makes every put return, except one that is inside Write. It reports whether the writer was open.
 func (w *writer) close() bool {
@@ -94,18 +94,18 @@ func (w *writer) close() bool {
 	return true
 }
 
-// response is the parts of a response.
+// response encodes a response, in parts.
 func response(id []byte, member [][]byte) [][]byte {
 	return slices.Concat([][]byte{[]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,`)}, member, [][]byte{[]byte(`}`)})
 }
 
-func putResult(to answers, id, result []byte) {
+func putResult(to responder, id, result []byte) {
 	to.respond(id, []byte(`"result":`), result)
 }
 
-// putError answers with an error; a nil id stands for one that could not be read. Data that is not JSON
-// is left out: it would make the whole message unreadable.
-func putError(to answers, id []byte, err *abi.Error) {
+// putError responds with an error; id is nil if it could not be parsed. Data of a module that is not valid JSON is
+// omitted, because it would invalidate the whole message.
+func putError(to responder, id []byte, err *abi.Error) {
 	if id == nil {
 		id = []byte("null")
 	}
@@ -116,9 +116,9 @@ func putError(to answers, id []byte, err *abi.Error) {
 	to.respond(id, append(parts, []byte(`}`))...)
 }
 
-var _ answers = (*writer)(nil)
+var _ responder = (*writer)(nil)
 
-// oneLine is value without line breaks, which valid JSON has only between its tokens.
+// oneLine replaces line breaks by spaces. In valid JSON they are between tokens only.
 func oneLine(value []byte) []byte {
 	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
 		return value
