@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lateReader is a client that reads nothing for a while.
+// lateReader is a client whose first read is delayed.
 type lateReader struct {
 	bytes.Buffer
 	reads <-chan time.Time
@@ -21,9 +21,8 @@ func (r *lateReader) Write(p []byte) (int, error) {
 	return r.Buffer.Write(p)
 }
 
-// Before Notify had a context, the host killed the worker process two seconds after the time limit, and with it
-// all calls of the plugin.
-func TestNotificationThatIsNotReadEndsWithTheTimeLimit(t *testing.T) {
+// Otherwise the host would kill the worker process two seconds after the time limit, with all calls of the plugin.
+func TestUnreadNotificationEndsWithTimeLimit(t *testing.T) {
 	t.Parallel()
 	const limits = "[offers]\nlogging = true\n[limits]\ntime = '200ms'\n"
 	w := newWorld(t, handmade("a", operating(`{"op":"notify","params":{"method":"notifications/message","params":{"level":"error","data":1}}}`, done), limits+reads("a_reads")))

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// heldCall is a call that is told when its answer is out of memory.
+// heldCall is a Call that implements Answered.
 type heldCall struct {
 	spyBackend
 	answered chan struct{}
@@ -18,8 +18,7 @@ type heldCall struct {
 func (c *heldCall) Find(Request) (Call, *abi.Error) { return c, nil }
 func (c *heldCall) Answered()                       { close(c.answered) }
 
-// TestCallKeepsItsPlaceUntilItsAnswerIsWritten: a client that does not read bounds the answers that are made.
-func TestCallKeepsItsPlaceUntilItsAnswerIsWritten(t *testing.T) {
+func TestCallIsReleasedAfterItsResponseIsWritten(t *testing.T) {
 	c := &heldCall{answered: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -33,18 +32,18 @@ func TestCallKeepsItsPlaceUntilItsAnswerIsWritten(t *testing.T) {
 	<-out.writing
 	select {
 	case <-c.answered:
-		t.Error("the call gave up its place before its answer was written")
+		t.Error("Answered was called before the response was written")
 	default:
 	}
 	close(out.release)
 	select {
 	case <-c.answered:
 	case <-time.After(10 * time.Second):
-		t.Error("the call keeps its place")
+		t.Error("Answered was not called")
 	}
 }
 
-// announcing is a client that says when it is written to, and lets the write go on later.
+// announcing is an io.Writer that reports a Write, which blocks until release is closed.
 type announcing struct{ writing, release chan struct{} }
 
 func (a *announcing) Write(p []byte) (int, error) {

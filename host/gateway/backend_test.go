@@ -12,11 +12,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// toolFunc is a tool of the tests; it gets the request's arguments.
+// toolFunc implements a tool of fakeBackend.
 type toolFunc func(ctx context.Context, arguments json.RawMessage, n Notifier) (json.RawMessage, error)
 
-// fakeBackend is a Backend of Go functions. It records the order in which tools were looked up and
-// which were run.
+// fakeBackend is a Backend with tools that are Go functions. It records the names of tools in the order of Find and
+// of Run.
 type fakeBackend struct {
 	tools    map[string]toolFunc
 	refusals map[string]string
@@ -57,7 +57,7 @@ func (b *fakeBackend) runs() int {
 
 func (c fakeCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) {
 	if c.Method != "tools/call" {
-		return answerElse(c.Request)
+		return fakeResult(c.Request)
 	}
 	c.b.mu.Lock()
 	c.b.ran = append(c.b.ran, c.Name)
@@ -69,10 +69,9 @@ func (c fakeCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) 
 	return c.b.tools[c.Name](ctx, p.Arguments, n)
 }
 
-// answerElse answers what is no call of a tool: prompts/get with the raw result that the prompt's argument
-// "result" holds, resources/read of note://missing and note://hangs with an error, that of note://forever and
-// note://lasts with a time to live, and else with as little as a method allows.
-func answerElse(r Request) (json.RawMessage, error) {
+// fakeResult returns the result of a method other than tools/call: for prompts/get the prompt's argument "result",
+// for resources/read an error, a time to live or the URI, depending on the URI, and otherwise a minimal result.
+func fakeResult(r Request) (json.RawMessage, error) {
 	switch r.Method {
 	case "prompts/list":
 		return json.RawMessage(`{"prompts":[{"name":"greet","x":9007199254740993}]}`), nil
@@ -105,7 +104,7 @@ func (c fakeCall) Failure(code, message string) *Failure {
 	return &Failure{Code: code, Plugin: "fake", Tool: c.Name, Message: message, Text: "fake: " + message}
 }
 
-// newFake makes the backend that the conversations in testdata talk to.
+// newFake returns the backend of the conversations in testdata.
 func newFake() *fakeBackend {
 	return &fakeBackend{
 		refusals: map[string]string{"gated": "no project is known: pass --project DIR"},
@@ -131,12 +130,12 @@ func newFake() *fakeBackend {
 	}
 }
 
-// echo answers with the arguments as text.
+// echo returns the arguments as text.
 func echo(_ context.Context, arguments json.RawMessage, _ Notifier) (json.RawMessage, error) {
 	return textResult(string(arguments)), nil
 }
 
-// raw answers with the bytes of its argument "result", or those of the string "text".
+// raw returns the argument "result", or the content of the string "text", as its result.
 func raw(_ context.Context, arguments json.RawMessage, _ Notifier) (json.RawMessage, error) {
 	var a struct {
 		Result json.RawMessage
@@ -151,7 +150,7 @@ func raw(_ context.Context, arguments json.RawMessage, _ Notifier) (json.RawMess
 	return json.RawMessage(a.Text), nil
 }
 
-// fail answers with its arguments as the tool's own JSON-RPC error.
+// fail returns its arguments as a JSON-RPC error.
 func fail(_ context.Context, arguments json.RawMessage, _ Notifier) (json.RawMessage, error) {
 	var e abi.Error
 	if err := json.Unmarshal(arguments, &e); err != nil {
@@ -160,7 +159,7 @@ func fail(_ context.Context, arguments json.RawMessage, _ Notifier) (json.RawMes
 	return nil, fmt.Errorf("tool: %w", &e)
 }
 
-// notify sends its arguments, a list of notifications, and answers with the errors they met.
+// notify sends its arguments, a list of notifications, and returns the last error as text.
 func notify(ctx context.Context, arguments json.RawMessage, n Notifier) (json.RawMessage, error) {
 	var list []abi.Notification
 	if err := json.Unmarshal(arguments, &list); err != nil {

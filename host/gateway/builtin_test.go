@@ -15,9 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestBuiltinAnswersAreTheLibrarys keeps the bytes that the gateway answers with from drifting away from those
-// of mcp-go's own server.
-func TestBuiltinAnswersAreTheLibrarys(t *testing.T) {
+// TestBuiltinResponsesMatchLibrary compares responses with those of mcp-go's server byte by byte.
+func TestBuiltinResponsesMatchLibrary(t *testing.T) {
 	const instructions = "Use <search> & \"read\".\u2028"
 	offers := map[string]struct {
 		ours   Config
@@ -58,7 +57,7 @@ func TestBuiltinAnswersAreTheLibrarys(t *testing.T) {
 	}
 }
 
-// builtinParams are the params members to ask with, first of all none.
+// builtinParams are the params members of the requests; the first is absent.
 func builtinParams() []string {
 	params := []string{"", `{}`, `{"protocolVersion":5}`, `{"protocolVersion":null}`, `{"protocolVersion":"1999-01-01"}`, `{"protocolVersion":""}`,
 		`{"protocolVersion":"2024-11-05","protocolVersion":"2025-06-18"}`, `{"capabilities":{"roots":5}}`, `{"capabilities":[]}`,
@@ -78,7 +77,7 @@ func builtinParams() []string {
 	return params
 }
 
-// libraryAnswer is what the library's server answers, written as the gateway writes responses.
+// libraryAnswer is the response of the library's server in the gateway's encoding.
 func libraryAnswer(t *testing.T, library *server.MCPServer, request string) string {
 	t.Helper()
 	ctx := library.WithContext(t.Context(), &librarySession{})
@@ -95,7 +94,7 @@ func libraryAnswer(t *testing.T, library *server.MCPServer, request string) stri
 	return strings.Join(out.lines(), "\n")
 }
 
-// librarySession is a client of the library's server, which takes levels of sessions only.
+// librarySession is a session of the library's server, which logging/setLevel requires.
 type librarySession struct{ level mcp.LoggingLevel }
 
 func (*librarySession) SessionID() string                                   { return "1" }

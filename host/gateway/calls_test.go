@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// held is a tool that waits for its context or for release; it says how it ended.
+// held is a tool that blocks until its context ends or release is closed. It sends its error to ended.
 type held struct {
 	release chan struct{}
 	ended   chan error
@@ -43,7 +43,7 @@ func heldBackend(h *held) *fakeBackend {
 	return b
 }
 
-// callLine is a request that calls a tool with its own id as arguments.
+// callLine is a tools/call with its id as arguments.
 func callLine(id, tool string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, id)
 }
@@ -60,7 +60,7 @@ func pinged(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"re
 
 func pingLine(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id) }
 
-// listenLine is a request that opens a stream, and listening what it hears at first.
+// listenLine is a request that opens a stream, and listening its acknowledgement.
 func listenLine(id string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, id)
 }
@@ -78,26 +78,26 @@ func wantLines(t *testing.T, got []string, want ...string) {
 
 func TestCalls(t *testing.T) {
 	cases := map[string]func(t *testing.T, h *held, p *peer){
-		"run beside what is answered in order": func(t *testing.T, h *held, p *peer) {
+		"run concurrently to requests that the gateway handles": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held"), pingLine("2"), callLine("3", "echo")), pinged("2"), echoed("3"))
 			close(h.release)
 			synctest.Wait()
 			wantLines(t, p.out.lines(), echoed("1"))
 		},
-		"end unanswered when a cancellation is right behind them": func(t *testing.T, h *held, p *peer) {
+		"get no response if a cancellation follows immediately": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held"), cancelLine("1")))
 			if err := <-h.ended; !errors.Is(err, context.Canceled) {
 				t.Errorf("the call ended with %v, want context.Canceled", err)
 			}
 		},
-		"end unanswered when they are cancelled and answer all the same": func(t *testing.T, h *held, p *peer) {
+		"get no response if they are cancelled and return a result": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "stubborn"))
 			wantLines(t, p.say(cancelLine("1")))
 			close(h.release)
 			synctest.Wait()
 			wantLines(t, p.out.lines())
 		},
-		"are cancelled by the very id, not by one that looks alike": func(t *testing.T, h *held, p *peer) {
+		"are cancelled by their exact id only": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held"), callLine(`"1"`, "held"), callLine("9007199254740993", "held"),
 				cancelLine(`"1"`), cancelLine("9007199254740992")))
 			close(h.release)
@@ -106,7 +106,7 @@ func TestCalls(t *testing.T) {
 				t.Errorf("got %q, want answers to 1 and 9007199254740993 only", got)
 			}
 		},
-		"keep their id to themselves while they run": func(t *testing.T, h *held, p *peer) {
+		"refuse a call with the same id while they run": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held"), callLine("1", "echo")),
 				`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: a call with this id is still running"}}`)
 			close(h.release)
@@ -114,7 +114,7 @@ func TestCalls(t *testing.T) {
 			wantLines(t, p.out.lines(), echoed("1"))
 			wantLines(t, p.say(callLine("1", "echo")), echoed("1"))
 		},
-		"keep their id from streams, too": func(t *testing.T, h *held, p *peer) {
+		"refuse a stream with the same id while they run": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held"), listenLine("1")),
 				`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: a call with this id is still running"}}`)
 			close(h.release)
@@ -122,13 +122,13 @@ func TestCalls(t *testing.T) {
 			wantLines(t, p.out.lines(), echoed("1"))
 			wantLines(t, p.say(listenLine("1")), listening("1"))
 		},
-		"cannot have the id of an open stream": func(t *testing.T, h *held, p *peer) {
+		"are refused with the id of an open stream": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(listenLine("1"), callLine("1", "echo"), callLine(`"1"`, "echo")), listening("1"),
 				`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: a stream with this id is still open"}}`,
 				echoed(`"1"`))
 			wantLines(t, p.say(cancelLine("1"), callLine("1", "echo")), echoed("1"))
 		},
-		"are bounded in number: nothing is read while as many run as may": func(t *testing.T, h *held, p *peer) {
+		"are limited in number: reading pauses at the limit": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held"), callLine("2", "held"), callLine("3", "held"), callLine("4", "echo"), pingLine("5")))
 			close(h.release)
 			synctest.Wait()
@@ -136,7 +136,7 @@ func TestCalls(t *testing.T) {
 			slices.Sort(got)
 			wantLines(t, got, echoed("1"), echoed("2"), echoed("3"), echoed("4"), pinged("5"))
 		},
-		"that wait for a place are refused once the context has ended": func(t *testing.T, h *held, p *peer) {
+		"that wait at the limit are refused when the context ends": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "held"), callLine("2", "held"), callLine("3", "held"), callLine("4", "echo"))
 			p.cancel()
 			<-p.served
@@ -144,7 +144,7 @@ func TestCalls(t *testing.T) {
 			slices.Sort(got)
 			wantLines(t, got, shutDown("1"), shutDown("2"), shutDown("3"), shutDown("4"))
 		},
-		"are answered before Serve returns when the input ends": func(t *testing.T, h *held, p *peer) {
+		"get their response before Serve returns at the end of input": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held")))
 			p.in.Close()
 			synctest.Wait()
@@ -159,7 +159,7 @@ func TestCalls(t *testing.T) {
 			}
 			wantLines(t, p.out.lines(), echoed("1"))
 		},
-		"are stopped when the context ends, and Serve returns though Read is blocked": func(t *testing.T, h *held, p *peer) {
+		"are cancelled when the context ends, and Serve returns while Read blocks": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "held"))
 			p.cancel()
 			if err := <-p.served; !errors.Is(err, context.Canceled) {
@@ -170,7 +170,7 @@ func TestCalls(t *testing.T) {
 			}
 			wantLines(t, p.say(callLine("2", "echo")), shutDown("1"))
 		},
-		"that ignore their context are answered with an error, and Serve returns": func(t *testing.T, h *held, p *peer) {
+		"that ignore their context get an error response, and Serve returns": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "stubborn"))
 			start := time.Now()
 			p.cancel()
@@ -182,7 +182,7 @@ func TestCalls(t *testing.T) {
 			synctest.Wait()
 			wantLines(t, p.out.lines(), shutDown("1"))
 		},
-		"that were cancelled leave their batch": func(t *testing.T, h *held, p *peer) {
+		"that were cancelled are omitted from their batch": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say("["+callLine("1", "held")+","+callLine("2", "echo")+"]"))
 			wantLines(t, p.say(cancelLine("1")), "["+echoed("2")+"]")
 		},
@@ -202,7 +202,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
+func TestResponsesToPipelinedRequestsAreInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFake()
 		p := connect(t, newGateway(t, Config{}, b))
@@ -224,7 +224,7 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	})
 }
 
-func TestCallsTakeTheirPlaceInTheOrderOfArrival(t *testing.T) {
+func TestFindIsCalledInOrderOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFake()
 		var lines, want []string
@@ -285,7 +285,7 @@ func TestResultsKeepTheirBytes(t *testing.T) {
 	wantLines(t, out.lines(), `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
 }
 
-func TestParamsReachTheBackendAsTheyWereSent(t *testing.T) {
+func TestParamsReachBackendUnchanged(t *testing.T) {
 	params := `{ "name":"spy","arguments":{"b":1.0,"a":9007199254740993,"a":"\u003c"} ,"_meta":{"x":[]}}`
 	spy := &spyBackend{}
 	in := strings.NewReader(`{"params":` + params + `,"jsonrpc":"2.0","method":"tools/call","id":1}`)
@@ -297,14 +297,14 @@ func TestParamsReachTheBackendAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// spyBackend is a Backend of one tool that keeps its params.
+// spyBackend is a Backend that records the parameters of a request.
 type spyBackend struct{ params string }
 
 func (s *spyBackend) Find(r Request) (Call, *abi.Error) {
 	s.params = string(r.Params)
 	return s, nil
 }
-func (s *spyBackend) CanSubscribe(Request) bool              { return false }
+func (s *spyBackend) CanSubscribe(Request) bool       { return false }
 func (s *spyBackend) Failure(_, text string) *Failure { return &Failure{Message: text} }
 func (s *spyBackend) Run(context.Context, Notifier) (json.RawMessage, error) {
 	return textResult(""), nil

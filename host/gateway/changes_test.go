@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// initializeLine begins a session of the older era.
+// initializeLine is the handshake of a legacy session.
 const initializeLine = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
-// notifyLine is a call that sends notifications of changes.
+// notifyLine is a call that sends notifications about changes.
 func notifyLine(id int, methods ...string) string {
 	var list []string
 	for _, method := range methods {
@@ -25,7 +25,7 @@ func notifyLine(id int, methods ...string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"notify","arguments":[%s]}}`, id, strings.Join(list, ","))
 }
 
-func TestWhatACallChangesIsHeardByAllSessions(t *testing.T) {
+func TestChangesAreAnnouncedToAllSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway(t, Config{Offers: Offers{Prompts: true, PromptsChange: true}}, newFake())
 		one, other, gone := connect(t, g), connect(t, g), connect(t, g)
@@ -41,7 +41,7 @@ func TestWhatACallChangesIsHeardByAllSessions(t *testing.T) {
 	})
 }
 
-// stuck is a client that has stopped to read: the first line it gets after stop blocks until release.
+// stuck is a client that stops reading: after stop is closed, Write blocks until release is closed.
 type stuck struct {
 	outBuffer
 	stop, release chan struct{}
@@ -56,7 +56,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return s.outBuffer.Write(p)
 }
 
-func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
+func TestClientThatDoesNotReadDoesNotBlockOtherSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway(t, Config{Offers: Offers{Prompts: true, PromptsChange: true, Resources: true, ResourcesChange: true}}, newFake())
 		one := connect(t, g)
@@ -74,7 +74,7 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 		}
 		close(out.release)
 		synctest.Wait()
-		// The first round was on its way, and all the others are told of as one.
+		// The first notifications were being written; all further ones are merged.
 		round := []string{`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`}
 		wantLines(t, out.lines(), append(round, round...)...)
 	})
@@ -101,7 +101,7 @@ func TestChangesAreBounded(t *testing.T) {
 	}
 }
 
-func TestWhoWatchesAResourceHearsOfThoseBelowIt(t *testing.T) {
+func TestSubscriptionCoversResourcesBelow(t *testing.T) {
 	for _, test := range []struct {
 		watched, changed string
 		want             bool
@@ -138,8 +138,8 @@ func TestSubscriptionsOfASessionAreBounded(t *testing.T) {
 	})
 }
 
-// TestAHostStopsThoughItsClientDoesNotRead has no bubble: what hangs here waits for a mutex.
-func TestAHostStopsThoughItsClientDoesNotRead(t *testing.T) {
+// TestServeEndsWhileChangeNotificationIsBlocked does not use synctest, because it blocks on a mutex.
+func TestServeEndsWhileChangeNotificationIsBlocked(t *testing.T) {
 	g := newGateway(t, Config{Offers: Offers{Prompts: true, PromptsChange: true}}, newFake())
 	ctx, cancel := context.WithCancel(t.Context())
 	in, say := io.Pipe()
@@ -159,7 +159,7 @@ func TestAHostStopsThoughItsClientDoesNotRead(t *testing.T) {
 	select {
 	case <-served:
 	case <-time.After(stopGrace + 5*time.Second):
-		t.Error("Serve goes on")
+		t.Error("Serve does not return")
 	}
 	read.Close()
 }

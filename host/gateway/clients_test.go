@@ -18,18 +18,18 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// realClient is one of the MCP clients that people use, as the tests need it.
+// realClient adapts the client of an MCP library.
 type realClient interface {
 	version() string
 	list(ctx context.Context) ([]string, error)
-	// call asks for progress under the token "tok" and for log messages from warning on; it returns the
-	// text of the result.
+	// call requests progress with the token "tok" and log messages from level warning, and returns the text of
+	// the result.
 	call(ctx context.Context, tool string) (string, error)
 	close() error
 }
 
-// TestRealClients runs the clients of mcp-go and of the official Go SDK through a session each, in
-// every way in which they settle on a version.
+// TestRealClients runs a session with the clients of mcp-go and of the official Go SDK for each way of version
+// negotiation.
 func TestRealClients(t *testing.T) {
 	libraries := map[string]func(t *testing.T, in io.ReadCloser, out io.WriteCloser, version string, notes chan<- string) realClient{
 		"mcp-go": connectMCPGo,
@@ -40,11 +40,11 @@ func TestRealClients(t *testing.T) {
 		client string   // version that the client asks for; empty: its own choice
 		want   string
 	}{
-		"discover settles on 2026-07-28":                 {nil, "", "2026-07-28"},
-		"a server without discover gets initialize":      {[]string{"2024-11-05"}, "", "2024-11-05"},
-		"a client may begin with initialize":             {nil, "2025-06-18", "2025-06-18"},
-		"a client may have to take a version it knows":   {[]string{"2025-03-26", "2024-11-05"}, "2025-11-25", "2025-03-26"},
-		"a server of 2026-07-28 only needs no handshake": {[]string{"2026-07-28"}, "", "2026-07-28"},
+		"server/discover selects 2026-07-28":  {nil, "", "2026-07-28"},
+		"the client falls back to initialize": {[]string{"2024-11-05"}, "", "2024-11-05"},
+		"the client begins with initialize":   {nil, "2025-06-18", "2025-06-18"},
+		"the server selects an older version": {[]string{"2025-03-26", "2024-11-05"}, "2025-11-25", "2025-03-26"},
+		"a modern server needs no handshake":  {[]string{"2026-07-28"}, "", "2026-07-28"},
 	}
 	for library, dial := range libraries {
 		for way, test := range ways {
@@ -81,7 +81,7 @@ func TestRealClients(t *testing.T) {
 	}
 }
 
-// work sends progress, a message that is wanted and one that is not, and answers.
+// work sends progress, a log message below the client's level and one above it.
 func work(ctx context.Context, _ json.RawMessage, n Notifier) (json.RawMessage, error) {
 	for _, note := range []struct{ method, params string }{
 		{"notifications/progress", `{"progress":1,"total":2,"message":"half"}`},
@@ -238,8 +238,7 @@ func (c sdkClient) call(ctx context.Context, tool string) (string, error) {
 	return result.Content[0].(*sdk.TextContent).Text, nil
 }
 
-// TestAStreamStaysOpenBesideCalls: a client that listens can still call, and ends its stream by cancelling.
-func TestAStreamStaysOpenBesideCalls(t *testing.T) {
+func TestClientCanCallWhileItListens(t *testing.T) {
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
 	g := newGateway(t, Config{Tools: []Tool{{Name: "work", Input: json.RawMessage(`{}`)}}, Logging: true}, func() Backend {

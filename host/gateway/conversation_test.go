@@ -12,11 +12,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestConversations plays testdata/*.txtar. Each section is one session, its name the rule it shows. A
-// line "config {…}" sets fields of the Config; ">" sends a line, "<" is the next line that must come
-// back, and nothing else may come. JSON is compared by value and numbers by their digits; an expected
-// string that ends in … stands for all that begin so. "eof" ends the input; "run N" says how many calls
-// the backend has run.
+// TestConversations runs testdata/*.txtar. Each section is one session and is named after the behaviour that it
+// tests. A line "config {…}" sets fields of the Config, ">" sends a line, and "<" is the next line that is received;
+// no others may be. JSON is compared by value and numbers by their digits; an expected string that ends in … matches
+// by prefix. "eof" ends the input, and "run N" is the number of calls that the backend has run.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -99,7 +98,7 @@ func match(t *testing.T, got, want string) {
 	}
 }
 
-// decode reads one JSON value, numbers as their digits.
+// decode decodes a JSON value, numbers as json.Number.
 func decode(t *testing.T, text string) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))

@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// FuzzServe: whatever comes in, Serve returns, every line that goes out is one JSON-RPC message in
-// UTF-8, and every request with an id of its own is answered exactly once.
+// FuzzServe: for any input, Serve returns, every output line is a JSON-RPC message in UTF-8, and every request with
+// a unique id gets exactly one response.
 func FuzzServe(f *testing.F) {
 	seeds := 0
 	for _, file := range []string{"jsonrpc", "legacy", "modern", "offers", "results"} {
@@ -45,7 +45,7 @@ func FuzzServe(f *testing.F) {
 		}
 		answers := map[string]int{}
 		for _, line := range out.lines() {
-			countAnswers(t, line, answers)
+			countResponses(t, line, answers)
 		}
 		for id, n := range requests(input) {
 			if answers[id] != n {
@@ -55,8 +55,8 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// countAnswers checks one line that was sent and counts the responses on it by id.
-func countAnswers(t *testing.T, line string, answers map[string]int) {
+// countResponses checks one output line and counts its responses by id.
+func countResponses(t *testing.T, line string, answers map[string]int) {
 	t.Helper()
 	if !utf8.ValidString(line) {
 		t.Fatalf("not UTF-8: %q", line)
@@ -67,7 +67,7 @@ func countAnswers(t *testing.T, line string, answers map[string]int) {
 			t.Fatalf("%v in %s", err, line)
 		}
 		for _, item := range batch {
-			countAnswers(t, string(item), answers)
+			countResponses(t, string(item), answers)
 		}
 		return
 	}
@@ -87,8 +87,8 @@ func countAnswers(t *testing.T, line string, answers map[string]int) {
 	answers[string(m["id"])]++
 }
 
-// requests finds, by way of encoding/json, the ids that must be answered and how often; nil where it
-// cannot know: keys that repeat, ids that are cancelled, batches, lines that are too long or not UTF-8.
+// requests counts the expected responses by id, using encoding/json; nil if they are unknown: for duplicate keys,
+// cancellations, batches, and lines that are too long or not UTF-8.
 func requests(input []byte) map[string]int {
 	want := map[string]int{}
 	if !utf8.Valid(input) || bytes.Contains(input, []byte("cancelled")) || bytes.Contains(input, []byte(`\u`)) {
@@ -115,7 +115,7 @@ func requests(input []byte) map[string]int {
 	return want
 }
 
-// FuzzParse: parse accepts what encoding/json would, with exact keys, and never without a method.
+// FuzzParse: parse agrees with encoding/json, except that keys are case-sensitive, and requires a method.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":null,"method":"x","params":[]}`,
@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkParams compares the members of params with those that package rawjson finds one by one.
+// checkParams compares params with the results of rawjson.Member and rawjson.Ambiguous.
 func checkParams(t *testing.T, p params) {
 	t.Helper()
 	refObject, metaObject := rawjson.Member(p.all, "ref"), rawjson.Member(p.all, "_meta")

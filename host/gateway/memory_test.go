@@ -15,22 +15,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// heapInUse is what is reachable, in bytes.
+// heapInUse is the size of reachable objects, in bytes.
 func heapInUse() int64 {
 	runtime.GC()
-	runtime.GC() // what the first one left to its finalizers
+	runtime.GC() // frees what the finalizers of the first one released
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// TestBatchAnswerIsBounded: 16 results of 8 MiB are never in memory together. What does not fit is left out,
-// and every call is answered.
-func TestBatchAnswerIsBounded(t *testing.T) {
+// TestBatchResponsesAreBounded: 16 results of 8 MiB are never in memory together. Those that do not fit are replaced
+// by errors.
+func TestBatchResponsesAreBounded(t *testing.T) {
 	const calls, size = 16, 8 << 20
 	before := heapInUse()
 	var peak atomic.Int64
-	one := make(chan struct{}, 1) // calls run one at a time, so that what is kept can be told from what runs
+	one := make(chan struct{}, 1) // serializes calls, so that only responses accumulate
 	b := newFake()
 	b.tools["big"] = func(context.Context, json.RawMessage, Notifier) (json.RawMessage, error) {
 		one <- struct{}{}
@@ -42,7 +42,7 @@ func TestBatchAnswerIsBounded(t *testing.T) {
 	for id := range calls {
 		lines = append(lines, callLine(fmt.Sprint(id), "big"))
 	}
-	out := &countedAnswers{}
+	out := &responseCounter{}
 	if err := newGateway(t, Config{Checked: true}, b).Serve(t.Context(), strings.NewReader("["+strings.Join(lines, ",")+"]"), out); err != nil {
 		t.Fatal(err)
 	}
@@ -54,16 +54,16 @@ func TestBatchAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// countedAnswers counts the answers in what is written.
-type countedAnswers struct{ results, errors int }
+// responseCounter counts the responses that are written.
+type responseCounter struct{ results, errors int }
 
-func (c *countedAnswers) Write(p []byte) (int, error) {
+func (c *responseCounter) Write(p []byte) (int, error) {
 	c.results += bytes.Count(p, []byte(`"result":`))
 	c.errors += bytes.Count(p, []byte(`its response is omitted`))
 	return len(p), nil
 }
 
-// TestSubscribedURIsAreBounded: whatever streams a client opens, it keeps little, and is told so.
+// TestSubscribedURIsAreBounded: the memory of a client's streams is bounded, and the others are refused.
 func TestSubscribedURIsAreBounded(t *testing.T) {
 	g := newGateway(t, Config{Offers: Offers{Resources: true, Subscribe: true}}, newFake())
 	before := heapInUse()
@@ -79,7 +79,7 @@ func TestSubscribedURIsAreBounded(t *testing.T) {
 			uris = append(uris, fmt.Sprintf(`"note://%d/%d/%s"`, id, n, strings.Repeat("x", maxURI-100)))
 		}
 		fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[%s]},%s}}`+"\n", id, strings.Join(uris, ","), modernMeta)
-		fmt.Fprintln(client, pingLine(`"read"`)) // what comes before it is done when its first byte is taken
+		fmt.Fprintln(client, pingLine(`"read"`)) // its first byte is read when the previous line is handled
 	}
 	fmt.Fprintln(client)
 	for _, line := range out.lines() {
@@ -101,7 +101,7 @@ func TestSubscribedURIsAreBounded(t *testing.T) {
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
-func TestClosedStreamsAndSubscriptionsMakeRoom(t *testing.T) {
+func TestClosingStreamOrSubscriptionFreesItsCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, newGateway(t, Config{Offers: Offers{Resources: true, Subscribe: true}}, newFake()))
 		long := strings.Repeat("x", 1000)
@@ -136,8 +136,7 @@ func TestClosedStreamsAndSubscriptionsMakeRoom(t *testing.T) {
 	})
 }
 
-// TestRequestBytesInFlightAreBounded: a client that sends large calls is read from no further until some have
-// ended, and none is lost.
+// TestRequestBytesInFlightAreBounded: reading pauses while large requests are in flight, and no request is lost.
 func TestRequestBytesInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()
@@ -173,7 +172,7 @@ func (p *pager) Run(context.Context, Notifier) (json.RawMessage, error) {
 	return json.RawMessage(`{"prompts":[]}`), nil
 }
 
-func TestListsOfClientThatDoesNotReadAreBounded(t *testing.T) {
+func TestListsInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lists = 256
 		b := &pager{}

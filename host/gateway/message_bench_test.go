@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// instantCall is a call that costs nothing, so that what is measured is the gateway.
+// instantCall is a Call that does nothing, so that a benchmark measures the gateway only.
 type instantCall struct {
 	spyBackend
 	result   json.RawMessage
@@ -22,7 +22,7 @@ func (c *instantCall) Find(Request) (Call, *abi.Error)                        { 
 func (c *instantCall) Run(context.Context, Notifier) (json.RawMessage, error) { return c.result, nil }
 func (c *instantCall) Answered()                                              { c.answered <- struct{}{} }
 
-// BenchmarkMessage measures the way of a tools/call through the gateway, from its line to its written response.
+// BenchmarkMessage measures a tools/call from its line to the written response.
 func BenchmarkMessage(b *testing.B) {
 	for name, arguments := range map[string]string{
 		"200B":         `{"text":"` + strings.Repeat("x", 188) + `"}`,

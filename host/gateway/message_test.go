@@ -2,7 +2,7 @@ package gateway
 
 import "testing"
 
-func TestBoundedQuotesWhatCannotBeSeen(t *testing.T) {
+func TestBoundedQuotesInvisibleCharacters(t *testing.T) {
 	for word, want := range map[string]string{
 		"notes/größe_1.x-y":     "notes/größe_1.x-y",
 		"notes\u3164":           `"notes\u3164"`,

@@ -56,12 +56,12 @@ func TestNotifyEndsWithItsContextWhileClientDoesNotRead(t *testing.T) {
 		go func() { _, _ = io.WriteString(p.in, callLine("3", "any")+"\n") }()
 		synctest.Wait()
 		if len(c.answered) > 0 || len(c.ended) > 0 {
-			t.Error("a call gave up its place before the client read its response")
+			t.Error("a call ended before the client read its response")
 		}
 		close(out.release)
 		synctest.Wait()
 		if got := out.lines(); len(got) != 6 || len(c.answered) != 3 {
-			t.Errorf("%d places are free and the client got %q, want 3 and three notifications with three responses", len(c.answered), got)
+			t.Errorf("%d calls have ended and the client got %q, want 3, three notifications and three responses", len(c.answered), got)
 		}
 	})
 }
@@ -78,7 +78,7 @@ func TestNotifyEndsWithTheSession(t *testing.T) {
 			}
 		}
 		if len(c.answered) != 2 {
-			t.Errorf("%d of 2 calls gave up their places", len(c.answered))
+			t.Errorf("%d of 2 calls have ended", len(c.answered))
 		}
 		close(out.release)
 	})

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// outBuffer keeps what is written; it may be used by several goroutines.
+// outBuffer is a buffer that is safe for concurrent use.
 type outBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -22,7 +22,7 @@ func (o *outBuffer) Write(p []byte) (int, error) {
 	return o.b.Write(p)
 }
 
-// lines takes what was written since the last time.
+// lines returns and removes the lines in the buffer.
 func (o *outBuffer) lines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -34,7 +34,7 @@ func (o *outBuffer) lines() []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// peer is the client's end of a session, inside a synctest bubble.
+// peer is the client of a session in a synctest bubble.
 type peer struct {
 	t      *testing.T
 	in     *io.PipeWriter
@@ -51,7 +51,7 @@ func connect(t *testing.T, g *Gateway) *peer {
 	return p
 }
 
-// connectTo has a session write to out; what say returns is empty then.
+// connectTo starts a session that writes to out, so that say returns nothing.
 func connectTo(t *testing.T, g *Gateway, out io.Writer) *peer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +62,7 @@ func connectTo(t *testing.T, g *Gateway, out io.Writer) *peer {
 	return p
 }
 
-// say sends lines and returns what has been written once nothing moves any more.
+// say sends lines, waits until all goroutines block, and returns the output.
 func (p *peer) say(lines ...string) []string {
 	p.t.Helper()
 	if _, err := io.WriteString(p.in, strings.Join(lines, "\n")+"\n"); err != nil {
@@ -72,7 +72,7 @@ func (p *peer) say(lines ...string) []string {
 	return p.out.lines()
 }
 
-// hangUp ends the client's stream and returns what Serve returned.
+// hangUp ends the input and returns the error of Serve.
 func (p *peer) hangUp() error {
 	p.in.Close()
 	return <-p.served

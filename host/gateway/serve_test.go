@@ -11,16 +11,16 @@ import (
 	"testing/synctest"
 )
 
-func TestInputThatEndsAtOnce(t *testing.T) {
+func TestServeHandlesFiniteInput(t *testing.T) {
 	cases := map[string]struct {
 		input string
 		want  []string
 	}{
-		"a last line without a line break is served": {pingLine("1") + "\n" + callLine("2", "echo"), []string{pinged("1"), echoed("2")}},
-		"a last line that is cut off is a parse error": {`{"jsonrpc":"2.0","id":1,`,
+		"an unterminated last line is handled": {pingLine("1") + "\n" + callLine("2", "echo"), []string{pinged("1"), echoed("2")}},
+		"a truncated last line is a parse error": {`{"jsonrpc":"2.0","id":1,`,
 			[]string{`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: unexpected end of JSON input at byte 24"}}`}},
-		"line breaks of Windows are white space": {pingLine("1") + "\r\n\r\n" + pingLine("2") + "\r\n", []string{pinged("1"), pinged("2")}},
-		"nothing is answered with nothing":       {"", nil},
+		"CRLF is accepted":            {pingLine("1") + "\r\n\r\n" + pingLine("2") + "\r\n", []string{pinged("1"), pinged("2")}},
+		"empty input has no response": {"", nil},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestABrokenOutputStopsCallsAndServe(t *testing.T) {
+func TestWriteErrorCancelsCallsAndEndsServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()
 		r, w := io.Pipe()
@@ -57,7 +57,7 @@ func TestABrokenOutputStopsCallsAndServe(t *testing.T) {
 	})
 }
 
-func TestAReadErrorEndsServeAfterTheAnswersOwed(t *testing.T) {
+func TestReadErrorEndsServeAfterPendingResponses(t *testing.T) {
 	torn := errors.New("torn")
 	in := io.MultiReader(strings.NewReader(callLine("1", "echo")+"\n"+`{"half`), errReader{torn})
 	var out outBuffer
@@ -72,16 +72,16 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-func TestALineThatIsTooLong(t *testing.T) {
+func TestTooLongLineIsRefused(t *testing.T) {
 	tooLong := func(id string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"Invalid request: a message is longer than 100000 bytes"}}`, id)
 	}
 	padding := strings.Repeat("x", 300_000)
 	cases := map[string]struct{ line, want string }{
-		"is answered to its id where that comes first": {`{"jsonrpc":"2.0","id":"a\u0062","method":"ping","params":{"x":"` + padding + `"}}`, tooLong(`"a\u0062"`)},
-		"is answered to null where the id comes last":  {`{"jsonrpc":"2.0","method":"ping","params":{"x":"` + padding + `"},"id":1}`, tooLong("null")},
-		"need not be JSON":      {padding, tooLong("null")},
-		"may have no usable id": {`{"id":[1],"x":"` + padding + `"}`, tooLong("null")},
+		"with the id first gets a response to the id": {`{"jsonrpc":"2.0","id":"a\u0062","method":"ping","params":{"x":"` + padding + `"}}`, tooLong(`"a\u0062"`)},
+		"with the id last gets a response to null":    {`{"jsonrpc":"2.0","method":"ping","params":{"x":"` + padding + `"},"id":1}`, tooLong("null")},
+		"with invalid JSON gets a response to null":   {padding, tooLong("null")},
+		"with an invalid id gets a response to null":  {`{"id":[1],"x":"` + padding + `"}`, tooLong("null")},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestALineThatIsTooLong(t *testing.T) {
 	}
 }
 
-func TestClientsWordsAreRepeatedInPartOnly(t *testing.T) {
+func TestErrorsTruncateStringsOfClients(t *testing.T) {
 	long := strings.Repeat("ä", 100_000)
 	for name, line := range map[string]string{
 		"method":           fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q}`, long),
@@ -125,7 +125,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	wantLines(t, out.lines(), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: the batch has more than 256 messages"}}`)
 }
 
-func TestSessionsAreApart(t *testing.T) {
+func TestSessionsAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()
 		g := newGateway(t, Config{Logging: true}, heldBackend(h))
@@ -147,7 +147,7 @@ func TestSessionsAreApart(t *testing.T) {
 	})
 }
 
-// writes counts the calls of Write, and those that are not one whole line.
+// writes counts calls of Write, and those with anything but one complete line.
 type writes struct {
 	outBuffer
 	count, partial int
@@ -171,7 +171,7 @@ func TestEveryMessageIsOneWrite(t *testing.T) {
 		t.Errorf("Serve: %v", err)
 	}
 	if out.count != 400 || out.partial != 0 {
-		t.Errorf("%d writes, %d of them not one whole line; want 400 and 0", out.count, out.partial)
+		t.Errorf("%d writes, %d of them not one complete line; want 400 and 0", out.count, out.partial)
 	}
 	progressed := map[string]bool{}
 	for _, line := range out.lines() {
@@ -190,7 +190,7 @@ func TestEveryMessageIsOneWrite(t *testing.T) {
 	}
 }
 
-func TestInvalidUTF8IsReadAsTheReplacementCharacter(t *testing.T) {
+func TestInvalidUTF8IsReplaced(t *testing.T) {
 	var out outBuffer
 	in := strings.NewReader("{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":\"\xc3\"}}")
 	if err := newGateway(t, Config{}, newFake()).Serve(t.Context(), in, &out); err != nil {

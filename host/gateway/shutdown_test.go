@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// shutDown is the answer to a request that the end of the server cancelled.
+// shutDown is the response to a request that is cancelled by the shutdown.
 func shutDown(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32000,"message":"The server is shutting down: the request was cancelled"}}`
 }
 
-// connectDraining starts a session that drains for a minute, which takes no time in a synctest bubble.
-func connectDraining(t *testing.T, g *Gateway, out io.Writer) *peer {
+// connectWithDrain starts a session with a drain time of one minute.
+func connectWithDrain(t *testing.T, g *Gateway, out io.Writer) *peer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
@@ -31,7 +31,7 @@ func connectDraining(t *testing.T, g *Gateway, out io.Writer) *peer {
 
 func TestDrain(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, h *held, p *peer){
-		"a call in flight may finish, and nothing more is read": func(t *testing.T, h *held, p *peer) {
+		"a call in flight may finish, and reading stops": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held")))
 			p.cancel()
 			wantLines(t, p.say(callLine("2", "echo")))
@@ -41,7 +41,7 @@ func TestDrain(t *testing.T) {
 			}
 			wantLines(t, p.out.lines(), echoed("1"))
 		},
-		"it ends with the last call": func(t *testing.T, h *held, p *peer) {
+		"it ends when the last call ends": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "held"))
 			p.cancel()
 			start := time.Now()
@@ -52,7 +52,7 @@ func TestDrain(t *testing.T) {
 				t.Errorf("Serve took %v, want 1s", waited)
 			}
 		},
-		"a call that goes on is cancelled after it, and answered with an error": func(t *testing.T, h *held, p *peer) {
+		"calls that do not end are cancelled and get an error response": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "held"), "["+callLine("2", "held")+","+callLine("3", "echo")+"]")
 			start := time.Now()
 			p.cancel()
@@ -64,7 +64,7 @@ func TestDrain(t *testing.T) {
 			slices.Sort(got)
 			wantLines(t, got, "["+echoed("3")+","+shutDown("2")+"]", shutDown("1"))
 		},
-		"open streams are answered": func(t *testing.T, h *held, p *peer) {
+		"open streams get their response": func(t *testing.T, h *held, p *peer) {
 			p.say(listenLine("9"))
 			p.cancel()
 			<-p.served
@@ -72,7 +72,7 @@ func TestDrain(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		},
-		"the end of input during it changes nothing": func(t *testing.T, h *held, p *peer) {
+		"the end of input does not affect it": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "held"))
 			p.in.Close()
 			synctest.Wait()
@@ -84,20 +84,18 @@ func TestDrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHeld()
-				test(t, h, connectDraining(t, newGateway(t, Config{}, heldBackend(h)), nil))
+				test(t, h, connectWithDrain(t, newGateway(t, Config{}, heldBackend(h)), nil))
 			})
 		})
 	}
 }
 
-// streamEnded is how a stream is answered when it ends.
+// streamEnded is the response to the request of a stream.
 func streamEnded(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":` + id + `,"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1.2.3"}}}}`
 }
 
-// TestShutDownIsBoundedWhileTheOutputBlocks: a client that has stopped to read holds up neither the calls nor
-// the end of Serve.
-func TestShutDownIsBoundedWhileTheOutputBlocks(t *testing.T) {
+func TestShutdownIsBoundedWhileWriteBlocks(t *testing.T) {
 	h := newHeld()
 	out := &stuck{stop: make(chan struct{}), release: make(chan struct{})}
 	close(out.stop)

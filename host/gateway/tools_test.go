@@ -41,8 +41,8 @@ func TestListKeepsOrderKeysAndCharacters(t *testing.T) {
 	}
 }
 
-// TestModernListIsDecoratedAsTheLibraryWould keeps our own bytes from drifting away from the library's.
-func TestModernListIsDecoratedAsTheLibraryWould(t *testing.T) {
+// TestModernListMatchesLibrary compares the result with the library's byte by byte.
+func TestModernListMatchesLibrary(t *testing.T) {
 	library := server.NewMCPServer("n", "v", server.WithToolCapabilities(false))
 	request := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"` + mcp.MetaKeyProtocolVersion + `":"2026-07-28","` + mcp.MetaKeyClientCapabilities + `":{}}}}`
 	answer, ok := library.HandleMessage(context.Background(), json.RawMessage(request)).(mcp.JSONRPCResponse)
@@ -56,7 +56,7 @@ func TestModernListIsDecoratedAsTheLibraryWould(t *testing.T) {
 	match(t, string(got.modern), string(mustJSON(t, answer.Result)))
 }
 
-func TestNewNamesEveryFault(t *testing.T) {
+func TestNewReportsEveryProblem(t *testing.T) {
 	object := json.RawMessage(`{"type":"object"}`)
 	_, err := New(Config{ProtocolVersions: []string{"2024-11-05", "1999-01-01"}, MaxLine: -1, MaxInFlight: -2}, newFake())
 	want(t, err, `name and version of the server are required`, `protocol version "1999-01-01" is not one of`, `MaxLine is negative: -1`, `MaxInFlight is negative: -2`)

@@ -1,8 +1,8 @@
 // Package rawjson walks JSON without decoding it: Members and Elements yield the parts of a value as they
 // stand, in one pass over the bytes where encoding/json takes three.
 //
-// What it walks has to be what json.Valid has accepted. Given anything else its functions stay inside the
-// slice and end, but mean nothing.
+// Its functions require valid JSON. Given anything else they stay inside the slice and end, but their results mean
+// nothing. Only Scanner and Valid accept untrusted text: they validate it.
 package rawjson
 
 import (

@@ -9,8 +9,8 @@ import (
 // maxNesting is the nesting that encoding/json accepts.
 const maxNesting = 10_000
 
-// Scanner reads a JSON text in one pass, in which it validates the text and yields the values that its caller
-// asks for, as they stand. The caller must not act on them before End has reported that all of the text is valid.
+// Scanner parses a JSON text in one pass, in which it validates the text and returns the raw values that its caller
+// wants. The caller must not act on them before End has reported that the whole text is valid.
 type Scanner struct {
 	text    []byte
 	pos     int
@@ -21,18 +21,18 @@ type Scanner struct {
 // NewScanner returns a Scanner at the start of text.
 func NewScanner(text []byte) *Scanner { return &Scanner{text: text} }
 
-// Valid reports whether text is valid JSON by the rules of encoding/json, at a multiple of its speed.
+// Valid reports the same as json.Valid, at a multiple of its speed.
 func Valid(text []byte) bool {
 	s := Scanner{text: text}
 	s.value(nil)
 	return s.End()
 }
 
-// Value returns the next value.
+// Value returns the next value; nil if it is not valid.
 func (s *Scanner) Value() []byte { return s.Object(nil) }
 
 // Object returns the next value. If it is an object, member is called with the key of each of its members,
-// without escapes, and may take the member's value by calling Value or Object. The key must not be kept.
+// unescaped, and may consume the member's value by calling Value or Object. It must not retain the key.
 func (s *Scanner) Object(member func(key []byte)) []byte {
 	s.next()
 	start := s.pos
@@ -46,7 +46,7 @@ func (s *Scanner) Object(member func(key []byte)) []byte {
 // End reports whether the text was one valid value.
 func (s *Scanner) End() bool { return s.next() == 0 && s.pos == len(s.text) && !s.invalid }
 
-// next skips white space and returns the byte behind it; 0 at the end.
+// next skips white space and returns the next byte; 0 at the end.
 func (s *Scanner) next() byte {
 	for s.pos < len(s.text) {
 		switch c := s.text[s.pos]; c {
@@ -59,7 +59,7 @@ func (s *Scanner) next() byte {
 	return 0
 }
 
-// fail makes the text invalid. All that follows finds its end.
+// fail marks the text as invalid and moves to its end, where all further parsing fails too.
 func (s *Scanner) fail() { s.invalid, s.pos = true, len(s.text) }
 
 func (s *Scanner) value(member func(key []byte)) {
@@ -81,7 +81,7 @@ func (s *Scanner) value(member func(key []byte)) {
 	}
 }
 
-// open skips the first byte of an object or array, whose last one is end, and reports whether it has content.
+// open consumes the opening byte of an object or array and reports whether it is not empty. end is its closing byte.
 func (s *Scanner) open(end byte) bool {
 	s.pos++
 	if s.depth++; s.depth > maxNesting {
@@ -91,7 +91,7 @@ func (s *Scanner) open(end byte) bool {
 	return !s.closed(end)
 }
 
-// closed skips the last byte of an object or array if it is next.
+// closed consumes the closing byte of an object or array if it is next.
 func (s *Scanner) closed(end byte) bool {
 	if s.next() != end {
 		return false
@@ -101,7 +101,7 @@ func (s *Scanner) closed(end byte) bool {
 	return true
 }
 
-// more skips the comma between two members or elements. Without one it ends the object or array.
+// more consumes the comma before another member or element. Otherwise the object or array must end.
 func (s *Scanner) more(end byte) bool {
 	if s.next() == ',' {
 		s.pos++
@@ -143,7 +143,7 @@ func (s *Scanner) object(member func(key []byte)) {
 	}
 }
 
-// plainKey is a key without quotes and escapes.
+// plainKey unquotes a key, without a copy if it has no escapes.
 func plainKey(key []byte) []byte {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return key[1 : len(key)-1]
@@ -175,7 +175,7 @@ func (s *Scanner) number() {
 	}
 }
 
-// skip skips a byte if it is next.
+// skip consumes a byte if it is next.
 func (s *Scanner) skip(c byte) bool {
 	if s.pos < len(s.text) && s.text[s.pos] == c {
 		s.pos++
@@ -184,7 +184,7 @@ func (s *Scanner) skip(c byte) bool {
 	return false
 }
 
-// digits skips a run of digits, which must not be empty.
+// digits consumes digits and reports whether there was at least one.
 func (s *Scanner) digits() bool {
 	start := s.pos
 	for s.pos < len(s.text) && s.text[s.pos]-'0' < 10 {
@@ -235,8 +235,8 @@ func escapeSize(b []byte) int {
 
 func isHex(c byte) bool { return c-'0' < 10 || (c|0x20)-'a' < 6 }
 
-// plainEnd is the index of the first byte at or after i that a string cannot hold as it is: a quote, a backslash
-// or a control character; len(b) if there is none. It tests eight bytes at a time.
+// plainEnd is the index of the first quote, backslash or control character at or after i; len(b) if there is none.
+// It tests eight bytes at a time.
 func plainEnd(b []byte, i int) int {
 	const (
 		ones  = 0x0101010101010101
@@ -245,7 +245,8 @@ func plainEnd(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
 		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		// A subtraction sets the high bit of each byte that is below the bound, and perhaps of bytes above that one.
+		// A subtraction sets the high bit of the lowest byte that matches, and by its borrow possibly those of higher
+		// bytes, so that only the lowest bit counts.
 		if found := ((w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}

@@ -30,7 +30,7 @@ var scannerSeeds = []string{
 	`{"a":{"b":[1,"}",{"c":null}]},"c":"\\\""}`, `{"a":1}{"b":2}`, `{"a":1} x`, `{"long key beyond eight":"long value, beyond eight"}`,
 }
 
-// FuzzScanner: a text is valid if and only if encoding/json says so, and then its members are those of Members.
+// FuzzScanner: Scanner agrees with encoding/json about validity, and with Members about the members.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range scannerSeeds {
 		f.Add([]byte(seed))
@@ -46,7 +46,7 @@ func FuzzScanner(f *testing.F) {
 		s.Object(func(key []byte) {
 			name := string(key)
 			if len(got)%3 == 2 {
-				s.Object(func([]byte) {}) // as good as a value that is not taken
+				s.Object(func([]byte) {}) // equivalent to Value
 				got = append(got, pair{Key: name})
 				return
 			}
