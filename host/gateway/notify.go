@@ -71,8 +71,11 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 }
 
 // send sends a notification. A Write cannot be interrupted, so it runs in a goroutine of its own, which may
-// outlive ctx.
+// outlive ctx. There is at most one such goroutine for each ctx, however often a hostile worker sends.
 func (n *notifier) send(ctx context.Context, message ...[]byte) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +17,7 @@ import (
 // notifyingCall is a call with a time limit of a minute that sends a notification.
 type notifyingCall struct {
 	spyBackend
-	ended    chan error // Notify's
+	ended    chan error // of Notify
 	answered chan struct{}
 }
 
@@ -25,7 +27,17 @@ func (c *notifyingCall) Answered()                       { c.answered <- struct{
 func (c *notifyingCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	err := n.Notify(ctx, methodMessage, json.RawMessage(`{"level":"error","data":1}`))
+	note := json.RawMessage(`{"level":"error","data":1}`)
+	err := n.Notify(ctx, methodMessage, note)
+	if err != nil {
+		before := runtime.NumGoroutine()
+		for range 100 {
+			_ = n.Notify(ctx, methodMessage, note)
+		}
+		if after := runtime.NumGoroutine(); after > before+50 {
+			err = fmt.Errorf("%d goroutines wait for the client, %d before", after, before)
+		}
+	}
 	c.ended <- err
 	return textResult("done"), err
 }
