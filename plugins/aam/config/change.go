@@ -113,10 +113,7 @@ func change(s files.System, home string, edit func(*yaml11.Document) error) erro
 	if err := edit(layer.doc); err != nil {
 		return broken(path, err)
 	}
-	data, err := layer.doc.Encode()
-	if err != nil {
-		return broken(path, err)
-	}
+	data := layer.doc.Bytes()
 	if changed, err := parseLayer(path, data); err != nil {
 		return broken(path, err)
 	} else if err := changed.Check(); err != nil {

@@ -21,7 +21,7 @@ type journal struct {
 	version  string
 	checksum string
 	types    []manifest.Type // of its artifacts
-	index    *plan           // nil for a journal that was read
+	index    *indexPlan      // nil for a journal that was read
 }
 
 func (r Registry) journalPath() string { return filepath.Join(r.Root, journalName) }

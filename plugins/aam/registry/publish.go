@@ -112,9 +112,6 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	if err := r.checkFree(final); err != nil {
 		return Published{}, err
 	}
-	if err := r.checkRoom(p.Manifest); err != nil {
-		return Published{}, err
-	}
 	entry := &journal{name: p.Manifest.Name, version: p.Manifest.Version, types: p.Manifest.Types()}
 	added := Release{Version: p.Manifest.Version, Published: p.Now, Dependencies: append([]manifest.Dependency{}, p.Manifest.Dependencies...)}
 	var err error
@@ -165,29 +162,6 @@ func (r Registry) checkFree(final string) error {
 	if there {
 		return fault.New(fault.InvalidArgument, "%s is there already, though the registry does not list it", final).
 			WithHint("Remove it, unless somebody is publishing it just now")
-	}
-	return nil
-}
-
-// checkRoom returns an error if the index, with a row more, could not be read again: nothing could be found any more.
-func (r Registry) checkRoom(m *manifest.Manifest) error {
-	path, err := files.Inside(r.Files, r.Root, r.indexPath())
-	if err != nil {
-		return r.unreachable("%w", err)
-	}
-	info, err := r.Files.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	row, err := encodeIndex([]Entry{{Name: m.Name, Description: m.Description, Latest: m.Version, Keywords: m.Keywords}})
-	if err != nil {
-		return err
-	}
-	if info.Size()+int64(len(row)) > maxIndex {
-		return r.full(r.indexPath(), maxIndex)
 	}
 	return nil
 }

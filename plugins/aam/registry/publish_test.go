@@ -189,15 +189,16 @@ func TestPublishIntoAFullRegistry(t *testing.T) {
 		name, file, begin, row string
 		limit                  int
 	}{
-		{"the index", "index.yaml", "packages:\n", "- {name: p%06d, description: '%0200d', latest: 1.0.0}\n", 8 << 20},
-		{"what is known of the package", "packages/new/metadata.yaml", "name: new\ndescription: d\nversions:\n", "- {version: 1.%d.0, checksum: '%0200d'}\n", 4 << 20},
+		{"the index", "index.yaml", "packages:\n", "- {name: p%d, description: '%0*d', latest: 1.0.0}\n", 8 << 20},
+		{"what is known of the package", "packages/new/metadata.yaml", "name: new\ndescription: d\nversions:\n", "- {version: 1.%d.0, checksum: '%0*d'}\n", 4 << 20},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			root := t.TempDir()
 			text := []byte(test.begin)
-			for i := 0; len(text) < test.limit-300; i++ {
-				text = fmt.Appendf(text, test.row, i, i)
+			for i := 0; len(text) < test.limit-200; i++ {
+				text = fmt.Appendf(text, test.row, i, min(80_000, test.limit-100-len(text)), i)
+				put(t, root, fmt.Sprintf("packages/p%d/metadata.yaml", i), "")
 			}
 			put(t, root, test.file, string(text))
 			before := texts(t, root)

@@ -1,23 +1,24 @@
 package registry
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// writeIndex brings the index up to date: the row of the package that was published is made anew, and so are those of
-// packages that have none. Rows of packages that are gone go, too. All others stay as they are: to read what is
-// known of ten thousand packages takes longer than a call may last.
+// writeIndex updates the index: the row of the published package, and those of packages without one, are derived from
+// their metadata; rows of packages that are gone are dropped. All other rows are taken over: reading the metadata of
+// 10,000 packages takes longer than a call may last.
 func (r Registry) writeIndex(published *journal) error {
-	data, err := r.planned(published.index)
+	data, err := r.plannedIndex(published.index)
 	if err == nil && data == nil {
-		data, err = r.newIndex(published, nil)
+		data, _, err = r.newIndex(published, nil)
 	}
 	if err != nil {
 		return err
@@ -25,57 +26,56 @@ func (r Registry) writeIndex(published *journal) error {
 	return files.Replace(r.Files, r.indexPath(), data)
 }
 
-// plan is an index that was made before anything is written.
-type plan struct {
+// indexPlan is an index that was encoded before anything is written.
+type indexPlan struct {
 	data []byte
-	from string // the checksum of the index that it was made of; "" for none
+	old  []byte // the index that it replaces; nil if there was none, or one that is too large
 }
 
-// planIndex makes the index as it has to be when the package is published of which m is what will be known. That it
-// could not be read again is an error: how large it will be, nobody can tell by the one that is there, which others may
-// have written in another style.
-func (r Registry) planIndex(published *journal, m *Metadata) (*plan, error) {
-	from, err := r.indexSum() // before it is read: what comes between is noticed
+// planIndex encodes the index as it has to be once the package with the metadata m is published. An index that could not
+// be read again is an error: its size cannot be told from the old one, which may be in another style.
+func (r Registry) planIndex(published *journal, m *Metadata) (*indexPlan, error) {
+	data, old, err := r.newIndex(published, m)
 	if err != nil {
 		return nil, err
 	}
-	data, err := r.newIndex(published, m)
-	if err != nil {
-		return nil, err
-	}
-	return &plan{data, from}, nil
+	return &indexPlan{data, old}, nil
 }
 
-// planned returns what was planned; nil if nothing was, or another program has written the index since.
-func (r Registry) planned(p *plan) ([]byte, error) {
+// plannedIndex returns the planned index; nil if there is none, or another program has written the index since.
+func (r Registry) plannedIndex(p *indexPlan) ([]byte, error) {
 	if p == nil {
 		return nil, nil
 	}
-	from, err := r.indexSum()
-	if err != nil || from != p.from {
+	old, err := r.indexData()
+	if err != nil || !bytes.Equal(old, p.old) {
 		return nil, err
 	}
 	return p.data, nil
 }
 
-func (r Registry) indexSum() (string, error) {
-	path, err := files.Inside(r.Files, r.Root, r.indexPath())
-	if err != nil {
-		return "", r.unreachable("%w", err)
+// indexData returns the index; nil if there is none, or one that is too large.
+func (r Registry) indexData() ([]byte, error) {
+	data, err := files.ReadInside(r.Files, r.Root, r.indexPath(), maxIndex)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, files.ErrTooLarge):
+		return nil, nil
+	case errors.Is(err, files.ErrOutside):
+		return nil, r.unreachable("%w", err)
 	}
-	sum, err := archive.Checksum(r.Files, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	return sum, err
+	return data, err
 }
 
-// newIndex makes the index of what is there, and of the package that is being published. What is known of that is in m,
-// or, where m is nil, in the registry.
-func (r Registry) newIndex(published *journal, m *Metadata) ([]byte, error) {
-	old, texts, err := r.readIndex()
+// newIndex encodes the index of all packages, and returns the old one, too. The metadata of the package that is being
+// published is m, or, if m is nil, read from the registry.
+func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byte, err error) {
+	oldData, err = r.indexData()
 	if err != nil {
-		old, texts = nil, nil // it is only a summary, so a broken one is made anew
+		return nil, nil, err
+	}
+	old, err := parseIndex(oldData)
+	if err != nil {
+		old = nil // the index only summarizes the metadata: a broken one is replaced
 	}
 	places := make(map[string]int, len(old))
 	for i, row := range old {
@@ -83,46 +83,37 @@ func (r Registry) newIndex(published *journal, m *Metadata) ([]byte, error) {
 	}
 	folders, err := r.folders()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	its := pkgname.Folder(published.name)
-	if at, there := slices.BinarySearch(folders, its); m != nil && !there {
+	if at, exists := slices.BinarySearch(folders, its); m != nil && !exists {
 		folders = slices.Insert(folders, at, its)
 	}
-	var w indexWriter
+	list := yaml11.NewListEncoder(packages, len(oldData)+1024, maxIndex)
 	for _, folder := range folders {
 		var row Entry
-		at, there := places[folder]
-		if there {
+		at, exists := places[folder]
+		if exists {
 			row = old[at]
 		}
 		switch {
 		case folder == its && m != nil:
-			w.add(summary(m, row, published))
-		case folder == its || !there:
-			if row, there, err = r.summarize(folder, row, published); there {
-				w.add(row)
+			row, exists = summary(m, row, published), true
+		case folder == its || !exists:
+			if row, exists, err = r.summarize(folder, row, published); err != nil {
+				return nil, nil, err
 			}
-		case texts != nil:
-			err = w.keep(texts[at])
-		default:
-			w.add(row)
 		}
-		if err != nil {
-			return nil, err
+		if !exists {
+			continue
 		}
-		if w.full() {
-			return nil, r.full(r.indexPath(), maxIndex)
+		if err := list.Add(row.encode()); errors.Is(err, yaml11.ErrTooLarge) {
+			return nil, nil, r.full(r.indexPath(), maxIndex)
+		} else if err != nil {
+			return nil, nil, err
 		}
 	}
-	data, err := w.finish()
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxIndex {
-		return nil, r.full(r.indexPath(), maxIndex)
-	}
-	return data, nil
+	return list.Bytes(), oldData, nil
 }
 
 // folders returns the names of the packages' folders, in their order.

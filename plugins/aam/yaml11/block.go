@@ -1,8 +1,9 @@
 package yaml11
 
-// loadBlock reads a document in the plain style; false where the library has to.
+// loadBlock parses a document in the simple style; false where the library has to.
 func loadBlock(data []byte) (*node, bool) {
-	b := block{lines: newLines(data)}
+	b := block{}
+	b.reset(data, string(data))
 	if b.indent != 0 || isItem(b.content) {
 		return nil, false
 	}
@@ -10,51 +11,61 @@ func loadBlock(data []byte) (*node, bool) {
 	return root, b.done()
 }
 
-// blockDepth is how deep collections may lie in one another. The library has a bound of its own, which counts
-// otherwise and is higher: what lies deeper is left to it.
+// blockDepth bounds the nesting of collections. The library's bound is higher and counts differently: deeper documents
+// are left to it.
 const blockDepth = 32
 
-// block is a document that is being read.
+// block is the parser of the simple style.
 type block struct {
-	*lines
-	depth int     // how many collections are being read
-	open  []*node // what is in the collections that are being read
-	slab  []node  // nodes to be
+	lines
+	depth int     // of the collection that is being parsed
+	open  []*node // items of the collections that are being parsed
+	nodes []node  // allocated together, which is much faster
+	links []*node // as nodes, for the items of collections
 }
 
-// node returns a new one, of a number of them made at once, which is quicker by far.
+// reset makes the next document, which may overwrite the nodes of the one before. The text is what data holds.
+func (b *block) reset(data []byte, text string) {
+	b.lines.reset(data, text)
+	b.depth, b.open = 0, b.open[:0]
+	b.nodes, b.links = b.nodes[:0], b.links[:0]
+}
+
 func (b *block) node(kind Kind, text string, number int) *node {
-	if len(b.slab) == 0 {
-		b.slab = make([]node, min(512, 2+(len(b.text)-b.begin)/8))
+	if len(b.nodes) == cap(b.nodes) {
+		b.nodes = make([]node, 0, min(512, 2+(len(b.text)-b.begin)/8))
 	}
-	n := &b.slab[0]
-	b.slab = b.slab[1:]
-	*n = node{kind: kind, text: text, line: number}
-	return n
+	b.nodes = append(b.nodes, node{kind: kind, text: text, line: number})
+	return &b.nodes[len(b.nodes)-1]
 }
 
-// beginOf begins a collection, and returns it with where its items do.
-func (b *block) beginOf(kind Kind) (*node, int) {
+// openCollection returns a new collection, and where its items begin in b.open.
+func (b *block) openCollection(kind Kind) (*node, int) {
 	if b.depth++; b.depth > blockDepth {
 		b.unsure = true
 	}
 	return b.node(kind, "", b.number), len(b.open)
 }
 
-// close makes what was opened since begin the items of a collection. What is deeper than them is of none.
+// close moves the items from begin on into the collection. A deeper line that follows belongs to no value.
 func (b *block) close(n *node, begin, indent int) *node {
 	if b.indent > indent {
 		b.unsure = true
 	}
 	b.depth--
-	n.items = append([]*node(nil), b.open[begin:]...)
+	items := b.open[begin:]
+	if cap(b.links)-len(b.links) < len(items) {
+		b.links = make([]*node, 0, max(len(items), cap(b.nodes)))
+	}
+	from := len(b.links)
+	b.links = append(b.links, items...)
+	n.items = b.links[from:len(b.links):len(b.links)]
 	b.open = b.open[:begin]
 	return n
 }
 
-// mapping reads the lines of a mapping.
 func (b *block) mapping(indent int) *node {
-	n, begin := b.beginOf(Mapping)
+	n, begin := b.openCollection(Mapping)
 	for b.indent == indent && !isItem(b.content) && !b.unsure {
 		key, rest, ok := readKey(b.content)
 		if !ok {
@@ -70,10 +81,10 @@ func (b *block) mapping(indent int) *node {
 	return b.close(n, begin, indent)
 }
 
-// value reads what stands behind a key, or below it.
+// value parses what follows a key, on its line or below it.
 func (b *block) value(rest string, indent, number int) *node {
 	switch {
-	case inBrackets(rest):
+	case rest != "" && rest[0] == '[' && rest != "[]":
 		return b.words(rest, number)
 	case rest != "":
 		kind, text := b.scalar(rest, indent)
@@ -86,7 +97,7 @@ func (b *block) value(rest string, indent, number int) *node {
 	return b.node(Null, "", number)
 }
 
-// words reads a list in brackets.
+// words parses a list between brackets.
 func (b *block) words(text string, number int) *node {
 	list, ok := words(text)
 	b.unsure = b.unsure || !ok
@@ -97,25 +108,26 @@ func (b *block) words(text string, number int) *node {
 	return n
 }
 
-// list reads the lines of a list.
 func (b *block) list(indent int) *node {
-	n, begin := b.beginOf(List)
+	n, begin := b.openCollection(List)
 	for b.indent == indent && isItem(b.content) && !b.unsure {
-		b.enter()
-		if !plainItem(b.content) {
-			b.unsure = true
-			break
-		}
-		var item *node
-		if _, _, isKey := readKey(b.content); isKey {
-			item = b.mapping(indent + 2)
-		} else {
-			number, content := b.number, b.content
-			b.advance()
-			kind, text := b.scalar(content, indent)
-			item = b.node(kind, text, number)
-		}
-		b.open = append(b.open, item)
+		b.open = append(b.open, b.item(indent))
 	}
 	return b.close(n, begin, indent)
+}
+
+// item parses an item of a list whose dashes are at indent.
+func (b *block) item(indent int) *node {
+	b.skipDash()
+	if !isPlainItem(b.content) {
+		b.unsure = true
+		return nil
+	}
+	if _, _, isKey := readKey(b.content); isKey {
+		return b.mapping(indent + 2)
+	}
+	number, content := b.number, b.content
+	b.advance()
+	kind, text := b.scalar(content, indent)
+	return b.node(kind, text, number)
 }

@@ -1,9 +1,10 @@
-// Package yaml11 reads and writes YAML as the files of this system use it: YAML 1.1, where yes is a boolean,
-// 010 is eight and a bare date is not a text, one document to a file, UTF-8. Parse gives a Document, Reader
-// takes its values out and collects what is wrong with them, Encode writes a new document in the style of
-// the files that are there already, and Document.Set changes one value and leaves the rest alone.
+// Package yaml11 reads and writes the YAML 1.1 files of aam: yes is a boolean, 010 is eight, an unquoted date is not a
+// string; one UTF-8 document per file. Parse returns a Document, whose values a Reader converts while it collects all
+// problems. EachItem reads a long list item by item. Encode and ListEncoder write whole documents. Document.Set changes
+// one value of a user's file in place.
 //
-// The text is taken apart by go.yaml.in/yaml/v4; what a plain word means is decided here.
+// go.yaml.in/yaml/v4 parses; the types of plain scalars are resolved here, because the library follows YAML 1.2. The
+// simple style of generated files has a faster parser (lines, block), which yields the same values or gives up.
 package yaml11
 
 import (
@@ -18,12 +19,12 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// maxDepth bounds how deep values are nested. The formats need six levels.
+// maxDepth bounds the nesting of values. The formats need six levels.
 const maxDepth = 64
 
-// SyntaxError says that a text is not YAML, or YAML that no file of this system may use.
+// SyntaxError reports a document that is not YAML, or uses YAML that aam does not support.
 type SyntaxError struct {
-	Line   int // from 1; 0 where no line is known
+	Line   int // from 1; 0 if unknown
 	Reason string
 }
 
@@ -36,18 +37,23 @@ func (e *SyntaxError) Error() string {
 
 const byteOrderMark = "\ufeff"
 
-// Document is a file's content.
+// Document is the content of a file. The zero value is an empty one.
 type Document struct {
-	root    *node      // nil for none
-	mark    bool       // it began with a byte-order mark
-	data    []byte     // what it was read from, and then what Set has made of it, unless written is set
-	whole   *yaml.Node // how it is written, once it was changed; nil otherwise
-	tree    *yaml.Node // its value in there; nil for none
-	written bool       // the text could not be changed in place: it is written anew
+	root *node  // nil if there is no value
+	mark bool   // the file begins with a byte-order mark
+	data []byte // without the mark
 }
 
-// Parse reads a document of at most limit bytes. Its errors are *SyntaxError. A text without any value is
-// an empty mapping.
+// Bytes returns the content of the file.
+func (d *Document) Bytes() []byte {
+	if d.mark {
+		return append([]byte(byteOrderMark), d.data...)
+	}
+	return d.data
+}
+
+// Parse parses a document of at most limit bytes. Its errors are *SyntaxError. A document without a value is an empty
+// mapping.
 func Parse(data []byte, limit int) (*Document, error) {
 	if len(data) > limit {
 		return nil, &SyntaxError{Reason: fmt.Sprintf("larger than %d bytes", limit)}
@@ -73,7 +79,7 @@ func Parse(data []byte, limit int) (*Document, error) {
 	return &Document{root: compose(tree, map[*yaml.Node]*node{}), data: data, mark: mark}, nil
 }
 
-// compose returns what the library has read, with what aliases stand for in their place.
+// compose converts the library's nodes, and resolves aliases to shared nodes.
 func compose(from *yaml.Node, done map[*yaml.Node]*node) *node {
 	from = resolveAlias(from)
 	if to := done[from]; to != nil {
@@ -111,17 +117,8 @@ func firstInvalid(data []byte) int {
 	return at
 }
 
-// load returns the root of a text's only document; nil if it has none.
+// load returns the root of the only document; nil if there is none.
 func load(data []byte) (*yaml.Node, error) {
-	document, err := loadDocument(data)
-	if document == nil {
-		return nil, err
-	}
-	return document.Content[0], nil
-}
-
-// loadDocument returns a text's only document, which has one root; nil if there is none.
-func loadDocument(data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(), yaml.WithUniqueKeys(false),
 		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
 	if err != nil {
@@ -144,22 +141,22 @@ func loadDocument(data []byte) (*yaml.Node, error) {
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return nil, nil
 	}
-	return &document, nil
+	return document.Content[0], nil
 }
 
-// anchorName is the only thing from the text that the library's words hold.
+// anchorName is the only part of the document that the library's messages quote.
 var anchorName = regexp.MustCompile(`(?s)'.*' `)
 
 func syntaxError(err error) *SyntaxError {
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
-		// Not said is the name of an anchor: a password that begins with * is taken for one.
+		// The name of an anchor is left out: it may be a password that begins with *.
 		return &SyntaxError{max(0, load.Mark.Line), anchorName.ReplaceAllString(load.Message, "")}
 	}
 	return &SyntaxError{Reason: err.Error()}
 }
 
-// resolveAlias returns what an alias stands for.
+// resolveAlias returns the node that an alias refers to.
 func resolveAlias(node *yaml.Node) *yaml.Node {
 	for node.Kind == yaml.AliasNode && node.Alias != nil {
 		node = node.Alias

@@ -9,19 +9,19 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// editor changes a text where one value stands in it, and nowhere else. Each way of doing so is a guess by where the
-// library says that values begin; what comes of it counts only if it reads as what was wanted.
+// editor changes a document at one value. It derives candidates from the positions that the library reports for nodes,
+// and accepts the first that parses to the wanted value and keeps all comments.
 type editor struct {
 	text  []byte
-	lines []int // where each begins
+	lines []int // offsets of their first bytes
 	want  *node
 }
 
-// editText returns a text that says want, which is what it says with value at path; false if no way was found.
-func editText(text []byte, value any, path []string, want *node) ([]byte, bool) {
+// edit returns the document with value at path, which has to parse as want; nil if there is no way to write it.
+func edit(text []byte, value any, path []string, want *node) []byte {
 	root, err := load(text)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	e := &editor{text: text, lines: []int{0}, want: want}
 	for at, c := range text {
@@ -29,12 +29,17 @@ func editText(text []byte, value any, path []string, want *node) ([]byte, bool) 
 			e.lines = append(e.lines, at+1)
 		}
 	}
-	edited := e.set(root, value, path)
-	return edited, edited != nil
+	return e.set(root, value, path)
 }
 
-// fits returns a text that says what is wanted, nil for another.
-func (e *editor) fits(text []byte) []byte {
+// put returns the text with the bytes from..to replaced; nil if that is not what is wanted, or loses a comment.
+func (e *editor) put(from, to int, with string) []byte {
+	for _, comment := range comments(e.text[from:to]) {
+		if !strings.Contains(with, comment) {
+			return nil
+		}
+	}
+	text := slices.Concat(e.text[:from], []byte(with), e.text[to:])
 	got, err := Parse(text, len(text))
 	if err != nil || !equal(got.root, e.want, map[[2]*node]bool{}) {
 		return nil
@@ -42,56 +47,76 @@ func (e *editor) fits(text []byte) []byte {
 	return text
 }
 
-// equal tells whether two values are the same. Seen are those that were compared, or are being.
-func equal(a, b *node, seen map[[2]*node]bool) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	if pair := [2]*node{a, b}; seen[pair] {
-		return true
-	} else {
-		seen[pair] = true
-	}
-	return a.kind == b.kind && (a.text == b.text || a.kind == Null) && slices.EqualFunc(a.items, b.items, func(a, b *node) bool { return equal(a, b, seen) })
-}
-
-// set returns the text with value at path, nil if it cannot be put there. Mappings on the way are there, or null.
+// set walks down path as far as the document has it, and edits there.
 func (e *editor) set(root *yaml.Node, value any, path []string) []byte {
-	if root == nil || blank(root) {
-		return e.insert(content(path, value), 0, len(e.lines), e.contentEnd(len(e.lines)))
+	if root == nil || isBlank(root) {
+		return e.insert(nested(path, value), 0, len(e.lines), e.contentEnd(len(e.lines)))
+	}
+	if isNull(root) {
+		from, _ := e.offset(root)
+		to, _, ok := e.extent(root, from, -1)
+		block, fits := e.block(nested(path, value), 0)
+		if !ok || !fits {
+			return nil
+		}
+		return e.put(from, to, strings.TrimRight(block, "\r\n"))
 	}
 	at, indent, end := root, 0, len(e.lines)
 	for i, key := range path {
-		place := findPlace(at, key)
+		if isNull(at) {
+			return e.replace(at, nested(path[i:], value), indent, end)
+		}
+		if at.Kind == yaml.AliasNode {
+			return e.replace(at, e.wanted(path[:i]), indent, end)
+		}
+		place := placeOf(at, key)
 		if place < 0 {
-			return e.add(at, key, content(path[i+1:], value), end)
+			more := nested(path[i+1:], value)
+			if i+1 < len(path) && slices.ContainsFunc(at.Content, isMerge) {
+				more = e.wanted(path[:i+1])
+			}
+			return e.add(at, key, more, end)
 		}
 		if at.Kind == yaml.MappingNode {
-			indent = at.Content[0].Column - 1
+			indent = e.keyIndent(at)
 		}
 		if next := place + 1; next < len(at.Content) {
 			end = at.Content[next].Line - 1
 		}
 		at = at.Content[place]
-		if i == len(path)-1 || blank(at) {
-			return e.replace(at, content(path[i+1:], value), indent)
-		}
 	}
-	return nil
+	return e.replace(at, value, indent, end)
 }
 
-// content is value below the keys of path.
-func content(path []string, value any) any {
+// wanted returns the value that the document shall have at path.
+func (e *editor) wanted(path []string) *node {
+	at := Value{node: e.want}
+	for _, key := range path {
+		if n, err := strconv.Atoi(key); err == nil && at.Kind() == List {
+			at = at.Items()[n]
+		} else {
+			at = at.Field(key)
+		}
+	}
+	return at.node
+}
+
+// nested returns value below the keys of path.
+func nested(path []string, value any) any {
 	for _, key := range slices.Backward(path) {
 		value = Map{{key, value}}
 	}
 	return value
 }
 
-// blank tells whether there is a null of which nothing is written.
-func blank(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 }
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && scalarKind(n) == Null }
 
-// add puts a value behind all others in a mapping or list, which another follows on the line end.
+// isBlank reports a null that is written as nothing.
+func isBlank(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
+}
+
+// add appends a value to a mapping or list that ends before the line end.
 func (e *editor) add(to *yaml.Node, key string, value any, end int) []byte {
 	more := any([]any{value})
 	if to.Kind == yaml.MappingNode {
@@ -103,7 +128,7 @@ func (e *editor) add(to *yaml.Node, key string, value any, end int) []byte {
 	if len(to.Content) == 0 || to.Style != 0 {
 		return nil
 	}
-	indent := to.Content[0].Column - 1
+	indent := e.keyIndent(to)
 	if to.Kind == yaml.SequenceNode {
 		line, ok := e.dash(to.Content[0])
 		if !ok {
@@ -114,41 +139,32 @@ func (e *editor) add(to *yaml.Node, key string, value any, end int) []byte {
 	return e.insert(more, indent, e.contentEnd(end), end)
 }
 
-// insert puts lines that say value before one of those given: the first that fits.
+// insert writes a block before one of the lines: the first where it is accepted.
 func (e *editor) insert(value any, indent int, lines ...int) []byte {
+	block, ok := e.block(value, indent)
+	if !ok {
+		return nil
+	}
 	for _, line := range lines {
-		block, ok := e.block(value, indent)
-		if !ok {
-			return nil
-		}
-		at := e.start(line)
+		at, text := e.start(line), block
 		if at > 0 && e.text[at-1] != '\n' {
-			block = e.eol() + block
+			text = e.eol() + block
 		}
-		if text := e.fits(e.put(at, at, block)); text != nil {
-			return text
+		if edited := e.put(at, at, text); edited != nil {
+			return edited
 		}
 	}
 	return nil
 }
 
-// put returns the text with something else between two places.
-func (e *editor) put(from, to int, with string) []byte {
-	return slices.Concat(e.text[:from], []byte(with), e.text[to:])
-}
-
-// block returns lines that say value.
+// block returns the lines of a mapping or list in block style.
 func (e *editor) block(value any, indent int) (string, bool) {
-	node, err := newNode(value)
-	if err != nil {
-		return "", false
-	}
-	data, err := dump(node)
-	if err != nil {
+	var w writer
+	if err := w.root(value); err != nil {
 		return "", false
 	}
 	var out strings.Builder
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(string(w.out)) {
 		if line = strings.TrimRight(line, "\n"); line != "" {
 			out.WriteString(strings.Repeat(" ", indent) + line)
 		}
@@ -157,64 +173,54 @@ func (e *editor) block(value any, indent int) (string, bool) {
 	return out.String(), true
 }
 
-// inline returns value as it is written on one line: by itself, and among others between brackets.
-func inline(value any) []string {
-	var ways []string
-	for _, within := range []bool{false, true} {
-		node, err := newNode(value)
-		if err != nil {
-			return nil
-		}
-		if len(node.Content) > 0 {
-			node.Style = yaml.FlowStyle
-		}
-		if within {
-			node = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle, Content: []*yaml.Node{node}}
-		}
-		data, err := dumpWidth(node, -1)
-		text := strings.TrimSuffix(string(data), "\n")
-		if within && len(text) > 1 {
-			text = text[1 : len(text)-1]
-		}
-		if err == nil && !strings.Contains(text, "\n") {
-			ways = append(ways, text)
-		}
-	}
-	return ways
-}
-
-// replace puts a value in another's place, whose key stands at indent.
-func (e *editor) replace(old *yaml.Node, value any, indent int) []byte {
+// replace replaces a value, which ends before the line end and whose key is at indent.
+func (e *editor) replace(old *yaml.Node, value any, indent, end int) []byte {
 	from, ok := e.offset(old)
 	if !ok {
 		return nil
 	}
-	node, err := newNode(value)
-	if err != nil {
-		return nil
+	isBlock := (old.Kind == yaml.SequenceNode || old.Kind == yaml.MappingNode) && old.Style&yaml.FlowStyle == 0
+	if items, ok := value.([]string); ok && isBlock && len(items) > 0 {
+		return e.replaceItems(old, items)
 	}
-	if old.Kind == yaml.SequenceNode && old.Style == 0 {
-		return e.replaceItems(old, node)
+	to := 0
+	if isBlock {
+		from, to, ok = e.blockExtent(from, end)
+	} else {
+		to, _, ok = e.extent(old, from, indent)
 	}
-	to, _, ok := e.extent(old, from)
 	if !ok {
 		return nil
 	}
-	if len(node.Content) > 0 && len(old.Content) == 0 {
-		return e.fill(from, to, value, indent)
+	if isNonEmpty(value) && len(old.Content) == 0 {
+		if edited := e.fill(from, to, value, indent); edited != nil {
+			return edited
+		}
 	}
 	for _, text := range inline(value) {
-		if from == to {
+		if from == to || isBlock {
 			text = " " + text
 		}
-		if edited := e.fits(e.put(from, to, text)); edited != nil {
+		if edited := e.put(from, to, text); edited != nil {
 			return edited
 		}
 	}
 	return nil
 }
 
-// fill puts a value that takes lines where nothing was, or [], {} or null.
+func isNonEmpty(value any) bool {
+	switch value := value.(type) {
+	case Map:
+		return len(value) > 0
+	case []any:
+		return len(value) > 0
+	case []string:
+		return len(value) > 0
+	}
+	return false
+}
+
+// fill replaces an empty value by lines below its key.
 func (e *editor) fill(from, to int, value any, indent int) []byte {
 	for from > 0 && e.text[from-1] == ' ' {
 		from--
@@ -227,81 +233,82 @@ func (e *editor) fill(from, to int, value any, indent int) []byte {
 		return nil
 	}
 	rest := to + bytes.IndexByte(e.text[to:], '\n') + 1
-	if rest == to { // there is no more line
+	if rest == to { // the last line has no newline
 		rest, block = len(e.text), e.eol()+block
 	}
-	return e.fits(slices.Concat(e.text[:from], e.text[to:rest], []byte(block), e.text[rest:]))
+	return e.put(from, rest, string(e.text[to:rest])+block)
 }
 
-// addInFlow puts a value behind the others between brackets.
+// addInFlow appends a value between brackets.
 func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
 	from, ok := e.offset(to)
 	if !ok {
 		return nil
 	}
-	_, last, ok := e.extent(to, from)
+	_, last, ok := e.brackets(from)
 	if !ok {
 		return nil
 	}
 	for _, text := range inline(more) {
-		text = text[1 : len(text)-1] // without brackets of its own
+		text = text[1 : len(text)-1] // without its own brackets
 		if len(to.Content) > 0 {
 			text = ", " + text
 		}
-		if edited := e.fits(e.put(last, last, text)); edited != nil {
+		if edited := e.put(last, last, text); edited != nil {
 			return edited
 		}
 	}
 	return nil
 }
 
-// replaceItems makes the lines of a list those of another one. Lines of items that both have stay as they are, and so
-// do comments.
-func (e *editor) replaceItems(old, with *yaml.Node) []byte {
-	if len(old.Content) == 0 || len(with.Content) == 0 {
-		return nil
-	}
+// replaceItems replaces the items of a block list. The lines of items that stay are kept, and so are comments.
+func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
 	first, last := old.Content[0].Line-1, old.Content[len(old.Content)-1].Line-1
 	lead, ok := e.dash(old.Content[0])
 	if !ok {
 		return nil
 	}
-	has, itemAt := map[string]string{}, map[int]*yaml.Node{}
+	oldLine, itemAt := map[string]string{}, map[int]*yaml.Node{}
 	for _, item := range old.Content {
 		if _, ok := e.dash(item); !ok || item.Kind != yaml.ScalarNode {
 			return nil
 		}
-		has[item.Value] = e.whole(item.Line - 1)
+		oldLine[item.Value] = strings.TrimRight(string(e.line(item.Line-1)), "\r\n") + e.eol()
 		itemAt[item.Line-1] = item
 	}
 	var out strings.Builder
 	kept := map[string]bool{}
-	for _, item := range with.Content {
-		line, there := has[item.Value]
-		if ways := inline(item.Value); !there && len(ways) > 0 {
-			line = lead + "- " + ways[0] + e.eol()
+	for _, item := range with {
+		line, exists := oldLine[item]
+		if !exists {
+			line = lead + "- " + inline(item)[0] + e.eol()
 		}
 		out.WriteString(line)
-		kept[item.Value] = there
+		kept[item] = exists
 	}
 	for n := first; n <= last; n++ {
 		item := itemAt[n]
 		if item == nil {
-			out.WriteString(e.whole(n))
+			out.Write(e.line(n))
 		} else if comment := e.comment(item); comment != "" && !kept[item.Value] {
 			out.WriteString(lead + comment + e.eol())
 		}
 	}
-	return e.fits(e.put(e.lines[first], e.start(last+1), out.String()))
+	return e.put(e.lines[first], e.start(last+1), out.String())
 }
 
-// findPlace returns the place of a value: of a key's, or of the item of a list whose number from 0 key is; -1 for none.
-func findPlace(in *yaml.Node, key string) int {
-	if in.Kind != yaml.SequenceNode {
-		return findKey(in, key)
+// placeOf returns the index of a key's value, or of the item that key numbers; -1 if there is none.
+func placeOf(in *yaml.Node, key string) int {
+	if in.Kind == yaml.SequenceNode {
+		if n, err := strconv.Atoi(key); err == nil && n >= 0 && n < len(in.Content) {
+			return n
+		}
+		return -1
 	}
-	if place, err := strconv.Atoi(key); err == nil && place >= 0 && place < len(in.Content) {
-		return place
+	for i := len(in.Content) - 2; i >= 0; i -= 2 {
+		if name := resolveAlias(in.Content[i]); name.Value == key && !isMerge(name) {
+			return i + 1
+		}
 	}
 	return -1
 }

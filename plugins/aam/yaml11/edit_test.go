@@ -18,8 +18,7 @@ func set(text string, value any, path ...string) (string, error) {
 	if err := document.Set(value, path...); err != nil {
 		return "", err
 	}
-	data, err := document.Encode()
-	return string(data), err
+	return string(document.Bytes()), nil
 }
 
 // TestSetChangesOneThingOnly: each text has § where the new value comes to, and what goes and what comes there.
@@ -79,12 +78,17 @@ func TestSetChangesOneThingOnly(t *testing.T) {
 	}
 }
 
-// TestSetWhereAllIsWrittenAnew: there is no place in the text for the value.
-func TestSetWhereAllIsWrittenAnew(t *testing.T) {
+func TestSetReplacesValuesOverSeveralLines(t *testing.T) {
 	tests := []struct{ name, before, want string }{
 		{"comments around", "# head\n\na: |\n  old\nb: 1\n\n# foot\n", "# head\n\na: new\nb: 1\n\n# foot\n"},
 		{"ends of lines", "# head\r\n\r\na: |\r\n  old\r\n", "# head\r\n\r\na: new\r\n"},
 		{"a byte-order mark", "\ufeffa: >\n  old\n", "\ufeffa: new\n"},
+		{"a plain scalar over several lines", "a: one\n  two # c\nb:   1\n", "a: new # c\nb:   1\n"},
+		{"quotes over several lines", "a: 'one\n\n  two' # c\n", "a: new # c\n"},
+		{"an anchor and a tag", "a: &x !!str one # c\n", "a: new # c\n"},
+		{"a block list", "a:\n  - 1\n  - 2\n\n# c\nb: 1\n", "a: new\n\n# c\nb: 1\n"},
+		{"an explicit key", "? b\n: {c: d}\n", "? b\n: {c: d}\na: new\n"},
+		{"null as the document", "~\n", "a: new\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

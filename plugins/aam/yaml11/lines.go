@@ -8,31 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// lines goes through a document in the plain style in which the system's own programs write: blocks of
-// mappings and lists, short lists of words in brackets, texts without quotes or in simple ones, comments between
-// lines, nothing else. Where there is anything that it does not know
-// for sure, it is unsure, and the document is the library's to read; else what it reads is what the library would.
+// lines scans a document in the simple style that the aam program writes: block mappings and lists, lists of words
+// between brackets on one line, plain and quoted scalars, comments on lines of their own. At anything else it becomes
+// unsure, and the document is left to the library; otherwise the result is exactly the library's.
 //
-// It is here because a registry's index is a megabyte and more, which takes a module seconds by way of the library.
+// It exists because an index of a registry has megabytes, for which the library takes seconds in a WASM module.
 type lines struct {
 	text    string
-	begin   int    // where the line is in the text
-	end     int    // where it ends
+	begin   int    // offset of the current line
+	end     int    // offset of its end
 	number  int    // of the line, from 1
 	indent  int    // -1 behind the last line
-	content string // what is behind the indentation: something
-	gap     bool   // there are empty lines, or comments, before it
+	content string // what follows the indentation; not empty
+	gap     bool   // empty lines or comments precede it
 	unsure  bool
 }
 
-// newLines returns the lines of a document, at the first one.
-func newLines(data []byte) *lines {
-	l := &lines{}
-	l.reset(data, string(data))
-	return l
-}
-
-// reset goes to the first line of another document. The text is what is in data.
+// reset goes to the first line of a document. The text is what data holds.
 func (l *lines) reset(data []byte, text string) {
 	*l = lines{indent: -1, unsure: true}
 	if bytes.HasSuffix(data, []byte("\n")) && plainBytes(data) {
@@ -41,10 +33,10 @@ func (l *lines) reset(data []byte, text string) {
 	}
 }
 
-// done tells whether all was read, and for sure.
+// done reports whether all lines were parsed.
 func (l *lines) done() bool { return l.indent < 0 && !l.unsure }
 
-// advance goes to the next line that has something in it.
+// advance goes to the next line that is neither empty nor a comment.
 func (l *lines) advance() {
 	for l.gap = false; ; l.gap = true {
 		l.begin, l.indent, l.content = l.end+1, -1, ""
@@ -67,23 +59,20 @@ func (l *lines) advance() {
 	}
 }
 
-// enter makes what stands behind the dash of an item a line of its own.
-func (l *lines) enter() {
+// skipDash makes what follows the dash of an item the content of the line.
+func (l *lines) skipDash() {
 	l.indent, l.content = l.indent+2, l.content[2:]
 }
 
 func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 
-// joiner makes one picture of several.
+// joiner is the zero-width joiner of emoji sequences, which unicode.IsPrint excludes.
 const joiner = '\u200d'
 
-// plainItem tells whether what stands behind a dash is no other item, and stands where it usually does.
-func plainItem(text string) bool { return text[0] != ' ' && text != "-" && !isItem(text) }
+// isPlainItem reports whether exactly one space follows the dash, and no nested list.
+func isPlainItem(text string) bool { return text[0] != ' ' && text != "-" && !isItem(text) }
 
-// inBrackets tells whether a value is a list in brackets that words has to read.
-func inBrackets(text string) bool { return text != "" && text[0] == '[' && text != "[]" }
-
-// plainBytes tells whether a document has nothing in it but printable characters and ends of lines.
+// plainBytes reports whether a document consists of printable characters and newlines.
 func plainBytes(data []byte) bool {
 	for at := 0; at < len(data); {
 		if len(data)-at >= 8 && plainWord(binary.LittleEndian.Uint64(data[at:])) {
@@ -99,8 +88,8 @@ func plainBytes(data []byte) bool {
 	return true
 }
 
-// plainWord tells whether eight bytes are printable ones of ASCII, or ends of lines: a module takes many times as
-// long to look at each alone.
+// plainWord reports whether eight bytes are printable ASCII or newlines. In a WASM module this is several times faster
+// than a loop over bytes.
 func plainWord(w uint64) bool {
 	const (
 		each = 0x0101010101010101
@@ -114,7 +103,7 @@ func plainWord(w uint64) bool {
 	return control == newline
 }
 
-// readKey takes the key off a line; false if the line has none. All keys that it takes are texts.
+// readKey splits a line at its key; false if it has none, or one that is not a string.
 func readKey(text string) (key, rest string, ok bool) {
 	end := 0
 	if isQuote(text[0]) {
@@ -150,7 +139,7 @@ func wordByte(c byte) bool {
 
 func isQuote(c byte) bool { return c == '\'' || c == '"' }
 
-// quoted returns what is in quotes at the beginning of a text, and where that ends.
+// quoted returns the value of the quoted scalar at the start of a text, and where it ends.
 func quoted(text string) (value string, end int, ok bool) {
 	if text[0] == '"' {
 		value, _, ok = strings.Cut(text[1:], `"`)
@@ -163,7 +152,7 @@ func quoted(text string) (value string, end int, ok bool) {
 	return unquoted(text[1 : end+1]), end + 2, true
 }
 
-// closing returns where the quote is that ends a text in single quotes; -1 if it goes on.
+// closing returns the offset of the closing single quote; -1 if there is none.
 func closing(text string) int {
 	for from := 0; ; from += 2 {
 		quote := strings.IndexByte(text[from:], '\'')
@@ -183,7 +172,8 @@ func unquoted(text string) string {
 	return strings.ReplaceAll(text, "''", "'")
 }
 
-// scalar reads a value that begins on the line before, and may go on below. An empty list or mapping is one, too.
+// scalar parses a value that begins with text on the line before the current one and may go on below. Empty collections
+// count as scalars.
 func (l *lines) scalar(text string, indent int) (Kind, string) {
 	switch {
 	case text == "[]":
@@ -243,7 +233,7 @@ func (l *lines) giveUp() (Kind, string) {
 	return Absent, ""
 }
 
-// words reads a list of texts in brackets that is on one line; false for one that is written otherwise.
+// words parses a list of strings between brackets on one line; false for any other text.
 func words(text string) ([]string, bool) {
 	inner, ok := strings.CutSuffix(text[1:], "]")
 	if text[0] != '[' || !ok || inner == "" {
@@ -267,13 +257,13 @@ func words(text string) ([]string, bool) {
 	return list, true
 }
 
-// plainStart tells whether a text without quotes may begin so, and is no sign of anything else.
+// plainStart reports whether the first character begins a plain scalar.
 func plainStart(text string) bool {
 	c := text[0]
 	return wordByte(c) && c != '-' && c != '.' || strings.IndexByte("^~/+($=<", c) >= 0 || c >= utf8.RuneSelf
 }
 
-// plainText tells whether there is nothing in a text without quotes that is a key's end, or begins a comment.
+// plainText reports whether a plain scalar holds neither the end of a key nor the start of a comment.
 func plainText(text string) bool {
 	for rest := text; ; {
 		mark := strings.IndexByte(rest, '#')

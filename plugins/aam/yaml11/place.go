@@ -9,35 +9,96 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What an editor knows of where things stand in its text.
+// Where the nodes of a document begin and end.
 
-// offset returns where a node begins.
+// offset returns where a node begins, including its anchor and tag.
 func (e *editor) offset(n *yaml.Node) (int, bool) {
-	if n.Kind == yaml.AliasNode || n.Line < 1 || n.Line > len(e.lines) {
+	if n.Line < 1 || n.Line > len(e.lines) {
 		return 0, false
 	}
 	at := e.lines[n.Line-1]
-	for range n.Column - 1 { // which counts letters
+	for range n.Column - 1 { // in code points
 		_, size := utf8.DecodeRune(e.text[at:])
 		at += size
 	}
 	return at, at <= len(e.text)
 }
 
-// extent returns where a node ends that begins at from, and of one between brackets where its last value does; false
-// for one that has to be looked at more closely.
-func (e *editor) extent(n *yaml.Node, from int) (to, last int, ok bool) {
+// extent returns where a node ends that begins at from and is not a block collection, and for one between brackets where
+// its last value ends. The key of the node is at indent.
+func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) {
+	from = e.skipProperties(from)
 	rest := e.text[from:]
-	switch {
-	case n.Kind == yaml.ScalarNode && n.Style == 0:
-		return from + len(n.Value), 0, bytes.HasPrefix(rest, []byte(n.Value))
-	case n.Style == yaml.FlowStyle:
+	switch n.Style &^ yaml.TaggedStyle {
+	case yaml.FlowStyle:
 		return e.brackets(from)
-	case n.Style == yaml.SingleQuotedStyle || n.Style == yaml.DoubleQuotedStyle:
+	case yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle:
 		end := quoteLen(rest)
-		return from + end, 0, end > 0 && !bytes.Contains(rest[:end], []byte("\n"))
+		return from + end, 0, end > 0
+	case yaml.LiteralStyle, yaml.FoldedStyle:
+		return e.blockScalarEnd(from, indent), 0, true
 	}
-	return 0, 0, false
+	if n.Kind == yaml.AliasNode {
+		return from + 1 + len(n.Value), 0, bytes.HasPrefix(rest, []byte("*"+n.Value))
+	}
+	to = from
+	for i, word := range strings.Fields(n.Value) {
+		if i > 0 {
+			to += len(e.text[to:]) - len(bytes.TrimLeft(e.text[to:], " \t\r\n"))
+		}
+		if !bytes.HasPrefix(e.text[to:], []byte(word)) {
+			return 0, 0, false
+		}
+		to += len(word)
+	}
+	return to, 0, true
+}
+
+// blockScalarEnd returns where a literal or folded scalar ends: behind the last line that is indented like its first.
+func (e *editor) blockScalarEnd(from, indent int) int {
+	end, own := e.lineAt(from), 0
+	for n := end + 1; n < len(e.lines); n++ {
+		line := e.line(n)
+		content := bytes.TrimLeft(line, " ")
+		if len(bytes.TrimSpace(content)) == 0 {
+			continue
+		}
+		margin := len(line) - len(content)
+		if own == 0 {
+			own = margin
+		}
+		if margin <= indent || margin < own {
+			break
+		}
+		end = n
+	}
+	return e.lines[end] + len(bytes.TrimRight(e.line(end), "\r\n"))
+}
+
+// skipProperties returns where the value begins behind the anchor and the tag at from.
+func (e *editor) skipProperties(from int) int {
+	for from < len(e.text) && (e.text[from] == '&' || e.text[from] == '!') {
+		end := bytes.IndexAny(e.text[from:], " \r\n")
+		if end < 0 {
+			return len(e.text)
+		}
+		from += end
+		for from < len(e.text) && e.text[from] == ' ' {
+			from++
+		}
+	}
+	return from
+}
+
+// blockExtent returns what a one-line value has to replace instead of a block collection that begins at from and ends
+// before the line end: everything behind the colon of its key.
+func (e *editor) blockExtent(from, end int) (int, int, bool) {
+	from = len(bytes.TrimRight(e.text[:from], " \r\n"))
+	last := e.contentEnd(end) - 1
+	if from == 0 || e.text[from-1] != ':' || last < 0 {
+		return 0, 0, false
+	}
+	return from, e.lines[last] + len(bytes.TrimRight(e.line(last), "\r\n")), true
 }
 
 // quoteLen returns the length of the text in quotes that rest begins with; 0 for none.
@@ -101,6 +162,18 @@ func (e *editor) dash(item *yaml.Node) (string, bool) {
 	return before, ok && strings.Trim(before, " ") == ""
 }
 
+// keyIndent returns the indentation of a block mapping, whose first key may follow "? ".
+func (e *editor) keyIndent(mapping *yaml.Node) int {
+	key := mapping.Content[0]
+	if start, ok := e.offset(key); ok {
+		before := strings.TrimRight(string(e.text[e.lines[key.Line-1]:start]), " ")
+		if indent, ok := strings.CutSuffix(before, "?"); ok {
+			return len(indent)
+		}
+	}
+	return key.Column - 1
+}
+
 // contentEnd returns the line behind the last before end that is neither blank nor a comment nor an end of a document.
 func (e *editor) contentEnd(end int) int {
 	for ; end > 0; end-- {
@@ -122,13 +195,10 @@ func (e *editor) start(line int) int {
 	return len(e.text)
 }
 
-// whole is a line with its end.
-func (e *editor) whole(n int) string { return strings.TrimRight(string(e.line(n)), "\r\n") + e.eol() }
-
 // comment returns what stands behind a scalar on its line, "" if that is no comment.
 func (e *editor) comment(item *yaml.Node) string {
 	from, ok := e.offset(item)
-	to, _, ok2 := e.extent(item, from)
+	to, _, ok2 := e.extent(item, from, 0)
 	if !ok || !ok2 {
 		return ""
 	}

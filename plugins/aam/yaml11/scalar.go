@@ -51,6 +51,11 @@ func plainKind(word string) Kind {
 	if strings.IndexByte("+-.0123456789", word[0]) < 0 || strings.Count(word, ".") > 1 {
 		return Text // no number or date begins otherwise, and none has two dots, as most versions have
 	}
+	if len(word) > len(time.DateTime) && word[4] == '-' { // such as the times in a registry: the patterns are much slower
+		if _, err := time.Parse(time.RFC3339, word); err == nil {
+			return Time
+		}
+	}
 	switch {
 	case intPattern.MatchString(word):
 		return Int

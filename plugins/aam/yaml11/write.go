@@ -4,332 +4,293 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
+	"unicode/utf8"
 )
 
-// Encode writes a document in the style of the system's own programs: blocks, dashes under their key, long
-// texts folded, and quotes where a text would else be read as something different.
+// maxSimpleKey bounds the code points of a key that is written without "? ".
+const maxSimpleKey = 122
+
+// ErrTooLarge reports a list that would exceed the limit of a ListEncoder.
+var ErrTooLarge = errors.New("the document is too large")
+
+// Encode writes a document in the layout of PyYAML's block style, which the aam program uses: list dashes aligned with
+// their key, long scalars folded, quotes only where a plain scalar would be read as another type.
 func Encode(m Map) ([]byte, error) {
-	node, err := newNode(m)
-	if err != nil {
-		return nil, err
-	}
-	return dump(node)
+	w := &writer{}
+	err := w.root(m)
+	return w.out, err
 }
 
-// chunk is how many items EncodeList writes at once.
-const chunk = 100
-
-// EncodeList writes a mapping whose only key has a list, as Encode would, in much less memory where it is long.
-func EncodeList(key string, items []Map) ([]byte, error) {
-	if len(items) == 0 {
-		return Encode(Map{{key, []any{}}})
-	}
-	out := []byte(key + ":\n")
-	for part := range slices.Chunk(items, chunk) {
-		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for _, item := range part {
-			node, err := newNode(item)
-			if err != nil {
-				return nil, err
-			}
-			list.Content = append(list.Content, node)
-		}
-		data, err := dump(list)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, data...)
-	}
-	return out, nil
+// ListEncoder encodes a mapping with a single key, whose value is a list, without keeping the items in memory.
+type ListEncoder struct {
+	writer writer
+	key    string
+	empty  bool
 }
 
-func dump(node *yaml.Node) ([]byte, error) { return dumpWidth(node, 80) }
-
-func dumpWidth(node *yaml.Node, width int) ([]byte, error) {
-	data, err := dumpPlain(node, width)
-	if err == nil && bytes.Contains(data, []byte(`\U`)) { // how an escape begins, though not only that
-		if s := newStandIns(node); s != nil {
-			return s.dump(node, width)
-		}
-	}
-	return data, err
+// NewListEncoder returns an encoder for at most limit bytes; expected is a hint.
+func NewListEncoder(key string, expected, limit int) *ListEncoder {
+	e := &ListEncoder{key: key, empty: true}
+	e.writer.limit = limit
+	e.writer.out = make([]byte, 0, min(expected, limit))
+	e.writer.write(key + ":")
+	e.writer.newline(0)
+	return e
 }
 
-func dumpPlain(node *yaml.Node, width int) ([]byte, error) {
-	var out bytes.Buffer
-	dumper, err := yaml.NewDumper(&out, yaml.WithV4Defaults(), yaml.WithLineWidth(width))
-	if err != nil {
-		return nil, err
+// Add appends an item. After ErrTooLarge the encoder cannot be used any more.
+func (e *ListEncoder) Add(item Map) error {
+	e.empty = false
+	if err := e.writer.root([]any{item}); err != nil {
+		return err
 	}
-	if err := dumper.Dump(node); err != nil {
-		return nil, err
+	if e.writer.full() {
+		return ErrTooLarge
 	}
-	if err := dumper.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return nil
 }
 
-func newNode(value any) (*yaml.Node, error) {
+// Bytes returns the document.
+func (e *ListEncoder) Bytes() []byte {
+	if e.empty {
+		return []byte(e.key + ": []\n")
+	}
+	return e.writer.out
+}
+
+// writer appends YAML to out. A value that follows "- ", "? " or ": " starts on the line of that indicator.
+type writer struct {
+	out   []byte
+	line  int // offset of the last line
+	limit int // 0: none; a value that exceeds it is cut off
+}
+
+func (w *writer) root(value any) error {
+	var err error
 	switch value := value.(type) {
-	case nil:
-		return scalar("!!null", "null"), nil
-	case bool:
-		return scalar("!!bool", strconv.FormatBool(value)), nil
-	case int:
-		return scalar("!!int", strconv.Itoa(value)), nil
-	case int64:
-		return scalar("!!int", strconv.FormatInt(value, 10)), nil
-	case string:
-		return newText(value), nil
-	case []string:
-		items := make([]any, len(value))
-		for i, item := range value {
-			items[i] = item
-		}
-		return newNode(items)
-	case []any:
-		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for _, item := range value {
-			node, err := newNode(item)
-			if err != nil {
-				return nil, err
-			}
-			list.Content = append(list.Content, node)
-		}
-		return list, nil
 	case Map:
-		mapping := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		for _, pair := range value {
-			node, err := newNode(pair.Value)
-			if err != nil {
-				return nil, err
-			}
-			mapping.Content = append(mapping.Content, newText(pair.Key), node)
+		if len(value) > 0 {
+			err = w.mapping(value, 0)
+			break
 		}
-		return mapping, nil
+		err = w.flow(value)
+	case []any:
+		err = w.list(len(value), func(i int) any { return value[i] }, 0)
+	default:
+		err = w.flow(value)
 	}
-	return nil, fmt.Errorf("no YAML is written for a %T", value)
-}
-
-func scalar(tag, value string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
-}
-
-// newText is a text in the quotes that it needs. The library leaves out those that YAML 1.2 does not need.
-func newText(text string) *yaml.Node {
-	node := scalar("!!str", text)
-	switch {
-	case strings.ContainsAny(text, "\t\r\x00") || text != strings.ToValidUTF8(text, ""):
-		node.Style = yaml.DoubleQuotedStyle
-	case strings.Contains(text, "\n"), plainKind(text) != Text, text == "=", text == "<<":
-		node.Style = yaml.SingleQuotedStyle
-	}
-	return node
-}
-
-// Set makes value, of one of the kinds in a Pair, that of the key at the end of path. The mappings on the
-// way are made where they are absent or null; anything else there is an error. In a list, the item of that number from 0
-// has the place of a key's value, and the number behind the last makes one more.
-func (d *Document) Set(value any, path ...string) error {
-	if err := d.loadForWriting(); err != nil {
-		return err
-	}
-	if err := d.setInTree(value, path); err != nil {
-		return err
-	}
-	if d.written {
-		return nil
-	}
-	text, ok := editText(d.data, value, path, compose(d.tree, map[*yaml.Node]*node{}))
-	if ok {
-		d.data = text
-	}
-	d.written = !ok
-	return nil
-}
-
-func (d *Document) setInTree(value any, path []string) error {
-	node, err := newNode(value)
-	if err != nil {
-		return err
-	}
-	if d.tree == nil || d.tree.Kind == yaml.ScalarNode && scalarKind(d.tree) == Null {
-		d.tree = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	}
-	at := d.tree
-	for i, key := range path {
-		place := findPlace(at, key)
-		switch {
-		case at.Kind == yaml.MappingNode && place < 0:
-			from := scalar("!!null", "null")
-			if has := merged(at, key); has != nil && i < len(path)-1 {
-				from = copied(has)
-			}
-			at.Content = append(at.Content, newText(key), from)
-			place = len(at.Content) - 1
-		case at.Kind == yaml.SequenceNode && key == strconv.Itoa(len(at.Content)):
-			at.Content = append(at.Content, scalar("!!null", "null"))
-			place = len(at.Content) - 1
-		case at.Kind != yaml.MappingNode && place < 0:
-			return fmt.Errorf("%s is not a mapping", strings.Join(path[:i], "."))
-		}
-		if i == len(path)-1 {
-			keepComments(node, at.Content[place])
-			at.Content[place] = node
-			return nil
-		}
-		next := unshared(at.Content[place])
-		if next.Kind == yaml.ScalarNode && scalarKind(next) == Null {
-			next = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		}
-		at.Content[place] = next
-		at = next
-	}
-	return nil
-}
-
-// loadForWriting has the document read by the library, which knows how it is written.
-func (d *Document) loadForWriting() (err error) {
-	if d.whole == nil {
-		if d.whole, err = loadDocument(d.data); d.whole != nil {
-			d.tree = d.whole.Content[0]
-		}
-	}
-	if d.whole == nil && err == nil {
-		d.whole = &yaml.Node{Kind: yaml.DocumentNode}
-	}
+	w.newline(0)
 	return err
 }
 
-// findKey returns the place of a key's value, of the last one; -1 for none.
-func findKey(mapping *yaml.Node, key string) int {
-	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
-		if name := resolveAlias(mapping.Content[i]); name.Value == key && !isMerge(name) {
-			return i + 1
-		}
+func (w *writer) write(text string) { w.out = append(w.out, text...) }
+
+func (w *writer) newline(indent int) {
+	w.out = append(w.out, '\n')
+	w.line = len(w.out)
+	for range indent {
+		w.out = append(w.out, ' ')
 	}
-	return -1
 }
 
-// unshared returns the node, or a copy of what an alias stands for, which others may stand for too.
-func unshared(node *yaml.Node) *yaml.Node {
-	if node.Kind != yaml.AliasNode {
-		return node
-	}
-	return copied(resolveAlias(node))
+// isLong reports whether the line is so long that a scalar is folded.
+func (w *writer) isLong() bool {
+	line := w.out[w.line:]
+	return len(line) > lineWidth && utf8.RuneCount(line) > lineWidth
 }
 
-// copied is a value of one's own. Aliases in it stand for what they did.
-func copied(node *yaml.Node) *yaml.Node {
-	to := yaml.Node{Kind: node.Kind, Style: node.Style, Tag: node.Tag, Value: node.Value, Alias: node.Alias}
-	for _, item := range node.Content {
-		to.Content = append(to.Content, copied(item))
-	}
-	return &to
-}
+func (w *writer) full() bool { return w.limit > 0 && len(w.out) > w.limit }
 
-// merged returns the value that a mapping has of another that it merges, nil if it has none.
-func merged(mapping *yaml.Node, key string) *yaml.Node {
-	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
-		if !isMerge(mapping.Content[i]) {
-			continue
+// mapping writes a mapping that is not empty; its first key stands where the writer is.
+func (w *writer) mapping(m Map, indent int) error {
+	for i, pair := range m {
+		if w.full() {
+			return ErrTooLarge
 		}
-		from := []*yaml.Node{resolveAlias(mapping.Content[i+1])}
-		if from[0].Kind == yaml.SequenceNode {
-			from = from[0].Content
+		if i > 0 {
+			w.newline(indent)
 		}
-		for _, other := range from {
-			other = resolveAlias(other)
-			if place := findKey(other, key); place >= 0 {
-				return resolveAlias(other.Content[place])
-			}
-			if deeper := merged(other, key); deeper != nil {
-				return deeper
-			}
+		compact := false
+		if isSimpleKey(pair.Key) {
+			w.scalar(pair.Key, 0)
+		} else {
+			w.write("? ")
+			w.scalar(pair.Key, indent+2)
+			w.newline(indent)
+			compact = true
+		}
+		w.write(":")
+		if err := w.value(pair.Value, indent, compact); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func keepComments(to, from *yaml.Node) {
-	to.HeadComment, to.LineComment, to.FootComment = from.HeadComment, from.LineComment, from.FootComment
+// list writes a list that is not empty; its first dash stands where the writer is.
+func (w *writer) list(n int, item func(int) any, indent int) error {
+	for i := range n {
+		if w.full() {
+			return ErrTooLarge
+		}
+		if i > 0 {
+			w.newline(indent)
+		}
+		w.write("-")
+		if err := w.value(item(i), indent, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Encode writes the document: what was not set, as it was, comments and ends of lines included. Where the text cannot be
-// changed in place, the library writes all of it. The result is then read back, so that an error comes of it, and not a
-// file that cannot be read or says something else, if a value was replaced that an alias elsewhere stands for; and one
-// also if a comment would be lost.
-func (d *Document) Encode() ([]byte, error) {
-	if err := d.loadForWriting(); err != nil {
-		return nil, err
-	}
-	if !d.written {
-		if d.tree == nil && len(d.data) == 0 {
-			return Encode(Map{})
+// value writes what belongs to the indicator before it, in a collection at indent. A compact value begins on the
+// indicator's line even if it is a collection.
+func (w *writer) value(value any, indent int, compact bool) error {
+	switch v := value.(type) {
+	case []string:
+		if len(v) > 0 {
+			return w.list(len(v), func(i int) any { return v[i] }, w.begin(indent, compact, 0))
 		}
-		return d.withMark(d.data), nil
-	}
-	data, err := d.dumpWhole()
-	if err != nil {
-		return nil, err
-	}
-	left := comments(data)
-	for _, comment := range comments(d.data) {
-		at := slices.Index(left, comment)
-		if at < 0 {
-			return nil, errors.New("a comment would be lost by this change: the file has to be changed by hand")
+	case []any:
+		if len(v) > 0 {
+			return w.list(len(v), func(i int) any { return v[i] }, w.begin(indent, compact, 0))
 		}
-		left = slices.Delete(left, at, at+1)
+	case Map:
+		if len(v) > 0 {
+			return w.mapping(v, w.begin(indent, compact, 2))
+		}
+	case string:
+		w.write(" ")
+		w.scalar(v, indent+2)
+		return nil
 	}
-	return d.withMark(bytes.ReplaceAll(data, []byte("\n"), []byte(lineEnd(d.data)))), nil
+	w.write(" ")
+	return w.flow(value)
 }
 
-// dumpWhole has the library write the document. Between brackets, it writes a null of which nothing is written as an empty
-// text: then all are written as words.
-func (d *Document) dumpWhole() ([]byte, error) {
-	d.whole.Content = []*yaml.Node{d.tree}
-	want := compose(d.tree, map[*yaml.Node]*node{})
-	for _, words := range []bool{false, true} {
-		if words {
-			eachBlank(d.tree, func(n *yaml.Node) { n.Value = "null" })
-		}
-		data, err := dump(d.whole)
-		if err != nil {
-			return nil, err
-		}
-		got, err := Parse(data, len(data))
-		if err != nil {
-			return nil, fmt.Errorf("an anchor of this document does not allow this change: %w", err)
-		}
-		if equal(got.root, want, map[[2]*node]bool{}) {
-			return data, nil
-		}
+// begin goes to where a block collection begins, and returns its indentation.
+func (w *writer) begin(indent int, compact bool, more int) int {
+	if compact {
+		w.write(" ")
+		return indent + 2
 	}
-	return nil, errors.New("this change would change more than it is meant to: the file has to be changed by hand")
+	w.newline(indent + more)
+	return indent + more
 }
 
-// eachBlank calls do for all nulls of which nothing is written, but for keys.
-func eachBlank(n *yaml.Node, do func(*yaml.Node)) {
-	if blank(n) {
-		do(n)
-	}
-	for i, child := range n.Content {
-		if n.Kind != yaml.MappingNode || i%2 == 1 {
-			eachBlank(child, do)
+// flow writes a value on one line, collections between brackets.
+func (w *writer) flow(value any) error {
+	switch value := value.(type) {
+	case nil:
+		w.write("null")
+	case bool:
+		w.write(strconv.FormatBool(value))
+	case int:
+		w.write(strconv.Itoa(value))
+	case int64:
+		w.write(strconv.FormatInt(value, 10))
+	case string:
+		w.flowScalar(value)
+	case []string:
+		return w.flowList(len(value), func(i int) any { return value[i] })
+	case []any:
+		return w.flowList(len(value), func(i int) any { return value[i] })
+	case Map:
+		w.write("{")
+		for i, pair := range value {
+			if i > 0 {
+				w.write(", ")
+			}
+			w.flowScalar(pair.Key)
+			w.write(": ")
+			if err := w.flow(pair.Value); err != nil {
+				return err
+			}
 		}
+		w.write("}")
+	case *node:
+		return w.flowNode(value)
+	default:
+		return fmt.Errorf("no YAML is written for a %T", value)
 	}
+	return nil
 }
 
-// withMark returns a text with the byte-order mark that the document began with, if it did.
-func (d *Document) withMark(data []byte) []byte {
-	if d.mark {
-		return append([]byte(byteOrderMark), data...)
+func (w *writer) flowList(n int, item func(int) any) error {
+	w.write("[")
+	for i := range n {
+		if i > 0 {
+			w.write(", ")
+		}
+		if err := w.flow(item(i)); err != nil {
+			return err
+		}
 	}
-	return data
+	w.write("]")
+	return nil
+}
+
+// flowNode writes a value that was read. Aliases are written as copies: maxPlain bounds how many.
+func (w *writer) flowNode(n *node) error {
+	if w.limit == 0 {
+		w.limit = len(w.out) + maxCopy
+	}
+	if w.full() {
+		return ErrTooLarge
+	}
+	open, end := "[", "]"
+	switch n.kind {
+	case Text:
+		w.flowScalar(n.text)
+		return nil
+	case Null:
+		w.write("null")
+		return nil
+	case List:
+	case Mapping:
+		open, end = "{", "}"
+	default:
+		w.write(n.text)
+		return nil
+	}
+	w.write(open)
+	for i, item := range n.items {
+		switch {
+		case n.kind == Mapping && i%2 == 1:
+			w.write(": ")
+		case i > 0:
+			w.write(", ")
+		}
+		if err := w.flowNode(item); err != nil {
+			return err
+		}
+	}
+	w.write(end)
+	return nil
+}
+
+// maxCopy bounds the bytes of a value that was read and is written again.
+const maxCopy = 1 << 20
+
+// inline returns the ways to write a value on one line: by itself, and as an item between brackets.
+func inline(value any) []string {
+	var alone, within writer
+	text, ok := value.(string)
+	if !ok {
+		if alone.flow(value) != nil {
+			return nil
+		}
+		return []string{string(alone.out)}
+	}
+	if strings.IndexByte(text, '\n') < 0 {
+		alone.scalar(text, 0)
+	}
+	within.flowScalar(text)
+	if len(alone.out) == 0 || bytes.Equal(alone.out, within.out) {
+		return []string{string(within.out)}
+	}
+	return []string{string(alone.out), string(within.out)}
 }
