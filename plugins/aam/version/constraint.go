@@ -9,25 +9,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// maxParts bounds how many comparisons a constraint is made of.
+// maxParts bounds the comparisons of a constraint.
 const maxParts = 32
 
-// Constraint says which versions will do. The zero value is no constraint: it allows all.
+// Constraint is a set of allowed versions. The zero value allows all.
 type Constraint struct {
 	text   string
 	bounds []bound
 }
 
-// bound is one comparison: both ends that it has must hold.
+// bound is one comparison.
 type bound struct {
-	lower, upper         *Version // nil for none
-	aboveOnly, belowOnly bool     // the ends themselves will not do
+	lower, upper         *Version // nil: unbounded
+	aboveOnly, belowOnly bool     // the bounds are exclusive
 }
 
-// upPattern is what ^ and ~ need: three numbers at the least.
+// upPattern matches the operand of ^ and ~: three numbers or more.
 var upPattern = regexp.MustCompile(`^([0-9]+)\.([0-9]+)\.([0-9]+)`)
 
-// ParseConstraint reads *, ^1.2.3, ~1.2.3, a version, or comparisons (>=, >, <=, <, ==, =) joined by commas.
+// ParseConstraint parses *, ^1.2.3, ~1.2.3, a version, or comparisons (>=, >, <=, <, ==, =) joined by commas.
 func ParseConstraint(text string) (Constraint, error) {
 	trimmed := strings.TrimSpace(text)
 	if len(text) > maxText {
@@ -63,7 +63,7 @@ func ParseConstraint(text string) (Constraint, error) {
 	return c, nil
 }
 
-// parseUp reads ^ and ~: from the version up to the next one that may break something.
+// parseUp parses ^ and ~: the range from a version up to the next incompatible one.
 func parseUp(text string) (bound, error) {
 	sign, rest := text[0], text[1:]
 	m := upPattern.FindStringSubmatch(rest)
@@ -109,7 +109,7 @@ func parseComparison(text string) (bound, error) {
 	return bound{}, fmt.Errorf("%q is no comparison: use >=, >, <=, < or =", operator)
 }
 
-// increment adds one to a number in digits.
+// increment adds one to a decimal number.
 func increment(digits string) string {
 	sum := []byte(digits)
 	for i := len(sum) - 1; i >= 0; i-- {
@@ -122,7 +122,7 @@ func increment(digits string) string {
 	return "1" + string(sum)
 }
 
-// String returns the constraint as it was written.
+// String returns the constraint as it was parsed.
 func (c Constraint) String() string {
 	if c.text == "" {
 		return "*"
@@ -130,8 +130,8 @@ func (c Constraint) String() string {
 	return c.text
 }
 
-// Allows tells whether a version will do. One before a release is a version like any other: ^1.0.0 allows
-// 2.0.0-alpha.1, which comes before 2.0.0.
+// Allows reports whether a version satisfies the constraint. Pre-releases have no special treatment: ^1.0.0 allows
+// 2.0.0-alpha.1, which sorts before 2.0.0.
 func (c Constraint) Allows(v Version) bool {
 	return !slices.ContainsFunc(c.bounds, func(b bound) bool {
 		if b.lower != nil {
@@ -148,8 +148,8 @@ func (c Constraint) Allows(v Version) bool {
 	})
 }
 
-// Best returns the highest of the texts that are versions and that c allows, as it is written; false for
-// none. Of several that mean the same it is the first.
+// Best returns the highest available version that c allows, as it is written, and the first of equal ones; false if
+// there is none. It skips strings that are not versions.
 func Best(c Constraint, available []string) (text string, ok bool) {
 	var best Version
 	for _, candidate := range available {
