@@ -1,6 +1,6 @@
-// Package archive reads and writes .aam files, which carry a package: a tar, compressed by gzip, of the files
-// in the package's folder, aam.yaml among them. Check goes through one and writes nothing, Extract writes
-// what Check has seen, Pack makes one, Peek only reads a manifest. An archive is hostile until Check has gone through all of it.
+// Package archive reads and writes .aam files: gzip-compressed tar archives of a package's directory, aam.yaml included.
+// Check validates one without writing, Extract writes what Check has validated, Pack creates one, Peek reads only the
+// manifest. An archive is untrusted until Check has read all of it.
 package archive
 
 import (
@@ -16,22 +16,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Limits bound an archive. All of them hold for packing, too.
+// Limits bound an archive, also when it is packed.
 type Limits struct {
 	Compressed int64 // the file itself, in bytes
-	Inflated   int64 // the tar in it, and all files that come of it, in bytes
+	Inflated   int64 // the tar, and all extracted files together, in bytes
 	Members    int
-	Depth      int // names in a path
+	Depth      int // path elements
 	Path       int // a path, in bytes
 }
 
-// DefaultLimits returns the limits that hold unless others are wanted: 50 MiB for the file, as the system
-// has it, and 200 MiB for what is in it.
+// DefaultLimits returns the default limits: 50 MiB compressed, as the aam program has it, and 200 MiB inflated.
 func DefaultLimits() Limits {
 	return Limits{Compressed: 50 << 20, Inflated: 200 << 20, Members: 10_000, Depth: 32, Path: 1024}
 }
 
-// Listing is what is in an archive.
+// Listing describes the content of an archive.
 type Listing struct {
 	Checksum string // of the archive itself: sha256: and 64 hexadecimal digits
 	Size     int64  // of the archive itself, in bytes
@@ -44,12 +43,12 @@ type File struct {
 	Path       string // relative, with slashes, clean
 	Size       int64
 	Executable bool
-	member     int    // which member has its content, from 0; -1 for a link
-	copyOf     string // the path of the file that a link leads to
+	member     int    // index of the member with its content; -1 for a link
+	copyOf     string // path of the target of a link
 }
 
-// CheckArtifacts returns an error, of code ManifestInvalid, if an artifact of the manifest is not in the archive: a
-// file, or a folder with files in it.
+// CheckArtifacts returns an error with the code ManifestInvalid if an artifact of the manifest is not in the archive as a
+// file or a directory with files.
 func (l *Listing) CheckArtifacts() error {
 	there := map[string]bool{".": true}
 	for _, file := range l.Files {
@@ -65,7 +64,7 @@ func (l *Listing) CheckArtifacts() error {
 	return nil
 }
 
-// FileName returns the name that a package's archive has where it stands alone.
+// FileName returns the name of a package's archive outside of a registry.
 func FileName(name, version string) string {
 	if scoped, ok := strings.CutPrefix(name, "@"); ok {
 		name = strings.Replace(scoped, "/", "-", 1)
@@ -73,7 +72,7 @@ func FileName(name, version string) string {
 	return name + "-" + version + ".aam"
 }
 
-// Checksum returns that of a file, whatever is in it.
+// Checksum returns the checksum of a file, whatever its format.
 func Checksum(s files.System, path string) (string, error) {
 	file, err := files.OpenRegular(s, path)
 	if err != nil {

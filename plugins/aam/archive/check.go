@@ -13,11 +13,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// maxLinks bounds how many links may lead to one another.
+// maxLinks bounds a chain of links.
 const maxLinks = 8
 
-// Check goes through an archive and returns what is in it. Nothing is written. Where want is not "", it is
-// the checksum that the archive must have, which is looked at before anything else is said.
+// Check validates all of an archive and returns its content, without writing anything. If want is not "", it is the
+// expected checksum, and a mismatch is reported before any other problem.
 //
 // Its errors have the code ChecksumMismatch, ArchiveInvalid, or ManifestInvalid if aam.yaml is at fault.
 func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
@@ -46,12 +46,12 @@ func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
 	return c.listing()
 }
 
-// maxPeek bounds how far Peek goes into an archive, in inflated bytes. Programs of the system, and this one, have
-// the manifest among the first members.
+// maxPeek bounds the inflated bytes that Peek reads. The aam program and this one write the manifest among the first
+// members.
 const maxPeek = 16 << 20
 
-// Peek returns the manifest of an archive without going through what is behind it. That is for showing what is
-// there: of two members with its name the last would count, and what else is in the archive is not looked at.
+// Peek returns the manifest of an archive without reading what follows it. The result is for display only: the rest of
+// the archive is not validated, and a later duplicate of the manifest would win on extraction.
 //
 // Its errors have the code ArchiveInvalid or ManifestInvalid.
 func Peek(s files.System, path string, limits Limits) (*manifest.Manifest, error) {
@@ -79,13 +79,13 @@ func Peek(s files.System, path string, limits Limits) (*manifest.Manifest, error
 	return c.parseManifest()
 }
 
-// checker collects what is in an archive.
+// checker collects the content of an archive.
 type checker struct {
 	*stream
 	tree     *tree
 	files    []File
-	links    []string       // what the links lead to, by their place in files; "" for a file
-	at       map[string]int // places in files, by path
+	links    []string       // targets of links, parallel to files; "" for a file
+	at       map[string]int // index in files, by path
 	manifest []byte
 	total    int64
 }
@@ -114,8 +114,7 @@ func (c *checker) members() error {
 	}
 }
 
-// take puts a file or link in the list. Where its path is there already, it takes the other one's place, as
-// it would on disk.
+// take adds a file or link. A duplicate path replaces the earlier one, as it would on disk.
 func (c *checker) take(name string, k kind) error {
 	entry, target := File{Path: name, Size: c.header.Size, Executable: c.header.Mode&0o100 != 0, member: c.member}, ""
 	if k == link {
@@ -154,8 +153,8 @@ func (c *checker) takeManifest(k kind) error {
 	return nil
 }
 
-// target returns the path that a link leads to, "" if that is none inside of the package. A symbolic link's
-// is relative to its folder, the other kind's to the package.
+// target returns the path that a link refers to, "" if it is outside of the package. A symbolic link is relative to its
+// directory, a hard link to the package.
 func (c *checker) target(name string) string {
 	to := c.header.Linkname
 	if strings.HasPrefix(to, "/") || to == "" {
@@ -170,7 +169,7 @@ func (c *checker) target(name string) string {
 	return to
 }
 
-// listing makes files of the links, and looks at the whole.
+// listing resolves links to files, and checks the whole.
 func (c *checker) listing() (*Listing, error) {
 	for place, target := range c.links {
 		if target == "" {
@@ -205,7 +204,7 @@ func (c *checker) parseManifest() (*manifest.Manifest, error) {
 	return m, nil
 }
 
-// follow returns the file that a path leads to through links.
+// follow resolves a path through links to a file.
 func (c *checker) follow(target string) (File, bool) {
 	for range maxLinks {
 		place, ok := c.at[target]

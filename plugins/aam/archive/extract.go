@@ -10,9 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// Extract writes the files of an archive to a folder, which must not be there yet. The listing is what Check
-// returned for the same archive: where it has become another one since, that is an error. After an error the
-// folder is gone, unless even that failed.
+// Extract writes the files of an archive to a directory, which must not exist. The listing is the one that Check returned
+// for the archive; it is an error if the archive has changed since. After an error the directory is removed, if possible.
 func Extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
 	if err := s.Mkdir(dir); err != nil {
 		return err
@@ -61,8 +60,8 @@ type extractor struct {
 	*stream
 	system   files.System
 	dir      string
-	folders  map[string]bool // those that have been made
-	byMember map[int]File    // what is written: of several with one path, the last
+	folders  map[string]bool // directories that exist
+	byMember map[int]File    // files to write: of duplicate paths, the last
 }
 
 func (x *extractor) changed() error { return invalid(x.path, "it was changed while it was read") }
@@ -95,7 +94,7 @@ func (x *extractor) members() error {
 	return nil
 }
 
-// write makes one file of the member that the stream is at.
+// write writes the current member to its file.
 func (x *extractor) write(file File) error {
 	to, err := x.place(file)
 	if err != nil {
@@ -118,7 +117,7 @@ func (x *extractor) write(file File) error {
 	return x.mode(to, file)
 }
 
-// copy makes a file of a link.
+// copy writes a copy of the file that a link refers to.
 func (x *extractor) copy(file File) error {
 	to, err := x.place(file)
 	if err != nil {
@@ -127,7 +126,7 @@ func (x *extractor) copy(file File) error {
 	return files.CopyFile(x.system, filepath.Join(x.dir, filepath.FromSlash(file.copyOf)), to)
 }
 
-// place returns where a file goes, and makes the folders on the way.
+// place returns the path of a file, and creates its parent directories.
 func (x *extractor) place(file File) (string, error) {
 	if err := x.folder(path.Dir(file.Path)); err != nil {
 		return "", err
@@ -146,7 +145,7 @@ func (x *extractor) folder(name string) error {
 	return x.system.Mkdir(filepath.Join(x.dir, filepath.FromSlash(name)))
 }
 
-// mode lets the owner run what the archive says can be run. No other bit of the archive's counts.
+// mode sets the owner's executable bit if the archive has it. All other mode bits are ignored.
 func (x *extractor) mode(to string, file File) error {
 	if !file.Executable {
 		return nil

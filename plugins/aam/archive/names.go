@@ -11,10 +11,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxName bounds one name in a path, as file systems do.
+// maxName bounds a path element, as file systems do.
 const maxName = 255
 
-// clean makes a path the shortest that means the same. It takes no .. away: none is allowed.
+// clean returns the shortest equivalent of a path. It does not resolve "..", which is refused elsewhere.
 func clean(name string) string {
 	parts := strings.Split(name, "/")
 	kept := parts[:0]
@@ -29,7 +29,7 @@ func clean(name string) string {
 	return strings.Join(kept, "/")
 }
 
-// cleanMember returns a member's path in clean form, or why it must not be used.
+// cleanMember returns the clean path of a member, or an error if it is not safe.
 func cleanMember(name string, limits Limits) (string, error) {
 	switch {
 	case name == "":
@@ -61,8 +61,8 @@ func cleanMember(name string, limits Limits) (string, error) {
 	return cleaned, nil
 }
 
-// isGit tells whether some file system finds a .git by that name: in any case, with letters in it that cannot be seen, or
-// by the short name that it has beside its own. The host lets nobody write one.
+// isGit reports whether some file system resolves the name to .git: by ignoring case or invisible characters, or as an
+// 8.3 short name. The host refuses to write one.
 func isGit(name string) bool {
 	visible := fold(strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {
@@ -73,10 +73,11 @@ func isGit(name string) bool {
 	return visible == fold(".git") || visible == fold("git~1")
 }
 
-// tree is all paths of an archive, folders too. It knows which of them some file systems take for the same.
+// tree is the set of all paths of an archive, directories included. It detects paths that some file systems consider
+// equal.
 type tree struct {
 	kind  map[string]kind   // by path
-	spelt map[string]string // by path without the differences that some file systems do not see
+	spelt map[string]string // by folded path
 }
 
 type kind int
@@ -89,11 +90,11 @@ const (
 
 func newTree() *tree { return &tree{kind: map[string]kind{}, spelt: map[string]string{}} }
 
-// add puts a path in, with the folders that it lies in, unless one of them is something else already.
+// add adds a path and its parent directories, unless one of them exists with another kind.
 func (t *tree) add(name string, k kind) error {
 	for at := path.Dir(name); at != "."; at = path.Dir(at) {
 		if t.kind[at] == folder {
-			break // so are those that it lies in
+			break // so are its parents
 		}
 		if err := t.put(at, folder); err != nil {
 			return err
@@ -114,7 +115,7 @@ func (t *tree) put(name string, k kind) error {
 	return nil
 }
 
-// fold takes away what some file systems do not see: case, and how a letter is put together.
+// fold removes the differences that some file systems ignore: case, and Unicode normalization.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

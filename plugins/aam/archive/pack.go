@@ -21,18 +21,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// packedTime is when all packed files were changed, so that the same files make the same archive.
+// packedTime is the modification time of all packed files, which makes archives reproducible.
 var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// leftOut are the folders that are no part of a package.
+// leftOut are the names of directories that are not packed.
 var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "dist", "build"}
 
-// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns what is in it. The same
-// files make the same bytes, aam.yaml first and then by path. Files that are links are taken for what they lead to, inside
-// of dir; folders that are links are left out, and so are .git, .aam, .env*, credentials.yaml, older archives, what tools
-// leave behind, and the folders in without, which are absolute: a registry in a package's own folder is no part of it.
+// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns its content. It is reproducible:
+// aam.yaml first, then by path. Symbolic links to files inside of dir are followed. Left out are symbolic links to
+// directories, .git, .aam, .env*, credentials.yaml, older archives, output of tools, and the absolute directories in
+// without, such as a registry inside of the package's own directory.
 //
-// Its errors have the code ArchiveInvalid for what no archive may hold, and ManifestInvalid for an artifact
+// Its errors have the code ArchiveInvalid for a file that no archive may contain, and ManifestInvalid for an artifact
 // that is left out.
 func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits Limits, without ...string) (*Listing, error) {
 	p := packer{system: s, dir: dir, limits: limits, without: without, tree: newTree()}
@@ -74,13 +74,13 @@ type packer struct {
 	total   int64
 }
 
-// packed is a file with where its content is.
+// packed is a file with the path of its content.
 type packed struct {
 	File
 	from string
 }
 
-// walk collects the files in a folder, "" for the package's own.
+// walk collects the files in a directory; "" is that of the package.
 func (p *packer) walk(folder string) error {
 	entries, err := p.system.ReadDir(filepath.Join(p.dir, filepath.FromSlash(folder)))
 	if err != nil {
@@ -121,18 +121,16 @@ func skipped(name string, entry fs.DirEntry) bool {
 	return name == base && strings.HasSuffix(base, ".aam")
 }
 
-// private tells whether a file or folder of that name holds what is nobody else's business. Some file systems find it
-// by the name in any case.
+// private reports whether a name is that of a file or directory with secrets. It ignores case, as some file systems do.
 func private(base string) bool {
 	folded := fold(base)
 	return folded == fold(".git") || folded == fold("credentials.yaml") || strings.HasPrefix(folded, fold(".env"))
 }
 
-// NeverPacked tells whether a path in a package, with slashes, is one of what is nobody else's business: a .git,
-// credentials.yaml or .env*, or lies in one.
+// NeverPacked reports whether a slash-separated path in a package is, or is below, a .git, credentials.yaml or .env*.
 func NeverPacked(name string) bool { return slices.ContainsFunc(strings.Split(name, "/"), private) }
 
-// take puts a file in the list.
+// take adds a file to the list.
 func (p *packer) take(name string, kind fs.FileMode) error {
 	if _, err := cleanMember(name, p.limits); err != nil {
 		return unpackable(p.dir, "%w", err)
@@ -176,8 +174,8 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 	return nil
 }
 
-// writeSize is how many bytes are written at once. Compressed ones come in hundreds, and each writing of them is a call
-// of the host's.
+// writeSize is the size of the write buffer. The compressor emits a few hundred bytes at a time, and each write is a call
+// to the host.
 const writeSize = 64 << 10
 
 func (p *packer) write(w io.Writer) error {
@@ -231,7 +229,7 @@ func unpackable(dir, format string, args ...any) error {
 
 var errPackTooLarge = fmt.Errorf("archive %w", errTooLarge)
 
-// bounded fails behind a limit.
+// bounded is a writer that fails beyond a limit.
 type bounded struct {
 	to       io.Writer
 	n, limit int64

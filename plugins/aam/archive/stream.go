@@ -16,20 +16,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// stream is an archive that is gone through once, from its beginning to its end.
+// stream reads an archive once, sequentially.
 type stream struct {
 	path   string
 	limits Limits
-	raw    *counter // what was read of the file
+	raw    *counter // counts what was read of the file
 	sum    hash.Hash
 	tar    *tar.Reader
-	tail   io.Reader // what is behind the tar
-	member int       // the one that next has returned, from 0
+	tail   io.Reader // what follows the tar
+	member int       // index of the member that next has returned
 	header *tar.Header
 	file   io.ReadCloser
 }
 
-// counter counts what is read, and fails behind a limit.
+// counter is a reader that counts, and fails beyond a limit.
 type counter struct {
 	from  io.Reader
 	n     int64
@@ -47,7 +47,7 @@ func (c *counter) Read(p []byte) (int, error) {
 
 var errTooLarge = errors.New("too large")
 
-// open starts to go through an archive. The caller closes the file.
+// open starts to read an archive. The caller closes the file.
 func open(s files.System, path string, limits Limits) (*stream, error) {
 	file, err := files.OpenRegular(s, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,10 +62,10 @@ func open(s files.System, path string, limits Limits) (*stream, error) {
 	return a, nil
 }
 
-// readSize is how many bytes are read at once: each reading is a call of the host's.
+// readSize is the size of the read buffer: each read is a call to the host.
 const readSize = 32 << 10
 
-// next goes to the next member, io.EOF behind the last. Only files, folders and links are members that may be.
+// next goes to the next member; io.EOF after the last. Members other than files, directories and links are refused.
 func (a *stream) next() (name string, k kind, err error) {
 	if a.tar == nil {
 		inflated, err := gzip.NewReader(bufio.NewReaderSize(a.raw, readSize))
@@ -94,7 +94,7 @@ func (a *stream) next() (name string, k kind, err error) {
 	return name, k, nil
 }
 
-// advance goes to the next member that is not only there for the others.
+// advance goes to the next member that is not an extended header.
 func (a *stream) advance() error {
 	for {
 		header, err := a.tar.Next()
@@ -130,8 +130,7 @@ func memberKind(header *tar.Header) (kind, error) {
 	return 0, fmt.Errorf("member %.100q is neither a file nor a folder nor a link", header.Name)
 }
 
-// finish reads what is behind the last member, which says whether the whole is undamaged, and to the end
-// of the file.
+// finish reads to the end of the file, which verifies the gzip checksum.
 func (a *stream) finish() error {
 	if _, err := io.Copy(io.Discard, a.tail); err != nil {
 		return a.broken(err)
@@ -139,7 +138,7 @@ func (a *stream) finish() error {
 	return a.drain()
 }
 
-// drain reads to the end of the file, for its checksum.
+// drain reads the rest of the file, for its checksum.
 func (a *stream) drain() error {
 	if _, err := io.Copy(io.Discard, a.raw); err != nil {
 		return a.broken(err)
@@ -149,13 +148,13 @@ func (a *stream) drain() error {
 
 func (a *stream) checksum() string { return "sha256:" + hex.EncodeToString(a.sum.Sum(nil)) }
 
-// broken says that the bytes are no archive, unless it was the file system that could not read them.
+// broken returns an error of code ArchiveInvalid, unless reading the file failed.
 func (a *stream) broken(err error) error {
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
 		return err
 	}
 	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // to the caller, EOF is the end of a whole archive
+		err = io.ErrUnexpectedEOF // io.EOF would mean the end of a complete archive
 	}
 	if errors.Is(err, errTooLarge) {
 		return invalid(a.path, "%w", err)

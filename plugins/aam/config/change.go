@@ -11,11 +11,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxValue bounds what a setting is set to, in bytes.
+// maxValue bounds the value of a setting, in bytes.
 const maxValue = 4096
 
-// Set changes one setting in the file of a home folder, which is made where it is missing. A file that does not load is
-// left alone, with the code Internal; what is wrong with key or value has the code InvalidArgument.
+// Set changes one setting in the file of a home directory, which is created if absent. A file that does not load stays
+// unchanged, and the error has the code Internal; for an invalid key or value it has the code InvalidArgument.
 func Set(s files.System, home, key, value string) error {
 	parsed, err := parse(key, value)
 	if err != nil {
@@ -26,7 +26,7 @@ func Set(s files.System, home, key, value string) error {
 	})
 }
 
-// parse reads the text that a setting is set to.
+// parse parses the new value of a setting.
 func parse(key, value string) (any, error) {
 	kind, ok := kindOf(key)
 	if !ok || kind == shown {
@@ -64,14 +64,14 @@ func parseFlag(key, value string) (any, error) {
 	return nil, fault.New(fault.InvalidArgument, "%s takes true, 1, yes or on, or false, 0, no or off", key)
 }
 
-// AddRegistry adds a registry at the end of those in the file of a home folder, which is made where it is missing. With
-// makeDefault it becomes the only default. Its name is free: the caller has looked.
+// AddRegistry appends a registry to those in the file of a home directory, which is created if absent. With makeDefault it
+// becomes the only default. The caller has checked that the name is not in use.
 func AddRegistry(s files.System, home string, added Registry, makeDefault bool) error {
 	return change(s, home, func(doc *yaml11.Document) error {
 		entry := yaml11.Map{
 			{Key: "name", Value: added.Name}, {Key: "url", Value: added.URL}, {Key: "type", Value: added.Type}, {Key: "default", Value: makeDefault},
 		}
-		list := doc.Root().Field("registries").Items() // absent, or a list: the file was checked
+		list := doc.Root().Field("registries").Items() // absent or a list, because the file is valid
 		if len(list) == 0 {
 			return doc.Set([]any{entry}, "registries")
 		}
@@ -97,7 +97,7 @@ func clearDefaults(doc *yaml11.Document, registries []yaml11.Value) error {
 	return nil
 }
 
-// change rewrites the file of a home folder. What comes of it has to load, or the file stays as it is.
+// change edits the file of a home directory. If the result would not load, the file stays unchanged.
 func change(s files.System, home string, edit func(*yaml11.Document) error) error {
 	layer, err := checked(ReadGlobal(s, home))
 	if err != nil {

@@ -1,15 +1,14 @@
-// Package config has the settings: what files of two layers say, the user's (global) and the project's, and
-// the defaults below them. ReadLayer reads one, Merge makes the Config of both, Get looks one setting up, Set and
-// AddRegistry change a layer and leave all that they do not know as it is.
+// Package config implements the settings: two layers of files, the user's (global) and the project's, over defaults.
+// Load reads and merges both, Get looks a setting up, Set and AddRegistry change the user's file and keep unknown keys.
 //
-// Merging goes key by key through mappings; every other value, lists too, hides what is below it.
+// Mappings are merged key by key; any other value, lists included, shadows that of the lower layer.
 package config
 
 import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Config is all settings.
+// Config holds all settings.
 type Config struct {
 	DefaultPlatform string
 	ActivePlatforms []string
@@ -21,28 +20,28 @@ type Config struct {
 	RemovedDefaults []string
 }
 
-// Registry is where packages come from.
+// Registry is a source of packages.
 type Registry struct {
 	Name    string
 	URL     string
-	Type    string // local, or another, for which there is no client
+	Type    string // Local, or another, which has no client
 	Default bool
 }
 
-// Security says what is checked of a package.
+// Security configures the checks of packages.
 type Security struct {
 	RequireChecksum    bool
 	RequireSignature   bool
-	OnSignatureFailure string // error refuses; any other word does not
+	OnSignatureFailure string // "error" refuses; any other value does not
 }
 
-// Author is the user, as far as known.
+// Author identifies the user.
 type Author struct{ Name, Email *string }
 
-// Publish is for publishing.
+// Publish holds the settings for publishing.
 type Publish struct{ DefaultScope string }
 
-// Source is a repository that packages can be made from. Nothing here uses it; it is only shown.
+// Source is a repository to create packages from. It is only displayed.
 type Source struct {
 	Name, Type, URL, Ref, Path string
 	LastCommit, LastFetched    *string
@@ -50,13 +49,13 @@ type Source struct {
 	Default                    bool
 }
 
-// Default returns the settings where no file says anything.
+// Default returns the default settings.
 func Default() Config {
-	c, _ := Merge(Layer{}, Layer{}) // nothing is there to be wrong
+	c, _ := Merge(Layer{}, Layer{}) // empty layers have no problems
 	return c
 }
 
-// Merge returns the settings of both layers. The error is yaml11.Problems.
+// Merge returns the effective settings of both layers. The error is yaml11.Problems.
 func Merge(global, project Layer) (Config, error) {
 	var r yaml11.Reader
 	m := merged{&r, global.root(), project.root()}
@@ -122,13 +121,13 @@ func sources(r *yaml11.Reader, list yaml11.Value) []Source {
 	return all
 }
 
-// merged looks settings up in two layers.
+// merged is the view of two layers.
 type merged struct {
 	reader          *yaml11.Reader
 	global, project yaml11.Value
 }
 
-// value returns what the highest layer says that says anything.
+// value returns the value in the highest layer that has one.
 func (m merged) value(key string) yaml11.Value {
 	if v := m.project.Field(key); v.Kind() != yaml11.Absent {
 		return v
@@ -136,7 +135,7 @@ func (m merged) value(key string) yaml11.Value {
 	return m.global.Field(key)
 }
 
-// section returns what looks up the settings of one section, which is a mapping.
+// section returns a lookup function for the keys of a section, which has to be a mapping.
 func (m merged) section(name string) func(key string) yaml11.Value {
 	top := m.value(name)
 	if top.Kind() != yaml11.Absent && !m.reader.Mapping(top) {
@@ -146,7 +145,7 @@ func (m merged) section(name string) func(key string) yaml11.Value {
 	return inside.value
 }
 
-// DefaultRegistry returns the registry that is meant where none is named: the first that says so, else the first.
+// DefaultRegistry returns the first registry that is marked as default, else the first.
 func (c Config) DefaultRegistry() (Registry, bool) {
 	for _, r := range c.Registries {
 		if r.Default {

@@ -8,17 +8,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// kind is what a setting takes when it is set from a text.
+// kind is the type of a setting's value.
 type kind int
 
 const (
-	shown kind = iota // it is only shown
+	shown kind = iota // read-only
 	text
 	flag
-	texts // texts with commas between them
+	texts // a list of strings, separated by commas
 )
 
-// keys are all settings, sections before what is in them.
+// keys are all settings; a section precedes its keys.
 var keys = []struct {
 	name string
 	kind kind
@@ -39,7 +39,7 @@ var keys = []struct {
 	{"removed_defaults", shown},
 }
 
-// Keys returns the names of all settings, or only of those that Set takes.
+// Keys returns the names of all settings, or only of those that Set accepts.
 func Keys(settable bool) []string {
 	var names []string
 	for _, key := range keys {
@@ -59,13 +59,13 @@ func kindOf(name string) (kind, bool) {
 	return shown, false
 }
 
-// Setting is one setting and where it comes from.
+// Setting is a setting with its origin.
 type Setting struct {
-	Value  any    // as in yaml11.Pair; URLs without their secrets
+	Value  any    // as in yaml11.Pair; URLs are redacted
 	Source string // project, global or default
 }
 
-// Get looks a setting up. The error has the code InvalidArgument.
+// Get returns the effective value of a setting. The error has the code InvalidArgument.
 func Get(c Config, layers Layers, key string) (Setting, error) {
 	if _, ok := kindOf(key); !ok {
 		return Setting{}, fault.New(fault.InvalidArgument, "unknown configuration key %.100q; keys are: %s", key, strings.Join(Keys(false), ", "))
@@ -89,7 +89,7 @@ func Get(c Config, layers Layers, key string) (Setting, error) {
 	return Setting{value, source}, nil
 }
 
-// sets tells whether the layer says something of a setting, or of a part of a section.
+// sets reports whether the layer has a value for a setting, or for any key of a section.
 func (l Layer) sets(key string) bool {
 	section, part, inside := strings.Cut(key, ".")
 	value := l.root().Field(section)
@@ -107,7 +107,7 @@ func (l Layer) sets(key string) bool {
 	return false
 }
 
-// Plain returns all settings by their names, to be shown: URLs have no secrets in them.
+// Plain returns all settings by name, for display: URLs are redacted.
 func (c Config) Plain() yaml11.Map {
 	return yaml11.Map{
 		{Key: "default_platform", Value: c.DefaultPlatform},
@@ -148,7 +148,7 @@ func plainSources(sources []Source) []any {
 	return all
 }
 
-// orNil is what p points to, or nil, without a type, for none.
+// orNil dereferences p; an untyped nil if p is nil.
 func orNil[T any](p *T) any {
 	if p == nil {
 		return nil

@@ -14,25 +14,25 @@ import (
 // maxFile bounds a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// Layer is what one file says. The zero value says nothing.
+// Layer is the content of one file. The zero value has no settings.
 type Layer struct {
 	Path  string
-	Empty bool // the file is there and has no value
-	Found bool // the file is there
+	Empty bool // the file exists and has no value
+	Found bool // the file exists
 	doc   *yaml11.Document
 	raw   []byte
 }
 
-// Path returns the file of the layer of a folder: the user's home, or the project.
+// Path returns the configuration file of a home or project directory.
 func Path(folder string) string { return filepath.Join(folder, ".aam", "config.yaml") }
 
-// ReadGlobal reads the file of a home folder. One that is not there says nothing. The error is a
-// *yaml11.SyntaxError where it is not YAML. The file may be a link to anywhere: it is the user's own.
+// ReadGlobal reads the file of a home directory; an absent one has no settings. The error is a *yaml11.SyntaxError if it
+// is not YAML. The file may be a symbolic link to any place, because the user owns it.
 func ReadGlobal(s files.System, home string) (Layer, error) {
 	return readLayer(Path(home), func(path string) ([]byte, error) { return files.Read(s, path, maxFile) })
 }
 
-// ReadProject is ReadGlobal for a project, which may come from anybody: no link leads out of it.
+// ReadProject is ReadGlobal for a project, which is untrusted: symbolic links out of it are refused.
 func ReadProject(s files.System, project string) (Layer, error) {
 	return readLayer(Path(project), func(path string) ([]byte, error) { return files.ReadInside(s, project, path, maxFile) })
 }
@@ -68,17 +68,17 @@ func (l Layer) root() yaml11.Value {
 	return l.doc.Root()
 }
 
-// Check says what is wrong with the layer by itself: yaml11.Problems, or nil.
+// Check validates the layer by itself: the error is yaml11.Problems.
 func (l Layer) Check() error {
 	_, err := Merge(l, Layer{})
 	return err
 }
 
-// Layers are both files.
+// Layers holds both layers.
 type Layers struct{ Global, Project Layer }
 
-// Load reads and merges the files of a home folder, which may be "" for none, and of a project. An error has the
-// code Internal or PermissionDenied and names the file at fault.
+// Load reads and merges the files of a home directory, "" for none, and of a project. An error has the code Internal or
+// PermissionDenied and names the file.
 func Load(s files.System, home, project string) (Config, Layers, error) {
 	var layers Layers
 	var err error
@@ -87,7 +87,7 @@ func Load(s files.System, home, project string) (Config, Layers, error) {
 			return Config{}, Layers{}, err
 		}
 	}
-	// In the home folder both would be the same file.
+	// In the home directory both would be the same file.
 	if home != project {
 		if layers.Project, err = checked(ReadProject(s, project)); err != nil {
 			return Config{}, Layers{}, err
@@ -100,7 +100,7 @@ func Load(s files.System, home, project string) (Config, Layers, error) {
 	return c, layers, nil
 }
 
-// checked is a layer that was read and has to be right by itself.
+// checked validates a layer that was read.
 func checked(layer Layer, err error) (Layer, error) {
 	if err == nil {
 		err = layer.Check()

@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// save puts data in the place of a configuration file's content, at once. The folder is made where it is missing,
-// a link inside of it is followed.
+// save replaces the content of a configuration file atomically. Its directory is created if absent; a symbolic link that
+// stays inside of it is followed.
 func save(s files.System, path string, data []byte) error {
 	folder := filepath.Dir(path)
 	if err := files.MkdirAll(s, folder); err != nil {
@@ -29,8 +29,8 @@ func save(s files.System, path string, data []byte) error {
 	return nil
 }
 
-// replace is files.Replace, with the permission bits that the file has had, from before there is anything in the
-// new one: it may hold a password.
+// replace is files.Replace, but keeps the permission bits. They are set before data is written, which may contain a
+// password.
 func replace(s files.System, path string, data []byte) error {
 	temp := files.TempName(path)
 	file, err := s.Create(temp)
@@ -58,7 +58,7 @@ func fill(s files.System, file io.Writer, temp, path string, data []byte) error 
 	return err
 }
 
-// denied explains a refusal: the folder is one that has to be granted.
+// denied adds a hint to a permission error: the directory has to be granted.
 func denied(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, files.ErrOutside) {
 		return fault.New(fault.PermissionDenied, "configuration %s cannot be written: %w", path, err).

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// The types of registries. Only those of type Local have a client.
+// The types of registries. Only Local has a client.
 const (
 	Local = "local"
 	HTTP  = "http"
@@ -16,8 +16,8 @@ const (
 
 const fileScheme = "file://"
 
-// Root returns the folder of a local registry; false where it is of another type, or its URL names no folder.
-// Of a file URL only the path counts, and it is taken as it is written.
+// Root returns the directory of a local registry; false if it is of another type, or its URL has no path. Only the path
+// of a file URL counts, without percent-decoding.
 func (r Registry) Root() (string, bool) {
 	if r.Type != Local {
 		return "", false
@@ -42,11 +42,11 @@ func (r Registry) Root() (string, bool) {
 	return filepath.Clean(path), true
 }
 
-// Shown returns the URL without its secrets.
+// Shown returns the redacted URL.
 func (r Registry) Shown() string { return redact.URL(r.URL) }
 
-// Place returns the folder of a local registry as it may be shown. Where its URL has a secret, that is the URL without
-// it: the path has been made of the secret, too.
+// Place returns the directory of a local registry for display. If the URL contains a secret, that is the redacted URL,
+// because the path contains it too.
 func (r Registry) Place() string {
 	if root, ok := r.Root(); ok && r.Shown() == r.URL {
 		return root
@@ -54,9 +54,8 @@ func (r Registry) Place() string {
 	return r.Shown()
 }
 
-// NewRegistry returns the registry that a user means by a URL or path, relative to project where it is relative.
-// A path is kept as a file URL, which all programs of the system understand. Errors have the code
-// InvalidArgument.
+// NewRegistry returns the registry for a URL or a path; a relative one starts at project. A path is stored as a file URL,
+// which the aam program understands. Errors have the code InvalidArgument.
 func NewRegistry(name, url, project string) (Registry, error) {
 	if err := checkName(name); err != nil {
 		return Registry{}, err
@@ -83,7 +82,7 @@ func NewRegistry(name, url, project string) (Registry, error) {
 	return Registry{Name: name, URL: fileScheme + filepath.Clean(path), Type: Local}, nil
 }
 
-// maxName bounds a registry's name, in bytes.
+// maxName bounds the name of a registry, in bytes.
 const maxName = 128
 
 func checkName(name string) error {

@@ -1,5 +1,5 @@
-// Package create makes a package of what lies in a project: Detect finds artifacts by where they are and what they
-// are called, Manifest writes the aam.yaml that names them. Nothing is copied or moved.
+// Package create creates a package from a project: Detect finds artifacts by their paths, Manifest generates the aam.yaml
+// that lists them. No files are copied or moved.
 package create
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Bounds of what is looked through.
+// Limits of the search.
 const (
 	maxEntries   = 50_000
 	maxDepth     = 32
 	maxArtifacts = 2000
 )
 
-// skipped are folders in which artifacts that may be at any depth are not looked for.
+// skipped are directories that the search at any depth does not enter.
 var skipped = []string{
 	".aam", ".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
 	"dist", "build", ".tox", ".nox", ".eggs",
 }
 
-// folder is one in which each file of a kind is an artifact.
+// folder is a directory in which each file with a suffix is an artifact.
 type folder struct {
 	path   string
 	suffix string
 	typ    manifest.Type
-	begins string // what its name has to begin with, and loses
-	not    string // what it must not begin with
+	begins string // prefix of the file name, which is removed
+	not    string // prefix that excludes a file
 	kind   string // for its description
 }
 
@@ -51,14 +51,14 @@ var folders = []folder{
 	{".cursor/rules", ".mdc", manifest.Instruction, "", "agent-", "Cursor rule"},
 }
 
-// single are files that are an artifact by themselves.
+// single are files that are artifacts by themselves.
 var single = []struct{ path, name string }{
 	{"CLAUDE.md", "claude-instructions"},
 	{"AGENTS.md", "codex-instructions"},
 	{".github/copilot-instructions.md", "copilot-instructions"},
 }
 
-// detector goes through a project.
+// detector walks a project.
 type detector struct {
 	files   files.System
 	dir     string
@@ -66,9 +66,8 @@ type detector struct {
 	entries int
 }
 
-// Detect returns the artifacts in the project at dir, in the order of types and, of one type, of paths. Names are
-// made valid, and different from each other. Skip says which, whose paths are relative to dir and with slashes, are none of
-// the project's own.
+// Detect returns the artifacts in the project at dir, sorted by type and path. Names are made valid and unique. Skip
+// reports which slash-separated paths relative to dir are not the project's own.
 func Detect(s files.System, dir string, skip func(manifest.Artifact) bool) ([]manifest.Artifact, error) {
 	d := &detector{files: s, dir: dir}
 	if err := d.walk("", 0); err != nil {
@@ -95,7 +94,7 @@ func Detect(s files.System, dir string, skip func(manifest.Artifact) bool) ([]ma
 	return d.found, nil
 }
 
-// walk looks for skills and agents, which may be at any depth.
+// walk finds skills and agents, which may be at any depth.
 func (d *detector) walk(below string, depth int) error {
 	entries, err := d.read(below)
 	if err != nil {
@@ -120,7 +119,7 @@ func (d *detector) walk(below string, depth int) error {
 	return nil
 }
 
-// folderName is what an artifact is called that is a whole folder.
+// folderName returns the name of an artifact that is a directory.
 func (d *detector) folderName(below string) string {
 	if below == "" {
 		return filepath.Base(d.dir)
@@ -128,7 +127,7 @@ func (d *detector) folderName(below string) string {
 	return path.Base(below)
 }
 
-// list takes the files in one folder that are artifacts.
+// list adds the files of one directory that are artifacts.
 func (d *detector) list(f folder) error {
 	entries, err := d.read(f.path)
 	if err != nil {
@@ -149,7 +148,7 @@ func (d *detector) list(f folder) error {
 	return nil
 }
 
-// read returns a folder's entries; none if it is not there, or is no folder.
+// read returns the entries of a directory; none if it is absent or not a directory.
 func (d *detector) read(below string) ([]fs.DirEntry, error) {
 	at := filepath.Join(d.dir, filepath.FromSlash(below))
 	if !files.IsDir(d.files, at) {
@@ -170,7 +169,7 @@ func (d *detector) isFile(below string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// add notes an artifact. One whose path no manifest can have is left out.
+// add adds an artifact, unless a manifest cannot express its path.
 func (d *detector) add(t manifest.Type, name, at, kind string) {
 	if !utf8.ValidString(at) || strings.ContainsFunc(at, unicode.IsControl) {
 		return
@@ -178,7 +177,7 @@ func (d *detector) add(t manifest.Type, name, at, kind string) {
 	d.found = append(d.found, manifest.Artifact{Type: t, Name: name, Path: at, Description: short(fmt.Sprintf("%s at %s", kind, at))})
 }
 
-// maxDescription bounds a description, in characters.
+// maxDescription bounds a description, in code points.
 const maxDescription = 256
 
 func short(text string) string {

@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Manifest returns the aam.yaml of a package of these artifacts. What is wrong with it, such as its name, is an
-// error of code InvalidArgument.
+// Manifest returns the aam.yaml of a package with these artifacts. An invalid field, such as the name, is an error with
+// the code InvalidArgument.
 func Manifest(name, version, description string, artifacts []manifest.Artifact) ([]byte, *manifest.Manifest, error) {
 	lists := yaml11.Map{}
 	for _, t := range manifest.Types() {
@@ -41,5 +41,5 @@ func Manifest(name, version, description string, artifacts []manifest.Artifact) 
 	return data, m, nil
 }
 
-// Description returns what a package is described by that nobody described.
+// Description returns a generated description.
 func Description(project string) string { return short("Agent artifacts of " + project) }

@@ -7,11 +7,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// maxName bounds a name, in characters.
+// maxName bounds a name, in code points.
 const maxName = 64
 
-// Name makes a valid name of any text: in lower case, with hyphens for what a name may not have; otherwise if
-// nothing is left.
+// Name turns a string into a valid name: lower case, with hyphens for other characters; otherwise if nothing is left.
 func Name(text, otherwise string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -31,7 +30,7 @@ func Name(text, otherwise string) string {
 	return name
 }
 
-// rename makes the artifacts' names valid, and those of one type different from each other by a number.
+// rename makes the names of artifacts valid, and unique within a type by appending a number.
 func rename(artifacts []manifest.Artifact) {
 	taken := map[manifest.Type]map[string]bool{}
 	for i := range artifacts {

@@ -1,7 +1,6 @@
-// Package deploy puts the artifacts of packages where the programs that use them look for them (platforms), and
-// takes them away again. A Plan collects what is to be done; nothing is touched before the change is made that it
-// is staged in. Place says where an artifact goes, render.go what it looks like there, section.go how a part of a
-// file that others write to is changed.
+// Package deploy deploys the artifacts of packages to platforms, the programs that use them, and undeploys them. A Plan
+// collects the changes; nothing is written before the transaction commits in which it is staged. place.go maps artifacts
+// to paths, render.go renders their content, section.go edits sections of files that others write to.
 package deploy
 
 import (
@@ -18,25 +17,25 @@ const (
 	Codex   = "codex"
 )
 
-// form is what an artifact is at its place.
+// form is the form of a deployed artifact.
 type form int
 
 const (
-	tree    form = iota // a folder of its own
+	tree    form = iota // a directory of its own
 	file                // a file of its own
 	section             // a section of a file
 )
 
-// place is where artifacts of one type go: the path with their name between two parts.
+// place is the path of artifacts of one type: the name goes between before and after.
 type place struct {
-	home        bool // below the home folder, not the project
+	home        bool // below the home directory instead of the project
 	form        form
-	before      string // slashes; of a section the whole path
+	before      string // slash-separated; the whole path of a section
 	after       string
-	description bool // a rule of Cursor's, which begins with a description
+	description bool // a Cursor rule, which begins with a description
 }
 
-// places has the path of each type for each platform.
+// places maps platforms and types to paths.
 var places = map[string]map[manifest.Type]place{
 	Cursor: {
 		manifest.Skill:       {form: tree, before: ".cursor/skills/"},
@@ -64,18 +63,17 @@ var places = map[string]map[manifest.Type]place{
 	},
 }
 
-// InProject and InHome have the names, in the project and in the folder .codex of the home folder, that deploying
-// changes or makes.
+// InProject and InHome are the names that deployment changes in the project, and in .codex of the home directory.
 var (
 	InProject = []string{".cursor", ".claude", ".github", "CLAUDE.md", "AGENTS.md"}
 	InHome    = []string{"skills", "prompts"}
 )
 
-// Supported tells whether artifacts can be deployed to a platform.
+// Supported reports whether artifacts can be deployed to a platform.
 func Supported(platform string) bool { return places[platform] != nil }
 
-// Path returns where an artifact goes, relative to the project; false if that is not in the project, or is a part
-// of a file only.
+// Path returns the path of a deployed artifact relative to the project; false if it is outside of the project, or a
+// section of a file.
 func Path(platform string, t manifest.Type, name string) (string, bool) {
 	at, ok := places[platform][t]
 	if !ok || at.home || at.form == section {

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Plan collects what is to be deployed and taken away. Of what is said about one place the last holds.
+// Plan collects deployments and undeployments. For one path the last wins.
 type Plan struct {
 	Files   files.System
 	Project string
@@ -23,16 +23,16 @@ type Plan struct {
 	removed int
 }
 
-// target is what becomes of one path.
+// target is the planned change of one path.
 type target struct {
 	form form
-	// Of a tree or file: how it is made at the path given, nil to take it away.
+	// For a tree or file: creates it at a path; nil to remove it.
 	make func(staged string) error
-	// Of a file with sections: what it was, nil if it was not there, and what it is to be.
+	// For a file with sections: the old content, nil if absent, and the new one.
 	was, text []byte
 }
 
-// Deploy plans to put an artifact of the package in dir where the platform, a supported one, looks for it.
+// Deploy plans to deploy an artifact of the package in dir to a supported platform.
 func (p *Plan) Deploy(platform, dir string, a manifest.Artifact) error {
 	at, path, err := p.place(platform, a.Type, a.Name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *Plan) Deploy(platform, dir string, a manifest.Artifact) error {
 	return nil
 }
 
-// deployCopy plans to copy what an artifact is as it is: a folder, a single file into a folder, or a file.
+// deployCopy plans a verbatim copy: of a directory, of a single file into a directory, or of a file.
 func (p *Plan) deployCopy(from source, at place, path string, a manifest.Artifact) error {
 	real, err := from.path(a.Path)
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *Plan) deploySection(path string, a manifest.Artifact, body string) erro
 	return nil
 }
 
-// Undeploy plans to take an artifact away, if it is there.
+// Undeploy plans to remove an artifact, if it exists.
 func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 	at, path, err := p.place(platform, t, name)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 		return err
 	}
 	switch left := marksOf(t, name).cut(string(file.text)); left {
-	case string(file.text): // nothing of it was there
+	case string(file.text): // the section did not exist
 	case "":
 		file.text = nil
 	default:
@@ -114,7 +114,7 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 	return nil
 }
 
-// sections returns what becomes of a file that has sections.
+// sections returns the target of a file with sections.
 func (p *Plan) sections(path string) (*target, error) {
 	real, err := files.Inside(p.Files, p.Project, path)
 	if errors.Is(err, files.ErrOutside) {
@@ -150,7 +150,7 @@ func (p *Plan) set(path string, t *target) {
 	p.targets[path] = t
 }
 
-// place returns where an artifact goes, and its path.
+// place returns the place and path of an artifact.
 func (p *Plan) place(platform string, t manifest.Type, name string) (place, string, error) {
 	at, ok := places[platform][t]
 	if !ok {
@@ -171,7 +171,7 @@ func (p *Plan) place(platform string, t manifest.Type, name string) (place, stri
 	return at, filepath.Join(root, filepath.FromSlash(path)), nil
 }
 
-// Stage adds all that is planned to a change. Removed then tells what it takes away.
+// Stage adds the plan to a transaction. Only then Removed is known.
 func (p *Plan) Stage(c *journal.Change) error {
 	for _, path := range p.order {
 		if err := p.stage(c, path, p.targets[path]); err != nil {
@@ -201,19 +201,19 @@ func (p *Plan) stage(c *journal.Change, path string, t *target) error {
 	return c.Remove(path)
 }
 
-// hidden tells whether a path may be there and not be seen: a folder that a sandbox does not grant looks as if it
-// were not there. To stage a change in it tells which it is.
+// hidden reports whether a path may exist but be invisible: in a sandbox a directory that is not granted seems absent.
+// Staging a change in it reveals that.
 func (p *Plan) hidden(path string) bool {
 	return p.Home != "" && !files.Within(p.Project, path) && !files.IsDir(p.Files, filepath.Join(p.Home, ".codex"))
 }
 
-// Removed returns how many files the plan takes away. A file that loses a section only is none.
+// Removed returns the number of files that the plan removes. A file that only loses a section does not count.
 func (p *Plan) Removed() int { return p.removed }
 
-// maxDepth bounds how deep folders are gone into.
+// maxDepth bounds the depth of directories.
 const maxDepth = 100
 
-// count returns how many files are at path and below; -1 if there is nothing.
+// count returns the number of files at and below path; -1 if it does not exist.
 func (p *Plan) count(path string, depth int) (int, error) {
 	info, err := p.Files.Lstat(path)
 	if files.Absent(err) {

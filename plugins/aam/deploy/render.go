@@ -12,16 +12,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// maxText bounds a text that is deployed, in bytes.
+// maxText bounds a deployed file, in bytes.
 const maxText = 4 << 20
 
-// source is the package that artifacts come from.
+// source is the package of an artifact.
 type source struct {
 	files files.System
 	dir   string
 }
 
-// path returns the path of something in the package, wherever links lead; what leads out of it is an error.
+// path resolves a path in the package, including symbolic links; one that leads out of it is an error.
 func (s source) path(relative ...string) (string, error) {
 	path := filepath.Join(append([]string{s.dir}, relative...)...)
 	real, err := files.Inside(s.files, s.dir, path)
@@ -33,7 +33,7 @@ func (s source) path(relative ...string) (string, error) {
 
 var errLeadsOut = errors.New("leads out of the package")
 
-// read returns the text of a file in the package.
+// read returns the content of a file in the package.
 func (s source) read(relative ...string) (string, error) {
 	path, err := s.path(relative...)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s source) read(relative ...string) (string, error) {
 	return string(data), err
 }
 
-// text returns what an agent or instruction is on a platform.
+// text renders an agent or instruction for a platform.
 func (s source) text(platform string, a manifest.Artifact) (string, error) {
 	rule := places[platform][a.Type].description
 	if a.Type != manifest.Agent {
@@ -62,8 +62,8 @@ func (s source) text(platform string, a manifest.Artifact) (string, error) {
 	return s.agentPrompt(a, nil)
 }
 
-// agentPrompt returns an agent's prompt: that of system-prompt.md, else of the file that agent.yaml names, else
-// one made of its name. Spec is what agent.yaml says, nil if that was not read yet.
+// agentPrompt returns the prompt of an agent: system-prompt.md, else the file that agent.yaml names, else one generated
+// from its name. Spec is the parsed agent.yaml; nil if it was not read yet.
 func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, error) {
 	text, err := s.read(a.Path, "system-prompt.md")
 	if !files.Absent(err) {
@@ -86,7 +86,7 @@ func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (stri
 	return fmt.Sprintf("# %s\n\n%s\n", a.Name, a.Description), nil
 }
 
-// agentSpec reads an agent's agent.yaml; nil if there is none.
+// agentSpec reads the agent.yaml of an agent; nil if there is none.
 func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	data, err := s.read(a.Path, manifest.AgentFileName)
 	if files.Absent(err) {
@@ -102,7 +102,7 @@ func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	return &spec, nil
 }
 
-// agentRule returns the rule that an agent is for Cursor.
+// agentRule renders an agent as a Cursor rule.
 func (s source) agentRule(a manifest.Artifact) (string, error) {
 	spec, err := s.agentSpec(a)
 	if err != nil {
@@ -134,7 +134,7 @@ func ruleHead(description string) string {
 	return "---\ndescription: " + quote(description) + "\nalwaysApply: true\n---\n\n"
 }
 
-// quote returns a text in the double quotes of YAML. Letters of all languages stay as they are.
+// quote returns a YAML scalar in double quotes. Printable characters are not escaped.
 func quote(text string) string {
 	var out strings.Builder
 	out.WriteByte('"')

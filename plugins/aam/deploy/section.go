@@ -9,26 +9,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// What all marks of sections begin with.
+// Prefixes of all section markers.
 const (
 	anyBegin = "<!-- BEGIN AAM:"
 	anyEnd   = "<!-- END AAM:"
 )
 
-// marks are the lines around the section of one artifact.
+// marks are the marker lines around the section of an artifact.
 type marks struct{ begin, end string }
 
 func marksOf(t manifest.Type, name string) marks {
 	return marks{fmt.Sprintf("%s %s %s -->", anyBegin, name, t), fmt.Sprintf("%s %s %s -->", anyEnd, name, t)}
 }
 
-// HasMarks tells whether a text has a line in it that would be taken for one around a section. It cannot become a
-// section itself.
+// HasMarks reports whether a line of the text would be parsed as a marker, so that it cannot become a section itself.
 func HasMarks(text string) bool {
 	return strings.Contains(text, anyBegin) || strings.Contains(text, anyEnd)
 }
 
-// WithoutSections returns a text without all sections in it, whosever they are.
+// WithoutSections removes the sections of all artifacts.
 func WithoutSections(text string) string {
 	var left strings.Builder
 	for {
@@ -44,13 +43,13 @@ func WithoutSections(text string) string {
 	}
 }
 
-// InstructionText returns the text of an instruction in the package in dir.
+// InstructionText returns the content of an instruction in the package in dir.
 func InstructionText(s files.System, dir string, a manifest.Artifact) (string, error) {
 	return source{s, dir}.read(a.Path)
 }
 
-// find returns where the section's marks are: the first, and the first that ends it, wherever that is if it is not behind;
-// false unless both are there.
+// find returns the offsets of the first begin and the first end marker after it, or anywhere if there is none after it;
+// false unless both exist.
 func (m marks) find(text string) (begin, end int, ok bool) {
 	begin = strings.Index(text, m.begin)
 	if begin < 0 {
@@ -63,8 +62,8 @@ func (m marks) find(text string) (begin, end int, ok bool) {
 	return begin, end, end >= 0
 }
 
-// put returns text with the section holding body, in its place or at the end. Present says whether there is a file:
-// an empty one gains two line breaks, an absent one does not.
+// put replaces or appends the section. Present reports whether the file exists: an empty one gains two newlines, an absent
+// one does not.
 func (m marks) put(text string, present bool, body string) string {
 	whole := m.begin + "\n" + strings.TrimRightFunc(body, unicode.IsSpace) + "\n" + m.end + "\n"
 	if !present {
@@ -83,7 +82,7 @@ func (m marks) put(text string, present bool, body string) string {
 	return strings.TrimRight(text[:begin], "\n") + "\n\n" + whole + rest
 }
 
-// cut returns text without the section; "" if nothing is left. Without both marks, in their order, it is as it was.
+// cut removes the section; "" if nothing is left. Without both markers in order the text is unchanged.
 func (m marks) cut(text string) string {
 	begin, end, ok := m.find(text)
 	if !ok || end < begin {

@@ -1,5 +1,5 @@
-// Package doctor looks at everything that can be wrong with a project's packages and their surroundings: Run. It
-// changes nothing, and nothing of what it finds is an error: it is a check that warns or fails.
+// Package doctor diagnoses a project's packages, configuration and registries: Run. It changes nothing. Problems are
+// checks that warn or fail, not errors.
 package doctor
 
 import (
@@ -14,22 +14,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// The outcomes of a check.
+// Statuses of a check.
 const (
 	Pass = "pass"
 	Warn = "warn"
 	Fail = "fail"
 )
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	Name       string  `json:"name"`
 	Status     string  `json:"status"`
 	Message    string  `json:"message"`
-	Suggestion *string `json:"suggestion"` // nil for none
+	Suggestion *string `json:"suggestion"` // may be nil
 }
 
-// Report is all checks. It is healthy unless one of them fails.
+// Report holds all checks. It is healthy unless one of them fails.
 type Report struct {
 	Healthy bool    `json:"healthy"`
 	Checks  []Check `json:"checks"`
@@ -43,7 +43,7 @@ type doctor struct {
 	checks []Check
 }
 
-// Run looks at the workspace, at the configuration of its project and home, and at the registries in it.
+// Run checks the workspace, the configuration of its project and home, and the configured registries.
 func Run(ws *workspace.Workspace) Report {
 	d := &doctor{files: ws.Files, ws: ws}
 	d.pass("python_version", "not applicable: sandboxed plugin")
@@ -79,7 +79,7 @@ func (d *doctor) pass(name, message string)             { d.add(name, Pass, mess
 func (d *doctor) warn(name, message, suggestion string) { d.add(name, Warn, message, suggestion) }
 func (d *doctor) fail(name, message, suggestion string) { d.add(name, Fail, message, suggestion) }
 
-// layer looks at one configuration file, and how reading it went. Absent is the outcome if it is not there.
+// layer checks a configuration file and the error of reading it. Absent is the status of a file that does not exist.
 func (d *doctor) layer(name, title string, layer config.Layer, err error, absent string) {
 	path := layer.Path
 	var syntax *yaml11.SyntaxError
@@ -106,7 +106,7 @@ func (d *doctor) layer(name, title string, layer config.Layer, err error, absent
 	d.pass(name, fmt.Sprintf("%s: %s (valid)", title, path))
 }
 
-// merged looks at the configuration that comes of both files.
+// merged checks the effective configuration.
 func (d *doctor) merged(c config.Config, err error) {
 	const name = "config_valid"
 	switch {
@@ -121,7 +121,7 @@ func (d *doctor) merged(c config.Config, err error) {
 	}
 }
 
-// registry looks at one registry. Only folders are looked at, nothing is asked over the network.
+// registry checks that the directory of a local registry exists. It does not use the network.
 func (d *doctor) registry(r config.Registry) {
 	name := "registry_" + r.Name
 	root, local := r.Root()
@@ -157,7 +157,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// some names at most five things.
+// some joins at most five names.
 func some(names []string) string {
 	const most = 5
 	if len(names) > most {

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
-// packages looks at each installed package, and then at all of them.
+// packages checks each installed package, and then summarizes them.
 func (d *doctor) packages() {
 	const name = "packages_integrity"
 	lock, err := d.ws.Lock()
@@ -38,7 +38,7 @@ func (d *doctor) packages() {
 	d.pass(name, fmt.Sprintf("%s installed, nothing missing", count(len(lock.Packages), "package")))
 }
 
-// pack looks at one installed package and tells whether it is whole. Outdated are platforms that have another version.
+// pack checks an installed package and reports whether it is intact. Outdated are the platforms with another version.
 func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 	name, dir := "package_"+entry.Name, d.ws.PackageDir(entry.Name)
 	again := fmt.Sprintf("Install '%s' again with aam_install and force.", entry.Name)
@@ -60,14 +60,14 @@ func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 	return true
 }
 
-// interrupted looks for what an install that did not come to its end has left.
+// interrupted checks for leftovers of an interrupted install.
 func (d *doctor) interrupted() {
 	const name = "incomplete_install"
 	var left []string
 	for _, dir := range []string{d.ws.StageDir(), d.ws.DownloadsDir()} {
 		left = append(left, d.names(dir, nil)...)
 	}
-	if lock, err := d.ws.Lock(); err == nil { // else packages has said so
+	if lock, err := d.ws.Lock(); err == nil { // otherwise packages has reported it
 		known := map[string]bool{}
 		for _, entry := range lock.Packages {
 			known[pkgname.Folder(entry.Name)] = true
@@ -85,11 +85,11 @@ func (d *doctor) interrupted() {
 	}
 }
 
-// names returns what is in a folder. Where known is given, only folders that are not in it, hidden ones apart.
+// names returns the entries of a directory; if known is not nil, only visible directories that are not in it.
 func (d *doctor) names(dir string, known map[string]bool) []string {
 	entries, err := d.files.ReadDir(dir)
 	if err != nil {
-		return nil // it is not there
+		return nil // it does not exist
 	}
 	var names []string
 	for _, entry := range entries {

@@ -1,6 +1,5 @@
-// Package fault has the failures that clients of aam are told about: each has a code that a program can
-// act on, a message for people, and often what to do next. New makes one where it is known what a failure
-// means; From finds it again, at the border, in whatever error came up.
+// Package fault implements the errors that clients of aam receive: a code for programs, a message for people, and often
+// a hint. New creates one where the meaning of a failure is known; From extracts it at the tool boundary.
 package fault
 
 import (
@@ -12,10 +11,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// Code says what kind of failure it is. Clients know these words.
+// Code classifies a failure. Clients depend on the values.
 type Code string
 
-// The codes.
+// The codes of all failures.
 const (
 	InvalidArgument       Code = "AAM_INVALID_ARGUMENT"
 	NotInitialized        Code = "AAM_NOT_INITIALIZED"
@@ -36,14 +35,14 @@ const (
 // Error is a failure with its code.
 type Error struct {
 	Code    Code
-	Message string         // what happened, without code; safe to show
-	Hint    string         // what to do about it; "" for nothing that is known
-	Details map[string]any // for programs; nil for none
-	Err     error          // the cause, for errors.Is and errors.As; its text is part of Message
+	Message string         // without the code; safe to show
+	Hint    string         // what to do about it; may be empty
+	Details map[string]any // for programs; may be nil
+	Err     error          // the cause, for errors.Is and errors.As; Message includes its text
 }
 
-// New returns a failure whose message is formatted as by fmt.Errorf; what %w wraps is its cause. Texts among args are
-// masked before they are formatted: of one that is cut to its first characters, nobody could tell a password any more.
+// New returns an Error whose message is formatted as by fmt.Errorf; what %w wraps is its cause. Strings among args are
+// redacted before they are formatted: a password in a string that %.40q truncates could not be recognized any more.
 func New(code Code, format string, args ...any) *Error {
 	safe := slices.Clone(args)
 	for i, arg := range safe {
@@ -55,8 +54,8 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// From returns the failure in err's chain, with the words of all of err. An error without one is
-// PermissionDenied if the file system refused something, else Internal. From(nil) is nil.
+// From returns the Error in err's chain, with the message of err as a whole. An error without one is PermissionDenied if
+// the file system denied access, else Internal. From(nil) is nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -79,7 +78,7 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Text returns the failure as clients see it: code in brackets, message, hint.
+// Text formats the error for clients: code in brackets, message, hint.
 func (e *Error) Text() string {
 	text := "[" + string(e.Code) + "] " + e.Message
 	if e.Hint != "" {
@@ -88,7 +87,7 @@ func (e *Error) Text() string {
 	return text
 }
 
-// WithHint returns the failure with what to do about it.
+// WithHint sets the hint and returns e.
 func (e *Error) WithHint(hint string) *Error {
 	hinted := *e
 	hinted.Hint = hint

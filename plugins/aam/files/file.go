@@ -11,21 +11,21 @@ import (
 	"syscall"
 )
 
-// ErrTooLarge says that a file is larger than the most that is read.
+// ErrTooLarge reports a file that exceeds the limit of Read.
 var ErrTooLarge = errors.New("file is too large")
 
-// ErrNotRegular says that there is a folder, a device or a pipe where a file has to be.
+// ErrNotRegular reports a directory, device or pipe where a regular file is required.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Absent tells whether an error says that something is not there: as a path below a file is not, either.
+// Absent reports whether an error means that a path does not exist, also because a parent is a file.
 func Absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// tempMark is part of the name of each file that is not finished.
+// tempMark is part of the name of each temporary file.
 const tempMark = ".aam-tmp-"
 
-// Read returns what is in a regular file of at most limit bytes.
+// Read returns the content of a regular file of at most limit bytes.
 func Read(s System, path string, limit int64) ([]byte, error) {
 	file, err := OpenRegular(s, path)
 	if err != nil {
@@ -42,8 +42,7 @@ func Read(s System, path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// OpenRegular opens a regular file to be read. It looks first what is there: to open a device or a pipe may
-// wait for ever.
+// OpenRegular opens a regular file for reading. It checks the type first, because opening a device or a pipe may block.
 func OpenRegular(s System, path string) (io.ReadCloser, error) {
 	info, err := s.Stat(path)
 	if err != nil {
@@ -55,8 +54,8 @@ func OpenRegular(s System, path string) (io.ReadCloser, error) {
 	return s.Open(path)
 }
 
-// Replace makes data what is in the file at path: it is written beside it and renamed over it, so that the
-// file has all of it or what was in it before. A link is replaced, not followed.
+// Replace atomically replaces the content of a file: it writes a temporary file and renames it. A symbolic link is
+// replaced, not followed.
 func Replace(s System, path string, data []byte) error {
 	temp, err := WriteTemp(s, path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -72,8 +71,8 @@ func Replace(s System, path string, data []byte) error {
 	return nil
 }
 
-// WriteTemp writes a file beside path, under a name that is nobody's, and returns that name. Nothing is
-// left behind by a failure, but something is by a process that is killed: see IsTemp.
+// WriteTemp writes a temporary file in the directory of path, and returns its name. After an error it is removed; a
+// killed process leaves it behind: see IsTemp.
 func WriteTemp(s System, path string, write func(io.Writer) error) (temp string, err error) {
 	temp = TempName(path)
 	file, err := s.Create(temp)
@@ -91,21 +90,21 @@ func WriteTemp(s System, path string, write func(io.Writer) error) (temp string,
 	return temp, nil
 }
 
-// Place gives a file that WriteTemp has made the name path, which nothing may have yet: what somebody else has put there
-// meanwhile stays, and the error is fs.ErrExist. The file's first name is gone then, too.
+// Place moves a temporary file to path without replacing anything: if path exists, the error is fs.ErrExist. The temporary
+// file is removed in any case.
 func Place(s System, temp, path string) error {
 	err := s.Link(temp, path)
 	if err == nil {
-		_ = s.Remove(temp) // if it cannot be, whoever sweeps does it
+		_ = s.Remove(temp) // otherwise SweepTemp removes it
 		return nil
 	}
 	if !errors.Is(err, fs.ErrExist) {
-		// On a file system without links renaming is left, which replaces a file that came between.
-		there, looking := Exists(s, path)
+		// Without hard links there is only rename, which may replace a file that is created concurrently.
+		exists, checkErr := Exists(s, path)
 		switch {
-		case looking != nil:
-			err = looking
-		case there:
+		case checkErr != nil:
+			err = checkErr
+		case exists:
 			err = &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 		default:
 			err = s.Rename(temp, path)
@@ -117,33 +116,33 @@ func Place(s System, temp, path string) error {
 	return err
 }
 
-// TempName returns a name beside path that nothing has. It is not taken from math/rand, which in a module
-// that is put back after each call would give the same name every time.
+// TempName returns a random name in the directory of path. It does not use math/rand, which would return the same name
+// in each call, because the module is restored to a snapshot.
 func TempName(path string) string {
 	dir, base := filepath.Split(path)
 	return dir + "." + base + tempMark + strings.ToLower(rand.Text()[:12])
 }
 
-// IsTemp tells whether a file's name, without its folder, is one of TempName's.
+// IsTemp reports whether a base name is one of TempName's.
 func IsTemp(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.Contains(name, tempMark)
 }
 
-// SweepTemp takes away what processes that were killed have left of writing the file at path. The caller keeps
-// others from writing it.
+// SweepTemp removes temporary files for path that killed processes have left behind. The caller holds a lock that keeps
+// others from writing path.
 func SweepTemp(s System, path string) {
 	entries, err := s.ReadDir(filepath.Dir(path))
 	if err != nil {
-		return // then nothing is left there
+		return // no directory, no leftovers
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), "."+filepath.Base(path)+tempMark) {
-			_ = s.Remove(filepath.Join(filepath.Dir(path), entry.Name())) // what cannot be removed does no harm
+			_ = s.Remove(filepath.Join(filepath.Dir(path), entry.Name())) // leftovers are harmless
 		}
 	}
 }
 
-// Exists tells whether there is something at path; a link that leads nowhere is something.
+// Exists reports whether path exists. A dangling symbolic link does.
 func Exists(s System, path string) (bool, error) {
 	_, err := s.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +151,7 @@ func Exists(s System, path string) (bool, error) {
 	return err == nil, err
 }
 
-// IsDir tells whether there is a folder at path, or a link to one. What cannot be looked at is none.
+// IsDir reports whether path is a directory, or a symbolic link to one. It is false if that cannot be determined.
 func IsDir(s System, path string) bool {
 	info, err := s.Stat(path)
 	return err == nil && info.IsDir()

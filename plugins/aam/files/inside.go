@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// maxLinks bounds how many links are followed on the way of one path, as operating systems do.
+// maxLinks bounds the symbolic links that are followed for one path, as operating systems do.
 const maxLinks = 40
 
-// ErrOutside says that a path, or a link on its way, leads out of the folder that it has to stay in.
+// ErrOutside reports a path that leaves its directory, lexically or through a symbolic link.
 var ErrOutside = errors.New("leads outside")
 
-// Within tells whether path is folder or lies below it, by their names alone.
+// Within reports whether path is folder or lexically below it.
 func Within(folder, path string) bool {
 	relative, err := filepath.Rel(folder, path)
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
 }
 
-// Inside returns path with all links on its way followed, if that stays inside of folder; else the error is
-// ErrOutside. The path lies below folder by its name, and folder itself may be reached through links. What is
-// not there is returned as it would be. Nothing outside is looked at: in a sandbox it may not be seen.
+// Inside resolves all symbolic links in path below folder; if the result is outside of folder, the error is ErrOutside.
+// Path has to be lexically below folder, whose own links are not resolved. Absent elements are kept. It accesses nothing
+// outside of folder, which a sandbox may not grant.
 func Inside(s System, folder, path string) (string, error) {
 	below, err := relative(folder, path)
 	if err != nil {
@@ -65,8 +65,8 @@ func Inside(s System, folder, path string) (string, error) {
 	return end, nil
 }
 
-// ReadInside is Read of a file below folder from which no link leads out: what came with a folder from elsewhere
-// must not have other files read for it. The error is then ErrOutside.
+// ReadInside is Read for a file below an untrusted folder. If a symbolic link leads out of folder, the error is
+// ErrOutside.
 func ReadInside(s System, folder, path string, limit int64) ([]byte, error) {
 	real, err := Inside(s, folder, path)
 	if err != nil {
@@ -75,7 +75,7 @@ func ReadInside(s System, folder, path string, limit int64) ([]byte, error) {
 	return Read(s, real, limit)
 }
 
-// relative returns what leads from folder to path, which lies below it by its name.
+// relative returns path relative to folder, which has to contain it lexically.
 func relative(folder, path string) (string, error) {
 	if !Within(folder, path) {
 		return "", fmt.Errorf("%w of %s", ErrOutside, folder)
@@ -83,7 +83,8 @@ func relative(folder, path string) (string, error) {
 	return filepath.Rel(folder, path)
 }
 
-// split takes a relative path apart, without making it shorter: what stands before a .. may be a link.
+// split returns the elements of a relative path. It does not resolve "..", because the element before may be a symbolic
+// link.
 func split(path string) []string {
 	parts := strings.Split(path, string(filepath.Separator))
 	kept := parts[:0]

@@ -1,6 +1,5 @@
-// Package files is the access of this plugin's domain to files: the operations that it needs (System), the
-// real ones (Disk), and what is made of them: reading within a bound (Read), replacing a file so that it is
-// whole at any moment (Replace), copying and removing trees. Paths are absolute, those of the host.
+// Package files provides file system access: the required operations (System), their implementation (Disk), and helpers
+// for bounded reading (Read), atomic replacement (Replace), and copying and removing trees. Paths are absolute host paths.
 package files
 
 import (
@@ -9,32 +8,32 @@ import (
 	"os"
 )
 
-// System is what the domain does with files. Errors are *fs.PathError or *os.LinkError, as those of os.
+// System is the file system interface of the plugin. Errors are *fs.PathError or *os.LinkError, as in package os.
 type System interface {
 	Lstat(path string) (fs.FileInfo, error)
 	Stat(path string) (fs.FileInfo, error)
-	// ReadDir returns a folder's entries, ordered by name.
+	// ReadDir returns the entries of a directory, sorted by name.
 	ReadDir(path string) ([]fs.DirEntry, error)
 	Readlink(path string) (string, error)
 	Open(path string) (io.ReadCloser, error)
-	// Create makes a file, which must not be there yet, to be written.
+	// Create creates a file for writing, which must not exist.
 	Create(path string) (io.WriteCloser, error)
 	Mkdir(path string) error
-	// Rename moves a file or folder. A file that is at the target is replaced.
+	// Rename moves a file or directory, and replaces a file at the target.
 	Rename(from, to string) error
-	// Link gives a file a second name, which must not be there yet.
+	// Link creates a hard link, whose path must not exist.
 	Link(from, to string) error
-	// Remove takes away a file, a link or an empty folder.
+	// Remove removes a file, a symbolic link or an empty directory.
 	Remove(path string) error
-	// Mode gives the permission bits of a file or folder; SetMode sets them. A link is followed.
+	// Mode returns the permission bits of a file or directory; SetMode sets them. Both follow symbolic links.
 	Mode(path string) (fs.FileMode, error)
 	SetMode(path string, mode fs.FileMode) error
 }
 
-// Disk is the file system of the machine, or what a sandbox shows of it. The zero value works natively.
+// Disk is the file system of the process. The zero value works outside of a sandbox.
 type Disk struct {
-	// Modes gives the permission bits of a file, after setting them where set is not nil; nil asks the
-	// operating system, which in a sandbox has no answer.
+	// Modes returns the permission bits of a file, and sets them first if set is not nil. Nil uses the operating
+	// system, which does not support them in a sandbox.
 	Modes func(path string, set *fs.FileMode) (fs.FileMode, error)
 }
 
@@ -61,7 +60,7 @@ func (Disk) Open(path string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// Create opens a new file to be written.
+// Create creates a file for writing.
 func (Disk) Create(path string) (io.WriteCloser, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -70,7 +69,7 @@ func (Disk) Create(path string) (io.WriteCloser, error) {
 	return file, nil
 }
 
-// Mkdir makes a folder.
+// Mkdir creates a directory.
 func (Disk) Mkdir(path string) error { return os.Mkdir(path, 0o755) }
 
 // Rename is os.Rename.
@@ -82,7 +81,7 @@ func (Disk) Link(from, to string) error { return os.Link(from, to) }
 // Remove is os.Remove.
 func (Disk) Remove(path string) error { return os.Remove(path) }
 
-// Mode gives the permission bits.
+// Mode returns the permission bits.
 func (d Disk) Mode(path string) (fs.FileMode, error) {
 	if d.Modes != nil {
 		return d.Modes(path, nil)

@@ -8,14 +8,13 @@ import (
 	"path/filepath"
 )
 
-// Bounds of a tree that is copied or removed: how deep its folders are nested, and how many files and folders
-// are copied. Links can make a small one endless.
+// Bounds of the depth and the number of entries of a tree that is copied or removed. Symbolic links can make it cyclic.
 const (
 	maxDepth  = 100
 	maxCopied = 20_000
 )
 
-// MkdirAll makes a folder and those that it lies in, where they are not there yet.
+// MkdirAll creates a directory with its missing parents.
 func MkdirAll(s System, path string) error {
 	info, err := s.Stat(path)
 	switch {
@@ -37,8 +36,7 @@ func MkdirAll(s System, path string) error {
 	return nil
 }
 
-// RemoveAll takes away what is at path, with all that is in it. Links are taken away, not followed. That
-// there is nothing is no error.
+// RemoveAll removes path recursively, without following symbolic links. It is not an error if path does not exist.
 func RemoveAll(s System, path string) error { return removeAll(s, path, 0) }
 
 func removeAll(s System, path string, depth int) error {
@@ -69,8 +67,7 @@ func removeAll(s System, path string, depth int) error {
 	return nil
 }
 
-// CopyFile copies a regular file to where nothing is, with its permission bits where the file system has
-// them to give.
+// CopyFile copies a regular file to a path that must not exist, with its permission bits.
 func CopyFile(s System, from, to string) error {
 	in, err := OpenRegular(s, from)
 	if err != nil {
@@ -91,7 +88,7 @@ func CopyFile(s System, from, to string) error {
 	return CopyMode(s, from, to)
 }
 
-// CopyMode gives to the permission bits that from has.
+// CopyMode copies the permission bits of from.
 func CopyMode(s System, from, to string) error {
 	mode, err := s.Mode(from)
 	if err != nil {
@@ -103,8 +100,8 @@ func CopyMode(s System, from, to string) error {
 	return s.SetMode(to, mode)
 }
 
-// CopyTree copies the folder or file at from, with all that is in it, to where nothing is. Links are
-// followed if they stay inside of root, in which from lies; else nothing more is copied, and it is an error.
+// CopyTree copies the directory or file at from to a path that must not exist. It follows symbolic links inside of root,
+// which contains from; one that leads out of root is an error.
 func CopyTree(s System, root, from, to string) error {
 	c := copier{system: s, root: root, left: maxCopied}
 	return c.copy(from, to, 0)
@@ -113,7 +110,7 @@ func CopyTree(s System, root, from, to string) error {
 type copier struct {
 	system System
 	root   string
-	left   int // how many more may be copied
+	left   int // number of entries that may still be copied
 }
 
 func (c *copier) copy(from, to string, depth int) error {

@@ -12,18 +12,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// ErrChanged says that somebody else changed a file between its reading and its replacing.
+// ErrChanged reports that another program changed a file after it was read.
 var ErrChanged = errors.New("was changed by another program meanwhile; nothing was changed, try again")
 
-// Change is a change that is being prepared. Nothing of it can be seen before Commit. After an error of one of
-// its methods only Abort may be called.
+// Change is a transaction. It has no visible effect before Commit. After a method returns an error, only Abort may be
+// called.
 type Change struct {
 	journal Journal
 	record  record
 	seen    map[string]bool
 }
 
-// Begin prepares a change; one that was stopped before is undone.
+// Begin starts a transaction, after rolling back an interrupted one.
 func (j Journal) Begin() (*Change, error) {
 	if err := j.Recover(); err != nil {
 		return nil, err
@@ -31,8 +31,7 @@ func (j Journal) Begin() (*Change, error) {
 	return &Change{journal: j, record: record{Format: format}, seen: map[string]bool{}}, nil
 }
 
-// Tree puts a folder or file at path, in place of all that is there. Fill makes it, at the path that it is
-// given, where nothing is.
+// Tree replaces path by a directory or file, which fill creates at a staged path that does not exist.
 func (c *Change) Tree(path string, fill func(staged string) error) error {
 	staged, _, err := c.add(step{Path: path, New: true})
 	if err != nil {
@@ -41,8 +40,8 @@ func (c *Change) Tree(path string, fill func(staged string) error) error {
 	return fill(staged)
 }
 
-// File makes data what is in the file at path; a file that is there keeps its permission bits. A file whose
-// content is not was, which is nil for one that was not there, fails the change with ErrChanged.
+// File replaces the content of a file, and keeps its permission bits. If its current content is not was (nil if it did not
+// exist), the error is ErrChanged.
 func (c *Change) File(path string, was, data []byte) error {
 	s, err := c.stepFor(path, was)
 	if err != nil {
@@ -68,7 +67,7 @@ func (c *Change) File(path string, was, data []byte) error {
 	return files.CopyMode(c.journal.Files, path, staged)
 }
 
-// stepFor finds out how a file's content comes to be at path.
+// stepFor returns the step that replaces or creates a file.
 func (c *Change) stepFor(path string, was []byte) (step, error) {
 	info, err := c.journal.Files.Lstat(path)
 	switch {
@@ -84,13 +83,13 @@ func (c *Change) stepFor(path string, was []byte) (step, error) {
 	return step{Path: path, New: true, Over: true}, nil
 }
 
-// Remove clears path, of a file or of a folder with all that is in it.
+// Remove removes a file, or a directory recursively.
 func (c *Change) Remove(path string) error {
 	_, _, err := c.add(step{Path: path})
 	return err
 }
 
-// add plans a step, and returns where its new and its old content are kept.
+// add adds a step, and returns the staged paths of its new and old content.
 func (c *Change) add(s step) (staged, old string, err error) {
 	root, err := c.journal.root(s.Path)
 	if err != nil {
@@ -108,7 +107,7 @@ func (c *Change) add(s step) (staged, old string, err error) {
 	return staged, old, nil
 }
 
-// makeDirs makes a stage, whose own folder may be missing, too.
+// makeDirs creates a stage with its parents.
 func (c *Change) makeDirs(stage string) error { return files.MkdirAll(c.journal.Files, stage) }
 
 func (c *Change) write(path string, data []byte) error {
@@ -120,11 +119,11 @@ func (c *Change) write(path string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Abort takes away what was staged.
+// Abort discards the transaction.
 func (c *Change) Abort() error { return c.journal.clear() }
 
-// Commit makes the change. After an error everything is as before; if even that could not be done, it will be
-// by the next Begin or Recover.
+// Commit commits the transaction. After an error it has been rolled back; if that failed too, the next Begin or Recover
+// does it.
 func (c *Change) Commit() error {
 	if len(c.record.Steps) == 0 {
 		return nil
@@ -138,12 +137,12 @@ func (c *Change) Commit() error {
 		}
 		return err
 	}
-	// The change is made. What is left over of it is taken away by the next one, if it cannot be now.
+	// The transaction is committed. If leftovers cannot be removed now, the next one does it.
 	_ = c.journal.clear()
 	return nil
 }
 
-// perform writes the record and takes the steps. With the record goes the last chance to undo them.
+// perform writes the record, takes the steps, and removes the record, which commits the transaction.
 func (c *Change) perform() error {
 	data, err := json.Marshal(c.record)
 	if err != nil {
@@ -179,11 +178,11 @@ func (j Journal) take(i int, s step) error {
 	}
 	coming, old := root.staged(i)
 	if s.fresh {
-		there, err := files.Exists(j.Files, s.Path)
+		exists, err := files.Exists(j.Files, s.Path)
 		if err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			return fmt.Errorf("%s %w", s.Path, ErrChanged)
 		}
 	} else if !s.Over {
@@ -197,7 +196,7 @@ func (j Journal) take(i int, s step) error {
 	return nil
 }
 
-// planParents notes the folders that have to be made for what comes.
+// planParents records the missing parent directories of new paths.
 func (c *Change) planParents() error {
 	planned := map[string]bool{}
 	for _, s := range c.record.Steps {

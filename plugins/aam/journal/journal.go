@@ -1,10 +1,8 @@
-// Package journal changes many files and folders so that all of them are changed or none, whatever fails and
-// whenever the process ends. Begin prepares a change: what is new is staged beside the folder that it goes to;
-// Commit puts it in place, step by step. Before the first step the steps are written down, and what they replace
-// is kept until the last is done; so a change that was stopped half way is undone by Recover, in a later process.
-// It knows nothing of packages.
+// Package journal implements atomic transactions over many files and directories with an undo log. Begin starts one; new
+// content is staged on the same file system; Commit writes the log, and then moves new content into place and old content
+// aside, step by step. If the process ends before the log is removed, Recover rolls the transaction back.
 //
-// One process at a time may use a journal: callers hold a lock.
+// A journal must not be used concurrently: callers hold a lock.
 package journal
 
 import (
@@ -19,55 +17,54 @@ import (
 )
 
 const (
-	// recordName is the file that says which steps are under way. While it is there, they have to be undone.
+	// recordName is the undo log. While it exists, its steps have to be rolled back.
 	recordName = "journal.json"
 	// maxRecord bounds that file, in bytes.
 	maxRecord = 8 << 20
 	format    = 1
 )
 
-// Root is a folder in which changes are made.
+// Root is a directory that transactions change.
 type Root struct {
 	Dir string
-	// Stage is a folder inside of Dir, on the same file system, in which changes are staged. Nothing else may be
-	// kept there: Begin and Recover empty it.
+	// Stage is the staging directory, inside of Dir and on the same file system. Begin and Recover empty it.
 	Stage string
-	// Only has the names in Dir that may be changed, with all below them. A record may have come with the folder,
-	// from who knows whom: nothing beyond these is lost to one that lies.
+	// Only lists the entries of Dir that may be changed, with everything below them. It limits the damage of a forged
+	// record, because the directory is untrusted.
 	Only []string
 }
 
-// Journal is the place of changes. The record lies in the first root's stage; a path belongs to the first root
-// that it lies in. A root's folder that is not there is made when it is needed.
+// Journal executes transactions. The record is in the stage of the first root; a path belongs to the first root that
+// contains it. The directory of a root is created when it is needed.
 type Journal struct {
 	Files files.System
 	Roots []Root
 }
 
-// record is the file's content.
+// record is the undo log.
 type record struct {
 	Format int      `json:"format"`
 	Steps  []step   `json:"steps"`
-	Made   []string `json:"made"` // folders that were made for the steps, outer ones first
+	Made   []string `json:"made"` // directories that were created for the steps, parents first
 }
 
-// step is what becomes of one path. Where it stands can be told from what is there: new(i) has what is to come,
-// until it is put in place, and old(i) has what was.
+// step is the change of one path. Its progress can be derived from the stage: new(i) holds the new content until it is
+// moved into place, and old(i) the old content.
 type step struct {
 	Path string `json:"path"`
-	// New: something comes to be at Path. Without it, Path is cleared.
+	// New: Path gets new content. Otherwise it is removed.
 	New bool `json:"new"`
-	// Over: Path is a file that another replaces by one rename, so that there is a whole file at any moment; old(i)
-	// is a copy of it. Otherwise what is at Path, if anything, is moved to old(i).
+	// Over: Path is a file that is replaced atomically by a rename; old(i) is a copy of it. Otherwise Path, if it exists,
+	// is moved to old(i).
 	Over bool `json:"over"`
-	// fresh: nothing may be at Path when the step is taken. Who undoes it need not know.
+	// fresh: Path must not exist when the step is taken. It is not needed for rolling back.
 	fresh bool
 }
 
 func (j Journal) recordPath() string { return filepath.Join(j.Roots[0].Stage, recordName) }
 
-// root returns the root that path belongs to. The folder that path is in may be reached through a link, unless
-// that leads to what may not be changed.
+// root returns the root of path. Symbolic links in the directory of path are allowed unless they lead to a path that must
+// not be changed.
 func (j Journal) root(path string) (Root, error) {
 	for _, root := range j.Roots {
 		if !root.holds(path) {
@@ -82,7 +79,7 @@ func (j Journal) root(path string) (Root, error) {
 	return Root{}, fmt.Errorf("%s is not to be changed: %w", path, fs.ErrPermission)
 }
 
-// holds tells whether path may be changed: not what is staged, nor what the stage lies in.
+// holds reports whether path may be changed. The stage and its parents may not.
 func (r Root) holds(path string) bool {
 	if files.Within(r.Stage, path) || files.Within(path, r.Stage) {
 		return false
@@ -90,12 +87,12 @@ func (r Root) holds(path string) bool {
 	return slices.ContainsFunc(r.Only, func(name string) bool { return files.Within(filepath.Join(r.Dir, name), path) })
 }
 
-// staged returns where the new and the old content of step i are kept.
+// staged returns the paths of the new and the old content of step i in the stage.
 func (r Root) staged(i int) (coming, old string) {
 	return filepath.Join(r.Stage, fmt.Sprintf("new.%d", i)), filepath.Join(r.Stage, fmt.Sprintf("old.%d", i))
 }
 
-// Recover undoes a change that was stopped, and takes away all that is staged. Without either it does nothing.
+// Recover rolls back an interrupted transaction, and empties the stages.
 func (j Journal) Recover() error {
 	if err := j.checkStages(); err != nil {
 		return err
@@ -118,9 +115,9 @@ func (j Journal) Recover() error {
 	return nil
 }
 
-// checkStages refuses a stage that is reached through a link below its root: it would be emptied wherever that leads.
+// checkStages refuses a stage behind a symbolic link below its root, whose target would be emptied.
 func (j Journal) checkStages() error {
-	for _, root := range j.there() {
+	for _, root := range j.existing() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
 		if errors.Is(err, files.ErrOutside) || err == nil && real != root.Stage {
 			return fmt.Errorf("%s goes through a link, and is not to be changed: %w", root.Stage, fs.ErrPermission)
@@ -132,9 +129,9 @@ func (j Journal) checkStages() error {
 	return nil
 }
 
-// there are the roots that may have a stage: the first, and those whose folder is there. The folder around that is
-// asked, because whoever runs a sandbox is told of each look at what was not granted.
-func (j Journal) there() []Root {
+// existing returns the roots that may have a stage: the first, and those whose directory exists. It lists the parent
+// directory, because a sandbox audits each access to a path that is not granted.
+func (j Journal) existing() []Root {
 	roots := slices.Clone(j.Roots[:1])
 	for _, root := range j.Roots[1:] {
 		entries, err := j.Files.ReadDir(filepath.Dir(root.Dir))
@@ -145,18 +142,18 @@ func (j Journal) there() []Root {
 	return roots
 }
 
-// Interrupted tells whether a change was stopped half way.
+// Interrupted reports whether a transaction has to be rolled back.
 func (j Journal) Interrupted() bool {
-	there, err := files.Exists(j.Files, j.recordPath())
-	return err != nil || there
+	exists, err := files.Exists(j.Files, j.recordPath())
+	return err != nil || exists
 }
 
-// clear takes away all that is staged. The record goes first, and by itself: from then on nothing is undone.
+// clear empties the stages. The record is removed first, which makes the transaction final.
 func (j Journal) clear() error {
 	if err := j.Files.Remove(j.recordPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, root := range j.there() {
+	for _, root := range j.existing() {
 		if err := files.RemoveAll(j.Files, root.Stage); err != nil {
 			return err
 		}
@@ -164,8 +161,7 @@ func (j Journal) clear() error {
 	return nil
 }
 
-// undo puts everything back to how it was before the steps of r, from the last to the first. It can be stopped
-// and begun again.
+// undo rolls back the steps of r in reverse order. It is idempotent, so that it can be interrupted and repeated.
 func (j Journal) undo(r record) error {
 	for i := len(r.Steps) - 1; i >= 0; i-- {
 		if err := j.undoStep(i, r.Steps[i]); err != nil {
@@ -208,7 +204,7 @@ func (j Journal) undoStep(i int, s step) error {
 		return nil
 	}
 	if placed {
-		// Not removed: that would take more than one step, and a stop in it could not be told.
+		// Not removed: that is not atomic, and an interruption could not be detected.
 		if err := j.Files.Rename(s.Path, coming); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -219,7 +215,7 @@ func (j Journal) undoStep(i int, s step) error {
 	return nil
 }
 
-// removeEmpty removes a folder unless there is something in it, which is somebody else's.
+// removeEmpty removes a directory unless another program has created files in it.
 func (j Journal) removeEmpty(dir string) error {
 	entries, err := j.Files.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package lockfile reads and writes .aam/aam-lock.yaml, which says what is installed in a project: Load,
-// Parse, Encode. It does not look at whether it is true.
+// Package lockfile reads and writes .aam/aam-lock.yaml, which records the installed packages of a project: Load, Parse,
+// Encode. It does not compare it with the files on disk.
 package lockfile
 
 import (
@@ -16,37 +16,37 @@ import (
 // MaxSize bounds a lock file, in bytes.
 const MaxSize = 8 << 20
 
-// Lock is what is installed. The zero value is nothing.
+// Lock holds the installed packages. The zero value is empty.
 type Lock struct {
-	Packages []Entry // in the file's order
+	Packages []Entry // in file order
 }
 
-// Entry is one package.
+// Entry is an installed package.
 type Entry struct {
 	Name          string
 	Version       string
-	Source        string                // the registry's name; "local" or "source" for what others have installed
-	Checksum      string                // "" if it is not known
-	Dependencies  []manifest.Dependency // with constraints, not with what they led to
+	Source        string                // name of the registry; the aam program also writes "local" and "source"
+	Checksum      string                // "" if unknown
+	Dependencies  []manifest.Dependency // constraints, not resolved versions
 	FileChecksums *FileChecksums
 	SourceName    *string // nil, or set together with the next
 	SourceCommit  *string
 }
 
-// FileChecksums are those of a package's files. They are kept and not looked at.
+// FileChecksums are the checksums of a package's files. They are preserved, but not verified.
 type FileChecksums struct {
 	Algorithm string
 	Files     []FileChecksum
 }
 
-// FileChecksum is that of one file.
+// FileChecksum is the checksum of a file.
 type FileChecksum struct{ Path, Hex string }
 
-// Path returns where a project's lock file is.
+// Path returns the path of a project's lock file.
 func Path(project string) string { return filepath.Join(project, ".aam", "aam-lock.yaml") }
 
-// Load reads a project's lock file. One that is not there, or empty, says that nothing is installed. One
-// that cannot be understood is an error of code Internal, and must not be written over.
+// Load reads a project's lock file. If it is absent or empty, nothing is installed. One that cannot be parsed is an error
+// with the code Internal, and must not be overwritten.
 func Load(s files.System, project string) (*Lock, error) {
 	path := Path(project)
 	data, err := files.ReadInside(s, project, path, MaxSize)
@@ -70,7 +70,7 @@ func unreadable(path string, err error) error {
 		WithHint("Repair it, or restore it from version control; it has not been changed")
 }
 
-// Find returns a package's entry; false if it is not installed.
+// Find returns the entry of a package; false if it is not installed.
 func (l *Lock) Find(name string) (Entry, bool) {
 	if at := l.index(name); at >= 0 {
 		return l.Packages[at], true
@@ -78,7 +78,7 @@ func (l *Lock) Find(name string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Set puts a package in, in the place that it has or behind the others.
+// Set replaces the entry of a package, or appends it.
 func (l *Lock) Set(entry Entry) {
 	if at := l.index(entry.Name); at >= 0 {
 		l.Packages[at] = entry
@@ -87,12 +87,12 @@ func (l *Lock) Set(entry Entry) {
 	l.Packages = append(l.Packages, entry)
 }
 
-// Remove takes a package out, if it is there.
+// Remove removes the entry of a package, if it exists.
 func (l *Lock) Remove(name string) {
 	l.Packages = slices.DeleteFunc(l.Packages, func(e Entry) bool { return e.Name == name })
 }
 
-// Dependents returns the names of the packages that depend on one, in the file's order.
+// Dependents returns the names of the packages that depend on name, in file order.
 func (l *Lock) Dependents(name string) []string {
 	dependents := []string{}
 	for _, entry := range l.Packages {

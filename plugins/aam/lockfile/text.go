@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Parse reads a lock file. The error is a *yaml11.SyntaxError, or yaml11.Problems with all that is wrong.
+// Parse parses a lock file. The error is a *yaml11.SyntaxError, or yaml11.Problems with all problems.
 func Parse(data []byte) (*Lock, error) {
 	document, err := yaml11.Parse(data, MaxSize)
 	if err != nil {
@@ -16,7 +16,7 @@ func Parse(data []byte) (*Lock, error) {
 	lock := &Lock{}
 	for _, entry := range r.Entries(document.Root().Field("packages")) {
 		if entry.Value.Kind() != yaml11.Mapping {
-			continue // the system passes over them, too
+			continue // the aam program skips them, too
 		}
 		if err := pkgname.Check(entry.Key.Text()); err != nil {
 			r.Problem(entry.Value, "%s", err)
@@ -53,7 +53,7 @@ func parseEntry(r *yaml11.Reader, name string, value yaml11.Value) Entry {
 	return entry
 }
 
-// Encode writes the lock file, as of a time: see registry.Timestamp.
+// Encode encodes the lock file. Now is a registry.Timestamp.
 func (l *Lock) Encode(resolvedAt string) ([]byte, error) {
 	packages := yaml11.Map{}
 	for _, entry := range l.Packages {

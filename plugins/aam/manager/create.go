@@ -20,23 +20,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Created is a package that was made of a project.
+// Created describes a package that was created from a project.
 type Created struct {
 	ManifestPath      string     `json:"manifest_path"`
 	PackageName       string     `json:"package_name"`
 	Version           string     `json:"version"`
-	ArtifactsIncluded yaml11.Map `json:"artifacts_included"` // numbers by plurals of types
+	ArtifactsIncluded yaml11.Map `json:"artifacts_included"` // counts by plural type
 	TotalArtifacts    int        `json:"total_artifacts"`
 }
 
-// NewPackage says what package to make. Nil is for what is not said.
+// NewPackage holds the arguments of CreatePackage; nil means the default.
 type NewPackage struct {
 	Path                       string
 	Name, Version, Description *string
 	Types                      []string // nil for all
 }
 
-// CreatePackage writes the manifest of a package of what is found in a project.
+// CreatePackage writes a manifest that lists the artifacts in a project.
 func (m *Manager) CreatePackage(n NewPackage) (*Created, error) {
 	dir, err := m.path(n.Path)
 	if err != nil {
@@ -76,7 +76,7 @@ func or(given *string, otherwise string) string {
 	return *given
 }
 
-// check refuses what no manifest can say.
+// check validates the arguments.
 func (n NewPackage) check() error {
 	if n.Name != nil {
 		if err := pkgname.Check(*n.Name); err != nil {
@@ -96,16 +96,16 @@ func (n NewPackage) check() error {
 	return nil
 }
 
-// checkFree returns an error if there is a manifest already, or no folder.
+// checkFree returns an error if a manifest exists, or the directory does not.
 func (m *Manager) checkFree(dir, path, asked string) error {
 	if !files.IsDir(m.Files, dir) {
 		return fault.New(fault.InvalidArgument, "path %.200q is not a folder that the plugin is granted", asked)
 	}
-	there, err := files.Exists(m.Files, path)
+	exists, err := files.Exists(m.Files, path)
 	if err != nil {
 		return err
 	}
-	if there {
+	if exists {
 		return taken(path)
 	}
 	return nil
@@ -116,8 +116,7 @@ func taken(path string) error {
 		WithHint("Remove it first, or use the command line's aam create-package with --force")
 }
 
-// write puts the manifest where still nothing is: an editor or another program, which take no lock, may have made one
-// while artifacts were looked for.
+// write creates the manifest. It never replaces one: a program that takes no lock may have created it during detection.
 func (m *Manager) write(path string, data []byte) error {
 	temp, err := files.WriteTemp(m.Files, path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -133,7 +132,7 @@ func (m *Manager) write(path string, data []byte) error {
 	return err
 }
 
-// detect finds the artifacts of these types, or all, that are not deployed ones of installed packages.
+// detect finds the artifacts of these types, or all, except those that installed packages have deployed.
 func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error) {
 	ws := workspace.Workspace{Files: m.Files, Project: dir}
 	deployed, err := ws.Deployed()
@@ -162,15 +161,15 @@ func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error
 	return found, nil
 }
 
-// ofOthers tells whether an instruction is nothing but sections that packages were deployed to. One that has such
-// sections beside other text is an error: no package could be installed that has it.
+// ofOthers reports whether an instruction consists of deployed sections only. One with sections beside other text is an
+// error, because a package with it could not be installed.
 func (m *Manager) ofOthers(dir string, a manifest.Artifact) (bool, error) {
 	if a.Type != manifest.Instruction {
 		return false, nil
 	}
 	text, err := deploy.InstructionText(m.Files, dir, a)
 	if err != nil || !deploy.HasMarks(text) {
-		return false, nil // what cannot be read is said by whoever packs it
+		return false, nil // packing reports that it cannot be read
 	}
 	if strings.TrimSpace(deploy.WithoutSections(text)) == "" {
 		return true, nil

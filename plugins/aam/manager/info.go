@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Detail is all that is known of a package.
+// Detail describes a package.
 type Detail struct {
 	Name             string     `json:"name"`
 	Version          string     `json:"version"`
@@ -23,18 +23,18 @@ type Detail struct {
 	Repository       *string    `json:"repository"`
 	Homepage         *string    `json:"homepage"`
 	Keywords         []string   `json:"keywords"`
-	Artifacts        yaml11.Map `json:"artifacts"`    // lists by plurals of types
-	Dependencies     yaml11.Map `json:"dependencies"` // constraints by names
+	Artifacts        yaml11.Map `json:"artifacts"`    // lists by plural type
+	Dependencies     yaml11.Map `json:"dependencies"` // constraints by name
 	Platforms        yaml11.Map `json:"platforms"`
 	Installed        bool       `json:"installed"`         // in any version
-	InstalledVersion *string    `json:"installed_version"` // nil if none is
+	InstalledVersion *string    `json:"installed_version"` // nil if it is not installed
 	Source           *string    `json:"source"`
 	SourceName       *string    `json:"source_name"`
 	SourceCommit     *string    `json:"source_commit"`
 }
 
-// Info describes a package: what is installed if wanted is "" or its version, else what the first registry has that
-// has it, in the version wanted or the latest. None is the code PackageNotFound.
+// Info describes a package: the installed one if wanted is "" or its version, else the wanted or latest version of the
+// first registry that has it. If there is none, the error has the code PackageNotFound.
 func (m *Manager) Info(name, wanted string) (*Detail, error) {
 	if err := pkgname.Check(name); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func sameVersion(a, b string) bool {
 	return a == b || err == nil && err2 == nil && version.Compare(left, right) == 0
 }
 
-// published looks for a package in the registries. What it returns of the lock file's kind says where it is from.
+// published finds a package in the registries. The entry names its origin.
 func (m *Manager) published(name, wanted string) (lockfile.Entry, *manifest.Manifest, error) {
 	c, _, err := m.config()
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *Manager) published(name, wanted string) (lockfile.Entry, *manifest.Mani
 		WithHint("aam_search finds packages, aam_registry_list says which registries there are")
 }
 
-// release returns the version of a package that is wanted, or the latest; false if the registry lacks it.
+// release returns the wanted or latest version of a package; false if the registry does not have it.
 func release(client registry.Registry, name, wanted string) (registry.Release, bool, error) {
 	metadata, err := client.Metadata(name)
 	if err != nil {
@@ -112,8 +112,8 @@ func release(client registry.Registry, name, wanted string) (registry.Release, b
 	return found, ok, nil
 }
 
-// manifestOf reads the manifest in a version's archive, which has to be that version's, and whose checksum has to be
-// right if verify is set.
+// manifestOf reads the manifest in the archive of a version and checks that it belongs to the version; if verify is set,
+// it also checks the checksum.
 func (m *Manager) manifestOf(client registry.Registry, name string, r registry.Release, verify bool) (*manifest.Manifest, error) {
 	path, err := client.Archive(name, r.Version)
 	if err != nil {
@@ -133,7 +133,7 @@ func (m *Manager) manifestOf(client registry.Registry, name string, r registry.R
 	return listing.Manifest, nil
 }
 
-// describe puts together what is known. Of what is installed, entry is the lock file's and is true only if installed.
+// describe returns the Detail of a package. If it is installed, entry is its lock file entry.
 func describe(m *manifest.Manifest, from lockfile.Entry, installed bool, entry lockfile.Entry) *Detail {
 	d := &Detail{
 		Name: m.Name, Version: from.Version, Description: m.Description,

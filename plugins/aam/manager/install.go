@@ -15,47 +15,46 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// MaxSpecs bounds how many packages one call may ask for.
+// MaxSpecs bounds the packages that a call requests.
 const MaxSpecs = 100
 
-// signatureMissing is the code of a refusal to install what nobody has signed.
+// signatureMissing is the code for an unsigned package, if the configuration requires signatures.
 const signatureMissing fault.Code = "AAM_SIGNATURE_MISSING"
 
-// Request is what to install, and how.
+// Request holds the arguments of Install.
 type Request struct {
 	Packages []string // specs
-	Platform *string  // to deploy to; nil for the configured one
-	Force    bool     // install again what is there, and other versions of it
+	Platform *string  // target of the deployment; nil for the configured one
+	Force    bool     // reinstall, and replace other versions
 	NoDeploy bool
 }
 
-// Result says what became of a request.
+// Result is the outcome of Install.
 type Result struct {
-	Installed            []Package `json:"installed"`         // of those asked for
+	Installed            []Package `json:"installed"`         // requested packages only
 	AlreadyInstalled     []string  `json:"already_installed"` // names
 	Failed               []Failed  `json:"failed"`
-	DependenciesResolved int       `json:"dependencies_resolved"` // packages that are there now for those asked for, which are included
+	DependenciesResolved int       `json:"dependencies_resolved"` // packages in the resolution, requested ones included
 }
 
-// Failed is something that could not be installed.
+// Failed is a spec that could not be installed.
 type Failed struct {
-	Package string         `json:"package"` // as it was asked for
+	Package string         `json:"package"` // the spec as it was given
 	Code    fault.Code     `json:"code"`
 	Message string         `json:"message"`
 	Hint    *string        `json:"hint"`
 	Details map[string]any `json:"details"`
 }
 
-// Install installs packages with what they need. What cannot be installed is in the result, and does not keep the
-// others from it; packages that need versions of another that cannot be had together are an error, of code
-// DependencyConflict, and nothing is done.
+// Install installs packages with their dependencies. A spec that fails is reported in the result and does not affect the
+// others; conflicting dependencies are an error with the code DependencyConflict, and nothing is installed.
 func (m *Manager) Install(r Request) (*Result, error) {
 	if len(r.Packages) > MaxSpecs {
 		return nil, fault.New(fault.InvalidArgument, "packages has %d items, at most %d are installed at once", len(r.Packages), MaxSpecs)
 	}
 	ws := m.workspace()
 	if !ws.Exists() {
-		return nil, fault.New(fault.NotInitialized, "there is no workspace in %s", m.Project).WithHint("Create an empty folder .aam in it")
+		return nil, fault.New(fault.NotInitialized, "found is no workspace in %s", m.Project).WithHint("Create an empty folder .aam in it")
 	}
 	if err := m.lockProject(); err != nil {
 		return nil, err
@@ -71,8 +70,8 @@ func (m *Manager) Install(r Request) (*Result, error) {
 	return i.result, i.run()
 }
 
-// lockProject keeps other calls waiting that change the project, or what codex has in the home folder. Of the project
-// its .aam is held: what may be changed beside it, a grant may not show.
+// lockProject serializes calls that change the project, or .codex in the home directory. The shared lock is on .aam of
+// the project, since a grant may hide the rest.
 func (m *Manager) lockProject() error {
 	if m.Home != "" {
 		if err := m.lock("codex", m.Home, filepath.Join(m.Home, ".codex")); err != nil {
@@ -82,14 +81,14 @@ func (m *Manager) lockProject() error {
 	return m.lock("project", m.Project, filepath.Dir(config.Path(m.Project)))
 }
 
-// installation is a request under way.
+// installation is the state of an Install call.
 type installation struct {
 	*Manager
 	ws      *workspace.Workspace
 	request Request
 	config  config.Config
 	clients []registry.Registry
-	texts   map[pkgname.Spec]string // of the specs, as they were given
+	texts   map[pkgname.Spec]string // specs as they were given
 	done    map[string]bool         // packages that this call has installed
 	result  *Result
 }
@@ -135,7 +134,7 @@ func (i *installation) run() error {
 	return nil
 }
 
-// specs returns what is to be resolved: what is no spec fails, and what is there already is left alone.
+// specs returns the specs to resolve: malformed ones fail, and installed packages are skipped.
 func (i *installation) specs() ([]pkgname.Spec, error) {
 	lock, err := i.ws.Lock()
 	if err != nil {
@@ -148,7 +147,7 @@ func (i *installation) specs() ([]pkgname.Spec, error) {
 			i.fail(text, err)
 			continue
 		}
-		if _, there := lock.Find(spec.Name); there && !i.request.Force {
+		if _, found := lock.Find(spec.Name); found && !i.request.Force {
 			if !slices.Contains(i.result.AlreadyInstalled, spec.Name) {
 				i.result.AlreadyInstalled = append(i.result.AlreadyInstalled, spec.Name)
 			}
@@ -192,7 +191,7 @@ func (i *installation) resolve(specs []pkgname.Spec) (*resolve.Resolution, error
 	return resolve.Resolve(request)
 }
 
-// install installs what one spec needs, all of it or nothing.
+// install installs the packages of one spec in one transaction.
 func (i *installation) install(group resolve.Group) error {
 	if s := i.config.Security; s.RequireSignature && s.OnSignatureFailure == "error" {
 		return fault.New(signatureMissing, "security.require_signature wants a signature, and packages in registries that are folders have none").
@@ -204,8 +203,8 @@ func (i *installation) install(group resolve.Group) error {
 	}
 	var missing []workspace.Package
 	for _, p := range group.Packages {
-		entry, there := lock.Find(p.Name)
-		if i.done[p.Name] || there && entry.Version == p.Version && !i.request.Force {
+		entry, found := lock.Find(p.Name)
+		if i.done[p.Name] || found && entry.Version == p.Version && !i.request.Force {
 			continue
 		}
 		incoming, err := i.incoming(p)
@@ -237,7 +236,7 @@ func (i *installation) options() workspace.Options {
 	return o
 }
 
-// incoming is a package of a resolution as the workspace wants it.
+// incoming converts a resolved package for the workspace.
 func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 	at := slices.IndexFunc(i.clients, func(r registry.Registry) bool { return r.Name == p.Registry })
 	path, err := i.clients[at].Archive(p.Name, p.Version)
@@ -250,8 +249,8 @@ func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 	}, nil
 }
 
-// report adds what was asked for to the result, once however often it was. Its manifest is among those given, or was
-// installed before.
+// report adds a requested package to the result, without duplicates. Its manifest is among those given, or was installed
+// before.
 func (i *installation) report(name string, manifests []*manifest.Manifest) error {
 	if slices.ContainsFunc(i.result.Installed, func(p Package) bool { return p.Name == name }) {
 		return nil
@@ -260,8 +259,8 @@ func (i *installation) report(name string, manifests []*manifest.Manifest) error
 	if err != nil {
 		return err
 	}
-	entry, there := lock.Find(name)
-	if !there {
+	entry, found := lock.Find(name)
+	if !found {
 		return fmt.Errorf("%s is not in the lock file that was just written", name)
 	}
 	at := slices.IndexFunc(manifests, func(m *manifest.Manifest) bool { return m.Name == name })

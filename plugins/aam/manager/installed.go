@@ -13,18 +13,18 @@ type Package struct {
 	Version       string     `json:"version"`
 	Source        string     `json:"source"`
 	ArtifactCount int        `json:"artifact_count"`
-	Artifacts     yaml11.Map `json:"artifacts"` // numbers by plurals of types
+	Artifacts     yaml11.Map `json:"artifacts"` // counts by plural type
 	Checksum      *string    `json:"checksum"`
 }
 
-// Listed is an installed package with what else the lock file says of it.
+// Listed is an installed package with further fields of the lock file.
 type Listed struct {
 	Package
 	SourceName   *string `json:"source_name"`
 	SourceCommit *string `json:"source_commit"`
 }
 
-// newPackage describes an entry of the lock file. The manifest is nil where it cannot be read.
+// newPackage describes an entry of the lock file. The manifest is nil if it cannot be read.
 func newPackage(entry lockfile.Entry, m *manifest.Manifest) Package {
 	p := Package{
 		Name: entry.Name, Version: entry.Version, Source: entry.Source, Artifacts: counts(m), Checksum: orNull(entry.Checksum),
@@ -53,5 +53,5 @@ func (m *Manager) List() ([]Listed, error) {
 	return listed, nil
 }
 
-// Doctor looks at everything that can be wrong.
+// Doctor runs all diagnostic checks.
 func (m *Manager) Doctor() doctor.Report { return doctor.Run(m.workspace()) }

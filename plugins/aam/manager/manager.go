@@ -1,5 +1,5 @@
-// Package manager does what the tools promise: it has a method for each, which puts the other packages together and
-// returns what a client is told. All that a call depends on is in the Manager: nothing is read from the process.
+// Package manager implements the tools, one method each. It combines the other packages and returns the results for
+// clients. A call depends only on the fields of Manager, not on process state.
 package manager
 
 import (
@@ -19,19 +19,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Manager works for one call.
+// Manager serves one call.
 type Manager struct {
 	Files   files.System
-	Project string // the project's folder, absolute
-	Home    string // the user's home folder, absolute; "" if it is not known
+	Project string // absolute path of the project
+	Home    string // absolute path of the home directory; "" if unknown
 	Now     time.Time
 	Limits  archive.Limits
-	// Lock waits until no other call holds the name, and then until no other of any user's holds the folder, and
-	// holds both until the call ends.
+	// Lock acquires the lock called name among the calls of this plugin, then the lock on the directory shared among all
+	// processes, and holds both until the call ends.
 	Lock func(name, folder string) error
-	// Probe tells whether a server answers at a URL; false where there is no network.
+	// Probe reports whether a server answers at a URL; false without network access.
 	Probe func(url string) bool
-	// Warn is told what went wrong without failing a call; safe to be shown.
+	// Warn logs a problem that does not fail the call. Messages are safe to show.
 	Warn func(text string)
 }
 
@@ -43,7 +43,7 @@ func (m *Manager) config() (config.Config, config.Layers, error) {
 	return config.Load(m.Files, m.Home, m.Project)
 }
 
-// local returns the client of a registry. The error has the code RegistryUnreachable.
+// local returns the client for a registry. The error has the code RegistryUnreachable.
 func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	root, ok := r.Root()
 	if !ok {
@@ -51,11 +51,11 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 			WithHint("Only folders can be used: file:///path/to/registry")
 	}
 	if real, err := files.Inside(m.Files, string(filepath.Separator), root); err == nil {
-		root = real // so that a registry has one lock, by whatever way it is reached
+		root = real // so that all paths to a registry share one lock
 	}
 	client := registry.Registry{Files: m.Files, Name: r.Name, Root: root}
 	if err := client.Check(); err != nil {
-		if r.Shown() != r.URL { // else the error would show the path, which has what is not to be shown
+		if r.Shown() != r.URL { // otherwise the error would show a path that contains a secret
 			err = fault.New(fault.RegistryUnreachable, "registry '%s': %s cannot be reached", r.Name, r.Shown())
 		}
 		return registry.Registry{}, fault.From(err).WithHint("The folder has to exist, and to be granted to the plugin")
@@ -63,8 +63,8 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	return client, nil
 }
 
-// usable returns the registries that can be used, in the order of the configuration. Of the others it warns, and of
-// one that has the name of an earlier one: what is installed is known by the name.
+// usable returns the registries that can be used, in the order of the configuration. It warns about the others, and about
+// duplicate names, because installed packages refer to registries by name.
 func (m *Manager) usable(c config.Config) []registry.Registry {
 	var clients []registry.Registry
 	taken := map[string]bool{}
@@ -84,9 +84,8 @@ func (m *Manager) usable(c config.Config) []registry.Registry {
 	return clients
 }
 
-// lock keeps other calls waiting that change the same things: those named what of the folder of. All of them that
-// others can change too are in shared, a folder in that one or that one itself. Whoever takes several locks does so
-// in the order home, codex, project.
+// lock serializes calls that change the resource named what in the directory of. The files that other processes may also
+// change are in the directory shared. The lock order is home, codex, project.
 func (m *Manager) lock(what, of, shared string) error {
 	sum := sha256.Sum256([]byte(filepath.Clean(of)))
 	if err := m.Lock(what+"-"+hex.EncodeToString(sum[:16]), shared); err != nil {
@@ -95,7 +94,7 @@ func (m *Manager) lock(what, of, shared string) error {
 	return nil
 }
 
-// counts are numbers of artifacts by the plurals of their types, in the order of types.
+// counts returns the number of artifacts by plural type, in the order of Types.
 func counts(m *manifest.Manifest) yaml11.Map {
 	by := yaml11.Map{}
 	if m == nil {
@@ -107,7 +106,7 @@ func counts(m *manifest.Manifest) yaml11.Map {
 	return by
 }
 
-// orNull is the text, or nil for an empty one.
+// orNull returns nil for an empty string.
 func orNull(text string) *string {
 	if text == "" {
 		return nil

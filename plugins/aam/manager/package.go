@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// path returns the absolute path of one that a call names; a relative one begins at the project.
+// path resolves a path argument relative to the project.
 func (m *Manager) path(path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
 		return "", fault.New(fault.InvalidArgument, "path has a NUL in it")
@@ -35,8 +35,8 @@ func (m *Manager) Validate(path string) (*validate.Report, error) {
 	return &report, err
 }
 
-// Manifest returns what is in the project's aam.yaml, valid or not: nil where there is none, and an object with an
-// error where it is no YAML.
+// Manifest returns the content of the project's aam.yaml, valid or not: nil if there is none, and an object with an error
+// if it is not YAML.
 func (m *Manager) Manifest() (any, error) {
 	data, err := files.ReadInside(m.Files, m.Project, filepath.Join(m.Project, manifest.FileName), manifest.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func (m *Manager) Manifest() (any, error) {
 		plain, err = doc.Root().Plain()
 	}
 	if err == nil {
-		_, err = json.Marshal(plain) // numbers that are none cannot be said in JSON
+		_, err = json.Marshal(plain) // JSON has no NaN and no infinities
 	}
 	if err != nil {
 		return yaml11.Map{{Key: "error", Value: err.Error()}}, nil

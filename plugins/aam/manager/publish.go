@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/validate"
 )
 
-// Published is a version that was published.
+// Published describes a published version.
 type Published struct {
 	PackageName string `json:"package_name"`
 	Version     string `json:"version"`
@@ -20,7 +20,7 @@ type Published struct {
 	Checksum    string `json:"checksum"`
 }
 
-// Publish packs the package in the project's folder and publishes it to a registry, the default one if name is nil.
+// Publish packs the project's package and publishes it to a registry, the default one if name is nil.
 func (m *Manager) Publish(name *string, tag string) (*Published, error) {
 	man, err := m.publishable()
 	if err != nil {
@@ -48,14 +48,14 @@ func (m *Manager) Publish(name *string, tag string) (*Published, error) {
 	return &Published{man.Name, man.Version, client.Name, done.Size, done.Checksum}, nil
 }
 
-// publishable returns the manifest of the project's package, of which nothing may be wrong.
+// publishable returns the manifest of the project's package, which has to be valid.
 func (m *Manager) publishable() (*manifest.Manifest, error) {
 	report, err := validate.Package(m.Files, m.Project)
 	if err != nil {
 		return nil, err
 	}
 	if report.Manifest == nil {
-		_, err := manifest.Load(m.Files, m.Project) // the same again, with its code
+		_, err := manifest.Load(m.Files, m.Project) // fails with the proper code
 		return nil, err
 	}
 	if !report.Valid {
@@ -64,7 +64,7 @@ func (m *Manager) publishable() (*manifest.Manifest, error) {
 	return report.Manifest, nil
 }
 
-// pick returns the registry of that name, or the default one.
+// pick returns the named or the default registry.
 func pick(c config.Config, name *string) (config.Registry, error) {
 	if name == nil {
 		if r, ok := c.DefaultRegistry(); ok {

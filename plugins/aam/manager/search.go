@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/search"
 )
 
-// Found is one package that a search has found.
+// Found is a search result.
 type Found struct {
 	Name          string   `json:"name"`
 	Version       string   `json:"version"` // the latest
@@ -20,20 +20,20 @@ type Found struct {
 	Registry      string   `json:"registry"`
 }
 
-// The bounds of Search's limit.
+// Bounds of the limit argument of Search.
 const (
 	MinResults = 1
 	MaxResults = 50
 )
 
-// hit is a package of a registry's index.
+// hit is a package with its registry.
 type hit struct {
 	registry *registry.Registry
 	entry    *registry.Entry
 }
 
-// Search looks for packages in all registries, for those with artifacts of one type unless packageType is "". One
-// registry that cannot be read is an error, of code RegistryUnreachable.
+// Search finds packages in all registries; if packageType is not "", only those with artifacts of the type. A registry
+// that cannot be read is an error with the code RegistryUnreachable.
 func (m *Manager) Search(query string, limit int, packageType string) ([]Found, error) {
 	if limit < MinResults || limit > MaxResults {
 		return nil, fault.New(fault.InvalidArgument, "limit must be between %d and %d, got %d", MinResults, MaxResults, limit)
@@ -62,7 +62,7 @@ func (m *Manager) Search(query string, limit int, packageType string) ([]Found, 
 	return found, nil
 }
 
-// index returns what all registries have.
+// index returns the packages of all registries.
 func (m *Manager) index() ([]hit, error) {
 	c, _, err := m.config()
 	if err != nil {
@@ -86,7 +86,7 @@ func (m *Manager) index() ([]hit, error) {
 	return hits, nil
 }
 
-// types returns the types of artifacts in a package; none where they cannot be found out.
+// types returns the artifact types of a package; none if they cannot be determined.
 func (m *Manager) types(h hit) []string {
 	types, err := h.registry.Types(*h.entry, m.Limits)
 	if err != nil {
@@ -98,7 +98,7 @@ func (m *Manager) types(h hit) []string {
 	return types
 }
 
-// author returns a package's author; nil where it is not known.
+// author returns the author of a package; nil if unknown.
 func (m *Manager) author(h hit) *string {
 	metadata, err := h.registry.Metadata(h.entry.Name)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// Setting is a value of the configuration, or all of it.
+// Setting is a configuration value, or the whole configuration.
 type Setting struct {
-	Key    *string `json:"key"` // nil for all
+	Key    *string `json:"key"` // nil for the whole configuration
 	Value  any     `json:"value"`
 	Source string  `json:"source"` // merged, project, global or default
 }
 
-// ConfigGet returns one value of the configuration, or all of it where key is nil.
+// ConfigGet returns a configuration value, or the whole configuration if key is nil.
 func (m *Manager) ConfigGet(key *string) (*Setting, error) {
 	c, layers, err := m.config()
 	if err != nil {
@@ -33,7 +33,7 @@ func (m *Manager) ConfigGet(key *string) (*Setting, error) {
 	return &Setting{key, setting.Value, setting.Source}, nil
 }
 
-// ConfigSet changes one value of the user's configuration.
+// ConfigSet changes a value in the user's configuration.
 func (m *Manager) ConfigSet(key, value string) (*Setting, error) {
 	if err := m.lockConfig(); err != nil {
 		return nil, err
@@ -44,14 +44,14 @@ func (m *Manager) ConfigSet(key, value string) (*Setting, error) {
 	return &Setting{&key, value, "global"}, nil
 }
 
-// lockConfig gives this call the user's configuration to change.
+// lockConfig locks the user's configuration.
 func (m *Manager) lockConfig() error {
 	if m.Home == "" {
 		return fault.New(fault.PermissionDenied, "the home folder, in which the global configuration is, is not known").
 			WithHint("Grant the plugin the variable HOME and the folder .aam in it")
 	}
 	folder := filepath.Dir(config.Path(m.Home))
-	// Two who make the folder at the same time have to hold the same one. If it cannot be made, writing says so.
+	// The directory has to exist before it is locked. If it cannot be created, writing will fail.
 	_ = files.MkdirAll(m.Files, folder)
 	return m.lock("home", m.Home, folder)
 }
@@ -61,11 +61,11 @@ type Registry struct {
 	Name       string `json:"name"`
 	URL        string `json:"url"`
 	Type       string `json:"type"`
-	IsDefault  bool   `json:"is_default"` // by its own flag
-	Accessible bool   `json:"accessible"` // its folder is there, or its server answers
+	IsDefault  bool   `json:"is_default"` // its own flag, not the fallback
+	Accessible bool   `json:"accessible"` // its directory exists, or its server answers
 }
 
-// RegistryList returns the registries of the configuration, in its order.
+// RegistryList returns the configured registries in order.
 func (m *Manager) RegistryList() ([]Registry, error) {
 	c, _, err := m.config()
 	if err != nil {
@@ -108,14 +108,14 @@ func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, err
 	if err := config.AddRegistry(m.Files, m.Home, added, setDefault); err != nil {
 		return nil, err
 	}
-	if added.Type != config.Local { // a folder that is there is as it was given
+	if added.Type != config.Local { // for an existing directory the result has the URL as given
 		url = redact.URL(url)
 	}
 	return &Registry{name, url, added.Type, setDefault, true}, nil
 }
 
-// isNew returns an error if there is a registry of that name: in the merged configuration, or in the user's where the
-// project's hides it.
+// isNew returns an error if the name is in use in the effective configuration, or in the user's file, which the project's
+// may shadow.
 func (m *Manager) isNew(name string) error {
 	merged, layers, err := m.config()
 	if err != nil {
@@ -126,7 +126,7 @@ func (m *Manager) isNew(name string) error {
 		return err
 	}
 	for _, c := range []config.Config{merged, global} {
-		if _, there := c.Registry(name); there {
+		if _, found := c.Registry(name); found {
 			return fault.New(fault.InvalidArgument, "registry '%s' is configured already", name)
 		}
 	}

@@ -1,14 +1,14 @@
 package manager
 
-// Uninstalled says what became of a package that was uninstalled.
+// Uninstalled is the outcome of Uninstall.
 type Uninstalled struct {
 	PackageName       string   `json:"package_name"`
 	Version           string   `json:"version"`
-	FilesRemoved      int      `json:"files_removed"` // of what was deployed
+	FilesRemoved      int      `json:"files_removed"` // deployed files only
 	DependentsWarning []string `json:"dependents_warning"`
 }
 
-// Uninstall takes an installed package away, with what was deployed of it.
+// Uninstall removes an installed package with its deployed artifacts.
 func (m *Manager) Uninstall(name string) (*Uninstalled, error) {
 	if err := m.lockProject(); err != nil {
 		return nil, err

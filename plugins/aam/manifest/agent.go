@@ -4,19 +4,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// AgentFileName is the name of the file in an agent's folder that says what it is.
+// AgentFileName is the name of the file that describes an agent in its directory.
 const AgentFileName = "agent.yaml"
 
-// AgentSpec is what agent.yaml says.
+// AgentSpec is a parsed agent.yaml.
 type AgentSpec struct {
 	Name         string
 	Description  string
-	SystemPrompt string // the path of a file, relative to the agent's folder; not checked
+	SystemPrompt string // path relative to the agent's directory; not validated
 	Skills       []string
 	Prompts      []string
 }
 
-// ParseAgent reads an agent.yaml. The error is a *yaml11.SyntaxError, or yaml11.Problems with all that is wrong.
+// ParseAgent parses an agent.yaml. The error is a *yaml11.SyntaxError, or yaml11.Problems with all problems.
 func ParseAgent(data []byte) (AgentSpec, error) {
 	document, err := yaml11.Parse(data, MaxSize)
 	if err != nil {

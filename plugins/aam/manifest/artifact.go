@@ -11,13 +11,13 @@ const (
 	Instruction Type = "instruction"
 )
 
-// Types returns all types, in the order in which artifacts are always gone through.
+// Types returns all types in canonical order.
 func Types() []Type { return []Type{Agent, Skill, Prompt, Instruction} }
 
-// Plural returns the word that stands for the type as a key, such as "skills".
+// Plural returns the key of the type in a manifest, such as "skills".
 func (t Type) Plural() string { return string(t) + "s" }
 
-// ParseType returns the type of that name; false for another word.
+// ParseType returns the type with that name; false if there is none.
 func ParseType(text string) (Type, bool) {
 	for _, t := range Types() {
 		if string(t) == text {
@@ -27,10 +27,10 @@ func ParseType(text string) (Type, bool) {
 	return "", false
 }
 
-// Artifact is one thing that a package brings.
+// Artifact is a part of a package that is deployed.
 type Artifact struct {
 	Type        Type
 	Name        string
-	Path        string // relative to the package's folder; "" and "." are that folder
+	Path        string // relative to the package's directory, which "" and "." mean
 	Description string
 }

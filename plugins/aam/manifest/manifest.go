@@ -1,6 +1,5 @@
-// Package manifest reads aam.yaml, the file in a package's folder that says what it is, and agent.yaml, the
-// one in an agent's. Load and Parse say all that is wrong with one at once. Whether the files are there that
-// it names is not looked at.
+// Package manifest parses aam.yaml, which describes a package, and agent.yaml, which describes an agent. Load and Parse
+// report all problems at once. They do not check that the files exist that a manifest names.
 package manifest
 
 import (
@@ -12,35 +11,35 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// FileName is the name of a package's manifest in its folder.
+// FileName is the name of the manifest in a package's directory.
 const FileName = "aam.yaml"
 
 // MaxSize bounds a manifest, in bytes.
 const MaxSize = 1 << 20
 
-// Manifest says what a package is. It is only ever a valid one.
+// Manifest is a valid manifest.
 type Manifest struct {
 	Name        string
-	Version     string // as it is written
+	Version     string // not normalized
 	Description string
-	Author      *string // nil if not given, like the next three
+	Author      *string // nil if absent, like the next three
 	License     *string
 	Repository  *string
 	Homepage    *string
 	Keywords    []string   // never nil
 	Artifacts   []Artifact // in the order of Types, at least one
-	// Dependencies are the packages that this one needs, in the file's order.
+	// Dependencies are in file order.
 	Dependencies []Dependency
 	Platforms    []Platform
 }
 
-// Dependency is a package that another one needs.
+// Dependency is a package that another one requires.
 type Dependency struct {
 	Name       string
 	Constraint string
 }
 
-// Platform is what a package says about one platform. Nothing acts on it.
+// Platform holds the settings for a platform, which have no effect.
 type Platform struct {
 	Name                 string
 	SkillScope           string
@@ -48,8 +47,8 @@ type Platform struct {
 	MergeInstructions    bool
 }
 
-// Load reads the manifest of the package in dir. Its errors have the code ManifestNotFound or
-// ManifestInvalid; in the latter's chain is a *yaml11.SyntaxError or yaml11.Problems.
+// Load reads the manifest of the package in dir. Its errors have the code ManifestNotFound, or ManifestInvalid and then
+// wrap a *yaml11.SyntaxError or yaml11.Problems.
 func Load(s files.System, dir string) (*Manifest, error) {
 	path := filepath.Join(dir, FileName)
 	data, err := files.ReadInside(s, dir, path, MaxSize)
@@ -79,7 +78,7 @@ func (m *Manifest) Of(t Type) []Artifact {
 	return of
 }
 
-// Counts returns how many artifacts there are of each type, by its plural. A type without any is absent.
+// Counts returns the number of artifacts by plural type. Types without artifacts are absent.
 func (m *Manifest) Counts() map[string]int {
 	counts := map[string]int{}
 	for _, artifact := range m.Artifacts {
@@ -88,7 +87,7 @@ func (m *Manifest) Counts() map[string]int {
 	return counts
 }
 
-// Types returns the types that the package has artifacts of, in the order of Types.
+// Types returns the types of the package's artifacts, in canonical order.
 func (m *Manifest) Types() []Type {
 	var types []Type
 	for _, t := range Types() {

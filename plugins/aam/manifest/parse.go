@@ -10,10 +10,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxDescription bounds a description, in characters.
+// maxDescription bounds a description, in code points.
 const maxDescription = 256
 
-// Parse reads a manifest. The error is a *yaml11.SyntaxError, or yaml11.Problems with all that is wrong.
+// Parse parses a manifest. The error is a *yaml11.SyntaxError, or yaml11.Problems with all problems.
 func Parse(data []byte) (*Manifest, error) {
 	document, err := yaml11.Parse(data, MaxSize)
 	if err != nil {
@@ -38,7 +38,7 @@ func Parse(data []byte) (*Manifest, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	if len(m.Artifacts) == 0 { // looked at when all else is right, as the system does
+	if len(m.Artifacts) == 0 { // like the aam program, only if there are no other problems
 		return nil, yaml11.Problems{{Reason: "at least one artifact must be declared"}}
 	}
 	return m, nil
@@ -133,13 +133,13 @@ func (p *parser) dependencies() []Dependency {
 	return ReadDependencies(&p.Reader, p.root.Field("dependencies"))
 }
 
-// ReadDependencies reads a mapping of package names to constraints; none if it is absent.
+// ReadDependencies reads a mapping of package names to constraints; empty if it is absent.
 func ReadDependencies(r *yaml11.Reader, value yaml11.Value) []Dependency {
 	var dependencies []Dependency
 	for _, entry := range r.Entries(value) {
 		d := Dependency{Name: entry.Key.Text(), Constraint: r.Text(entry.Value)}
 		if entry.Key.Kind() != yaml11.Text {
-			continue // already said
+			continue // Entries has reported it
 		}
 		if err := pkgname.Check(d.Name); err != nil {
 			r.Problem(value, "%s", err)
@@ -170,7 +170,7 @@ func (p *parser) platforms() []Platform {
 	return platforms
 }
 
-// quality only checks: nothing reads tests and evaluations.
+// quality only validates: tests and evaluations are not used.
 func (p *parser) quality() {
 	value := p.root.Field("quality")
 	if kind := value.Kind(); kind == yaml11.Absent || kind == yaml11.Null || !p.Mapping(value) {

@@ -1,5 +1,5 @@
-// Package pkgname has the names of packages and artifacts, and the specs that ask for one: Check, ParseSpec.
-// It knows nothing of which packages there are.
+// Package pkgname validates the names of packages and artifacts (Check, CheckArtifact) and parses package specs
+// (ParseSpec).
 package pkgname
 
 import (
@@ -15,16 +15,16 @@ const (
 	scopeRule = `^[a-z0-9][a-z0-9_-]{0,63}$`
 )
 
-// Without the flag m, $ matches at the very end only: a line break behind a name is no part of one.
+// Without the flag m, $ matches only at the end of the string, so a trailing newline is refused.
 var (
 	namePattern  = regexp.MustCompile(nameRule)
 	scopePattern = regexp.MustCompile(scopeRule)
 )
 
-// Check returns an error, of code InvalidArgument, unless name is a package's: name or @scope/name.
+// Check returns an error with the code InvalidArgument unless name is a package name: name or @scope/name.
 func Check(name string) error {
 	if shown := redact.Text(name); shown != name {
-		return invalid("package name %.100q has a password in it", shown) // parts of it would show that
+		return invalid("package name %.100q has a password in it", shown) // the other messages quote parts of it
 	}
 	bare := name
 	if scoped, ok := strings.CutPrefix(name, "@"); ok {
@@ -47,7 +47,7 @@ func Check(name string) error {
 	return err
 }
 
-// CheckArtifact returns an error, of code InvalidArgument, unless name is an artifact's. They have no scope.
+// CheckArtifact returns an error with the code InvalidArgument unless name is an artifact name, which has no scope.
 func CheckArtifact(name string) error {
 	if namePattern.MatchString(name) {
 		return nil
@@ -55,7 +55,7 @@ func CheckArtifact(name string) error {
 	return invalid("artifact name %.100q must match %s", name, nameRule)
 }
 
-// Suggest returns a name that is valid and differs from an invalid one by hyphens for underscores only, or "".
+// Suggest returns the name with hyphens for underscores if that is valid, else "".
 func Suggest(name string) string {
 	scope, bare := "", name
 	if at := strings.LastIndexByte(name, '/'); at >= 0 {
@@ -71,8 +71,8 @@ func Suggest(name string) string {
 	return scope + better
 }
 
-// Folder returns the name that a package has in file names: scope--name, or the name itself without a
-// scope. Two packages can have the same one, such as @a/b and a--b.
+// Folder returns the form of a package name for paths: scope--name, or the name itself if it has no scope. It is not
+// injective: @a/b and a--b have the same one.
 func Folder(name string) string {
 	scoped, ok := strings.CutPrefix(name, "@")
 	if !ok {
@@ -81,13 +81,13 @@ func Folder(name string) string {
 	return strings.Replace(scoped, "/", "--", 1)
 }
 
-// Spec asks for a package.
+// Spec is a request for a package.
 type Spec struct {
 	Name       string
-	Constraint string // on its version, not checked; "" for any
+	Constraint string // on its version, not validated; "" for any
 }
 
-// ParseSpec reads name, name@constraint, @scope/name or @scope/name@constraint. Its errors have the code
+// ParseSpec parses name, name@constraint, @scope/name or @scope/name@constraint. Its errors have the code
 // InvalidArgument.
 func ParseSpec(text string) (Spec, error) {
 	if text == "" {

@@ -1,9 +1,9 @@
-// Package redact takes the secrets out of addresses: the user and password, the values of the query, and the
-// fragment. URL is for what is known to be the address of something, Text for any text that may hold some.
+// Package redact masks the secrets in URLs: user and password, query values, and fragment. URL takes a string that is a
+// URL, Text any string that may contain some.
 //
-// An address need not be a good one: what somebody has mistyped has its password all the same. Where it cannot be
-// told where a password begins or ends, more is masked rather than less. A text has to be masked before it is cut:
-// without the @ that ends it, nobody can tell a user and password from a name.
+// A URL need not be valid: a mistyped one contains its password all the same. If the limits of a password are ambiguous,
+// more is masked rather than less. A string has to be masked before it is truncated: without the @ behind it, a
+// password cannot be told from a name.
 package redact
 
 import (
@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// mask stands where something was.
+// mask replaces a secret.
 const mask = "***"
 
-// blanks end a word, and the part of a URL behind its host.
+// blanks end a word, and the part of a URL after its host.
 const blanks = " \t\n\"'<>"
 
-// before are characters that stand before an address, and not in its user.
+// before are the characters that may precede a URL but do not occur in its user.
 const before = "/\\\"'`(<[{=,"
 
 var (
 	scheme = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://`)
-	// at and colon may be escaped, also more than once.
+	// at and colon may be percent-encoded, also more than once.
 	at    = regexp.MustCompile(`@|%(?:25)*40`)
 	colon = regexp.MustCompile(`:|%(?:25)*3[Aa]`)
-	// host is what a URL may have where its host is, without a user; text goes on behind it with a mark.
+	// host matches the host of a URL without a user, and the delimiter after it.
 	host = regexp.MustCompile(`^(?:[^:%]*|\[[0-9A-Fa-f:.%]*\])(:[0-9]*)?[.,;)\]}]*$`)
 )
 
-// Text returns the text with all addresses in it masked that are URLs or have a password.
+// Text masks all URLs in a string, and all other addresses that have a password.
 func Text(text string) string {
 	if !strings.ContainsAny(text, "@%") && !strings.Contains(text, "://") {
-		return text // as most are
+		return text // the common case
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -49,7 +49,7 @@ func maskLine(line string) string {
 		begin, rest := begins[i][0], begins[i][1]
 		end := len(line)
 		for i+1 < len(begins) {
-			// A scheme in the midst of a word is no other URL, but part of a password or path.
+			// A scheme inside of a word is part of a password or path, not another URL.
 			from := begins[i][1]
 			between := line[from:begins[i+1][0]]
 			if blank := strings.LastIndexAny(between, blanks); blank >= 0 {
@@ -70,8 +70,8 @@ func maskLine(line string) string {
 	return out.String()
 }
 
-// maskURL masks a URL, what stands before it in its word, and the words behind it. A password may have blanks and
-// quotes in it: only behind the user they end the URL.
+// maskURL masks a URL, the part of its word before it, and the words after it. Blanks and quotes end a URL only after the
+// user: a password may contain them.
 func maskURL(front, scheme, text string) string {
 	shown := front + scheme
 	if user := userEnd(scheme, text, blanks); user > 0 {
@@ -79,14 +79,14 @@ func maskURL(front, scheme, text string) string {
 	}
 	url := upTo(text, blanks)
 	text = text[len(url):]
-	// With a colon before it, the scheme may be one of two, as in jdbc:postgresql://, or in the midst of a password.
+	// After a colon, the scheme may be the second one, as in jdbc:postgresql://, or be part of a password.
 	if masked := maskUser(shown + url); colon.MatchString(front) && masked != shown+url {
 		return masked + maskWords(text)
 	}
 	return shown + maskTail(url) + maskWords(text)
 }
 
-// URL returns an address without its secrets. A path is one, too, and has none unless it has a password.
+// URL masks the secrets of a URL or path. A path has none unless it contains a password.
 func URL(url string) string {
 	begin := scheme.FindStringIndex(url)
 	if begin == nil || begin[0] != 0 {
@@ -99,7 +99,7 @@ func URL(url string) string {
 	return url[:begin[1]] + shown + maskTail(rest)
 }
 
-// maskPlain masks an address without a scheme: a path, or user@host:path, as ssh has it, or host/path.
+// maskPlain masks an address without a scheme: a path, user@host:path as in ssh, or host/path.
 func maskPlain(url string) string {
 	for _, begin := range []string{"/", "./", "../", "~/", "@"} {
 		if strings.HasPrefix(url, begin) && !strings.HasPrefix(url, "//") {
@@ -112,8 +112,8 @@ func maskPlain(url string) string {
 	return maskTail(url)
 }
 
-// userEnd returns where, behind a URL's scheme, user and password end: at the last @ that may be theirs, or, where
-// the rest of them was cut off, at the end of the word, which is where one of ends is. It is 0 if there are none.
+// userEnd returns where the user and password after a URL's scheme end: at the last @ that may belong to them, or, if the
+// string was truncated before it, at the end of the word, which one of ends delimits. It is 0 if there are none.
 func userEnd(scheme, rest, ends string) int {
 	authority := upTo(rest, "/?#")
 	word := upTo(authority, ends)
@@ -129,13 +129,12 @@ func userEnd(scheme, rest, ends string) int {
 	case parts[1] == "" && isHost(strings.ToLower(scheme), word):
 		return 0
 	}
-	// The port may be where a password begins, and the host or the scheme a user. But a scope in the path, as in
-	// /@acme, is nobody's.
+	// What looks like a port may begin a password, and the host or the scheme be a user. A package scope in the path,
+	// as in /@acme, belongs to neither.
 	return max(0, lastAt(strings.ReplaceAll(rest, "/@", "//")))
 }
 
-// isHost tells whether what stands where a host does, behind a scheme, is surely one, so that an @ behind it is one in
-// a path.
+// isHost reports whether the part after a scheme is certainly a host, so that an @ after it belongs to the path.
 func isHost(scheme, word string) bool {
 	switch scheme {
 	case "file://":
@@ -153,7 +152,7 @@ func upTo(text, chars string) string {
 	return text
 }
 
-// maskTail masks what stands behind a URL's user: a user in its path, the query's values, and the fragment.
+// maskTail masks the rest of a URL after its user: a user in its path, the query values, and the fragment.
 func maskTail(rest string) string {
 	tail := ""
 	if begin := strings.IndexByte(rest, '#'); begin >= 0 {
@@ -166,7 +165,7 @@ func maskTail(rest string) string {
 	return rest[:path] + maskUser(rest[path:]) + tail
 }
 
-// maskQuery masks the values of a query; a part without a name is a value.
+// maskQuery masks the values of a query. A part without a name counts as a value.
 func maskQuery(text string) string {
 	parts := strings.Split(text, "&")
 	for i, part := range parts {
@@ -179,7 +178,7 @@ func maskQuery(text string) string {
 	return strings.Join(parts, "&")
 }
 
-// maskWords masks each word of a text by itself.
+// maskWords masks each word of a string separately.
 func maskWords(text string) string {
 	if lastAt(text) < 0 {
 		return text
@@ -191,8 +190,8 @@ func maskWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// maskUser masks a user with a password in a text that is no URL, up to the last @, and the query behind it. A user
-// alone is no secret: what has an @ and no colon before it is a path, a package, or an address of mail.
+// maskUser masks a user with a password in a string that is not a URL, up to the last @, and the query after it. A user
+// alone is not a secret: an @ without a colon before it belongs to a path, a package, or a mail address.
 func maskUser(text string) string {
 	from, to := firstColon(text)
 	end := lastAt(text)
@@ -203,7 +202,7 @@ func maskUser(text string) string {
 	return text[:begin] + mask + maskTail(text[end:])
 }
 
-// firstColon returns where the first colon begins and ends; -1 if there is none.
+// firstColon returns the start and end of the first colon; -1 if there is none.
 func firstColon(text string) (from, to int) {
 	if strings.Contains(text, "%") {
 		if found := colon.FindStringIndex(text); found != nil {
@@ -215,7 +214,7 @@ func firstColon(text string) (from, to int) {
 	return from, from + 1
 }
 
-// lastAt returns where the last @ is; -1 if there is none.
+// lastAt returns the offset of the last @; -1 if there is none.
 func lastAt(text string) int {
 	if !strings.Contains(text, "%") {
 		return strings.LastIndexByte(text, '@')

@@ -10,18 +10,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxIndex bounds an index, in bytes: that of some 25,000 packages. In memory it takes about ten times as much.
+// maxIndex bounds an index, in bytes, which is enough for about 25,000 packages. In memory it takes up to ten times as
+// much.
 const maxIndex = 8 << 20
 
-// Entry is a package in the index.
+// Entry is a row of the index.
 type Entry struct {
-	Name        string // not checked
+	Name        string // not validated
 	Description string
 	Latest      string
 	Keywords    []string
-	// ArtifactTypes is empty in registries that the system's own programs write.
+	// ArtifactTypes is empty in registries that the aam program writes.
 	ArtifactTypes []string
-	UpdatedAt     string // "" if it is not known
+	UpdatedAt     string // "" if unknown
 }
 
 func (r Registry) indexPath() string { return filepath.Join(r.Root, "index.yaml") }
@@ -95,7 +96,7 @@ func parseEntry(reader *yaml11.Reader, row yaml11.Value) Entry {
 	}
 }
 
-// moment reads a time: a text, or a date that nobody has quoted; "" if it is absent or null.
+// moment reads a time: a string or an unquoted date; "" if it is absent or null.
 func moment(reader *yaml11.Reader, value yaml11.Value) string {
 	if value.Kind() == yaml11.Time {
 		return value.Text()

@@ -12,16 +12,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// journalName is the file in a registry's folder that is there while something is published.
+// journalName is the file that exists in a registry while a version is being published.
 const journalName = ".publishing.yaml"
 
-// journal says what is being published.
+// journal describes the publication in progress.
 type journal struct {
 	name     string
 	version  string
 	checksum string
-	types    []manifest.Type // of its artifacts
-	index    *indexPlan      // nil for a journal that was read
+	types    []manifest.Type // types of its artifacts
+	index    *indexPlan      // nil if the journal was read from disk
 }
 
 func (r Registry) journalPath() string { return filepath.Join(r.Root, journalName) }
@@ -43,7 +43,7 @@ func (r Registry) writeJournal(j *journal) error {
 	return files.Replace(r.Files, r.journalPath(), data)
 }
 
-// readJournal returns nil if nothing is being published.
+// readJournal returns nil if exists is no journal.
 func (r Registry) readJournal() (*journal, error) {
 	data, err := files.Read(r.Files, r.journalPath(), manifest.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +66,7 @@ func (r Registry) readJournal() (*journal, error) {
 	}
 	err = reader.Err()
 	if err == nil {
-		_, err = r.Archive(j.name, j.version) // the names are about to be paths
+		_, err = r.Archive(j.name, j.version) // validates the name and the version, which become paths
 	}
 	if err != nil {
 		return nil, r.badJournal(err)
@@ -78,8 +78,8 @@ func (r Registry) badJournal(err error) error {
 	return fault.New(fault.Internal, "%s: %w", r.journalPath(), err).WithHint("Nobody but a publishing program writes this file; remove it")
 }
 
-// recover finishes what a call has left behind that was ended in its midst, if its version is in the
-// metadata, and returns that; else it undoes it, and returns nil.
+// recover completes an interrupted publication whose version is in the metadata, and returns its journal; otherwise it
+// rolls it back, and returns nil.
 func (r Registry) recover() (*journal, error) {
 	if err := r.sweep(r.Root); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (r Registry) recover() (*journal, error) {
 	return nil, r.undo(j)
 }
 
-// finish brings the index up to date. That the journal goes is the end of the publication.
+// finish updates the index. Removing the journal ends the publication.
 func (r Registry) finish(j *journal) error {
 	if err := r.writeIndex(j); err != nil {
 		return err
@@ -111,17 +111,17 @@ func (r Registry) finish(j *journal) error {
 	return r.Files.Remove(r.journalPath())
 }
 
-// undo takes away the archive, if it is the one of the journal, and the folders that were made for it.
+// undo removes the archive, if it is the one of the journal, and the directories that were created for it.
 func (r Registry) undo(j *journal) error {
 	path, err := r.Archive(j.name, j.version)
 	if err != nil {
 		return err
 	}
-	there, err := files.Exists(r.Files, path)
+	exists, err := files.Exists(r.Files, path)
 	if err != nil {
 		return err
 	}
-	if there {
+	if exists {
 		sum, err := archive.Checksum(r.Files, path)
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func (r Registry) removeEmpty(folder string) error {
 	return r.Files.Remove(folder)
 }
 
-// sweep takes away the files in a folder that somebody began and did not finish.
+// sweep removes temporary files of interrupted writes from a directory.
 func (r Registry) sweep(folder string) error {
 	entries, err := r.Files.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

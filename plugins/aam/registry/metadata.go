@@ -13,10 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxMetadata bounds what is known of one package, in bytes: that of some 10,000 versions.
+// maxMetadata bounds the metadata of a package, in bytes, which is enough for about 10,000 versions.
 const maxMetadata = 4 << 20
 
-// Metadata is what a registry knows of one package.
+// Metadata is the content of a package's metadata.yaml.
 type Metadata struct {
 	Name        string
 	Description string
@@ -25,19 +25,19 @@ type Metadata struct {
 	Repository  *string
 	Keywords    []string
 	Tags        []Tag
-	Versions    []Release // in the order of their publishing
+	Versions    []Release // in order of publication
 }
 
-// Tag is a word that stands for a version.
+// Tag is a name for a version.
 type Tag struct{ Name, Version string }
 
-// Release is one version.
+// Release is a published version.
 type Release struct {
-	Version   string // as it is written, not checked
-	Published string // "" if it is not known
+	Version   string // as it is written, not validated
+	Published string // "" if unknown
 	Checksum  string // of the archive; "" if there is none
 	Size      int64
-	// Dependencies are nil where the file does not say which there are, and empty for none.
+	// Dependencies are nil if the field is absent, and empty if there are none.
 	Dependencies []manifest.Dependency
 }
 
@@ -45,20 +45,20 @@ func (r Registry) metadataPath(name string) string {
 	return filepath.Join(r.folder(name), "metadata.yaml")
 }
 
-// Metadata reads what is known of a package. Its errors have the code PackageNotFound if there is no such
-// package, InvalidArgument for what is no name, and RegistryUnreachable if the file cannot be understood.
+// Metadata reads the metadata of a package. Its errors have the code PackageNotFound if there is no such package,
+// InvalidArgument for an invalid name, and RegistryUnreachable if the file cannot be parsed.
 func (r Registry) Metadata(name string) (*Metadata, error) {
 	m, _, err := r.readMetadata(name)
 	if err != nil {
 		return nil, err
 	}
-	if m == nil || m.Name != name { // two names can share a folder
+	if m == nil || m.Name != name { // two names can share a directory
 		return nil, fault.New(fault.PackageNotFound, "package '%s' is not in registry '%s'", name, r.Name)
 	}
 	return m, nil
 }
 
-// readMetadata returns what is in the file of a package's folder, and its bytes; nil if there is none.
+// readMetadata returns the parsed and the raw file in a package's directory; nil if there is none.
 func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
 	if err := pkgname.Check(name); err != nil {
 		return nil, nil, err
@@ -80,10 +80,10 @@ func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
 	return m, data, nil
 }
 
-// Latest returns the version that is tagged so, if there is one, else the highest; "" if there is none at all.
+// Latest returns the version with the tag latest, else the highest one; "" if there are no versions.
 func (m *Metadata) Latest() string {
 	for _, tag := range m.Tags {
-		if _, there := m.Release(tag.Version); there && tag.Name == latestTag {
+		if _, exists := m.Release(tag.Version); exists && tag.Name == latestTag {
 			return tag.Version
 		}
 	}
@@ -95,7 +95,7 @@ func (m *Metadata) Latest() string {
 	return highest
 }
 
-// Release returns a version, however it is written; false if there is none.
+// Release returns the version that is equal to text by PEP 440; false if there is none.
 func (m *Metadata) Release(text string) (Release, bool) {
 	wanted, err := version.Parse(text)
 	for _, release := range m.Versions {

@@ -17,32 +17,31 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
-// latestTag is the tag of the version that was published last.
+// latestTag is the tag of the most recently published version.
 const latestTag = "latest"
 
 var tagPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
-// Publication is a package to be published.
+// Publication holds the arguments of Publish.
 type Publication struct {
-	Dir      string             // the package's folder
-	Manifest *manifest.Manifest // that of the folder
-	Tag      string             // is set to the version, beside latest
+	Dir      string             // directory of the package
+	Manifest *manifest.Manifest // manifest in Dir
+	Tag      string             // set to the version, in addition to latest
 	Now      string             // see Timestamp
 	Limits   archive.Limits
 }
 
-// Published is what came of it.
+// Published is the result of Publish.
 type Published struct {
 	Checksum string
 	Size     int64 // of the archive, in bytes
 }
 
-// Publish packs a package and adds it to the registry: whole, or not at all. A version that is there is never
-// replaced. The caller holds the lock named LockName. What an earlier call has left undone is finished or
-// undone first.
+// Publish packs a package and adds it to the registry atomically. It never replaces a version. The caller holds the lock
+// named LockName. An interrupted publication is completed or rolled back first.
 //
-// Its errors have the code InvalidArgument for a version that is there, or whose package's folder is another
-// one's, and for a bad tag; RegistryUnreachable; and those of archive.Pack.
+// Its errors have the code InvalidArgument for an existing version, a directory that belongs to another package, or an
+// invalid tag; RegistryUnreachable; and those of archive.Pack.
 func (r Registry) Publish(p Publication) (Published, error) {
 	if err := r.Check(); err != nil {
 		return Published{}, err
@@ -78,7 +77,7 @@ func checkTag(tag string) error {
 	return nil
 }
 
-// checkNew returns an error if a version is there already, or its folder is another package's.
+// checkNew returns an error if the version exists, or the directory belongs to another package.
 func checkNew(old *Metadata, m *manifest.Manifest) error {
 	if old == nil {
 		return nil
@@ -96,7 +95,7 @@ func checkNew(old *Metadata, m *manifest.Manifest) error {
 	return nil
 }
 
-// isOurs tells whether what was finished just now is this very publication, that is: an earlier try at it.
+// isOurs reports whether the publication that recovery completed is an earlier attempt at p.
 func (r Registry) isOurs(finished *journal, old *Metadata, p Publication) (Release, bool) {
 	if finished == nil || finished.name != p.Manifest.Name || finished.version != p.Manifest.Version {
 		return Release{}, false
@@ -142,10 +141,10 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	return r.afterFailure(err, entry, added)
 }
 
-// errTaken says that somebody has published the version meanwhile. Nothing of theirs may be undone.
+// errTaken reports that another program has published the version concurrently, which must not be rolled back.
 var errTaken = fault.New(fault.InvalidArgument, "another program has published this version just now")
 
-// forget takes away what was made for a publication, but for the archive.
+// forget removes the journal and temporary files, but not the archive.
 func (r Registry) forget() error {
 	if err := r.Files.Remove(r.journalPath()); err != nil {
 		return err
@@ -153,26 +152,26 @@ func (r Registry) forget() error {
 	return r.sweep(r.Root)
 }
 
-// checkFree returns an error if an archive is there that the registry does not list.
+// checkFree returns an error if an archive exists that the metadata does not list.
 func (r Registry) checkFree(final string) error {
-	there, err := files.Exists(r.Files, final)
+	exists, err := files.Exists(r.Files, final)
 	if err != nil {
 		return err
 	}
-	if there {
+	if exists {
 		return fault.New(fault.InvalidArgument, "%s is there already, though the registry does not list it", final).
 			WithHint("Remove it, unless somebody is publishing it just now")
 	}
 	return nil
 }
 
-// full says that a file of the registry's would be too large to be read again.
+// full returns the error for a registry file that would be too large to be read.
 func (r Registry) full(path string, limit int) error {
 	return fault.New(fault.InvalidArgument, "registry '%s' is full: %s would have more than %d bytes, which is all that is read", r.Name, path, limit).
 		WithHint("Publish to another registry, or take packages out of this one")
 }
 
-// afterFailure undoes what was begun, or finishes it if it has come so far that others may have seen it.
+// afterFailure rolls the publication back, or completes it if others may have seen it already.
 func (r Registry) afterFailure(err error, entry *journal, added Release) (Published, error) {
 	finished, recovering := r.recover()
 	switch {
@@ -184,7 +183,7 @@ func (r Registry) afterFailure(err error, entry *journal, added Release) (Publis
 	return Published{}, err
 }
 
-// pack writes the archive under a name that is nobody's, in the registry's folder.
+// pack writes the archive to a temporary file in the registry.
 func (r Registry) pack(p Publication) (*archive.Listing, string, error) {
 	var listing *archive.Listing
 	temp, err := files.WriteTemp(r.Files, filepath.Join(r.Root, p.Manifest.Version+".aam"), func(w io.Writer) (err error) {
@@ -194,19 +193,19 @@ func (r Registry) pack(p Publication) (*archive.Listing, string, error) {
 	return listing, temp, err
 }
 
-// place gives the archive its name, which nothing may have yet.
+// place links the archive to its final path, which must not exist.
 func (r Registry) place(temp, final string) error {
 	if err := files.MkdirAll(r.Files, filepath.Dir(final)); err != nil {
 		return err
 	}
 	err := files.Place(r.Files, temp, final)
-	if errors.Is(err, fs.ErrExist) { // by somebody who takes no lock
+	if errors.Is(err, fs.ErrExist) { // created by a program that takes no lock
 		return errTaken
 	}
 	return err
 }
 
-// commit writes the metadata. From then on the version is published.
+// commit writes the metadata, which makes the publication visible.
 func (r Registry) commit(p Publication, m *Metadata, before []byte) error {
 	data, err := m.encode()
 	if err != nil {
@@ -219,13 +218,13 @@ func (r Registry) commit(p Publication, m *Metadata, before []byte) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(now, before) { // those of another program, which takes no lock
+	if !bytes.Equal(now, before) { // written by a program that takes no lock
 		return r.unreachable("another program is publishing '%s': try again", p.Manifest.Name)
 	}
 	return files.Replace(r.Files, r.metadataPath(p.Manifest.Name), data)
 }
 
-// updated returns what is known of a package with a version behind the others.
+// updated returns the metadata with a version appended.
 func updated(old *Metadata, p Publication, added Release) *Metadata {
 	m := &Metadata{Name: p.Manifest.Name, Repository: p.Manifest.Repository}
 	if old != nil {

@@ -1,6 +1,6 @@
-// Package registry has local registries: folders in which packages are published. Index and Metadata read
-// one, Archive says where a package's archive is, Publish adds a version. Whoever reads takes no lock, and
-// finds whole files at any moment; Publish is for one caller at a time.
+// Package registry implements local registries: directories of published packages. Index and Metadata read one, Archive
+// returns the path of an archive, Publish adds a version. Readers take no lock and never see partial files; writers hold
+// a lock.
 package registry
 
 import (
@@ -18,23 +18,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
-// Registry is one local registry.
+// Registry is a local registry.
 type Registry struct {
 	Files files.System
-	Name  string // as the configuration has it
-	Root  string // the folder's absolute path
+	Name  string // from the configuration
+	Root  string // absolute path
 }
 
-// Timestamp writes a time as all files of the system have it.
+// Timestamp formats a time for the files of aam.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
 
-// LockName returns the name of the lock that Publish wants to be held.
+// LockName returns the name of the lock that callers of Publish hold.
 func (r Registry) LockName() string {
 	sum := sha256.Sum256([]byte(filepath.Clean(r.Root)))
 	return "registry-" + hex.EncodeToString(sum[:16])
 }
 
-// Check returns an error, of code RegistryUnreachable, unless the registry's folder is there.
+// Check returns an error with the code RegistryUnreachable unless the registry's directory exists.
 func (r Registry) Check() error {
 	info, err := r.Files.Stat(r.Root)
 	if err == nil && info.IsDir() {
@@ -52,9 +52,8 @@ func (r Registry) unreachable(format string, args ...any) error {
 	return failure
 }
 
-// Archive returns the path of a version's archive, whether or not it is there. A name or version that could
-// lead elsewhere is an error, of code InvalidArgument, and a link that leads out of the registry one of code
-// RegistryUnreachable.
+// Archive returns the path of a version's archive, which need not exist. An invalid name or version is an error with the
+// code InvalidArgument, a symbolic link out of the registry one with the code RegistryUnreachable.
 func (r Registry) Archive(name, version string) (string, error) {
 	if err := pkgname.Check(name); err != nil {
 		return "", err
@@ -69,7 +68,7 @@ func (r Registry) Archive(name, version string) (string, error) {
 	return path, nil
 }
 
-// checkFileVersion keeps out what is no version, or one that a file cannot be named for.
+// checkFileVersion validates a version that becomes part of a path.
 func checkFileVersion(text string) error {
 	if _, err := version.Parse(text); err != nil {
 		return fault.New(fault.InvalidArgument, "%w", err)
@@ -80,7 +79,7 @@ func checkFileVersion(text string) error {
 	return nil
 }
 
-// Manifest returns the manifest in a version's archive, all of which is checked.
+// Manifest returns the manifest in a version's archive, after validating the archive.
 func (r Registry) Manifest(name, version string, limits archive.Limits) (*manifest.Manifest, error) {
 	path, err := r.Archive(name, version)
 	if err != nil {
@@ -93,8 +92,8 @@ func (r Registry) Manifest(name, version string, limits archive.Limits) (*manife
 	return listing.Manifest, nil
 }
 
-// Types returns the types of artifacts that the latest version of a package in the index has. Where the index
-// has none, as is so in registries that the system's own programs write, they are those of its manifest.
+// Types returns the artifact types of the latest version of a package. If the index has none, as in registries that the
+// aam program writes, they are read from the manifest in the archive.
 func (r Registry) Types(e Entry, limits archive.Limits) ([]string, error) {
 	if len(e.ArtifactTypes) > 0 {
 		return e.ArtifactTypes, nil
@@ -114,7 +113,7 @@ func (r Registry) Types(e Entry, limits archive.Limits) ([]string, error) {
 	return types, nil
 }
 
-// folder returns a package's folder.
+// folder returns the directory of a package.
 func (r Registry) folder(name string) string {
 	return filepath.Join(r.Root, "packages", pkgname.Folder(name))
 }

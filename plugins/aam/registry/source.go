@@ -9,18 +9,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
 )
 
-// Source is a registry as packages are resolved from it.
+// Source adapts a registry to resolve.Source.
 type Source struct {
 	Registry Registry
-	Limits   archive.Limits // for archives whose manifest has to be asked
+	Limits   archive.Limits // for reading the manifest of an archive
 }
 
 var _ resolve.Source = Source{}
 
-// Name returns the registry's name.
+// Name returns the name of the registry.
 func (s Source) Name() string { return s.Registry.Name }
 
-// Releases returns a package's versions; none if the registry lacks it.
+// Releases returns the versions of a package; none if the registry does not have it.
 func (s Source) Releases(name string) ([]resolve.Release, error) {
 	m, err := s.Registry.Metadata(name)
 	if missing := new(fault.Error); errors.As(err, &missing) && missing.Code == fault.PackageNotFound {
@@ -36,8 +36,8 @@ func (s Source) Releases(name string) ([]resolve.Release, error) {
 	return releases, nil
 }
 
-// Dependencies returns what a version needs: what the registry says, or the manifest in the archive where it
-// says nothing.
+// Dependencies returns the dependencies of a version according to the metadata, or to the manifest in the archive if the
+// metadata lacks them.
 func (s Source) Dependencies(name, version string) ([]manifest.Dependency, error) {
 	m, err := s.Registry.Metadata(name)
 	if err != nil {

@@ -116,7 +116,7 @@ func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byt
 	return list.Bytes(), oldData, nil
 }
 
-// folders returns the names of the packages' folders, in their order.
+// folders returns the sorted names of the packages' directories.
 func (r Registry) folders() ([]string, error) {
 	entries, err := r.Files.ReadDir(filepath.Join(r.Root, "packages"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -129,8 +129,8 @@ func (r Registry) folders() ([]string, error) {
 	return names, nil
 }
 
-// summarize returns the row of a package; false if the folder is none's, or nobody could install from it. Old is
-// the row that there was.
+// summarize derives the row of a package from its metadata; false if the directory has no valid metadata. Old is the
+// existing row.
 func (r Registry) summarize(folder string, old Entry, published *journal) (Entry, bool, error) {
 	data, err := files.ReadInside(r.Files, r.Root, filepath.Join(r.Root, "packages", folder, "metadata.yaml"), maxMetadata)
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {
@@ -146,8 +146,8 @@ func (r Registry) summarize(folder string, old Entry, published *journal) (Entry
 	return summary(m, old, published), true, nil
 }
 
-// summary returns the row of a package of which m is known. What only the old row knows, the types of artifacts, is kept
-// for a version that is still the latest. Those of the one that was published are known.
+// summary returns the row for the metadata m. Artifact types are not part of the metadata: those of the published version
+// are known, others are taken over from the old row if the latest version is the same.
 func summary(m *Metadata, old Entry, published *journal) Entry {
 	e := Entry{Name: m.Name, Description: m.Description, Latest: m.Latest(), Keywords: m.Keywords, ArtifactTypes: []string{}}
 	if len(m.Versions) > 0 {

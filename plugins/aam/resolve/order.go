@@ -8,15 +8,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
-// checkInstalled returns an error, of code DependencyConflict, if what was chosen would replace a version
-// that a package needs which is installed and stays as it is.
+// checkInstalled returns an error with the code DependencyConflict if a chosen version would replace one that an
+// installed package depends on, unless that package is replaced too.
 func (w *walk) checkInstalled() error {
 	if w.request.Force {
 		return nil
 	}
 	for _, installed := range w.request.Installed {
 		if _, replaced := w.chosen[installed.Name]; replaced {
-			continue // the dependencies of its new version have been looked at
+			continue // resolution has checked the dependencies of its new version
 		}
 		for _, d := range installed.Dependencies {
 			has, ok := w.chosen[d.Name]
@@ -25,7 +25,7 @@ func (w *walk) checkInstalled() error {
 			}
 			constraint, err := version.ParseConstraint(d.Constraint)
 			if err != nil {
-				continue // what nobody can satisfy cannot be broken
+				continue // an invalid constraint cannot be violated
 			}
 			v, err := version.Parse(has.Version)
 			if err == nil && !constraint.Allows(v) {
@@ -38,12 +38,12 @@ func (w *walk) checkInstalled() error {
 	return nil
 }
 
-// isInstalled tells whether the chosen version is there already.
+// isInstalled reports whether the chosen version is installed.
 func (w *walk) isInstalled(p Package) bool {
 	return slices.ContainsFunc(w.request.Installed, func(i Installed) bool { return i.Name == p.Name && i.Version == p.Version })
 }
 
-// groups puts dependencies before those that need them. A circle is cut where it closes.
+// groups sorts dependencies before their dependents. A cycle is broken where it closes.
 func (w *walk) groups(specs []pkgname.Spec) []Group {
 	var groups []Group
 	for _, spec := range specs {

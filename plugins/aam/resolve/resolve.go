@@ -1,5 +1,5 @@
-// Package resolve finds out which packages, in which versions and from which registries, are installed for
-// what is asked for. Resolve is all of it. It reads nothing itself: registries are Sources.
+// Package resolve selects the packages, versions and registries for a set of specs: Resolve. It does no I/O itself:
+// registries are Sources.
 package resolve
 
 import (
@@ -12,70 +12,70 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
-// maxPackages bounds how many packages one call is resolved to.
+// maxPackages bounds the packages of a resolution.
 const maxPackages = 1000
 
 // Source is a registry.
 type Source interface {
 	Name() string
-	// Releases returns the versions of a package; none if the registry lacks it.
+	// Releases returns the versions of a package; none if the registry does not have it.
 	Releases(name string) ([]Release, error)
-	// Dependencies returns what one of those versions needs.
+	// Dependencies returns the dependencies of one of those versions.
 	Dependencies(name, version string) ([]manifest.Dependency, error)
 }
 
 // Release is a version of a package.
 type Release struct {
-	Version  string // as it is written; what is no version is passed over
-	Checksum string // of its archive; "" if the registry has none
+	Version  string // as it is written; invalid ones are skipped
+	Checksum string // of its archive; "" if unknown
 }
 
-// Installed is a package that is there already.
+// Installed is an installed package.
 type Installed struct {
 	Name         string
 	Version      string
 	Dependencies []manifest.Dependency
 }
 
-// Package is one that is to be installed.
+// Package is a package to install.
 type Package struct {
 	Name         string
-	Version      string // as the registry has it
-	Registry     string // the source's name
+	Version      string // as it is written in the registry
+	Registry     string // name of the source
 	Checksum     string
 	Dependencies []manifest.Dependency
 }
 
-// Group is what is installed for one of the things asked for: dependencies before those that need them.
+// Group holds the packages to install for one spec: dependencies before dependents.
 type Group struct {
 	Spec     pkgname.Spec
 	Packages []Package
 }
 
-// Failure is something that cannot be installed, and why.
+// Failure is a spec that cannot be resolved.
 type Failure struct {
 	Spec pkgname.Spec
 	Err  error
 }
 
-// Resolution is the answer. Each spec is in a group or among the failures.
+// Resolution is the result of Resolve. Each spec is in a group or a failure.
 type Resolution struct {
 	Groups []Group
 	Failed []Failure
-	Total  int // of different packages in all groups
+	Total  int // distinct packages in all groups
 }
 
-// Request is what is resolved.
+// Request holds the arguments of Resolve.
 type Request struct {
 	Specs     []pkgname.Spec
-	Sources   []Source // the first that has a package and a version that will do is taken
+	Sources   []Source // in order of precedence: the first with a matching version is used
 	Installed []Installed
-	Force     bool // versions may be replaced that other installed packages need
+	Force     bool // allow replacing versions that installed packages depend on
 }
 
-// Resolve takes, for each package, the highest version that the first one to ask for it allows. There is no
-// way back: if another one needs a different version, that is an error of code DependencyConflict, for all.
-// What cannot be found fails alone, with those of the specs that need it.
+// Resolve selects, for each package, the highest version that its first requester allows, without backtracking: if a
+// later requester needs another version, that is an error with the code DependencyConflict for all specs. A package that
+// is not found fails only the specs that need it.
 func Resolve(request Request) (*Resolution, error) {
 	specs := slices.Clone(request.Specs)
 	result := &Resolution{}
@@ -92,7 +92,7 @@ func Resolve(request Request) (*Resolution, error) {
 			result.Groups, result.Total = w.groups(specs), len(w.chosen)
 			return result, nil
 		}
-		// Without those that fail, what they alone needed does not bind the others.
+		// Resolve again without the failed specs, so that their dependencies do not constrain the others.
 		result.Failed = append(result.Failed, failed...)
 		specs = slices.DeleteFunc(specs, func(s pkgname.Spec) bool {
 			return slices.ContainsFunc(failed, func(f Failure) bool { return f.Spec == s })
@@ -100,18 +100,18 @@ func Resolve(request Request) (*Resolution, error) {
 	}
 }
 
-// choice is a package that was decided on.
+// choice is a selected version.
 type choice struct {
 	Package
-	by want // the first to ask for it
+	by want // first requester
 }
 
-// want is that somebody needs a package.
+// want is a request for a package.
 type want struct {
 	name       string
 	constraint string
-	by         string       // the one who needs it, with its version; "" for the user
-	spec       pkgname.Spec // on whose behalf
+	by         string       // requester with its version; "" for the user
+	spec       pkgname.Spec // requested spec that it belongs to
 }
 
 func (w want) String() string {
@@ -121,14 +121,14 @@ func (w want) String() string {
 	return w.by + " requires " + w.constraint
 }
 
-// walk goes from what was asked for to what that needs.
+// walk is a breadth-first traversal of the dependencies.
 type walk struct {
 	request Request
 	chosen  map[string]*choice
-	order   []string // of choosing
+	order   []string // order of selection
 }
 
-// all decides on everything, and returns the specs that cannot be had.
+// all processes the queue, and returns the specs that failed.
 func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {
 	var queue []want
 	for _, spec := range specs {
@@ -158,7 +158,7 @@ func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {
 	return failed, nil
 }
 
-// decide takes a version of what is wanted, if that is not done, and returns what it needs in turn.
+// decide selects a version, unless that is done, and returns its dependencies.
 func (w *walk) decide(next want) ([]want, error) {
 	constraint, err := version.ParseConstraint(next.constraint)
 	if err != nil {
@@ -191,7 +191,7 @@ func (w *walk) decide(next want) ([]want, error) {
 	return more, nil
 }
 
-// find returns the highest version that will do, of the first registry that has one.
+// find returns the highest matching version of the first registry that has one.
 func (w *walk) find(name string, constraint version.Constraint) (Package, error) {
 	if err := pkgname.Check(name); err != nil {
 		return Package{}, err

@@ -1,4 +1,4 @@
-// Package sample makes projects with a registry of any size, for benchmarks.
+// Package sample generates projects with a registry of any size, for benchmarks.
 //
 //	err := sample.Write(folder, 1000)
 package sample
@@ -17,9 +17,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// Write makes a project in a folder whose configuration has one registry, the folder registry in it, with so many
-// packages, at least one. The first is published. The others are packed, and described as the first one was; another
-// publication then makes the index of them all.
+// Write generates a project in a directory. Its configuration has one registry, the directory registry in it, with the
+// given number of packages, at least one. The first is published; the metadata of the others is derived from it, and a
+// second publication rebuilds the index.
 func Write(folder string, packages int) error {
 	root := filepath.Join(folder, "registry")
 	config := "registries:\n- name: team\n  url: file://" + root + "\n"
@@ -50,10 +50,10 @@ func Write(folder string, packages int) error {
 // writer writes packages.
 type writer struct {
 	registry registry.Registry
-	source   string // the folder of the package that is being written
+	source   string // directory of the package that is being written
 }
 
-// add puts a package in the registry, whose metadata are those of the first but for what differs.
+// add adds a package to the registry, with metadata derived from that of the first.
 func (w writer) add(i int, metadata, checksum string) error {
 	m, err := w.manifest(i, "1.0.0")
 	if err != nil {
@@ -82,7 +82,7 @@ func (w writer) publish(version string) (registry.Published, error) {
 	return w.registry.Publish(registry.Publication{Dir: w.source, Manifest: m, Tag: "latest", Now: now, Limits: archive.DefaultLimits()})
 }
 
-// manifest writes a package, which is one prompt, and returns its manifest.
+// manifest writes a package with one prompt, and returns its manifest.
 func (w writer) manifest(i int, version string) (*manifest.Manifest, error) {
 	text := "name: " + name(i) + "\nversion: " + version + "\ndescription: " + description(i) + "\nauthor: Example\nkeywords: [review, checks]\n" +
 		"artifacts:\n  prompts:\n    - name: p\n      path: p.md\n      description: A prompt\n"
@@ -95,7 +95,7 @@ func (w writer) manifest(i int, version string) (*manifest.Manifest, error) {
 	return manifest.Load(w.registry.Files, w.source)
 }
 
-// name gives one package in a hundred a name that has audit in it.
+// name returns the name of a package; one in a hundred contains audit.
 func name(i int) string {
 	if i%100 == 0 {
 		return fmt.Sprintf("audit-kit-%05d", i)

@@ -1,5 +1,4 @@
-// Package search says which packages of a registry's index fit what somebody looks for, and how well: Score
-// rates one, Rank orders many. It reads nothing itself.
+// Package search ranks packages by how well they match a query: Score rates one, Rank sorts many.
 package search
 
 import (
@@ -8,14 +7,14 @@ import (
 	"strings"
 )
 
-// Package is what is looked at of one package.
+// Package holds the searchable fields of a package.
 type Package struct {
 	Name        string
 	Description string
 	Keywords    []string
 }
 
-// The scores, by what of a package the query fits. Everything fits an empty query.
+// Scores by the kind of match. Every package matches an empty query.
 const (
 	isName        = 100
 	beginsName    = 80
@@ -24,15 +23,13 @@ const (
 	inDescription = 30
 )
 
-// Query is what somebody looks for.
+// Query is a search query.
 type Query struct{ text string }
 
-// NewQuery returns the query for a text, which is taken as it is: it is neither split nor trimmed, and its case
-// does not matter.
+// NewQuery returns a case-insensitive query. The text is matched literally: it is neither split nor trimmed.
 func NewQuery(text string) Query { return Query{strings.ToLower(text)} }
 
-// Score rates a package; 0 means that it does not fit. The scope is a part of the name. A keyword has to be the
-// whole query.
+// Score rates a package; 0 means no match. The scope is part of the name. A keyword has to equal the whole query.
 func (q Query) Score(p Package) int {
 	name := strings.ToLower(p.Name)
 	switch {
@@ -50,8 +47,7 @@ func (q Query) Score(p Package) int {
 	return 0
 }
 
-// Rank returns those of the items that fit the query, the best first and those of one score by name. Items that
-// are alike keep their order.
+// Rank returns the items that match the query, sorted by score and name. The sort is stable.
 func Rank[T any](q Query, items []T, describe func(T) Package) []T {
 	type rated struct {
 		item  T

@@ -8,13 +8,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// items is a result that is a list.
+// items is a list result.
 type items struct{ list any }
 
-// list marks a result as a list: its structured content is an object that holds it, as MCP wants one.
+// list marks a result as a list: MCP requires an object as structured content, so the list is wrapped in one.
 func list[T any](all []T, err error) (any, error) { return items{all}, err }
 
-// answer writes a result as text and as structured content.
+// answer returns a result as text and as structured content.
 func answer(result any) (*sdk.ToolResult, error) {
 	value, isList := result, false
 	if l, ok := result.(items); ok {
@@ -34,7 +34,7 @@ func answer(result any) (*sdk.ToolResult, error) {
 	}, nil
 }
 
-// encode writes a value as compact JSON, without the secrets of URLs and with <, > and & as they are.
+// encode encodes a value as compact JSON with redacted URLs, and without HTML escapes.
 func encode(value any) ([]byte, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -63,9 +63,9 @@ func encode(value any) ([]byte, error) {
 	return append(out, raw...), nil
 }
 
-// appendText writes a string of JSON.
+// appendText appends a JSON string.
 func appendText(out, quoted []byte) ([]byte, error) {
-	if !bytes.Contains(quoted, []byte("://")) && !bytes.ContainsAny(quoted, `@%\`) { // nothing to mask, or to write otherwise
+	if !bytes.Contains(quoted, []byte("://")) && !bytes.ContainsAny(quoted, `@%\`) { // nothing to redact or to decode
 		return append(out, quoted...), nil
 	}
 	var text string

@@ -9,13 +9,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 )
 
-// arguments are a call's. What is wrong with them is kept, the first of it, and said by err.
+// arguments decodes the arguments of a call, and keeps the first error.
 type arguments struct {
 	values map[string]json.RawMessage
 	err    error
 }
 
-// readArguments reads those of a tool that takes the ones in known, and no others.
+// readArguments parses the arguments of a tool that accepts only the known ones.
 func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	a := &arguments{}
 	if len(raw) > 0 && json.Unmarshal(raw, &a.values) != nil {
@@ -38,7 +38,7 @@ func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	return nil, fault.New(fault.InvalidArgument, "unknown argument %.60q; arguments are: %s", unknown[0], takes)
 }
 
-// decode reads an argument that is there; false if it is absent, or wrong.
+// decode decodes an argument; false if it is absent or invalid.
 func (a *arguments) decode(name, what string, into any) bool {
 	raw, there := a.values[name]
 	if !there {
@@ -57,33 +57,33 @@ func (a *arguments) wrong(format string, args ...any) {
 	}
 }
 
-// required notes that an argument is missing.
+// required records a missing argument.
 func (a *arguments) required(name string) {
 	if _, there := a.values[name]; !there {
 		a.wrong("%s is required", name)
 	}
 }
 
-// text returns a text that has to be there.
+// text returns a required string.
 func (a *arguments) text(name string) string {
 	a.required(name)
 	return a.textOr(name, "")
 }
 
-// textOr returns a text, or what stands for an absent one.
+// textOr returns a string, or the default for an absent one.
 func (a *arguments) textOr(name, absent string) string {
 	text := absent
 	a.decode(name, "a text", &text)
 	return text
 }
 
-// isNull tells whether an argument is null or absent.
+// isNull reports whether an argument is null or absent.
 func (a *arguments) isNull(name string) bool {
 	raw, there := a.values[name]
 	return !there || string(raw) == "null"
 }
 
-// nullText returns a text; nil for null and an absent one.
+// nullText returns a string; nil if it is null or absent.
 func (a *arguments) nullText(name string) *string {
 	var text string
 	if a.isNull(name) || !a.decode(name, "a text or null", &text) {
@@ -92,14 +92,14 @@ func (a *arguments) nullText(name string) *string {
 	return &text
 }
 
-// flag returns a boolean; false for an absent one.
+// flag returns a boolean; false if it is absent.
 func (a *arguments) flag(name string) bool {
 	var flag bool
 	a.decode(name, "true or false", &flag)
 	return flag
 }
 
-// integer returns a whole number, or what stands for an absent one. 10.0 is one, too.
+// integer returns an integer, or the default for an absent one. 10.0 is accepted.
 func (a *arguments) integer(name string, absent int) int {
 	var number float64
 	switch {
@@ -112,7 +112,7 @@ func (a *arguments) integer(name string, absent int) int {
 	return absent
 }
 
-// texts returns a list of texts that has to be there.
+// texts returns a required list of strings.
 func (a *arguments) texts(name string) []string {
 	a.required(name)
 	var raw []json.RawMessage
@@ -126,7 +126,7 @@ func (a *arguments) texts(name string) []string {
 	return texts
 }
 
-// nullTexts returns a list of texts; nil for null and an absent one.
+// nullTexts returns a list of strings; nil if it is null or absent.
 func (a *arguments) nullTexts(name string) []string {
 	if a.isNull(name) {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/fetch"
 )
 
-// open gives a call what it depends on.
+// open returns the Manager for a call.
 func open(ctx context.Context) (*manager.Manager, error) {
 	project := os.Getenv("BULKHEAD_PROJECT")
 	if project == "" {
@@ -46,8 +46,9 @@ func open(ctx context.Context) (*manager.Manager, error) {
 	}, nil
 }
 
-// lock holds a name, and a folder too that others may be granted as well, until the call ends. One that is not there
-// nobody can hold, and one that the plugin may not write it will change nothing in. A host without locks does without.
+// lock acquires the plugin's lock called name and the lock on a shared directory, and holds both until the call ends. A
+// directory that does not exist cannot be locked, and one that is not writable needs no lock. A host without locks is
+// not an error.
 func lock(name, folder string) error {
 	var err error
 	if info, look := os.Stat(folder); look == nil && info.IsDir() {
@@ -72,8 +73,8 @@ func code(err error) string {
 	return ""
 }
 
-// modes gives the permission bits of a file, which only the host knows, after setting them where set is not nil. To a
-// host that does not know them either, all files are alike.
+// modes returns the permission bits of a file, and sets them first if set is not nil. Only the host knows them; with a
+// host that does not support them, all files have the same.
 func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 	request := abi.FileMode{Path: path}
 	if set != nil {
@@ -89,16 +90,16 @@ func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 		return 0, fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	case abi.HostFailed:
 		if _, look := os.Stat(path); look != nil {
-			err = look // it says whether the file is there
+			err = look // reports whether the file exists
 		}
 	}
 	return fs.FileMode(has.Mode), err
 }
 
-// patience is how long the servers of registries have to answer, all those of one call together.
+// patience bounds the time that all probes of a call together may take.
 const patience = 10 * time.Second
 
-// prober returns what tells whether a server answers, whatever it says. One that the plugin is not granted does not.
+// prober returns a function that reports whether a server answers, with any status. Without a grant it reports false.
 func prober(ctx context.Context) func(url string) bool {
 	until := time.Now().Add(patience)
 	return func(url string) bool {

@@ -1,5 +1,5 @@
-// Package tools offers the methods of package manager as MCP tools and resources: it reads arguments, finds the
-// project, and writes results, in which no URL has a secret. Register adds all of it to a plugin.
+// Package tools exposes the methods of package manager as MCP tools and resources: it decodes arguments, finds the
+// project, and encodes results with redacted URLs. Register adds them to a plugin.
 package tools
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// action is a call whose arguments were read.
+// action executes a call with its decoded arguments.
 type action func(m *manager.Manager) (any, error)
 
-// tool is one tool: what it is called, the arguments that it takes, and what it does with them.
+// tool is an MCP tool: its name, the arguments that it accepts, and its implementation.
 type tool struct {
 	name      string
 	arguments []string
@@ -34,7 +34,7 @@ func Register(p *sdk.Plugin) {
 
 func all() []tool { return append(reading(), writing()...) }
 
-// reading are the tools that change nothing.
+// reading are the read-only tools.
 func reading() []tool {
 	return []tool{
 		{"aam_search", []string{"query", "limit", "package_type"}, func(a *arguments) action {
@@ -70,10 +70,10 @@ func reading() []tool {
 	}
 }
 
-// defaultLimit is how many results a search gives unless it says otherwise.
+// defaultLimit is the default number of search results.
 const defaultLimit = 10
 
-// writing are the tools that change something.
+// writing are the tools with side effects.
 func writing() []tool {
 	return []tool{
 		{"aam_install", []string{"packages", "platform", "force", "no_deploy"}, func(a *arguments) action {
@@ -93,7 +93,7 @@ func writing() []tool {
 				Path: a.textOr("path", "."), Name: a.nullText("name"), Version: a.nullText("version"),
 				Description: a.nullText("description"), Types: a.nullTexts("artifact_types"),
 			}
-			a.flag("include_all") // everything that is found is included, whatever it says
+			a.flag("include_all") // has no effect: everything is included anyway
 			return func(m *manager.Manager) (any, error) { return m.CreatePackage(n) }
 		}},
 		{"aam_config_set", []string{"key", "value"}, func(a *arguments) action {
@@ -114,7 +114,7 @@ func or(text *string, otherwise string) string {
 	return *text
 }
 
-// run answers a call.
+// run executes a call.
 func (t tool) run(ctx context.Context, raw json.RawMessage) *sdk.ToolResult {
 	result, err := t.call(ctx, raw)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package validate looks at a package in a folder as its author has it: Package reports all that is wrong with it.
+// Package validate validates a package in its source directory: Package reports all problems.
 package validate
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Report says whether a package is right, and what is not.
+// Report is the result of a validation.
 type Report struct {
 	Valid          bool     `json:"valid"`
-	PackageName    *string  `json:"package_name"` // nil where the manifest is not right by itself, like the next
+	PackageName    *string  `json:"package_name"` // nil if the manifest is invalid, like the next
 	PackageVersion *string  `json:"package_version"`
 	Errors         []string `json:"errors"`
 	Warnings       []string `json:"warnings"`
 	ArtifactCount  int      `json:"artifact_count"`
 	ArtifactsValid bool     `json:"artifacts_valid"`
-	// Manifest is what was read; nil where the manifest is not right by itself.
+	// Manifest is the parsed manifest; nil if it is invalid.
 	Manifest *manifest.Manifest `json:"-"`
 }
 
-// Package reports on the package at path, its folder or a file in it. An error says that it could not be looked at.
+// Package validates the package at path, its directory or a file in it. An error means that it could not be read.
 func Package(s files.System, path string) (Report, error) {
 	if info, err := s.Stat(path); err == nil && !info.IsDir() {
 		path = filepath.Dir(path)
@@ -53,7 +53,7 @@ func Package(s files.System, path string) (Report, error) {
 	return report, nil
 }
 
-// artifact returns what is wrong with an artifact of the package in dir, "" for nothing.
+// artifact returns the problem of an artifact of the package in dir; "" if there is none.
 func artifact(s files.System, dir string, a manifest.Artifact) string {
 	info, err := s.Stat(filepath.Join(dir, filepath.FromSlash(a.Path)))
 	switch isFile := a.Type == manifest.Prompt || a.Type == manifest.Instruction; {
@@ -72,7 +72,7 @@ func artifact(s files.System, dir string, a manifest.Artifact) string {
 	return ""
 }
 
-// unreadable reports on a manifest that is not right by itself.
+// unreadable reports the problems of an invalid manifest.
 func unreadable(err error) (Report, error) {
 	report := Report{Errors: []string{}, Warnings: []string{}}
 	var syntax *yaml11.SyntaxError

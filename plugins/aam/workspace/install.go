@@ -13,25 +13,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
-// Package is one to install.
+// Package is a package to install.
 type Package struct {
 	Name     string
 	Version  string
-	Registry string // its name
-	Archive  string // the path of its archive
-	Checksum string // that the registry says; it goes into the lock file
-	Verify   bool   // whether the archive has to have that checksum
+	Registry string // name of the registry
+	Archive  string // path of its archive
+	Checksum string // according to the registry; recorded in the lock file
+	Verify   bool   // compare the checksum with the archive
 }
 
-// Options say how to install.
+// Options control the installation.
 type Options struct {
-	Platform        string // to deploy to; nothing is deployed where it is "" or not supported
-	DefaultPlatform string // where another program of the system has deployed what it has installed
+	Platform        string // target of the deployment; none if it is "" or not supported
+	DefaultPlatform string // where the aam program deployed the packages that it installed
 	Limits          archive.Limits
 }
 
-// Install installs packages together, in place of other versions of them, and deploys them: all of them or, with an
-// error, none. What an older version has deployed and the new one lacks is taken away. It returns their manifests.
+// Install installs and deploys packages in one transaction, replacing other versions of them. Artifacts that only the
+// replaced version deployed are removed. It returns the manifests of the packages.
 func (w *Workspace) Install(group []Package, o Options) ([]*manifest.Manifest, error) {
 	s, err := w.read()
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *Workspace) Install(group []Package, o Options) ([]*manifest.Manifest, e
 	return manifests, nil
 }
 
-// installing is an install under way.
+// installing is the state of an installation.
 type installing struct {
 	*Workspace
 	state    *state
@@ -64,23 +64,24 @@ type installing struct {
 	incoming []incoming
 }
 
-// incoming is a package that is unpacked and waits to be put in place.
+// incoming is an unpacked package in the staging directory.
 type incoming struct {
 	name     string
-	dir      string // where it waits
+	dir      string // staging directory
 	manifest *manifest.Manifest
-	before   []deployment // what was deployed of the version that is there
+	before   []deployment // deployments of the installed version
 	version  string
-	was      string // the version that is there; "" for none
+	was      string // the installed version; "" if found is none
 }
 
-// stage checks an archive and unpacks it. It changes the lock, so that packages of one group cannot meet in one folder.
+// stage validates and unpacks an archive. It updates the lock, so that packages of one group cannot use the same
+// directory.
 func (i *installing) stage(c *journal.Change, p Package) error {
 	if err := ownFolder(i.state.lock, p.Name); err != nil {
 		return err
 	}
 	in := incoming{name: p.Name, version: p.Version, before: i.deployedOf(i.state, p.Name, i.options.DefaultPlatform)}
-	if entry, there := i.state.lock.Find(p.Name); there {
+	if entry, found := i.state.lock.Find(p.Name); found {
 		in.was = entry.Version
 	}
 	want := ""
@@ -115,7 +116,7 @@ func (i *installing) stage(c *journal.Change, p Package) error {
 	return nil
 }
 
-// matches checks that a manifest is that of the package that was asked for.
+// matches checks that a manifest belongs to the requested package.
 func matches(m *manifest.Manifest, p Package) error {
 	if m.Name != p.Name {
 		return fault.New(fault.ArchiveInvalid, "the archive holds the package %s", m.Name)
@@ -134,7 +135,7 @@ func matches(m *manifest.Manifest, p Package) error {
 	return nil
 }
 
-// deploy adds to a change what is to be deployed, and what no longer is to be.
+// deploy stages deployments and undeployments.
 func (i *installing) deploy(c *journal.Change) error {
 	plan := i.plan()
 	for _, in := range i.incoming {
@@ -161,8 +162,8 @@ func (i *installing) deploy(c *journal.Change) error {
 	return plan.Stage(c)
 }
 
-// deployed returns what is deployed of a package once it has come to a platform: there all of it, and elsewhere what
-// was before and still is.
+// deployed returns the deployments of a package after its deployment to a platform: all artifacts found, and the
+// unchanged deployments on other platforms.
 func (in incoming) deployed(platform string) []deployment {
 	all := []deployment{}
 	for _, d := range in.before {

@@ -11,20 +11,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxLedger bounds the ledger's file, in bytes.
+// maxLedger bounds the ledger file, in bytes.
 const maxLedger = 8 << 20
 
-// deployment is one artifact at one platform.
+// deployment is an artifact on a platform.
 type deployment struct {
 	platform string
 	typ      manifest.Type
 	name     string
-	version  string // that it is of; "" for the one that is installed
+	version  string // version of the package; "" for the installed one
 }
 
-// ledger says what was deployed of each package. Other programs of the system do not know it.
+// ledger records the deployments of each package. The aam program does not have it.
 type ledger struct {
-	packages []ledgerEntry // in the file's order
+	packages []ledgerEntry // in file order
 }
 
 type ledgerEntry struct {
@@ -34,7 +34,7 @@ type ledgerEntry struct {
 
 func (w *Workspace) ledgerPath() string { return filepath.Join(w.Dir(), "deployments.yaml") }
 
-// readLedger returns the ledger and the content of its file, nil if it is not there.
+// readLedger returns the ledger and the content of its file, nil if it does not exist.
 func (w *Workspace) readLedger() (*ledger, []byte, error) {
 	data, err := w.readFile(w.ledgerPath(), maxLedger)
 	if err != nil {
@@ -48,7 +48,7 @@ func (w *Workspace) readLedger() (*ledger, []byte, error) {
 	return l, data, nil
 }
 
-// parseLedger reads a ledger; nil data is that of none.
+// parseLedger parses a ledger; nil data means that there is none.
 func parseLedger(data []byte) (*ledger, error) {
 	doc, err := yaml11.Parse(data, maxLedger)
 	if err != nil {
@@ -70,7 +70,7 @@ func parseLedger(data []byte) (*ledger, error) {
 	return l, r.Err()
 }
 
-// parseDeployment reads one line of the ledger. Its names become paths, so they are checked.
+// parseDeployment parses and validates a deployment, whose names become paths.
 func parseDeployment(r *yaml11.Reader, item yaml11.Value) deployment {
 	if !r.Mapping(item) {
 		return deployment{}
@@ -108,7 +108,7 @@ func (l *ledger) encode() ([]byte, error) {
 	return yaml11.Encode(yaml11.Map{{Key: "packages", Value: packages}})
 }
 
-// of returns what was deployed of a package; false if that is not known.
+// of returns the deployments of a package; false if it is not in the ledger.
 func (l *ledger) of(name string) ([]deployment, bool) {
 	at := slices.IndexFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
 	if at < 0 {
@@ -130,8 +130,8 @@ func (l *ledger) remove(name string) {
 	l.packages = slices.DeleteFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
 }
 
-// Outdated returns, by their names, the platforms at which packages are still as an older or newer version has deployed
-// them: one was installed since to another platform only.
+// Outdated returns, by package name, the platforms that have another than the installed version, because that was only
+// deployed to another platform.
 func (w *Workspace) Outdated() (map[string][]string, error) {
 	l, _, err := w.readLedger()
 	if err != nil {
@@ -148,8 +148,8 @@ func (w *Workspace) Outdated() (map[string][]string, error) {
 	return platforms, nil
 }
 
-// Deployed returns the paths, relative to the project and with slashes, that are packages' and not the project's
-// own. A project without a ledger has none.
+// Deployed returns the slash-separated paths, relative to the project, that packages have deployed. A project without a
+// ledger has none.
 func (w *Workspace) Deployed() (map[string]bool, error) {
 	l, _, err := w.readLedger()
 	if err != nil {
@@ -166,8 +166,8 @@ func (w *Workspace) Deployed() (map[string]bool, error) {
 	return paths, nil
 }
 
-// deployedOf returns what was deployed of an installed package. Where the ledger does not know, another program
-// has installed it, and to that platform.
+// deployedOf returns the deployments of an installed package. If it is not in the ledger, the aam program has installed it
+// and deployed it to the default platform.
 func (w *Workspace) deployedOf(s *state, name, otherwise string) []deployment {
 	if known, ok := s.ledger.of(name); ok {
 		return known

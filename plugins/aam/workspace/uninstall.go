@@ -11,16 +11,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
-// Uninstalled says what became of a package that was uninstalled.
+// Uninstalled is the result of Uninstall.
 type Uninstalled struct {
 	Version      string
-	FilesRemoved int      // of what was deployed
-	Dependents   []string // installed packages that need it
+	FilesRemoved int      // deployed files only
+	Dependents   []string // installed packages that depend on it
 }
 
-// Uninstall takes a package away, with what was deployed of it: to where the ledger says or, where it does not
-// know, to the default platform. What another installed package has, too, stays. A package that is not installed is
-// the code PackageNotInstalled.
+// Uninstall removes a package with its deployments: those in the ledger or, if it is not there, on the default platform.
+// Artifacts that another installed package also has stay. If the package is not installed, the error has the code
+// PackageNotInstalled.
 func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error) {
 	if !w.Exists() {
 		return Uninstalled{}, notInstalled(name)
@@ -57,8 +57,7 @@ func notInstalled(name string) error {
 	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("aam_list says what is")
 }
 
-// ownFolder returns an error if another package that is installed has the folder that name has: two names can have
-// the same.
+// ownFolder returns an error if another installed package uses the directory for name: two names can have the same one.
 func ownFolder(lock *lockfile.Lock, name string) error {
 	for _, entry := range lock.Packages {
 		if entry.Name != name && pkgname.Folder(entry.Name) == pkgname.Folder(name) {
@@ -72,7 +71,7 @@ func (w *Workspace) plan() *deploy.Plan {
 	return &deploy.Plan{Files: w.Files, Project: w.Project, Home: w.Home}
 }
 
-// undeploy plans to take away what was deployed of a package, but for what others have, too.
+// undeploy plans to remove the deployments of a package, except for artifacts that other packages also have.
 func (w *Workspace) undeploy(s *state, plan *deploy.Plan, name string, deployed []deployment) error {
 	for _, d := range deployed {
 		if w.shared(s, name, d.typ, d.name) {
@@ -85,7 +84,7 @@ func (w *Workspace) undeploy(s *state, plan *deploy.Plan, name string, deployed 
 	return nil
 }
 
-// change makes a change: what stage adds, and the lock file and ledger as they are in s by then.
+// change commits a transaction: what stage adds, and the lock file and ledger as s has them afterwards.
 func (w *Workspace) change(s *state, stage func(*journal.Change) error) error {
 	c, err := w.journal().Begin()
 	if err != nil {
@@ -101,7 +100,7 @@ func (w *Workspace) change(s *state, stage func(*journal.Change) error) error {
 	return inTheWay(c.Commit())
 }
 
-// inTheWay says of an error what to do if a file is where a folder has to be.
+// inTheWay adds a hint to an error if a file exists where a directory has to be created.
 func inTheWay(err error) error {
 	if !errors.Is(err, syscall.ENOTDIR) {
 		return err

@@ -1,8 +1,6 @@
-// Package workspace is the folder .aam of a project: what is installed (the lock file and the packages' folders)
-// and where it was deployed (a ledger of our own). Read says what is there; Install and Uninstall change it,
-// together with what is deployed, whole or not at all.
-//
-// Callers of Install and Uninstall hold a lock: one of them runs at a time.
+// Package workspace manages the directory .aam of a project: installed packages (lock file and directories) and their
+// deployments (a ledger that the aam program does not have). Install and Uninstall change both, and the deployed files,
+// in one transaction. Their callers hold a lock.
 package workspace
 
 import (
@@ -22,35 +20,34 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// Workspace is that of one project.
+// Workspace is the workspace of a project.
 type Workspace struct {
 	Files   files.System
 	Project string
-	Home    string // "" for none: only what is deployed to codex goes there
+	Home    string // "" if unknown; only deployments to codex need it
 	Now     time.Time
 }
 
 const folder = ".aam"
 
-// Dir returns the workspace's folder.
+// Dir returns the directory of the workspace.
 func (w *Workspace) Dir() string { return filepath.Join(w.Project, folder) }
 
-// PackagesDir returns the folder that packages are in.
+// PackagesDir returns the directory of the installed packages.
 func (w *Workspace) PackagesDir() string { return filepath.Join(w.Dir(), "packages") }
 
-// PackageDir returns the folder of one package.
+// PackageDir returns the directory of an installed package.
 func (w *Workspace) PackageDir(name string) string {
 	return filepath.Join(w.PackagesDir(), pkgname.Folder(name))
 }
 
-// StageDir returns the folder that holds what is not finished. Anything in it is left from something that was
-// interrupted.
+// StageDir returns the staging directory. Entries in it outside of a transaction are leftovers of an interrupted one.
 func (w *Workspace) StageDir() string { return filepath.Join(w.Dir(), ".tmp") }
 
-// DownloadsDir returns the folder in which other programs keep what they download.
+// DownloadsDir returns the download directory of the aam program.
 func (w *Workspace) DownloadsDir() string { return filepath.Join(w.PackagesDir(), ".downloads") }
 
-// Exists tells whether the project has a workspace.
+// Exists reports whether the project has a workspace.
 func (w *Workspace) Exists() bool { return files.IsDir(w.Files, w.Dir()) }
 
 // Manifest reads the manifest of an installed package.
@@ -58,21 +55,21 @@ func (w *Workspace) Manifest(name string) (*manifest.Manifest, error) {
 	return manifest.Load(w.Files, w.PackageDir(name))
 }
 
-// Lock reads what is installed.
+// Lock reads the lock file.
 func (w *Workspace) Lock() (*lockfile.Lock, error) { return lockfile.Load(w.Files, w.Project) }
 
-// Recover undoes an install or uninstall that was stopped half way, and clears what was staged.
+// Recover rolls back an interrupted transaction, and clears the staging directory.
 func (w *Workspace) Recover() error { return w.journal().Recover() }
 
-// Interrupted tells whether an install or uninstall was stopped half way.
+// Interrupted reports whether a transaction was interrupted.
 func (w *Workspace) Interrupted() bool { return w.journal().Interrupted() }
 
-// journal is where changes of the project, and of what codex has in the home folder, are made.
+// journal returns the journal for changes of the project, and of .codex in the home directory.
 func (w *Workspace) journal() journal.Journal {
 	roots := []journal.Root{{Dir: w.Project, Stage: w.StageDir(), Only: append([]string{folder}, deploy.InProject...)}}
 	if w.Home != "" {
 		codex := filepath.Join(w.Home, ".codex")
-		// Of this project: others deploy to the same folder.
+		// Named after the project, because other projects deploy to the same directory.
 		sum := sha256.Sum256([]byte(w.Project))
 		stage := filepath.Join(codex, ".aam-"+hex.EncodeToString(sum[:8]))
 		roots = append(roots, journal.Root{Dir: codex, Stage: stage, Only: deploy.InHome})
@@ -80,16 +77,16 @@ func (w *Workspace) journal() journal.Journal {
 	return journal.Journal{Files: w.Files, Roots: roots}
 }
 
-// state is what a change begins with: what is installed and deployed, and the files that say so.
+// state is the state before a transaction: installed packages, deployments, and the files that record them.
 type state struct {
 	lock      *lockfile.Lock
 	ledger    *ledger
-	lockWas   []byte // nil where there was no file
+	lockWas   []byte // nil if there was no file
 	ledgerWas []byte
-	manifests map[string]*manifest.Manifest // of installed packages, once read; nil if that cannot be done
+	manifests map[string]*manifest.Manifest // cache for installed packages; nil if one cannot be read
 }
 
-// read undoes what was interrupted, and reads what then is there.
+// read recovers from an interrupted transaction, and reads the state.
 func (w *Workspace) read() (*state, error) {
 	if err := w.journal().Recover(); err != nil {
 		return nil, err
@@ -100,15 +97,15 @@ func (w *Workspace) read() (*state, error) {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
 	if s.lock, err = lockfile.Parse(s.lockWas); err != nil {
-		_, err := w.Lock() // the same again, and it says which file and what to do
+		_, err := w.Lock() // fails with an error that names the file and a remedy
 		return nil, err
 	}
 	s.ledger, s.ledgerWas, err = w.readLedger()
 	return s, err
 }
 
-// readFile returns a file's content; nil if it is not there. A link must not lead out of the project: its content
-// would be shown, or written over.
+// readFile returns the content of a file; nil if it does not exist. A symbolic link out of the project is refused: its
+// target could be disclosed or overwritten.
 func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	data, err := files.ReadInside(w.Files, w.Project, path, limit)
 	if files.Absent(err) {
@@ -120,7 +117,7 @@ func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// write adds the lock file and the ledger to a change.
+// write stages the lock file and the ledger.
 func (w *Workspace) write(c *journal.Change, s *state) error {
 	lock, err := s.lock.Encode(registry.Timestamp(w.Now))
 	if err != nil {
@@ -142,7 +139,7 @@ func (w *Workspace) write(c *journal.Change, s *state) error {
 	return c.File(w.ledgerPath(), s.ledgerWas, ledger)
 }
 
-// fits refuses what could not be read again: it would lock the project up.
+// fits refuses a file that would be too large to be read again.
 func (w *Workspace) fits(lock, ledger []byte) error {
 	if len(lock) > lockfile.MaxSize || len(ledger) > maxLedger {
 		return fault.New(fault.InvalidArgument, "so much would be installed that what is in %s could not be read again", w.Dir())
@@ -150,17 +147,17 @@ func (w *Workspace) fits(lock, ledger []byte) error {
 	return nil
 }
 
-// manifest returns the manifest of an installed package; nil where that cannot be read.
+// manifest returns the manifest of an installed package; nil if it cannot be read.
 func (w *Workspace) manifest(s *state, name string) *manifest.Manifest {
 	m, known := s.manifests[name]
 	if !known {
-		m, _ = w.Manifest(name) // a package that is damaged can be replaced and removed all the same
+		m, _ = w.Manifest(name) // a damaged package can still be replaced and removed
 		s.manifests[name] = m
 	}
 	return m
 }
 
-// shared tells whether an installed package other than name has an artifact of that type and name.
+// shared reports whether an installed package other than name has an artifact of that type and name.
 func (w *Workspace) shared(s *state, name string, t manifest.Type, artifact string) bool {
 	for _, entry := range s.lock.Packages {
 		if entry.Name == name {

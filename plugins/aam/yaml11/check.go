@@ -9,15 +9,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// checker refuses what the system's own reader refuses although it is YAML.
+// checker refuses documents that the library accepts but PyYAML refuses.
 type checker struct {
 	lines  [][]byte
 	spot   spot
-	merged map[*yaml.Node]int // how many keys a mapping has together with those that it merges; 0 while that is counted
-	keys   int                // of all mappings that merge others
+	merged map[*yaml.Node]int // number of keys of a mapping, merged ones included; 0 while it is being counted
+	keys   int                // sum for all mappings with merge keys
 }
 
-// maxMerged bounds how many keys a document has by merging mappings into others.
+// maxMerged bounds the keys of a document's mappings with merge keys.
 const maxMerged = 10_000
 
 func (c *checker) check(node *yaml.Node, isKey bool) error {
@@ -52,16 +52,16 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 	return nil
 }
 
-// spot is where a node begins. Nodes come in their order, so that the next one is looked for from the last one on: all of
-// a document may stand on one line.
+// spot is the position of a node in its line. Nodes are visited in order and searched from the last one on: otherwise a
+// document on one line would take quadratic time.
 type spot struct {
 	number, column int // from 1
 	line           []byte
-	at             int  // in the line, in bytes; column counts letters
-	tabAtEnd       bool // in the blanks at the line's end, or before its first #
+	at             int  // byte offset in the line; column counts code points
+	tabAtEnd       bool // in the white space at the end of the line, or before its first #
 }
 
-// find goes to where a node begins; false if that is not known.
+// find goes to the start of a node; false if it is unknown.
 func (s *spot) find(lines [][]byte, node *yaml.Node) bool {
 	if node.Line < 1 || node.Line > len(lines) || node.Column < 1 {
 		return false
@@ -78,7 +78,7 @@ func (s *spot) find(lines [][]byte, node *yaml.Node) bool {
 	return true
 }
 
-// checkTabs refuses a tab between a value and what stands before it on its line.
+// checkTabs refuses tabs before or after a value on its line.
 func (c *checker) checkTabs(node *yaml.Node) error {
 	if !c.spot.find(c.lines, node) {
 		return nil
@@ -86,7 +86,7 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 	before, rest := c.spot.line[:c.spot.at], c.spot.line[c.spot.at:]
 	tab := tabAtEnd(before)
 	if node.Kind == yaml.ScalarNode && node.Value == "" && node.Style == 0 {
-		tab = c.spot.tabAtEnd // nothing stands there, so what is behind it on the line is not part of it
+		tab = c.spot.tabAtEnd // an empty value: the rest of the line is not part of it
 	}
 	if tab {
 		return &SyntaxError{node.Line, "a tab stands where only spaces may"}
@@ -97,13 +97,13 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 	return nil
 }
 
-// tabAtEnd tells whether there is a tab in the blanks at a text's end.
+// tabAtEnd reports whether the trailing white space contains a tab.
 func tabAtEnd(text []byte) bool {
 	return bytes.IndexByte(text[len(bytes.TrimRight(text, " \t")):], '\t') >= 0
 }
 
-// tabBehind tells whether behind a scalar, or between the words of one without quotes, there is a tab on its line, of
-// which it has no part on another line. Of what it is not certain it says no.
+// tabBehind reports whether a tab follows a scalar, or is inside of a plain one. For a scalar over several lines it returns
+// false.
 func tabBehind(rest []byte, node *yaml.Node) bool {
 	if node.Kind != yaml.ScalarNode || node.Value == "" {
 		return false
@@ -130,7 +130,7 @@ func tabBehind(rest []byte, node *yaml.Node) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(rest, " "), []byte("\t"))
 }
 
-// count returns how many keys a mapping has, merged ones included; too many if it merges itself.
+// count returns the number of keys of a mapping, merged ones included; more than maxMerged if it merges itself.
 func (c *checker) count(mapping *yaml.Node) int {
 	if n, ok := c.merged[mapping]; ok {
 		if n == 0 {
@@ -174,5 +174,5 @@ func checkMerge(value *yaml.Node) error {
 }
 
 func unknownTag(node *yaml.Node) error {
-	return &SyntaxError{node.Line, "a tag is not known"} // which one is not said: a password may begin with !
+	return &SyntaxError{node.Line, "a tag is not known"} // the tag is not quoted: it may be a password that begins with !
 }

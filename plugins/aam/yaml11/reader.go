@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a document.
+// Problem is a semantic error in a document.
 type Problem struct {
-	At     string // where; "" for the document as a whole
+	At     string // see Value.At; "" for the document as a whole
 	Reason string
 }
 
 func (p Problem) String() string { return p.At + ": " + p.Reason }
 
-// Problems is all that is wrong with a document, in the order of what was looked at.
+// Problems holds all problems of a document, in the order of reading.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -24,16 +24,16 @@ func (p Problems) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// maxProblems bounds what is collected: what follows more of them helps nobody.
+// maxProblems bounds the problems that are collected.
 const maxProblems = 100
 
-// Reader takes values out of a document. What is wrong is collected, and the zero value returned for it, so
-// that everything is said at once. The zero value is ready.
+// Reader converts the values of a document. It collects problems, and returns the zero value for an invalid one, so that
+// all problems are reported at once. The zero Reader is ready to use.
 type Reader struct {
 	problems Problems
 }
 
-// Err returns all that was wrong: Problems, or nil.
+// Err returns Problems, or nil.
 func (r *Reader) Err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -41,14 +41,14 @@ func (r *Reader) Err() error {
 	return r.problems
 }
 
-// Problem says that something is wrong with v.
+// Problem adds a problem of v.
 func (r *Reader) Problem(v Value, format string, args ...any) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, Problem{v.At(), fmt.Sprintf(format, args...)})
 	}
 }
 
-// Required tells whether there is a value; that there is none is a problem.
+// Required reports whether v exists; an absent value is a problem.
 func (r *Reader) Required(v Value) bool {
 	if v.Kind() == Absent {
 		r.Problem(v, "field required")
@@ -57,9 +57,9 @@ func (r *Reader) Required(v Value) bool {
 	return true
 }
 
-// Text returns a text that has to be there. Numbers, booleans and dates are none: they have to be quoted.
+// Text returns a required string. Unquoted numbers, booleans and dates are problems.
 func (r *Reader) Text(v Value) string {
-	if v.node != nil && v.node.kind == Text { // as almost all are
+	if v.node != nil && v.node.kind == Text { // the common case
 		return v.node.text
 	}
 	if r.Required(v) && r.is(v, Text) {
@@ -68,7 +68,7 @@ func (r *Reader) Text(v Value) string {
 	return ""
 }
 
-// TextOr returns a text, or what stands for an absent one.
+// TextOr returns a string, or the default for an absent one.
 func (r *Reader) TextOr(v Value, absent string) string {
 	if v.Kind() == Absent {
 		return absent
@@ -76,7 +76,7 @@ func (r *Reader) TextOr(v Value, absent string) string {
 	return r.Text(v)
 }
 
-// NullText returns a text; nil if it is absent or null.
+// NullText returns a string; nil if it is absent or null.
 func (r *Reader) NullText(v Value) *string {
 	if kind := v.Kind(); kind == Absent || kind == Null || !r.is(v, Text) {
 		return nil
@@ -85,7 +85,7 @@ func (r *Reader) NullText(v Value) *string {
 	return &text
 }
 
-// boolWords are the words that are booleans also as texts, in lower case.
+// boolWords are the strings that are accepted as booleans, in lower case.
 var boolWords = map[string]bool{
 	"true": true, "1": true, "yes": true, "on": true, "y": true, "t": true,
 	"false": false, "0": false, "no": false, "off": false, "n": false, "f": false,
@@ -93,7 +93,7 @@ var boolWords = map[string]bool{
 
 func (v Value) lower() string { return strings.ToLower(v.Text()) }
 
-// Bool returns a boolean, or what stands for an absent one. 0, 1 and some words are booleans, too.
+// Bool returns a boolean, or the default for an absent one. It accepts 0, 1 and the boolWords.
 func (r *Reader) Bool(v Value, absent bool) bool {
 	switch v.Kind() {
 	case Absent:
@@ -111,7 +111,7 @@ func (r *Reader) Bool(v Value, absent bool) bool {
 	return false
 }
 
-// Int returns a whole number, or what stands for an absent one. A text of digits is one, too.
+// Int returns an integer, or the default for an absent one. It accepts quoted integers.
 func (r *Reader) Int(v Value, absent int64) int64 {
 	switch kind := v.Kind(); {
 	case kind == Absent:
@@ -127,7 +127,7 @@ func (r *Reader) Int(v Value, absent int64) int64 {
 	return 0
 }
 
-// List returns a list's values; none if it is absent.
+// List returns the values of a list; none if it is absent.
 func (r *Reader) List(v Value) []Value {
 	if v.Kind() == Absent || !r.is(v, List) {
 		return nil
@@ -135,7 +135,7 @@ func (r *Reader) List(v Value) []Value {
 	return v.Items()
 }
 
-// Texts returns a list of texts; an empty one if it is absent.
+// Texts returns a list of strings; an empty one if it is absent.
 func (r *Reader) Texts(v Value) []string {
 	if v.Kind() == Absent || !r.is(v, List) {
 		return []string{}
@@ -147,12 +147,12 @@ func (r *Reader) Texts(v Value) []string {
 	return texts
 }
 
-// Mapping tells whether v is a mapping. Anything else but an absent value is a problem.
+// Mapping reports whether v is a mapping. Another value that is not absent is a problem.
 func (r *Reader) Mapping(v Value) bool {
 	return v.Kind() != Absent && r.is(v, Mapping)
 }
 
-// Entries returns a mapping's keys, which have to be texts, and values; none if it is absent.
+// Entries returns the entries of a mapping, whose keys have to be strings; none if it is absent.
 func (r *Reader) Entries(v Value) []Entry {
 	if !r.Mapping(v) {
 		return nil

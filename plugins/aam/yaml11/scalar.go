@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Kind is what a value is.
+// Kind is the type of a value.
 type Kind int
 
-// The kinds. Absent is the zero value: there is no value at all.
+// The kinds. Absent, the zero value, is the kind of a value that does not exist.
 const (
 	Absent Kind = iota
 	Null
@@ -26,13 +26,13 @@ const (
 	Mapping
 )
 
-// String says the kind as an error message does.
+// String returns the kind as error messages name it.
 func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a whole number", "a number", "a date", "a text", "a list", "a mapping"}[k]
 }
 
-// What plain words are in YAML 1.1 (https://yaml.org/type/), as the reader of the system's own programs
-// has it: an exponent needs a sign, and a number that begins with 0 is octal or none.
+// Types of plain scalars in YAML 1.1 (https://yaml.org/type/), as PyYAML resolves them: an exponent needs a sign, and
+// digits that begin with 0 are an octal number or a string.
 var (
 	intPattern   = regexp.MustCompile(`^[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+)$`)
 	floatPattern = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
@@ -40,7 +40,7 @@ var (
 	timePattern  = regexp.MustCompile(`^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})(?:[Tt]|[ \t]+)([0-9]{1,2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]*)?[ \t]*(?:Z|[-+][0-9]{1,2}(?::?[0-9]{2})?)?$`)
 )
 
-// plainKind returns what a plain word is.
+// plainKind resolves the kind of a plain scalar.
 func plainKind(word string) Kind {
 	switch word {
 	case "", "~", "null", "Null", "NULL":
@@ -49,9 +49,9 @@ func plainKind(word string) Kind {
 		return Bool
 	}
 	if strings.IndexByte("+-.0123456789", word[0]) < 0 || strings.Count(word, ".") > 1 {
-		return Text // no number or date begins otherwise, and none has two dots, as most versions have
+		return Text // no number or date; most versions have two dots
 	}
-	if len(word) > len(time.DateTime) && word[4] == '-' { // such as the times in a registry: the patterns are much slower
+	if len(word) > len(time.DateTime) && word[4] == '-' { // the patterns are much slower
 		if _, err := time.Parse(time.RFC3339, word); err == nil {
 			return Time
 		}
@@ -67,7 +67,7 @@ func plainKind(word string) Kind {
 	return Text
 }
 
-// scalarKind returns what a scalar is, which checkScalar has found to be right.
+// scalarKind returns the kind of a scalar that checkScalar has accepted.
 func scalarKind(node *yaml.Node) Kind {
 	if node.Style&yaml.TaggedStyle != 0 {
 		switch node.ShortTag() {
@@ -90,8 +90,8 @@ func scalarKind(node *yaml.Node) Kind {
 	return plainKind(node.Value)
 }
 
-// checkScalar refuses tags that are not known, and values that are none of their kind. It does not say which: they may be
-// passwords.
+// checkScalar refuses unknown tags, and values that do not have the type of their tag. Errors do not quote the value,
+// which may be a password.
 func checkScalar(node *yaml.Node, isKey bool) error {
 	tagged := node.Style&yaml.TaggedStyle != 0
 	if !tagged && node.Style == 0 && (node.Value == "=" || node.Value == "<<" && !isKey) {
@@ -115,7 +115,7 @@ func checkScalar(node *yaml.Node, isKey bool) error {
 	return nil
 }
 
-// realTime tells whether a date, or a date and a time, exists.
+// realTime reports whether a date, or a date and a time, exists.
 func realTime(word string) bool {
 	parts := timePattern.FindStringSubmatch(word)
 	if parts == nil {
@@ -126,7 +126,7 @@ func realTime(word string) bool {
 	return err == nil
 }
 
-// parseInt returns a whole number's value; false where it has more than 64 bits.
+// parseInt returns the value of an integer; false if it has more than 64 bits.
 func parseInt(word string) (int64, bool) {
 	digits := strings.ReplaceAll(word, "_", "")
 	sign := strings.HasPrefix(digits, "-")
@@ -154,7 +154,7 @@ func parseInt(word string) (int64, bool) {
 	return n, err == nil
 }
 
-// parseSixty reads hours, minutes and seconds, or angles, such as 190:20:30.
+// parseSixty parses a sexagesimal integer, such as 190:20:30.
 func parseSixty(digits string) (int64, bool) {
 	var sum int64
 	for _, part := range strings.Split(digits, ":") {
@@ -167,7 +167,7 @@ func parseSixty(digits string) (int64, bool) {
 	return sum, true
 }
 
-// parseFloat returns a number's value.
+// parseFloat returns the value of a float.
 func parseFloat(word string) float64 {
 	digits := strings.ReplaceAll(word, "_", "")
 	switch lower := strings.ToLower(digits); lower {
@@ -187,6 +187,6 @@ func parseFloat(word string) float64 {
 			sum = (sum + n) * 60
 		}
 	}
-	n, _ := strconv.ParseFloat(digits, 64) // out of range is an infinity, as in the system's own reader
+	n, _ := strconv.ParseFloat(digits, 64) // infinity if out of range, as in PyYAML
 	return sign * (sum + n)
 }

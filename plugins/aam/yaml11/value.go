@@ -8,38 +8,38 @@ import (
 	"strconv"
 )
 
-// maxPlain bounds how many values Plain gives: an alias in few bytes can stand for very many.
+// maxPlain bounds the values that Plain returns: aliases can expand to very many.
 const maxPlain = 100_000
 
-// node is a value as it is kept: what aliases stand for is where they were.
+// node is a parsed value. An alias is the node that it refers to, so nodes may be shared.
 type node struct {
 	kind  Kind
-	text  string  // of a scalar, without quotes
-	items []*node // of a list; of a mapping, keys and values in turn
+	text  string  // decoded value of a scalar
+	items []*node // of a list; in a mapping keys and values alternate
 	line  int
 }
 
-// merge is the kind of the key << where it is no text.
+// merge is the kind of an unquoted key <<.
 const merge = Mapping + 1
 
-// Value is one value of a document. The zero value is an absent one.
+// Value is a value in a document. The zero value is absent.
 type Value struct {
 	node   *node // nil if absent
-	parent *node // nil for the document's own value
+	parent *node // nil for the root
 	root   *node
-	key    string // in a mapping
+	key    string // key in the parent, if that is a mapping
 }
 
-// Entry is a key of a mapping with its value.
+// Entry is an entry of a mapping.
 type Entry struct {
 	Key   Value // a scalar
 	Value Value
 }
 
-// Root returns the document's value. Where it is not a mapping, it has no key, and so all are absent.
+// Root returns the value of the document. If it is not a mapping, all of its fields are absent.
 func (d *Document) Root() Value { return Value{node: d.root, root: d.root} }
 
-// Kind returns what the value is.
+// Kind returns the kind of the value.
 func (v Value) Kind() Kind {
 	if v.node == nil {
 		return Absent
@@ -47,7 +47,7 @@ func (v Value) Kind() Kind {
 	return v.node.kind
 }
 
-// Text returns a scalar as it is written, without quotes; "" for others.
+// Text returns the decoded text of a scalar of any kind; "" for a collection.
 func (v Value) Text() string {
 	if v.node == nil {
 		return ""
@@ -55,7 +55,7 @@ func (v Value) Text() string {
 	return v.node.text
 }
 
-// Field returns the value of a mapping's key: of the last one where it is there more than once.
+// Field returns the value of a key in a mapping: the last one of duplicates.
 func (v Value) Field(key string) Value {
 	found := Value{parent: v.node, root: v.root, key: key}
 	if v.Kind() != Mapping {
@@ -81,8 +81,8 @@ func (v Value) Field(key string) Value {
 	return found
 }
 
-// Entries returns a mapping's keys and values, in their order, those that are merged in first; a key that
-// is there more than once has the place of the first and the value of the last.
+// Entries returns the entries of a mapping in order, merged ones first. Duplicate keys have the position of the first and
+// the value of the last.
 func (v Value) Entries() []Entry {
 	if v.Kind() != Mapping {
 		return nil
@@ -92,7 +92,7 @@ func (v Value) Entries() []Entry {
 	return e.list
 }
 
-// entryKey is what two keys of a mapping differ by.
+// entryKey identifies a key in a mapping.
 type entryKey struct {
 	kind Kind
 	text string
@@ -104,8 +104,8 @@ type entries struct {
 	place map[entryKey]int
 }
 
-// add takes in a mapping: what it merges, and then its own keys, which win. Of what is merged, the first wins.
-// That this ends, and soon, was seen to by a checker.
+// add adds the entries of a mapping: those that it merges, and then its own, which win. Of several merged mappings the
+// first wins. A checker has bounded the recursion.
 func (e *entries) add(mapping *node) {
 	for i := 0; i < len(mapping.items); i += 2 {
 		if mapping.items[i].kind != merge {
@@ -136,7 +136,7 @@ func (e *entries) add(mapping *node) {
 	}
 }
 
-// Items returns a list's values.
+// Items returns the values of a list.
 func (v Value) Items() []Value {
 	if v.Kind() != List {
 		return nil
@@ -148,15 +148,15 @@ func (v Value) Items() []Value {
 	return items
 }
 
-// At returns where the value is: keys and positions in lists, joined by dots, such as "artifacts.skills.0". It is
-// found only now, since hardly anybody asks: where there is nothing wrong, nobody does.
+// At returns the path of the value: keys and list indexes, joined by dots, such as "artifacts.skills.0". It searches the
+// document, because only error messages need it.
 func (v Value) At() string {
 	if v.parent == nil {
 		return v.key
 	}
 	at, _ := find(v.root, v.parent, map[*node]bool{})
 	key := v.key
-	if v.parent.kind == List && v.node != nil { // else it is the key of what has none
+	if v.parent.kind == List && v.node != nil { // otherwise it is the key of an absent value
 		key = strconv.Itoa(slices.Index(v.parent.items, v.node))
 	}
 	if at == "" {
@@ -165,7 +165,7 @@ func (v Value) At() string {
 	return at + "." + key
 }
 
-// find returns where wanted is in a value.
+// find returns the path of wanted below in.
 func find(in, wanted *node, seen map[*node]bool) (string, bool) {
 	if in == wanted {
 		return "", true
@@ -192,8 +192,8 @@ func find(in, wanted *node, seen map[*node]bool) (string, bool) {
 	return "", false
 }
 
-// Plain returns the value as one of nil, bool, int64, float64, string, []any and Map. Dates are texts, as
-// they are written. An error says that it is too large, or has itself in it.
+// Plain converts the value to nil, bool, int64, float64, string, []any or Map. Dates become strings. It is an error if
+// aliases make the value too large or cyclic.
 func (v Value) Plain() (any, error) {
 	left := maxPlain
 	return v.plain(0, &left)
@@ -239,16 +239,17 @@ func (v Value) plain(depth int, left *int) (any, error) {
 	return v.Text(), nil
 }
 
-// Map is a mapping whose keys have an order. Encode writes it, and so does encoding/json.
+// Map is an ordered mapping, for Encode and encoding/json.
 type Map []Pair
 
-// Pair is a key with its value: nil, bool, int, int64, float64, string, []string, []any or Map.
+// Pair is an entry of a Map. The value is nil, bool, int, int64, float64, string, []string, []any or Map; Encode does not
+// support float64.
 type Pair struct {
 	Key   string
 	Value any
 }
 
-// MarshalJSON writes an object with the keys in their order.
+// MarshalJSON returns an object with the keys in order.
 func (m Map) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')

@@ -1,5 +1,5 @@
-// Package faults is a file system that fails, for tests: they let something be done again and again, with a
-// failure, or the end of the process, at each write in turn.
+// Package faults provides a file system for fault injection: tests repeat an operation with a failure, or the end of the
+// process, at each write in turn.
 package faults
 
 import (
@@ -11,21 +11,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// Err is what a write fails with.
+// Err is the injected error.
 var Err = errors.New("no space left on device")
 
-// System passes everything on to another one and counts what changes something: a file that is made, each
-// write to it, and every other change.
+// System wraps another System and counts writes: created files, each write to them, and every other change.
 type System struct {
 	files.System
-	FailAt int  // which write fails, from 1; 0 for none
-	Kill   bool // every later one fails too, as if the process had ended
+	FailAt int  // number of the write that fails, from 1; 0 for none
+	Kill   bool // all later writes fail too, as if the process had ended
 
 	mu     sync.Mutex
 	writes int
 }
 
-// Writes returns how many writes there were, failures included.
+// Writes returns the number of writes, failed ones included.
 func (s *System) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +41,7 @@ func (s *System) fails() error {
 	return nil
 }
 
-// Create makes a file whose writes count.
+// Create creates a file whose writes count.
 func (s *System) Create(path string) (io.WriteCloser, error) {
 	if err := s.fails(); err != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: err}
@@ -92,7 +91,7 @@ type writer struct {
 	path   string
 }
 
-// Write leaves half of the bytes where it fails, as a full disk does.
+// Write writes half of the bytes when it fails, like a full disk.
 func (w *writer) Write(p []byte) (int, error) {
 	if err := w.system.fails(); err != nil {
 		n, _ := w.WriteCloser.Write(p[:len(p)/2])
