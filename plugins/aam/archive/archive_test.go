@@ -26,7 +26,7 @@ const manifestText = "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {pro
 
 var disk = files.Disk{}
 
-// regular is a member that is a file.
+// regular returns a member that is a file.
 func regular(name, text string) member {
 	return member{&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(text))}, text}
 }
@@ -40,12 +40,12 @@ type member struct {
 	text   string
 }
 
-// pkg is a whole package, with more members behind it.
+// pkg returns the members of a complete package, followed by more.
 func pkg(more ...member) []member {
 	return append([]member{regular("aam.yaml", manifestText), regular("prompts/p.md", "hi\n")}, more...)
 }
 
-// write makes an archive of members and returns its path.
+// write creates an archive of members and returns its path.
 func write(t testing.TB, members []member) string {
 	t.Helper()
 	var data bytes.Buffer
@@ -77,7 +77,7 @@ func save(t testing.TB, data []byte) string {
 	return path
 }
 
-// install checks and extracts as an installation does, and returns the text of each file.
+// install checks and extracts an archive, and returns the content of each file.
 func install(t testing.TB, path string, limits archive.Limits) (map[string]string, error) {
 	t.Helper()
 	listing, err := archive.Check(disk, path, "", limits)
@@ -93,7 +93,7 @@ func install(t testing.TB, path string, limits archive.Limits) (map[string]strin
 
 var testTime = time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
 
-// noise returns n times 64 bytes that no compression makes less than half of.
+// noise returns n times 64 bytes with a compression ratio below 2.
 func noise(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -102,7 +102,7 @@ func noise(n int) string {
 	return text.String()
 }
 
-// texts returns all that lies in a folder. An executable file's text has an x before it.
+// texts returns the content of all files in a directory, with the prefix x for executable files.
 func texts(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -146,9 +146,9 @@ func TestInstall(t *testing.T) {
 		more    map[string]string // beside, or instead of, those of plain
 	}{
 		{"files", pkg(), nil},
-		{"60 names that begin with a dot and a slash", []member{regular("./aam.yaml", manifestText), regular("./prompts//./p.md", "hi\n")}, nil},
-		{"60 of two members with one name the last counts", pkg(regular("prompts/p.md", "second copy\n")), map[string]string{"prompts/p.md": "second copy\n"}},
-		{"60 a symbolic link inside is a copy", pkg(linked("prompts/alias.md", "p.md", tar.TypeSymlink)), map[string]string{"prompts/alias.md": "hi\n"}},
+		{"names that begin with a dot and a slash", []member{regular("./aam.yaml", manifestText), regular("./prompts//./p.md", "hi\n")}, nil},
+		{"of two members with one name the last counts", pkg(regular("prompts/p.md", "second copy\n")), map[string]string{"prompts/p.md": "second copy\n"}},
+		{"a symbolic link inside is a copy", pkg(linked("prompts/alias.md", "p.md", tar.TypeSymlink)), map[string]string{"prompts/alias.md": "hi\n"}},
 		{"a link to what comes later", append([]member{linked("a.md", "prompts/p.md", tar.TypeSymlink)}, pkg()...), map[string]string{"a.md": "hi\n"}},
 		{"a link to a link", pkg(linked("a", "b", tar.TypeSymlink), linked("b", "prompts/../prompts/p.md", tar.TypeSymlink)), map[string]string{"a": "hi\n", "b": "hi\n"}},
 		{"a hard link is named from the package", pkg(linked("x/y", "prompts/p.md", tar.TypeLink)), map[string]string{"x/y": "hi\n"}},
@@ -185,14 +185,14 @@ func TestRefused(t *testing.T) {
 		members []member
 		want    string // what the error holds
 	}{
-		{"55 a path that leads out", pkg(regular("../../escaped.txt", "x")), "'..'"},
-		{"55 dots within a path", pkg(regular("a/../b.txt", "x")), "'..'"},
-		{"55 an absolute path", pkg(regular("/srv/escaped.txt", "x")), "absolute"},
-		{"55 a symbolic link that leads out", pkg(linked("link", "../../outside", tar.TypeSymlink)), "link out of the package"},
-		{"55 an absolute symbolic link", pkg(linked("link", "/etc/hostname", tar.TypeSymlink)), "link out of the package"},
-		{"55 a link to the package's parent, and a file in it", pkg(linked("d", "..", tar.TypeSymlink), regular("d/evil.txt", "x")), "link out of the package"},
-		{"55 a hard link that leads out", pkg(linked("h", "../../../outside", tar.TypeLink)), "link out of the package"},
-		{"55 a pipe", pkg(member{&tar.Header{Name: "pipe", Typeflag: tar.TypeFifo}, ""}), "neither a file"},
+		{"a path that leads out", pkg(regular("../../escaped.txt", "x")), "'..'"},
+		{"dots within a path", pkg(regular("a/../b.txt", "x")), "'..'"},
+		{"an absolute path", pkg(regular("/srv/escaped.txt", "x")), "absolute"},
+		{"a symbolic link that leads out", pkg(linked("link", "../../outside", tar.TypeSymlink)), "link out of the package"},
+		{"an absolute symbolic link", pkg(linked("link", "/etc/hostname", tar.TypeSymlink)), "link out of the package"},
+		{"a link to the package's parent, and a file in it", pkg(linked("d", "..", tar.TypeSymlink), regular("d/evil.txt", "x")), "link out of the package"},
+		{"a hard link that leads out", pkg(linked("h", "../../../outside", tar.TypeLink)), "link out of the package"},
+		{"a pipe", pkg(member{&tar.Header{Name: "pipe", Typeflag: tar.TypeFifo}, ""}), "neither a file"},
 		{"a device", pkg(member{&tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, ""}), "neither a file"},
 		{"a file in what is a link to a folder", pkg(linked("d", "prompts", tar.TypeSymlink), regular("d/x", "x")), "two different things"},
 		{"a link to a folder", pkg(linked("d", "prompts", tar.TypeSymlink)), "no file in the archive"},
@@ -215,12 +215,12 @@ func TestRefused(t *testing.T) {
 		{"too long a path", pkg(regular(strings.Repeat("a", 61), "")), "at most 60"},
 		{"too deep", pkg(regular("a/b/c/d", "")), "at most 3"},
 		{"too many members", pkg(many...), "more than 8 members"},
-		{"62 too much in it, which is little on disk", pkg(regular("blob", strings.Repeat("\x00", 20_000))), "at most 16384 are allowed"},
+		{"too much in it, which is little on disk", pkg(regular("blob", strings.Repeat("\x00", 20_000))), "at most 16384 are allowed"},
 		{"too much in it together", pkg(regular("a", strings.Repeat("\x00", 9000)), regular("b", strings.Repeat("\x00", 9000))), "more than 16384 bytes"},
 		{"too much by links", pkg(regular("a", strings.Repeat("\x00", 6000)), linked("b", "a", tar.TypeLink), linked("c", "a", tar.TypeLink)), "more than 16384 bytes"},
-		{"57 no manifest", []member{regular("readme.md", "x")}, "has no aam.yaml"},
-		{"57 a manifest in a folder", []member{regular("pkg/aam.yaml", manifestText)}, "has no aam.yaml"},
-		{"57 a bad manifest", []member{regular("aam.yaml", "name: x\n")}, "version: field required"},
+		{"no manifest", []member{regular("readme.md", "x")}, "has no aam.yaml"},
+		{"a manifest in a folder", []member{regular("pkg/aam.yaml", manifestText)}, "has no aam.yaml"},
+		{"a bad manifest", []member{regular("aam.yaml", "name: x\n")}, "version: field required"},
 		{"a manifest that is a link", []member{regular("m", manifestText), linked("aam.yaml", "m", tar.TypeSymlink)}, "aam.yaml is a link"},
 		{"an empty manifest", []member{regular("aam.yaml", "")}, "name: field required"},
 	}
@@ -241,7 +241,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestBytesThatAreNoArchive(t *testing.T) {
+func TestCheckRefusesInvalidBytes(t *testing.T) {
 	good, err := os.ReadFile(write(t, pkg(regular("x", strings.Repeat("text of no meaning ", 500)))))
 	if err != nil {
 		t.Fatal(err)
@@ -259,10 +259,10 @@ func TestBytesThatAreNoArchive(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{"56 a tar that is not compressed", plain.Bytes(), "damaged, or no archive"},
-		{"56 half of one", good[:len(good)/2], "damaged, or no archive"},
-		{"56 something else", []byte("not an archive"), "damaged, or no archive"},
-		{"56 nothing", nil, "damaged, or no archive"},
+		{"a tar that is not compressed", plain.Bytes(), "damaged, or no archive"},
+		{"half of one", good[:len(good)/2], "damaged, or no archive"},
+		{"something else", []byte("not an archive"), "damaged, or no archive"},
+		{"nothing", nil, "damaged, or no archive"},
 		{"bytes behind it", append(bytes.Clone(good), "more"...), "damaged, or no archive"},
 		{"a byte that was changed", flipped, "damaged, or no archive"},
 		{"a file that is too large", large, "more than 4096 bytes"},
@@ -280,7 +280,7 @@ func TestBytesThatAreNoArchive(t *testing.T) {
 			}
 		})
 	}
-	_, err = archive.Check(disk, filepath.Join(t.TempDir(), "none.aam"), "", limits) // 56
+	_, err = archive.Check(disk, filepath.Join(t.TempDir(), "none.aam"), "", limits)
 	if fault.From(err).Code != fault.ArchiveInvalid {
 		t.Errorf("no file: got %v", err)
 	}
@@ -300,7 +300,7 @@ func TestChecksum(t *testing.T) {
 	if err != nil || listing.Checksum != want || listing.Size != int64(len(data)) {
 		t.Errorf("got %+v, %v", listing, err)
 	}
-	_, err = archive.Check(disk, path, "sha256:"+strings.ToUpper(want[7:]), archive.DefaultLimits()) // 56
+	_, err = archive.Check(disk, path, "sha256:"+strings.ToUpper(want[7:]), archive.DefaultLimits())
 	if fault.From(err).Code != fault.ChecksumMismatch {
 		t.Errorf("in capitals: got %v", err)
 	}
@@ -348,8 +348,8 @@ func TestPeek(t *testing.T) {
 	}
 }
 
-// TestChanged puts another archive in the place of the one that was checked.
-func TestChanged(t *testing.T) {
+// TestExtractRefusesArchiveChangedAfterCheck replaces the archive between Check and Extract.
+func TestExtractRefusesArchiveChangedAfterCheck(t *testing.T) {
 	listing, err := archive.Check(disk, write(t, pkg(regular("x", "1"))), "", archive.DefaultLimits())
 	if err != nil {
 		t.Fatal(err)
@@ -368,8 +368,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestExtractFails fails at each write in turn: either all is there, or nothing is.
-func TestExtractFails(t *testing.T) {
+// TestExtractIsAtomicAtEachWrite fails at each write in turn: all files exist, or none.
+func TestExtractIsAtomicAtEachWrite(t *testing.T) {
 	script := regular("a/b/run.sh", "#!\n")
 	script.header.Mode = 0o755
 	path := write(t, pkg(script, linked("c/d", "prompts/p.md", tar.TypeLink)))
@@ -393,7 +393,7 @@ func TestExtractFails(t *testing.T) {
 	}
 }
 
-// FuzzCheck: what is accepted is extracted as listed, and nothing else is written.
+// FuzzCheck: an archive that passes is extracted exactly as listed.
 func FuzzCheck(f *testing.F) {
 	for _, members := range [][]member{pkg(), pkg(linked("a", "prompts/p.md", tar.TypeSymlink)), pkg(regular("../x", "")), {regular("x", "")}} {
 		var data bytes.Buffer

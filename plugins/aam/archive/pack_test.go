@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// project makes a package's folder of files; a text that begins with -> is a link.
+// project creates the directory of a package; a text that begins with -> is a symbolic link.
 func project(t testing.TB, more map[string]string) (string, *manifest.Manifest) {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-// writes counts how often something is written.
+// writes counts writes.
 type writes struct{ n, bytes int }
 
 func (w *writes) Write(p []byte) (int, error) {
@@ -127,8 +127,8 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestPackWritesMuchAtOnce: in a module each writing is a call of the host's.
-func TestPackWritesMuchAtOnce(t *testing.T) {
+// TestPackBuffersWrites: in a module each write is a call to the host.
+func TestPackBuffersWrites(t *testing.T) {
 	dir, m := project(t, map[string]string{"large": noise(1 << 17)})
 	var to writes
 	if _, err := archive.Pack(disk, dir, m, &to, archive.DefaultLimits()); err != nil {
@@ -147,7 +147,7 @@ func TestFileName(t *testing.T) {
 	}
 }
 
-// packFolder packs a package and returns the archive's path.
+// packFolder packs a package and returns the path of the archive.
 func packFolder(t testing.TB, dir string) string {
 	t.Helper()
 	m, err := manifest.Load(disk, dir)

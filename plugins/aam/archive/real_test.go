@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 )
 
-// TestRealDialects reads archives of other tools: 63.
+// TestRealDialects reads archives of other tools.
 func TestRealDialects(t *testing.T) {
 	x := strings.Repeat
 	wants := map[string][]string{
@@ -48,7 +48,7 @@ func TestRealDialects(t *testing.T) {
 	}
 }
 
-// TestRealHostile goes through the archives of a registry in which each has one defect: 55 to 60, 62.
+// TestRealHostile goes through the archives of a registry in which each has one defect.
 func TestRealHostile(t *testing.T) {
 	refused := map[string]fault.Code{"no-manifest": fault.ManifestInvalid, "nested-manifest": fault.ManifestInvalid, "bad-manifest": fault.ManifestInvalid, "archive-missing": fault.ArchiveInvalid}
 	for _, name := range strings.Fields("path-traversal inner-dotdot absolute-path symlink-outside symlink-absolute symlink-parent-write hardlink-outside fifo-entry plain-tar truncated not-an-archive zero-bytes") {

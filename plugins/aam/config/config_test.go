@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
 )
 
-// folders returns a home and a project with these configuration files; "-" is for none.
+// folders returns a home and a project with these configuration files; "-" means no file.
 func folders(t *testing.T, global, project string) (home, dir string) {
 	t.Helper()
 	root := t.TempDir()
@@ -119,7 +119,7 @@ func TestGetUnknownKeys(t *testing.T) {
 	}
 }
 
-func TestFilesThatDoNotLoad(t *testing.T) {
+func TestLoadReportsInvalidFiles(t *testing.T) {
 	tests := []struct {
 		name, text string
 		want       []string
@@ -257,8 +257,7 @@ func TestAddRegistry(t *testing.T) {
 	}
 }
 
-// TestSavingKeepsAllElse: comments, wherever they stand, and ends of lines.
-func TestSavingKeepsAllElse(t *testing.T) {
+func TestSetPreservesCommentsAndLineEnds(t *testing.T) {
 	const before = "# My settings\r\n\r\ndefault_platform: a # now\r\nregistries:\r\n# the first\r\n- name: a # A\r\n  url: file:///a\r\n  default: yes # D\r\n\r\n# the end\r\n"
 	home, _ := folders(t, before, "-")
 	r := config.Registry{Name: "b", URL: "file:///b", Type: config.Local}
@@ -348,7 +347,7 @@ func TestDefaultRegistry(t *testing.T) {
 	}
 }
 
-func TestSavingKeepsLinkAndMode(t *testing.T) {
+func TestSetPreservesSymlinkAndMode(t *testing.T) {
 	home, _ := folders(t, "-", "-")
 	folder := filepath.Join(home, ".aam")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -370,7 +369,7 @@ func TestSavingKeepsLinkAndMode(t *testing.T) {
 	}
 }
 
-func TestAProjectsFileThatIsALinkOutOfIt(t *testing.T) {
+func TestLoadRefusesSymlinkOutOfProject(t *testing.T) {
 	home, dir := folders(t, "-", "-")
 	target := filepath.Join(home, ".aam", "credentials.yaml")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, []byte("default_platform: s3cr3t\n"), 0o644),
@@ -382,7 +381,7 @@ func TestAProjectsFileThatIsALinkOutOfIt(t *testing.T) {
 	}
 }
 
-func TestTheEndAtEachWriteOfSaving(t *testing.T) {
+func TestSetIsAtomicWhenKilledAtEachWrite(t *testing.T) {
 	const before, after = "default_platform: cursor\n", "default_platform: claude\n"
 	for n := 1; ; n++ {
 		home, _ := folders(t, before, "-")
@@ -403,7 +402,7 @@ func TestTheEndAtEachWriteOfSaving(t *testing.T) {
 	}
 }
 
-func TestAFailureAtEachWriteOfSaving(t *testing.T) {
+func TestSetLeavesFileUnchangedAfterFailureAtEachWrite(t *testing.T) {
 	const before = "default_platform: cursor\n"
 	for n := 1; ; n++ {
 		home, _ := folders(t, before, "-")
@@ -420,7 +419,7 @@ func TestAFailureAtEachWriteOfSaving(t *testing.T) {
 	}
 }
 
-// FuzzLayer: a file either does not load, or can be changed and keeps all other settings.
+// FuzzLayer: Set on a file that loads changes one setting, or nothing.
 func FuzzLayer(f *testing.F) {
 	for _, text := range []string{"", "- 1", "a: &x 1\nb: *x", "security: {require_checksum: no}\nregistries: [{name: a, url: b, x: y}]", "<<: {default_platform: x}", "author: &a\n  name: ~\npublish: *a", "? a\n: b"} {
 		f.Add([]byte(text))

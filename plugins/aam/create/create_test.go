@@ -21,7 +21,7 @@ import (
 
 func nothing(manifest.Artifact) bool { return false }
 
-// project makes a folder called "My Project" with these files, of any content.
+// project creates a directory "My Project" with these files.
 func project(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "My Project")
@@ -94,8 +94,8 @@ func TestDetectIsBounded(t *testing.T) {
 	}
 }
 
-// Test71RealProject finds in the real project what the system's own program finds, with valid names, ordered by path.
-func Test71RealProject(t *testing.T) {
+// TestDetectRealProject finds the same artifacts as the aam program, with valid names and sorted by path.
+func TestDetectRealProject(t *testing.T) {
 	dir := realdata.Path(t, "constructed", "workspaces", "detectable-project")
 	found, err := create.Detect(files.Disk{}, dir, nothing)
 	if err != nil {

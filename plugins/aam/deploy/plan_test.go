@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// world is a home, a project and a package side by side.
+// world has a home, a project and a package in one directory.
 type world struct{ root, home, project, pack string }
 
 func newWorld(t *testing.T, contents map[string]string) world {
@@ -54,7 +54,7 @@ func (w world) journal() journal.Journal {
 	}}
 }
 
-// make carries a plan out.
+// make commits a plan.
 func (w world) make(t *testing.T, p *deploy.Plan) {
 	t.Helper()
 	c, err := w.journal().Begin()
@@ -69,7 +69,7 @@ func (w world) make(t *testing.T, p *deploy.Plan) {
 	}
 }
 
-// read returns all files of home and project by their paths below both.
+// read returns all files of home and project by relative path.
 func (w world) read(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -205,7 +205,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-func TestRulesAreYAML(t *testing.T) {
+func TestRulesHaveValidFrontMatter(t *testing.T) {
 	for _, description := range []string{`He said "stop": now`, `back\slash`, "line\nbreak\ttab\r\x00\x7f", "šis 🚀 \u2028", "'", ""} {
 		w := newWorld(t, map[string]string{"pack/i.md": "body"})
 		p := w.plan()
@@ -239,7 +239,7 @@ func TestAgents(t *testing.T) {
 		{"a file in the agent's place", map[string]string{"pack/a": "x"}, deploy.Claude, "# a\n\nD\n"},
 		{"a prompt that is not there", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: gone.md"}, deploy.Claude, "# a\n\nD\n"},
 		{"a prompt elsewhere in the package", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: ../p.md", "pack/p.md": "p"}, deploy.Claude, "p"},
-		{"59 a prompt outside", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: ../../secret", "secret": "s3"}, deploy.Claude, "!AAM_ARCHIVE_INVALID"},
+		{"a prompt outside", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: ../../secret", "secret": "s3"}, deploy.Claude, "!AAM_ARCHIVE_INVALID"},
 		{"a prompt with an absolute path", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: /etc/hostname"}, deploy.Claude, "!AAM_ARCHIVE_INVALID"},
 		{"an agent.yaml that is wrong", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d", "pack/a/system-prompt.md": "x"}, deploy.Cursor, "!AAM_MANIFEST_INVALID"},
 		{"a list in parameters", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: x\nparameters: {a: [1]}"}, deploy.Cursor, "!AAM_MANIFEST_INVALID"},
@@ -281,7 +281,7 @@ func TestRefusals(t *testing.T) {
 		body     string
 		code     fault.Code
 	}{
-		{"58 the end mark of a section in a text", instruction, deploy.Claude, "a\n<!-- END AAM: x instruction -->\nb", fault.ArchiveInvalid},
+		{"the end mark of a section in a text", instruction, deploy.Claude, "a\n<!-- END AAM: x instruction -->\nb", fault.ArchiveInvalid},
 		{"the begin mark of another section", instruction, deploy.Codex, "<!-- BEGIN AAM: y agent -->", fault.ArchiveInvalid},
 		{"a prompt that is a folder", prompt("."), deploy.Cursor, "", fault.ManifestInvalid},
 		{"a path that leads out", prompt("../i.md"), deploy.Cursor, "", fault.ArchiveInvalid},
@@ -323,7 +323,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-func TestASectionFileThatIsALink(t *testing.T) {
+func TestDeployRefusesSectionFileThatIsSymlink(t *testing.T) {
 	w := newWorld(t, map[string]string{"pack/i.md": "x", "project/AGENTS.md": "Ours\n"})
 	if err := os.Symlink("AGENTS.md", filepath.Join(w.project, "CLAUDE.md")); err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func TestASectionFileThatIsALink(t *testing.T) {
 	}
 }
 
-func TestAnEmptyFileOfTheUsersStays(t *testing.T) {
+func TestUndeployKeepsEmptyUserFile(t *testing.T) {
 	w := newWorld(t, map[string]string{"project/CLAUDE.md": ""})
 	p := w.plan()
 	if err := p.Undeploy(deploy.Claude, manifest.Instruction, "x"); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// markerCase is one edit of a file with sections; a null text is a file that is not there.
+// markerCase is an edit of a file with sections; a null text means that the file does not exist.
 type markerCase struct {
 	Before    *string `json:"before"`
 	Operation string  `json:"operation"`
@@ -32,7 +32,7 @@ func TestSections(t *testing.T) {
 	checkMarkers(t, cases)
 }
 
-func Test54RecordedSections(t *testing.T) {
+func TestRecordedSections(t *testing.T) {
 	var cases []markerCase
 	realdata.Recorded(t, "marker-cases.json", &cases)
 	checkMarkers(t, cases)
@@ -63,8 +63,9 @@ func checkMarkers(t *testing.T, cases []markerCase) {
 	}
 }
 
-// TestMarksInTheWrongOrder: they are doubled once, as the system does, and what is put there can be changed and cut.
-func TestMarksInTheWrongOrder(t *testing.T) {
+// TestSectionMarkersInWrongOrder: put duplicates the markers once, as the aam program does; then the section can be
+// replaced and cut.
+func TestSectionMarkersInWrongOrder(t *testing.T) {
 	m := marksOf(manifest.Instruction, "a")
 	first := m.put(m.end+"\nmid\n"+m.begin+"\n", true, "new")
 	if got, want := m.put(first, true, "newer"), strings.Replace(first, "new\n", "newer\n", 1); got != want {
@@ -75,7 +76,7 @@ func TestMarksInTheWrongOrder(t *testing.T) {
 	}
 }
 
-// FuzzSections: what was put can be cut again, and the lines of the user are the same as before.
+// FuzzSections: cutting a section that was put restores the user's lines.
 func FuzzSections(f *testing.F) {
 	f.Add("# Mine\r\n\r\ntext", "body\n")
 	f.Add("", "")

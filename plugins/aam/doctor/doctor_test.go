@@ -20,7 +20,7 @@ const (
 	lockText     = "packages:\n  pkg: {version: 1.0.0, source: r, checksum: 'sha256:00'}\n"
 )
 
-// run looks at a project and a home that have these files; ROOT in them is the folder of both.
+// run checks a project and a home with these files, in which ROOT is replaced by their parent directory.
 func run(t *testing.T, contents map[string]string) doctor.Report {
 	t.Helper()
 	root := t.TempDir()
@@ -122,7 +122,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestAtMostFiveLeftoversAreNamed(t *testing.T) {
+func TestRunNamesAtMostFiveLeftovers(t *testing.T) {
 	contents := map[string]string{}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		contents["project/.aam/.tmp/"+name] = ""

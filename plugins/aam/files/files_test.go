@@ -18,8 +18,8 @@ import (
 
 var disk = files.Disk{}
 
-// tree makes files below a new folder: a name that ends in a slash is a folder, a text that begins with ->
-// a link, in which ROOT stands for the folder.
+// tree creates files below a new directory: a name that ends in a slash is a directory, a text that begins with -> is a
+// symbolic link, in which ROOT is replaced by the directory.
 func tree(t *testing.T, wanted map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -43,7 +43,7 @@ func tree(t *testing.T, wanted map[string]string) string {
 	return root
 }
 
-// list returns the names of all that is below root, without following links.
+// list returns the paths of everything below root, without following symbolic links.
 func list(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
@@ -84,7 +84,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReplaceFails fails at each write in turn: the file is as before, or as wanted, and alone.
+// TestReplaceFails fails at each write in turn: the file has the old or the new content, without leftovers.
 func TestReplaceFails(t *testing.T) {
 	for at := 1; ; at++ {
 		root := tree(t, map[string]string{"f": "before"})

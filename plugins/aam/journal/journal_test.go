@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
 )
 
-// before is what the two roots hold before each change.
+// before is the content of the two roots before each transaction.
 var before = map[string]string{
 	"project/.aam/lock":         "old lock",
 	"project/.out/notes.md":     "by the user",
@@ -25,7 +25,7 @@ var before = map[string]string{
 	"home/prompts/p.md":         "old prompt",
 }
 
-// after is what they hold after it.
+// after is their content after it.
 var after = map[string]string{
 	"project/.aam/lock":         "new lock",
 	"project/.out/notes.md":     "by the user, and more",
@@ -61,7 +61,7 @@ func open(s files.System, root string) journal.Journal {
 	}}
 }
 
-// change makes of before what after says.
+// change is the transaction from before to after.
 func change(j journal.Journal, root string) error {
 	c, err := j.Begin()
 	if err != nil {
@@ -106,7 +106,7 @@ func first(steps ...func() error) error {
 	return nil
 }
 
-// read returns the content of all files below root, empty folders as such.
+// read returns the content of all files below root, and empty directories.
 func read(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -154,8 +154,8 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestAFailureAtEachWrite lets each write of a change fail in turn: it is made whole, or nothing of it is.
-func TestAFailureAtEachWrite(t *testing.T) {
+// TestCommitRollsBackAfterFailureAtEachWrite lets each write of a change fail in turn: it is made whole, or nothing of it is.
+func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 	for n := 1; ; n++ {
 		root := layOut(t)
 		system := &faults.System{System: files.Disk{}, FailAt: n}
@@ -179,9 +179,9 @@ func TestAFailureAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestTheEndAtEachWrite ends the process at each write in turn: the next one finds, after Recover, all of the
+// TestRecoverAfterKillAtEachWrite ends the process at each write in turn: the next one finds, after Recover, all of the
 // change or nothing of it.
-func TestTheEndAtEachWrite(t *testing.T) {
+func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 	committed := false
 	for n := 1; ; n++ {
 		root := layOut(t)
@@ -204,8 +204,8 @@ func TestTheEndAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestTheEndAtEachWriteOfUndoing ends the process while it undoes what an earlier one left.
-func TestTheEndAtEachWriteOfUndoing(t *testing.T) {
+// TestRecoverAfterKillDuringRollback ends the process while it undoes what an earlier one left.
+func TestRecoverAfterKillDuringRollback(t *testing.T) {
 	for stopped := 35; stopped <= 60; stopped += 6 {
 		for n := 1; ; n++ {
 			root := layOut(t)
@@ -333,7 +333,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-func TestAStageThatIsALinkIsNotEmptied(t *testing.T) {
+func TestRecoverRefusesStageBehindSymlink(t *testing.T) {
 	for name, target := range map[string]string{".aam": ".", ".aam/.tmp": "../keep"} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, "project", "keep", "mine"), "x")
@@ -352,8 +352,8 @@ func TestAStageThatIsALinkIsNotEmptied(t *testing.T) {
 	}
 }
 
-// TestAFileThatComesMeanwhile: what another program makes between the plan and the step is not taken away.
-func TestAFileThatComesMeanwhile(t *testing.T) {
+// TestCommitKeepsFileCreatedConcurrently: what another program makes between the plan and the step is not taken away.
+func TestCommitKeepsFileCreatedConcurrently(t *testing.T) {
 	root := layOut(t)
 	c, err := open(files.Disk{}, root).Begin()
 	if err != nil {
@@ -407,7 +407,7 @@ func (w watched) Lstat(path string) (fs.FileInfo, error) {
 	return w.System.Lstat(path)
 }
 
-func TestARootThatIsNotThereIsLeftAlone(t *testing.T) {
+func TestRecoverDoesNotAccessAbsentRoot(t *testing.T) {
 	root := layOut(t)
 	if err := os.RemoveAll(filepath.Join(root, "home")); err != nil {
 		t.Fatal(err)

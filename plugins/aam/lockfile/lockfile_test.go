@@ -84,13 +84,13 @@ func TestLoad(t *testing.T) {
 		want       string // what the error holds; "" for none
 		packages   int
 	}{
-		{"29 an empty file", "", "", 0},
-		{"29 an entry that is a text", "packages:\n  a: '1.0'\n", "", 0},
+		{"an empty file", "", "", 0},
+		{"an entry that is a text", "packages:\n  a: '1.0'\n", "", 0},
 		{"a later version of the format", "lockfile_version: 99\npackages: {}\n", "", 0},
 		{"a file of another form", "- a\n", "", 0},
-		{"30 packages that are null", "packages:\n", "packages: must be a mapping, not null", 0},
-		{"30 an invalid name", "packages:\n  BAD_n: {version: 1.0.0, source: s, checksum: ''}\n", `packages.BAD_n: package name "BAD_n"`, 0},
-		{"30 broken YAML", "packages: [\n", "line 2", 0},
+		{"packages that are null", "packages:\n", "packages: must be a mapping, not null", 0},
+		{"an invalid name", "packages:\n  BAD_n: {version: 1.0.0, source: s, checksum: ''}\n", `packages.BAD_n: package name "BAD_n"`, 0},
+		{"broken YAML", "packages: [\n", "line 2", 0},
 		{"an incomplete entry", "packages:\n  a: {version: 1.0.0}\n", "packages.a.source: field required; packages.a.checksum: field required", 0},
 		{"a version that is a number", "packages:\n  a: {version: 1.0, source: s, checksum: ''}\n", "packages.a.version: must be a text", 0},
 		{"half a source", "packages:\n  a: {version: 1.0.0, source: s, checksum: '', source_name: x}\n", "packages.a: source_name and source_commit", 0},
@@ -123,7 +123,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestRealLocks reads the real lock files; those that the system's programs wrote are written alike.
+// TestRealLocks reads the real lock files; those that the aam program wrote are encoded identically.
 func TestRealLocks(t *testing.T) {
 	refused := regexp.MustCompile(`lock-(bad-name|bad-yaml|entry-incomplete|float-version|half-source|packages-null)/`)
 	resolved := regexp.MustCompile(`resolved_at: '(.*)'\n`)
@@ -159,7 +159,7 @@ func TestRealLocks(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read is written so that it reads the same.
+// FuzzParse: encoding and parsing a lock returns the same one.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sample))
 	f.Add([]byte("packages: {a: {version: '1', source: s, checksum: '', dependencies: {'1': 'yes'}}}"))

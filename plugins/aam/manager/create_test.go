@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
 
-// creatable returns a manager whose project has one prompt, and the names in the project's folder.
+// creatable returns a manager whose project has one prompt, and a function that lists the project.
 func creatable(t *testing.T) (*manager.Manager, func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func creatable(t *testing.T) (*manager.Manager, func() string) {
 	}
 }
 
-// meanwhile is a file system in which another program does something just before a file is made, or gets its name.
+// meanwhile is a file system in which another program acts just before a file is created or linked.
 type meanwhile struct {
 	files.System
 	create, name func()
@@ -63,7 +63,7 @@ func (m meanwhile) Link(from, to string) error {
 	return m.System.Link(from, to)
 }
 
-func TestCreatePackageReplacesNothing(t *testing.T) {
+func TestCreatePackageNeverReplacesManifest(t *testing.T) {
 	put := func(m *manager.Manager, make func(path string) error) func() {
 		return func() {
 			if err := make(filepath.Join(m.Project, "aam.yaml")); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -113,8 +113,8 @@ func TestCreatePackageReplacesNothing(t *testing.T) {
 	}
 }
 
-// TestCreatePackageByMany has callers that no lock keeps apart: one of them makes the package.
-func TestCreatePackageByMany(t *testing.T) {
+// TestCreatePackageConcurrently has callers without a lock: exactly one of them creates the package.
+func TestCreatePackageConcurrently(t *testing.T) {
 	for range 20 {
 		m, left := creatable(t)
 		var group sync.WaitGroup
@@ -141,8 +141,9 @@ func TestCreatePackageByMany(t *testing.T) {
 	}
 }
 
-// TestCreatePackageFails fails, and ends the process, at each write in turn: the manifest is whole or not there.
-func TestCreatePackageFails(t *testing.T) {
+// TestCreatePackageIsAtomicAtEachWrite fails, and ends the process, at each write in turn: the manifest is complete or
+// absent.
+func TestCreatePackageIsAtomicAtEachWrite(t *testing.T) {
 	m, _ := creatable(t)
 	if _, err := m.CreatePackage(manager.NewPackage{Path: "."}); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
 
-// spy notes what is opened and read.
+// spy records which files are opened and read.
 type spy struct {
 	files.System
 	opened []string
@@ -30,7 +30,7 @@ func (s *spy) Open(path string) (io.ReadCloser, error) {
 	return s.System.Open(path)
 }
 
-// TestSecretFilesAreNotOpened goes the whole way of a package beside files that nobody may open.
+// TestSecretFilesAreNotOpened runs all steps from creating to uninstalling a package next to files that must not be opened.
 func TestSecretFilesAreNotOpened(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -77,7 +77,7 @@ func TestSecretFilesAreNotOpened(t *testing.T) {
 	}
 }
 
-// refusing is a file system that lets nothing be written below some folders, and nothing be read below others.
+// refusing is a file system that refuses writes below some directories, and reads below others.
 type refusing struct {
 	files.System
 	writes, reads []string
@@ -128,15 +128,15 @@ func (r refusing) Lstat(path string) (fs.FileInfo, error) {
 	return r.System.Lstat(path)
 }
 
-// TestWhatTheHostRefuses has the code PermissionDenied, and changes nothing.
-func TestWhatTheHostRefuses(t *testing.T) {
+// TestPermissionErrorsOfHost: refused access has the code PermissionDenied, and nothing is changed.
+func TestPermissionErrorsOfHost(t *testing.T) {
 	tests := []struct {
 		name         string
 		write, read  string // folder that may not be written, or read
 		do           func(m *manager.Manager, root string) error
 		alsoMessages string
 	}{
-		{"59 a project that may only be read: install", "project", "-", func(m *manager.Manager, _ string) error {
+		{"a project that may only be read: install", "project", "-", func(m *manager.Manager, _ string) error {
 			result, err := m.Install(manager.Request{Packages: []string{"pkg"}})
 			return failure(result, err)
 		}, ""},
@@ -205,7 +205,7 @@ func TestWhatTheHostRefuses(t *testing.T) {
 	}
 }
 
-// failure is the first one of an install.
+// failure returns the first failure of an install.
 func failure(result *manager.Result, err error) error {
 	if err != nil || len(result.Failed) == 0 {
 		return err
@@ -213,8 +213,8 @@ func failure(result *manager.Result, err error) error {
 	return &fault.Error{Code: result.Failed[0].Code, Message: result.Failed[0].Message}
 }
 
-// published returns a folder with a registry that has the package pkg, a project, a home, and a package that is not
-// published yet in other.
+// published returns a directory with a project, a home, a registry that has the package pkg, and an unpublished package
+// in other.
 func published(t *testing.T) (string, *manager.Manager) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -243,7 +243,7 @@ func published(t *testing.T) (string, *manager.Manager) {
 	return root, m
 }
 
-// tree returns what all files below root hold.
+// tree returns the content of all files below root.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -261,8 +261,8 @@ func tree(t *testing.T, root string) map[string]string {
 	return found
 }
 
-// TestLinksOutOfAProjectAreNotRead: a project that came from elsewhere must not have other files shown.
-func TestLinksOutOfAProjectAreNotRead(t *testing.T) {
+// TestSymlinksOutOfProjectAreNotRead: an untrusted project must not disclose other files.
+func TestSymlinksOutOfProjectAreNotRead(t *testing.T) {
 	for _, name := range []string{"aam.yaml", ".aam/aam-lock.yaml", ".aam/deployments.yaml"} {
 		root, m := published(t)
 		secret := filepath.Join(root, "home", ".aam", "credentials.yaml")

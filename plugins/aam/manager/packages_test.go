@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
 
-// shelf publishes packages, name@version with what they need, to a registry of its own, and returns a manager in an
-// empty project that has it.
+// shelf publishes packages, name@version with dependencies, to a new registry, and returns a manager for an empty project
+// that uses it.
 func shelf(t *testing.T, packages ...string) (string, *manager.Manager) {
 	t.Helper()
 	root, m := published(t)
@@ -40,8 +40,8 @@ func shelf(t *testing.T, packages ...string) (string, *manager.Manager) {
 	return root, m
 }
 
-// there returns name@version of all that is installed.
-func there(t *testing.T, m *manager.Manager) []string {
+// installed returns name@version of all installed packages.
+func installed(t *testing.T, m *manager.Manager) []string {
 	t.Helper()
 	listed, err := m.List()
 	if err != nil {
@@ -94,18 +94,18 @@ func TestInstall(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			before := there(t, m)
+			before := installed(t, m)
 			result, err := m.Install(manager.Request{Packages: test.packages, Force: test.force})
 			if len(test.want) == 1 && strings.HasPrefix(test.want[0], "AAM_") {
-				if got := fault.From(err); got == nil || string(got.Code) != test.want[0] || !cmp.Equal(before, there(t, m)) {
-					t.Errorf("got %v and %v", err, there(t, m))
+				if got := fault.From(err); got == nil || string(got.Code) != test.want[0] || !cmp.Equal(before, installed(t, m)) {
+					t.Errorf("got %v and %v", err, installed(t, m))
 				}
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, there(t, m)); diff != "" {
+			if diff := cmp.Diff(test.want, installed(t, m)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			var failed []string
@@ -194,8 +194,8 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestInfoOfAnotherPackage: what a registry keeps under a name and version has to be that, or nothing is said of it.
-func TestInfoOfAnotherPackage(t *testing.T) {
+// TestInfoRefusesArchiveOfAnotherPackage: the manifest in an archive has to match its name and version.
+func TestInfoRefusesArchiveOfAnotherPackage(t *testing.T) {
 	root, m := shelf(t, "low@1.0.0", "low@2.0.0", "high@1.0.0")
 	archive := func(name, version string) string {
 		return filepath.Join(root, "registry", "packages", name, "versions", version+".aam")
@@ -207,7 +207,7 @@ func TestInfoOfAnotherPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whose archive it is must not depend on whether its checksum is looked at.
+	// This must not depend on the verification of checksums.
 	if err := os.WriteFile(filepath.Join(m.Home, ".aam", "config.yaml"), append(config, "security: {require_checksum: false}\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}

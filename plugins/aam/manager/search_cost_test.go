@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// counting notes which archives are opened, in their order, and how much is read of them.
+// counting records which archives are opened, in order, and how much is read of them.
 type counting struct {
 	files.System
 	archives *[]string
@@ -98,8 +98,8 @@ func TestSearchOpensArchives(t *testing.T) {
 	}
 }
 
-// TestSearchReadsTheBeginningOfAnArchive: how large an archive is does not matter to a search.
-func TestSearchReadsTheBeginningOfAnArchive(t *testing.T) {
+// TestSearchReadsOnlyBeginningOfArchive: the cost of a search does not depend on the size of archives.
+func TestSearchReadsOnlyBeginningOfArchive(t *testing.T) {
 	root, m := shelf(t)
 	source := filepath.Join(root, "large")
 	noise := make([]byte, 4<<20)

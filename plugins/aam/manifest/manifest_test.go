@@ -25,24 +25,24 @@ func TestParse(t *testing.T) {
 		name, text string
 		want       string // all problems, one to a line; "" for a valid one
 	}{
-		{"16 several problems at once", "name: BAD\nversion: zz\n", `name: package name "BAD": name "BAD" must match ^[a-z0-9][a-z0-9-]{0,63}$
+		{"several problems at once", "name: BAD\nversion: zz\n", `name: package name "BAD": name "BAD" must match ^[a-z0-9][a-z0-9-]{0,63}$
 version: "zz" is not a version: write MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1
 description: field required
 artifacts: field required`},
-		{"17 a version that is a number", strings.Replace(minimal, "1.0.0", "1.0", 1), "version: must be a text, not a number: quote it"},
-		{"17 a description of 257 characters", strings.Replace(minimal, "description: d\n", "description: "+long+"x\n", 1), "description: has 257 characters, at most 256 are allowed"},
-		{"17 an absolute path", strings.Replace(minimal, "skills/s1/", "/etc/x", 1), `artifacts.skills.0.path: must be relative to the package: "/etc/x"`},
-		{"17 a path with dots", strings.Replace(minimal, "skills/s1/", "skills/../../x", 1), `artifacts.skills.0.path: must not have '..' in it: "skills/../../x"`},
-		{"17 no artifacts", "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {}", ": at least one artifact must be declared"},
-		{"17 keywords that are a text", minimal + "keywords: audit", "keywords: must be a list, not a text"},
-		{"17 a platform that is null", minimal + "platforms: {cursor: }", "platforms.cursor: must be a mapping, not null"},
-		{"17 dependencies that are null", minimal + "dependencies:", "dependencies: must be a mapping, not null"},
-		{"18 a description of 256 characters", strings.Replace(minimal, "description: d\n", "description: "+long+"\n", 1), ""},
-		{"18 a version with v", strings.Replace(minimal, "1.0.0", "v1.0.0", 1), ""},
-		{"18 the package's own folder", strings.Replace(minimal, "skills/s1/", ".", 1), ""},
-		{"18 unknown keys", minimal + "scripts: {a: b}\nfile_checksums: {}", ""},
-		{"18 one name under two types", minimal + "  agents:\n  - {name: s1, path: a, description: d}\n", ""},
-		{"18 a byte-order mark", "\ufeff" + minimal, ""},
+		{"a version that is a number", strings.Replace(minimal, "1.0.0", "1.0", 1), "version: must be a text, not a number: quote it"},
+		{"a description of 257 characters", strings.Replace(minimal, "description: d\n", "description: "+long+"x\n", 1), "description: has 257 characters, at most 256 are allowed"},
+		{"an absolute path", strings.Replace(minimal, "skills/s1/", "/etc/x", 1), `artifacts.skills.0.path: must be relative to the package: "/etc/x"`},
+		{"a path with dots", strings.Replace(minimal, "skills/s1/", "skills/../../x", 1), `artifacts.skills.0.path: must not have '..' in it: "skills/../../x"`},
+		{"no artifacts", "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {}", ": at least one artifact must be declared"},
+		{"keywords that are a text", minimal + "keywords: audit", "keywords: must be a list, not a text"},
+		{"a platform that is null", minimal + "platforms: {cursor: }", "platforms.cursor: must be a mapping, not null"},
+		{"dependencies that are null", minimal + "dependencies:", "dependencies: must be a mapping, not null"},
+		{"a description of 256 characters", strings.Replace(minimal, "description: d\n", "description: "+long+"\n", 1), ""},
+		{"a version with v", strings.Replace(minimal, "1.0.0", "v1.0.0", 1), ""},
+		{"the package's own folder", strings.Replace(minimal, "skills/s1/", ".", 1), ""},
+		{"unknown keys", minimal + "scripts: {a: b}\nfile_checksums: {}", ""},
+		{"one name under two types", minimal + "  agents:\n  - {name: s1, path: a, description: d}\n", ""},
+		{"a byte-order mark", "\ufeff" + minimal, ""},
 		{"an artifact that is a text", "name: p\nversion: '1'\ndescription: d\nartifacts: {skills: [x]}", "artifacts.skills.0: must be a mapping, not a text"},
 		{"dependencies", minimal + "dependencies: {Bad: '*', a: latest, b: 1.0, c: ^1.0.0}", `dependencies: package name "Bad": name "Bad" must match ^[a-z0-9][a-z0-9-]{0,63}$
 dependencies: a: constraint "latest": "latest" is not a version: write MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1
@@ -130,8 +130,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOfALink has a manifest that is a link to what somebody else keeps.
-func TestLoadOfALink(t *testing.T) {
+// TestLoadRefusesSymlinkOutOfPackage loads a manifest that is a symbolic link to a file outside.
+func TestLoadRefusesSymlinkOutOfPackage(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "secret.yaml"), []byte(minimal), 0o644); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestParseAgent(t *testing.T) {
 	}
 }
 
-// TestRecordedCases compares whether a manifest is valid, and where it is not, with what is recorded.
+// TestRecordedCases compares validity and the locations of problems with the recordings.
 func TestRecordedCases(t *testing.T) {
 	var rows []struct {
 		ID     string
@@ -208,7 +208,7 @@ func TestRecordedCases(t *testing.T) {
 	}
 }
 
-// TestRealManifests reads sample manifests and agents, of which it is known whether the system accepts them.
+// TestRealManifests parses sample manifests and agents, for which it is known whether the aam program accepts them.
 func TestRealManifests(t *testing.T) {
 	var origins struct {
 		Files []struct {
@@ -240,7 +240,7 @@ func TestRealManifests(t *testing.T) {
 	}
 }
 
-// FuzzParse: a manifest that is accepted keeps the rules that others rely on.
+// FuzzParse: a valid manifest has the properties that other packages rely on.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(minimal))
 	f.Add([]byte(minimal + "dependencies: {a: ^1.0.0}\nplatforms: {cursor: {merge_instructions: 1}}\nkeywords: [a]\nquality: {tests: []}\n"))

@@ -13,19 +13,19 @@ func TestParseSpec(t *testing.T) {
 		name, text string
 		want       pkgname.Spec // none: it is malformed
 	}{
-		{"1 name and version", "my-pkg@1.0.0", pkgname.Spec{Name: "my-pkg", Constraint: "1.0.0"}},
-		{"1 scoped", "@author/my-pkg", pkgname.Spec{Name: "@author/my-pkg"}},
-		{"1 scoped with a version", "@author/my-pkg@1.0.0", pkgname.Spec{Name: "@author/my-pkg", Constraint: "1.0.0"}},
+		{"name and version", "my-pkg@1.0.0", pkgname.Spec{Name: "my-pkg", Constraint: "1.0.0"}},
+		{"scoped", "@author/my-pkg", pkgname.Spec{Name: "@author/my-pkg"}},
+		{"scoped with a version", "@author/my-pkg@1.0.0", pkgname.Spec{Name: "@author/my-pkg", Constraint: "1.0.0"}},
 		{"any constraint", "pkg@>=1.0.0,<2.0.0", pkgname.Spec{Name: "pkg", Constraint: ">=1.0.0,<2.0.0"}},
-		{"2 scoped without the version", "@author/pkg@", pkgname.Spec{}},
-		{"2 without the version", "pkg@", pkgname.Spec{}},
-		{"2 an empty scope", "@/pkg", pkgname.Spec{}},
-		{"2 two at signs", "@@bad/pkg", pkgname.Spec{}},
-		{"2 a scope alone", "@scopename", pkgname.Spec{}},
-		{"2 nothing", "", pkgname.Spec{}},
-		{"2 a version in the name", "a@b@1.0.0", pkgname.Spec{}},
-		{"2 a path", "./local", pkgname.Spec{}},
-		{"2 a repository", "owner/repo", pkgname.Spec{}},
+		{"scoped without the version", "@author/pkg@", pkgname.Spec{}},
+		{"without the version", "pkg@", pkgname.Spec{}},
+		{"an empty scope", "@/pkg", pkgname.Spec{}},
+		{"two at signs", "@@bad/pkg", pkgname.Spec{}},
+		{"a scope alone", "@scopename", pkgname.Spec{}},
+		{"nothing", "", pkgname.Spec{}},
+		{"a version in the name", "a@b@1.0.0", pkgname.Spec{}},
+		{"a path", "./local", pkgname.Spec{}},
+		{"a repository", "owner/repo", pkgname.Spec{}},
 		{"a line break behind it", "pkg\n", pkgname.Spec{}},
 	}
 	for _, test := range tests {
@@ -44,18 +44,18 @@ func TestCheck(t *testing.T) {
 		valid bool
 		hint  string
 	}{
-		{"@my_org/my-package", true, ""}, // 3
+		{"@my_org/my-package", true, ""},
 		{"@author/my_package", false, "@author/my-package"},
-		{"UPPERCASE", false, ""},                          // 3
-		{"-starts-with-hyphen", false, ""},                // 3
-		{"@/name", false, ""},                             // 3
-		{strings.Repeat("a", 64), true, ""},               // 4
-		{strings.Repeat("a", 65), false, ""},              // 4
-		{"@" + strings.Repeat("s", 64) + "/n", true, ""},  // 4
-		{"@" + strings.Repeat("s", 65) + "/n", false, ""}, // 4
-		{"rb_1_prompt", false, "rb-1-prompt"},             // 5
-		{"@rma/rb_1_prompt", false, "@rma/rb-1-prompt"},   // 5
-		{"My-Package", false, ""},                         // 5
+		{"UPPERCASE", false, ""},
+		{"-starts-with-hyphen", false, ""},
+		{"@/name", false, ""},
+		{strings.Repeat("a", 64), true, ""},
+		{strings.Repeat("a", 65), false, ""},
+		{"@" + strings.Repeat("s", 64) + "/n", true, ""},
+		{"@" + strings.Repeat("s", 65) + "/n", false, ""},
+		{"rb_1_prompt", false, "rb-1-prompt"},
+		{"@rma/rb_1_prompt", false, "@rma/rb-1-prompt"},
+		{"My-Package", false, ""},
 		{"My_Package", false, ""},
 		{"@-x/a_b", false, ""},
 		{"x/a_b", false, ""},
@@ -77,7 +77,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// 6
 func TestFolder(t *testing.T) {
 	for name, want := range map[string]string{"@author/asvc-report": "author--asvc-report", "plain": "plain", "a--b": "a--b"} {
 		if got := pkgname.Folder(name); got != want {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkIndex reads registries of different size: the time is to grow as they do.
+// BenchmarkIndex reads registries of different sizes: the time has to grow linearly.
 func BenchmarkIndex(b *testing.B) {
 	for _, packages := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(packages), func(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish adds to registries of different size.
+// BenchmarkPublish publishes to registries of different sizes.
 func BenchmarkPublish(b *testing.B) {
 	for _, packages := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(packages), func(b *testing.B) {

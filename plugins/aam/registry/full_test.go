@@ -14,9 +14,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
 )
 
-// TestPublishWhereTheIndexWouldGrow: an index that others have written may be larger when it is written anew. Where it
-// would be too large then, it is refused before anything is written, and nothing is in the way of who makes room.
-func TestPublishWhereTheIndexWouldGrow(t *testing.T) {
+// TestPublishRefusesIndexThatWouldGrowTooLarge: an index in another style may become larger when it is rewritten. If it
+// would be too large, Publish fails before it writes anything, and succeeds once there is room.
+func TestPublishRefusesIndexThatWouldGrowTooLarge(t *testing.T) {
 	const many = 420
 	long := strings.Repeat("a word and ", 2000)
 	packages := func(root, description string) {
@@ -79,8 +79,7 @@ func TestPublishWhereTheIndexWouldGrow(t *testing.T) {
 	}
 }
 
-// writesMeanwhile is a file system in which another program, which takes no lock, writes the index while a package is
-// published.
+// writesMeanwhile is a file system in which another program, which takes no lock, writes the index during a publication.
 type writesMeanwhile struct {
 	files.System
 	write func()
@@ -91,7 +90,7 @@ func (w writesMeanwhile) Link(from, to string) error {
 	return w.System.Link(from, to)
 }
 
-func TestPublishKeepsWhatIsWrittenToTheIndexMeanwhile(t *testing.T) {
+func TestPublishKeepsConcurrentIndexChange(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "packages/old/metadata.yaml", "name: old\ndescription: d\nversions: [{version: 1.0.0}]\n")
 	r := open(root)

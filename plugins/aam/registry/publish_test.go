@@ -20,7 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// project makes a package's folder.
+// project creates the directory of a package.
 func project(t testing.TB, name, version string) registry.Publication {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func TestPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := project(t, "@a/b", "0.9.0-rc.1")
-	p.Tag = "beta" // 70
+	p.Tag = "beta"
 	second, err := open(root).Publish(p)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestPublishRefuses(t *testing.T) {
 		code fault.Code
 		want string
 	}{
-		{"68 a version that is there", project(t, "@a/b", "1.0.0"), "latest", fault.InvalidArgument, "@a/b@1.0.0 is published already"},
+		{"a version that is there", project(t, "@a/b", "1.0.0"), "latest", fault.InvalidArgument, "@a/b@1.0.0 is published already"},
 		{"a version that means the same", project(t, "c", "1.0.0"), "latest", fault.InvalidArgument, "means the same as 1.0"},
 		{"an archive that is not listed", project(t, "c", "3.0.0"), "latest", fault.InvalidArgument, "is there already"},
 		{"another package's folder", project(t, "a--b", "2.0.0"), "latest", fault.InvalidArgument, "keeps package '@a/b' where 'a--b' would be"},
@@ -181,10 +181,8 @@ func TestPublishRefuses(t *testing.T) {
 	}
 }
 
-// TestIndexAfterPublishing: of other packages, rows that are there stay, those of packages that are gone go, and
-// those that are missing come.
-// TestPublishIntoAFullRegistry: what is published must not make a file so large that nobody reads it any more.
-func TestPublishIntoAFullRegistry(t *testing.T) {
+// TestPublishRefusesFullRegistry: a publication must not make a file larger than readers accept.
+func TestPublishRefusesFullRegistry(t *testing.T) {
 	tests := []struct {
 		name, file, begin, row string
 		limit                  int
@@ -241,9 +239,9 @@ func TestIndexAfterPublishing(t *testing.T) {
 	}
 }
 
-// TestPublishFails fails, and ends the process, at each write in turn. Readers find a whole registry at once;
-// the next call leaves it as if nothing had gone wrong.
-func TestPublishFails(t *testing.T) {
+// TestPublishIsAtomicAtEachWrite fails, and ends the process, at each write in turn. Readers find a consistent registry
+// at any time; the next call restores the state without the failure.
+func TestPublishIsAtomicAtEachWrite(t *testing.T) {
 	old, p, third := project(t, "old", "1.0.0"), project(t, "new", "1.0.0"), project(t, "third", "1.0.0")
 	before := published(t, old)
 	after := published(t, old, p, third)
@@ -286,7 +284,7 @@ func TestPublishFails(t *testing.T) {
 	}
 }
 
-// published returns what is in a registry in which nothing goes wrong.
+// published returns the files of a registry after successful publications.
 func published(t *testing.T, publications ...registry.Publication) map[string]string {
 	t.Helper()
 	root := t.TempDir()
@@ -298,7 +296,7 @@ func published(t *testing.T, publications ...registry.Publication) map[string]st
 	return texts(t, root)
 }
 
-// checkWhole reads a registry in which the package old is whole, and tells whether new is there.
+// checkWhole reads a registry in which the package old has to be intact, and reports whether new exists.
 func checkWhole(t *testing.T, name, root string) bool {
 	t.Helper()
 	entries, err := open(root).Index()
@@ -322,8 +320,8 @@ func checkWhole(t *testing.T, name, root string) bool {
 	return err == nil
 }
 
-// TestPublishByTwo has two writers, who take the lock in turns, and readers, who take none.
-func TestPublishByTwo(t *testing.T) {
+// TestPublishConcurrently has two writers, which hold the lock in turn, and readers without a lock.
+func TestPublishConcurrently(t *testing.T) {
 	root := t.TempDir()
 	if _, err := open(root).Publish(project(t, "a", "0.0.1")); err != nil {
 		t.Fatal(err)
@@ -378,7 +376,7 @@ func TestPublishByTwo(t *testing.T) {
 	}
 }
 
-// TestRealPublication publishes what a real registry was made of, and compares: 69.
+// TestRealPublication publishes what a real registry was made of, and compares.
 func TestRealPublication(t *testing.T) {
 	root := t.TempDir()
 	for _, version := range []string{"1.0.0", "1.2.0", "2.0.0"} {
@@ -416,9 +414,9 @@ func TestRealPublication(t *testing.T) {
 	}
 }
 
-// TestPublishIntoThePackagesOwnFolder: a registry that lies in it is no part of the package; else each version would hold
-// all that were published before.
-func TestPublishIntoThePackagesOwnFolder(t *testing.T) {
+// TestPublishIntoRegistryInsidePackage: a registry inside of the package is not packed; otherwise each version would
+// contain all earlier ones.
+func TestPublishIntoRegistryInsidePackage(t *testing.T) {
 	p := project(t, "own", "1.0.0")
 	root := filepath.Join(p.Dir, "registry")
 	put(t, root, "index.yaml", "packages: []\n")

@@ -19,7 +19,7 @@ import (
 
 const now = "2026-02-10T12:00:00.000000+00:00"
 
-// open returns a registry in a folder.
+// open returns the registry in a directory.
 func open(root string) registry.Registry {
 	return registry.Registry{Files: files.Disk{}, Name: "team", Root: root}
 }
@@ -69,7 +69,7 @@ func TestIndex(t *testing.T) {
 	if got, err := open(t.TempDir()).Index(); err != nil || got != nil {
 		t.Errorf("a folder without an index: got %v, %v", got, err)
 	}
-	_, err := open(filepath.Join(t.TempDir(), "none")).Index() // 26
+	_, err := open(filepath.Join(t.TempDir(), "none")).Index()
 	if failure := fault.From(err); failure == nil || failure.Code != fault.RegistryUnreachable || !strings.Contains(failure.Message, "'team'") {
 		t.Errorf("no folder: got %v", err)
 	}
@@ -134,8 +134,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestLinks has a registry whose files are links to what somebody else keeps.
-func TestLinks(t *testing.T) {
+// TestSymlinksOutOfRegistryAreNotRead has a registry whose files are symbolic links to files outside.
+func TestSymlinksOutOfRegistryAreNotRead(t *testing.T) {
 	elsewhere := t.TempDir()
 	put(t, elsewhere, "metadata.yaml", "name: a\ndescription: d\nversions: [{version: 1.0.0}]\n")
 	put(t, elsewhere, "index.yaml", "packages: [{name: a, description: d, latest: 1.0.0}]\n")
@@ -174,7 +174,7 @@ func TestTimestamp(t *testing.T) {
 	}
 }
 
-// TestRealRegistries reads real registries: 24, 60.
+// TestRealRegistries reads real registries.
 func TestRealRegistries(t *testing.T) {
 	for name, packages := range map[string]int{"team-registry": 8, "docs-registry": 2, "hostile-registry": 25} {
 		r := open(realdata.Path(t, "constructed", "registries", name))
@@ -200,7 +200,7 @@ func TestRealRegistries(t *testing.T) {
 	}
 }
 
-// TestRealFiles reads the samples in the system's documentation.
+// TestRealFiles reads the samples in the documentation of aam.
 func TestRealFiles(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"index.yaml", "design-index-old-keys.yaml"} {
@@ -215,7 +215,7 @@ func TestRealFiles(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever lies in a registry, reading it ends, and says what is wrong with a code.
+// FuzzRead: reading an untrusted registry terminates, and errors have a code.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("name: a\ndescription: d\nversions: [{version: '1', dependencies: {b: '*'}}]\ndist_tags: {latest: '1'}\npackages: [{name: a, description: d, latest: '1'}]"))
 	f.Add([]byte("packages: &a [*a]"))

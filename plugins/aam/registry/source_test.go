@@ -44,7 +44,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestRealResolution resolves from a real registry: 44, 47 to 49.
+// TestRealResolution resolves from a real registry.
 func TestRealResolution(t *testing.T) {
 	source := registry.Source{Registry: open(realdata.Path(t, "constructed", "registries", "team-registry")), Limits: archive.DefaultLimits()}
 	tests := []struct{ asked, want string }{

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
 )
 
-// source is a registry written as lines: name version dependency=constraint…
+// source is a registry described by lines: name version dependency=constraint…
 type source struct{ name, lines string }
 
 func (s source) Name() string { return s.name }
@@ -83,13 +83,13 @@ func TestResolve(t *testing.T) {
 		want        string // groups as "spec: package@version…"; failures as "spec! what the error holds"; "conflict: …"
 		total       int
 	}{
-		{"44 dependencies come along, and first", "review", "", false, "review: templates@1.2.0 review@1.1.0", 2},
-		{"45 a version that was asked for", "review@1.0.0", "", false, "review@1.0.0: templates@1.2.0 review@1.0.0", 2},
-		{"46 each that fails, fails alone", "templates@^1.0.0 nope audit@latest", "", false, "templates@^1.0.0: templates@1.2.0\nnope! in no registry\naudit@latest! is not a version", 1},
-		{"47 a conflict ends it all", "suite", "", false, "conflict: templates: review@1.1.0 requires ^1.0.0 (chose 1.2.0), audit@1.0.0 requires ^2.0.0", 0},
-		{"48 a dependency that nobody has", "orphan", "", false, "orphan! none: orphan@1.0.0 requires *: package 'none' is in no registry", 0},
-		{"49 a circle", "circle-a", "", false, "circle-a: circle-b@1.0.0 circle-a@1.0.0", 2},
-		{"49 a version with a hyphen, in its own words", "preview", "", false, "preview: preview@1.0.0-beta.2", 1},
+		{"dependencies come along, and first", "review", "", false, "review: templates@1.2.0 review@1.1.0", 2},
+		{"a version that was asked for", "review@1.0.0", "", false, "review@1.0.0: templates@1.2.0 review@1.0.0", 2},
+		{"each that fails, fails alone", "templates@^1.0.0 nope audit@latest", "", false, "templates@^1.0.0: templates@1.2.0\nnope! in no registry\naudit@latest! is not a version", 1},
+		{"a conflict ends it all", "suite", "", false, "conflict: templates: review@1.1.0 requires ^1.0.0 (chose 1.2.0), audit@1.0.0 requires ^2.0.0", 0},
+		{"a dependency that nobody has", "orphan", "", false, "orphan! none: orphan@1.0.0 requires *: package 'none' is in no registry", 0},
+		{"a circle", "circle-a", "", false, "circle-a: circle-b@1.0.0 circle-a@1.0.0", 2},
+		{"a version with a hyphen, in its own words", "preview", "", false, "preview: preview@1.0.0-beta.2", 1},
 		{"a conflict between what was asked for", "templates@^1.0.0 audit", "", false, "conflict: templates: the request for templates@^1.0.0 (chose 1.2.0), audit@1.0.0 requires ^2.0.0", 0},
 		{"what two need is in both groups, and counted once", "review circle-a templates@~1.2.0", "", false, "review: templates@1.2.0 review@1.1.0\ncircle-a: circle-b@1.0.0 circle-a@1.0.0\ntemplates@~1.2.0: templates@1.2.0", 4},
 		{"what is asked for is decided on before what that needs, and stays", "review templates", "", false, "conflict: templates: the request for templates@* (chose 2.0.0), review@1.1.0 requires ^1.0.0", 0},
@@ -186,15 +186,15 @@ func written(spec pkgname.Spec) string {
 	return spec.Name + "@" + spec.Constraint
 }
 
-// TestBounded resolves a chain without an end.
-func TestBounded(t *testing.T) {
+// TestResolveIsBounded resolves an infinite chain of dependencies.
+func TestResolveIsBounded(t *testing.T) {
 	result, err := resolve.Resolve(resolve.Request{Specs: []pkgname.Spec{{Name: "n0"}}, Sources: []resolve.Source{endless{}}})
 	if err != nil || len(result.Failed) != 1 || !strings.Contains(result.Failed[0].Err.Error(), "more than 1000 packages") {
 		t.Errorf("got %+v, %v", result, err)
 	}
 }
 
-// endless has every package, and each needs another one.
+// endless has every package, and each depends on another one.
 type endless struct{}
 
 func (endless) Name() string { return "endless" }

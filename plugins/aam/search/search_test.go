@@ -52,7 +52,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// BenchmarkRank shows that the time per package does not depend on how many there are.
+// BenchmarkRank: the time per package does not depend on their number.
 func BenchmarkRank(b *testing.B) {
 	for _, size := range []int{100, 1000, 10000} {
 		packages := make([]search.Package, size)

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// addresses are what somebody may give as one, with a password of s3cr3t-token.
+// addresses are valid and mistyped addresses with the password s3cr3t-token.
 var addresses = map[string]string{
 	"of ssh":                         "user:s3cr3t-token@host:/path",
 	"of git":                         "git:s3cr3t-token@host.example.org:a/b.git",
@@ -35,8 +35,8 @@ var addresses = map[string]string{
 	"as a scope's":                   "@user:s3cr3t-token/x@host",
 }
 
-// TestPasswordsOfAddresses gives each address to each argument that is a text.
-func TestPasswordsOfAddresses(t *testing.T) {
+// TestArgumentsDoNotLeakPasswords passes each address to each string argument.
+func TestArgumentsDoNotLeakPasswords(t *testing.T) {
 	for name, address := range addresses {
 		t.Run(name, func(t *testing.T) {
 			w := stocked(t)
@@ -62,8 +62,8 @@ func TestPasswordsOfAddresses(t *testing.T) {
 	}
 }
 
-// TestPasswordsInAConfiguration has each address where a configuration has one, and elsewhere.
-func TestPasswordsInAConfiguration(t *testing.T) {
+// TestConfigurationDoesNotLeakPasswords puts each address into several settings.
+func TestConfigurationDoesNotLeakPasswords(t *testing.T) {
 	all := map[string]string{"with a blank": "//user:s3cr3t-token and more@host/path", "a token alone": "//s3cr3t-token@host/path", "with a query": "host/api?token=s3cr3t-token"}
 	for name, address := range addresses {
 		all[name] = address
@@ -86,8 +86,8 @@ func TestPasswordsInAConfiguration(t *testing.T) {
 	}
 }
 
-// TestPasswordsInABrokenConfiguration: why a file cannot be read is said without what is in it.
-func TestPasswordsInABrokenConfiguration(t *testing.T) {
+// TestInvalidConfigurationDoesNotLeakPasswords: syntax errors do not quote the file.
+func TestInvalidConfigurationDoesNotLeakPasswords(t *testing.T) {
 	for i, text := range []string{
 		"token: !!int s3cr3t-token", "token: !!float 's3cr3t-token'", "token: !!bool \"s3cr3t-token\"", "token: !!timestamp s3cr3t-token", "token: !!int \"a\\\" s3cr3t-token\"",
 		"token: !!binary s3cr3t-token", "token: %s3cr3t-token", "%s3cr3t-token 1\n---\na: b", "token: @s3cr3t-token", "token: `s3cr3t-token", "token: \"\\qs3cr3t-token\"",
@@ -134,8 +134,8 @@ func lookAtLog(t *testing.T, w *world) {
 	}
 }
 
-// TestPathsWithAnAt: an @ alone makes no password of a path or name.
-func TestPathsWithAnAt(t *testing.T) {
+// TestPathsWithAtSignAreNotMasked: an @ alone does not make a path or name a secret.
+func TestPathsWithAtSignAreNotMasked(t *testing.T) {
 	w := newWorld(t)
 	for _, folder := range []string{"a@b/registry", "@team/registry", "project/kit@1.0.0"} {
 		w.mkdir(folder)

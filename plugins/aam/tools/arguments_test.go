@@ -56,7 +56,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// read reads the arguments of a tool.
+// read decodes the arguments of a tool.
 func read(t *testing.T, name, raw string) error {
 	t.Helper()
 	at := slices.IndexFunc(all(), func(tool tool) bool { return tool.name == name })
@@ -71,7 +71,7 @@ func read(t *testing.T, name, raw string) error {
 	return a.err
 }
 
-// FuzzArguments: whatever a client sends, it is either read or refused as an argument.
+// FuzzArguments: untrusted arguments are decoded or refused with the proper code.
 func FuzzArguments(f *testing.F) {
 	f.Add(`{"query":"a","limit":1,"package_type":null}`)
 	f.Add(`{"packages":["a",{"b":[]}],"force":null}`)
@@ -107,7 +107,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// FuzzEncode: what is written is JSON that says the same, secrets apart.
+// FuzzEncode: the output is equivalent JSON, except for redacted secrets.
 func FuzzEncode(f *testing.F) {
 	f.Add(`a"b\c`, "é\u2028")
 	f.Add("https://u:p@h", "\xff")

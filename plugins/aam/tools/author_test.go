@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-func Test67PublishRefuses(t *testing.T) {
+func TestPublishRefuses(t *testing.T) {
 	w := realWorld(t, "team", "")
 	before := w.read("team-registry")
 	w.fails("AAM_MANIFEST_NOT_FOUND", "aam_publish")
@@ -40,7 +40,7 @@ func Test67PublishRefuses(t *testing.T) {
 	w.fails("AAM_REGISTRY_NOT_CONFIGURED", "aam_publish")
 }
 
-func Test68PublishedVersionsStay(t *testing.T) {
+func TestPublishNeverReplacesVersion(t *testing.T) {
 	w := realWorld(t, "team", "")
 	w.real("packages/audit-kit", "package-sources", "audit-kit-1.0.0")
 	w.enter("packages/audit-kit")
@@ -51,7 +51,7 @@ func Test68PublishedVersionsStay(t *testing.T) {
 	}
 }
 
-// plainYAML returns a document as values of JSON.
+// plainYAML returns a document as JSON values.
 func plainYAML(t *testing.T, text string) any {
 	t.Helper()
 	doc, err := yaml11.Parse([]byte(text), len(text))
@@ -75,7 +75,7 @@ func plainYAML(t *testing.T, text string) any {
 
 var varying = regexp.MustCompile(`(?m)^( *-? *)(published|updated_at|checksum|size): .*$`)
 
-func Test69PublishAsTheSystemDoes(t *testing.T) {
+func TestPublishMatchesRecordedRegistry(t *testing.T) {
 	w := realWorld(t, "", "")
 	w.write("home/.aam/config.yaml", "registries: [{name: team, url: 'file://"+w.path("new-registry")+"'}]\n")
 	w.mkdir("new-registry")
@@ -108,7 +108,7 @@ func Test69PublishAsTheSystemDoes(t *testing.T) {
 	}
 }
 
-func Test70PublishWithATag(t *testing.T) {
+func TestPublishWithTag(t *testing.T) {
 	w := realWorld(t, "team", "")
 	w.real("packages/kit", "package-sources", "audit-kit-1.0.0")
 	w.enter("packages/kit")
@@ -135,7 +135,7 @@ func TestPublishLeavesOutSecrets(t *testing.T) {
 	}
 }
 
-func Test71To73CreatePackage(t *testing.T) {
+func TestCreatePackage(t *testing.T) {
 	w := realWorld(t, "none", "detectable-project")
 	got := get[object](w, "aam_create_package", "name", "detected-pack", "description", "Everything found", "include_all", true)
 	want := object{
@@ -156,20 +156,20 @@ func Test71To73CreatePackage(t *testing.T) {
 		}
 	}
 	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_create_package"); !strings.Contains(text, "--force") {
-		t.Errorf("72 got %s", text)
+		t.Errorf("got %s", text)
 	}
 	if w.read("project")["aam.yaml"] != text {
-		t.Error("72 the file has changed")
+		t.Error("the file has changed")
 	}
 	w.real("project", "workspaces", "detectable-project")
 	w.enter("project")
 	got = get[object](w, "aam_create_package", "artifact_types", specs("prompt"))
 	if got["total_artifacts"] != 5.0 || got["package_name"] != "project" || !cmp.Equal(got["artifacts_included"], object{"prompts": 5.0}) {
-		t.Errorf("72 got %v", got)
+		t.Errorf("got %v", got)
 	}
 }
 
-func Test72CreatePackageRefuses(t *testing.T) {
+func TestCreatePackageRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("project/empty")
 	w.write("project/only/prompts/p.md", "x")
@@ -185,7 +185,7 @@ func Test72CreatePackageRefuses(t *testing.T) {
 	}
 }
 
-func TestCreatePackagePassesOverWhatIsDeployed(t *testing.T) {
+func TestCreatePackageSkipsDeployedArtifacts(t *testing.T) {
 	w := stocked(t)
 	w.write("project/prompts/mine.md", "x")
 	get[object](w, "aam_install", "packages", specs("kit"))
@@ -195,7 +195,7 @@ func TestCreatePackagePassesOverWhatIsDeployed(t *testing.T) {
 	}
 }
 
-func Test74And75ConfigSet(t *testing.T) {
+func TestConfigSet(t *testing.T) {
 	w := realWorld(t, "two-registries", "")
 	for _, set := range [][2]string{{"default_platform", "vscode"}, {"security.require_signature", "YES"}} {
 		want := `{"key":"` + set[0] + `","value":"` + set[1] + `","source":"global"}`
@@ -215,7 +215,7 @@ func Test74And75ConfigSet(t *testing.T) {
 	}
 }
 
-func Test76ConfigSetKeepsTheRest(t *testing.T) {
+func TestConfigSetPreservesOtherSettings(t *testing.T) {
 	w := realWorld(t, "two-registries", "project-overrides")
 	get[object](w, "aam_config_set", "key", "author.email", "value", "new@example.org")
 	text := w.read("home")[".aam/config.yaml"]
@@ -229,7 +229,7 @@ func Test76ConfigSetKeepsTheRest(t *testing.T) {
 	}
 }
 
-func Test77And78RegistryAdd(t *testing.T) {
+func TestRegistryAdd(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	w.fails("AAM_INVALID_ARGUMENT", "aam_registry_add", "name", "team", "url", w.path("docs-registry"))
@@ -250,7 +250,7 @@ func Test77And78RegistryAdd(t *testing.T) {
 	}
 }
 
-func TestARegistryThatTheProjectHides(t *testing.T) {
+func TestRegistryAddRefusesShadowedName(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("r")
 	w.write("home/.aam/config.yaml", "registries: [{name: hidden, url: 'file:///x'}]\n")
@@ -258,7 +258,7 @@ func TestARegistryThatTheProjectHides(t *testing.T) {
 	w.fails("AAM_INVALID_ARGUMENT", "aam_registry_add", "name", "hidden", "url", w.path("r"))
 }
 
-// TestRoundTrip goes the whole way of a package; in the end the folder that it was installed in is as before.
+// TestRoundTrip runs all steps from creating to uninstalling a package, after which the project is unchanged.
 func TestRoundTrip(t *testing.T) {
 	for _, platform := range []string{"cursor", "claude", "copilot", "codex"} {
 		t.Run(platform, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// findFile returns the deployed file of that name, in one of two folders.
+// findFile returns the deployed file of that name in one of two directories.
 func findFile(root, one, other, name string) (os.FileInfo, error) {
 	for _, pattern := range []string{one + "/.*/skills/*/" + name, other + "/.*/skills/*/" + name} {
 		if found, _ := filepath.Glob(filepath.Join(root, pattern)); len(found) > 0 {
@@ -326,7 +326,7 @@ func findFile(root, one, other, name string) (os.FileInfo, error) {
 	return nil, os.ErrNotExist
 }
 
-func TestWhatPackagesHavePutIntoSectionsIsNotThePackagesOwn(t *testing.T) {
+func TestCreatePackageRefusesFileWithDeployedSections(t *testing.T) {
 	w := stocked(t)
 	get[object](w, "aam_install", "packages", specs("kit"), "platform", "claude")
 	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_create_package", "name", "mine"); !strings.Contains(text, "no artifacts found") {
@@ -347,7 +347,7 @@ func TestWhatPackagesHavePutIntoSectionsIsNotThePackagesOwn(t *testing.T) {
 	}
 }
 
-func TestAFileOfNothingButSectionsIsLeftOut(t *testing.T) {
+func TestCreatePackageSkipsFileOfDeployedSections(t *testing.T) {
 	w := stocked(t)
 	get[object](w, "aam_install", "packages", specs("kit"), "platform", "claude")
 	w.write("project/prompts/p.md", "P")

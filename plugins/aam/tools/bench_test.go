@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// benchWorld is a home, a project and a registry, and the plugin's handlers in it.
+// benchWorld has a home, a project and a registry, and the plugin's handlers.
 type benchWorld struct {
 	b    *testing.B
 	root string
@@ -51,7 +51,7 @@ func (w benchWorld) write(name, text string) {
 	}
 }
 
-// call makes a call that has to succeed, and returns its text.
+// call executes a call that has to succeed, and returns its text.
 func (w benchWorld) call(tool, arguments string) string {
 	w.b.Helper()
 	result, err := w.host.CallTool(tool, arguments)
@@ -61,8 +61,8 @@ func (w benchWorld) call(tool, arguments string) string {
 	return result.Text()
 }
 
-// BenchmarkSearch looks for a word that one in ten packages has in registries of different size. The time is
-// to grow as they do.
+// BenchmarkSearch searches registries of different sizes for a word that one in ten packages has. The time has to grow
+// linearly.
 func BenchmarkSearch(b *testing.B) {
 	for _, packages := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(packages), func(b *testing.B) {
@@ -87,7 +87,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkInstall installs a package of 10 MB, most of which no compression makes smaller.
+// BenchmarkInstall installs a package of 10 MB that is mostly incompressible.
 func BenchmarkInstall(b *testing.B) {
 	const files, size = 40, 256 << 10
 	w := newBenchWorld(b)

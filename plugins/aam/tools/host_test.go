@@ -35,8 +35,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestAHostWithoutOperations: what this plugin can do without, it does without.
-func TestAHostWithoutOperations(t *testing.T) {
+func TestHostWithoutOptionalOperations(t *testing.T) {
 	for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
 		if err := lock("x", folder); err != nil {
 			t.Errorf("locks: %v", err)

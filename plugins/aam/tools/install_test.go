@@ -15,7 +15,7 @@ import (
 
 func specs(s ...string) []string { return s }
 
-// without returns the files but for those below some folders.
+// without returns the files that are not below the directories.
 func without(files map[string]string, prefixes ...string) map[string]string {
 	kept := map[string]string{}
 	for name, text := range files {
@@ -26,7 +26,7 @@ func without(files map[string]string, prefixes ...string) map[string]string {
 	return kept
 }
 
-// only returns those of the files that are below one of some folders.
+// only returns the files below the directories.
 func only(files map[string]string, prefixes ...string) map[string]string {
 	kept := maps.Clone(files)
 	for name := range without(files, prefixes...) {
@@ -35,7 +35,7 @@ func only(files map[string]string, prefixes ...string) map[string]string {
 	return kept
 }
 
-func Test43InstallWithoutWorkspace(t *testing.T) {
+func TestInstallWithoutWorkspace(t *testing.T) {
 	w := realWorld(t, "team", "")
 	if text := w.fails("AAM_NOT_INITIALIZED", "aam_install", "packages", specs("audit-kit")); !strings.Contains(text, ".aam") {
 		t.Errorf("no hint: %s", text)
@@ -45,7 +45,7 @@ func Test43InstallWithoutWorkspace(t *testing.T) {
 	}
 }
 
-func Test44And45InstallWithDependencies(t *testing.T) {
+func TestInstallWithDependencies(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	got := get[object](w, "aam_install", "packages", specs("@acme/code-review"))
@@ -78,7 +78,7 @@ func Test44And45InstallWithDependencies(t *testing.T) {
 	}
 }
 
-func Test46InstallOfManySpecs(t *testing.T) {
+func TestInstallManySpecs(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	got := get[object](w, "aam_install", "packages", specs("report-templates@^1.0.0", "nope", "BAD_NAME", "audit-kit@latest", "@/x", "pkg@"))
@@ -100,7 +100,7 @@ func Test46InstallOfManySpecs(t *testing.T) {
 	}
 }
 
-func Test47And48DependenciesThatCannotBeHad(t *testing.T) {
+func TestInstallUnsatisfiableDependencies(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	text := w.fails("AAM_DEPENDENCY_CONFLICT", "aam_install", "packages", specs("quality-suite"))
@@ -119,7 +119,7 @@ func Test47And48DependenciesThatCannotBeHad(t *testing.T) {
 	}
 }
 
-func TestInstallThatWouldBreakAnInstalledPackage(t *testing.T) {
+func TestInstallRefusesToBreakInstalledPackage(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	get[object](w, "aam_install", "packages", specs("@acme/code-review"))
@@ -133,7 +133,7 @@ func TestInstallThatWouldBreakAnInstalledPackage(t *testing.T) {
 	}
 }
 
-func Test49CyclesAndPreReleases(t *testing.T) {
+func TestInstallCyclesAndPreReleases(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	got := get[object](w, "aam_install", "packages", specs("cycle-a"))
@@ -145,7 +145,7 @@ func Test49CyclesAndPreReleases(t *testing.T) {
 	}
 }
 
-func Test50InstallWithoutDeployment(t *testing.T) {
+func TestInstallWithoutDeployment(t *testing.T) {
 	for _, args := range [][]any{{"no_deploy", true}, {"platform", "vscode"}} {
 		w := realWorld(t, "team", "empty-workspace")
 		w.mkdir("project/.aam")
@@ -156,7 +156,7 @@ func Test50InstallWithoutDeployment(t *testing.T) {
 	}
 }
 
-func Test51InstallOfNothingOrFromNowhere(t *testing.T) {
+func TestInstallWithoutSpecsOrRegistries(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("project/.aam")
 	if got := failures(get[object](w, "aam_install", "packages", specs("audit-kit"))); got["audit-kit"] != "AAM_REGISTRY_NOT_CONFIGURED" {
@@ -172,8 +172,8 @@ func Test51InstallOfNothingOrFromNowhere(t *testing.T) {
 	w.fails("AAM_INVALID_ARGUMENT", "aam_install")
 }
 
-// Test52And53Platforms compares what is deployed with what the system's own program deployed.
-func Test52And53Platforms(t *testing.T) {
+// TestInstallDeploysToPlatforms compares the deployed files with those of the aam program.
+func TestInstallDeploysToPlatforms(t *testing.T) {
 	const own = ".aam/packages/acme--code-review/"
 	tests := []struct {
 		platform string
@@ -203,7 +203,7 @@ func Test52And53Platforms(t *testing.T) {
 			if diff := cmp.Diff(only(w.read("recorded"), test.compare...), only(w.read("project"), test.compare...)); diff != "" {
 				t.Errorf("(-recorded +got)\n%s", diff)
 			}
-			// There the system's own program did not install the dependency, whose section comes first.
+			// The recorded program did not install the dependency, whose section precedes.
 			const dependency = "<!-- BEGIN AAM: report-style instruction -->\n# Report style (1.2.0)\n\n- Use short sentences.\n- Put the conclusion first.\n<!-- END AAM: report-style instruction -->\n\n"
 			for name := range test.before {
 				if diff := cmp.Diff(w.read("recorded")[name], strings.Replace(w.read("project")[name], dependency, "", 1)); diff != "" {
@@ -221,7 +221,7 @@ func Test52And53Platforms(t *testing.T) {
 	}
 }
 
-func TestTheLockIsWhatTheSystemWrites(t *testing.T) {
+func TestLockMatchesRecordedLock(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	get[object](w, "aam_install", "packages", specs("report-templates@1.2.0"))
@@ -249,7 +249,7 @@ func TestTheLockIsWhatTheSystemWrites(t *testing.T) {
 	}
 }
 
-func Test54RedeploymentReplacesAnAgent(t *testing.T) {
+func TestRedeploymentReplacesAgent(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	for _, version := range []string{"1.0.0", "1.1.0"} {
@@ -261,8 +261,8 @@ func Test54RedeploymentReplacesAnAgent(t *testing.T) {
 	}
 }
 
-// Test55To62Hostile installs each package of a hostile registry, in a project of its own.
-func Test55To62Hostile(t *testing.T) {
+// TestInstallHostilePackages installs each package of a hostile registry in a new project.
+func TestInstallHostilePackages(t *testing.T) {
 	refused := map[string]string{
 		"path-traversal": "AAM_ARCHIVE_INVALID", "inner-dotdot": "AAM_ARCHIVE_INVALID", "absolute-path": "AAM_ARCHIVE_INVALID",
 		"symlink-outside": "AAM_ARCHIVE_INVALID", "symlink-absolute": "AAM_ARCHIVE_INVALID", "symlink-parent-write": "AAM_ARCHIVE_INVALID",
@@ -307,7 +307,7 @@ func Test55To62Hostile(t *testing.T) {
 			}
 		})
 	}
-	t.Run("60 the second copy wins", func(t *testing.T) {
+	t.Run("the second copy wins", func(t *testing.T) {
 		w.remove("project")
 		w.mkdir("project/.aam")
 		w.enter("project")
@@ -316,14 +316,14 @@ func Test55To62Hostile(t *testing.T) {
 			t.Errorf("got %q", text)
 		}
 	})
-	t.Run("56 without verification", func(t *testing.T) {
+	t.Run("without verification", func(t *testing.T) {
 		w.write("project/.aam/config.yaml", "security: {require_checksum: false}\n")
 		got := get[object](w, "aam_install", "packages", specs("checksum-mismatch"))
 		if !cmp.Equal(installed(got), specs("checksum-mismatch@1.0.0")) {
 			t.Errorf("got %v", got)
 		}
 	})
-	t.Run("61 the rule of a description with quotes", func(t *testing.T) {
+	t.Run("the rule of a description with quotes", func(t *testing.T) {
 		get[object](w, "aam_install", "packages", specs("quotes-in-description"), "platform", "cursor", "force", true)
 		rule := w.read("project")[".cursor/rules/quoted.mdc"]
 		if !strings.HasPrefix(rule, "---\ndescription: \"He said \\\"stop\\\": now\"\nalwaysApply: true\n---\n") {
@@ -332,7 +332,7 @@ func Test55To62Hostile(t *testing.T) {
 	})
 }
 
-func TestSignaturesThatAreRequired(t *testing.T) {
+func TestInstallRefusesUnsignedPackages(t *testing.T) {
 	w := stocked(t)
 	w.write("project/.aam/config.yaml", "security: {require_signature: true, on_signature_failure: error}\n")
 	if got := failures(get[object](w, "aam_install", "packages", specs("kit"))); got["kit"] != "AAM_SIGNATURE_MISSING" {
@@ -344,7 +344,7 @@ func TestSignaturesThatAreRequired(t *testing.T) {
 	}
 }
 
-func TestARegistryThatCannotBeUsedIsPassedOver(t *testing.T) {
+func TestInstallSkipsUnusableRegistry(t *testing.T) {
 	w := stocked(t)
 	w.write("home/.aam/config.yaml", "registries: [{name: web, url: 'https://r.example.org', type: http}, {name: gone, url: 'file:///nowhere/r'}, {name: own, url: 'file://"+w.path("registry")+"'}]\n")
 	if got := get[object](w, "aam_install", "packages", specs("kit")); !cmp.Equal(installed(got), specs("kit@1.0.0")) {
@@ -358,7 +358,7 @@ func TestARegistryThatCannotBeUsedIsPassedOver(t *testing.T) {
 	}
 }
 
-func Test64And65Uninstall(t *testing.T) {
+func TestUninstall(t *testing.T) {
 	w := realWorld(t, "team", "installed-cursor")
 	got := get[object](w, "aam_uninstall", "package_name", "report-templates")
 	want := object{"package_name": "report-templates", "version": "1.2.0", "files_removed": 3.0, "dependents_warning": []any{"@acme/code-review"}}
@@ -384,7 +384,7 @@ func Test64And65Uninstall(t *testing.T) {
 	}
 }
 
-func Test66UninstallFromCodex(t *testing.T) {
+func TestUninstallFromCodex(t *testing.T) {
 	w := realWorld(t, "team", "installed-codex")
 	w.real("home/.codex", "workspaces", "installed-codex-home", ".codex")
 	get[object](w, "aam_config_set", "key", "default_platform", "value", "codex")
@@ -397,7 +397,7 @@ func Test66UninstallFromCodex(t *testing.T) {
 	}
 }
 
-func TestAFileWhereAFolderHasToBe(t *testing.T) {
+func TestInstallReportsFileInPlaceOfDirectory(t *testing.T) {
 	for _, name := range []string{".cursor", ".cursor/skills"} {
 		w := stocked(t)
 		w.write("project/"+name, "mine")
@@ -412,7 +412,7 @@ func TestAFileWhereAFolderHasToBe(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceThatIsAFile(t *testing.T) {
+func TestWorkspaceThatIsFile(t *testing.T) {
 	w := newWorld(t)
 	w.write("project/.aam", "mine")
 	if got := get[[]object](w, "aam_list"); len(got) != 0 {
@@ -422,7 +422,7 @@ func TestAWorkspaceThatIsAFile(t *testing.T) {
 	w.fails("AAM_PACKAGE_NOT_INSTALLED", "aam_uninstall", "package_name", "kit")
 }
 
-func TestAnAgentsPromptThatIsNoFile(t *testing.T) {
+func TestInstallRefusesPromptThatIsNotFile(t *testing.T) {
 	for _, prompt := range []string{".", "..", "''", "sub"} {
 		w := stocked(t)
 		w.write("kit/aam.yaml", "name: kit\nversion: 2.0.0\ndescription: d\nartifacts: {agents: [{name: a, path: a, description: d}]}\n")
@@ -438,7 +438,7 @@ func TestAnAgentsPromptThatIsNoFile(t *testing.T) {
 	}
 }
 
-func TestAPackageThatIsAskedForInManyWaysIsListedOnce(t *testing.T) {
+func TestInstallListsPackageOnce(t *testing.T) {
 	w := stocked(t)
 	got := get[object](w, "aam_install", "packages", specs("kit", "kit@1.0.0", "kit@*", "kit"))
 	if names := installed(got); !cmp.Equal(names, []string{"kit@1.0.0"}) || got["dependencies_resolved"] != 1.0 || len(got["failed"].([]any)) > 0 {
@@ -446,7 +446,7 @@ func TestAPackageThatIsAskedForInManyWaysIsListedOnce(t *testing.T) {
 	}
 }
 
-func TestAPlatformThatKeepsAnotherVersionIsSaid(t *testing.T) {
+func TestDoctorReportsPlatformWithOtherVersion(t *testing.T) {
 	w := stocked(t)
 	says := func() string {
 		for _, check := range get[object](w, "aam_doctor")["checks"].([]any) {

@@ -54,7 +54,7 @@ func TestLocks(t *testing.T) {
 	get[object](w, "aam_install", "packages", specs("pkg"))
 }
 
-func TestLocksOfFolders(t *testing.T) {
+func TestLocksOfDirectories(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		do   func(w *world)

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
 
-// pluginFile is what plugin.toml says of tools.
+// pluginFile is the part of plugin.toml about tools.
 type pluginFile struct {
 	Plugin struct{ Write, Validate string }
 	Server struct {
@@ -42,7 +42,7 @@ func readPluginFile(t *testing.T) pluginFile {
 	return file
 }
 
-func Test79Tools(t *testing.T) {
+func TestToolsMatchManifest(t *testing.T) {
 	file := readPluginFile(t)
 	if file.Plugin.Write != "opt-in" || file.Plugin.Validate != "plugin" || file.Server.Name != "aam" || file.Server.Version != "0.1.0" {
 		t.Errorf("got %+v", file.Plugin)
@@ -71,7 +71,7 @@ func Test79Tools(t *testing.T) {
 	}
 }
 
-func TestBoundsThatArePublished(t *testing.T) {
+func TestPublishedBoundsAreEnforced(t *testing.T) {
 	for _, tool := range readPluginFile(t).Tools {
 		var schema struct {
 			Properties struct {
@@ -109,8 +109,8 @@ func outputs(t *testing.T) map[string]*jsonschema.Schema {
 	return schemas
 }
 
-// TestResultsMeetTheirSchemas calls every tool so that it has something to say.
-func TestResultsMeetTheirSchemas(t *testing.T) {
+// TestResultsMatchOutputSchemas calls every tool so that its result is not empty.
+func TestResultsMatchOutputSchemas(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("registry")
 	w.mkdir("project/.aam")

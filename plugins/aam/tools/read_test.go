@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func Test20SearchWithoutRegistries(t *testing.T) {
+func TestSearchWithoutRegistries(t *testing.T) {
 	w := newWorld(t)
 	if got := w.result("aam_search", "query", "x"); got.IsError || got.Text() != "[]" || string(got.Structured) != `{"result":[]}` {
 		t.Errorf("got %s", got.Raw)
 	}
 }
 
-func Test21SearchArguments(t *testing.T) {
+func TestSearchArguments(t *testing.T) {
 	w := realWorld(t, "team", "")
 	for _, args := range [][]any{
 		{"query", "a", "limit", 0}, {"query", "a", "limit", 51}, {"query", "a", "limit", 1.5}, {"query", "a", "limit", nil}, {"query", "a", "limit", "1"},
@@ -28,7 +28,7 @@ func Test21SearchArguments(t *testing.T) {
 	}
 }
 
-func Test22And23SearchRanking(t *testing.T) {
+func TestSearchRanking(t *testing.T) {
 	w := realWorld(t, "team", "")
 	tests := []struct {
 		query string
@@ -54,7 +54,7 @@ func Test22And23SearchRanking(t *testing.T) {
 	}
 }
 
-func Test24SearchByType(t *testing.T) {
+func TestSearchByType(t *testing.T) {
 	w := realWorld(t, "team", "")
 	got := get[[]object](w, "aam_search", "query", "report", "package_type", "skill")
 	if diff := cmp.Diff([]string{"report-templates"}, names(got, "name")); diff != "" {
@@ -62,7 +62,7 @@ func Test24SearchByType(t *testing.T) {
 	}
 }
 
-func Test25SearchInTwoRegistries(t *testing.T) {
+func TestSearchInTwoRegistries(t *testing.T) {
 	w := realWorld(t, "", "")
 	w.real("copy-registry", "registries", "team-registry")
 	w.write("home/.aam/config.yaml", "registries:\n- {name: one, url: 'file://"+w.path("team-registry")+"'}\n- {name: two, url: '"+w.path("copy-registry")+"'}\n")
@@ -72,7 +72,7 @@ func Test25SearchInTwoRegistries(t *testing.T) {
 	}
 }
 
-func Test26And27SearchInARegistryThatCannotBeUsed(t *testing.T) {
+func TestSearchFailsForUnusableRegistry(t *testing.T) {
 	w := realWorld(t, "team", "")
 	w.remove("team-registry")
 	if text := w.fails("AAM_REGISTRY_UNREACHABLE", "aam_search", "query", "x"); !strings.Contains(text, "'team'") {
@@ -84,7 +84,7 @@ func Test26And27SearchInARegistryThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func Test28And29List(t *testing.T) {
+func TestList(t *testing.T) {
 	w := newWorld(t)
 	if got := w.result("aam_list").Text(); got != "[]" {
 		t.Errorf("no workspace: got %s", got)
@@ -115,7 +115,7 @@ func Test28And29List(t *testing.T) {
 	}
 }
 
-func Test30LocksThatCannotBeRead(t *testing.T) {
+func TestInvalidLocks(t *testing.T) {
 	for _, lock := range []string{"lock-packages-null", "lock-bad-name", "lock-bad-yaml", "lock-float-version", "lock-entry-incomplete", "lock-half-source"} {
 		w := realWorld(t, "team", "locks/"+lock)
 		before := w.read("project")
@@ -133,7 +133,7 @@ func Test30LocksThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func Test31And32Info(t *testing.T) {
+func TestInfo(t *testing.T) {
 	w := realWorld(t, "team", "installed-cursor")
 	w.fails("AAM_PACKAGE_NOT_FOUND", "aam_info", "package_name", "nope")
 	w.fails("AAM_INVALID_ARGUMENT", "aam_info", "package_name", "BAD_NAME")
@@ -158,7 +158,7 @@ func Test31And32Info(t *testing.T) {
 	w.fails("AAM_PACKAGE_NOT_FOUND", "aam_info", "package_name", "vanished")
 }
 
-func Test33And34ConfigGet(t *testing.T) {
+func TestConfigGet(t *testing.T) {
 	w := newWorld(t)
 	want := `{"key":null,"value":{"default_platform":"cursor","active_platforms":["cursor"],"registries":[],` +
 		`"security":{"require_checksum":true,"require_signature":false,"on_signature_failure":"warn"},"author":{"name":null,"email":null},` +
@@ -184,7 +184,7 @@ func Test33And34ConfigGet(t *testing.T) {
 	}
 }
 
-func Test35And36ConfigLayers(t *testing.T) {
+func TestConfigLayers(t *testing.T) {
 	w := realWorld(t, "two-registries", "project-overrides")
 	if got := get[object](w, "aam_config_get", "key", "default_platform"); got["value"] != "claude" || got["source"] != "project" {
 		t.Errorf("got %v", got)
@@ -213,7 +213,7 @@ func Test35And36ConfigLayers(t *testing.T) {
 	}
 }
 
-func Test38RegistryList(t *testing.T) {
+func TestRegistryList(t *testing.T) {
 	if got := newWorld(t).result("aam_registry_list").Text(); got != "[]" {
 		t.Errorf("none: got %s", got)
 	}
@@ -229,7 +229,7 @@ func Test38RegistryList(t *testing.T) {
 	}
 }
 
-// checks returns the status of each check of a report, by name, and compares its summary.
+// checks returns the status of each check of a report by name, and verifies the summary.
 func checks(t *testing.T, report object) (map[string]string, []string) {
 	t.Helper()
 	by, order, counts := map[string]string{}, []string{}, map[string]int{}
@@ -265,20 +265,20 @@ func message(report object, name string) string {
 	return ""
 }
 
-func Test39To42Doctor(t *testing.T) {
+func TestDoctor(t *testing.T) {
 	tests := []struct {
 		name, home, workspace string
 		gone                  string // a folder that is taken away first
 		want                  map[string]string
 		says                  map[string]string
 	}{
-		{"39 no files", "", "", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, nil},
-		{"40 a config that is no YAML", "bad-yaml", "", "", map[string]string{"python_version": "pass", "global_config": "fail", "project_config": "warn", "config_valid": "fail", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "invalid YAML"}},
-		{"40 a config with errors", "bad-schema", "", "", map[string]string{"python_version": "pass", "global_config": "fail", "project_config": "warn", "config_valid": "fail", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "2 validation errors"}},
-		{"40 an empty config", "empty", "", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "empty"}},
-		{"41 what an install has left", "team", "leftover-staging", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "pass", "packages_integrity": "pass", "incomplete_install": "warn"}, map[string]string{"incomplete_install": "partial-pkg"}},
-		{"41 packages that are broken", "team", "broken-packages", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "pass", "package_broken": "warn", "package_vanished": "warn", "packages_integrity": "warn", "incomplete_install": "pass"}, map[string]string{"packages_integrity": "2 packages"}},
-		{"42 a registry that is gone", "team", "installed-cursor", "team-registry", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "warn", "package_@acme/code-review": "pass", "package_report-templates": "pass", "package_preview-pkg": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"registry_team": "team-registry"}},
+		{"no files", "", "", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, nil},
+		{"a config that is no YAML", "bad-yaml", "", "", map[string]string{"python_version": "pass", "global_config": "fail", "project_config": "warn", "config_valid": "fail", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "invalid YAML"}},
+		{"a config with errors", "bad-schema", "", "", map[string]string{"python_version": "pass", "global_config": "fail", "project_config": "warn", "config_valid": "fail", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "2 validation errors"}},
+		{"an empty config", "empty", "", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "empty"}},
+		{"what an install has left", "team", "leftover-staging", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "pass", "packages_integrity": "pass", "incomplete_install": "warn"}, map[string]string{"incomplete_install": "partial-pkg"}},
+		{"packages that are broken", "team", "broken-packages", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "pass", "package_broken": "warn", "package_vanished": "warn", "packages_integrity": "warn", "incomplete_install": "pass"}, map[string]string{"packages_integrity": "2 packages"}},
+		{"a registry that is gone", "team", "installed-cursor", "team-registry", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "warn", "package_@acme/code-review": "pass", "package_report-templates": "pass", "package_preview-pkg": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"registry_team": "team-registry"}},
 		{"an http registry", "with-http-registry", "project-overrides", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "pass", "config_valid": "pass", "registry_proj": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, nil},
 	}
 	for _, test := range tests {
@@ -304,7 +304,7 @@ func Test39To42Doctor(t *testing.T) {
 	}
 }
 
-func TestALatestThatIsNotListed(t *testing.T) {
+func TestLatestTagWithoutVersion(t *testing.T) {
 	w := stocked(t)
 	path := "registry/packages/kit/metadata.yaml"
 	w.write(path, strings.Replace(w.read("registry")["packages/kit/metadata.yaml"], "latest: 1.0.0", "latest: 9.0.0", 1))

@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// recordedCall is a call to the system's own programs, with what they answered.
+// recordedCall is a call to the aam program with its answer.
 type recordedCall struct {
 	ID         string
 	Tool       string
@@ -29,10 +29,10 @@ type recordedCall struct {
 	FilesAfter []string `json:"files_after"`
 }
 
-// recordedWorld is the place in which the calls were made, elsewhere.
+// recordedWorld is a copy of the environment in which the calls were recorded.
 type recordedWorld struct{ *world }
 
-// newRecordedWorld makes the place of a session. Registries, in which nothing is changed, are in shared.
+// newRecordedWorld creates the environment of a session. Registries are shared, because they are not changed.
 func newRecordedWorld(t *testing.T, s session, shared *world) recordedWorld {
 	t.Helper()
 	w := newWorld(t)
@@ -58,7 +58,7 @@ func newRecordedWorld(t *testing.T, s session, shared *world) recordedWorld {
 	return recordedWorld{w}
 }
 
-// session is calls that were made one after the other in one place.
+// session is a sequence of calls in one environment.
 type session struct {
 	name            string
 	home, workspace string
@@ -69,7 +69,7 @@ type session struct {
 
 func asItIs(recordedWorld) {}
 
-// sessions say of each recorded call where it was made.
+// sessions assign each recorded call to an environment.
 func sessions() []session {
 	const team, workspace = "team-registry", "empty-workspace"
 	empty := func(w recordedWorld) { w.remove("team-registry"); w.mkdir("team-registry") }
@@ -132,8 +132,8 @@ var published = []string{"publish-report-templates-1.0.0", "publish-report-templ
 
 var hostile = strings.Fields("absolute-path agent-reads-outside archive-missing bad-manifest checksum-mismatch date-not-quoted dot-slash-names duplicate-entry empty-checksum fifo-entry hardlink-outside inflates-large inner-dotdot marker-in-content missing-artifact nested-manifest no-manifest not-an-archive path-traversal plain-tar quotes-in-description symlink-absolute symlink-inside symlink-outside symlink-parent-write truncated uppercase-checksum wrong-name wrong-version zero-bytes")
 
-// TestRecordedCalls makes every recorded call again and compares the whole answer, with what is known to be
-// meant otherwise put in its place: see recordedWant. Of texts for people only that they are there is compared.
+// TestRecordedCalls repeats every recorded call and compares the whole answer, after replacing the parts that differ
+// intentionally: see recordedWant. Texts for people only have to exist.
 func TestRecordedCalls(t *testing.T) {
 	var calls []recordedCall
 	data, err := os.ReadFile(realPath(t, "constructed", "recorded", "tool-calls.json"))
@@ -180,7 +180,7 @@ func TestRecordedCalls(t *testing.T) {
 	}
 }
 
-// elsewhere are the folders of calls whose recording does not say that it was made in one.
+// elsewhere are the directories of calls whose recording does not name one.
 var elsewhere = map[string]string{"publish-unknown-registry": "packages/audit-kit-1.0.0", "publish-no-registries": "packages/audit-kit-1.0.0"}
 
 func compareExtracted(t *testing.T, call recordedCall) {
@@ -232,7 +232,7 @@ func (w recordedWorld) compare(call recordedCall) {
 	}
 }
 
-// seen returns an answer as JSON has it, or the code of a failure.
+// seen returns an answer as decoded JSON, or the code of a failure.
 func (w recordedWorld) seen(result *sdktest.Result) any {
 	w.t.Helper()
 	text := strings.ReplaceAll(result.Text(), w.root, realRoot)
@@ -248,7 +248,7 @@ func (w recordedWorld) seen(result *sdktest.Result) any {
 
 var codePattern = regexp.MustCompile(`^\[AAM_[A-Z_]+\]`)
 
-// compareFiles looks for what a call on a hostile archive has left in the project.
+// compareFiles checks which files a call on a hostile archive has left in the project.
 func (w recordedWorld) compareFiles(call recordedCall, answer any) {
 	w.t.Helper()
 	var got, want []string
@@ -284,7 +284,7 @@ func (w recordedWorld) compareFiles(call recordedCall, answer any) {
 	}
 }
 
-// counted returns the artifacts of a package, as they are counted, and its author.
+// counted returns the artifact counts of a package, and its author.
 func counted(t *testing.T, name, version string) (count any, by map[string]any, types []any, author any) {
 	t.Helper()
 	path := filepath.Join("constructed", "package-sources", fmt.Sprintf("%s-%s", strings.Replace(strings.TrimPrefix(name, "@"), "/", "--", 1), version))

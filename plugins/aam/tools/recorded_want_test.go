@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// meant is what is answered where a recording is known to be meant otherwise, as JSON without words for people.
+// meant are the answers that differ intentionally from the recordings, as JSON without texts for people.
 var meant = map[string]string{
 	// A plain path is a folder; a server has to answer before it is a registry.
 	"registry-add-missing-dir": `"[AAM_REGISTRY_UNREACHABLE]"`,
@@ -24,7 +24,7 @@ var meant = map[string]string{
 	// Packing is done in place.
 	"publish-duplicate":  `"[AAM_INVALID_ARGUMENT]"`,
 	"publish-no-archive": `{"package_name": "audit-kit", "version": "1.0.0", "registry": "team"}`,
-	// Types of artifacts are known.
+	// Artifact types are known.
 	"search-type-skill": `[{"name": "report-templates", "version": "2.0.0", "description": "Reusable templates for written reports", "author": "Acme Docs", "artifact_types": ["skill", "instruction"], "registry": "team"}]`,
 	// Failures say what they are, and dependencies come along.
 	"install-mixed": `{"installed": [{"name": "report-templates", "version": "1.2.0", "source": "team", "artifact_count": 2, "artifacts": {"skills": 1, "instructions": 1}, "checksum": "sha256:6dec5e4f096150b6025526af8c07be0efa51b821a68e4cc66c81f0ab1de80f62"}],
@@ -77,7 +77,7 @@ func recordedFailure(spec, code string) string {
 	return fmt.Sprintf(`{"installed": [], "already_installed": [], "failed": [{"package": %q, "code": %q}], "dependencies_resolved": 0}`, spec, code)
 }
 
-// recordedWant returns what a call has to answer: what is recorded, in the contract's shape, or what is meant.
+// recordedWant returns the expected answer to a call: the recorded one in the contract's shape, or the one in meant.
 func recordedWant(t *testing.T, call recordedCall) any {
 	t.Helper()
 	if text, ok := meant[call.ID]; ok {
@@ -100,7 +100,7 @@ func recordedWant(t *testing.T, call recordedCall) any {
 	return withoutWords(t, call.Output)
 }
 
-// shape gives a recorded answer the contract's shape.
+// shape converts a recorded answer to the contract's shape.
 func shape(t *testing.T, call recordedCall, output map[string]any) {
 	switch call.Tool {
 	case "aam_registry_add":
@@ -142,7 +142,7 @@ func countHostile(item map[string]any) {
 	}
 }
 
-// searched turns results of a newer form into the contract's.
+// searched converts search results from a newer form to the contract's.
 func searched(t *testing.T, results []any) any {
 	rows := []any{}
 	for _, result := range results {
@@ -153,7 +153,7 @@ func searched(t *testing.T, results []any) any {
 	return rows
 }
 
-// diagnosed adds the check of all packages, and counts in the contract's words.
+// diagnosed adds the check of all packages, and the summary in the contract's wording.
 func diagnosed(output map[string]any) {
 	integrity := "pass"
 	var checks []any
@@ -178,8 +178,7 @@ func diagnosed(output map[string]any) {
 	output["checks"], output["summary"] = checks, fmt.Sprintf("%d passed, %d warning%s, %d failed", n["pass"], n["warn"], plural, n["fail"])
 }
 
-// withoutWords takes out of an answer what is only for people, having seen that it is there, and what differs
-// from one archive to the next.
+// withoutWords removes texts for people from an answer after checking that they exist, and what differs between archives.
 func withoutWords(t *testing.T, answer any) any {
 	object, ok := answer.(map[string]any)
 	if !ok {

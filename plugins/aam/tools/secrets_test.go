@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// secrets are what no result, error or log may hold.
+// secrets must not occur in any result, error or log.
 var secrets = []string{"s3cr3t-token", "abcdef123456", "fr4gment", "gh0-source", "cr3dentials"}
 
 const withSecrets = `registries:
@@ -28,7 +28,7 @@ security: {require_checksum: true}
 default_platform: https://u:s3cr3t-token@x.example.org
 `
 
-// TestSecretsAreNotShown calls every tool, with success and without, where a configuration has secrets.
+// TestSecretsAreNotShown calls every tool, with success and failure, with secrets in the configuration.
 func TestSecretsAreNotShown(t *testing.T) {
 	calls := [][]any{
 		{"aam_config_get"}, {"aam_config_get", "key", "registries"}, {"aam_config_get", "key", "sources"}, {"aam_config_get", "key", "default_platform"}, {"aam_config_get", "key", "nope"},
@@ -93,7 +93,7 @@ func look(t *testing.T, text string, where any) {
 	}
 }
 
-func Test37RealSecrets(t *testing.T) {
+func TestRealSecretsAreNotShown(t *testing.T) {
 	w := realWorld(t, "with-secrets", "")
 	for _, call := range [][]any{{"aam_config_get"}, {"aam_config_get", "key", "registries"}, {"aam_registry_list"}, {"aam_search", "query", "x"}, {"aam_doctor"}} {
 		look(t, string(w.result(call[0].(string), call[1:]...).Raw), call)
@@ -104,8 +104,7 @@ func Test37RealSecrets(t *testing.T) {
 	}
 }
 
-// TestRefusedFiles: what the host does not let the plugin touch is said with its code.
-func TestRefusedFiles(t *testing.T) {
+func TestRefusedFilesHaveCodes(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("project/.aam")
 	w.mkdir("registry")
@@ -213,7 +212,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestReadingWritesNothing calls all reading tools and looks for anything that was made.
+// TestReadingWritesNothing calls all read-only tools, and checks that no file was created.
 func TestReadingWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	for _, call := range [][]any{{"aam_search", "query", ""}, {"aam_list"}, {"aam_validate"}, {"aam_config_get"}, {"aam_registry_list"}, {"aam_doctor"}} {

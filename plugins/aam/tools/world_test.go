@@ -16,10 +16,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// realRoot is where the real data believes to lie.
+// realRoot is the path that the real data refers to as its own.
 const realRoot = "/srv/aam"
 
-// testDir is where the tests are; a world has another working directory.
+// testDir is the directory of the tests; a world has another working directory.
 var testDir, _ = os.Getwd()
 
 // realPath returns the path of real data. The test is skipped where there is none.
@@ -35,14 +35,14 @@ func realPath(t *testing.T, parts ...string) string {
 	return path
 }
 
-// world is a machine: a folder with a home, a project and registries in it, and a host that serves the plugin there.
+// world is a directory with a home, a project and registries, and a host that serves the plugin there.
 type world struct {
 	t    *testing.T
 	host *sdktest.Host
 	root string
 }
 
-// newWorld makes one whose project and home are empty.
+// newWorld creates a world with an empty project and home.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// fileMode is the host's operation of that name.
+// fileMode is the host operation of that name.
 func fileMode(params json.RawMessage) (any, error) {
 	var request abi.FileMode
 	if err := json.Unmarshal(params, &request); err != nil {
@@ -83,7 +83,7 @@ func fileMode(params json.RawMessage) (any, error) {
 
 func (w *world) path(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
 
-// enter makes a folder the project.
+// enter makes a directory the project.
 func (w *world) enter(name string) {
 	w.t.Chdir(w.path(name))
 	w.t.Setenv("BULKHEAD_PROJECT", w.path(name))
@@ -111,7 +111,7 @@ func (w *world) remove(name string) {
 	}
 }
 
-// real puts a copy of real data at a place, in which it believes to lie here.
+// real copies real data to a path, and replaces the paths in it.
 func (w *world) real(to string, from ...string) {
 	w.t.Helper()
 	source := realPath(w.t, append([]string{"constructed"}, from...)...)
@@ -142,7 +142,7 @@ func (w *world) real(to string, from ...string) {
 	}
 }
 
-// realWorld is one with a real home, and a real workspace in the project's place unless that is "".
+// realWorld returns a world with a real home, and a real workspace as the project unless that is "".
 func realWorld(t *testing.T, home, workspace string) *world {
 	t.Helper()
 	realPath(t) // skips before anything is made
@@ -160,7 +160,7 @@ func realWorld(t *testing.T, home, workspace string) *world {
 	return w
 }
 
-// read returns the content of all files below a folder by their paths in it; of none if it is not there.
+// read returns the content of all files below a directory by relative path; none if it does not exist.
 func (w *world) read(folder string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -182,7 +182,7 @@ func (w *world) read(folder string) map[string]string {
 	return found
 }
 
-// result calls a tool. Args are names and values, in turn.
+// result calls a tool. Args are alternating names and values.
 func (w *world) result(tool string, args ...any) *sdktest.Result {
 	w.t.Helper()
 	given := map[string]any{}
@@ -203,10 +203,10 @@ func (w *world) result(tool string, args ...any) *sdktest.Result {
 	return result
 }
 
-// object is a result that is one, and list one that is a list of them.
+// object is a result that is an object, list one that is a list of objects.
 type object = map[string]any
 
-// get calls a tool that has to succeed and returns its result. Its text and its structured content say the same.
+// get calls a tool that has to succeed, and returns its result. Text and structured content have to be equal.
 func get[T any](w *world, tool string, args ...any) T {
 	w.t.Helper()
 	result := w.result(tool, args...)
@@ -261,7 +261,7 @@ func failures(result object) map[string]string {
 	return codes
 }
 
-// installed returns name@version of each package that an install has installed.
+// installed returns name@version of the packages in the result of an install.
 func installed(result object) []string {
 	all := []string{}
 	for _, item := range result["installed"].([]any) {
@@ -270,7 +270,7 @@ func installed(result object) []string {
 	return all
 }
 
-// stocked is a world with a workspace and a registry of its own that has the package kit, of one skill and one rule.
+// stocked returns a world with a workspace and a registry that has the package kit, with one skill and one rule.
 func stocked(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)

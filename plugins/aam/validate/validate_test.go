@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/validate"
 )
 
-// parsed is left out of comparisons: the report's fields say what is in it.
+// parsed is excluded from comparisons: the other fields cover it.
 var parsed = cmpopts.IgnoreTypes(&manifest.Manifest{})
 
 func layOut(t *testing.T, contents map[string]string) string {
@@ -52,11 +52,11 @@ func TestPackage(t *testing.T) {
 		files map[string]string
 		want  validate.Report
 	}{
-		{"14 all is right but the author is not given", map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""},
+		{"all is right but the author is not given", map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""},
 			validate.Report{Valid: true, PackageName: &name, PackageVersion: &version, Errors: []string{}, Warnings: []string{"author: not set (optional)"}, ArtifactCount: 1, ArtifactsValid: true}},
-		{"18 a skill without SKILL.md", map[string]string{"aam.yaml": minimal + "author: J\n", "skills/s1/x": ""},
+		{"a skill without SKILL.md", map[string]string{"aam.yaml": minimal + "author: J\n", "skills/s1/x": ""},
 			validate.Report{Valid: true, PackageName: &name, PackageVersion: &version, Errors: []string{}, Warnings: []string{}, ArtifactCount: 1, ArtifactsValid: true}},
-		{"15 an artifact is not there", map[string]string{"aam.yaml": minimal + "author: J\n"},
+		{"an artifact is not there", map[string]string{"aam.yaml": minimal + "author: J\n"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 'skills/s1/' does not exist"}, Warnings: []string{}, ArtifactCount: 1}},
 		{"an artifact is what is never packed", map[string]string{"aam.yaml": strings.Replace(minimal, "skills/s1/", "s/Credentials.yaml", 1) + "author: J\n", "s/Credentials.yaml": "token: x"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 's/Credentials.yaml' is one of what is never packed…"}, Warnings: []string{}, ArtifactCount: 1}},
@@ -66,9 +66,9 @@ func TestPackage(t *testing.T) {
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path '.' is a folder…"}, Warnings: []string{}, ArtifactCount: 1}},
 		{"an instruction without a path", map[string]string{"aam.yaml": strings.NewReplacer("skills:", "instructions:", "skills/s1/", "''").Replace(minimal) + "author: J\n"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path '' is a folder…"}, Warnings: []string{}, ArtifactCount: 1}},
-		{"16 several fields are wrong", map[string]string{"aam.yaml": "name: BAD\nversion: zz\n"},
+		{"several fields are wrong", map[string]string{"aam.yaml": "name: BAD\nversion: zz\n"},
 			validate.Report{Errors: []string{"name: …", "version: …", "description: field required", "artifacts: field required"}, Warnings: []string{}}},
-		{"19 no YAML", map[string]string{"aam.yaml": "name: [unterminated\n"},
+		{"no YAML", map[string]string{"aam.yaml": "name: [unterminated\n"},
 			validate.Report{Errors: []string{"YAML parse error: …"}, Warnings: []string{}}},
 	}
 	for _, test := range tests {
@@ -95,7 +95,7 @@ func TestPaths(t *testing.T) {
 		got := report(t, path)
 		want := "No aam.yaml found at " + filepath.Join(path, "aam.yaml")
 		if got.Valid || got.ArtifactsValid || len(got.Errors) != 1 || got.Errors[0] != want {
-			t.Errorf("13 no manifest: got %+v", got)
+			t.Errorf("no manifest: got %+v", got)
 		}
 	}
 }
@@ -106,14 +106,13 @@ func (refusing) Stat(path string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrPermission}
 }
 
-func TestWhatMayNotBeReadIsAnError(t *testing.T) {
+func TestPackageReportsPermissionError(t *testing.T) {
 	if _, err := validate.Package(refusing{files.Disk{}}, t.TempDir()); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestRecordedCases compares each recorded report whole; of texts, which are the recorded validator's own, where
-// they say that something is wrong.
+// TestRecordedCases compares each recorded report. Of messages, whose wording differs, only the locations are compared.
 func TestRecordedCases(t *testing.T) {
 	var cases []struct {
 		ID       string          `json:"id"`
@@ -149,7 +148,7 @@ func TestRecordedCases(t *testing.T) {
 
 var artifactPath = regexp.MustCompile(`^(?:Artifact path '(.*)' does not exist|(.*): file not found)$`)
 
-// places reduces texts to what they are about.
+// places reduces messages to their locations.
 func places(texts []string) []string {
 	about := []string{}
 	for _, text := range texts {
@@ -167,7 +166,7 @@ func places(texts []string) []string {
 	return about
 }
 
-func Test12RealPackages(t *testing.T) {
+func TestRealPackages(t *testing.T) {
 	for name, count := range map[string]int{"sample-pkg": 1, "code-review-toolkit": 5} {
 		got := report(t, realdata.Path(t, "from-repo", "packages", name))
 		if !got.Valid || got.ArtifactCount != count || len(got.Errors)+len(got.Warnings) > 0 {

@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestCompare goes through a list in order: each is less than all that follow; what = joins is the same.
+// TestCompare compares all pairs of a sorted list, in which = joins equal versions.
 func TestCompare(t *testing.T) {
 	list := strings.Fields(`1.0.dev1 1.0a1.dev1 1.0a1 1.0a1.post1 1.0b1 1.0b2 1.0b10 1.0rc1 1=1.0=1.0.0 1.0+a 1.0+a.b 1.0+1 1.0+1.a 1.0+1.1
 		1.0.post1.dev1 1.0.post1=1.0-1 1.0.1.dev1 1.0.1 1.9 1.10 99999999999999999998 99999999999999999999 1!0.1`)
@@ -65,15 +65,15 @@ func TestBest(t *testing.T) {
 	tests := []struct {
 		name, constraint, available, want string
 	}{
-		{"7 a caret on a minor", "^0.2.3", "0.2.3 0.2.9 0.3.0", "0.2.9"},
-		{"7 a caret on a patch", "^0.0.3", "0.0.3 0.0.4", "0.0.3"},
-		{"7 a tilde", "~1.2.3", "1.2.3 1.2.9 1.3.0", "1.2.9"},
-		{"8 numbers, not texts", "*", "1.10.0 1.9.0 1.2.0", "1.10.0"},
-		{"8 none is high enough", ">=1.0.0", "0.9.0", ""},
-		{"8 none at all", "*", "", ""},
-		{"9 before the next major is below it", "^1.0.0", "1.0.0 1.9.9 2.0.0-alpha.1 2.0.0", "2.0.0-alpha.1"},
-		{"10 a post release is higher, in the words it has", "*", "1.0.0 1.0.0-1", "1.0.0-1"},
-		{"10 what is no version is passed over", "^1.0.0", "bad 1.0 1.2", "1.2"},
+		{"a caret on a minor", "^0.2.3", "0.2.3 0.2.9 0.3.0", "0.2.9"},
+		{"a caret on a patch", "^0.0.3", "0.0.3 0.0.4", "0.0.3"},
+		{"a tilde", "~1.2.3", "1.2.3 1.2.9 1.3.0", "1.2.9"},
+		{"numbers, not texts", "*", "1.10.0 1.9.0 1.2.0", "1.10.0"},
+		{"none is high enough", ">=1.0.0", "0.9.0", ""},
+		{"none at all", "*", "", ""},
+		{"before the next major is below it", "^1.0.0", "1.0.0 1.9.9 2.0.0-alpha.1 2.0.0", "2.0.0-alpha.1"},
+		{"a post release is higher, in the words it has", "*", "1.0.0 1.0.0-1", "1.0.0-1"},
+		{"what is no version is passed over", "^1.0.0", "bad 1.0 1.2", "1.2"},
 		{"several bounds", ">=1.0.0, <1.5.0,", "1.0.0 1.4.9 1.5.0", "1.4.9"},
 		{"exactly", "1.0", "1.0.0+x 1.0.0 1.0.1", "1.0.0"},
 		{"above a nine", "^9.0.0", "9.99.0 10.0.0", "9.99.0"},
@@ -94,7 +94,7 @@ func TestBest(t *testing.T) {
 }
 
 func TestParseConstraintRefuses(t *testing.T) {
-	for _, text := range []string{ // 11
+	for _, text := range []string{
 		"^1.0.0,<1.5.0", ">=1.0.0 <2.0.0", "^1.0", "~=1.0.0", "latest", "", ",", "^v1.2.3", "^ 1.0.0", "!=1.0.0", "1.0.0 || 2.0.0", "1.x", ">=", "*,>=1", "=>1.0.0", "<>1",
 		strings.Repeat("1,", 33), strings.Repeat(" ", 300) + "1",
 	} {
@@ -121,7 +121,7 @@ func TestRecordedVersions(t *testing.T) {
 	}
 }
 
-// TestRecordedConstraints asks about the ends of each bound that is recorded, and about what lies beside them.
+// TestRecordedConstraints checks versions at and next to the bounds of each recorded constraint.
 func TestRecordedConstraints(t *testing.T) {
 	type bound struct {
 		Lower          *string
@@ -204,7 +204,7 @@ func TestRecordedMatches(t *testing.T) {
 	}
 }
 
-// FuzzParse: the normal form reads as the same version, and order is that of opposites.
+// FuzzParse: the normal form parses to the same version, and Compare is antisymmetric.
 func FuzzParse(f *testing.F) {
 	f.Add("1.0.0-beta.1", "1!2")
 	f.Add(" V1.0_rc-2.post.dev+A_b ", "1.0.0-1")
@@ -224,7 +224,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseConstraint: a constraint without a sign of inequality allows the version that it names.
+// FuzzParseConstraint: a constraint without an inequality allows the version that it names.
 func FuzzParseConstraint(f *testing.F) {
 	for _, seed := range []string{"^1.2.3", "~0.0.1", ">=1,<2", "*", "= 1.0", "^9.9.9-rc.1", ">1", ","} {
 		f.Add(seed)

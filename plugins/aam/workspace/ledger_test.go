@@ -14,7 +14,7 @@ import (
 
 var comparable = cmp.AllowUnexported(ledger{}, ledgerEntry{}, deployment{})
 
-func TestLedgersThatAreRefused(t *testing.T) {
+func TestParseLedgerRefuses(t *testing.T) {
 	const entry = "packages: {pkg: [{platform: cursor, type: skill, name: s}]}"
 	if _, err := parseLedger([]byte(entry)); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestLedgersThatAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzLedger: what is read can become paths only that are to be changed, and is written so that it reads the same.
+// FuzzLedger: a valid ledger only has paths that deployments may use, and encoding and parsing it returns the same one.
 func FuzzLedger(f *testing.F) {
 	f.Add([]byte("packages: {pkg: [{platform: cursor, type: skill, name: s}], '@a/b': []}"))
 	f.Add([]byte("packages: {pkg: [{platform: codex, type: agent, name: ../x}]}"))
@@ -65,7 +65,7 @@ func FuzzLedger(f *testing.F) {
 	})
 }
 
-func TestWhatCouldNotBeReadAgainIsNotWritten(t *testing.T) {
+func TestOversizedLockIsNotWritten(t *testing.T) {
 	w := &Workspace{Project: "/project"}
 	if err := w.fits(make([]byte, lockfile.MaxSize), make([]byte, maxLedger)); err != nil {
 		t.Errorf("as large as can be read: %v", err)

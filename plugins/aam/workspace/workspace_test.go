@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// world is a project with a workspace, a home, and a place for archives.
+// world has a project with a workspace, a home, and a directory for archives.
 type world struct{ root, project, home string }
 
 func newWorld(t *testing.T) world {
@@ -39,7 +39,7 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-// copy returns another one that has the same.
+// copy returns a copy of the world.
 func (w world) copy(t *testing.T) world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -85,11 +85,11 @@ func (w world) read(t *testing.T) map[string]string {
 	return found
 }
 
-// artifact is one line of a manifest and its file.
+// artifact is a line of a manifest and its file.
 type artifact struct{ typ, name string }
 
-// pack makes an archive of a package that has these artifacts, each a folder with one file but for prompts and
-// instructions, which are that file. It returns the package as it is asked for.
+// pack creates an archive of a package with these artifacts: prompts and instructions are files, others are directories
+// with one file. It returns the arguments for Install.
 func (w world) pack(t *testing.T, name, version, dependencies string, artifacts ...artifact) workspace.Package {
 	t.Helper()
 	text := fmt.Sprintf("name: '%s'\nversion: %s\ndescription: d\ndependencies: {%s}\nartifacts:\n", name, version, dependencies)
@@ -196,7 +196,7 @@ func TestLockAndLedger(t *testing.T) {
 	}
 }
 
-func TestAnotherVersion(t *testing.T) {
+func TestInstallReplacesVersion(t *testing.T) {
 	old := func(w world, t *testing.T) workspace.Package {
 		return w.pack(t, "b", "1.0.0", "", artifact{"prompt", "kept"}, artifact{"prompt", "stale"}, artifact{"skill", "shared"})
 	}
@@ -243,11 +243,11 @@ func TestInstallRefuses(t *testing.T) {
 		pack workspace.Package
 		code fault.Code
 	}{
-		{"56 another checksum", changed(func(p *workspace.Package) { p.Checksum = "sha256:00" }), fault.ChecksumMismatch},
-		{"58 no checksum", changed(func(p *workspace.Package) { p.Checksum = "" }), fault.ChecksumMismatch},
-		{"58 another name", changed(func(p *workspace.Package) { p.Name = "other" }), fault.ArchiveInvalid},
-		{"58 another version", changed(func(p *workspace.Package) { p.Version = "1.0.1" }), fault.ArchiveInvalid},
-		{"56 no archive", changed(func(p *workspace.Package) { p.Archive += ".gone" }), ""},
+		{"another checksum", changed(func(p *workspace.Package) { p.Checksum = "sha256:00" }), fault.ChecksumMismatch},
+		{"no checksum", changed(func(p *workspace.Package) { p.Checksum = "" }), fault.ChecksumMismatch},
+		{"another name", changed(func(p *workspace.Package) { p.Name = "other" }), fault.ArchiveInvalid},
+		{"another version", changed(func(p *workspace.Package) { p.Version = "1.0.1" }), fault.ArchiveInvalid},
+		{"no archive", changed(func(p *workspace.Package) { p.Archive += ".gone" }), ""},
 		{"two names with one folder", w.pack(t, "@a/b", "1.0.0", "", artifact{"prompt", "y"}), fault.InvalidArgument},
 	}
 	for _, test := range tests {
@@ -277,7 +277,7 @@ func TestUninstallRefuses(t *testing.T) {
 		name, pack string
 		code       fault.Code
 	}{
-		{"65 a package that is not installed", "nope", fault.PackageNotInstalled},
+		{"a package that is not installed", "nope", fault.PackageNotInstalled},
 		{"a folder that two packages have", "a--b", fault.InvalidArgument},
 	}
 	for _, test := range tests {
@@ -288,7 +288,7 @@ func TestUninstallRefuses(t *testing.T) {
 			}
 		})
 	}
-	t.Run("65 no workspace", func(t *testing.T) {
+	t.Run("no workspace", func(t *testing.T) {
 		_, err := (&workspace.Workspace{Files: files.Disk{}, Project: t.TempDir()}).Uninstall("x", "cursor")
 		if got := fault.From(err); got == nil || got.Code != fault.PackageNotInstalled {
 			t.Errorf("got %v", err)
@@ -296,7 +296,7 @@ func TestUninstallRefuses(t *testing.T) {
 	})
 }
 
-func TestWhatOthersInstalled(t *testing.T) {
+func TestUninstallWithoutLedger(t *testing.T) {
 	w := newWorld(t)
 	w.install(t, "claude", w.pack(t, "b", "1.0.0", "", artifact{"instruction", "rule"}, artifact{"prompt", "ask"}))
 	if err := os.Remove(filepath.Join(w.project, ".aam", "deployments.yaml")); err != nil {
@@ -309,7 +309,7 @@ func TestWhatOthersInstalled(t *testing.T) {
 	}
 }
 
-func TestADamagedPackageCanBeRemovedAndReplaced(t *testing.T) {
+func TestDamagedPackageCanBeRemovedAndReplaced(t *testing.T) {
 	for _, damage := range []func(dir string) error{os.RemoveAll, func(dir string) error {
 		return os.WriteFile(filepath.Join(dir, "aam.yaml"), []byte("name: BAD"), 0o644)
 	}} {
@@ -330,7 +330,7 @@ func TestADamagedPackageCanBeRemovedAndReplaced(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBeReadStayAsTheyAre(t *testing.T) {
+func TestInvalidLockAndLedgerAreNotOverwritten(t *testing.T) {
 	for name, text := range map[string]string{
 		"aam-lock.yaml":    "packages: [",
 		"deployments.yaml": "packages: {b: [{platform: cursor, type: prompt, name: ../../x}]}",
@@ -351,8 +351,8 @@ func TestFilesThatCannotBeReadStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// atEachWrite does something with a failure, or the end of the process, at each write in turn. Afterwards, once the
-// next one has cleaned up, everything is as before or as after.
+// atEachWrite runs an operation with a failure, or the end of the process, at each write in turn. After recovery, the state
+// has to be that before or after the operation.
 func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace) error) {
 	template := newWorld(t)
 	prepare(template)
@@ -412,7 +412,7 @@ func TestUninstallFailsAtEachWrite(t *testing.T) {
 	})
 }
 
-func TestAnInterruptedInstallOfOthersIsCleared(t *testing.T) {
+func TestInstallClearsForeignStage(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "project/.aam/.tmp/partial-pkg/aam.yaml", "x")
 	w.install(t, "", w.pack(t, "b", "1.0.0", "", artifact{"prompt", "ask"}))

@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 )
 
-// written writes a value for comparing.
+// written formats a value for comparison.
 func written(n *node) string {
 	var items []string
 	for _, item := range n.items {
@@ -84,8 +84,8 @@ func TestLoadBlock(t *testing.T) {
 	}
 }
 
-// TestDepthOfBlocks: how deep values may be nested does not depend on who reads them.
-func TestDepthOfBlocks(t *testing.T) {
+// TestParsersAgreeOnDepth: the fast parser accepts no deeper document than the library.
+func TestParsersAgreeOnDepth(t *testing.T) {
 	for depth := maxDepth - 3; depth <= maxDepth+3; depth++ {
 		for name, level := range map[string]string{"mappings": "a:\n", "lists": "- a:\n"} {
 			var text strings.Builder
@@ -105,7 +105,7 @@ func TestDepthOfBlocks(t *testing.T) {
 	}
 }
 
-// same compares with what the library reads.
+// same compares a value with the library's.
 func same(t *testing.T, text string, got *node) {
 	t.Helper()
 	tree, err := load([]byte(text))
@@ -121,7 +121,7 @@ func same(t *testing.T, text string, got *node) {
 	}
 }
 
-// TestRealBlocks reads all real YAML files. Those that the system's programs wrote have to be read so.
+// TestRealBlocks parses all real YAML files. The fast parser has to accept those that the aam program wrote.
 func TestRealBlocks(t *testing.T) {
 	count := 0
 	err := filepath.WalkDir(realdata.Path(t), func(path string, entry fs.DirEntry, err error) error {
@@ -147,7 +147,7 @@ func TestRealBlocks(t *testing.T) {
 	}
 }
 
-// FuzzLoadBlock: whatever is read is what the library reads.
+// FuzzLoadBlock: the fast parser gives up, or returns the library's value.
 func FuzzLoadBlock(f *testing.F) {
 	for _, seed := range []string{
 		"a: x\nb:\n- 'c'\n- d: e\n  f: []\ng: {}\n", "a: b\n  c\n  d\n", "'k': 'v\n  w'\n", "a:\n  b:\n    c: 1\n  d:\n", "a:\n- x\n  y\n- z\n",
@@ -165,8 +165,7 @@ func FuzzLoadBlock(f *testing.F) {
 	})
 }
 
-// TestBlockAtRandom puts documents together of what such documents are made of.
-func TestBlockAtRandom(t *testing.T) {
+func TestLoadBlockAgreesWithLibraryOnRandomDocuments(t *testing.T) {
 	parts := strings.Split("\nb: x|\nd:|\n  c: y|\n  e:|\n- f: z|\n  - g: w|\n  h|\n    i|\n- 'j|k'|a|bc|: |:|\n|\n|\n  |\n  |\n    |\n - |\n- |\n  - |- |'|''|'x'|[]|{}|é|🚀|𐍈|~|1.0|x y|-|<<|=|?|,|]|#|*|&c|!|\"|\"x\"|[x, y]|[|# c|\n# c|\n\n|\\|\u00a0|\ufeff|.|...|---|^|/|(|$|@|`|%||>|yes", "|")
 	random := rand.New(rand.NewPCG(1, 2))
 	read := 0

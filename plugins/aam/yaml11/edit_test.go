@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// set returns a text with a value at a path.
+// set returns a document with a value at a path.
 func set(text string, value any, path ...string) (string, error) {
 	document, err := yaml11.Parse([]byte(text), 1<<20)
 	if err != nil {
@@ -21,8 +21,8 @@ func set(text string, value any, path ...string) (string, error) {
 	return string(document.Bytes()), nil
 }
 
-// TestSetChangesOneThingOnly: each text has § where the new value comes to, and what goes and what comes there.
-func TestSetChangesOneThingOnly(t *testing.T) {
+// TestSetPreservesOtherBytes: in each text, § encloses first the old and then the new bytes.
+func TestSetPreservesOtherBytes(t *testing.T) {
 	item := yaml11.Map{{Key: "n", Value: "new"}, {Key: "d", Value: true}}
 	tests := []struct {
 		name, text string // §old§new§
@@ -102,7 +102,7 @@ func TestSetReplacesValuesOverSeveralLines(t *testing.T) {
 	}
 }
 
-// FuzzSet: what was not set is as it was, and so is every line that is a comment.
+// FuzzSet: all other values and all comment lines are unchanged.
 func FuzzSet(f *testing.F) {
 	for _, seed := range []string{
 		"", "# c\n", "# My settings\n\na: x\n", "a: x # c\n\n# foot\n", "---\n# c\na: 1\n...\n# d\n", "a: 1\r\n# c\r\n", "\ufeff# c\nb: 1\n", "{a: 1, # c\n b: 2}\n# d",
@@ -150,7 +150,7 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// without is a value's text but for what one key has.
+// without returns the entries of a mapping except one.
 func without(plain any, key string) any {
 	mapped, _ := texts(plain).(yaml11.Map)
 	left := yaml11.Map{}
@@ -162,7 +162,7 @@ func without(plain any, key string) any {
 	return left
 }
 
-// inText tells whether a line that looks like a comment is one of a text.
+// inText reports whether a line that looks like a comment is part of a scalar.
 func inText(plain any, line string) bool {
 	switch plain := plain.(type) {
 	case string:

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// TestRecordedScalars reads each word of the real table as the value of a key.
+// TestRecordedScalars parses each recorded scalar as the value of a key.
 func TestRecordedScalars(t *testing.T) {
 	var rows []struct {
 		Text, Type string
@@ -61,7 +61,7 @@ func TestRecordedScalars(t *testing.T) {
 	}
 }
 
-// TestRecordedEmission writes the real sample again, byte for byte.
+// TestRecordedEmission encodes the recorded sample, byte for byte.
 func TestRecordedEmission(t *testing.T) {
 	want := string(realdata.Read(t, "constructed", "recorded", "yaml-emitted.yaml"))
 	document, err := yaml11.Parse([]byte(want), 1<<20)
@@ -90,7 +90,7 @@ func TestRecordedEmission(t *testing.T) {
 	}
 }
 
-// TestRealFiles reads every YAML file of the real data, and writes what the system's programs wrote again.
+// TestRealFiles parses all YAML files of the real data, and encodes those that the aam program wrote, byte for byte.
 func TestRealFiles(t *testing.T) {
 	root := realdata.Path(t, "constructed")
 	bad := []string{"homes/bad-yaml", "locks/lock-bad-yaml"}

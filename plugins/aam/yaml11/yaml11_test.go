@@ -88,7 +88,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// bomb returns n mappings, each of which merges the one before it twice.
+// bomb returns n mappings, each of which merges its predecessor twice.
 func bomb(n int) string {
 	var text strings.Builder
 	for i := 1; i < n; i++ {
@@ -236,7 +236,7 @@ func TestListEncoderStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read can be written, and reads as the same again.
+// FuzzParse: encoding and parsing a value returns the same one.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "a: 1", "- yes\n- 'no'", "a: &x {b: [*y]}", "a: |\n  x\n\n  y\n", "? a\n: b", "a: !!int '3'", "{<<: {a: 1}}", "a: \"\\t\\x07\"", "2026-02-10: 12:30", "a: 'x\n\n  y'"} {
 		f.Add([]byte(seed))
@@ -266,7 +266,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// texts turns all numbers, which need not read as they were written, into texts.
+// texts converts numbers, whose notation is not preserved, to strings.
 func texts(plain any) any {
 	switch plain := plain.(type) {
 	case float64:
@@ -291,8 +291,8 @@ func texts(plain any) any {
 	return plain
 }
 
-// TestAstral: what is beyond the first 65,536 letters is written as it is, whatever it stands beside.
-func TestAstral(t *testing.T) {
+// TestEncodeWritesAstralCodePointsUnescaped: code points outside the BMP are not escaped.
+func TestEncodeWritesAstralCodePointsUnescaped(t *testing.T) {
 	for name, text := range map[string]string{
 		"a picture": "🚀 off", "several": "🚀🌳🚀", "with letters that are nobody's": "\ue000🚀\ue001", "with a joiner": "👩\u200d🚀",
 		"in quotes": "'🚀: x", "folded": strings.Repeat("word 🌳 ", 40), "with lines": "one 🚀\ntwo\n",
@@ -323,9 +323,8 @@ func TestAstral(t *testing.T) {
 	}
 }
 
-// TestOneLongLine: what is looked for on a line is looked for once. It takes seconds otherwise, and hours with a line of
-// the size that is read.
-func TestOneLongLine(t *testing.T) {
+// TestParseTakesLinearTimeForOneLine: quadratic time would be seconds here, and hours for a document of maximal size.
+func TestParseTakesLinearTimeForOneLine(t *testing.T) {
 	for name, part := range map[string]string{"values": "a é, ", "nothing": "a: , ", "in quotes": "'a', "} {
 		text := "[" + strings.Repeat("{"+strings.TrimSuffix(part, ", ")+"}, ", 50_000) + "]" + strings.Repeat(" ", 100_000) + "\n"
 		if _, err := yaml11.Parse([]byte(text), len(text)); err != nil {
