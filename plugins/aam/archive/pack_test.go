@@ -90,9 +90,9 @@ func TestPackRefuses(t *testing.T) {
 		code  fault.Code
 		want  string
 	}{
-		{"a link that leads out", map[string]string{"l": "->../../outside"}, fault.ArchiveInvalid, "leads outside"},
-		{"a link to what is private", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
-		{"a link into what is private", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
+		{"a symbolic link out of the package", map[string]string{"l": "->../../outside"}, fault.ArchiveInvalid, "leads outside"},
+		{"a symbolic link to a private file", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
+		{"a symbolic link into a private directory", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
 		{"a link to credentials", map[string]string{"notes.md": "->sub/CREDENTIALS.yaml", "sub/CREDENTIALS.yaml": "token: x"}, fault.ArchiveInvalid, "never packed"},
 		{"a .git by its short name", map[string]string{"git~1/config": "x"}, fault.ArchiveInvalid, "a .git"},
 		{"a link to nothing", map[string]string{"l": "->nothing"}, fault.ArchiveInvalid, "not there"},

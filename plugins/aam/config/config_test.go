@@ -83,14 +83,14 @@ func TestPrecedence(t *testing.T) {
 		name, key, source string
 		want              any
 	}{
-		{"what only the user sets", "default_platform", "global", "codex"},
+		{"set by the user only", "default_platform", "global", "codex"},
 		{"sections are merged: one key from the user", "security.require_checksum", "global", false},
 		{"and one from the project", "security.require_signature", "project", false},
-		{"what nobody sets", "security.on_signature_failure", "default", "warn"},
+		{"a default", "security.on_signature_failure", "default", "warn"},
 		{"a null without a file that says so", "author.name", "default", nil},
-		{"a section nobody touches", "publish", "default", nil},
+		{"a default section", "publish", "default", nil},
 		{"a section that both touch", "security", "project", nil},
-		{"lists hide each other", "registries", "project", nil},
+		{"a list shadows the lower one", "registries", "project", nil},
 	}
 	c, layers := load(t, global, project)
 	if diff := cmp.Diff([]config.Registry{{Name: "c", URL: "file:///c", Type: "local"}}, c.Registries); diff != "" {
@@ -130,7 +130,7 @@ func TestLoadReportsInvalidFiles(t *testing.T) {
 		{"a list is null", "registries:\n", []string{"registries"}},
 		{"a registry is a text", "registries: [team]\n", []string{"registries.0"}},
 		{"a registry without name and url", "registries: [{type: local}]\n", []string{"registries.0.name", "registries.0.url"}},
-		{"a boolean is a word that is none", "security: {require_checksum: banana}\n", []string{"security.require_checksum"}},
+		{"an invalid boolean", "security: {require_checksum: banana}\n", []string{"security.require_checksum"}},
 		{"a platform is a number in a list", "active_platforms: [1]\n", []string{"active_platforms.0"}},
 		{"a source's count is no number", "sources: [{name: a, url: b, artifact_count: many}]\n", []string{"sources.0.artifact_count"}},
 	}
@@ -167,12 +167,12 @@ func TestSet(t *testing.T) {
 	}{
 		{"a missing file is made", "-", "author.email", "a@b.c", "author:\n  email: a@b.c\n"},
 		{"an empty file is filled", "", "default_platform", "vscode", "default_platform: vscode\n"},
-		{"what is not known is kept, and comments", kept, "default_platform", "claude", strings.Replace(kept, ": cursor", ": claude", 1)},
+		{"unknown keys and comments are kept", kept, "default_platform", "claude", strings.Replace(kept, ": cursor", ": claude", 1)},
 		{"a part of a section is added", kept, "security.require_signature", "YES", kept + "  require_signature: true\n"},
 		{"texts with commas are a list", "", "active_platforms", " cursor, claude,,", "active_platforms:\n- cursor\n- claude\n"},
-		{"a text that looks like something else is quoted", "", "default_platform", "yes", "default_platform: 'yes'\n"},
-		{"so is one that is no plain word", "", "author.name", "a: b # c\n- d", ""},
-		{"any word is a text", "", "security.on_signature_failure", "explode", "security:\n  on_signature_failure: explode\n"},
+		{"a string that resolves to another type is quoted", "", "default_platform", "yes", "default_platform: 'yes'\n"},
+		{"a string that cannot be plain is quoted", "", "author.name", "a: b # c\n- d", ""},
+		{"any string is accepted", "", "security.on_signature_failure", "explode", "security:\n  on_signature_failure: explode\n"},
 		{"off is false", "", "security.require_checksum", "Off", "security:\n  require_checksum: false\n"},
 	}
 	for _, test := range tests {
@@ -212,7 +212,7 @@ func TestSetRefuses(t *testing.T) {
 		{"a section", fine, "author", "x", fault.InvalidArgument},
 		{"registries", fine, "registries", "x", fault.InvalidArgument},
 		{"sources", fine, "sources", "x", fault.InvalidArgument},
-		{"a boolean that is none", fine, "security.require_checksum", "banana", fault.InvalidArgument},
+		{"an invalid boolean", fine, "security.require_checksum", "banana", fault.InvalidArgument},
 		{"a value without end", fine, "author.name", strings.Repeat("x", 5000), fault.InvalidArgument},
 		{"a NUL", fine, "author.name", "\x00", fault.InvalidArgument},
 		{"a file that is no YAML", "a: [", "author.name", "x", fault.Internal},
@@ -319,10 +319,10 @@ func TestRoot(t *testing.T) {
 		{"nor do query and fragment", "file:///srv/r?a#b", "local", "/srv/r"},
 		{"percent signs mean nothing", "file:///srv/a%20b", "local", "/srv/a%20b"},
 		{"a plain path", "/srv/r/../s", "local", "/srv/s"},
-		{"a relative path is none", "srv/r", "local", ""},
-		{"a host alone is none", "file://srv", "local", ""},
-		{"another scheme is none", "https://r", "local", ""},
-		{"another type has none", "file:///srv/r", "http", ""},
+		{"a relative path has no root", "srv/r", "local", ""},
+		{"a host alone has no root", "file://srv", "local", ""},
+		{"another scheme has no root", "https://r", "local", ""},
+		{"another type has no root", "file:///srv/r", "http", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -234,10 +234,10 @@ func TestAgents(t *testing.T) {
 		platform string
 		want     string // the text; an error if it begins with !
 	}{
-		{"system-prompt.md comes first", map[string]string{"pack/a/system-prompt.md": "one", "pack/a/agent.yaml": "{"}, deploy.Claude, "one"},
+		{"system-prompt.md has precedence", map[string]string{"pack/a/system-prompt.md": "one", "pack/a/agent.yaml": "{"}, deploy.Claude, "one"},
 		{"without any file, the name", map[string]string{"pack/a/x": ""}, deploy.Claude, "# a\n\nD\n"},
 		{"a file in the agent's place", map[string]string{"pack/a": "x"}, deploy.Claude, "# a\n\nD\n"},
-		{"a prompt that is not there", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: gone.md"}, deploy.Claude, "# a\n\nD\n"},
+		{"an absent prompt", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: gone.md"}, deploy.Claude, "# a\n\nD\n"},
 		{"a prompt elsewhere in the package", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: ../p.md", "pack/p.md": "p"}, deploy.Claude, "p"},
 		{"a prompt outside", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: ../../secret", "secret": "s3"}, deploy.Claude, "!AAM_ARCHIVE_INVALID"},
 		{"a prompt with an absolute path", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: /etc/hostname"}, deploy.Claude, "!AAM_ARCHIVE_INVALID"},
@@ -284,8 +284,8 @@ func TestRefusals(t *testing.T) {
 		{"the end mark of a section in a text", instruction, deploy.Claude, "a\n<!-- END AAM: x instruction -->\nb", fault.ArchiveInvalid},
 		{"the begin mark of another section", instruction, deploy.Codex, "<!-- BEGIN AAM: y agent -->", fault.ArchiveInvalid},
 		{"a prompt that is a folder", prompt("."), deploy.Cursor, "", fault.ManifestInvalid},
-		{"a path that leads out", prompt("../i.md"), deploy.Cursor, "", fault.ArchiveInvalid},
-		{"a link that leads out", prompt("link"), deploy.Cursor, "", fault.ArchiveInvalid},
+		{"a path out of the package", prompt("../i.md"), deploy.Cursor, "", fault.ArchiveInvalid},
+		{"a symbolic link out of the package", prompt("link"), deploy.Cursor, "", fault.ArchiveInvalid},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestFrom(t *testing.T) {
 		{"a coded failure is itself", coded, "[AAM_ARCHIVE_INVALID] a.aam: cause. Publish it again"},
 		{"words around it are kept", fmt.Errorf("install: %w", coded), "[AAM_ARCHIVE_INVALID] install: a.aam: cause. Publish it again"},
 		{"refused by the file system", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}, "[AAM_PERMISSION_DENIED] open /x: permission denied. The folder has to be granted to the plugin; to be changed, with access rw"},
-		{"anything else is internal", cause, "[AAM_INTERNAL_ERROR] cause"},
+		{"other errors are internal", cause, "[AAM_INTERNAL_ERROR] cause"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -233,7 +233,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"a path outside", func(c *journal.Change, root string) error { return c.Remove(filepath.Join(root, "other")) }},
 		{"a path that is not named in Only", func(c *journal.Change, root string) error { return c.Remove(filepath.Join(root, "project", "src")) }},
-		{"a path that leads out by its dots", func(c *journal.Change, root string) error { return c.Remove(root + "/project/.out/../../other") }},
+		{"a path with .. out of the root", func(c *journal.Change, root string) error { return c.Remove(root + "/project/.out/../../other") }},
 		{"the stage", func(c *journal.Change, root string) error {
 			return c.Remove(filepath.Join(root, "project", ".aam", ".tmp", "x"))
 		}},
@@ -248,13 +248,13 @@ func TestRefusals(t *testing.T) {
 		{"a file that grew", func(c *journal.Change, root string) error {
 			return c.File(filepath.Join(root, "project", ".out", "rule"), []byte("old"), []byte("new"))
 		}},
-		{"a file that has come", func(c *journal.Change, root string) error {
+		{"a file created concurrently", func(c *journal.Change, root string) error {
 			return c.File(filepath.Join(root, "project", ".out", "rule"), nil, []byte("new"))
 		}},
-		{"a file that has gone", func(c *journal.Change, root string) error {
+		{"a file removed concurrently", func(c *journal.Change, root string) error {
 			return c.File(filepath.Join(root, "project", ".out", "gone"), []byte("was"), []byte("new"))
 		}},
-		{"a folder that is a link to what is not to be changed", func(c *journal.Change, root string) error {
+		{"a symbolic link to a directory outside of Only", func(c *journal.Change, root string) error {
 			dir := filepath.Join(root, "project", ".out", "link")
 			if err := os.Symlink(filepath.Join("..", "src"), dir); err != nil {
 				panic(err)
@@ -300,7 +300,7 @@ func TestRecover(t *testing.T) {
 		fails        bool
 	}{
 		{"leftovers without a record are taken away", "", false},
-		{"a record that is none is not touched", "{", true},
+		{"an invalid record is kept", "{", true},
 		{"a record of another format is not touched", `{"format":2}`, true},
 		{"a record that names a path outside is refused", `{"format":1,"steps":[{"path":"/etc/passwd","new":true}]}`, true},
 		{"a record that names a file of the user's is refused", `{"format":1,"steps":[{"path":"PROJECT/src","new":true}]}`, true},

@@ -78,9 +78,9 @@ func TestCreatePackageNeverReplacesManifest(t *testing.T) {
 		late    bool
 		noLinks bool
 	}{
-		{"a file that comes after the look", file, false, false},
-		{"a file that comes when all is written", file, true, false},
-		{"and where there are no links", file, true, true},
+		{"a file created after the check", file, false, false},
+		{"a file created before the link", file, true, false},
+		{"a file created, without hard links", file, true, true},
 		{"a folder", func(path string) error { return os.Mkdir(path, 0o755) }, true, false},
 		{"a link to nowhere", func(path string) error { return os.Symlink("nowhere", path) }, true, false},
 	}

@@ -69,18 +69,18 @@ func TestInstall(t *testing.T) {
 	}{
 		{"the highest version, pre-releases too", nil, []string{"low"}, false, []string{"low@3.0.0-rc.1"}, nil, 1},
 		{"the highest that is allowed", nil, []string{"low@^1.0.0"}, false, []string{"low@1.2.0"}, nil, 1},
-		{"with what it needs", nil, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
-		{"the first to ask decides, and binds the others", nil, []string{"mid", "high"}, false, []string{"AAM_DEPENDENCY_CONFLICT"}, nil, 0},
+		{"with dependencies", nil, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
+		{"the first requester decides", nil, []string{"mid", "high"}, false, []string{"AAM_DEPENDENCY_CONFLICT"}, nil, 0},
 		{"a circle ends", nil, []string{"round"}, false, []string{"round@1.0.0", "trip@1.0.0"}, nil, 2},
 		{"what needs something that is nowhere fails alone", nil, []string{"lost", "mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, []string{"lost AAM_PACKAGE_NOT_FOUND"}, 2},
-		{"failures come in the order of the request", nil, []string{"gone", "BAD", "low@tag"}, false, []string{}, []string{"gone AAM_PACKAGE_NOT_FOUND", "BAD AAM_INVALID_ARGUMENT", "low@tag AAM_INVALID_ARGUMENT"}, 0},
-		{"what is there stays, whatever version is asked for", []string{"low@1.0.0"}, []string{"low@1.2.0"}, false, []string{"low@1.0.0"}, nil, 0},
+		{"failures are in the order of the request", nil, []string{"gone", "BAD", "low@tag"}, false, []string{}, []string{"gone AAM_PACKAGE_NOT_FOUND", "BAD AAM_INVALID_ARGUMENT", "low@tag AAM_INVALID_ARGUMENT"}, 0},
+		{"an installed version stays, whatever is requested", []string{"low@1.0.0"}, []string{"low@1.2.0"}, false, []string{"low@1.0.0"}, nil, 0},
 		{"unless forced", []string{"low@1.0.0"}, []string{"low@1.2.0"}, true, []string{"low@1.2.0"}, nil, 1},
-		{"a dependency that is there in another version is replaced", []string{"low@1.0.0"}, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
+		{"an installed dependency is replaced", []string{"low@1.0.0"}, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
 		{"but not one that another package needs", []string{"mid"}, []string{"high"}, false, []string{"AAM_DEPENDENCY_CONFLICT"}, nil, 0},
 		{"unless that is forced", []string{"mid"}, []string{"high"}, true, []string{"high@1.0.0", "low@3.0.0-rc.1", "mid@1.0.0"}, nil, 2},
 		{"the same twice is once", nil, []string{"low@1.0.0", "low@1.0.0"}, false, []string{"low@1.0.0"}, nil, 1},
-		{"a package and what it needs, both asked for", nil, []string{"mid", "low@^1.0.0"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
+		{"a package and its dependency, both requested", nil, []string{"mid", "low@^1.0.0"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
 	}
 	root, m := shelf(t, stock...)
 	for i, test := range tests {
@@ -167,13 +167,13 @@ func TestInfo(t *testing.T) {
 		name, pack, version string
 		want                string // version, whether it is installed, and in which version; a code
 	}{
-		{"what is installed comes first", "low", "", "1.0.0 true 1.0.0"},
+		{"installed packages have precedence", "low", "", "1.0.0 true 1.0.0"},
 		{"also by another spelling of its version", "low", "v1.0", "1.0.0 true 1.0.0"},
 		{"another version is looked for in registries", "low", "1.2.0", "1.2.0 true 1.0.0"},
 		{"what is not installed, too", "mid", "", "1.0.0 false "},
 		{"a version that is nowhere", "low", "9.9.9", "AAM_PACKAGE_NOT_FOUND"},
 		{"a package that is nowhere", "nope", "", "AAM_PACKAGE_NOT_FOUND"},
-		{"a name that is none", "BAD", "", "AAM_INVALID_ARGUMENT"},
+		{"an invalid name", "BAD", "", "AAM_INVALID_ARGUMENT"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -153,14 +153,14 @@ func TestPublishRefuses(t *testing.T) {
 		code fault.Code
 		want string
 	}{
-		{"a version that is there", project(t, "@a/b", "1.0.0"), "latest", fault.InvalidArgument, "@a/b@1.0.0 is published already"},
-		{"a version that means the same", project(t, "c", "1.0.0"), "latest", fault.InvalidArgument, "means the same as 1.0"},
+		{"an existing version", project(t, "@a/b", "1.0.0"), "latest", fault.InvalidArgument, "@a/b@1.0.0 is published already"},
+		{"an equal version", project(t, "c", "1.0.0"), "latest", fault.InvalidArgument, "means the same as 1.0"},
 		{"an archive that is not listed", project(t, "c", "3.0.0"), "latest", fault.InvalidArgument, "is there already"},
-		{"another package's folder", project(t, "a--b", "2.0.0"), "latest", fault.InvalidArgument, "keeps package '@a/b' where 'a--b' would be"},
+		{"the directory of another package", project(t, "a--b", "2.0.0"), "latest", fault.InvalidArgument, "keeps package '@a/b' where 'a--b' would be"},
 		{"a tag in capitals", project(t, "d", "1.0.0"), "Beta", fault.InvalidArgument, "tag"},
 		{"a tag that is a version", project(t, "d", "1.0.0"), "1-0", fault.InvalidArgument, "tag"},
 		{"a version with blanks", project(t, "d", " 1.0.0"), "latest", fault.InvalidArgument, "blanks"},
-		{"an artifact that is not there", bad, "latest", fault.ManifestInvalid, "artifact path 's'"},
+		{"an absent artifact", bad, "latest", fault.ManifestInvalid, "artifact path 's'"},
 	}
 	before := texts(t, root)
 	for _, test := range tests {
@@ -188,7 +188,7 @@ func TestPublishRefusesFullRegistry(t *testing.T) {
 		limit                  int
 	}{
 		{"the index", "index.yaml", "packages:\n", "- {name: p%d, description: '%0*d', latest: 1.0.0}\n", 8 << 20},
-		{"what is known of the package", "packages/new/metadata.yaml", "name: new\ndescription: d\nversions:\n", "- {version: 1.%d.0, checksum: '%0*d'}\n", 4 << 20},
+		{"the metadata", "packages/new/metadata.yaml", "name: new\ndescription: d\nversions:\n", "- {version: 1.%d.0, checksum: '%0*d'}\n", 4 << 20},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func TestIndex(t *testing.T) {
 	}{
 		{"as it is written", "packages:\n- name: '@a/b'\n  description: d\n  latest: 1.0.0\n  keywords: [x]\n  artifact_types: [skill]\n  updated_at: '" + now + "'\n",
 			[]registry.Entry{{"@a/b", "d", "1.0.0", []string{"x"}, []string{"skill"}, now}}, ""},
-		{"in an older form, with dates that nobody has quoted", "packages:\n- {name: b, description: d, latest: '1', artifacts: [skill], updated_at: 2026-02-10}\n",
+		{"an older form with unquoted dates", "packages:\n- {name: b, description: d, latest: '1', artifacts: [skill], updated_at: 2026-02-10}\n",
 			[]registry.Entry{{"b", "d", "1", []string{}, []string{}, "2026-02-10"}}, ""},
 		{"empty", "", nil, ""},
 		{"broken", "packages: [", nil, "registry 'team': index.yaml: line"},

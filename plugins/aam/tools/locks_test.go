@@ -60,18 +60,18 @@ func TestLocksOfDirectories(t *testing.T) {
 		do   func(w *world)
 		want []string
 	}{
-		{"that of codex comes first, if it is there", func(w *world) {
+		{"the lock of codex precedes, if it exists", func(w *world) {
 			w.mkdir("project/.aam")
 			w.mkdir("home/.codex")
 			w.result("aam_install", "packages", specs("none"))
 		}, []string{"home/.codex", "project/.aam"}},
-		{"a workspace that is not there is not held", func(w *world) {
+		{"an absent workspace is not locked", func(w *world) {
 			w.fails("AAM_PACKAGE_NOT_INSTALLED", "aam_uninstall", "package_name", "pkg")
 		}, nil},
 		{"that of the configuration is made, so that all who write the first one hold the same", func(w *world) {
 			get[object](w, "aam_config_set", "key", "author.name", "value", "x")
 		}, []string{"home/.aam"}},
-		{"one that may not be written is left to others", func(w *world) {
+		{"a read-only directory is not locked", func(w *world) {
 			w.mkdir("home/.aam")
 			var asked []string
 			w.host.Handle(abi.OpLock, func(params json.RawMessage) (any, error) {

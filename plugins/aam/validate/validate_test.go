@@ -52,15 +52,15 @@ func TestPackage(t *testing.T) {
 		files map[string]string
 		want  validate.Report
 	}{
-		{"all is right but the author is not given", map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""},
+		{"valid without an author", map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""},
 			validate.Report{Valid: true, PackageName: &name, PackageVersion: &version, Errors: []string{}, Warnings: []string{"author: not set (optional)"}, ArtifactCount: 1, ArtifactsValid: true}},
 		{"a skill without SKILL.md", map[string]string{"aam.yaml": minimal + "author: J\n", "skills/s1/x": ""},
 			validate.Report{Valid: true, PackageName: &name, PackageVersion: &version, Errors: []string{}, Warnings: []string{}, ArtifactCount: 1, ArtifactsValid: true}},
-		{"an artifact is not there", map[string]string{"aam.yaml": minimal + "author: J\n"},
+		{"an absent artifact", map[string]string{"aam.yaml": minimal + "author: J\n"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 'skills/s1/' does not exist"}, Warnings: []string{}, ArtifactCount: 1}},
-		{"an artifact is what is never packed", map[string]string{"aam.yaml": strings.Replace(minimal, "skills/s1/", "s/Credentials.yaml", 1) + "author: J\n", "s/Credentials.yaml": "token: x"},
+		{"an artifact that is never packed", map[string]string{"aam.yaml": strings.Replace(minimal, "skills/s1/", "s/Credentials.yaml", 1) + "author: J\n", "s/Credentials.yaml": "token: x"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 's/Credentials.yaml' is one of what is never packed…"}, Warnings: []string{}, ArtifactCount: 1}},
-		{"an instruction has a section of others in it", map[string]string{"aam.yaml": strings.NewReplacer("skills:", "instructions:", "skills/s1/", "CLAUDE.md").Replace(minimal) + "author: J\n", "CLAUDE.md": "Mine\n\n<!-- BEGIN AAM: x instruction -->\nx\n<!-- END AAM: x instruction -->\n"},
+		{"an instruction with a deployed section", map[string]string{"aam.yaml": strings.NewReplacer("skills:", "instructions:", "skills/s1/", "CLAUDE.md").Replace(minimal) + "author: J\n", "CLAUDE.md": "Mine\n\n<!-- BEGIN AAM: x instruction -->\nx\n<!-- END AAM: x instruction -->\n"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path 'CLAUDE.md' has the marks of a section in it…"}, Warnings: []string{}, ArtifactCount: 1}},
 		{"a prompt that is the package", map[string]string{"aam.yaml": strings.NewReplacer("skills:", "prompts:", "skills/s1/", ".").Replace(minimal) + "author: J\n"},
 			validate.Report{PackageName: &name, PackageVersion: &version, Errors: []string{"Artifact path '.' is a folder…"}, Warnings: []string{}, ArtifactCount: 1}},

@@ -68,16 +68,16 @@ func TestBest(t *testing.T) {
 		{"a caret on a minor", "^0.2.3", "0.2.3 0.2.9 0.3.0", "0.2.9"},
 		{"a caret on a patch", "^0.0.3", "0.0.3 0.0.4", "0.0.3"},
 		{"a tilde", "~1.2.3", "1.2.3 1.2.9 1.3.0", "1.2.9"},
-		{"numbers, not texts", "*", "1.10.0 1.9.0 1.2.0", "1.10.0"},
-		{"none is high enough", ">=1.0.0", "0.9.0", ""},
-		{"none at all", "*", "", ""},
-		{"before the next major is below it", "^1.0.0", "1.0.0 1.9.9 2.0.0-alpha.1 2.0.0", "2.0.0-alpha.1"},
-		{"a post release is higher, in the words it has", "*", "1.0.0 1.0.0-1", "1.0.0-1"},
-		{"what is no version is passed over", "^1.0.0", "bad 1.0 1.2", "1.2"},
+		{"numeric comparison", "*", "1.10.0 1.9.0 1.2.0", "1.10.0"},
+		{"no match", ">=1.0.0", "0.9.0", ""},
+		{"no versions", "*", "", ""},
+		{"a pre-release of the next major is allowed", "^1.0.0", "1.0.0 1.9.9 2.0.0-alpha.1 2.0.0", "2.0.0-alpha.1"},
+		{"a post release is higher and not normalized", "*", "1.0.0 1.0.0-1", "1.0.0-1"},
+		{"invalid versions are skipped", "^1.0.0", "bad 1.0 1.2", "1.2"},
 		{"several bounds", ">=1.0.0, <1.5.0,", "1.0.0 1.4.9 1.5.0", "1.4.9"},
 		{"exactly", "1.0", "1.0.0+x 1.0.0 1.0.1", "1.0.0"},
 		{"above a nine", "^9.0.0", "9.99.0 10.0.0", "9.99.0"},
-		{"the first of the same", "*", "1.0 1.0.0", "1.0"},
+		{"the first of equal versions", "*", "1.0 1.0.0", "1.0"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

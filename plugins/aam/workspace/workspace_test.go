@@ -205,7 +205,7 @@ func TestInstallReplacesVersion(t *testing.T) {
 		platform string
 		want     []string // what is deployed afterwards
 	}{
-		{"what the new version lacks is taken away, but not what others have", "cursor", []string{".cursor/prompts/kept.md 2.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
+		{"artifacts of the old version are removed unless shared", "cursor", []string{".cursor/prompts/kept.md 2.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
 		{"also where it is deployed to another platform now", "claude", []string{".claude/prompts/kept.md 2.0.0", ".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
 		{"also where it is not deployed now", "", []string{".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
 	}
