@@ -235,7 +235,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("the code is %s", code)
 			}
 			if got := texts(t, filepath.Dir(path)); len(got) != 1 {
-				t.Errorf("beside the archive there is %v", got)
+				t.Errorf("files next to the archive: %v", got)
 			}
 		})
 	}

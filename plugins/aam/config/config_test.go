@@ -343,7 +343,7 @@ func TestDefaultRegistry(t *testing.T) {
 		t.Errorf("else the first: got %+v", got)
 	}
 	if _, ok := (config.Config{}).DefaultRegistry(); ok {
-		t.Error("there is none")
+		t.Error("got a default registry from an empty configuration")
 	}
 }
 
@@ -365,7 +365,7 @@ func TestSetPreservesSymlinkAndMode(t *testing.T) {
 		t.Errorf("got %v, %v", info.Mode(), err)
 	}
 	if info, err := os.Lstat(config.Path(home)); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("the link is gone: %v, %v", info.Mode(), err)
+		t.Errorf("the symbolic link was replaced: %v, %v", info.Mode(), err)
 	}
 }
 

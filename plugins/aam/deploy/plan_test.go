@@ -339,7 +339,7 @@ func TestDeployRefusesSectionFileThatIsSymlink(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if info, err := os.Lstat(filepath.Join(w.project, "CLAUDE.md")); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Error("the link is gone")
+		t.Error("the symbolic link was replaced")
 	}
 }
 
@@ -351,6 +351,6 @@ func TestUndeployKeepsEmptyUserFile(t *testing.T) {
 	}
 	w.make(t, p)
 	if _, there := w.read(t)["project/CLAUDE.md"]; !there || p.Removed() != 0 {
-		t.Errorf("it is gone; %d files removed", p.Removed())
+		t.Errorf("the file was removed; %d files removed", p.Removed())
 	}
 }

@@ -99,7 +99,7 @@ func TestReplaceFails(t *testing.T) {
 			t.Errorf("write %d: %v, and the file has %q", at, err, got)
 		}
 		if got := list(t, root); len(got) != 1 {
-			t.Errorf("write %d: there is %v", at, got)
+			t.Errorf("write %d: leftovers %v", at, got)
 		}
 		if system.Writes() < at {
 			if at < 4 {
@@ -184,7 +184,7 @@ func TestCopyTree(t *testing.T) {
 		t.Errorf("a folder in itself: got %v", err)
 	}
 	if err := files.CopyTree(disk, from(""), from("s"), to); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over what is there: got %v", err)
+		t.Errorf("over an existing file: got %v", err)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestRemoveAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := files.RemoveAll(disk, filepath.Join(root, "d")); err != nil {
-		t.Errorf("what is not there: %v", err)
+		t.Errorf("an absent path: %v", err)
 	}
 	if diff := cmp.Diff([]string{"kept", "kept/f"}, list(t, root)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

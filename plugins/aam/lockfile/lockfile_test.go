@@ -70,7 +70,7 @@ func TestLock(t *testing.T) {
 		t.Errorf("changed: got %+v", lock.Packages)
 	}
 	if _, ok := lock.Find("b"); ok {
-		t.Error("b is still there")
+		t.Error("b was not removed")
 	}
 	empty, err := (&lockfile.Lock{}).Encode("now")
 	if want := "lockfile_version: 1\nresolved_at: now\npackages: {}\n"; err != nil || string(empty) != want {

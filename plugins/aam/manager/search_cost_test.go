@@ -42,8 +42,8 @@ func (f countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestSearchOpensArchives: where the index does not say what is in packages, as is so in registries of the system's own
-// programs, a search looks into the archives of those that fit, the best first, and into no more than it needs.
+// TestSearchOpensArchives: if the index has no artifact types, as in registries that the aam program writes, a search opens
+// the archives of matching packages, the best first, and no more than needed.
 func TestSearchOpensArchives(t *testing.T) {
 	packages := []string{"a@1.0.0", "b@1.0.0", "c@1.0.0", "d@1.0.0", "e@1.0.0", "f@1.0.0"}
 	root, m := shelf(t, packages...) // each has a skill; of pkg, which is there, too, there is a prompt

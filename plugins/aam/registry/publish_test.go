@@ -122,7 +122,7 @@ versions:
 		t.Error(err)
 	}
 	if len(got) != 8 { // two archives, two files, four folders
-		t.Errorf("there is %v", names(got))
+		t.Errorf("the registry has %v", names(got))
 	}
 }
 
@@ -171,7 +171,7 @@ func TestPublishRefuses(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 			if diff := cmp.Diff(before, texts(t, root)); diff != "" {
-				t.Errorf("the registry is another one (-want +got)\n%s", diff)
+				t.Errorf("the registry was changed (-want +got)\n%s", diff)
 			}
 		})
 	}
@@ -275,7 +275,7 @@ func TestPublishIsAtomicAtEachWrite(t *testing.T) {
 				t.Errorf("%s: then: %v", name, err)
 			}
 			if _, err := open(root).Publish(third); err != nil {
-				t.Errorf("%s: another one then: %v", name, err)
+				t.Errorf("%s: the third package: %v", name, err)
 			}
 			if diff := cmp.Diff(after, texts(t, root)); diff != "" {
 				t.Errorf("%s: then (-want +got)\n%s", name, diff)
@@ -363,7 +363,7 @@ func TestPublishConcurrently(t *testing.T) {
 			}
 			path, _ := open(root).Archive("a", m.Latest())
 			if _, err := os.Stat(path); err != nil {
-				t.Errorf("listed, but not there: %v", err)
+				t.Errorf("a listed archive is absent: %v", err)
 			}
 		}
 	})

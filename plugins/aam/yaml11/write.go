@@ -43,9 +43,11 @@ func NewListEncoder(key string, expected, limit int) *ListEncoder {
 // Add appends an item. After ErrTooLarge the encoder cannot be used any more.
 func (e *ListEncoder) Add(item Map) error {
 	e.empty = false
-	if err := e.writer.root([]any{item}); err != nil {
+	e.writer.write("-")
+	if err := e.writer.value(item, 0, true); err != nil {
 		return err
 	}
+	e.writer.newline(0)
 	if e.writer.full() {
 		return ErrTooLarge
 	}
