@@ -98,12 +98,10 @@ func parseEntry(reader *yaml11.Reader, row yaml11.Value) Entry {
 
 // moment reads a time: a string or an unquoted date; "" if it is absent or null.
 func moment(reader *yaml11.Reader, value yaml11.Value) string {
-	if value.Kind() == yaml11.Time {
+	if kind := value.Kind(); kind == yaml11.Text || kind == yaml11.Time {
 		return value.Text()
 	}
-	if text := reader.NullText(value); text != nil {
-		return *text
-	}
+	reader.NullText(value) // reports other kinds
 	return ""
 }
 
