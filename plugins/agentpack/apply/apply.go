@@ -23,7 +23,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
@@ -71,19 +71,19 @@ func (a Applier) Apply(changes []Change) error {
 		return err
 	}
 	if err := a.stage(transaction); err != nil {
-		return a.unstage(transaction.journal, staging).because(err)
+		return a.unstage(transaction.journal, staging).wrap(err)
 	}
-	if err := a.move(staging, switching); err != nil {
-		return a.unstage(transaction.journal, staging).because(err)
+	if err := a.setState(staging, switching); err != nil {
+		return a.unstage(transaction.journal, staging).wrap(err)
 	}
 	if err := a.switchAll(transaction.journal); err != nil {
-		return a.undo(transaction.journal).because(err)
+		return a.rollBack(transaction.journal).wrap(err)
 	}
-	if err := a.move(switching, committed); err != nil {
-		return a.undo(transaction.journal).because(err)
+	if err := a.setState(switching, committed); err != nil {
+		return a.rollBack(transaction.journal).wrap(err)
 	}
 	// The new state holds. What cannot be tidied up now, the next call's Recover tidies up.
-	_ = a.tidy(transaction.journal)
+	_ = a.cleanUp(transaction.journal)
 	return nil
 }
 
@@ -148,13 +148,13 @@ func (a Applier) sum(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return desired.Sum(content), nil
+	return disk.SumBytes(content), nil
 }
 
 // stage makes the missing folders, and lays new contents and second names beside the destinations.
 func (a Applier) stage(t *transaction) error {
 	for _, folder := range t.journal.Folders {
-		if err := a.prove(t.journal.root(folder), filepath.Dir(folder)); err != nil {
+		if err := a.checkDir(t.journal.root(folder), filepath.Dir(folder)); err != nil {
 			return err
 		}
 		if err := a.FS.Mkdir(folder); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -175,11 +175,11 @@ func (a Applier) stageStep(s step, temporary names, content []byte, like string)
 	}
 	if s.Before != "" {
 		like = s.Path
-		if err := a.secondName(s, temporary.old); err != nil {
+		if err := a.keepOld(s, temporary.old); err != nil {
 			return err
 		}
 	}
-	if err := a.proveStep(s); err != nil {
+	if err := a.checkStepDir(s); err != nil {
 		return err
 	}
 	if err := a.FS.WriteNew(temporary.new, content, like); err != nil {
@@ -189,15 +189,15 @@ func (a Applier) stageStep(s step, temporary names, content []byte, like string)
 	if err != nil {
 		return err
 	}
-	if desired.Sum(written) != s.After {
+	if disk.SumBytes(written) != s.After {
 		return fmt.Errorf("%s: what was written is not what is there", temporary.new)
 	}
 	return nil
 }
 
 // secondName gives the old file another name: where a file has one name only, by a copy.
-func (a Applier) secondName(s step, name string) error {
-	if err := a.proveStep(s); err != nil {
+func (a Applier) keepOld(s step, name string) error {
+	if err := a.checkStepDir(s); err != nil {
 		return err
 	}
 	if a.FS.Link(s.Path, name) == nil {
@@ -207,20 +207,20 @@ func (a Applier) secondName(s step, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.proveStep(s); err != nil {
+	if err := a.checkStepDir(s); err != nil {
 		return err
 	}
 	return a.FS.WriteNew(name, content, s.Path)
 }
 
 // proveStep proves the folder of a step's file.
-func (a Applier) proveStep(s step) error { return a.prove(s.Root, filepath.Dir(s.Path)) }
+func (a Applier) checkStepDir(s step) error { return a.checkDir(s.Root, filepath.Dir(s.Path)) }
 
 // prove returns an error if, by now, a link is among the folders from a root down to a folder, which had no
 // links when the apply began. It comes before each write, with no more between the two than the look whether
 // the file is as expected.
-func (a Applier) prove(root, folder string) error {
-	for ; desired.Below(root, folder); folder = filepath.Dir(folder) {
+func (a Applier) checkDir(root, folder string) error {
+	for ; disk.IsBelow(root, folder); folder = filepath.Dir(folder) {
 		info, err := a.FS.Lstat(folder)
 		if err != nil {
 			return fault.IO(folder, err)

@@ -212,7 +212,7 @@ func (readOnlyFS) Remove(path string) error {
 
 func TestWithNothingToRecoverNothingIsChanged(t *testing.T) {
 	a := apply.Applier{FS: readOnlyFS{osFS}, Dir: filepath.Join(t.TempDir(), "none")}
-	if report, err := a.Recover(); err != nil || report.Outcome != apply.Nothing {
+	if report, err := a.Recover(); err != nil || report.Outcome != apply.None {
 		t.Errorf("got %+v, %v", report, err)
 	}
 }
@@ -243,7 +243,7 @@ func TestRecoverKeepsWhatOthersDid(t *testing.T) {
 				t.Fatal(err)
 			}
 			report, err := a.Recover()
-			want := apply.Report{Outcome: apply.Undone, Kept: []string{file}}
+			want := apply.Report{Outcome: apply.RolledBack, Kept: []string{file}}
 			if diff := cmp.Diff(want, report); diff != "" || err != nil {
 				t.Fatalf("%v %s", err, diff)
 			}

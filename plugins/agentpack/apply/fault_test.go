@@ -135,22 +135,22 @@ func TestAKillAtAnyOperation(t *testing.T) {
 					t.Fatalf("operation %d: recover: %+v, %v", at, report, err)
 				}
 				outcomes[report.Outcome]++
-				want := map[apply.Outcome]map[string]string{apply.Nothing: before, apply.Undone: before, apply.Finished: after}[report.Outcome]
+				want := map[apply.Outcome]map[string]string{apply.None: before, apply.RolledBack: before, apply.Finished: after}[report.Outcome]
 				now := look(t, root)
-				if report.Outcome == apply.Nothing && cmp.Equal(now, after) {
+				if report.Outcome == apply.None && cmp.Equal(now, after) {
 					want = after // killed behind its last operation
 				}
 				if diff := cmp.Diff(want, now); diff != "" {
 					t.Errorf("operation %d, %q: %s", at, report.Outcome, diff)
 				}
-				if report.Outcome != apply.Nothing {
+				if report.Outcome != apply.None {
 					noJournal(t, a)
 				}
 				if err := a.Apply(changes); err != nil && cmp.Equal(now, before) {
 					t.Errorf("operation %d: the same apply again: %v", at, err)
 				}
 			}
-			if outcomes[apply.Undone] < 10 || outcomes[apply.Finished] < 4 {
+			if outcomes[apply.RolledBack] < 10 || outcomes[apply.Finished] < 4 {
 				t.Errorf("the outcomes were %v", outcomes)
 			}
 		})
@@ -177,11 +177,11 @@ func (g granted) Remove(path string) error {
 	return g.FS.Remove(path)
 }
 
-func (g granted) Reach(folder string) error {
+func (g granted) CheckWritable(folder string) error {
 	if strings.HasPrefix(g.without, folder+"/") {
 		return fs.ErrPermission
 	}
-	return g.FS.Reach(folder)
+	return g.FS.CheckWritable(folder)
 }
 
 // TestARecoveryThatDoesNotSeeEverythingLeavesTheJournal kills the apply at each operation in turn, and recovers first

@@ -29,7 +29,7 @@ type FS interface {
 	Remove(path string) error
 	// Reach returns an error if a folder that is there is not this process's to change, as one that a sandbox shows
 	// only because another lies in it. It changes nothing.
-	Reach(folder string) error
+	CheckWritable(folder string) error
 }
 
 // maxFile bounds what is read of one file, in bytes. Journals are larger than the files that are applied.
@@ -82,23 +82,23 @@ func (o OS) WriteNew(path string, content []byte, like string) error {
 }
 
 // Mkdir implements FS.
-func (o OS) Mkdir(path string) error { return o.named(path, os.Mkdir(path, 0o755)) }
+func (o OS) Mkdir(path string) error { return o.syncParent(path, os.Mkdir(path, 0o755)) }
 
 // Link implements FS.
-func (o OS) Link(from, to string) error { return o.named(to, os.Link(from, to)) }
+func (o OS) Link(from, to string) error { return o.syncParent(to, os.Link(from, to)) }
 
 // Rename implements FS.
-func (o OS) Rename(from, to string) error { return o.named(to, os.Rename(from, to)) }
+func (o OS) Rename(from, to string) error { return o.syncParent(to, os.Rename(from, to)) }
 
 // Remove implements FS.
 func (OS) Remove(path string) error { return os.Remove(path) }
 
 // Reach implements FS. It asks to keep the folder's times as they are, which a sandbox refuses outside of what it has
 // granted to write.
-func (OS) Reach(folder string) error { return os.Chtimes(folder, time.Time{}, time.Time{}) }
+func (OS) CheckWritable(folder string) error { return os.Chtimes(folder, time.Time{}, time.Time{}) }
 
 // named has the new name on the disk of what was made or moved without an error.
-func (o OS) named(path string, err error) error {
+func (o OS) syncParent(path string, err error) error {
 	if err != nil || !o.Sync {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
 // tree makes files, by paths below a new folder. A path that ends in a slash is a folder; a content that
@@ -95,7 +95,7 @@ func look(t testing.TB, root string) map[string]string {
 	return found
 }
 
-func sum(content string) string { return desired.Sum([]byte(content)) }
+func sum(content string) string { return disk.SumBytes([]byte(content)) }
 
 // same fails the test unless what is below root is want.
 func same(t testing.TB, root string, want map[string]string) {

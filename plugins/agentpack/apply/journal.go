@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
@@ -63,7 +63,7 @@ func (j *journal) temporary(i int) names {
 // root is the root of a file below a folder that was made; "/" for none, below which everything is proved.
 func (j *journal) root(folder string) string {
 	for _, s := range j.Steps {
-		if desired.Below(folder, s.Path) {
+		if disk.IsBelow(folder, s.Path) {
 			return s.Root
 		}
 	}
@@ -102,11 +102,11 @@ func (a Applier) record(j *journal) error {
 		return fmt.Errorf("%d files are too many for one apply: Recover reads journals of %d steps and %d MiB", len(j.Steps), maxSteps, maxFile>>20)
 	}
 	r := resolver{fs: a.FS}
-	folder, err := r.follow(a.Dir) // it may lie behind a link
+	folder, err := r.resolve(a.Dir) // it may lie behind a link
 	if err != nil {
 		return err
 	}
-	if err := r.need(folder); err != nil {
+	if err := r.requireDir(folder); err != nil {
 		return err
 	}
 	for _, folder := range r.missing {
@@ -129,7 +129,7 @@ func (a Applier) record(j *journal) error {
 }
 
 // move goes from one state to the next.
-func (a Applier) move(from, to string) error {
+func (a Applier) setState(from, to string) error {
 	return fault.IO(a.at(from), a.FS.Rename(a.at(from), a.at(to)))
 }
 
@@ -177,7 +177,7 @@ func (s step) validate() error {
 	switch {
 	case !filepath.IsAbs(s.Path) || filepath.Clean(s.Path) != s.Path:
 		return fmt.Errorf("%q is not an absolute path", s.Path)
-	case !filepath.IsAbs(s.Root) || !desired.Below(s.Root, s.Path):
+	case !filepath.IsAbs(s.Root) || !disk.IsBelow(s.Root, s.Path):
 		return fmt.Errorf("%q is not in %q", s.Path, s.Root)
 	case s.Before == s.After:
 		return errors.New("it changes nothing")

@@ -12,9 +12,9 @@ type Outcome string
 
 // What Recover can do.
 const (
-	Nothing  Outcome = ""         // no apply was stopped
-	Finished Outcome = "finished" // all files are as the apply wanted them
-	Undone   Outcome = "undone"   // all files are as they were before
+	None       Outcome = ""         // no apply was stopped
+	Finished   Outcome = "finished" // all files are as the apply wanted them
+	RolledBack Outcome = "undone"   // all files are as they were before
 )
 
 // Report says what Recover did. Kept are files that were not put back, since somebody else has changed them;
@@ -39,27 +39,27 @@ func (a Applier) Recover() (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if err := a.reach(j); err != nil {
+	if err := a.checkWritable(j); err != nil {
 		return Report{}, fmt.Errorf("%w; call again where that is granted, such as in the project that it belongs to, or, if it is gone for good, remove %s", err, a.at(state))
 	}
 	switch state {
 	case committed:
-		return Report{Outcome: Finished}, a.tidy(j)
+		return Report{Outcome: Finished}, a.cleanUp(j)
 	case staging:
-		return Report{Outcome: Undone}, a.unstage(j, staging).err
+		return Report{Outcome: RolledBack}, a.unstage(j, staging).err
 	}
 	all, err := a.allSwitched(j)
 	if err != nil {
 		return Report{}, err
 	}
 	if !all {
-		undone := a.undo(j)
-		return Report{Outcome: Undone, Kept: undone.kept}, undone.err
+		undone := a.rollBack(j)
+		return Report{Outcome: RolledBack, Kept: undone.kept}, undone.err
 	}
-	if err := a.move(switching, committed); err != nil {
+	if err := a.setState(switching, committed); err != nil {
 		return Report{}, err
 	}
-	return Report{Outcome: Finished}, a.tidy(j)
+	return Report{Outcome: Finished}, a.cleanUp(j)
 }
 
 // removeUnwritten removes a journal that was never whole. It asks first: where nothing may be written there is
@@ -86,7 +86,7 @@ func (a Applier) readJournal(file string) (*journal, error) {
 
 // reach returns an error unless all folders of a journal can be changed by this process: what was begun in one that
 // is only not shown would stay as it is, and the rest be undone.
-func (a Applier) reach(j *journal) error {
+func (a Applier) checkWritable(j *journal) error {
 	reached := map[string]bool{}
 	for _, s := range j.Steps {
 		folder := filepath.Dir(s.Path)
@@ -94,7 +94,7 @@ func (a Applier) reach(j *journal) error {
 			continue
 		}
 		reached[folder] = true
-		if err := a.Reach(folder); err != nil {
+		if err := a.CheckWritable(folder); err != nil {
 			return fault.IO(s.Path, fmt.Errorf("it wrote into %s, which cannot be reached: %w", folder, err))
 		}
 	}
@@ -104,11 +104,11 @@ func (a Applier) reach(j *journal) error {
 // Reach returns an error unless a folder is this process's to change; of one that is not there the nearest one above
 // it that is there tells. A sandbox shows a folder that it has not granted as one that is not there, which must not be
 // taken for one that somebody has removed.
-func (a Applier) Reach(folder string) error {
+func (a Applier) CheckWritable(folder string) error {
 	for ; ; folder = filepath.Dir(folder) {
 		_, err := a.FS.Lstat(folder)
 		if err == nil {
-			return a.FS.Reach(folder)
+			return a.FS.CheckWritable(folder)
 		}
 		if ignoreMoved(err) != nil || folder == filepath.Dir(folder) {
 			return err

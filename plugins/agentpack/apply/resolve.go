@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
@@ -17,7 +16,7 @@ import (
 type resolver struct {
 	fs      FS
 	real    map[string]string
-	looked  map[string]bool // folders that need has looked at
+	checked map[string]bool // folders that need has looked at
 	missing []string        // folders that are to be made, each behind its parent
 }
 
@@ -33,47 +32,47 @@ func (r *resolver) step(change Change) (step, error) {
 	if !utf8.ValidString(path) { // the journal could not say which file it is
 		return step{}, fmt.Errorf("%q: the path is not UTF-8: rename what is named so", path)
 	}
-	root, err := r.follow(change.Root)
+	root, err := r.resolve(change.Root)
 	if err != nil {
 		return step{}, err
 	}
-	if !desired.Below(root, path) {
-		if err := disk.Inside(change.Root, change.Path); err != nil {
+	if !disk.IsBelow(root, path) {
+		if err := disk.RequireInside(change.Root, change.Path); err != nil {
 			return step{}, err
 		}
 		return step{}, fmt.Errorf("%s %w", change.Path, ErrChanged) // it did lead out a moment ago
 	}
 	s := step{Root: root, Path: path, Before: change.Before}
 	if !change.Delete {
-		s.After = desired.Sum(change.After)
-		err = r.need(filepath.Dir(path))
+		s.After = disk.SumBytes(change.After)
+		err = r.requireDir(filepath.Dir(path))
 	}
 	return s, err
 }
 
 // target is the path that a change works on: in the real folder, and behind a link if it writes.
 func (r *resolver) target(change Change) (string, error) {
-	folder, err := r.follow(filepath.Dir(change.Path))
+	folder, err := r.resolve(filepath.Dir(change.Path))
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(folder, filepath.Base(change.Path))
 	info, err := r.fs.Lstat(path)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 && !change.Delete && change.Before != "" {
-		return r.follow(path)
+		return r.resolve(path)
 	}
-	if err != nil && !disk.Missing(err) {
+	if err != nil && !disk.IsMissing(err) {
 		return "", fault.IO(path, err)
 	}
 	return path, nil
 }
 
 // follow is disk.Real, once for each path.
-func (r *resolver) follow(path string) (string, error) {
+func (r *resolver) resolve(path string) (string, error) {
 	if real, ok := r.real[path]; ok {
 		return real, nil
 	}
-	real, err := disk.Real(path)
+	real, err := disk.Resolve(path)
 	if err != nil {
 		return "", fault.IO(path, err)
 	}
@@ -85,28 +84,28 @@ func (r *resolver) follow(path string) (string, error) {
 }
 
 // need notes a folder, and those above it, if they are to be made.
-func (r *resolver) need(folder string) error {
-	if r.looked[folder] {
+func (r *resolver) requireDir(folder string) error {
+	if r.checked[folder] {
 		return nil
 	}
-	if r.looked == nil {
-		r.looked = map[string]bool{}
+	if r.checked == nil {
+		r.checked = map[string]bool{}
 	}
-	r.looked[folder] = true
+	r.checked[folder] = true
 	info, err := r.fs.Lstat(folder)
 	switch {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
 		return fault.IO(folder, fmt.Errorf("%s is not a folder, but has to be one: remove what is there, then plan again", folder))
-	case !disk.Missing(err):
+	case !disk.IsMissing(err):
 		return fault.IO(folder, err)
 	}
 	parent := filepath.Dir(folder)
 	if parent == folder {
 		return errors.New("there is no root folder")
 	}
-	if err := r.need(parent); err != nil {
+	if err := r.requireDir(parent); err != nil {
 		return err
 	}
 	r.missing = append(r.missing, folder)

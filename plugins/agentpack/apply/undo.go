@@ -11,13 +11,13 @@ import (
 )
 
 // undoing is how far the old state could be put back.
-type undoing struct {
+type undoResult struct {
 	kept []string // files that stay as somebody else has left them
 	err  error    // why it ended early; the next Recover goes on
 }
 
 // because returns why an apply ended, and what could not be undone of it.
-func (u undoing) because(why error) error {
+func (u undoResult) wrap(why error) error {
 	if len(u.kept) > 0 {
 		why = fmt.Errorf("%w; not put back, because another program has changed them since: %s", why, strings.Join(u.kept, ", "))
 	}
@@ -29,11 +29,11 @@ func (u undoing) because(why error) error {
 
 // undo puts the old state back, in whatever state each step is, and then tidies up. It may be stopped and
 // repeated at any point.
-func (a Applier) undo(j *journal) undoing {
-	var u undoing
+func (a Applier) rollBack(j *journal) undoResult {
+	var u undoResult
 	var keep []int
 	for i, s := range slices.Backward(j.Steps) {
-		theirs, err := a.undoStep(s, j.temporary(i))
+		theirs, err := a.rollBackStep(s, j.temporary(i))
 		if err != nil {
 			u.err = fault.IO(s.Path, err)
 			return u
@@ -50,8 +50,8 @@ func (a Applier) undo(j *journal) undoing {
 
 // undoStep puts back what was there before a step. Where neither that nor the step's own content is, the
 // file is somebody else's by now: it stays, and so does the old content under its second name.
-func (a Applier) undoStep(s step, temporary names) (theirs bool, err error) {
-	if err := a.proveStep(s); err != nil {
+func (a Applier) rollBackStep(s step, temporary names) (theirs bool, err error) {
+	if err := a.checkStepDir(s); err != nil {
 		return true, ignoreMoved(err)
 	}
 	now, err := a.sum(s.Path)
@@ -64,7 +64,7 @@ func (a Applier) undoStep(s step, temporary names) (theirs bool, err error) {
 	if now != s.After {
 		return true, nil
 	}
-	if err := a.proveStep(s); err != nil {
+	if err := a.checkStepDir(s); err != nil {
 		return true, ignoreMoved(err)
 	}
 	if s.Before == "" {
@@ -84,22 +84,22 @@ func ignoreMoved(err error) error {
 }
 
 // unstage removes what staging has left, but the old contents of the steps in keep, and then the journal.
-func (a Applier) unstage(j *journal, state string, keep ...int) undoing {
-	if err := a.clear(j, keep...); err != nil {
-		return undoing{err: err}
+func (a Applier) unstage(j *journal, state string, keep ...int) undoResult {
+	if err := a.removeTemporary(j, keep...); err != nil {
+		return undoResult{err: err}
 	}
 	for _, folder := range slices.Backward(j.Folders) {
 		if err := a.removeEmpty(folder); err != nil {
-			return undoing{err: err}
+			return undoResult{err: err}
 		}
 	}
-	return undoing{err: a.remove(a.at(state))}
+	return undoResult{err: a.remove(a.at(state))}
 }
 
 // clear removes what an apply has beside its files, but the old contents of the steps in keep.
-func (a Applier) clear(j *journal, keep ...int) error {
+func (a Applier) removeTemporary(j *journal, keep ...int) error {
 	for i, s := range j.Steps {
-		if err := a.proveStep(s); err != nil {
+		if err := a.checkStepDir(s); err != nil {
 			if err := ignoreMoved(err); err != nil {
 				return err
 			}
@@ -134,8 +134,8 @@ func (a Applier) removeEmpty(folder string) error {
 }
 
 // tidy removes what an apply that took place has beside its files, and then the journal.
-func (a Applier) tidy(j *journal) error {
-	if err := a.clear(j); err != nil {
+func (a Applier) cleanUp(j *journal) error {
+	if err := a.removeTemporary(j); err != nil {
 		return err
 	}
 	return a.remove(a.at(committed))

@@ -10,13 +10,11 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
 )
 
 // maxFile is the largest file that is replaced or put back, in bytes.
@@ -30,22 +28,22 @@ type Deployer struct {
 
 // Request is what to carry out: a plan, and the state that it was made of.
 type Request struct {
-	State      *desired.State
+	State      *output.State
 	Plan       plan.Plan
 	LockSHA256 *string // the sum of the lockfile; nil if there is none
 	// More is written together with the plan, whole or not at all like it, and is in no record.
-	More []apply.Change
+	Extra []apply.Change
 }
 
 // Applier is what writes for the deployer, and for others that write into the same home.
 func (d Deployer) Applier() apply.Applier {
-	return apply.Applier{FS: d.FS, Dir: filepath.Join(d.Env.Data(), "state", "journal")}
+	return apply.Applier{FS: d.FS, Dir: filepath.Join(d.Env.DataDir(), "state", "journal")}
 }
 
 // Recover finishes or undoes what an earlier call was stopped in, and says so; "" if none was.
 func (d Deployer) Recover() (note string, err error) {
 	report, err := d.Applier().Recover()
-	if err != nil || report.Outcome == apply.Nothing {
+	if err != nil || report.Outcome == apply.None {
 		return "", err
 	}
 	note = "an earlier call was stopped while it wrote; what it had begun was now " + string(report.Outcome)
@@ -58,15 +56,15 @@ func (d Deployer) Recover() (note string, err error) {
 
 // NothingToDo tells whether a deploy would change nothing: the plan is empty, and each folder that has files
 // has a manifest already.
-func NothingToDo(state *desired.State, planned plan.Plan) bool {
+func NothingToDo(state *output.State, planned plan.Plan) bool {
 	if len(planned.Changes) > 0 {
 		return false
 	}
-	var used []desired.Root
-	for root := range owners(state) {
+	var used []output.Root
+	for root := range usedRoots(state) {
 		used = append(used, root)
 	}
-	folders, _ := managed.Read(used) // its warnings were given when the plan was made
+	folders, _ := output.ReadManifests(used) // its warnings were given when the plan was made
 	for _, folder := range folders {
 		if !folder.Usable {
 			return false
@@ -76,8 +74,8 @@ func NothingToDo(state *desired.State, planned plan.Plan) bool {
 }
 
 // owners are the folders that have files.
-func owners(state *desired.State) map[desired.Root]bool {
-	used := map[desired.Root]bool{}
+func usedRoots(state *output.State) map[output.Root]bool {
+	used := map[output.Root]bool{}
 	for _, file := range state.Files {
 		if root, ok := state.Owner(file.Key); ok {
 			used[root] = true
@@ -89,65 +87,65 @@ func owners(state *desired.State) map[desired.Root]bool {
 // Apply makes the files what the plan says, and nothing else. A file that is not as the plan has it is
 // apply.ErrChanged. It returns the id of the snapshot.
 func (d Deployer) Apply(request Request) (id string, err error) {
-	id, err = snapshot.NextID(d.Env.Snapshots(), d.Env.Now)
+	id, err = NextSnapshotID(d.Env.SnapshotDir(), d.Env.Now)
 	if err != nil {
-		return "", fault.IO(d.Env.Snapshots(), err)
+		return "", fault.IO(d.Env.SnapshotDir(), err)
 	}
 	b := newBatch(d.Env, id)
 	for _, change := range request.Plan.Changes {
-		if err := b.planned(request.State, change); err != nil {
+		if err := b.addPlanned(request.State, change); err != nil {
 			return "", err
 		}
 	}
-	if err := b.manifests(request); err != nil {
+	if err := b.addManifests(request); err != nil {
 		return "", err
 	}
-	record := snapshot.Snapshot{
-		Kind: snapshot.Deploy, ID: id, CreatedAt: snapshot.At(d.Env.Now), Targets: []string{},
+	record := Snapshot{
+		Kind: KindDeploy, ID: id, CreatedAt: Timestamp(d.Env.Now), Targets: []string{},
 		LockSHA256: request.LockSHA256, BackupRoot: b.layout.Backups(),
 	}
 	record.Targets = append(record.Targets, request.State.Targets()...)
 	for _, file := range request.State.Files {
-		b.keep(b.layout.State(file.Key), file.Content)
-		record.Files = append(record.Files, snapshot.File{Target: file.Target, Path: file.Path, SHA256: file.SHA256})
+		b.addCopy(b.layout.State(file.Key), file.Content)
+		record.Files = append(record.Files, SnapshotFile{Target: file.Target, Path: file.Path, SHA256: file.SHA256})
 	}
-	if err := b.record(record); err != nil {
+	if err := b.addRecord(record); err != nil {
 		return "", err
 	}
-	return id, d.Applier().Apply(append(b.changes, request.More...))
+	return id, d.Applier().Apply(append(b.changes, request.Extra...))
 }
 
 // batch collects the changes of a deploy or rollback, and the record of them.
 type batch struct {
 	env      env.Env
-	layout   snapshot.Layout
+	layout   Layout
 	changes  []apply.Change
-	recorded []snapshot.Change
+	recorded []SnapshotChange
 	written  map[string]string // the sum of what is to be at each path; "" for nothing
 }
 
 func newBatch(at env.Env, id string) *batch {
-	return &batch{env: at, layout: snapshot.Layout{Folder: at.Snapshots(), ID: id}, recorded: []snapshot.Change{}, written: map[string]string{}}
+	return &batch{env: at, layout: Layout{Folder: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}, written: map[string]string{}}
 }
 
 // keep adds a file of the snapshot's own.
-func (b *batch) keep(path string, content []byte) {
-	b.changes = append(b.changes, apply.Change{Root: b.env.Snapshots(), Path: path, After: content})
+func (b *batch) addCopy(path string, content []byte) {
+	b.changes = append(b.changes, apply.Change{Root: b.env.SnapshotDir(), Path: path, After: content})
 }
 
 // record adds the record itself, as the last change.
-func (b *batch) record(record snapshot.Snapshot) error {
+func (b *batch) addRecord(record Snapshot) error {
 	record.Changes = b.recorded
 	text, err := record.Encode()
 	if err != nil {
 		return err
 	}
-	b.keep(b.layout.Record(), text)
+	b.addCopy(b.layout.Record(), text)
 	return nil
 }
 
 // planned adds a change of the plan.
-func (b *batch) planned(state *desired.State, change plan.Change) error {
+func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 	root := filepath.Dir(change.Path)
 	if owner, ok := state.Owner(change.Key()); ok {
 		root = owner.Path
@@ -164,18 +162,18 @@ func (b *batch) planned(state *desired.State, change plan.Change) error {
 	if change.Before != nil {
 		before = *change.Before
 	}
-	return b.write(root, change.Key(), snapshot.Op(change.Op), before, content)
+	return b.addWrite(root, change.Key(), Op(change.Op), before, content)
 }
 
 // write adds a change of one file, with a copy of what is there now. Content is nil if it is removed.
-func (b *batch) write(root string, key desired.Key, op snapshot.Op, before string, content []byte) error {
-	done := snapshot.Change{Target: key.Target, Op: op, Path: key.Path, Before: before}
-	if op != snapshot.Delete {
-		done.After = desired.Sum(content)
+func (b *batch) addWrite(root string, key output.Key, op Op, before string, content []byte) error {
+	done := SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before}
+	if op != OpDelete {
+		done.After = disk.SumBytes(content)
 	}
 	if before != "" {
 		now, err := disk.Read(key.Path, maxFile)
-		if disk.Missing(err) || err == nil && desired.Sum(now) != before {
+		if disk.IsMissing(err) || err == nil && disk.SumBytes(now) != before {
 			return fmt.Errorf("%s %w", key.Path, apply.ErrChanged)
 		}
 		if err != nil {
@@ -183,14 +181,14 @@ func (b *batch) write(root string, key desired.Key, op snapshot.Op, before strin
 		}
 		done.BackupPath = b.layout.Backup(key)
 		// What others cannot read they cannot read in the copy of it either.
-		b.changes = append(b.changes, apply.Change{Root: b.env.Snapshots(), Path: done.BackupPath, After: now, Like: key.Path})
+		b.changes = append(b.changes, apply.Change{Root: b.env.SnapshotDir(), Path: done.BackupPath, After: now, Like: key.Path})
 	}
 	b.recorded = append(b.recorded, done)
-	return b.change(apply.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == snapshot.Delete}, done.After)
+	return b.addChange(apply.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, done.After)
 }
 
 // change adds a change unless another target wants the same one.
-func (b *batch) change(change apply.Change, after string) error {
+func (b *batch) addChange(change apply.Change, after string) error {
 	if other, ok := b.written[change.Path]; ok {
 		if other != after {
 			return fmt.Errorf("two targets want different contents for %s: leave one of them out, or move one of their folders", change.Path)
@@ -203,36 +201,36 @@ func (b *batch) change(change apply.Change, after string) error {
 }
 
 // manifests adds the manifest of each folder that has files, that the plan touches, or that has one already.
-func (b *batch) manifests(request Request) error {
-	used := owners(request.State)
+func (b *batch) addManifests(request Request) error {
+	used := usedRoots(request.State)
 	for _, change := range request.Plan.Changes {
 		if root, ok := request.State.Owner(change.Key()); ok {
 			used[root] = true
 		}
 	}
 	for _, root := range request.State.Roots {
-		key := desired.Key{Target: root.Target, Path: managed.Path(root)}
-		before, err := disk.Sum(key.Path)
+		key := output.Key{Target: root.Target, Path: output.ManifestPath(root)}
+		before, err := disk.SumFile(key.Path)
 		switch {
-		case disk.Missing(err) && !used[root]:
+		case disk.IsMissing(err) && !used[root]:
 			continue
-		case disk.Missing(err):
+		case disk.IsMissing(err):
 			before = ""
 		case err != nil:
 			return fault.IO(key.Path, err)
 		}
-		text, err := managed.For(request.State, root, b.layout.ID, b.env.Now).Encode()
+		text, err := output.NewManifest(request.State, root, b.layout.ID, b.env.Now).Encode()
 		if err != nil {
 			return err
 		}
-		op := snapshot.Create
+		op := OpCreate
 		if before != "" {
-			op = snapshot.Update
+			op = OpUpdate
 		}
-		if err := b.write(root.Path, key, op, before, text); err != nil {
+		if err := b.addWrite(root.Path, key, op, before, text); err != nil {
 			return err
 		}
-		b.keep(b.layout.State(key), text)
+		b.addCopy(b.layout.State(key), text)
 	}
 	return nil
 }

@@ -12,10 +12,9 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
 )
 
 func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
@@ -27,10 +26,10 @@ func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := managed.Parse(text, "codex")
-	want := &managed.Manifest{
+	manifest, err := output.ParseManifest(text, "codex")
+	want := &output.Manifest{
 		SchemaVersion: 1, GeneratedAt: "2026-02-01T09:01:00Z", Tool: "codex", SnapshotID: id,
-		Files: []managed.Entry{{Path: "p.md", SHA256: desired.Sum([]byte("prompt")), Modules: []string{"m:p.md"}}},
+		Files: []output.ManifestEntry{{Path: "p.md", SHA256: disk.SumBytes([]byte("prompt")), Modules: []string{"m:p.md"}}},
 	}
 	if diff := cmp.Diff(want, manifest); diff != "" || err != nil {
 		t.Errorf("the manifest: %v %s", err, diff)
@@ -46,14 +45,14 @@ func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
 	}, h.summary(s)); diff != "" {
 		t.Errorf("the changes: %s", diff)
 	}
-	if s.Kind != snapshot.Deploy || len(s.Files) != 2 || !cmp.Equal(s.Targets, []string{"codex"}) || s.CreatedAt != "2026-02-01T09:01:00Z" {
+	if s.Kind != deploy.KindDeploy || len(s.Files) != 2 || !cmp.Equal(s.Targets, []string{"codex"}) || s.CreatedAt != "2026-02-01T09:01:00Z" {
 		t.Errorf("the snapshot %+v", s)
 	}
 	if backup, err := os.ReadFile(s.Changes[1].BackupPath); err != nil || string(backup) != "the user's" {
 		t.Errorf("the copy of what was there: %q, %v", backup, err)
 	}
-	layout := snapshot.Layout{Folder: h.at(".agentpack/state/snapshots"), ID: id}
-	for _, key := range []desired.Key{s.Files[0].Key(), s.Files[1].Key(), {Target: "codex", Path: s.Changes[2].Path}, {Target: "codex", Path: s.Changes[3].Path}} {
+	layout := deploy.Layout{Folder: h.at(".agentpack/state/snapshots"), ID: id}
+	for _, key := range []output.Key{s.Files[0].Key(), s.Files[1].Key(), {Target: "codex", Path: s.Changes[2].Path}, {Target: "codex", Path: s.Changes[3].Path}} {
 		if _, err := os.Stat(layout.State(key)); err != nil {
 			t.Error(err)
 		}
@@ -93,7 +92,7 @@ func TestADeployRemovesWhatIsNoLongerManaged_40(t *testing.T) {
 	}
 	h.deploy(map[string]string{}) // 41: the last one goes, and the manifest says so
 	h.same(map[string]string{".codex/prompts/own.md": "stays"})
-	folders, _ := managed.Read(h.wanted(nil).Roots[1:2])
+	folders, _ := output.ReadManifests(h.wanted(nil).Roots[1:2])
 	if !folders[0].Usable || len(folders[0].Files) > 0 {
 		t.Errorf("the manifest: %+v", folders[0])
 	}
@@ -153,7 +152,7 @@ func TestAFileThatChangedSinceThePlanEndsTheDeploy_54(t *testing.T) {
 			if diff := cmp.Diff(before, h.files()); diff != "" {
 				t.Error(diff)
 			}
-			if all, err := snapshot.List(h.deployer().Env.Snapshots()); err != nil || len(all) != 1 {
+			if all, err := deploy.ListSnapshots(h.deployer().Env.SnapshotDir()); err != nil || len(all) != 1 {
 				t.Errorf("%d snapshots, %v", len(all), err)
 			}
 		})
@@ -172,11 +171,11 @@ func TestAPlanOfAnotherStateIsRefused(t *testing.T) {
 
 func TestAFileThatTwoTargetsWant(t *testing.T) {
 	h := newHome(t, nil)
-	state := func(second string) *desired.State {
-		var b desired.Builder
+	state := func(second string) *output.State {
+		var b output.Builder
 		for target, content := range map[string]string{"codex": "one", "zed": second} {
-			b.AddRoot(desired.Root{Target: target, Path: h.at("project")})
-			if err := b.Add(desired.Key{Target: target, Path: h.at("project/AGENTS.md")}, []byte(content), desired.Origin{Module: "m"}); err != nil {
+			b.AddRoot(output.Root{Target: target, Path: h.at("project")})
+			if err := b.Add(output.Key{Target: target, Path: h.at("project/AGENTS.md")}, []byte(content), output.Origin{Module: "m"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -291,7 +290,7 @@ func TestWhatIsWrittenWithADeployIsWholeWithIt(t *testing.T) {
 		h := newHome(t, map[string]string{"own/list": "old"})
 		h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
 		request := h.plan(map[string]string{"codex:.codex/prompts/a.md": "new"})
-		request.More = []apply.Change{{Root: h.at("own"), Path: h.at("own/list"), Before: desired.Sum([]byte("old")), After: []byte("with one more")}}
+		request.Extra = []apply.Change{{Root: h.at("own"), Path: h.at("own/list"), Before: disk.SumBytes([]byte("old")), After: []byte("with one more")}}
 		left := n
 		killed := func() (killed bool) {
 			defer func() { killed = recover() != nil }()
@@ -325,16 +324,16 @@ func TestWhatIsWrittenWithADeployIsWholeWithIt(t *testing.T) {
 // count is the number of snapshots, each with its record and its folders.
 func count(t *testing.T, h *home) int {
 	t.Helper()
-	all, err := snapshot.List(h.deployer().Env.Snapshots())
+	all, err := deploy.ListSnapshots(h.deployer().Env.SnapshotDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range all {
 		for _, file := range s.Files {
-			if s.Kind != snapshot.Deploy {
+			if s.Kind != deploy.KindDeploy {
 				continue
 			}
-			if _, err := os.Stat((snapshot.Layout{Folder: h.at(".agentpack/state/snapshots"), ID: s.ID}).State(file.Key())); err != nil {
+			if _, err := os.Stat((deploy.Layout{Folder: h.at(".agentpack/state/snapshots"), ID: s.ID}).State(file.Key())); err != nil {
 				t.Error(err)
 			}
 		}

@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
 // TestSharedSnapshots rolls back to a deploy as the other program records it, where a sample of its state
@@ -25,11 +26,11 @@ func TestSharedSnapshots(t *testing.T) {
 		}
 		h.write(".agentpack/state/snapshots/"+id+".json", strings.ReplaceAll(string(text), sampleHome, h.path))
 	}
-	from, to := snapshot.Layout{Folder: sample, ID: deployed}, snapshot.Layout{Folder: ".agentpack/state/snapshots", ID: deployed}
+	from, to := deploy.Layout{Folder: sample, ID: deployed}, deploy.Layout{Folder: ".agentpack/state/snapshots", ID: deployed}
 	record := h.load(deployed)
 	for _, change := range record.Changes {
-		moved := desired.Key{Target: change.Target, Path: change.Path}
-		original := desired.Key{Target: change.Target, Path: strings.Replace(change.Path, h.path, sampleHome, 1)}
+		moved := output.Key{Target: change.Target, Path: change.Path}
+		original := output.Key{Target: change.Target, Path: strings.Replace(change.Path, h.path, sampleHome, 1)}
 		content, err := os.ReadFile(from.State(original))
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +40,7 @@ func TestSharedSnapshots(t *testing.T) {
 	event := h.rollback(deployed)
 	for _, file := range record.Files {
 		content, err := os.ReadFile(file.Path)
-		if err != nil || desired.Sum(content) != file.SHA256 {
+		if err != nil || disk.SumBytes(content) != file.SHA256 {
 			t.Errorf("%s: %v", file.Path, err)
 		}
 	}

@@ -13,11 +13,9 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
 )
 
 // home is a home folder with agentpack's data in it, and a clock.
@@ -82,16 +80,16 @@ func (h *home) deployer() deploy.Deployer {
 
 // wanted is the state of files, by "target:path" below the home. The codex files may be in .codex and, as
 // files that are looked after, in .codex/prompts; the cursor files in project/.cursor.
-func (h *home) wanted(files map[string]string) *desired.State {
+func (h *home) wanted(files map[string]string) *output.State {
 	h.t.Helper()
-	var b desired.Builder
-	b.AddRoot(desired.Root{Target: "codex", Path: h.at(".codex")})
-	b.AddRoot(desired.Root{Target: "codex", Path: h.at(".codex/prompts"), ScanExtras: true})
-	b.AddRoot(desired.Root{Target: "cursor", Path: h.at("project/.cursor")})
+	var b output.Builder
+	b.AddRoot(output.Root{Target: "codex", Path: h.at(".codex")})
+	b.AddRoot(output.Root{Target: "codex", Path: h.at(".codex/prompts"), ScanExtras: true})
+	b.AddRoot(output.Root{Target: "cursor", Path: h.at("project/.cursor")})
 	for name, content := range files {
 		target, path, _ := strings.Cut(name, ":")
-		key := desired.Key{Target: target, Path: h.at(path)}
-		if err := b.Add(key, []byte(content), desired.Origin{Module: "m:" + filepath.Base(path), Path: "x"}); err != nil {
+		key := output.Key{Target: target, Path: h.at(path)}
+		if err := b.Add(key, []byte(content), output.Origin{Module: "m:" + filepath.Base(path), Path: "x"}); err != nil {
 			h.t.Fatal(err)
 		}
 	}
@@ -102,9 +100,9 @@ func (h *home) wanted(files map[string]string) *desired.State {
 func (h *home) plan(files map[string]string) deploy.Request {
 	h.t.Helper()
 	state := h.wanted(files)
-	folders, _ := managed.Read(state.Roots)
-	keys, err := managed.Paths(folders, []string{"codex", "cursor"}, func() ([]desired.Key, error) {
-		return snapshot.Managed(h.deployer().Env.Snapshots())
+	folders, _ := output.ReadManifests(state.Roots)
+	keys, err := output.ManagedKeys(folders, []string{"codex", "cursor"}, func() ([]output.Key, error) {
+		return deploy.LastDeployed(h.deployer().Env.SnapshotDir())
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -167,7 +165,7 @@ func (h *home) same(want map[string]string) {
 	h.t.Helper()
 	now := h.files()
 	for name := range now {
-		if managed.IsManifest(filepath.Base(name)) {
+		if output.IsManifest(filepath.Base(name)) {
 			delete(now, name)
 		}
 	}
@@ -176,9 +174,9 @@ func (h *home) same(want map[string]string) {
 	}
 }
 
-func (h *home) load(id string) *snapshot.Snapshot {
+func (h *home) load(id string) *deploy.Snapshot {
 	h.t.Helper()
-	s, err := snapshot.Load(h.deployer().Env.Snapshots(), id)
+	s, err := deploy.LoadSnapshot(h.deployer().Env.SnapshotDir(), id)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -186,7 +184,7 @@ func (h *home) load(id string) *snapshot.Snapshot {
 }
 
 // summary is a snapshot's changes as short lines, with paths below the home.
-func (h *home) summary(s *snapshot.Snapshot) []string {
+func (h *home) summary(s *deploy.Snapshot) []string {
 	var lines []string
 	for _, c := range s.Changes {
 		has := func(text string) string { return map[bool]string{true: "-", false: "+"}[text == ""] }

@@ -9,46 +9,44 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
 // Rollback makes the managed files what they were after the deploy of a snapshot, whatever they are now:
 // there is no plan, and edits of them are overwritten. It returns the id of its own snapshot, and a warning
 // if there are files that it was to remove and could not see; else "".
 func (d Deployer) Rollback(to string) (event, warning string, err error) {
-	folder := d.Env.Snapshots()
-	target, err := snapshot.Load(folder, to)
+	folder := d.Env.SnapshotDir()
+	target, err := LoadSnapshot(folder, to)
 	if err != nil {
 		return "", "", err
 	}
-	if target.Kind == snapshot.Rollback {
+	if target.Kind == KindRollback {
 		return "", "", fmt.Errorf("the snapshot %s is that of a rollback: roll back to %s instead, to which it went", to, target.RolledBackTo)
 	}
-	all, err := snapshot.List(folder)
+	all, err := ListSnapshots(folder)
 	if err != nil {
 		return "", "", err
 	}
-	history, err := snapshot.NewHistory(all)
+	history, err := NewHistory(all)
 	if err != nil {
 		return "", "", err
 	}
-	event, err = snapshot.NextID(folder, d.Env.Now)
+	event, err = NextSnapshotID(folder, d.Env.Now)
 	if err != nil {
 		return "", "", fault.IO(folder, err)
 	}
 	r := rollback{
-		batch: newBatch(d.Env, event), to: target, from: snapshot.Layout{Folder: folder, ID: to}, head: history.Head,
+		batch: newBatch(d.Env, event), to: target, from: Layout{Folder: folder, ID: to}, head: history.Head,
 		folders: manifestFolders(target, history.Head), applier: d.Applier(), reached: map[string]error{},
 	}
 	if err := r.collect(history); err != nil {
 		return "", "", err
 	}
-	if err := r.record(snapshot.Snapshot{
-		Kind: snapshot.Rollback, ID: event, CreatedAt: snapshot.At(d.Env.Now), Targets: target.Targets, Files: target.Files,
+	if err := r.addRecord(Snapshot{
+		Kind: KindRollback, ID: event, CreatedAt: Timestamp(d.Env.Now), Targets: target.Targets, Files: target.Files,
 		RolledBackTo: to, LockSHA256: target.LockSHA256,
 	}); err != nil {
 		return "", "", err
@@ -59,58 +57,58 @@ func (d Deployer) Rollback(to string) (event, warning string, err error) {
 // rollback collects what a rollback does.
 type rollback struct {
 	*batch
-	to      *snapshot.Snapshot
-	from    snapshot.Layout // the places of to
-	head    *snapshot.Snapshot
-	folders []desired.Key // whose manifests one of the two has written
-	applier apply.Applier
-	reached map[string]error // what Applier.Reach has said of folders
-	unseen  []string         // files that were to be removed, in folders that are not this process's
+	to          *Snapshot
+	from        Layout // the places of to
+	head        *Snapshot
+	folders     []output.Key // whose manifests one of the two has written
+	applier     apply.Applier
+	reached     map[string]error // what Applier.Reach has said of folders
+	unreachable []string         // files that were to be removed, in folders that are not this process's
 }
 
 // warning names the files that it could not remove.
 func (r *rollback) warning() string {
-	if len(r.unseen) == 0 {
+	if len(r.unreachable) == 0 {
 		return ""
 	}
-	return "not removed, because their folders are not granted here, or not to write: " + strings.Join(r.unseen, ", ") +
+	return "not removed, because their folders are not granted here, or not to write: " + strings.Join(r.unreachable, ", ") +
 		"; what is there of these files stays as it is, and to call rollback again elsewhere does not remove it: do so by hand"
 }
 
-func (r *rollback) collect(history *snapshot.History) error {
-	kind, err := disk.Look(r.from.States())
+func (r *rollback) collect(history *History) error {
+	kind, err := disk.Stat(r.from.States())
 	switch {
 	case err != nil:
 		return fault.IO(r.from.States(), err)
-	case kind == disk.Folder:
-		return r.toState()
+	case kind == disk.Directory:
+		return r.restoreState()
 	case r.head.ID == r.to.ID:
 		return nil // it holds, and there is no copy of it by which to repair anything
 	}
-	return r.stepByStep(history)
+	return r.revertChanges(history)
 }
 
 // toState puts back the copies of all that was wanted then, and removes what the deploy that holds now
 // wanted besides.
-func (r *rollback) toState() error {
-	wanted := map[desired.Key]bool{}
+func (r *rollback) restoreState() error {
+	wanted := map[output.Key]bool{}
 	for _, file := range r.to.Files {
 		wanted[file.Key()] = true
-		if err := r.restore(file.Key(), r.from.State(file.Key()), file.SHA256, true); err != nil {
+		if err := r.addRestore(file.Key(), r.from.State(file.Key()), file.SHA256, true); err != nil {
 			return err
 		}
 	}
 	for _, change := range r.to.Changes {
-		if managed.IsManifest(filepath.Base(change.Path)) && (change.Op == snapshot.Create || change.Op == snapshot.Update) {
-			key := desired.Key{Target: change.Target, Path: change.Path}
-			if err := r.restore(key, r.from.State(key), change.After, false); err != nil {
+		if output.IsManifest(filepath.Base(change.Path)) && (change.Op == OpCreate || change.Op == OpUpdate) {
+			key := output.Key{Target: change.Target, Path: change.Path}
+			if err := r.addRestore(key, r.from.State(key), change.After, false); err != nil {
 				return err
 			}
 		}
 	}
 	for _, file := range r.head.Files {
 		if !wanted[file.Key()] {
-			if err := r.remove(file.Key()); err != nil {
+			if err := r.addRemoval(file.Key()); err != nil {
 				return err
 			}
 		}
@@ -120,17 +118,17 @@ func (r *rollback) toState() error {
 
 // stepByStep goes back from snapshot to snapshot, by what each has noted of its own changes. It is for those
 // that older versions made.
-func (r *rollback) stepByStep(history *snapshot.History) error {
+func (r *rollback) revertChanges(history *History) error {
 	since, err := history.Since(r.to.ID)
 	if err != nil {
 		return err
 	}
 	// Of several changes of a file the earliest tells what was there before all of them.
-	earliest := map[desired.Key]snapshot.Change{}
-	var order []desired.Key
+	earliest := map[output.Key]SnapshotChange{}
+	var order []output.Key
 	for _, s := range since {
 		for _, change := range s.Changes {
-			key := desired.Key{Target: change.Target, Path: change.Path}
+			key := output.Key{Target: change.Target, Path: change.Path}
 			if _, ok := earliest[key]; !ok {
 				order = append(order, key)
 			}
@@ -141,9 +139,9 @@ func (r *rollback) stepByStep(history *snapshot.History) error {
 		change := earliest[key]
 		switch {
 		case change.BackupPath != "":
-			err = r.restore(key, change.BackupPath, change.Before, true)
-		case change.Op == snapshot.Create:
-			err = r.remove(key)
+			err = r.addRestore(key, change.BackupPath, change.Before, true)
+		case change.Op == OpCreate:
+			err = r.addRemoval(key)
 		default:
 			err = fmt.Errorf("nothing was kept of what %s was before the change %q of it", key.Path, change.Op)
 		}
@@ -155,66 +153,66 @@ func (r *rollback) stepByStep(history *snapshot.History) error {
 }
 
 // restore puts back a copy. Its sum must be the one noted; "" if none was.
-func (r *rollback) restore(key desired.Key, from, sum string, noted bool) error {
-	if err := disk.Inside(r.env.Snapshots(), from); err != nil {
+func (r *rollback) addRestore(key output.Key, from, sum string, noted bool) error {
+	if err := disk.RequireInside(r.env.SnapshotDir(), from); err != nil {
 		return err
 	}
 	content, err := disk.Read(from, maxFile)
 	if err != nil {
 		return fmt.Errorf("the snapshot's copy of %s: %w", key.Path, err)
 	}
-	if sum != "" && desired.Sum(content) != sum {
+	if sum != "" && disk.SumBytes(content) != sum {
 		return fmt.Errorf("the snapshot's copy of %s, %s, was changed since it was made: nothing is rolled back", key.Path, from)
 	}
-	before, err := disk.Sum(key.Path)
-	if err != nil && !disk.Missing(err) {
+	before, err := disk.SumFile(key.Path)
+	if err != nil && !disk.IsMissing(err) {
 		return fault.IO(key.Path, err)
 	}
-	after := desired.Sum(content)
+	after := disk.SumBytes(content)
 	if noted {
-		r.recorded = append(r.recorded, snapshot.Change{
-			Target: key.Target, Op: snapshot.Restore, Path: key.Path, BackupPath: from, Before: before, After: after,
+		r.recorded = append(r.recorded, SnapshotChange{
+			Target: key.Target, Op: OpRestore, Path: key.Path, BackupPath: from, Before: before, After: after,
 		})
 	}
-	return r.change(apply.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
+	return r.addChange(apply.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
 }
 
 // remove removes a file if there is one.
-func (r *rollback) remove(key desired.Key) error {
-	kind, err := disk.Look(key.Path)
-	if err == nil && kind == disk.Nothing {
-		return r.gone(key.Path)
+func (r *rollback) addRemoval(key output.Key) error {
+	kind, err := disk.Stat(key.Path)
+	if err == nil && kind == disk.Absent {
+		return r.checkRemoved(key.Path)
 	}
 	if err != nil || kind != disk.File {
 		return fault.IO(key.Path, err) // a folder: what was deployed there is gone
 	}
-	before, err := disk.Sum(key.Path)
+	before, err := disk.SumFile(key.Path)
 	if err != nil {
 		return fault.IO(key.Path, err)
 	}
 	if sum, ok := r.written[key.Path]; ok && sum != "" {
 		return nil // another target's, which stays
 	}
-	r.recorded = append(r.recorded, snapshot.Change{Target: key.Target, Op: snapshot.Removal, Path: key.Path, Before: before})
-	return r.change(apply.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
+	r.recorded = append(r.recorded, SnapshotChange{Target: key.Target, Op: OpRemove, Path: key.Path, Before: before})
+	return r.addChange(apply.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
 }
 
 // gone notes a file that is not there, unless its folder tells that somebody has removed it.
-func (r *rollback) gone(path string) error {
+func (r *rollback) checkRemoved(path string) error {
 	folder := filepath.Dir(path)
 	err, known := r.reached[folder]
 	if !known {
-		real, failed := disk.Real(folder)
+		real, failed := disk.Resolve(folder)
 		if failed != nil {
 			return fault.IO(folder, failed)
 		}
-		err = r.applier.Reach(real)
+		err = r.applier.CheckWritable(real)
 		r.reached[folder] = err
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		r.unseen = append(r.unseen, path)
-	case err != nil && !disk.Missing(err):
+		r.unreachable = append(r.unreachable, path)
+	case err != nil && !disk.IsMissing(err):
 		return fault.IO(folder, err)
 	}
 	return nil
@@ -222,10 +220,10 @@ func (r *rollback) gone(path string) error {
 
 // root is the folder that a file must be in: the deepest one of its target whose manifest one of the two
 // snapshots has written, else the file's own.
-func (r *rollback) root(key desired.Key) string {
+func (r *rollback) root(key output.Key) string {
 	root := ""
 	for _, folder := range r.folders {
-		if folder.Target == key.Target && desired.Below(folder.Path, key.Path) && len(folder.Path) > len(root) {
+		if folder.Target == key.Target && disk.IsBelow(folder.Path, key.Path) && len(folder.Path) > len(root) {
 			root = folder.Path
 		}
 	}
@@ -236,15 +234,15 @@ func (r *rollback) root(key desired.Key) string {
 }
 
 // manifestFolders are the folders whose manifests snapshots have written.
-func manifestFolders(snapshots ...*snapshot.Snapshot) []desired.Key {
-	var folders []desired.Key
+func manifestFolders(snapshots ...*Snapshot) []output.Key {
+	var folders []output.Key
 	for _, s := range snapshots {
 		for _, change := range s.Changes {
-			if folder := filepath.Dir(change.Path); managed.IsManifest(filepath.Base(change.Path)) {
-				folders = append(folders, desired.Key{Target: change.Target, Path: folder})
+			if folder := filepath.Dir(change.Path); output.IsManifest(filepath.Base(change.Path)) {
+				folders = append(folders, output.Key{Target: change.Target, Path: folder})
 			}
 		}
 	}
-	slices.SortFunc(folders, desired.Key.Compare)
+	slices.SortFunc(folders, output.Key.Compare)
 	return slices.Compact(folders)
 }

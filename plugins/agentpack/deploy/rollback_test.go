@@ -9,10 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/snapshot"
 )
 
 func TestARollbackPutsBackWhatWasDeployed_62(t *testing.T) {
@@ -26,13 +27,13 @@ func TestARollbackPutsBackWhatWasDeployed_62(t *testing.T) {
 		t.Errorf("files and manifests: %s", diff)
 	}
 	got, to := h.load(event), h.load(second)
-	if got.Kind != snapshot.Rollback || got.RolledBackTo != second || got.BackupRoot != "" || !cmp.Equal(got.Files, to.Files) || !cmp.Equal(got.Targets, to.Targets) {
+	if got.Kind != deploy.KindRollback || got.RolledBackTo != second || got.BackupRoot != "" || !cmp.Equal(got.Files, to.Files) || !cmp.Equal(got.Targets, to.Targets) {
 		t.Errorf("the snapshot %+v", got)
 	}
 	if diff := cmp.Diff([]string{"rollback_restore codex .codex/AGENTS.md +++"}, h.summary(got)); diff != "" {
 		t.Errorf("its changes: %s", diff)
 	}
-	if got.Changes[0].Before != desired.Sum([]byte("v3")) || got.Changes[0].After != desired.Sum([]byte("v2")) {
+	if got.Changes[0].Before != disk.SumBytes([]byte("v3")) || got.Changes[0].After != disk.SumBytes([]byte("v2")) {
 		t.Errorf("its change %+v", got.Changes[0])
 	}
 }
@@ -121,8 +122,8 @@ func TestRefusedRollbacks(t *testing.T) {
 }
 
 func stateCopy(h *home, id string) string {
-	layout := snapshot.Layout{Folder: ".agentpack/state/snapshots", ID: id}
-	return layout.State(desired.Key{Target: "codex", Path: h.at(".codex/prompts/a.md")})
+	layout := deploy.Layout{Folder: ".agentpack/state/snapshots", ID: id}
+	return layout.State(output.Key{Target: "codex", Path: h.at(".codex/prompts/a.md")})
 }
 
 func TestARollbackDoesNotFollowALinkOutOfItsFolder(t *testing.T) {
@@ -146,10 +147,10 @@ type elsewhereFS struct {
 	granted []string
 }
 
-func (f elsewhereFS) Reach(folder string) error {
+func (f elsewhereFS) CheckWritable(folder string) error {
 	for _, granted := range f.granted {
-		if folder == granted || desired.Below(granted, folder) {
-			return f.FS.Reach(folder)
+		if folder == granted || disk.IsBelow(granted, folder) {
+			return f.FS.CheckWritable(folder)
 		}
 	}
 	return fs.ErrPermission

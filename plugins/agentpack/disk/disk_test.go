@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("a folder: got %v", err)
 	}
 	for _, path := range []string{"none", "a/b"} {
-		if _, err := disk.Read(filepath.Join(root, path), 5); !disk.Missing(err) {
+		if _, err := disk.Read(filepath.Join(root, path), 5); !disk.IsMissing(err) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}
@@ -64,13 +64,13 @@ func TestRead(t *testing.T) {
 func TestSum(t *testing.T) {
 	root := layOut(t, map[string]string{"a": "a", "folder/x": ""})
 	const want = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
-	if got, err := disk.Sum(filepath.Join(root, "a")); got != want || err != nil {
+	if got, err := disk.SumFile(filepath.Join(root, "a")); got != want || err != nil {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if _, err := disk.Sum(filepath.Join(root, "folder")); err == nil || disk.Missing(err) {
+	if _, err := disk.SumFile(filepath.Join(root, "folder")); err == nil || disk.IsMissing(err) {
 		t.Errorf("a folder: got %v", err)
 	}
-	if _, err := disk.Sum(filepath.Join(root, "none")); !disk.Missing(err) {
+	if _, err := disk.SumFile(filepath.Join(root, "none")); !disk.IsMissing(err) {
 		t.Errorf("nothing: got %v", err)
 	}
 }
@@ -89,19 +89,19 @@ func TestList(t *testing.T) {
 		".agentpack/tree/empty/":          "",
 		".agentpack/tree/x.agentpack/own": "",
 	}), ".agentpack", "tree")
-	got, err := disk.List(root)
-	want := []disk.Item{{".gitignore", false}, {"a/deep.md", false}, {"b.txt", false}, {"folder", true}, {"link", true}, {"x.agentpack/own", false}}
+	got, err := disk.ListFiles(root)
+	want := []disk.Entry{{".gitignore", false}, {"a/deep.md", false}, {"b.txt", false}, {"folder", true}, {"link", true}, {"x.agentpack/own", false}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
-	if _, err := disk.List(filepath.Join(root, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.ListFiles(filepath.Join(root, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nothing: got %v", err)
 	}
 	deep := filepath.Join(root, strings.Repeat("d/", 66))
 	if err := os.MkdirAll(deep, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := disk.List(root); err == nil || !strings.Contains(err.Error(), "nested more than") {
+	if _, err := disk.ListFiles(root); err == nil || !strings.Contains(err.Error(), "nested more than") {
 		t.Errorf("too deep: got %v", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestInside(t *testing.T) {
 		{"root/sub", "root/back", false},
 	}
 	for _, test := range tests {
-		err := disk.Inside(filepath.Join(base, test.root), filepath.Join(base, test.path))
+		err := disk.RequireInside(filepath.Join(base, test.root), filepath.Join(base, test.path))
 		if (err == nil) != test.inside {
 			t.Errorf("%s in %s: got %v", test.path, test.root, err)
 		}
@@ -158,7 +158,7 @@ func TestOneBoundForManyPaths(t *testing.T) {
 	}
 	for range 2 {
 		for path, inside := range map[string]bool{"sub/x": true, "back/x": true, "back/up/y": false, "out/z": false, "sub/up": false, "sub/new/deep": true} {
-			if err := bound.Holds(filepath.Join(root, path)); (err == nil) != inside {
+			if err := bound.RequireInside(filepath.Join(root, path)); (err == nil) != inside {
 				t.Errorf("%s: got %v", path, err)
 			}
 		}
@@ -167,8 +167,8 @@ func TestOneBoundForManyPaths(t *testing.T) {
 
 func TestLook(t *testing.T) {
 	root := layOut(t, map[string]string{"a": "", "b/": "", "to": "-> b", "nowhere": "-> x"})
-	for path, want := range map[string]disk.State{"a": disk.File, "b": disk.Folder, "to": disk.Folder, "nowhere": disk.Nothing, "c": disk.Nothing, "a/b": disk.Nothing} {
-		if got, err := disk.Look(filepath.Join(root, path)); got != want || err != nil {
+	for path, want := range map[string]disk.Kind{"a": disk.File, "b": disk.Directory, "to": disk.Directory, "nowhere": disk.Absent, "c": disk.Absent, "a/b": disk.Absent} {
+		if got, err := disk.Stat(filepath.Join(root, path)); got != want || err != nil {
 			t.Errorf("%s: got %d, %v", path, got, err)
 		}
 	}
@@ -186,7 +186,7 @@ func FuzzInside(f *testing.F) {
 		base := layOut(t, map[string]string{"root/sub/": "", "root/out": "-> ../elsewhere", "root/back": "-> sub", "root/up": "-> ..", "elsewhere/": ""})
 		root := filepath.Join(base, "root")
 		at := root + string(filepath.Separator) + path
-		if disk.Inside(root, filepath.Clean(at)) != nil || os.MkdirAll(filepath.Clean(at), 0o755) != nil {
+		if disk.RequireInside(root, filepath.Clean(at)) != nil || os.MkdirAll(filepath.Clean(at), 0o755) != nil {
 			return
 		}
 		real, err := filepath.EvalSymlinks(filepath.Clean(at))

@@ -12,26 +12,26 @@ import (
 )
 
 // errNotFolder is what the system says of a path that goes on behind a file.
-var errNotFolder error = syscall.ENOTDIR
+var errNotDirectory error = syscall.ENOTDIR
 
 // maxLinks bounds how many links are followed on the way of one path, as the system does.
 const maxLinks = 40
 
 // Inside proves that path, once all links on its way are followed, is in the folder root. Neither has to
 // exist. A path that leads elsewhere is a fault, and so is one whose links go in circles.
-func Inside(root, path string) error {
+func RequireInside(root, path string) error {
 	bound, err := NewBound(root)
 	if err != nil {
 		return err
 	}
-	return bound.Holds(path)
+	return bound.RequireInside(path)
 }
 
 // Bound is a folder for many paths. What it has found out about folders it takes to stay so: make a new one, or
 // call Inside, where something is about to be written.
 type Bound struct {
 	root, real string
-	plain      map[string]bool // folders that are no links
+	dirs       map[string]bool // folders that are no links
 }
 
 // NewBound returns the bound that a folder is, which need not exist.
@@ -48,23 +48,23 @@ func NewBound(root string) (Bound, error) {
 func (b Bound) Root() string { return b.root }
 
 // Holds proves of a path what Inside does.
-func (b Bound) Holds(path string) error {
+func (b Bound) RequireInside(path string) error {
 	below, err := filepath.Rel(b.root, path)
-	if err != nil || !local(below) {
+	if err != nil || !isStrictlyLocal(below) {
 		return outside(b.root, path, "its name leads out of the folder")
 	}
-	end, err := follow(b.real, below, b.plain)
+	end, err := follow(b.real, below, b.dirs)
 	if err != nil {
 		return fault.IO(path, err)
 	}
-	if relative, err := filepath.Rel(b.real, end); err != nil || !local(relative) {
+	if relative, err := filepath.Rel(b.real, end); err != nil || !isStrictlyLocal(relative) {
 		return outside(b.root, path, "a symbolic link leads to "+end)
 	}
 	return nil
 }
 
 // local tells whether a clean relative path names something below the folder that it starts from.
-func local(relative string) bool { return relative != "." && filepath.IsLocal(relative) }
+func isStrictlyLocal(relative string) bool { return relative != "." && filepath.IsLocal(relative) }
 
 func outside(root, path, why string) error {
 	return fault.New(fault.IOInvalidPath, fault.Details{
@@ -87,7 +87,7 @@ func follow(folder, below string, plain map[string]bool) (string, error) {
 			continue
 		}
 		info, err := os.Lstat(next)
-		if err != nil && !Missing(err) {
+		if err != nil && !IsMissing(err) {
 			return "", err
 		}
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -111,10 +111,16 @@ func follow(folder, below string, plain map[string]bool) (string, error) {
 }
 
 // Real returns path with all links followed, as far as it exists.
-func Real(path string) (string, error) {
+func Resolve(path string) (string, error) {
 	real, err := follow(string(filepath.Separator), strings.TrimPrefix(filepath.Clean(path), string(filepath.Separator)), map[string]bool{})
 	if errors.Is(err, fs.ErrPermission) {
 		return "", fault.IO(path, err)
 	}
 	return real, err
+}
+
+// IsBelow reports whether path lies lexically below root, at any depth.
+func IsBelow(root, path string) bool {
+	relative, err := filepath.Rel(root, path)
+	return err == nil && isStrictlyLocal(relative)
 }

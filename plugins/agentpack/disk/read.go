@@ -35,7 +35,7 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file but %s", path, kind(info))
+		return nil, fmt.Errorf("%s is not a regular file but %s", path, describe(info))
 	}
 	content := make([]byte, 0, min(info.Size(), limit)+1)
 	content, err = appendAll(content, io.LimitReader(file, limit+1))
@@ -50,7 +50,7 @@ func Read(path string, limit int64) ([]byte, error) {
 
 // Sum returns the SHA-256, in hexadecimal, of the regular file that path leads to, of whatever size. A missing
 // one is fs.ErrNotExist.
-func Sum(path string) (string, error) {
+func SumFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -61,7 +61,7 @@ func Sum(path string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file but %s", path, kind(info))
+		return "", fmt.Errorf("%s is not a regular file but %s", path, describe(info))
 	}
 	sum := sha256.New()
 	// The bound is for a file that somebody goes on writing to.
@@ -70,6 +70,12 @@ func Sum(path string) (string, error) {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// SumBytes returns the SHA-256 of content, in hexadecimal.
+func SumBytes(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 func appendAll(content []byte, from io.Reader) ([]byte, error) {
@@ -88,7 +94,7 @@ func appendAll(content []byte, from io.Reader) ([]byte, error) {
 	}
 }
 
-func kind(info fs.FileInfo) string {
+func describe(info fs.FileInfo) string {
 	if info.IsDir() {
 		return "a folder"
 	}
@@ -96,32 +102,32 @@ func kind(info fs.FileInfo) string {
 }
 
 // Item is one thing in a tree that is no folder.
-type Item struct {
+type Entry struct {
 	Path string // relative to the tree's root, with slashes
 	Link bool   // a symbolic link, which was not followed
 }
 
 // IsOwn tells whether a folder's name says that it belongs to git or agentpack and holds nothing to deploy, in
 // whatever letters, since to some systems they are all one.
-func IsOwn(name string) bool {
+func IsReservedName(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, ".agentpack")
 }
 
 // List returns the files and links below a folder, by path. What is called .git or .agentpack is left out with
 // all that it holds; devices, sockets and pipes are left out too. A missing folder is fs.ErrNotExist.
-func List(root string) ([]Item, error) {
+func ListFiles(root string) ([]Entry, error) {
 	lister := lister{root: root}
 	if err := lister.visit("", 0); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(lister.items, func(a, b Item) int { return strings.Compare(a.Path, b.Path) })
-	return lister.items, nil
+	slices.SortFunc(lister.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return lister.entries, nil
 }
 
 type lister struct {
-	root  string
-	seen  int
-	items []Item
+	root    string
+	seen    int
+	entries []Entry
 }
 
 func (l *lister) visit(folder string, depth int) error {
@@ -136,7 +142,7 @@ func (l *lister) visit(folder string, depth int) error {
 		return fmt.Errorf("%s holds more than %d files and folders", l.root, maxItems)
 	}
 	for _, entry := range entries {
-		if IsOwn(entry.Name()) {
+		if IsReservedName(entry.Name()) {
 			continue
 		}
 		path := entry.Name()
@@ -149,33 +155,33 @@ func (l *lister) visit(folder string, depth int) error {
 				return err
 			}
 		case entry.Type().IsRegular(), entry.Type()&fs.ModeSymlink != 0:
-			l.items = append(l.items, Item{path, entry.Type()&fs.ModeSymlink != 0})
+			l.entries = append(l.entries, Entry{path, entry.Type()&fs.ModeSymlink != 0})
 		}
 	}
 	return nil
 }
 
 // State is what there is at a path.
-type State int
+type Kind int
 
 // What there can be at a path, links followed.
 const (
-	Nothing State = iota
+	Absent Kind = iota
 	File
-	Folder
+	Directory
 	Other // a device, pipe or socket
 )
 
 // Look tells what path leads to. A link that leads nowhere is nothing.
-func Look(path string) (State, error) {
+func Stat(path string) (Kind, error) {
 	info, err := os.Stat(path)
 	switch {
-	case Missing(err):
-		return Nothing, nil
+	case IsMissing(err):
+		return Absent, nil
 	case err != nil:
-		return Nothing, err
+		return Absent, err
 	case info.IsDir():
-		return Folder, nil
+		return Directory, nil
 	case info.Mode().IsRegular():
 		return File, nil
 	}
@@ -183,8 +189,8 @@ func Look(path string) (State, error) {
 }
 
 // Blocked tells whether an error says that there is a file where a folder would have to be.
-func Blocked(err error) bool { return errors.Is(err, errNotFolder) }
+func IsBlocked(err error) bool { return errors.Is(err, errNotDirectory) }
 
 // Missing tells whether an error says that there is nothing at a path: no such file, or a file where a
 // folder would have to be.
-func Missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || Blocked(err) }
+func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || IsBlocked(err) }

@@ -18,19 +18,19 @@ type Env struct {
 }
 
 // Data is the folder in which agentpack keeps its data: AGENTPACK_HOME, else ~/.agentpack.
-func (e Env) Data() string {
+func (e Env) DataDir() string {
 	if named := e.Var("AGENTPACK_HOME"); named != "" {
-		return e.Absolute(named)
+		return e.AbsolutePath(named)
 	}
-	return e.Absolute("~/.agentpack")
+	return e.AbsolutePath("~/.agentpack")
 }
 
 // Repo is the config repo: the one named by a caller, which is relative to the working directory, else the
 // one in Data. What a caller names is taken as it is, "~" included.
-func (e Env) Repo(named string) string {
+func (e Env) RepoDir(named string) string {
 	switch {
 	case named == "":
-		return filepath.Join(e.Data(), "repo")
+		return filepath.Join(e.DataDir(), "repo")
 	case filepath.IsAbs(named):
 		return filepath.Clean(named)
 	}
@@ -38,14 +38,14 @@ func (e Env) Repo(named string) string {
 }
 
 // Snapshots is the folder of snapshots.
-func (e Env) Snapshots() string { return filepath.Join(e.Data(), "state", "snapshots") }
+func (e Env) SnapshotDir() string { return filepath.Join(e.DataDir(), "state", "snapshots") }
 
 // GitCache is the folder of checkouts of modules that come from git.
-func (e Env) GitCache() string { return filepath.Join(e.Data(), "cache", "git") }
+func (e Env) GitCacheDir() string { return filepath.Join(e.DataDir(), "cache", "git") }
 
 // Absolute puts the home folder in the place of a leading "~/", and the working directory before what is
 // relative. A bare "~" is a name like any other.
-func (e Env) Absolute(path string) string {
+func (e Env) AbsolutePath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(e.Home, rest)
 	}

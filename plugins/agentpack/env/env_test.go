@@ -20,8 +20,8 @@ func TestFolders(t *testing.T) {
 		{"", "~/own", "/home/me/.agentpack", "/w/~/own"},
 	} {
 		vars["AGENTPACK_HOME"] = test.home
-		if at.Data() != test.data || at.Repo(test.repo) != test.want {
-			t.Errorf("%q, %q: got %s, %s", test.home, test.repo, at.Data(), at.Repo(test.repo))
+		if at.DataDir() != test.data || at.RepoDir(test.repo) != test.want {
+			t.Errorf("%q, %q: got %s, %s", test.home, test.repo, at.DataDir(), at.RepoDir(test.repo))
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
 // world is a home with a config repo in it, all of whose files are deployed.
@@ -95,14 +95,14 @@ type noRepositories struct{}
 func (noRepositories) TopLevel(string) (string, error) { return "", nil }
 func (noRepositories) Origin(string) (string, error)   { return "", nil }
 
-func (w *world) run() *pipeline.Result {
+func (w *world) run() *plan.Prepared {
 	w.t.Helper()
-	result, err := pipeline.Run(pipeline.World{
+	result, err := plan.Prepare(plan.Services{
 		Env: env.Env{Now: w.now, Home: w.home, Cwd: w.path("project"), Var: func(name string) string {
 			return map[string]string{"AGENTPACK_HOME": w.home, "AGENTPACK_MACHINE_ID": "laptop"}[name]
 		}},
-		Git: noRepositories{}, LastDeploy: func() ([]desired.Key, error) { return nil, nil },
-	}, pipeline.Request{Profile: "default", Target: pipeline.AllTargets})
+		Git: noRepositories{}, LastDeploy: func() ([]output.Key, error) { return nil, nil },
+	}, plan.Request{Profile: "default", Target: plan.AllTargets})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/name"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/overlay"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
 // Git is what Propose needs of the config repo.
@@ -43,15 +43,15 @@ const message = "chore(evolve): propose overlay updates"
 
 // Request is what to propose.
 type Request struct {
-	ModuleID string        // of one module only; "" of all
-	Scope    overlay.Layer // of the overlays to write
-	Branch   string        // "": one that says what it is, with the time
-	DryRun   bool          // tell what would be proposed, and do nothing
-	Prefix   string        // of the commands that are recommended
+	ModuleID string       // of one module only; "" of all
+	Scope    module.Layer // of the overlays to write
+	Branch   string       // "": one that says what it is, with the time
+	DryRun   bool         // tell what would be proposed, and do nothing
+	Prefix   string       // of the commands that are recommended
 }
 
 // Nothing is the answer where no branch was to be made.
-type Nothing struct {
+type NoProposal struct {
 	Created    bool        `json:"created"` // false
 	Reason     string      `json:"reason"`  // no_drift, no_proposeable_drift or dry_run
 	Candidates []Candidate `json:"candidates,omitempty"`
@@ -62,21 +62,21 @@ type Nothing struct {
 // Proposal is the answer where one was. Without somebody to commit as there is neither branch nor commit,
 // and Files are those that would be in it.
 type Proposal struct {
-	Created    bool          `json:"created"`
-	Branch     string        `json:"branch"`
-	Scope      overlay.Layer `json:"scope"`
-	Files      []string      `json:"files"` // relative to the config repo
-	FilesPosix []string      `json:"files_posix"`
-	Committed  bool          `json:"committed"`
+	Created    bool         `json:"created"`
+	Branch     string       `json:"branch"`
+	Scope      module.Layer `json:"scope"`
+	Files      []string     `json:"files"` // relative to the config repo
+	FilesPosix []string     `json:"files_posix"`
+	Committed  bool         `json:"committed"`
 }
 
 // Propose finds edits of deployed files, and makes a branch of them unless there are none or nothing is to
 // be done. The payload is a Nothing or a Proposal. Neither the working tree nor the branch that is checked
 // out changes, and nothing is deployed.
-func Propose(result *pipeline.Result, git Git, request Request) (payload any, warnings []string, err error) {
-	s := scan{prefix: request.Prefix}
+func Propose(result *plan.Prepared, git Git, request Request) (payload any, warnings []string, err error) {
+	s := driftScan{prefix: request.Prefix}
 	s.run(result.State, request.ModuleID)
-	nothing := Nothing{Skipped: s.skipped, Summary: s.summary}
+	nothing := NoProposal{Skipped: s.skipped, Summary: s.summary}
 	switch {
 	case len(s.candidates) == 0 && len(s.skipped) == 0:
 		nothing.Reason = "no_drift"
@@ -88,10 +88,10 @@ func Propose(result *pipeline.Result, git Git, request Request) (payload any, wa
 	if nothing.Reason != "" {
 		return nothing, s.warnings, nil
 	}
-	if err := clean(git, result.Repo); err != nil {
+	if err := requireClean(git, result.Repo); err != nil {
 		return nil, s.warnings, err
 	}
-	p := proposing{layers: result.Layers, scope: request.Scope, warnings: s.warnings}
+	p := proposalBuilder{layers: result.Layers, scope: request.Scope, warnings: s.warnings}
 	if err := p.collect(s.candidates); err != nil {
 		return nil, p.warnings, err
 	}
@@ -118,7 +118,7 @@ func Propose(result *pipeline.Result, git Git, request Request) (payload any, wa
 
 // clean refuses a config repo that is no repository of its own, or has changes that are not committed: the
 // branch would not show what the edits were made to.
-func clean(git Git, repo string) error {
+func requireClean(git Git, repo string) error {
 	details := fault.Details{"command": "evolve propose", "repo": repo, "repo_posix": filepath.ToSlash(repo)}
 	paths, found := []string(nil), false
 	_, err := os.Lstat(filepath.Join(repo, ".git"))
@@ -126,20 +126,20 @@ func clean(git Git, repo string) error {
 		paths, found, err = git.Status(repo)
 	}
 	switch {
-	case err != nil && !disk.Missing(err):
+	case err != nil && !disk.IsMissing(err):
 		return fmt.Errorf("the state of the config repo %s: %w", repo, err)
 	case !found:
 		details["hint"] = "make the config repo a git repository (git init), and commit what is in it"
 		return fault.New(fault.GitRepoRequired, details, "%s is not a git repository, so no branch can be made in it", repo)
 	case len(paths) > 0:
 		details["hint"] = "commit or stash the changes, and try again"
-		return fault.New(fault.GitWorktreeDirty, details, "%s has changes that are not committed: %s", repo, some(paths))
+		return fault.New(fault.GitWorktreeDirty, details, "%s has changes that are not committed: %s", repo, firstFew(paths))
 	}
 	return nil
 }
 
 // some names the first few of many.
-func some(paths []string) string {
+func firstFew(paths []string) string {
 	const few = 5
 	if len(paths) <= few {
 		return strings.Join(paths, ", ")
@@ -148,15 +148,15 @@ func some(paths []string) string {
 }
 
 // proposing turns candidates into files of the config repo.
-type proposing struct {
-	layers   overlay.Layers
-	scope    overlay.Layer
+type proposalBuilder struct {
+	layers   module.Layers
+	scope    module.Layer
 	files    []File
 	modules  []string
 	warnings []string
 }
 
-func (p *proposing) collect(candidates []Candidate) error {
+func (p *proposalBuilder) collect(candidates []Candidate) error {
 	for _, candidate := range candidates {
 		if err := p.add(candidate); err != nil {
 			return err
@@ -169,17 +169,17 @@ func (p *proposing) collect(candidates []Candidate) error {
 	return nil
 }
 
-func (p *proposing) add(candidate Candidate) error {
+func (p *proposalBuilder) add(candidate Candidate) error {
 	dir, exists, err := p.layers.Dir(p.scope, candidate.ModuleID)
 	if err != nil {
 		return err
 	}
 	if exists {
-		kind, err := overlay.KindOf(dir)
+		kind, err := module.ReadOverlayKind(dir)
 		if err != nil {
 			return err
 		}
-		if kind == overlay.KindPatch {
+		if kind == module.KindPatch {
 			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: the %s overlay of %s consists of patches, beside which no file may be; change its patch, or choose another scope",
 				candidate.Path, p.scope, candidate.ModuleID))
 			return nil
@@ -204,13 +204,13 @@ func (p *proposing) add(candidate Candidate) error {
 }
 
 // branch names a branch by what is in it and when it was made.
-func (p *proposing) branch(moduleID string, now time.Time) string {
+func (p *proposalBuilder) branch(moduleID string, now time.Time) string {
 	subject := "multi"
 	switch {
 	case moduleID != "":
-		subject = name.Sanitize(moduleID)
+		subject = env.Sanitize(moduleID)
 	case len(p.modules) == 1:
-		subject = name.Sanitize(p.modules[0])
+		subject = env.Sanitize(p.modules[0])
 	}
 	now = now.UTC()
 	return fmt.Sprintf("evolve/propose-%s-%s-%s-%09d", p.scope, subject, now.Format("20060102T150405Z"), now.Nanosecond())

@@ -9,33 +9,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/name"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/overlay"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
 // propose runs a proposal with the defaults of the tool.
 func (w *world) propose(git evolve.Git, request evolve.Request) (any, []string, error) {
 	if request.Scope == "" {
-		request.Scope = overlay.Global
+		request.Scope = module.LayerGlobal
 	}
 	request.Prefix = "agentpack"
 	return evolve.Propose(w.run(), git, request)
 }
 
 // nothing is the payload of a proposal that made no branch.
-func (w *world) nothing(request evolve.Request) (evolve.Nothing, []string) {
+func (w *world) nothing(request evolve.Request) (evolve.NoProposal, []string) {
 	w.t.Helper()
 	payload, warnings, err := w.propose(&repository{}, request)
-	nothing, ok := payload.(evolve.Nothing)
+	nothing, ok := payload.(evolve.NoProposal)
 	if err != nil || !ok {
 		w.t.Fatalf("got %+v, %v", payload, err)
 	}
 	return nothing, warnings
 }
 
-func overlayFile(id, file string) string { return "overlays/" + name.Key(id) + "/" + file }
+func overlayFile(id, file string) string { return "overlays/" + env.ModuleKey(id) + "/" + file }
 
 func TestWhatAnEditBecomes(t *testing.T) {
 	cases := []struct {
@@ -54,13 +54,13 @@ func TestWhatAnEditBecomes(t *testing.T) {
 		{"78 a section of vscode's", func(w *world) { w.edit("project/.github/copilot-instructions.md", "One.", "Edited.") }, evolve.Request{},
 			map[string]string{overlayFile("instructions:one", "AGENTS.md"): "Edited.\n"}, ""},
 		{"a rule of cursor's, without its header", func(w *world) {
-			w.edit("project/.cursor/rules/"+name.Key("instructions:one")+".mdc", "One.", "Edited.")
+			w.edit("project/.cursor/rules/"+env.ModuleKey("instructions:one")+".mdc", "One.", "Edited.")
 		}, evolve.Request{},
 			map[string]string{overlayFile("instructions:one", "AGENTS.md"): "Edited.\n"}, ""},
 		{"84 a skill's file, without the skill's name", func(w *world) { w.write(".codex/skills/lint/ref/a.txt", "b\n") }, evolve.Request{},
 			map[string]string{overlayFile("skill:lint", "ref/a.txt"): "b\n"}, ""},
-		{"83 for a machine", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{Scope: overlay.Machine},
-			map[string]string{"overlays/machines/laptop/" + name.Key("prompt:hello") + "/hello.md": "Edited.\n"}, ""},
+		{"83 for a machine", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{Scope: module.LayerMachine},
+			map[string]string{"overlays/machines/laptop/" + env.ModuleKey("prompt:hello") + "/hello.md": "Edited.\n"}, ""},
 		{"an overlay under an older name is used again", func(w *world) {
 			w.write("repo/overlays/prompt:hello/hello.md", "Hello.\n")
 			w.write(".codex/prompts/hello.md", "Edited.\n")
@@ -129,7 +129,7 @@ func TestTheBranchsName_83_85(t *testing.T) {
 		{"as asked for", []func(*world){prompt}, evolve.Request{Branch: "evolve/propose-test"}, "evolve/propose-test"},
 		{"of one module", []func(*world){prompt}, evolve.Request{}, "evolve/propose-global-prompt_hello" + at},
 		{"of several", []func(*world){prompt, skill}, evolve.Request{}, "evolve/propose-global-multi" + at},
-		{"85 of a module that was asked for", []func(*world){prompt, skill}, evolve.Request{ModuleID: "skill:lint", Scope: overlay.Project}, "evolve/propose-project-skill_lint" + at},
+		{"85 of a module that was asked for", []func(*world){prompt, skill}, evolve.Request{ModuleID: "skill:lint", Scope: module.LayerProject}, "evolve/propose-project-skill_lint" + at},
 	}
 	for _, test := range cases {
 		w := newWorld(t)
@@ -173,7 +173,7 @@ func TestNothingToPropose_79_80(t *testing.T) {
 	w.write(".codex/AGENTS.md", "All markers are gone.\n")
 	w.remove(".codex/prompts/hello.md")
 	w.edit("project/.github/copilot-instructions.md", "---", "between the sections")
-	w.remove("project/.cursor/rules/" + name.Key("instructions:one") + ".mdc")
+	w.remove("project/.cursor/rules/" + env.ModuleKey("instructions:one") + ".mdc")
 	got, _ := w.nothing(evolve.Request{})
 	var reasons []string
 	for _, item := range got.Skipped {
@@ -220,7 +220,7 @@ func TestAFileThatCannotBeReadIsCountedAndWarnedOf(t *testing.T) {
 	cases := map[string]func(w *world){
 		"a folder in its place": func(w *world) { w.remove(".codex/prompts/hello.md"); w.write(".codex/prompts/hello.md/x", "") },
 		"a rule whose header was edited": func(w *world) {
-			w.edit("project/.cursor/rules/"+name.Key("instructions:one")+".mdc", "alwaysApply: true", "alwaysApply: false")
+			w.edit("project/.cursor/rules/"+env.ModuleKey("instructions:one")+".mdc", "alwaysApply: true", "alwaysApply: false")
 		},
 	}
 	for name, spoil := range cases {

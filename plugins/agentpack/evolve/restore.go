@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
 // Restored is the answer of Restore.
@@ -38,8 +38,8 @@ type RestoreSummary struct {
 
 // Restore writes the deployed files that are missing, of one module only if one is named. Files that are
 // there stay as they are, and neither manifests nor a snapshot are written.
-func Restore(result *pipeline.Result, applier apply.Applier, moduleID string, dryRun bool) (Restored, []string, error) {
-	r := restoring{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
+func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryRun bool) (Restored, []string, error) {
+	r := restoreBuilder{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
 	for _, file := range result.State.Files {
 		if moduleID == "" || slices.Contains(file.Modules, moduleID) {
 			r.look(result.State, file, dryRun)
@@ -64,19 +64,19 @@ func Restore(result *pipeline.Result, applier apply.Applier, moduleID string, dr
 }
 
 // restoring collects what is missing.
-type restoring struct {
+type restoreBuilder struct {
 	Restored
 	changes  []apply.Change
 	written  map[string]string // the sum of what a path gets
 	warnings []string
 }
 
-func (r *restoring) look(state *desired.State, file desired.File, dryRun bool) {
+func (r *restoreBuilder) look(state *output.State, file output.File, dryRun bool) {
 	switch _, err := os.Stat(file.Path); {
 	case err == nil:
 		r.Summary.Existing++
 		return
-	case !disk.Missing(err):
+	case !disk.IsMissing(err):
 		r.Summary.SkippedUnread++
 		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is skipped: %v", file.Path, err))
 		return

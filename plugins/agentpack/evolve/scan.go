@@ -8,12 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/action"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/marker"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
 // Candidate is an edit that can become a part of a module's overlay.
@@ -62,7 +61,7 @@ const (
 )
 
 // scan finds what has drifted.
-type scan struct {
+type driftScan struct {
 	prefix     string // of the commands that are recommended
 	candidates []Candidate
 	skipped    []Skipped
@@ -72,7 +71,7 @@ type scan struct {
 }
 
 // run looks at the files of a state, those of one module only if one is named.
-func (s *scan) run(state *desired.State, moduleID string) {
+func (s *driftScan) run(state *output.State, moduleID string) {
 	s.sections, s.skipped = map[string]string{}, []Skipped{}
 	for _, file := range state.Files {
 		if moduleID == "" || slices.Contains(file.Modules, moduleID) {
@@ -87,14 +86,14 @@ func (s *scan) run(state *desired.State, moduleID string) {
 	})
 }
 
-func (s *scan) look(state *desired.State, file desired.File) {
+func (s *driftScan) look(state *output.State, file output.File) {
 	actual, err := disk.Read(file.Path, disk.MaxFile)
 	if err == nil && !bytes.Equal(actual, file.Content) {
 		// A link in somebody else's project must not bring another file of the user's into the config repo.
 		err = inside(state, file.Key)
 	}
 	switch {
-	case disk.Missing(err):
+	case disk.IsMissing(err):
 		s.skip(file, reasonMissing)
 	case err != nil:
 		s.unread(file.Path, err.Error())
@@ -107,21 +106,21 @@ func (s *scan) look(state *desired.State, file desired.File) {
 }
 
 // inside proves that a file is in the folder that it is meant for once links are followed.
-func inside(state *desired.State, key desired.Key) error {
+func inside(state *output.State, key output.Key) error {
 	root, ok := state.Owner(key)
 	if !ok {
 		return fmt.Errorf("it is in none of the folders of the target %s", key.Target)
 	}
-	return disk.Inside(root.Path, key.Path)
+	return disk.RequireInside(root.Path, key.Path)
 }
 
 // unread notes a file of which it cannot be said what was edited.
-func (s *scan) unread(path, why string) {
+func (s *driftScan) unread(path, why string) {
 	s.summary.SkippedUnread++
 	s.warnings = append(s.warnings, fmt.Sprintf("evolve: %s is skipped: %s", path, why))
 }
 
-func (s *scan) add(file desired.File, origin desired.Origin, content []byte) {
+func (s *driftScan) add(file output.File, origin output.Origin, content []byte) {
 	s.summary.Proposeable++
 	s.candidates = append(s.candidates, Candidate{
 		ModuleID: origin.Module, Target: file.Target, Path: file.Path, PathPosix: filepath.ToSlash(file.Path),
@@ -130,9 +129,9 @@ func (s *scan) add(file desired.File, origin desired.Origin, content []byte) {
 }
 
 // whole proposes a file that is made of one module's.
-func (s *scan) whole(file desired.File, actual []byte) {
+func (s *driftScan) whole(file output.File, actual []byte) {
 	origin := file.Origins[0]
-	if file.Target == manifest.Cursor {
+	if file.Target == config.Cursor {
 		// What stands before the module's text was generated, and would come out twice.
 		header := render.CursorHeader(origin.Module)
 		text, intact := bytes.CutPrefix(actual, header)
@@ -147,8 +146,8 @@ func (s *scan) whole(file desired.File, actual []byte) {
 
 // inSections proposes the edited sections of a file that is made of several modules'. It tells whether
 // there are any that can be told apart.
-func (s *scan) inSections(file desired.File, actual string) bool {
-	if !strings.Contains(string(file.Content), marker.Start) || !strings.Contains(actual, marker.Start) {
+func (s *driftScan) inSections(file output.File, actual string) bool {
+	if !strings.Contains(string(file.Content), render.SectionStart) || !strings.Contains(actual, render.SectionStart) {
 		return false
 	}
 	before, ok := sectionsOf(string(file.Content), file.Origins)
@@ -179,8 +178,8 @@ func (s *scan) inSections(file desired.File, actual string) bool {
 }
 
 // sectionsOf takes a text apart, if it has a section of each module.
-func sectionsOf(text string, origins []desired.Origin) (map[string]string, bool) {
-	parts, err := marker.Sections(text)
+func sectionsOf(text string, origins []output.Origin) (map[string]string, bool) {
+	parts, err := render.ParseSections(text)
 	if err != nil {
 		return nil, false
 	}
@@ -196,7 +195,7 @@ func sectionsOf(text string, origins []desired.Origin) (map[string]string, bool)
 	return sections, true
 }
 
-func (s *scan) skip(file desired.File, reason string) {
+func (s *driftScan) skip(file output.File, reason string) {
 	s.summary.Skipped++
 	item := Skipped{
 		Target: file.Target, Path: file.Path, PathPosix: filepath.ToSlash(file.Path),
@@ -212,7 +211,7 @@ func (s *scan) skip(file desired.File, reason string) {
 		item.Message = "the file is missing, so there is no edit of it to propose"
 		restore := " evolve restore"
 		if item.ModuleID != "" {
-			restore += " --module-id " + action.Word(item.ModuleID)
+			restore += " --module-id " + report.ShellQuote(item.ModuleID)
 		}
 		item.NextActions = []string{s.prefix + restore + " --yes --json", s.prefix + " deploy --apply --yes --json"}
 		item.Suggestions = []Suggestion{

@@ -5,21 +5,19 @@ package module
 import (
 	"fmt"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/overlay"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/source"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 )
 
 // Ready is a composed module of the right shape.
 type Ready struct {
-	*overlay.Composed
-	Module manifest.Module
+	*Composed
+	Module config.Module
 }
 
 // Composer makes modules ready, each once.
 type Composer struct {
-	Sources source.Sources
-	Layers  overlay.Layers
+	Sources Sources
+	Layers  Layers
 	ready   map[string]result
 }
 
@@ -29,7 +27,7 @@ type result struct {
 }
 
 // Ready returns a module with its overlays.
-func (c *Composer) Ready(module manifest.Module) (*Ready, error) {
+func (c *Composer) Ready(module config.Module) (*Ready, error) {
 	if done, ok := c.ready[module.ID]; ok {
 		return done.module, done.err
 	}
@@ -41,17 +39,17 @@ func (c *Composer) Ready(module manifest.Module) (*Ready, error) {
 	return made, err
 }
 
-func (c *Composer) make(module manifest.Module) (*Ready, error) {
+func (c *Composer) make(module config.Module) (*Ready, error) {
 	upstream, err := c.Sources.Read(module)
 	if err != nil {
 		return nil, err
 	}
-	composed, err := overlay.Compose(c.Layers, module.ID, upstream)
+	composed, err := Compose(c.Layers, module.ID, upstream)
 	if err != nil {
 		return nil, err
 	}
 	ready := &Ready{composed, module}
-	if err := ready.check(); err != nil {
+	if err := ready.validate(); err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
 	return ready, nil

@@ -8,14 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/source"
 )
 
 // ready makes a module of files ready.
-func ready(t *testing.T, kind manifest.Type, files map[string]string) (*module.Ready, error) {
+func ready(t *testing.T, kind config.Type, files map[string]string) (*module.Ready, error) {
 	t.Helper()
 	repo := t.TempDir()
 	for path, content := range files {
@@ -27,43 +26,43 @@ func ready(t *testing.T, kind manifest.Type, files map[string]string) (*module.R
 			t.Fatal(err)
 		}
 	}
-	composer := module.Composer{Sources: source.Sources{Repo: repo}}
-	return composer.Ready(manifest.Module{ID: "x:m", Type: kind, Local: &manifest.Local{Path: "m"}})
+	composer := module.Composer{Sources: module.Sources{Repo: repo}}
+	return composer.Ready(config.Module{ID: "x:m", Type: kind, Local: &config.Local{Path: "m"}})
 }
 
 func TestShapes(t *testing.T) {
 	const skill = "---\nname: a\ndescription: b\n---\n"
 	tests := []struct {
 		name    string
-		kind    manifest.Type
+		kind    config.Type
 		files   map[string]string
 		code    fault.Code    // "" if it is right
 		details fault.Details // some of them
 	}{
-		{"instructions", manifest.Instructions, map[string]string{"AGENTS.md": "", "more.txt": ""}, "", nil},
-		{"instructions without AGENTS.md", manifest.Instructions, map[string]string{"sub/AGENTS.md": ""}, fault.Unexpected, nil},
-		{"a skill", manifest.Skill, map[string]string{"SKILL.md": skill, "x/y.bin": "\xff"}, "", nil},
-		{"a skill with line ends of Windows", manifest.Skill, map[string]string{"SKILL.md": strings.ReplaceAll(skill, "\n", "\r\n")}, "", nil},
-		{"a skill without SKILL.md", manifest.Skill, map[string]string{"skill.md": skill}, fault.ConfigInvalid, fault.Details{"module_id": "x:m", "path": "SKILL.md"}},
-		{"a skill without front matter", manifest.Skill, map[string]string{"SKILL.md": "# a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m", "path": "SKILL.md"}},
-		{"a skill whose front matter does not end", manifest.Skill, map[string]string{"SKILL.md": "---\nname: a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
-		{"a skill whose front matter is a list", manifest.Skill, map[string]string{"SKILL.md": "---\n- a\n---\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
-		{"a skill without description", manifest.Skill, map[string]string{"SKILL.md": "---\nname: a\n---\n"}, fault.ConfigInvalid, fault.Details{"missing": []string{"description"}}},
-		{"a skill without anything", manifest.Skill, map[string]string{"SKILL.md": "---\nx: a\n---\n"}, fault.ConfigInvalid, fault.Details{"missing": []string{"name", "description"}}},
-		{"a skill with a blank description", manifest.Skill, map[string]string{"SKILL.md": "---\nname: a\ndescription: ' '\n---\n"}, fault.ConfigInvalid, fault.Details{"field": "description"}},
-		{"a skill whose name is a number", manifest.Skill, map[string]string{"SKILL.md": "---\nname: 5\ndescription: b\n---\n"}, fault.ConfigInvalid, fault.Details{"field": "name"}},
-		{"a prompt", manifest.Prompt, map[string]string{"p.md": ""}, "", nil},
-		{"a prompt further down", manifest.Prompt, map[string]string{"sub/p.md": ""}, "", nil},
-		{"a prompt of two files", manifest.Prompt, map[string]string{"p.md": "", "q.md": ""}, fault.Unexpected, nil},
-		{"a prompt of no file", manifest.Prompt, map[string]string{".git/p.md": ""}, fault.Unexpected, nil},
-		{"a prompt with another suffix", manifest.Prompt, map[string]string{"p.txt": ""}, fault.Unexpected, nil},
-		{"a command", manifest.Command, map[string]string{"c.md": "---\ndescription: d\n---\n"}, "", nil},
-		{"a command without front matter", manifest.Command, map[string]string{"c.md": "do"}, fault.Unexpected, nil},
-		{"a command with a blank description", manifest.Command, map[string]string{"c.md": "---\ndescription: ''\n---\n"}, fault.Unexpected, nil},
-		{"a command that runs bash without leave", manifest.Command, map[string]string{"c.md": "---\ndescription: d\n---\n!bash\n"}, fault.Unexpected, nil},
-		{"a command that runs bash in quotes without leave", manifest.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read\n---\n!`bash` x\n"}, fault.Unexpected, nil},
-		{"a command with leave in a text", manifest.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read, Bash(\"git status\")\n---\n!bash\n"}, "", nil},
-		{"a command with leave in a list", manifest.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: [Read, 5, 'Bash(ls)']\n---\n!bash\n"}, "", nil},
+		{"instructions", config.Instructions, map[string]string{"AGENTS.md": "", "more.txt": ""}, "", nil},
+		{"instructions without AGENTS.md", config.Instructions, map[string]string{"sub/AGENTS.md": ""}, fault.Unexpected, nil},
+		{"a skill", config.Skill, map[string]string{"SKILL.md": skill, "x/y.bin": "\xff"}, "", nil},
+		{"a skill with line ends of Windows", config.Skill, map[string]string{"SKILL.md": strings.ReplaceAll(skill, "\n", "\r\n")}, "", nil},
+		{"a skill without SKILL.md", config.Skill, map[string]string{"skill.md": skill}, fault.ConfigInvalid, fault.Details{"module_id": "x:m", "path": "SKILL.md"}},
+		{"a skill without front matter", config.Skill, map[string]string{"SKILL.md": "# a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m", "path": "SKILL.md"}},
+		{"a skill whose front matter does not end", config.Skill, map[string]string{"SKILL.md": "---\nname: a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
+		{"a skill whose front matter is a list", config.Skill, map[string]string{"SKILL.md": "---\n- a\n---\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
+		{"a skill without description", config.Skill, map[string]string{"SKILL.md": "---\nname: a\n---\n"}, fault.ConfigInvalid, fault.Details{"missing": []string{"description"}}},
+		{"a skill without anything", config.Skill, map[string]string{"SKILL.md": "---\nx: a\n---\n"}, fault.ConfigInvalid, fault.Details{"missing": []string{"name", "description"}}},
+		{"a skill with a blank description", config.Skill, map[string]string{"SKILL.md": "---\nname: a\ndescription: ' '\n---\n"}, fault.ConfigInvalid, fault.Details{"field": "description"}},
+		{"a skill whose name is a number", config.Skill, map[string]string{"SKILL.md": "---\nname: 5\ndescription: b\n---\n"}, fault.ConfigInvalid, fault.Details{"field": "name"}},
+		{"a prompt", config.Prompt, map[string]string{"p.md": ""}, "", nil},
+		{"a prompt further down", config.Prompt, map[string]string{"sub/p.md": ""}, "", nil},
+		{"a prompt of two files", config.Prompt, map[string]string{"p.md": "", "q.md": ""}, fault.Unexpected, nil},
+		{"a prompt of no file", config.Prompt, map[string]string{".git/p.md": ""}, fault.Unexpected, nil},
+		{"a prompt with another suffix", config.Prompt, map[string]string{"p.txt": ""}, fault.Unexpected, nil},
+		{"a command", config.Command, map[string]string{"c.md": "---\ndescription: d\n---\n"}, "", nil},
+		{"a command without front matter", config.Command, map[string]string{"c.md": "do"}, fault.Unexpected, nil},
+		{"a command with a blank description", config.Command, map[string]string{"c.md": "---\ndescription: ''\n---\n"}, fault.Unexpected, nil},
+		{"a command that runs bash without leave", config.Command, map[string]string{"c.md": "---\ndescription: d\n---\n!bash\n"}, fault.Unexpected, nil},
+		{"a command that runs bash in quotes without leave", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read\n---\n!`bash` x\n"}, fault.Unexpected, nil},
+		{"a command with leave in a text", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read, Bash(\"git status\")\n---\n!bash\n"}, "", nil},
+		{"a command with leave in a list", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: [Read, 5, 'Bash(ls)']\n---\n!bash\n"}, "", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -103,8 +102,8 @@ func TestLinksInModules(t *testing.T) {
 	must(os.Symlink("real", filepath.Join(repo, "alias")))
 	must(os.Symlink("AGENTS.md", filepath.Join(repo, "real", "copy.md")))
 	read := func(path string) (*module.Ready, error) {
-		composer := module.Composer{Sources: source.Sources{Repo: repo}}
-		return composer.Ready(manifest.Module{ID: "a", Type: manifest.Instructions, Local: &manifest.Local{Path: path}})
+		composer := module.Composer{Sources: module.Sources{Repo: repo}}
+		return composer.Ready(config.Module{ID: "a", Type: config.Instructions, Local: &config.Local{Path: path}})
 	}
 	got, err := read("alias")
 	if err != nil || string(got.Files["copy.md"]) != "text" {

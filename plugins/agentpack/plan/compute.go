@@ -5,23 +5,23 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
 // Compute compares the state that is wanted with the disk. Managed are the files that an earlier deploy wrote, in
 // order. A change of a file that is not inside the folder it was meant for, once links are followed, is
 // refused.
-func Compute(state *desired.State, managed []desired.Key) (Plan, error) {
-	c := computing{state: state, managed: managed, bounds: map[desired.Root]disk.Bound{}}
+func Compute(state *output.State, managed []output.Key) (Plan, error) {
+	c := computation{state: state, managed: managed, bounds: map[output.Root]disk.Bound{}}
 	for _, file := range state.Files {
-		if err := c.wanted(file); err != nil {
+		if err := c.addWanted(file); err != nil {
 			return Plan{}, err
 		}
 	}
 	for _, key := range managed {
-		if err := c.unwanted(key); err != nil {
+		if err := c.addUnwanted(key); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -29,15 +29,15 @@ func Compute(state *desired.State, managed []desired.Key) (Plan, error) {
 	return Plan{Changes: append([]Change{}, c.changes...), Summary: summarize(c.changes)}, nil
 }
 
-type computing struct {
-	state   *desired.State
-	managed []desired.Key
+type computation struct {
+	state   *output.State
+	managed []output.Key
 	changes []Change
-	bounds  map[desired.Root]disk.Bound
+	bounds  map[output.Root]disk.Bound
 }
 
 // wanted adds what has to happen to a file that is wanted.
-func (c *computing) wanted(file desired.File) error {
+func (c *computation) addWanted(file output.File) error {
 	change, err := compare(file, c.managed)
 	if err != nil || change == nil {
 		return err
@@ -52,13 +52,13 @@ func (c *computing) wanted(file desired.File) error {
 
 // unwanted adds the removal of a managed file that is not wanted any more. What lies in a folder that is no longer
 // looked after is left alone.
-func (c *computing) unwanted(key desired.Key) error {
+func (c *computation) addUnwanted(key output.Key) error {
 	root, looked := c.state.Owner(key)
 	if _, wanted := c.state.File(key); wanted || !looked {
 		return nil
 	}
-	sum, err := disk.Sum(key.Path)
-	if disk.Missing(err) {
+	sum, err := disk.SumFile(key.Path)
+	if disk.IsMissing(err) {
 		return nil
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *computing) unwanted(key desired.Key) error {
 }
 
 // confine proves that a path leads to a place inside a root.
-func (c *computing) confine(root desired.Root, path string) error {
+func (c *computation) confine(root output.Root, path string) error {
 	bound, known := c.bounds[root]
 	if !known {
 		var err error
@@ -78,19 +78,19 @@ func (c *computing) confine(root desired.Root, path string) error {
 		}
 		c.bounds[root] = bound
 	}
-	return bound.Holds(path)
+	return bound.RequireInside(path)
 }
 
 // compare returns what has to happen to one file; nil if nothing.
-func compare(file desired.File, managed []desired.Key) (*Change, error) {
-	before, err := disk.Sum(file.Path)
-	if disk.Blocked(err) {
+func compare(file output.File, managed []output.Key) (*Change, error) {
+	before, err := disk.SumFile(file.Path)
+	if disk.IsBlocked(err) {
 		return nil, fault.New(fault.IOInvalidPath, fault.Details{
 			"path": file.Path, "path_posix": filepath.ToSlash(file.Path), "io_kind": "not_a_directory",
 			"hint": "a file is where a folder has to be: remove it, then plan again",
 		}, "%s: a file is where a folder has to be: remove it, then plan again: %w", file.Path, err)
 	}
-	if disk.Missing(err) {
+	if disk.IsMissing(err) {
 		created := change(file.Key, Create, nil, &file.SHA256, "file missing")
 		return &created, nil
 	}
@@ -102,14 +102,14 @@ func compare(file desired.File, managed []desired.Key) (*Change, error) {
 	}
 	updated := change(file.Key, Update, &before, &file.SHA256, "content differs")
 	updated.UpdateKind = ManagedUpdate
-	if _, ok := slices.BinarySearchFunc(managed, file.Key, desired.Key.Compare); !ok {
+	if _, ok := slices.BinarySearchFunc(managed, file.Key, output.Key.Compare); !ok {
 		updated.UpdateKind = AdoptUpdate
 		updated.Reason = "would overwrite unmanaged existing file"
 	}
 	return &updated, nil
 }
 
-func change(key desired.Key, op Op, before, after *string, reason string) Change {
+func change(key output.Key, op Op, before, after *string, reason string) Change {
 	return Change{
 		Target: key.Target, Op: op, Path: key.Path, PathPosix: filepath.ToSlash(key.Path),
 		Before: before, After: after, Reason: reason,

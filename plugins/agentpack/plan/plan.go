@@ -2,7 +2,7 @@
 // the disk. Compute makes a plan; it changes nothing.
 package plan
 
-import "github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+import "github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 
 // Op is what happens to a file.
 type Op string
@@ -37,7 +37,7 @@ type Change struct {
 }
 
 // Key names the file that changes.
-func (c Change) Key() desired.Key { return desired.Key{Target: c.Target, Path: c.Path} }
+func (c Change) Key() output.Key { return output.Key{Target: c.Target, Path: c.Path} }
 
 // Summary counts the changes.
 type Summary struct {

@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
@@ -17,9 +18,9 @@ func TestCompute(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := filepath.Join(base, "r")
-	key := func(name string) desired.Key { return desired.Key{Target: "t", Path: filepath.Join(root, name)} }
-	var b desired.Builder
-	b.AddRoot(desired.Root{Target: "t", Path: root})
+	key := func(name string) output.Key { return output.Key{Target: "t", Path: filepath.Join(root, name)} }
+	var b output.Builder
+	b.AddRoot(output.Root{Target: "t", Path: root})
 	for _, name := range []string{"new", "same", "mine", "theirs"} {
 		if err := b.Add(key(name), []byte("wanted")); err != nil {
 			t.Fatal(err)
@@ -34,12 +35,12 @@ func TestCompute(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	managed := []desired.Key{{Target: "t", Path: filepath.Join(base, "elsewhere")}, key("gone"), key("mine"), key("not there")}
+	managed := []output.Key{{Target: "t", Path: filepath.Join(base, "elsewhere")}, key("gone"), key("mine"), key("not there")}
 	got, err := plan.Compute(b.State(), managed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, wanted := desired.Sum([]byte("old")), desired.Sum([]byte("wanted"))
+	old, wanted := disk.SumBytes([]byte("old")), disk.SumBytes([]byte("wanted"))
 	change := func(op plan.Op, name string, before, after *string, kind plan.UpdateKind, reason string) plan.Change {
 		path := key(name).Path
 		return plan.Change{Target: "t", Op: op, Path: path, PathPosix: path, Before: before, After: after, UpdateKind: kind, Reason: reason}
@@ -59,7 +60,7 @@ func TestCompute(t *testing.T) {
 	if diff := cmp.Diff([]string{key("theirs").Path}, got.Adopts()); diff != "" {
 		t.Error(diff)
 	}
-	none, err := plan.Compute(&desired.State{}, nil)
+	none, err := plan.Compute(&output.State{}, nil)
 	if err != nil || none.Changes == nil || len(none.Changes) > 0 {
 		t.Errorf("nothing: got %+v, %v", none, err)
 	}
@@ -67,9 +68,9 @@ func TestCompute(t *testing.T) {
 
 func TestWhatIsInTheWay(t *testing.T) {
 	root := t.TempDir()
-	var b desired.Builder
-	b.AddRoot(desired.Root{Target: "t", Path: root})
-	if err := b.Add(desired.Key{Target: "t", Path: filepath.Join(root, "a")}, []byte("wanted")); err != nil {
+	var b output.Builder
+	b.AddRoot(output.Root{Target: "t", Path: root})
+	if err := b.Add(output.Key{Target: "t", Path: filepath.Join(root, "a")}, []byte("wanted")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(root, "a"), 0o755); err != nil {

@@ -9,29 +9,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/managed"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/marker"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/name"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
 // Input is what is rendered.
 type Input struct {
 	Env      env.Env
 	Project  string // the project's root
-	Targets  []manifest.Target
-	Modules  []manifest.Module // by id
+	Targets  []config.Target
+	Modules  []config.Module // by id
 	Composer *module.Composer
 }
 
 // Render returns what the targets want. Warnings come once for each target that renders the module.
-func Render(in Input) (*desired.State, []string, error) {
-	var builder desired.Builder
+func Render(in Input) (*output.State, []string, error) {
+	var builder output.Builder
 	var warnings []string
 	for _, target := range in.Targets {
 		one := &renderer{Input: in, target: target, builder: &builder, warned: map[string]bool{}}
@@ -46,25 +43,25 @@ func Render(in Input) (*desired.State, []string, error) {
 // renderer renders one target.
 type renderer struct {
 	Input
-	target   manifest.Target
-	builder  *desired.Builder
+	target   config.Target
+	builder  *output.Builder
 	warnings []string
 	warned   map[string]bool // modules whose warnings are among them
 }
 
 func (r *renderer) render() error {
 	switch r.target.Name {
-	case manifest.Codex:
+	case config.Codex:
 		return r.codex()
-	case manifest.ClaudeCode:
+	case config.ClaudeCode:
 		return r.claudeCode()
-	case manifest.Cursor:
+	case config.Cursor:
 		return r.cursor()
-	case manifest.VSCode:
+	case config.VSCode:
 		return r.vscode()
-	case manifest.JetBrains:
+	case config.JetBrains:
 		return r.oneFile("write_guidelines", filepath.Join(r.Project, ".junie"), true, "guidelines.md")
-	case manifest.Zed:
+	case config.Zed:
 		return r.oneFile("write_rules", r.Project, false, ".rules")
 	}
 	return fmt.Errorf("nothing renders it")
@@ -77,12 +74,12 @@ func (r *renderer) on(option string, byDefault bool) bool {
 
 // root adds a folder that the target looks after, and returns it.
 func (r *renderer) root(path string, scan bool) string {
-	r.builder.AddRoot(desired.Root{Target: r.target.Name, Path: path, ScanExtras: scan})
+	r.builder.AddRoot(output.Root{Target: r.target.Name, Path: path, ScanExtras: scan})
 	return path
 }
 
 // modules returns the modules of a type that are for the target, ready, by id.
-func (r *renderer) modules(kind manifest.Type) ([]*module.Ready, error) {
+func (r *renderer) modules(kind config.Type) ([]*module.Ready, error) {
 	var all []*module.Ready
 	for _, wanted := range r.Modules {
 		if wanted.Type != kind || !wanted.For(r.target.Name) {
@@ -101,8 +98,8 @@ func (r *renderer) modules(kind manifest.Type) ([]*module.Ready, error) {
 	return all, nil
 }
 
-func (r *renderer) add(path string, content []byte, origins ...desired.Origin) error {
-	return r.builder.Add(desired.Key{Target: r.target.Name, Path: path}, content, origins...)
+func (r *renderer) add(path string, content []byte, origins ...output.Origin) error {
+	return r.builder.Add(output.Key{Target: r.target.Name, Path: path}, content, origins...)
 }
 
 // aggregate writes the instructions of all modules into one file; none if there are none.
@@ -110,22 +107,22 @@ func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 	if len(modules) == 0 {
 		return nil
 	}
-	var sections []marker.Section
-	var origins []desired.Origin
+	var sections []Section
+	var origins []output.Origin
 	for _, ready := range modules {
 		text, err := ready.Text(module.InstructionsFile)
 		if err != nil {
 			return err
 		}
-		sections = append(sections, marker.Section{Module: ready.Module.ID, Content: text})
-		origins = append(origins, desired.Origin{Module: ready.Module.ID, Path: module.InstructionsFile})
+		sections = append(sections, Section{Module: ready.Module.ID, Content: text})
+		origins = append(origins, output.Origin{Module: ready.Module.ID, Path: module.InstructionsFile})
 	}
-	return r.add(path, []byte(marker.Join(sections)), origins...)
+	return r.add(path, []byte(JoinSections(sections)), origins...)
 }
 
 // oneFile is a target that has nothing but its instructions in one file of the project's.
 func (r *renderer) oneFile(option, folder string, scan bool, file string) error {
-	instructions, err := r.modules(manifest.Instructions)
+	instructions, err := r.modules(config.Instructions)
 	if err != nil || !r.target.Scope.Project() || !r.on(option, true) {
 		return err
 	}
@@ -140,12 +137,12 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 			return err
 		}
 		for _, file := range skill.Files.Paths() {
-			if managed.IsOwn(path.Base(file)) {
+			if output.IsOwnFile(path.Base(file)) {
 				return fault.New(fault.ConfigInvalid, fault.Details{"module_id": skill.Module.ID, "path": file},
 					"module %q holds %s, which has the name of a file of agentpack's own", skill.Module.ID, file)
 			}
 			target := filepath.Join(root, folder, filepath.FromSlash(file))
-			if err := r.add(target, skill.Files[file], desired.Origin{Module: skill.Module.ID, Path: file}); err != nil {
+			if err := r.add(target, skill.Files[file], output.Origin{Module: skill.Module.ID, Path: file}); err != nil {
 				return err
 			}
 		}
@@ -155,8 +152,8 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 
 // skillFolder is the name of a skill's folder. An id can be any text; one that would lead elsewhere is refused.
 func skillFolder(id string) (string, error) {
-	folder := name.Plain(id)
-	if !name.Component(folder) || disk.IsOwn(folder) || managed.IsOwn(folder) {
+	folder := env.ModuleName(id)
+	if !env.IsPathComponent(folder) || disk.IsReservedName(folder) || output.IsOwnFile(folder) {
 		return "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": id, "name": folder},
 			"the name %q of module %q cannot be that of a skill's folder: it is empty, . or .., holds a slash or backslash, or is a name that git or agentpack uses", folder, id)
 	}
@@ -168,7 +165,7 @@ func (r *renderer) files(root string, modules []*module.Ready, rename func(strin
 	for _, ready := range modules {
 		file := ready.Single()
 		target := filepath.Join(root, rename(path.Base(file)))
-		if err := r.add(target, ready.Files[file], desired.Origin{Module: ready.Module.ID, Path: file}); err != nil {
+		if err := r.add(target, ready.Files[file], output.Origin{Module: ready.Module.ID, Path: file}); err != nil {
 			return err
 		}
 	}

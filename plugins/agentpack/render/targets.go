@@ -6,15 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/desired"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/name"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
 // CodexHome is Codex's own folder: the target's option, else the variable, else ~/.codex.
-func CodexHome(at env.Env, codex manifest.Target) string {
+func CodexHome(at env.Env, codex config.Target) string {
 	home := codex.Options.Text("codex_home")
 	if home == "" {
 		home = strings.TrimSpace(at.Var("CODEX_HOME"))
@@ -22,15 +21,15 @@ func CodexHome(at env.Env, codex manifest.Target) string {
 	if home == "" {
 		home = "~/.codex"
 	}
-	return at.Absolute(home)
+	return at.AbsolutePath(home)
 }
 
 func (r *renderer) codex() error {
-	instructions, err := r.modules(manifest.Instructions)
+	instructions, err := r.modules(config.Instructions)
 	if err != nil {
 		return err
 	}
-	skills, err := r.modules(manifest.Skill)
+	skills, err := r.modules(config.Skill)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (r *renderer) codex() error {
 
 // prompts writes all prompts into a folder, which is scanned.
 func (r *renderer) prompts(folder string, rename func(string) string) error {
-	prompts, err := r.modules(manifest.Prompt)
+	prompts, err := r.modules(config.Prompt)
 	if err != nil {
 		return err
 	}
@@ -71,7 +70,7 @@ func (r *renderer) prompts(folder string, rename func(string) string) error {
 }
 
 func (r *renderer) claudeCode() error {
-	commands, err := r.modules(manifest.Command)
+	commands, err := r.modules(config.Command)
 	if err != nil {
 		return err
 	}
@@ -94,7 +93,7 @@ func (r *renderer) claudeCode() error {
 		if !r.on("write_"+place.option+"_skills", false) {
 			continue
 		}
-		skills, err := r.modules(manifest.Skill)
+		skills, err := r.modules(config.Skill)
 		if err != nil {
 			return err
 		}
@@ -110,15 +109,15 @@ func (r *renderer) cursor() error {
 		return nil
 	}
 	root := r.root(filepath.Join(r.Project, ".cursor", "rules"), true)
-	instructions, err := r.modules(manifest.Instructions)
+	instructions, err := r.modules(config.Instructions)
 	if err != nil {
 		return err
 	}
 	for _, ready := range instructions {
 		id := ready.Module.ID
 		rule := withFinalNewline(append(CursorHeader(id), ready.Files[module.InstructionsFile]...))
-		origin := desired.Origin{Module: id, Path: module.InstructionsFile}
-		if err := r.add(filepath.Join(root, name.Key(id)+".mdc"), rule, origin); err != nil {
+		origin := output.Origin{Module: id, Path: module.InstructionsFile}
+		if err := r.add(filepath.Join(root, env.ModuleKey(id)+".mdc"), rule, origin); err != nil {
 			return err
 		}
 	}
@@ -135,7 +134,7 @@ func CursorHeader(id string) []byte {
 }
 
 func (r *renderer) vscode() error {
-	instructions, err := r.modules(manifest.Instructions)
+	instructions, err := r.modules(config.Instructions)
 	if err != nil || !r.target.Scope.Project() {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/manifest"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/overlay"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/status"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
 // maxText is the most that a text in the arguments may be, in bytes.
@@ -22,7 +22,7 @@ type arguments struct {
 	repo, profile, target, machine string
 	moduleID, scope, branch        string
 	to, kind, confirmToken         string
-	only                           []status.Kind
+	only                           []report.DriftKind
 	diff, dryRun, adopt, yes       bool
 }
 
@@ -99,17 +99,17 @@ func kinds(a *arguments, value json.RawMessage) error {
 	if err := json.Unmarshal(value, &items); err != nil || items == nil {
 		return fmt.Errorf("expected a list, got %.40s", value)
 	}
-	allowed := []status.Kind{status.Missing, status.Modified, status.Extra}
+	allowed := []report.DriftKind{report.Missing, report.Modified, report.Extra}
 	for _, item := range items {
 		read, err := readText(item)
-		if err == nil && !slices.Contains(allowed, status.Kind(read)) {
+		if err == nil && !slices.Contains(allowed, report.DriftKind(read)) {
 			err = fmt.Errorf("expected missing, modified or extra, got %.40q", read)
 		}
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(a.only, status.Kind(read)) {
-			a.only = append(a.only, status.Kind(read))
+		if !slices.Contains(a.only, report.DriftKind(read)) {
+			a.only = append(a.only, report.DriftKind(read))
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func kinds(a *arguments, value json.RawMessage) error {
 
 // read reads a call's arguments as far as they can be read. The first that cannot, by name, is the error.
 func (t tool) read(raw json.RawMessage) (arguments, error) {
-	read := arguments{profile: manifest.DefaultProfile, target: pipeline.AllTargets, scope: string(overlay.Global)}
+	read := arguments{profile: config.DefaultProfile, target: plan.AllTargets, scope: string(module.LayerGlobal)}
 	given := map[string]json.RawMessage{}
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && string(trimmed) != "null" {
 		if err := json.Unmarshal(trimmed, &given); err != nil {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/status"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
 // FuzzArguments: whatever the arguments are, what is read of them is within bounds, and approval is there only
@@ -28,7 +28,7 @@ func FuzzArguments(f *testing.F) {
 				t.Errorf("%s: %q is read as %+v", tool.name, raw, read)
 			}
 			for _, kind := range read.only {
-				if kind != status.Missing && kind != status.Modified && kind != status.Extra {
+				if kind != report.Missing && kind != report.Modified && kind != report.Extra {
 					t.Errorf("%s: %q asks for %q", tool.name, raw, kind)
 				}
 			}

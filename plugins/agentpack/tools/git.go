@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/gitmodule"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
@@ -21,18 +21,18 @@ func (repositories) Ignored(repo string, paths ...string) ([]bool, error) {
 }
 
 // ListRemote implements gitmodule.Remote.
-func (repositories) ListRemote(url string, names ...string) ([]gitmodule.Ref, error) {
+func (repositories) ListRemote(url string, names ...string) ([]module.RemoteRef, error) {
 	found, err := git.ListRemote(url, names...)
-	var refs []gitmodule.Ref
+	var refs []module.RemoteRef
 	for _, ref := range found {
-		refs = append(refs, gitmodule.Ref{Name: ref.Name, Hash: ref.Hash, Peeled: ref.Peeled})
+		refs = append(refs, module.RemoteRef{Name: ref.Name, Hash: ref.Hash, Peeled: ref.Peeled})
 	}
 	return refs, err
 }
 
 // Fetch implements gitmodule.Remote.
-func (repositories) Fetch(url, commit string, take func(gitmodule.File) error) error {
+func (repositories) Fetch(url, commit string, take func(module.RemoteFile) error) error {
 	return git.Fetch(url, commit, "", func(file abi.GitFetchedFile) error {
-		return take(gitmodule.File{Path: file.Path, Link: file.Mode == abi.GitModeLink, Content: file.Content})
+		return take(module.RemoteFile{Path: file.Path, Link: file.Mode == abi.GitModeLink, Content: file.Content})
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
 // The folders of the overlays of instructions:base, in the config repo.
@@ -19,7 +19,7 @@ const (
 func TestOverlays(t *testing.T) {
 	t.Run("26 project over machine over global", func(t *testing.T) {
 		w := newWorld(t, base())
-		projectOverlay := "home/.agentpack/repo/projects/" + project.ID("", w.Project) + "/overlays/instructions_base--d39861fff1/"
+		projectOverlay := "home/.agentpack/repo/projects/" + env.ProjectID("", w.Project) + "/overlays/instructions_base--d39861fff1/"
 		w.Write(globalOverlay+"AGENTS.md", "global")
 		w.Write(machineOverlay+"AGENTS.md", "machine")
 		w.Write(projectOverlay+"AGENTS.md", "project")

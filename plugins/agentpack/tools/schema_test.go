@@ -10,7 +10,6 @@ import (
 	"github.com/BurntSushi/toml"
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/envelope"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
@@ -84,7 +83,7 @@ func TestFailuresOfTheHostAreInTheToolsOwnEnvelope(t *testing.T) {
 		template := cmp.Or(manifest.Tools[i].Failure, manifest.Server.Failure)
 		got := strings.NewReplacer("{tool}", tool.name, "{message}", "crashed", "{code}", "trap").Replace(template)
 		// The kind of explain's is an argument, which the host does not read.
-		want, err := envelope.Failure(tool.command(arguments{}),
+		want, err := failureEnvelope(tool.command(arguments{}),
 			fault.New(fault.Unexpected, fault.Details{"host_code": "trap"}, "%s crashed", tool.name), nil)
 		if err != nil {
 			t.Fatal(err)

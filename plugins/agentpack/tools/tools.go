@@ -8,10 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/envelope"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/gitmodule"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/pipeline"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
@@ -30,17 +29,17 @@ type tool struct {
 	takes    []string
 	needs    []string // of those, the ones that have no default
 	approval approval
-	command  func(a arguments) envelope.Command
+	command  func(a arguments) commandName
 	run      func(c *call) (data any, err error)
 }
 
 // call is one call of a tool, with the warnings that it has collected so far.
 type call struct {
 	arguments
-	command   envelope.Command
+	command   commandName
 	now       func() time.Time
-	world     pipeline.World
-	checkouts *gitmodule.Checkouts
+	services  plan.Services
+	checkouts *module.Checkouts
 	warnings  []string
 	notes     []string // what was done to files, which has to be said even if the call then fails
 	recovered bool     // nothing is left of a call that was stopped
@@ -69,8 +68,8 @@ func all() []tool {
 		{name: "deploy", takes: taking("dry_run"), command: words("deploy"), run: deployPlan},
 		{
 			name: "deploy_apply", takes: taking("adopt", "dry_run", "confirm_token", "yes"), approval: always,
-			command: func(arguments) envelope.Command {
-				return envelope.Command{Name: "deploy", ID: "deploy --apply", Path: []string{"deploy", "--apply"}}
+			command: func(arguments) commandName {
+				return commandName{Name: "deploy", ID: "deploy --apply", Path: []string{"deploy", "--apply"}}
 			},
 			run: deployApply,
 		},
@@ -91,12 +90,12 @@ func all() []tool {
 }
 
 // words is the command of these words.
-func words(path ...string) func(arguments) envelope.Command {
-	return func(arguments) envelope.Command { return commandOf(path) }
+func words(path ...string) func(arguments) commandName {
+	return func(arguments) commandName { return commandOf(path) }
 }
 
-func commandOf(path []string) envelope.Command {
-	command := envelope.Command{Name: path[0], ID: path[0], Path: path}
+func commandOf(path []string) commandName {
+	command := commandName{Name: path[0], ID: path[0], Path: path}
 	for _, word := range path[1:] {
 		command.Name += "." + word
 		command.ID += " " + word
@@ -110,10 +109,10 @@ func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult
 	c := &call{arguments: given, command: t.command(given), now: now}
 	data, err := t.attempt(c, wrong)
 	if err != nil {
-		text, err := envelope.Failure(c.command, err, c.notes)
+		text, err := failureEnvelope(c.command, err, c.notes)
 		return result(text, true), err
 	}
-	text, err := envelope.Success(c.command, data, append(c.notes, c.warnings...))
+	text, err := successEnvelope(c.command, data, append(c.notes, c.warnings...))
 	return result(text, false), err
 }
 
@@ -126,11 +125,11 @@ func (t tool) attempt(c *call, wrong error) (any, error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	at, err := surroundings(c.now())
+	at, err := readEnvironment(c.now())
 	if err != nil {
 		return nil, err
 	}
-	c.world, c.checkouts = worldOf(at)
+	c.services, c.checkouts = newServices(at)
 	return t.run(c)
 }
 

@@ -9,12 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/marker"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/name"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/tree"
 )
 
 // readSample decodes a file of the sample data.
@@ -70,27 +68,27 @@ func TestSampleNames(t *testing.T) {
 			t.Errorf("%s: %d of them (-want +got)\n%s", what, len(want), diff)
 		}
 	}
-	compare("keys of modules", want.Keys, name.Key)
-	compare("sanitized", want.Sanitize, name.Sanitize)
-	compare("machines", want.Machine, name.Machine)
-	compare("projects by their folder", want.Path, func(path string) string { return project.ID("", path) })
-	compare("keys of files", want.File, name.FileKey)
-	compare("folders of checkouts", want.Cache, func(url string) string { return "cache/git/" + name.Remote(url) + "/<commit>" })
+	compare("keys of modules", want.Keys, env.ModuleKey)
+	compare("sanitized", want.Sanitize, env.Sanitize)
+	compare("machines", want.Machine, env.NormalizeMachineID)
+	compare("projects by their folder", want.Path, func(path string) string { return env.ProjectID("", path) })
+	compare("keys of files", want.File, env.FileKey)
+	compare("folders of checkouts", want.Cache, func(url string) string { return "cache/git/" + env.RemoteKey(url) + "/<commit>" })
 	identities := map[string]identity{}
 	for origin := range want.Origin {
-		identities[origin] = identity{project.Normalize(origin), project.ID(origin, "/")}
+		identities[origin] = identity{env.NormalizeOrigin(origin), env.ProjectID(origin, "/")}
 	}
 	if diff := cmp.Diff(want.Origin, identities); diff != "" || len(identities) == 0 {
 		t.Errorf("projects by their origin (-want +got)\n%s", diff)
 	}
-	if got := (tree.Tree{want.Trees.Single.Path: []byte(want.Trees.Single.Content)}).Hash(); got != want.Trees.Single.Sum {
+	if got := (module.Tree{want.Trees.Single.Path: []byte(want.Trees.Single.Content)}).Hash(); got != want.Trees.Single.Sum {
 		t.Errorf("the hash of one file: got %s", got)
 	}
 	if got, err := token.PlanHash(token.Binding{}, want.Plan.Data); err != nil || got != want.Plan.Sum {
 		t.Errorf("the hash of a plan: got %s, %v", got, err)
 	}
 	rule := want.Rule
-	if got := string(render.CursorHeader(rule.ID)) + rule.Body; got != rule.Content || name.Key(rule.ID)+".mdc" != rule.File {
+	if got := string(render.CursorHeader(rule.ID)) + rule.Body; got != rule.Content || env.ModuleKey(rule.ID)+".mdc" != rule.File {
 		t.Errorf("a rule for Cursor: got %q", got)
 	}
 }
@@ -104,7 +102,7 @@ func TestSampleMarkers(t *testing.T) {
 	readSample(t, &cases, "marker_cases.json")
 	says := map[string]string{"nested": "within", "unterminated": "not closed", "duplicate": "two sections"}
 	for _, test := range cases {
-		found, err := marker.Sections(test.Text)
+		found, err := render.ParseSections(test.Text)
 		if test.Error != "" {
 			if err == nil || says[test.Error] == "" || !strings.Contains(err.Error(), says[test.Error]) {
 				t.Errorf("%q: got %v, want %s", test.Text, err, test.Error)
@@ -139,17 +137,17 @@ func TestSampleLockfile(t *testing.T) {
 	}
 	readSample(t, &lock, filepath.Join("lockfile_sample", "agentpack.lock.json"))
 	repo := sampleFiles(t, samples(t, "composed", "repo_all_targets"))
-	for _, module := range lock.Modules {
-		files := tree.Tree{}
+	for _, locked := range lock.Modules {
+		files := module.Tree{}
 		for path, content := range repo {
-			if path == module.Resolved.Local.Path {
+			if path == locked.Resolved.Local.Path {
 				files[filepath.Base(path)] = []byte(content)
-			} else if below, ok := strings.CutPrefix(path, module.Resolved.Local.Path+"/"); ok {
+			} else if below, ok := strings.CutPrefix(path, locked.Resolved.Local.Path+"/"); ok {
 				files[below] = []byte(content)
 			}
 		}
-		if got := files.Hash(); got != module.Sum {
-			t.Errorf("%s: got %s, want %s", module.ID, got, module.Sum)
+		if got := files.Hash(); got != locked.Sum {
+			t.Errorf("%s: got %s, want %s", locked.ID, got, locked.Sum)
 		}
 	}
 	if len(lock.Modules) == 0 {

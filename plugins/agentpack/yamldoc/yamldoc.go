@@ -17,20 +17,20 @@ import (
 // alias costs a few bytes and can stand for thousands of them.
 const (
 	maxDepth = 64
-	maxRead  = 1_000_000
+	maxNodes = 1_000_000
 )
 
 // Value is a place in a document; the zero Value is an absent one.
 type Value struct {
-	node *yaml.Node
-	path string
-	left *int // how many keys and items may still be read of the document
+	node   *yaml.Node
+	path   string
+	budget *int // how many keys and items may still be read of the document
 }
 
 // spend counts what is read of the document.
 func (v Value) spend(count int) error {
-	if *v.left -= count; *v.left < 0 {
-		return v.Fault("the document has more than %d keys and items, aliases followed", maxRead)
+	if *v.budget -= count; *v.budget < 0 {
+		return v.Errorf("the document has more than %d keys and items, aliases followed", maxNodes)
 	}
 	return nil
 }
@@ -55,8 +55,8 @@ func Parse(text []byte) (Value, error) {
 		}
 		return Value{}, err
 	}
-	left := maxRead
-	return Value{node: document.Content[0], left: &left}, nil
+	left := maxNodes
+	return Value{node: document.Content[0], budget: &left}, nil
 }
 
 // resolve follows an alias to what it stands for.
@@ -69,13 +69,13 @@ func (v Value) resolve() *yaml.Node {
 }
 
 // Absent tells whether there is nothing: no such key, or null.
-func (v Value) Absent() bool {
+func (v Value) IsAbsent() bool {
 	node := v.resolve()
 	return node == nil || node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
 }
 
 // Fault is an error about this place.
-func (v Value) Fault(format string, arguments ...any) error {
+func (v Value) Errorf(format string, arguments ...any) error {
 	text := fmt.Sprintf(format, arguments...)
 	if v.path != "" {
 		text = v.path + ": " + text
@@ -86,16 +86,18 @@ func (v Value) Fault(format string, arguments ...any) error {
 	return errors.New(text)
 }
 
-func (v Value) wrong(want string) error { return v.Fault("expected %s, got %s", want, v.Describe()) }
+func (v Value) typeError(want string) error {
+	return v.Errorf("expected %s, got %s", want, v.Describe())
+}
 
 // Missing is the place of a key that a map does not have.
-func (v Value) Missing(key string) Value { return Value{path: join(v.path, key)} }
+func (v Value) MissingKey(key string) Value { return Value{path: join(v.path, key)} }
 
 // Describe says what kind of value this is.
 func (v Value) Describe() string {
 	node := v.resolve()
 	switch {
-	case v.Absent():
+	case v.IsAbsent():
 		return "nothing"
 	case node.Kind == yaml.MappingNode:
 		return "a map"
@@ -131,12 +133,12 @@ type Field struct {
 // Fields returns the keys of a map, in the file's order; none of an absent one. Keys that are there twice
 // or are no texts are errors.
 func (v Value) Fields() ([]Field, error) {
-	if v.Absent() {
+	if v.IsAbsent() {
 		return nil, nil
 	}
 	node := v.resolve()
 	if node.Kind != yaml.MappingNode {
-		return nil, v.wrong("a map")
+		return nil, v.typeError("a map")
 	}
 	if err := v.spend(len(node.Content) / 2); err != nil {
 		return nil, err
@@ -144,16 +146,16 @@ func (v Value) Fields() ([]Field, error) {
 	fields := make([]Field, 0, len(node.Content)/2)
 	seen := make(map[string]bool, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := Value{node.Content[i], v.path, v.left}
-		text, err := key.Text()
+		key := Value{node.Content[i], v.path, v.budget}
+		text, err := key.String()
 		if err != nil {
 			return nil, fmt.Errorf("a key: %w", err)
 		}
 		if seen[text] {
-			return nil, key.Fault("the key %q is there twice", text)
+			return nil, key.Errorf("the key %q is there twice", text)
 		}
 		seen[text] = true
-		fields = append(fields, Field{text, Value{node.Content[i+1], join(v.path, text), v.left}})
+		fields = append(fields, Field{text, Value{node.Content[i+1], join(v.path, text), v.budget}})
 	}
 	return fields, nil
 }
@@ -167,41 +169,41 @@ func join(path, key string) string {
 
 // Items returns the values of a list; none of an absent one.
 func (v Value) Items() ([]Value, error) {
-	if v.Absent() {
+	if v.IsAbsent() {
 		return nil, nil
 	}
 	node := v.resolve()
 	if node.Kind != yaml.SequenceNode {
-		return nil, v.wrong("a list")
+		return nil, v.typeError("a list")
 	}
 	if err := v.spend(len(node.Content)); err != nil {
 		return nil, err
 	}
 	items := make([]Value, len(node.Content))
 	for i, item := range node.Content {
-		items[i] = Value{item, fmt.Sprintf("%s[%d]", v.path, i), v.left}
+		items[i] = Value{item, fmt.Sprintf("%s[%d]", v.path, i), v.budget}
 	}
 	return items, nil
 }
 
 // Text returns a text. A number or boolean is none.
-func (v Value) Text() (string, error) {
+func (v Value) String() (string, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {
-		return "", v.wrong("a text")
+		return "", v.typeError("a text")
 	}
 	return node.Value, nil
 }
 
 // Texts returns a list of texts; none of an absent one.
-func (v Value) Texts() ([]string, error) {
+func (v Value) Strings() ([]string, error) {
 	items, err := v.Items()
 	if err != nil {
 		return nil, err
 	}
 	var texts []string
 	for _, item := range items {
-		text, err := item.Text()
+		text, err := item.String()
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +216,7 @@ func (v Value) Texts() ([]string, error) {
 func (v Value) Bool() (bool, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!bool" {
-		return false, v.wrong("true or false")
+		return false, v.typeError("true or false")
 	}
 	return strconv.ParseBool(node.Value)
 }
@@ -223,11 +225,11 @@ func (v Value) Bool() (bool, error) {
 func (v Value) Unsigned() (uint64, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!int" {
-		return 0, v.wrong("a whole number")
+		return 0, v.typeError("a whole number")
 	}
 	number, err := strconv.ParseUint(node.Value, 0, 64)
 	if err != nil {
-		return 0, v.wrong("a whole number from 0 on")
+		return 0, v.typeError("a whole number from 0 on")
 	}
 	return number, nil
 }

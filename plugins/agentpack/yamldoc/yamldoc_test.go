@@ -37,13 +37,13 @@ func TestTypes(t *testing.T) {
 		if _, err := value.Bool(); err == nil {
 			got += "bool"
 		}
-		if _, err := value.Text(); err == nil {
+		if _, err := value.String(); err == nil {
 			got += "text"
 		}
 		if _, err := value.Unsigned(); err == nil {
 			got += "number"
 		}
-		if texts, err := value.Texts(); err == nil && len(texts) > 0 {
+		if texts, err := value.Strings(); err == nil && len(texts) > 0 {
 			got += "texts"
 		}
 		if got != want {
@@ -56,7 +56,7 @@ func TestTypes(t *testing.T) {
 }
 
 func TestFaultsNameTheirPlace(t *testing.T) {
-	_, err := at(t, "a:\n  - x\n  - y: 1\n", "a").Texts()
+	_, err := at(t, "a:\n  - x\n  - y: 1\n", "a").Strings()
 	if err == nil || err.Error() != "line 3: a[1]: expected a text, got a map" {
 		t.Errorf("got %v", err)
 	}
@@ -77,7 +77,7 @@ func TestWhatIsNoDocument(t *testing.T) {
 		}
 	}
 	document, err := yamldoc.Parse(nil)
-	if err != nil || !document.Absent() {
+	if err != nil || !document.IsAbsent() {
 		t.Errorf("nothing: got %v, %v", document, err)
 	}
 }

@@ -1,0 +1,211 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
+)
+
+// defaultRef is what a module from git is taken from unless it says otherwise.
+const defaultRef = "main"
+
+// read takes the document apart: shapes and types, no meaning.
+func read(document yamldoc.Value) (*Manifest, uint64, error) {
+	top, err := keys(document)
+	if err != nil {
+		return nil, 0, err
+	}
+	version, err := top.need("version").Unsigned()
+	if err != nil {
+		return nil, 0, err
+	}
+	manifest := &Manifest{Profiles: map[string]Profile{}}
+	return manifest, version, errors.Join(first(
+		func() error { return readProfiles(manifest, top["profiles"]) },
+		func() error { return readTargets(manifest, top["targets"]) },
+		func() error { return readModules(manifest, top["modules"]) },
+	))
+}
+
+// first does one thing after the other up to the first error.
+func first(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fields are the keys of a map. Those that nobody asks for are ignored, as the format wants it.
+type fields map[string]yamldoc.Value
+
+func keys(value yamldoc.Value) (fields, error) {
+	if value.IsAbsent() {
+		return nil, value.Errorf("expected a map, got nothing")
+	}
+	list, err := value.Fields()
+	if err != nil {
+		return nil, err
+	}
+	all := make(fields, len(list)+1)
+	for _, field := range list {
+		all[field.Key] = field.Value
+	}
+	all[""] = value // where a key that is missing would have to be
+	return all, nil
+}
+
+// need returns the value of a key, or a place to complain about that has its name.
+func (f fields) need(key string) yamldoc.Value {
+	if value, ok := f[key]; ok {
+		return value
+	}
+	return f[""].MissingKey(key)
+}
+
+func readProfiles(manifest *Manifest, value yamldoc.Value) error {
+	profiles, err := value.Fields()
+	if err != nil {
+		return err
+	}
+	for _, profile := range profiles {
+		parts, err := keys(profile.Value)
+		if err != nil {
+			return err
+		}
+		tags, err1 := parts["include_tags"].Strings()
+		included, err2 := parts["include_modules"].Strings()
+		excluded, err3 := parts["exclude_modules"].Strings()
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return err
+		}
+		manifest.Profiles[profile.Key] = Profile{tags, included, excluded}
+	}
+	return nil
+}
+
+func readTargets(manifest *Manifest, value yamldoc.Value) error {
+	targets, err := value.Fields()
+	if err != nil {
+		return err
+	}
+	for _, target := range targets {
+		parts, err := keys(target.Value)
+		if err != nil {
+			return err
+		}
+		if _, err := word(parts.need("mode"), "files"); err != nil {
+			return err
+		}
+		scope, err := word(parts.need("scope"), string(ScopeUser), string(ScopeProject), string(ScopeBoth))
+		if err != nil {
+			return err
+		}
+		options, err := parts["options"].Fields()
+		if err != nil {
+			return err
+		}
+		manifest.Targets = append(manifest.Targets, Target{target.Key, Scope(scope), newOptions(options)})
+	}
+	slices.SortFunc(manifest.Targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// word reads a text that has to be one of some.
+func word(value yamldoc.Value, allowed ...string) (string, error) {
+	text, err := value.String()
+	if err == nil && !slices.Contains(allowed, text) {
+		err = value.Errorf("expected one of %s, got %.80q", strings.Join(allowed, ", "), text)
+	}
+	return text, err
+}
+
+func readModules(manifest *Manifest, value yamldoc.Value) error {
+	items, err := value.Items()
+	if err != nil {
+		return err
+	}
+	if len(items) > maxModules {
+		return value.Errorf("there are %d modules; at most %d are read", len(items), maxModules)
+	}
+	for _, item := range items {
+		module, err := readModule(item)
+		if err != nil {
+			return err
+		}
+		manifest.Modules = append(manifest.Modules, module)
+	}
+	return nil
+}
+
+func readModule(item yamldoc.Value) (Module, error) {
+	parts, err := keys(item)
+	if err != nil {
+		return Module{}, err
+	}
+	module := Module{Enabled: true}
+	return module, first(
+		func() error { module.ID, err = parts.need("id").String(); return err },
+		func() error {
+			text, err := word(parts.need("type"), string(Instructions), string(Skill), string(Prompt), string(Command))
+			module.Type = Type(text)
+			return err
+		},
+		func() error { return optionalBool(parts["enabled"], &module.Enabled) },
+		func() error { module.Tags, err = parts["tags"].Strings(); return err },
+		func() error { module.Targets, err = parts["targets"].Strings(); return err },
+		func() error { return readSource(&module, parts.need("source")) },
+		func() error { _, err := parts["metadata"].Fields(); return err },
+	)
+}
+
+func optionalBool(value yamldoc.Value, into *bool) (err error) {
+	if !value.IsAbsent() {
+		*into, err = value.Bool()
+	}
+	return err
+}
+
+func optionalText(value yamldoc.Value, into *string) (err error) {
+	if !value.IsAbsent() {
+		*into, err = value.String()
+	}
+	return err
+}
+
+// readSource reads both kinds of source; that there is exactly one is looked at later.
+func readSource(module *Module, value yamldoc.Value) error {
+	kinds, err := keys(value)
+	if err != nil {
+		return err
+	}
+	if local := kinds["local_path"]; !local.IsAbsent() {
+		parts, err := keys(local)
+		if err != nil {
+			return err
+		}
+		module.Local = &Local{}
+		if module.Local.Path, err = parts.need("path").String(); err != nil {
+			return err
+		}
+	}
+	git := kinds["git"]
+	if git.IsAbsent() {
+		return nil
+	}
+	parts, err := keys(git)
+	if err != nil {
+		return err
+	}
+	module.Git = &Git{Ref: defaultRef}
+	shallow := true // how much history a clone has; the host fetches no history
+	return first(
+		func() error { module.Git.URL, err = parts.need("url").String(); return err },
+		func() error { return optionalText(parts["ref"], &module.Git.Ref) },
+		func() error { return optionalText(parts["subdir"], &module.Git.Subdir) },
+		func() error { return optionalBool(parts["shallow"], &shallow) },
+	)
+}

@@ -1,0 +1,183 @@
+package diff_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
+)
+
+// gitApplies has git apply a patch to F.md. It runs in a folder of its own, outside of any repository.
+func gitApplies(t testing.TB, base, text []byte) (result []byte, applied bool) {
+	t.Helper()
+	dir := t.TempDir()
+	target, file := filepath.Join(dir, "F.md"), filepath.Join(dir, "p.patch")
+	for path, content := range map[string][]byte{target: base, file: text} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.Command("git", "-c", "core.autocrlf=false", "apply", "--whitespace=nowarn", file)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Logf("git: %s", output)
+		return nil, false
+	}
+	result, err := os.ReadFile(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, true
+}
+
+// sameAsGit fails the test where git and this package differ. A patch that is refused before it is applied
+// never reaches git.
+func sameAsGit(t testing.TB, base, text []byte) {
+	t.Helper()
+	got, err := diff.Apply("F.md", base, text)
+	if outcome(err) == "invalid" {
+		return
+	}
+	want, applied := gitApplies(t, base, text)
+	if applied != (err == nil) || string(got) != string(want) {
+		t.Errorf("for %q and %q\ngot  %q, %v\ngit  %q, applied: %v", base, text, got, err, want, applied)
+	}
+}
+
+func needGit(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("NOT TESTED against git apply: git is not installed")
+	}
+}
+
+func TestRandomPatchesApplyAsByGit(t *testing.T) {
+	needGit(t)
+	applied := 0
+	for seed := range uint64(150) {
+		base, text := randomPatch(seed)
+		sameAsGit(t, base, text)
+		if _, err := diff.Apply("F.md", base, text); err == nil {
+			applied++
+		}
+	}
+	if applied < 20 || applied > 130 {
+		t.Errorf("%d of 150 patches applied; the comparison is worth little", applied)
+	}
+}
+
+func FuzzAgainstGit(f *testing.F) {
+	needGit(f)
+	for seed := range uint64(20) {
+		base, text := randomPatch(seed)
+		f.Add(base, strings.TrimPrefix(string(text), header))
+	}
+	f.Fuzz(func(t *testing.T, base []byte, hunks string) {
+		if strings.Contains(hunks, "diff --git ") || strings.IndexByte(hunks, 0) >= 0 {
+			// Git would go on to other files, and reads names to the first NUL.
+			return
+		}
+		if oddMarker(hunks) || hunks == "@@ -" {
+			return // the latter is a patch without hunks, which git takes here and refuses elsewhere
+		}
+		sameAsGit(t, base, []byte(header+hunks))
+	})
+}
+
+// oddMarker tells of a marker that is followed by an old line of the same hunk. No program writes that.
+// Git compares such lines as one text and counts them as two, and so can remove a line too many; here they
+// match nothing.
+func oddMarker(hunks string) bool {
+	marked := false
+	for line := range strings.Lines(hunks) {
+		switch {
+		case strings.HasPrefix(line, "@"):
+			marked = false
+		case strings.HasPrefix(line, `\`):
+			marked = true
+		case marked && !strings.HasPrefix(line, "+"):
+			return true
+		}
+	}
+	return false
+}
+
+// FuzzApply checks what holds for any patch: it ends, and a refusal has no result.
+func FuzzApply(f *testing.F) {
+	f.Add("F.md", []byte("a\n"), []byte(header+"@@ -1 +1 @@\n-a\n+A\n"))
+	f.Add("d/F.md", []byte(""), []byte("diff --git a/d/F.md b/d/F.md\n--- a/d/F.md\n+++ b/d/F.md\n@@ -0,0 +1 @@\n+A\n\\ No newline at end of file\n"))
+	f.Fuzz(func(t *testing.T, name string, base, text []byte) {
+		got, err := diff.Apply(name, base, text)
+		if (got == nil) != (err != nil) || strings.HasPrefix(outcome(err), "another") {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
+// randomPatch makes a text of few different lines, so that hunks fit in several places, and a patch of it
+// that is often right and often a little wrong.
+func randomPatch(seed uint64) (base, text []byte) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	line := func() string { return []string{"a", "b", "c", "", "a b", "a\r"}[r.IntN(6)] }
+	lines := make([]string, r.IntN(12))
+	for i := range lines {
+		lines[i] = line()
+	}
+	joined := strings.Join(lines, "\n")
+	finalNewline := len(lines) > 0 && r.IntN(4) > 0
+	if finalNewline {
+		joined += "\n"
+	}
+	out := header
+	shift := 0
+	for at := 0; at < len(lines) || at == 0; {
+		at += r.IntN(3)
+		context, removed, after := min(r.IntN(3), max(len(lines)-at, 0)), r.IntN(3), r.IntN(3)
+		body, old, added := hunkOf(r, lines, at, context, removed, after, finalNewline, line)
+		wrong := func() int { return []int{0, 0, 0, 0, 0, 1, -1, 3}[r.IntN(8)] }
+		miscount := []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}[r.IntN(10)]
+		out += fmt.Sprintf("@@ -%d,%d +%d,%d @@\n%s", max(at+1+wrong(), 0), old+miscount, max(at+1+shift+wrong(), 0), old-min(removed, max(old, 0))+added, body)
+		shift += added - removed
+		at += old + r.IntN(3)
+		if r.IntN(2) == 0 {
+			break
+		}
+	}
+	return []byte(joined), []byte(out)
+}
+
+// hunkOf writes the lines of one hunk at a place, and counts its old lines and those it adds.
+func hunkOf(r *rand.Rand, lines []string, at, context, removed, after int, finalNewline bool, line func() string) (body string, old, added int) {
+	write := func(sign string, i int) {
+		text := lines[i]
+		if r.IntN(25) == 0 {
+			text = line()
+		}
+		body += sign + text + "\n"
+		if i == len(lines)-1 && !finalNewline && r.IntN(5) > 0 {
+			body += "\\ No newline at end of file\n"
+		}
+		old++
+	}
+	i := at
+	for end := at + context; i < end && i < len(lines); i++ {
+		write(" ", i)
+	}
+	for end := i + removed; i < end && i < len(lines); i++ {
+		write("-", i)
+	}
+	for range r.IntN(3) {
+		body += "+" + line() + "\n"
+		added++
+	}
+	for end := i + after; i < end && i < len(lines); i++ {
+		write(" ", i)
+	}
+	return body, old, added
+}

@@ -1,0 +1,108 @@
+package diff
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// maxWork bounds how many lines are compared and moved for one patch. A patch that is made to be slow
+// ends there; of all that are not, none comes near.
+const maxWork = 100_000_000
+
+var (
+	errNoMatch     = errors.New("the patch does not apply: its lines are not in the file")
+	errTooMuchWork = fmt.Errorf("the patch takes more than %d steps to apply", maxWork)
+)
+
+// image is a text while it is patched.
+type image struct {
+	lines []imageLine
+	work  int // done so far
+}
+
+// imageLine is a line with its newline. Those that a hunk has put there no later hunk may match.
+type imageLine struct {
+	text    []byte
+	patched bool
+}
+
+func newImage(text []byte) *image {
+	m := &image{}
+	for line := range bytes.Lines(text) {
+		m.lines = append(m.lines, imageLine{text: line})
+	}
+	return m
+}
+
+func (m *image) bytes() []byte {
+	result := []byte{}
+	for _, line := range m.lines {
+		result = append(result, line.text...)
+	}
+	return result
+}
+
+// apply puts the new lines of a hunk in the place of its old ones.
+func (m *image) apply(h hunk) error {
+	at, err := m.find(h)
+	if err != nil {
+		return err
+	}
+	lines := make([]imageLine, len(h.new))
+	for i, text := range h.new {
+		lines[i] = imageLine{text: text, patched: true}
+	}
+	m.lines = slices.Replace(m.lines, at, at+len(h.old), lines...)
+	m.work += len(m.lines)
+	return nil
+}
+
+// find returns the line at which the old lines of a hunk are. Where the hunk says that it will be, after
+// those before it, is tried first, then one line behind, one before, two behind and so on.
+func (m *image) find(h hunk) (int, error) {
+	atBeginning := h.oldStart <= 1
+	atEnd := h.trailing == 0
+	start := max(h.newStart-1, 0)
+	switch {
+	case atBeginning:
+		start = 0
+	case atEnd:
+		start = len(m.lines) - len(h.old)
+	}
+	if atBeginning || atEnd {
+		if start < 0 || atBeginning && start != 0 || atEnd && start+len(h.old) != len(m.lines) || !m.matches(h.old, start) {
+			return 0, errNoMatch
+		}
+		return start, nil
+	}
+	start = min(start, len(m.lines))
+	for distance := 0; start-distance >= 0 || start+distance <= len(m.lines); distance++ {
+		if m.matches(h.old, start+distance) {
+			return start + distance, nil
+		}
+		if m.matches(h.old, start-distance) {
+			return start - distance, nil
+		}
+		if m.work > maxWork {
+			return 0, errTooMuchWork
+		}
+	}
+	return 0, errNoMatch
+}
+
+// matches tells whether lines are those at a place that no hunk has changed.
+func (m *image) matches(lines [][]byte, at int) bool {
+	m.work++
+	if at < 0 || at+len(lines) > len(m.lines) {
+		return false
+	}
+	for i, line := range lines {
+		m.work++
+		if there := m.lines[at+i]; there.patched || !bytes.Equal(there.text, line) {
+			return false
+		}
+	}
+	return true
+}

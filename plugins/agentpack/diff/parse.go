@@ -1,0 +1,238 @@
+package diff
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// hunk is one change: the lines old, at about oldStart, become the lines new.
+type hunk struct {
+	line               int // where its @@ is in the patch, from 1
+	oldStart, newStart int // as written: from 1, but 0 where there are no lines
+	old, new           [][]byte
+	trailing           int // so many context lines come after its last changed line
+}
+
+// minMarker is the least length of the line that says that there is no newline at the end of a file.
+// What it says depends on the language of the program that wrote it.
+const minMarker = 12
+
+// reader goes through the lines of a patch. A line holds its newline.
+type reader struct {
+	rest   []byte
+	number int // of the line that comes next, from 1
+}
+
+func (r *reader) peek() []byte {
+	if end := bytes.IndexByte(r.rest, '\n'); end >= 0 {
+		return r.rest[:end+1]
+	}
+	return r.rest
+}
+
+func (r *reader) skip(line []byte) {
+	r.rest = r.rest[len(line):]
+	r.number++
+}
+
+// parse returns the hunks of a patch that has one line "--- " and one "+++ ".
+func parse(text []byte) ([]hunk, error) {
+	r := &reader{rest: text, number: 1}
+	if err := r.header(); err != nil {
+		return nil, err
+	}
+	var hunks []hunk
+	for bytes.HasPrefix(r.rest, []byte("@@ -")) && len(r.rest) > len("@@ -") {
+		h, err := r.hunk()
+		if err != nil {
+			return nil, fmt.Errorf("corrupt patch at line %d: %w", r.number, err)
+		}
+		hunks = append(hunks, h)
+	}
+	if len(hunks) == 0 {
+		return nil, errNoHunks
+	}
+	return hunks, r.trailer()
+}
+
+// header goes past the two lines that name the file. What comes before them is a letter, or is git's own
+// header, of which only the lines are allowed that leave the rest of the patch its meaning.
+func (r *reader) header() error {
+	gitHeader := false
+	for len(r.rest) > 0 {
+		line := r.peek()
+		switch {
+		case isHunkHeader(line):
+			return fmt.Errorf("line %d: a hunk comes before the lines --- and +++", r.number)
+		case bytes.HasPrefix(line, []byte("diff --git ")):
+			gitHeader = true
+		case gitHeader && changesMoreThanText(line):
+			return fmt.Errorf("line %d: %q: a patch may only change a file's text", r.number, bytes.TrimSpace(line))
+		}
+		r.skip(line)
+		if bytes.HasPrefix(line, []byte("--- ")) {
+			next := r.peek()
+			if !bytes.HasPrefix(next, []byte("+++ ")) {
+				return fmt.Errorf("line %d: a line +++ must follow the line ---", r.number)
+			}
+			r.skip(next)
+			return nil
+		}
+	}
+	return errors.New("no line --- before the line +++")
+}
+
+// changesMoreThanText tells lines of git's header that make, remove, move or retype a file.
+func changesMoreThanText(line []byte) bool {
+	for _, start := range []string{"new file mode ", "deleted file mode ", "rename ", "copy "} {
+		if bytes.HasPrefix(line, []byte(start)) {
+			return true
+		}
+	}
+	return false
+}
+
+// trailer looks at what comes after the last hunk: anything but a patch that was torn apart, or a second
+// one.
+func (r *reader) trailer() error {
+	for len(r.rest) > 0 {
+		line := r.peek()
+		if isHunkHeader(line) || bytes.HasPrefix(line, []byte("diff --git ")) {
+			return fmt.Errorf("line %d: there is more of a patch after a line that belongs to none", r.number)
+		}
+		r.skip(line)
+	}
+	return nil
+}
+
+func isHunkHeader(line []byte) bool {
+	_, err := hunkHeader(line)
+	return err == nil
+}
+
+type ranges struct{ oldStart, oldLines, newStart, newLines int }
+
+// hunkHeader reads "@@ -1,2 +3,4 @@", in which a count of 1 may be left out. What follows is a heading.
+func hunkHeader(line []byte) (ranges, error) {
+	var r ranges
+	bad := errors.New("a hunk begins with @@ -start,count +start,count @@")
+	rest, ok := bytes.CutPrefix(line, []byte("@@ -"))
+	if !ok || !bytes.HasSuffix(line, []byte("\n")) {
+		return r, bad
+	}
+	r.oldStart, r.oldLines, rest, ok = oneRange(rest, " +")
+	if !ok {
+		return r, bad
+	}
+	r.newStart, r.newLines, _, ok = oneRange(rest, " @@")
+	if !ok {
+		return r, bad
+	}
+	return r, nil
+}
+
+func oneRange(text []byte, end string) (start, count int, rest []byte, ok bool) {
+	start, rest, ok = number(text)
+	if !ok {
+		return 0, 0, nil, false
+	}
+	count = 1
+	if after, comma := bytes.CutPrefix(rest, []byte(",")); comma {
+		if count, rest, ok = number(after); !ok {
+			return 0, 0, nil, false
+		}
+	}
+	rest, ok = bytes.CutPrefix(rest, []byte(end))
+	return start, count, rest, ok
+}
+
+// number reads decimal digits. One that is too large for any text is as good as the largest.
+func number(text []byte) (value int, rest []byte, ok bool) {
+	at := 0
+	for at < len(text) && '0' <= text[at] && text[at] <= '9' {
+		value = min(value*10+int(text[at]-'0'), math.MaxInt32)
+		at++
+	}
+	return value, text[at:], at > 0
+}
+
+// hunk reads one hunk, which ends when its two counts are reached.
+func (r *reader) hunk() (hunk, error) {
+	line := r.peek()
+	left, err := hunkHeader(line)
+	if err != nil {
+		return hunk{}, err
+	}
+	h := hunk{line: r.number, oldStart: left.oldStart, newStart: left.newStart}
+	r.skip(line)
+	changed := false
+	for left.oldLines > 0 || left.newLines > 0 {
+		line := r.peek()
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			return h, errors.New("the hunk has fewer lines than its header counts")
+		}
+		r.skip(line)
+		switch line[0] {
+		case '\n', ' ':
+			left.oldLines, left.newLines = left.oldLines-1, left.newLines-1
+			h.trailing++
+		case '-':
+			left.oldLines--
+			h.trailing, changed = 0, true
+		case '+':
+			left.newLines--
+			h.trailing, changed = 0, true
+		case '\\':
+			if !isMarker(line) {
+				return h, errors.New("a line that begins with a backslash says that there is no newline, or nothing")
+			}
+			continue
+		default:
+			return h, fmt.Errorf("a line of a hunk begins with a space, + or -, not with %q", line[0])
+		}
+		h.take(line, r.markerNext())
+	}
+	if left.oldLines < 0 || left.newLines < 0 {
+		return h, errors.New("the hunk has more lines than its header counts")
+	}
+	if !changed {
+		return h, errors.New("the hunk changes nothing")
+	}
+	// The marker behind the last line comes after both counts are reached.
+	if r.markerNext() {
+		r.skip(r.peek())
+	}
+	return h, nil
+}
+
+func isMarker(line []byte) bool {
+	return len(line) >= minMarker && bytes.HasPrefix(line, []byte(`\ `))
+}
+
+// markerNext tells whether the next line is a marker. Here git measures all that is left, not the line; a
+// short marker within a hunk is refused when its turn comes.
+func (r *reader) markerNext() bool {
+	return len(r.rest) > minMarker && bytes.HasPrefix(r.rest, []byte(`\ `))
+}
+
+// take adds a line to the side or sides that it belongs to, without its newline if a marker follows.
+func (h *hunk) take(line []byte, marked bool) {
+	content := line[1:]
+	if line[0] == '\n' { // an empty context line whose space was lost
+		if marked {
+			return // neither a line nor a newline is left of it
+		}
+		content = line
+	}
+	if marked {
+		content = bytes.TrimSuffix(content, []byte("\n"))
+	}
+	if line[0] != '+' {
+		h.old = append(h.old, content)
+	}
+	if line[0] != '-' {
+		h.new = append(h.new, content)
+	}
+}

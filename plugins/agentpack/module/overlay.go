@@ -1,0 +1,168 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+// metaFolder holds what an overlay says about itself; nothing of it is deployed.
+const metadataDir = ".agentpack"
+
+// Composed is a module with its overlays.
+type Composed struct {
+	Files    Tree
+	Layers   map[string]Layer // of each file, the highest layer that has it; a patch is no file
+	Warnings []string         // on files that were overridden and have changed since
+}
+
+// one is a module's overlay in one layer.
+type overlay struct {
+	module  string
+	scope   Layer
+	dir     string
+	files   Tree // override files
+	patches Tree // by their names below the folder of patches
+}
+
+// Compose puts the overlays of the module id over its own files.
+func Compose(layers Layers, id string, upstream Tree) (*Composed, error) {
+	composed := &Composed{Files: make(Tree, len(upstream)), Layers: make(map[string]Layer, len(upstream))}
+	for path, content := range upstream {
+		composed.Files[path], composed.Layers[path] = content, LayerUpstream
+	}
+	for _, scope := range OverlayLayers {
+		if layers.isEmpty(scope) {
+			continue
+		}
+		dir, exists, err := layers.Dir(scope, id)
+		if err != nil {
+			return nil, err
+		}
+		if !exists {
+			continue
+		}
+		overlay, err := openOverlay(layers, id, scope, dir)
+		if err != nil {
+			return nil, err
+		}
+		warnings, err := overlay.drift(upstream)
+		if err != nil {
+			return nil, err
+		}
+		composed.Warnings = append(composed.Warnings, warnings...)
+		if err := overlay.apply(composed); err != nil {
+			return nil, err
+		}
+	}
+	return composed, nil
+}
+
+// open reads an overlay and refuses one that is of no kind or of both.
+func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, error) {
+	overlay := &overlay{module: id, scope: scope, dir: dir}
+	kind, err := ReadOverlayKind(dir)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := disk.NewBound(layers.Repo)
+	if err != nil {
+		return nil, err
+	}
+	if overlay.files, err = ReadTree(dir, repo); err != nil {
+		return nil, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(dir, err))
+	}
+	if overlay.patches, err = readPatches(dir, repo); err != nil {
+		return nil, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(dir, err))
+	}
+	wrong := ""
+	switch {
+	case len(overlay.files) > 0 && len(overlay.patches) > 0:
+		wrong = "holds both files and patches; keep one kind"
+	case kind == KindDir && len(overlay.patches) > 0:
+		wrong = `is of the kind "dir" and holds patches; make its overlay_kind "patch"`
+	case kind == KindPatch && len(overlay.files) > 0:
+		wrong = `is of the kind "patch" and holds files; make its overlay_kind "dir"`
+	default:
+		return overlay, nil
+	}
+	return nil, overlay.fault("", fault.Details{
+		"override_files": overlay.files.Paths(), "patch_files": overlay.patches.Paths(),
+		"hint": "an overlay holds either files or, under .agentpack/patches, patches",
+	}, "%s", wrong)
+}
+
+func readPatches(dir string, repo disk.Bound) (Tree, error) {
+	all, err := ReadTree(filepath.Join(dir, metadataDir, "patches"), repo)
+	if disk.IsMissing(err) {
+		return nil, nil
+	}
+	for path := range all {
+		if !strings.HasSuffix(strings.ToLower(path), ".patch") {
+			delete(all, path)
+		}
+	}
+	return all, err
+}
+
+// apply puts the overlay over what the lower layers have made.
+func (o *overlay) apply(composed *Composed) error {
+	for path, content := range o.files {
+		composed.Files[path], composed.Layers[path] = content, o.scope
+	}
+	for _, file := range o.patches.Paths() {
+		target := strings.TrimSuffix(file, ".patch")
+		base, ok := composed.Files[target]
+		if !ok {
+			return o.fault(file, fault.Details{"relpath": target, "hint": "a patch changes a file that the module has"},
+				"%s: the module has no file %s", file, target)
+		}
+		patched, err := diff.Apply(target, base, o.patches[file])
+		if err != nil {
+			return o.patchFault(file, target, err)
+		}
+		composed.Files[target] = patched
+	}
+	return nil
+}
+
+// patchTargets returns the files that the overlay changes by patches.
+func (o *overlay) patchTargets() []string {
+	var targets []string
+	for _, file := range o.patches.Paths() {
+		targets = append(targets, strings.TrimSuffix(file, ".patch"))
+	}
+	return targets
+}
+
+// refused says in the contract's words why a patch was not applied.
+func (o *overlay) patchFault(file, target string, err error) error {
+	var failed *diff.ApplyError
+	if !errors.As(err, &failed) {
+		return o.fault(file, fault.Details{"relpath": target, "hint": "make the patch anew, as a unified diff of this one file"}, "%s: %w", file, err)
+	}
+	return fault.New(fault.OverlayPatchApplyFailed, fault.Details{
+		"module_id": o.module, "scope": string(o.scope), "overlay_dir": o.dir, "overlay_dir_posix": filepath.ToSlash(o.dir),
+		"patch_file": o.patchFile(file), "relpath": target, "stderr": failed.Stderr,
+		"hint": "the file has changed since the patch was made: make it anew, or use an overlay of the kind dir",
+	}, "overlay (%s) of module %s: the patch %s does not apply to %s: %w", o.scope, o.module, file, target, err)
+}
+
+func (o *overlay) patchFile(file string) string {
+	return filepath.Join(o.dir, metadataDir, "patches", filepath.FromSlash(file))
+}
+
+// invalid is a fault of the overlay, and of one of its patches if file is not empty.
+func (o *overlay) fault(file string, details fault.Details, format string, arguments ...any) error {
+	details["module_id"], details["scope"] = o.module, string(o.scope)
+	details["overlay_dir"], details["overlay_dir_posix"] = o.dir, filepath.ToSlash(o.dir)
+	if file != "" {
+		details["patch_file"] = o.patchFile(file)
+	}
+	return fault.New(fault.ConfigInvalid, details, "overlay (%s) of module %s: %w", o.scope, o.module, fmt.Errorf(format, arguments...))
+}

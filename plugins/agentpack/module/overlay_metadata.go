@@ -1,0 +1,165 @@
+package module
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+// maxMeta is the largest file of an overlay's own that is read, in bytes.
+const maxMetadata = 4 << 20
+
+// Kind is how an overlay changes a module.
+type OverlayKind string
+
+// The kinds: whole files in place of others, or patches of them.
+const (
+	KindDir   OverlayKind = "dir"
+	KindPatch OverlayKind = "patch"
+)
+
+// KindOf reads the kind of the overlay in a folder. One that does not say is of the kind dir.
+func ReadOverlayKind(dir string) (OverlayKind, error) {
+	path := filepath.Join(dir, metadataDir, "overlay.json")
+	text, err := disk.Read(path, maxMetadata)
+	if disk.IsMissing(err) {
+		return KindDir, nil
+	}
+	if err != nil {
+		return "", fault.IO(path, err)
+	}
+	kind, err := parseKind(text)
+	if err != nil {
+		return "", fault.New(fault.ConfigInvalid, fault.Details{
+			"overlay_dir": dir, "overlay_dir_posix": filepath.ToSlash(dir), "meta_path": path, "meta_path_posix": filepath.ToSlash(path),
+			"hint": `write {"overlay_kind":"dir"} or {"overlay_kind":"patch"}, or delete the file`,
+		}, "%s: %w", path, err)
+	}
+	return kind, nil
+}
+
+func parseKind(text []byte) (OverlayKind, error) {
+	var meta struct {
+		Kind *OverlayKind `json:"overlay_kind"`
+	}
+	if err := json.Unmarshal(text, &meta); err != nil {
+		return "", err
+	}
+	switch {
+	case meta.Kind == nil:
+		return KindDir, nil
+	case *meta.Kind == KindDir, *meta.Kind == KindPatch:
+		return *meta.Kind, nil
+	}
+	return "", fmt.Errorf("the overlay_kind %.40q is neither dir nor patch", *meta.Kind)
+}
+
+// baseline is what the module was when its overlay was made.
+type baseline struct {
+	SHA256 *string         `json:"upstream_sha256"`
+	Files  *[]baselineFile `json:"file_manifest"`
+}
+
+type baselineFile struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+func parseBaseline(text []byte) (map[string]string, string, error) {
+	var base baseline
+	if err := json.Unmarshal(text, &base); err != nil {
+		return nil, "", err
+	}
+	if base.SHA256 == nil || base.Files == nil {
+		return nil, "", fmt.Errorf("it has no upstream_sha256 or no file_manifest")
+	}
+	files := make(map[string]string, len(*base.Files))
+	for _, file := range *base.Files {
+		files[file.Path] = file.SHA256
+	}
+	return files, *base.SHA256, nil
+}
+
+// drift warns of files that the overlay changes and that the module itself has changed since.
+func (o *overlay) drift(upstream Tree) ([]string, error) {
+	path := filepath.Join(o.dir, metadataDir, "baseline.json")
+	text, err := disk.Read(path, maxMetadata)
+	if disk.IsMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.IO(path, err)
+	}
+	then, whole, err := parseBaseline(text)
+	if err != nil {
+		return nil, fmt.Errorf("overlay (%s) of module %s: %s: %w", o.scope, o.module, path, err)
+	}
+	var warnings []string
+	warn := func(what string) {
+		warnings = append(warnings, fmt.Sprintf("overlay (%s) of module %s: %s; look whether the overlay still fits", o.scope, o.module, what))
+	}
+	for _, file := range slices.Concat(o.files.Paths(), o.patchTargets()) {
+		now, there := upstream[file]
+		before, was := then[file]
+		switch {
+		case was && !there:
+			warn(file + " is no longer in the module")
+		case there && !strings.EqualFold(before, disk.SumBytes(now)):
+			warn(file + " has changed in the module")
+		}
+	}
+	if len(warnings) == 0 && !strings.EqualFold(whole, upstream.Hash()) {
+		warn("other files of the module have changed")
+	}
+	return warnings, nil
+}
+
+// Check says what is odd about the overlays of a module, in all scopes: several folders for one, something that
+// is no folder, a folder that says it is another module's.
+func (l Layers) Check(id string) []string {
+	var warnings []string
+	for _, scope := range OverlayLayers {
+		var folders []string
+		for _, folder := range l.Candidates(scope, id) {
+			there, err := disk.Stat(folder)
+			switch {
+			case err != nil:
+				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s", scope, id, err))
+			case there == disk.Directory:
+				folders = append(folders, folder)
+			case there != disk.Absent:
+				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s is not a folder", scope, id, folder))
+			}
+		}
+		if len(folders) > 1 {
+			warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: there are %s; %s is used",
+				scope, id, strings.Join(folders, ", "), folders[0]))
+		}
+		for _, folder := range folders {
+			if wrong := moduleIDMismatch(folder, id); wrong != "" {
+				warnings = append(warnings, fmt.Sprintf("overlay metadata (%s) module %s: %s", scope, id, wrong))
+			}
+		}
+	}
+	return warnings
+}
+
+// otherModule says that an overlay's folder names another module than it is found under; "" if not.
+func moduleIDMismatch(folder, id string) string {
+	path := filepath.Join(folder, metadataDir, "module_id")
+	text, err := disk.Read(path, maxMetadata)
+	switch {
+	case disk.IsMissing(err):
+		return ""
+	case err != nil:
+		return err.Error()
+	case strings.TrimSpace(string(text)) != id:
+		return fmt.Sprintf("%s names the module %.80q", path, strings.TrimSpace(string(text)))
+	}
+	return ""
+}

@@ -1,0 +1,19 @@
+package module
+
+import "testing"
+
+// FuzzMeta: whatever an overlay says of itself is one of the kinds, and a baseline whose files can be compared,
+// or an error.
+func FuzzMeta(f *testing.F) {
+	f.Add([]byte(`{"overlay_kind":"patch"}`))
+	f.Add([]byte(`{"overlay_kind":null}`))
+	f.Add([]byte(`{"version":2,"upstream_sha256":"ab","file_manifest":[{"path":"a","sha256":"b","bytes":1}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if kind, err := parseKind(text); err == nil && kind != KindDir && kind != KindPatch {
+			t.Errorf("%q: got %q", text, kind)
+		}
+		if files, _, err := parseBaseline(text); err == nil && files == nil {
+			t.Errorf("%q: no files", text)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+// Package source finds a module's own files, before any overlay: in the config repo, at an absolute path,
+// or in a checkout of a repository. Read returns them.
+package module
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+)
+
+// Checkouts gives the folder that holds a module's repository at the commit that is wanted. Locked, if it
+// is not nil, says where the module is in place of git.
+type CheckoutProvider interface {
+	Checkout(id string, git config.Git, locked *config.LockedGit) (folder string, err error)
+}
+
+// Sources says where modules come from.
+type Sources struct {
+	Repo      string // the config repo
+	Lock      config.Lock
+	Checkouts CheckoutProvider
+	bounds    map[string]disk.Bound // by folder, each resolved once
+}
+
+// Read returns a module's files. A module that is one file is a tree with that file's name.
+func (s *Sources) Read(module config.Module) (Tree, error) {
+	root, folder, err := s.root(module)
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", module.ID, err)
+	}
+	bound, err := s.bound(folder)
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", module.ID, err)
+	}
+	files, err := readUpstream(root, bound)
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", module.ID, fault.IO(root, err))
+	}
+	return files, nil
+}
+
+func readUpstream(root string, bound disk.Bound) (Tree, error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return ReadTree(root, bound)
+	}
+	if root != bound.Root() {
+		if err := bound.RequireInside(root); err != nil {
+			return nil, err
+		}
+	}
+	content, err := disk.Read(root, disk.MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	return Tree{filepath.Base(root): content}, nil
+}
+
+func (s *Sources) bound(folder string) (disk.Bound, error) {
+	if known, ok := s.bounds[folder]; ok {
+		return known, nil
+	}
+	bound, err := disk.NewBound(folder)
+	if err == nil {
+		if s.bounds == nil {
+			s.bounds = map[string]disk.Bound{}
+		}
+		s.bounds[folder] = bound
+	}
+	return bound, err
+}
+
+// root is where a module's files are, and folder what no link there may lead out of: the repo, or the checkout, that
+// holds them. A path that leads out of the repo by its name is what the user wrote, and its own bound.
+func (s *Sources) root(module config.Module) (root, folder string, err error) {
+	if module.Local != nil {
+		root = module.Local.Path
+		if filepath.IsLocal(root) {
+			return filepath.Join(s.Repo, root), filepath.Clean(s.Repo), nil
+		}
+		if !filepath.IsAbs(root) {
+			root = filepath.Join(s.Repo, root)
+		}
+		return filepath.Clean(root), filepath.Clean(root), nil
+	}
+	wanted, locked := *module.Git, (*config.LockedGit)(nil)
+	if at, ok := s.Lock.Git(module.ID); ok {
+		locked, wanted.Subdir = &at, at.Subdir
+	}
+	checkout, err := s.Checkouts.Checkout(module.ID, wanted, locked)
+	if err != nil {
+		return "", "", err
+	}
+	subdir := strings.TrimSpace(wanted.Subdir)
+	if subdir == "" {
+		return checkout, checkout, nil
+	}
+	if !filepath.IsLocal(subdir) {
+		return "", "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": module.ID, "subdir": subdir},
+			"subdir %q leads out of the repository", subdir)
+	}
+	return filepath.Join(checkout, filepath.FromSlash(subdir)), checkout, nil
+}

@@ -1,0 +1,175 @@
+package output_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+)
+
+const good = `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a.md","sha256":"00","module_ids":["m"]}]}`
+
+func TestRead(t *testing.T) {
+	const own, legacy = ".agentpack.manifest.codex.json", ".agentpack.manifest.json"
+	tests := []struct {
+		name     string
+		files    map[string]string
+		usable   bool
+		want     []string
+		warnings []string
+	}{
+		{"none", nil, false, nil, nil},
+		{"the target's own", map[string]string{own: good}, true, []string{"a.md"}, nil},
+		{"one under the old name", map[string]string{legacy: good}, true, []string{"a.md"}, []string{"the name that older versions gave"}},
+		{"one under the old name of another target", map[string]string{legacy: strings.Replace(good, "codex", "cursor", 1)}, false, nil, []string{"older versions", "target manifest"}},
+		{"the target's own counts before it", map[string]string{own: strings.Replace(good, "a.md", "b.md", 1), legacy: good}, true, []string{"b.md"}, nil},
+		{"another form", map[string]string{own: strings.Replace(good, `"schema_version":1`, `"schema_version":999`, 1)}, false, nil, []string{"unsupported schema_version"}},
+		{"another target", map[string]string{own: strings.Replace(good, "codex", "zed", 1)}, false, nil, []string{"not codex"}},
+		{"no JSON", map[string]string{own: "{"}, false, nil, []string{"is ignored"}},
+		{
+			"entries that lead elsewhere",
+			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"../evil"},{"path":"/etc/x"},{"path":""},{"path":"."},{"path":"a/../../b"},{"path":"a/../b"},{"path":"a\u0000b"},{"path":"ok/x"}]}`},
+			true, []string{"ok/x"}, []string{"../evil", "/etc/x", `""`, `"."`, "a/../../b", "a/../b", `a\x00b`},
+		},
+		{
+			"entries of git's files",
+			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".git/config"},{"path":"sub/.GIT/HEAD"},{"path":".git"},{"path":".agentpack/x"},{"path":".github/x"}]}`},
+			true, []string{".github/x"}, []string{".git/config", "sub/.GIT/HEAD", `".git"`, ".agentpack/x"},
+		},
+		{
+			"entries of agentpack's own files",
+			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".agentpack.manifest.codex.json"},{"path":"sub/.agentpack.manifest.zed.json"},{"path":".agentpack-tmp-1"}]}`},
+			true, nil, []string{".agentpack.manifest.codex.json", "zed.json", ".agentpack-tmp-1"},
+		},
+		{
+			"an entry that is there twice", map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a"},{"path":"./a"}]}`},
+			true, []string{"a"}, nil,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			folder := t.TempDir()
+			for name, content := range test.files {
+				if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, warnings := output.ReadManifests([]output.Root{{Target: "codex", Path: folder}})
+			var files []string
+			for _, entry := range got[0].Files {
+				files = append(files, entry.Path)
+			}
+			if diff := cmp.Diff(test.want, files); got[0].Usable != test.usable || diff != "" {
+				t.Errorf("usable %t (-want +got)\n%s", got[0].Usable, diff)
+			}
+			if len(warnings) != len(test.warnings) {
+				t.Fatalf("got %q", warnings)
+			}
+			for i, want := range test.warnings {
+				if !strings.Contains(warnings[i], want) {
+					t.Errorf("got %q, want %q", warnings[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	root := output.Root{Target: "codex", Path: t.TempDir()}
+	var b output.Builder
+	b.AddRoot(root)
+	b.AddRoot(output.Root{Target: "codex", Path: filepath.Join(root.Path, "prompts")})
+	for path, module := range map[string]string{"z/y.md": "m", "AGENTS.md": "n", "prompts/p.md": "o"} {
+		if err := b.Add(output.Key{Target: "codex", Path: filepath.Join(root.Path, path)}, []byte(path), output.Origin{Module: module}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manifest := output.NewManifest(b.State(), root, "17", time.Date(2026, 2, 1, 9, 0, 0, 120_000_000, time.UTC))
+	want := output.Manifest{
+		SchemaVersion: 1, GeneratedAt: "2026-02-01T09:00:00.12Z", Tool: "codex", SnapshotID: "17",
+		Files: []output.ManifestEntry{
+			{Path: "AGENTS.md", SHA256: disk.SumBytes([]byte("AGENTS.md")), Modules: []string{"n"}},
+			{Path: "z/y.md", SHA256: disk.SumBytes([]byte("z/y.md")), Modules: []string{"m"}},
+		},
+	}
+	if diff := cmp.Diff(want, manifest); diff != "" {
+		t.Errorf("what lies in a deeper root is not listed (-want +got)\n%s", diff)
+	}
+	text, err := manifest.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := output.ParseManifest(text, "codex")
+	if diff := cmp.Diff(&want, read); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+func TestAManifestThatWouldNotBeReadIsNotWritten(t *testing.T) {
+	long := output.Manifest{SchemaVersion: 1, Tool: "codex", Files: []output.ManifestEntry{{Path: strings.Repeat("a", 16<<20)}}}
+	if _, err := long.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPaths(t *testing.T) {
+	key := func(target, path string) output.Key { return output.Key{Target: target, Path: path} }
+	last := func() ([]output.Key, error) {
+		return []output.Key{key("zed", "/z"), key("codex", "/b"), key("codex", "/a")}, nil
+	}
+	folder := output.ManagedDir{Root: output.Root{Target: "codex", Path: "/r"}, Usable: true, Files: []output.ManifestEntry{{Path: "y"}, {Path: "x"}}}
+	tests := []struct {
+		name    string
+		folders []output.ManagedDir
+		want    []output.Key
+	}{
+		{"manifests tell", []output.ManagedDir{folder}, []output.Key{key("codex", "/r/x"), key("codex", "/r/y")}},
+		{"no manifest names a file: the last deploy tells, of the targets asked for", []output.ManagedDir{{Root: folder.Root, Usable: true}}, []output.Key{key("codex", "/a"), key("codex", "/b")}},
+	}
+	for _, test := range tests {
+		got, err := output.ManagedKeys(test.folders, []string{"codex"}, last)
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got)\n%s", test.name, err, diff)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		".agentpack.manifest.json": true, ".agentpack.manifest.codex.json": true, ".agentpack.manifest.x.y.json": true,
+		".agentpack-tmp-17": true, ".agentpack.manifest": false, "agentpack.manifest.json": false, "AGENTS.md": false,
+	} {
+		if got := output.IsOwnFile(name); got != want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+// FuzzRead: whatever a manifest's text is, its entries lie in the folder.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte(`{"schema_version":1,"tool":"codex","managed_files":[{"path":"../a"},{"path":"a/./b"},{"path":"a\u0000b"}]}`))
+	f.Add([]byte(`{"schema_version":1,"tool":"codex","managed_files":null}`))
+	folder := f.TempDir()
+	root := output.Root{Target: "codex", Path: folder}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(output.ManifestPath(root), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, warnings := output.ReadManifests([]output.Root{root})
+		if !got[0].Usable && len(warnings) == 0 {
+			t.Errorf("%q is ignored in silence", text)
+		}
+		for _, entry := range got[0].Files {
+			if path := got[0].Key(entry).Path; !disk.IsBelow(folder, path) {
+				t.Errorf("%q: %q leads to %s", text, entry.Path, path)
+			}
+		}
+	})
+}

@@ -1,0 +1,139 @@
+// Package pipeline does what all tools but rollback begin with: read the config repo, find out about project
+// and machine, render what is wanted, and find out what is managed. Run returns that as a Result, from
+// which Plan and the other packages go on. It writes nothing but what the checkouts of modules need.
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
+)
+
+// AllTargets is the argument that stands for every target of the manifest.
+const AllTargets = "all"
+
+// targets are what a caller can choose.
+var selectableTargets = []string{AllTargets, config.Codex, config.ClaudeCode, config.Cursor, config.VSCode}
+
+// Request is what a caller asks for.
+type Request struct {
+	Repo    string // "": the repo in agentpack's home
+	Profile string
+	Target  string // one, or AllTargets
+	Machine string // "": this machine
+}
+
+// World is where the answers come from that are not in the config repo.
+type Services struct {
+	Env       env.Env
+	Git       env.Git
+	Checkouts module.CheckoutProvider
+	// LastDeploy returns the files that the last deploy or rollback left, for where no manifest tells.
+	LastDeploy func() ([]output.Key, error)
+}
+
+// Result is what is known after the first part of a call.
+type Prepared struct {
+	Services
+	Repo        string // the config repo's folder
+	Profile     string
+	Target      string // one, or AllTargets
+	Machine     string // the machine's id
+	Project     env.Project
+	Manifest    *config.Manifest
+	Lock        config.Lock
+	Layers      module.Layers
+	Selected    []config.Target // by name
+	Targets     []string        // their names
+	Composer    *module.Composer
+	State       *output.State
+	ManagedDirs []output.ManagedDir // the state's roots with their manifests
+	ManagedKeys []output.Key        // what an earlier deploy wrote, in order
+	Warnings    []string
+}
+
+// Run reads, renders and finds what is managed.
+func Prepare(world Services, request Request) (*Prepared, error) {
+	result, err := load(world, request)
+	if err != nil {
+		return nil, err
+	}
+	if err := result.render(); err != nil {
+		return nil, err
+	}
+	var warnings []string
+	result.ManagedDirs, warnings = output.ReadManifests(result.State.Roots)
+	result.Warnings = append(result.Warnings, warnings...)
+	result.ManagedKeys, err = output.ManagedKeys(result.ManagedDirs, result.Targets, world.LastDeploy)
+	return result, err
+}
+
+// load reads the manifest and finds out what the call is about.
+func load(world Services, request Request) (*Prepared, error) {
+	result := &Prepared{Services: world, Repo: world.Env.RepoDir(request.Repo), Profile: request.Profile, Target: request.Target}
+	var err error
+	if result.Manifest, err = config.LoadManifest(result.Repo); err != nil {
+		return nil, err
+	}
+	result.Lock = config.LoadLock(result.Repo)
+	result.Project, result.Warnings = env.DetectProject(world.Env, world.Git)
+	result.Machine = env.MachineID(world.Env, request.Machine)
+	result.Layers = module.NewLayers(result.Repo, result.Machine, result.Project.ID)
+	return result, result.selectTargets()
+}
+
+// choose finds the targets that the caller means.
+func (r *Prepared) selectTargets() error {
+	if !slices.Contains(selectableTargets, r.Target) {
+		return fault.New(fault.TargetUnsupported, fault.Details{"target": r.Target, "allowed": selectableTargets},
+			"there is no target %q; choose one of %s", r.Target, strings.Join(selectableTargets, ", "))
+	}
+	r.Selected = r.Manifest.Targets
+	if r.Target != AllTargets {
+		one, ok := r.Manifest.Target(r.Target)
+		if !ok {
+			return fault.New(fault.ConfigInvalid, fault.Details{
+				"target": r.Target, "path": filepath.Join(r.Repo, config.ManifestFile),
+				"hint": "add the target to " + config.ManifestFile + ", or choose one that is there",
+			}, "the target %s is not in %s", r.Target, config.ManifestFile)
+		}
+		r.Selected = []config.Target{one}
+	}
+	r.Targets = []string{}
+	for _, target := range r.Selected {
+		if target.Scope.Project() && filepath.Dir(r.Project.Root) == r.Project.Root {
+			return fmt.Errorf("target %s writes into the project, and there is none: start the host in its folder or name it with --project, and grant it to the plugin", target.Name)
+		}
+		r.Targets = append(r.Targets, target.Name)
+	}
+	return nil
+}
+
+// render makes the state that is wanted.
+func (r *Prepared) render() error {
+	modules, err := r.Manifest.Select(r.Profile)
+	if err != nil {
+		return err
+	}
+	r.Composer = &module.Composer{
+		Sources: module.Sources{Repo: r.Repo, Lock: r.Lock, Checkouts: r.Checkouts},
+		Layers:  r.Layers,
+	}
+	var warnings []string
+	r.State, warnings, err = render.Render(render.Input{
+		Env: r.Env, Project: r.Project.Root, Targets: r.Selected, Modules: modules, Composer: r.Composer,
+	})
+	r.Warnings = append(r.Warnings, warnings...)
+	return err
+}
+
+// Plan compares what is wanted with the disk.
+func (r *Prepared) Plan() (Plan, error) { return Compute(r.State, r.ManagedKeys) }

@@ -1,0 +1,97 @@
+// Package preview shows what a plan would change inside of files.
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+)
+
+// unknownRoot stands for the folder of a file that belongs to none.
+const unknownRoot = "<unknown>"
+
+// Diff is a plan with the differences of its files.
+type Preview struct {
+	Plan
+	Files []FileDiff `json:"files"`
+}
+
+// File is the difference of one file. Path is relative to Root; absolute where that is not known.
+type FileDiff struct {
+	Target     string  `json:"target"`
+	Root       string  `json:"root"`
+	RootPosix  string  `json:"root_posix"`
+	Path       string  `json:"path"`
+	PathPosix  string  `json:"path_posix"`
+	Op         Op      `json:"op"`
+	BeforeHash *string `json:"before_hash"`
+	AfterHash  *string `json:"after_hash"`
+	Unified    string  `json:"unified,omitempty"` // "" where a warning says why
+}
+
+// Of shows the changes of a plan for a state.
+func NewPreview(state *output.State, changes Plan) (Preview, []string, error) {
+	diff := Preview{Plan: changes, Files: []FileDiff{}}
+	var warnings []string
+	for _, change := range changes.Changes {
+		file := describe(state, change)
+		if change.Op != Delete {
+			text, warning, err := unify(state, change, file.PathPosix)
+			if err != nil {
+				return Preview{}, nil, err
+			}
+			file.Unified = text
+			if warning != "" {
+				warnings = append(warnings, warning)
+			}
+		}
+		diff.Files = append(diff.Files, file)
+	}
+	return diff, warnings, nil
+}
+
+func describe(state *output.State, change Change) FileDiff {
+	root, path := unknownRoot, change.Path
+	if owner, ok := state.Owner(change.Key()); ok {
+		if relative, err := filepath.Rel(owner.Path, change.Path); err == nil {
+			root, path = owner.Path, relative
+		}
+	}
+	return FileDiff{
+		Target: change.Target, Op: change.Op,
+		Root: root, RootPosix: filepath.ToSlash(root), Path: path, PathPosix: filepath.ToSlash(path),
+		BeforeHash: prefixed(change.Before), AfterHash: prefixed(change.After),
+	}
+}
+
+func prefixed(sum *string) *string {
+	if sum == nil {
+		return nil
+	}
+	text := "sha256:" + *sum
+	return &text
+}
+
+// unify returns the diff of a file that is written, or a warning that says why there is none.
+func unify(state *output.State, change Change, name string) (text, warning string, err error) {
+	file, ok := state.File(change.Key())
+	if !ok {
+		return "", "", fmt.Errorf("%s is to be written, and nothing says with what content", change.Path)
+	}
+	var before []byte
+	if change.Op == Update {
+		before, err = disk.Read(change.Path, disk.MaxFile)
+		if err != nil {
+			return "", fmt.Sprintf("preview: no diff of %s: %s", change.Path, fault.IO(change.Path, err)), nil
+		}
+	}
+	text, err = diff.Unified(name, before, file.Content)
+	if err != nil {
+		return "", fmt.Sprintf("preview: no diff of %s: %s", change.Path, err), nil
+	}
+	return text, "", nil
+}

@@ -1,0 +1,82 @@
+// Package marker puts several modules' instructions into one file, with markers that say which part is
+// whose, and takes such a file apart again.
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Start is how a line begins that starts a module's section.
+const SectionStart = "<!-- agentpack:module="
+
+const (
+	sectionStartEnd  = "-->"
+	sectionEnd       = "<!-- /agentpack -->"
+	sectionSeparator = "\n\n---\n\n"
+)
+
+// Section is a module's part of a file.
+type Section struct {
+	Module  string
+	Content string
+}
+
+// Join makes one text of sections. A single one stands as it is, without markers.
+func JoinSections(sections []Section) string {
+	if len(sections) == 1 {
+		return sections[0].Content
+	}
+	var text strings.Builder
+	for i, section := range sections {
+		if i > 0 {
+			text.WriteString(sectionSeparator)
+		}
+		fmt.Fprintf(&text, "%s%s %s\n%s", SectionStart, section.Module, sectionStartEnd, section.Content)
+		if !strings.HasSuffix(section.Content, "\n") {
+			text.WriteByte('\n')
+		}
+		text.WriteString(sectionEnd)
+	}
+	return text.String()
+}
+
+// Sections takes a text apart. What is outside of sections is left out. A section that is not closed, begins
+// within another or is a module's second one makes the whole unreadable.
+func ParseSections(text string) ([]Section, error) {
+	var sections []Section
+	seen := map[string]bool{}
+	open, from, at := "", 0, 0 // the module whose section is open, where its content begins, and where we are
+	for line := range strings.Lines(text) {
+		module, starts := parseSectionStart(line)
+		switch {
+		case starts && open != "":
+			return nil, fmt.Errorf("the section of %s begins within that of %s", module, open)
+		case starts && seen[module]:
+			return nil, fmt.Errorf("there are two sections of %s", module)
+		case starts:
+			seen[module] = true
+			open, from = module, at+len(line)
+		case open != "" && strings.TrimSpace(line) == sectionEnd:
+			sections = append(sections, Section{open, text[from:at]})
+			open = ""
+		}
+		at += len(line)
+	}
+	if open != "" {
+		return nil, errors.New("the section of " + open + " is not closed")
+	}
+	return sections, nil
+}
+
+// start returns the module whose section a line starts.
+func parseSectionStart(line string) (string, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(line), SectionStart)
+	if !ok {
+		return "", false
+	}
+	module, ok := strings.CutSuffix(rest, sectionStartEnd)
+	module = strings.TrimSpace(module)
+	return module, ok && module != ""
+}

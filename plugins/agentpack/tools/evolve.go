@@ -1,0 +1,84 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/git"
+)
+
+// evolvePropose makes a branch of the edits of deployed files.
+func evolvePropose(c *call) (any, error) {
+	if !c.dryRun {
+		if err := c.recover(); err != nil {
+			return nil, err
+		}
+	}
+	result, err := c.pipe()
+	if err != nil {
+		return nil, err
+	}
+	payload, warnings, err := evolve.Propose(result, repositories{}, evolve.Request{
+		ModuleID: c.moduleID, Scope: module.Layer(c.scope), Branch: c.branch, DryRun: c.dryRun, Prefix: c.prefix(),
+	})
+	c.warnings = append(c.warnings, warnings...)
+	return payload, err
+}
+
+// evolveRestore writes deployed files that are missing.
+func evolveRestore(c *call) (any, error) {
+	if !c.dryRun {
+		if err := c.recover(); err != nil {
+			return nil, err
+		}
+	}
+	result, err := c.pipe()
+	if err != nil {
+		return nil, err
+	}
+	restored, warnings, err := evolve.Restore(result, c.deployer().Applier(), c.moduleID, c.dryRun)
+	c.warnings = append(c.warnings, warnings...)
+	return restored, err
+}
+
+// Status implements evolve.Git. A repository that holds the folder, and is another's, is not found: a branch of it
+// would have the files in the wrong place.
+func (repositories) Status(repo string) (paths []string, found bool, err error) {
+	top, err := git.TopLevel(repo)
+	if err != nil || top == "" {
+		return nil, false, err
+	}
+	if real, err := disk.Resolve(repo); err != nil || real != top {
+		return nil, false, err
+	}
+	status, err := git.Status(repo, 0)
+	for _, path := range status.Paths {
+		paths = append(paths, path.Path)
+	}
+	return paths, status.Found, err
+}
+
+// Commit implements evolve.Git.
+func (repositories) Commit(repo, branch, message string, files []evolve.File) error {
+	commit := abi.GitNewCommit{Repo: repo, Branch: branch, Message: message}
+	for _, file := range files {
+		commit.Changes = append(commit.Changes, abi.GitChange{Path: file.Path, Content: file.Content})
+	}
+	_, err := git.CommitBranch(commit)
+	var refused *sdk.HostError
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.Code == abi.HostFailed && strings.Contains(refused.Message, "nobody to name as the author"):
+		return fmt.Errorf("%w (%s)", evolve.ErrNoIdentity, refused.Message)
+	case refused.Code == abi.HostDenied:
+		return fmt.Errorf(`%w; to make branches the plugin needs git = [{ repo = %q, access = "rw" }]`, err, repo)
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package tools
+
+import (
+	"os"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// planned is the payload of a plan.
+type planned struct {
+	Profile string   `json:"profile"`
+	Targets []string `json:"targets"`
+	plan.Plan
+}
+
+// previewed is the payload of a preview.
+type previewed struct {
+	Profile string        `json:"profile"`
+	Targets []string      `json:"targets"`
+	Plan    plan.Plan     `json:"plan"`
+	Diff    *plan.Preview `json:"diff,omitempty"`
+}
+
+// pipe runs what most tools begin with, and keeps its warnings.
+func (c *call) pipe() (*plan.Prepared, error) {
+	c.pending()
+	result, err := plan.Prepare(c.services, plan.Request{Repo: c.repo, Profile: c.profile, Target: c.target, Machine: c.machine})
+	if err != nil {
+		return nil, err
+	}
+	c.warnings = append(append(c.warnings, result.Warnings...), c.checkouts.Warnings()...)
+	return result, nil
+}
+
+// plan runs the pipeline up to the plan.
+func (c *call) plan() (*plan.Prepared, planned, error) {
+	result, err := c.pipe()
+	if err != nil {
+		return nil, planned{}, err
+	}
+	changes, err := result.Plan()
+	return result, planned{result.Profile, result.Targets, changes}, err
+}
+
+// prefix begins the commands that are recommended to the caller.
+func (c *call) prefix() string { return report.CommandPrefix(c.repo, c.profile, c.target, c.machine) }
+
+func showPlan(c *call) (any, error) {
+	_, payload, err := c.plan()
+	return payload, err
+}
+
+func showPreview(c *call) (any, error) {
+	result, shown, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	payload := previewed{Profile: shown.Profile, Targets: shown.Targets, Plan: shown.Plan}
+	if c.diff {
+		diff, warnings, err := plan.NewPreview(result.State, shown.Plan)
+		if err != nil {
+			return nil, err
+		}
+		payload.Diff = &diff
+		c.warnings = append(c.warnings, warnings...)
+	}
+	return payload, nil
+}
+
+func showStatus(c *call) (any, error) {
+	result, err := c.pipe()
+	if err != nil {
+		return nil, err
+	}
+	drift, err := report.ScanDrift(result.State, result.ManagedDirs, true)
+	if err != nil {
+		return nil, err
+	}
+	assets, actions := report.OperatorCheck{
+		Env: c.services.Env, Project: result.Project.Root, Version: agentpackVersion, Repo: c.repo, Machine: c.machine,
+	}.Run(result.Selected)
+	c.warnings = append(append(c.warnings, assets...), drift.Warnings...)
+	return drift.Report(result.Profile, result.Targets, c.only, c.prefix(), actions), nil
+}
+
+func examine(c *call) (any, error) {
+	// What cannot be ended here, such as where only reading was granted, is still worth to be told with the rest.
+	if err := c.recover(); err != nil {
+		c.warnings = append(c.warnings, err.Error())
+	}
+	result, err := c.pipe()
+	if err != nil {
+		return nil, err
+	}
+	report, warnings, err := report.Diagnose(result, repositories{}, writable, c.prefix())
+	c.warnings = append(c.warnings, warnings...)
+	return report, err
+}
+
+// writable tells whether a folder can be written. It asks to keep the folder's times as they are, which the
+// host refuses where it granted reading only; what the folder's owner may do, WASI cannot say.
+func writable(folder string) bool {
+	if os.Chtimes(folder, time.Time{}, time.Time{}) != nil {
+		return false
+	}
+	var mode abi.FileModeResult
+	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: folder}, &mode); err == nil {
+		return mode.Mode&0o200 != 0
+	}
+	info, err := os.Stat(folder)
+	return err == nil && info.Mode().Perm()&0o200 != 0
+}
+
+func explainCommand(a arguments) commandName {
+	if a.kind == "" {
+		return commandOf([]string{"explain"})
+	}
+	command := commandOf([]string{"explain", a.kind})
+	if a.kind == "diff" {
+		command.Name = "explain.plan"
+	}
+	return command
+}
+
+func explainKind(c *call) (any, error) {
+	if c.kind == "status" {
+		result, err := c.pipe()
+		if err != nil {
+			return nil, err
+		}
+		drift, warnings, err := report.ExplainStatus(result)
+		c.warnings = append(c.warnings, warnings...)
+		return drift, err
+	}
+	result, shown, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	return report.ExplainPlan(result, shown.Plan), nil
+}

@@ -1,0 +1,20 @@
+package tools
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+// worldOf is where a call in these surroundings gets its answers from. Modules from git keep their warnings in
+// checkouts.
+func newServices(at env.Env) (world plan.Services, checkouts *module.Checkouts) {
+	checkouts = module.NewCheckouts(module.CheckoutConfig{Cache: at.GitCacheDir(), Remote: repositories{}, Lock: sdk.Lock})
+	return plan.Services{
+		Env: at, Git: repositories{}, Checkouts: checkouts,
+		LastDeploy: func() ([]output.Key, error) { return deploy.LastDeployed(at.SnapshotDir()) },
+	}, checkouts
+}
