@@ -107,6 +107,7 @@ type HostResponse struct {
 type HostError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	Reason  string `json:"reason,omitempty"` // one of Reason…, for a cause that a plugin can handle; usually absent
 }
 
 func (e *HostError) Error() string { return e.Message + " (" + e.Code + ")" }
@@ -118,6 +119,9 @@ const (
 	HostUnavailable = "unavailable" // this host has no such operation
 	HostFailed      = "failed"      // tried, and it did not work
 )
+
+// ReasonNoIdentity is the Reason of OpGitCommitBranch's failure where user.name or user.email is not set.
+const ReasonNoIdentity = "no_identity"
 
 // Host operations.
 const (

@@ -84,6 +84,10 @@ func checkNewCommit(q *abi.GitNewCommit) error {
 	return nil
 }
 
+// errNoIdentity keeps its wording: modules built before abi.ReasonNoIdentity look for its first words.
+var errNoIdentity = errors.New("nobody to name as the author: git config --global user.name NAME and " +
+	"git config --global user.email ADDRESS set it (without --global: for this repository)")
+
 // author gives `NAME <MAIL>`.
 func (r *repository) author(user Identity) (string, error) {
 	s, err := r.settings()
@@ -100,8 +104,7 @@ func (r *repository) author(user Identity) (string, error) {
 	}
 	user.Name, user.Email = cleanIdentity(user.Name), cleanIdentity(user.Email)
 	if user.Name == "" || user.Email == "" {
-		return "", errors.New("nobody to name as the author: git config --global user.name NAME and " +
-			"git config --global user.email ADDRESS set it (without --global: for this repository)")
+		return "", errNoIdentity
 	}
 	return user.Name + " <" + user.Email + ">", nil
 }

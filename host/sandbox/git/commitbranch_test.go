@@ -3,6 +3,7 @@ package git_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -318,8 +319,10 @@ func TestCommitIdentity(t *testing.T) {
 			ops := newOps(git.Config{Grants: []git.Grant{{Repo: r.dir, Access: "rw"}}, User: git.User{Identity: c.user}})
 			done, err := ops.CommitBranch(t.Context(), newCommit(r, text("a", "a")))
 			if c.want == "" {
-				if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "git config --global user.name") {
-					t.Errorf("got %v", err)
+				var host *abi.HostError
+				if !errors.As(err, &host) || host.Code != abi.HostFailed || host.Reason != abi.ReasonNoIdentity ||
+					!strings.Contains(host.Message, "git config --global user.name") {
+					t.Errorf("got %#v", err)
 				}
 				if diff := cmp.Diff(before, snapshot(t, r.dir)); diff != "" {
 					t.Error(diff)

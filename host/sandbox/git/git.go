@@ -201,7 +201,10 @@ func (o *Ops) outcome(ctx context.Context, folder string, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case !errors.As(err, &host):
-		return failed("%s: %v", folder, err)
+		host = hostError(abi.HostFailed, "%s: %v", []any{folder, err})
+		if errors.Is(err, errNoIdentity) {
+			host.Reason = abi.ReasonNoIdentity
+		}
 	case host.Code == abi.HostDenied:
 		o.log.Warn("git: denied", "repo", folder, "error", host.Message)
 	}
@@ -213,7 +216,7 @@ func denied(format string, args ...any) error  { return hostError(abi.HostDenied
 func failed(format string, args ...any) error  { return hostError(abi.HostFailed, format, args) }
 
 // hostError bounds the text, parts of which are a repository's own words, and keeps it valid JSON.
-func hostError(code, format string, args []any) error {
+func hostError(code, format string, args []any) *abi.HostError {
 	const maxMessage = 2 << 10
 	message := fmt.Sprintf(format, args...)
 	if len(message) > maxMessage {

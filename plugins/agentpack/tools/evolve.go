@@ -3,7 +3,6 @@ package tools
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
@@ -75,7 +74,7 @@ func (repositories) Commit(repo, branch, message string, files []evolve.File) er
 	switch {
 	case !errors.As(err, &refused):
 		return err
-	case refused.Code == abi.HostFailed && strings.Contains(refused.Message, "nobody to name as the author"):
+	case refused.Reason == abi.ReasonNoIdentity:
 		return fmt.Errorf("%w (%s)", evolve.ErrNoIdentity, refused.Message)
 	case refused.Code == abi.HostDenied:
 		return fmt.Errorf(`%w; to make branches the plugin needs git = [{ repo = %q, access = "rw" }]`, err, repo)

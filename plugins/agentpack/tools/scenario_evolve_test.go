@@ -144,13 +144,13 @@ func TestEvolvePropose(t *testing.T) {
 	})
 	t.Run("82 nobody to commit as", func(t *testing.T) {
 		w, r := edited(t)
-		r.refuse = &abi.HostError{Code: abi.HostFailed, Message: "git/commit_branch: nobody to name as the author: git config --global user.name NAME"}
+		r.refuse = &abi.HostError{Code: abi.HostFailed, Reason: abi.ReasonNoIdentity, Message: "git: set user.name"}
 		var got proposalData
 		warned(t, w.OK("evolve_propose", `{"yes":true}`, &got), "user.name")
 		if got.Created || got.Committed || got.Branch == "" {
 			t.Errorf("got %+v", got)
 		}
-		r.refuse = &abi.HostError{Code: abi.HostFailed, Message: "the branch user.name exists"}
+		r.refuse = &abi.HostError{Code: abi.HostFailed, Message: "git: nobody to name as the author"}
 		w.Fails("evolve_propose", `{"yes":true}`, "E_UNEXPECTED")
 		r.refuse = &abi.HostError{Code: abi.HostDenied, Message: "not granted"}
 		if got := w.Call("evolve_propose", `{"yes":true}`); got.OK || !strings.Contains(got.Errors[0].Message, `access = "rw"`) {
