@@ -1,18 +1,21 @@
-// Package apply changes many files, all of them or none. Applier.Apply is the call to start with; where it
-// was stopped midway, Applier.Recover in a later call finishes it or undoes it.
+// Package apply changes several files in one transaction. Call Applier.Apply; after an interrupted Apply,
+// Applier.Recover in a later call finishes it or rolls it back.
 //
-// How that holds at every instruction:
+// A transaction has these steps, and may be killed at any instruction:
 //
-//   - First all is looked at: that each file is as expected, and lies in its root once links are followed.
-//   - A journal says which files it is about. Then new contents are laid beside their destinations, and
-//     what is to be replaced gets a second name there. All that can run out of space has now run out of it.
-//   - The journal is renamed, and each file is looked at once more and switched by a rename.
-//   - The journal is renamed again, and from then on the new state holds. Second names and journal go.
+//   - Check every change: each file has the expected content and, with symbolic links resolved, lies in its
+//     root.
+//   - Write the journal in state staging. Then write each new content to a temporary file beside its
+//     destination,
+//     and keep each old content under a temporary name. Everything that can run out of space happens here.
+//   - Rename the journal to state switching. Check each file once more and replace it by a rename.
+//   - Rename the journal to state committed: the transaction is committed. Remove temporary files and
+//     journal.
 //
-// To undo takes renames and removals only, so a full disk cannot prevent it. A file that somebody else
-// changed meanwhile is not overwritten: not by a switch, and not by undoing one. Between the last look at a
-// file and the rename that replaces it nothing can see a change; a new file and a removed one have not even
-// that gap.
+// Rolling back takes only renames and removals, so a full disk cannot prevent it. Neither a switch nor a roll
+// back overwrites a file that another program has changed in the meantime. One race remains: a change between
+// the last check of a file and the rename that replaces it is not detected. Creating and removing a file do
+// not have it.
 package apply
 
 import (
@@ -27,34 +30,34 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Change is one file that is written or removed.
+// Change writes or removes one file.
 type Change struct {
-	Root   string // the folder that the file must be in, once all links are followed; absolute
+	Root   string // absolute directory that must hold the file after symbolic links are resolved
 	Path   string // absolute
-	Before string // the SHA-256 of what is there now, in hexadecimal; "" says that nothing is
-	After  []byte // what is to be there; a file that is there is overwritten only if Before is its sum
-	Delete bool   // the file is removed, and After is not looked at
-	Like   string // the file whose mode a file that is made gets; "" for an ordinary one
+	Before string // SHA-256 of the current content, in hexadecimal; "" if the file does not exist
+	After  []byte // new content; an existing file is overwritten only if its sum is Before
+	Delete bool   // remove the file; After is ignored
+	Like   string // file whose mode a created file gets; "" for the default mode
 }
 
-// Applier applies changes. Whoever calls it holds a lock against all others that have the same Dir.
+// Applier applies changes. The caller holds a lock that excludes every other Applier with the same Dir.
 type Applier struct {
 	FS  FS
-	Dir string // the journal's folder, absolute; it is made if it is not there
+	Dir string // directory of the journal, absolute; created if it does not exist
 }
 
 var (
-	// ErrChanged says that a file is not as the change expects it. Nothing of the apply is left.
+	// ErrChanged means that a file does not have the expected content. The transaction was rolled back.
 	ErrChanged = errors.New("was changed by another program; nothing was written")
-	// ErrPending says that an apply was stopped midway. Recover comes first.
-	ErrPending = errors.New("an earlier apply was stopped midway and is to be finished or undone first")
+	// ErrPending means that an Apply was interrupted. Call Recover first.
+	ErrPending = errors.New("an earlier apply was interrupted and must be recovered first")
 )
 
-// Apply makes all changes, or none and returns an error: ErrChanged for a file that is not as expected, a
-// fault for a path that leads out of its root or cannot be written. If undoing fails, too, the error says
-// so, and Recover tries again.
+// Apply makes all changes, or none and returns an error: ErrChanged for a file with unexpected content, a
+// fault for a path outside its root or one that cannot be written. If rolling back fails as well, the error
+// says so, and Recover tries again.
 //
-// Missing folders are made. A change of a link writes what it leads to; a removal removes the link itself.
+// Missing directories are created. Changing a symbolic link writes its target; removing it removes the link.
 func (a Applier) Apply(changes []Change) error {
 	pending, err := a.Pending()
 	if err != nil {
@@ -82,19 +85,19 @@ func (a Applier) Apply(changes []Change) error {
 	if err := a.setState(switching, committed); err != nil {
 		return a.rollBack(transaction.journal).wrap(err)
 	}
-	// The new state holds. What cannot be tidied up now, the next call's Recover tidies up.
+	// The transaction is committed. What cannot be removed now is removed by the next Recover.
 	_ = a.cleanUp(transaction.journal)
 	return nil
 }
 
-// transaction is a journal, and what is only known while its apply runs.
+// transaction is a journal with the data that exists only while its Apply runs.
 type transaction struct {
 	journal  *journal
-	contents [][]byte // of the steps that write
-	likes    []string // of the steps that make a file
+	contents [][]byte // by step; nil for a removal
+	likes    []string // by step; used for created files
 }
 
-// check looks at everything before anything is changed. A change of a file to what it is, is left out.
+// check validates all changes before anything is written. It drops changes that have no effect.
 func (a Applier) check(changes []Change) (*transaction, error) {
 	id := make([]byte, 8)
 	rand.Read(id)
@@ -120,11 +123,11 @@ func (a Applier) check(changes []Change) (*transaction, error) {
 		t.contents = append(t.contents, change.After)
 		t.likes = append(t.likes, change.Like)
 	}
-	t.journal.Folders = r.missing
+	t.journal.Dirs = r.missing
 	return t, nil
 }
 
-// expect returns an error unless the content of a file has a sum; for "", unless nothing is there.
+// expect returns an error unless the content of path has the sum; with "", unless path does not exist.
 func (a Applier) expect(path, sum string) error {
 	now, err := a.sum(path)
 	if err != nil {
@@ -136,14 +139,14 @@ func (a Applier) expect(path, sum string) error {
 	return nil
 }
 
-// sum is the sum of a file's content; "" if nothing is there.
+// sum returns the sum of a file's content; "" if it does not exist.
 func (a Applier) sum(path string) (string, error) {
 	if _, err := a.FS.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	content, err := a.FS.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s is a link that leads nowhere: remove it", path)
+		return "", fmt.Errorf("%s is a dangling symbolic link: remove it", path)
 	}
 	if err != nil {
 		return "", err
@@ -151,14 +154,14 @@ func (a Applier) sum(path string) (string, error) {
 	return disk.SumBytes(content), nil
 }
 
-// stage makes the missing folders, and lays new contents and second names beside the destinations.
+// stage creates missing directories and writes the temporary files beside the destinations.
 func (a Applier) stage(t *transaction) error {
-	for _, folder := range t.journal.Folders {
-		if err := a.checkDir(t.journal.root(folder), filepath.Dir(folder)); err != nil {
+	for _, dir := range t.journal.Dirs {
+		if err := a.checkDir(t.journal.root(dir), filepath.Dir(dir)); err != nil {
 			return err
 		}
-		if err := a.FS.Mkdir(folder); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fault.IO(folder, err)
+		if err := a.FS.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fault.IO(dir, err)
 		}
 	}
 	for i, s := range t.journal.Steps {
@@ -171,7 +174,7 @@ func (a Applier) stage(t *transaction) error {
 
 func (a Applier) stageStep(s step, temporary names, content []byte, like string) error {
 	if s.After == "" {
-		return nil // a removed file gets its second name by the switch itself
+		return nil // switchStep moves a removed file to its temporary name
 	}
 	if s.Before != "" {
 		like = s.Path
@@ -190,12 +193,12 @@ func (a Applier) stageStep(s step, temporary names, content []byte, like string)
 		return err
 	}
 	if disk.SumBytes(written) != s.After {
-		return fmt.Errorf("%s: what was written is not what is there", temporary.new)
+		return fmt.Errorf("%s: the content read back differs from the content written", temporary.new)
 	}
 	return nil
 }
 
-// secondName gives the old file another name: where a file has one name only, by a copy.
+// keepOld keeps the old file under a second name: by a hard link, or by a copy where there are none.
 func (a Applier) keepOld(s step, name string) error {
 	if err := a.checkStepDir(s); err != nil {
 		return err
@@ -213,20 +216,19 @@ func (a Applier) keepOld(s step, name string) error {
 	return a.FS.WriteNew(name, content, s.Path)
 }
 
-// proveStep proves the folder of a step's file.
+// checkStepDir calls checkDir for the directory of a step's file.
 func (a Applier) checkStepDir(s step) error { return a.checkDir(s.Root, filepath.Dir(s.Path)) }
 
-// prove returns an error if, by now, a link is among the folders from a root down to a folder, which had no
-// links when the apply began. It comes before each write, with no more between the two than the look whether
-// the file is as expected.
-func (a Applier) checkDir(root, folder string) error {
-	for ; disk.IsBelow(root, folder); folder = filepath.Dir(folder) {
-		info, err := a.FS.Lstat(folder)
+// checkDir returns an error if a directory from root down to folder has become a symbolic link since check
+// resolved it. It is called before each write; only the check of the file's content comes between the two.
+func (a Applier) checkDir(root, dir string) error {
+	for ; disk.IsBelow(root, dir); dir = filepath.Dir(dir) {
+		info, err := a.FS.Lstat(dir)
 		if err != nil {
-			return fault.IO(folder, err)
+			return fault.IO(dir, err)
 		}
 		if !info.IsDir() {
-			return fmt.Errorf("%s %w", folder, ErrChanged)
+			return fmt.Errorf("%s %w", dir, ErrChanged)
 		}
 	}
 	return nil

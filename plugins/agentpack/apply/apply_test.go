@@ -144,11 +144,11 @@ func TestAFolderThatCannotBeWrittenIsAFault_48(t *testing.T) {
 // deniedFS is a system that lets nobody write below a folder.
 type deniedFS struct {
 	apply.FS
-	folder string
+	dir string
 }
 
 func (d deniedFS) WriteNew(path string, content []byte, like string) error {
-	if strings.HasPrefix(path, d.folder) {
+	if strings.HasPrefix(path, d.dir) {
 		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
 	}
 	return d.FS.WriteNew(path, content, like)

@@ -177,11 +177,11 @@ func (g granted) Remove(path string) error {
 	return g.FS.Remove(path)
 }
 
-func (g granted) CheckWritable(folder string) error {
-	if strings.HasPrefix(g.without, folder+"/") {
+func (g granted) CheckWritable(dir string) error {
+	if strings.HasPrefix(g.without, dir+"/") {
 		return fs.ErrPermission
 	}
-	return g.FS.CheckWritable(folder)
+	return g.FS.CheckWritable(dir)
 }
 
 // TestARecoveryThatDoesNotSeeEverythingLeavesTheJournal kills the apply at each operation in turn, and recovers first

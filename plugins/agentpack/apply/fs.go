@@ -11,41 +11,41 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// FS is what an Applier does to files. Paths are absolute. What is missing is fs.ErrNotExist, and what is
-// there already fs.ErrExist.
+// FS is the file system that an Applier works on. Paths are absolute. Errors are fs.ErrNotExist and
+// fs.ErrExist where those apply.
 type FS interface {
 	Lstat(path string) (fs.FileInfo, error)
 	ReadDir(path string) ([]fs.DirEntry, error)
-	// ReadFile follows a link, and refuses what is no regular file.
+	// ReadFile follows symbolic links and refuses anything but a regular file.
 	ReadFile(path string) ([]byte, error)
-	// WriteNew makes a file, which must not be there, with the mode of the file like, or an ordinary one if
-	// like is "". The mode is set before anything is in the file.
+	// WriteNew creates a file, which must not exist, with the mode of the file like, or the default mode if
+	// like is "". The mode is set before the content is written.
 	WriteNew(path string, content []byte, like string) error
 	Mkdir(path string) error
-	// Link gives a file a second name, at which nothing may be.
+	// Link makes a hard link; to must not exist.
 	Link(from, to string) error
 	Rename(from, to string) error
-	// Remove removes a file or an empty folder.
+	// Remove removes a file or an empty directory.
 	Remove(path string) error
-	// Reach returns an error if a folder that is there is not this process's to change, as one that a sandbox shows
-	// only because another lies in it. It changes nothing.
-	CheckWritable(folder string) error
+	// CheckWritable returns an error if this process may not change an existing directory, such as one that a
+	// sandbox shows only as the parent of a granted one. It changes nothing.
+	CheckWritable(dir string) error
 }
 
-// maxFile bounds what is read of one file, in bytes. Journals are larger than the files that are applied.
+// maxFile is the size limit of a file that is read, in bytes. Journals are larger than deployed files.
 const maxFile = 64 << 20
 
-// OS is the FS of the system.
+// OS is the FS of the operating system.
 type OS struct {
-	// CopyMode gives a file the mode of another. Nil: no mode is ever set, as in a sandbox that has none and
-	// keeps the mode of a file that a rename replaces.
+	// CopyMode gives a file the mode of another one. If nil, modes are never set: for a sandbox without
+	// modes, which keeps the mode of a file that a rename replaces.
 	CopyMode func(from, to string) error
-	// Sync has each file, and each new name of a file, on the disk and not only in the system's memory before
-	// anything else happens: then a loss of power is a kill like any other.
+	// Sync calls fsync on each file and on the directory of each new name before the next operation, so that
+	// a power loss has no worse effect than a kill.
 	Sync bool
 }
 
-// CopyMode is OS.CopyMode where the system has modes.
+// CopyMode is the OS.CopyMode for systems with file modes.
 func CopyMode(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -93,24 +93,24 @@ func (o OS) Rename(from, to string) error { return o.syncParent(to, os.Rename(fr
 // Remove implements FS.
 func (OS) Remove(path string) error { return os.Remove(path) }
 
-// Reach implements FS. It asks to keep the folder's times as they are, which a sandbox refuses outside of what it has
-// granted to write.
-func (OS) CheckWritable(folder string) error { return os.Chtimes(folder, time.Time{}, time.Time{}) }
+// CheckWritable implements FS. It sets no times, which a sandbox still refuses outside directories granted
+// for writing.
+func (OS) CheckWritable(dir string) error { return os.Chtimes(dir, time.Time{}, time.Time{}) }
 
-// named has the new name on the disk of what was made or moved without an error.
+// syncParent syncs the directory that holds path, unless err is set.
 func (o OS) syncParent(path string, err error) error {
 	if err != nil || !o.Sync {
 		return err
 	}
-	folder, err := os.Open(filepath.Dir(path))
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	err = folder.Sync()
+	err = dir.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
-		err = nil // a file system whose folders cannot be synced
+		err = nil // the file system cannot sync directories
 	}
-	return errors.Join(err, folder.Close())
+	return errors.Join(err, dir.Close())
 }
 
 var _ FS = OS{}

@@ -53,8 +53,8 @@ func randomChanges(seed uint64) (files map[string]string, changes []apply.Change
 	r := rand.New(rand.NewPCG(seed, 1))
 	files = map[string]string{"r/": "", "r/kept": "k"}
 	for i := range r.IntN(8) + 1 {
-		folder := []string{"", "d/", "d/e/", "x/y/z/"}[r.IntN(4)]
-		path, old, content := fmt.Sprintf("%sf%d", folder, i), fmt.Sprint("old ", i), fmt.Sprint("new ", i)
+		dir := []string{"", "d/", "d/e/", "x/y/z/"}[r.IntN(4)]
+		path, old, content := fmt.Sprintf("%sf%d", dir, i), fmt.Sprint("old ", i), fmt.Sprint("new ", i)
 		change := apply.Change{Path: path, After: []byte(content)}
 		if r.IntN(3) > 0 {
 			files["r/"+path] = old
@@ -80,8 +80,8 @@ func expected(t *testing.T, root string, changes []apply.Change) map[string]stri
 			continue
 		}
 		want[name] = "644 " + string(change.After)
-		for folder := filepath.Dir(name); folder != "."; folder = filepath.Dir(folder) {
-			want[folder+"/"] = ""
+		for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+			want[dir+"/"] = ""
 		}
 	}
 	return want

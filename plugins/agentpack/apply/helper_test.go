@@ -20,7 +20,7 @@ import (
 // begins with "-> " a link.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(folder(t))
+	root, err := filepath.EvalSymlinks(dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func tree(t testing.TB, files map[string]string) string {
 }
 
 // folder makes an empty folder, in memory where the system has a place for that: these tests make thousands.
-func folder(t testing.TB) string {
+func dir(t testing.TB) string {
 	t.Helper()
 	path, err := os.MkdirTemp("/dev/shm", "agentpack-test-")
 	if err != nil {

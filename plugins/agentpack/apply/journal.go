@@ -14,13 +14,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// The names of the journal's file say how far an apply is. They change by renames, which take no space,
-// so that its content is written once.
+// The journal's file name is the state of the transaction. A state change is a rename, which takes no space,
+// so the content is written only once.
 const (
 	staging   = "staging.json"   // no destination has changed
-	switching = "switching.json" // some may have
-	committed = "committed.json" // all have
-	unwritten = "journal.tmp"    // is being written
+	switching = "switching.json" // some destinations may have changed
+	committed = "committed.json" // all destinations have changed
+	unwritten = "journal.tmp"    // the journal is being written
 )
 
 const (
@@ -28,15 +28,15 @@ const (
 	maxSteps       = 100_000
 )
 
-// journal is what an apply is about. Paths have no links in them.
+// journal describes a transaction. Its paths have their symbolic links resolved.
 type journal struct {
 	Version int      `json:"version"`
-	ID      string   `json:"id"`      // of 16 hexadecimal digits
-	Folders []string `json:"folders"` // that were made, each behind its parent
+	ID      string   `json:"id"`      // 16 hexadecimal digits
+	Dirs    []string `json:"folders"` // directories that were created, parents first
 	Steps   []step   `json:"steps"`
 }
 
-// step is one file. Before and After are the sums of its contents, "" where there is no file.
+// step is the change of one file. Before and After are SHA-256 sums; "" if the file does not exist.
 type step struct {
 	Root   string `json:"root"`
 	Path   string `json:"path"`
@@ -44,26 +44,26 @@ type step struct {
 	After  string `json:"after"`
 }
 
-// names are the files that lie beside a step's own while an apply runs: the new content, and a second name
-// of the old one.
+// names are the temporary files beside a step's file: the new content, and the old file.
 type names struct{ old, new string }
 
 const temporaryPrefix = ".agentpack-tmp-"
 
-// IsTemporary tells whether a file's name is one of an apply that is under way or was stopped.
+// IsTemporary reports whether a file name belongs to a transaction that is in progress or was interrupted.
 func IsTemporary(name string) bool { return strings.HasPrefix(name, temporaryPrefix) }
 
-// temporary names the files beside that of step i. They follow from the journal's id and not from paths in
-// it, so a journal can lead to no other files.
+// temporary returns the temporary names of step i. They derive from the journal's id, not from paths in the
+// journal, so a forged journal cannot name other files.
 func (j *journal) temporary(i int) names {
 	base := filepath.Join(filepath.Dir(j.Steps[i].Path), temporaryPrefix+j.ID+"-"+strconv.Itoa(i))
 	return names{old: base + ".old", new: base + ".new"}
 }
 
-// root is the root of a file below a folder that was made; "/" for none, below which everything is proved.
-func (j *journal) root(folder string) string {
+// root returns the root of a file below a created directory; "/" if there is none, so that checkDir checks
+// every directory.
+func (j *journal) root(dir string) string {
 	for _, s := range j.Steps {
-		if disk.IsBelow(folder, s.Path) {
+		if disk.IsBelow(dir, s.Path) {
 			return s.Root
 		}
 	}
@@ -72,13 +72,13 @@ func (j *journal) root(folder string) string {
 
 func (a Applier) at(state string) string { return filepath.Join(a.Dir, state) }
 
-// Pending tells whether an apply was stopped midway, so that Recover has something to do.
+// Pending reports whether an Apply was interrupted, so that Recover is needed.
 func (a Applier) Pending() (bool, error) {
 	state, err := a.state()
 	return state != "", err
 }
 
-// state is how far the apply is that was stopped; "" if none was.
+// state returns the state of the interrupted transaction; "" if there is none.
 func (a Applier) state() (string, error) {
 	for _, state := range []string{staging, switching, committed} {
 		_, err := a.FS.Lstat(a.at(state))
@@ -92,26 +92,26 @@ func (a Applier) state() (string, error) {
 	return "", nil
 }
 
-// record writes the journal. It is whole under its first name, or not there.
+// record writes the journal atomically.
 func (a Applier) record(j *journal) error {
 	raw, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	if len(j.Steps) > maxSteps || len(j.Folders) > maxSteps || len(raw) > maxFile {
-		return fmt.Errorf("%d files are too many for one apply: Recover reads journals of %d steps and %d MiB", len(j.Steps), maxSteps, maxFile>>20)
+	if len(j.Steps) > maxSteps || len(j.Dirs) > maxSteps || len(raw) > maxFile {
+		return fmt.Errorf("%d files are too many for one transaction: Recover reads journals of up to %d steps and %d MiB", len(j.Steps), maxSteps, maxFile>>20)
 	}
 	r := resolver{fs: a.FS}
-	folder, err := r.resolve(a.Dir) // it may lie behind a link
+	dir, err := r.resolve(a.Dir) // Dir may be below a symbolic link
 	if err != nil {
 		return err
 	}
-	if err := r.requireDir(folder); err != nil {
+	if err := r.requireDir(dir); err != nil {
 		return err
 	}
-	for _, folder := range r.missing {
-		if err := a.FS.Mkdir(folder); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fault.IO(folder, err)
+	for _, dir := range r.missing {
+		if err := a.FS.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fault.IO(dir, err)
 		}
 	}
 	temporary := a.at(unwritten)
@@ -128,12 +128,12 @@ func (a Applier) record(j *journal) error {
 	return nil
 }
 
-// move goes from one state to the next.
+// setState renames the journal from one state to the next.
 func (a Applier) setState(from, to string) error {
 	return fault.IO(a.at(from), a.FS.Rename(a.at(from), a.at(to)))
 }
 
-// remove removes what may be gone already.
+// remove removes a file or an empty directory; it need not exist.
 func (a Applier) remove(path string) error {
 	if err := a.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.IO(path, err)
@@ -141,33 +141,34 @@ func (a Applier) remove(path string) error {
 	return nil
 }
 
-// parse reads a journal. It refuses what no apply has written: Recover moves and removes files by it.
+// parse decodes a journal. It refuses anything that record does not write, since Recover moves and removes
+// files by it.
 func parse(raw []byte) (*journal, error) {
 	var j journal
 	if err := json.Unmarshal(raw, &j); err != nil {
 		return nil, err
 	}
 	if j.Version != journalVersion {
-		return nil, fmt.Errorf("its version is %d, which this program does not know", j.Version)
+		return nil, fmt.Errorf("version %d is not supported", j.Version)
 	}
 	if id, err := hex.DecodeString(j.ID); err != nil || len(id) != 8 {
-		return nil, fmt.Errorf("its id %q is none", j.ID)
+		return nil, fmt.Errorf("invalid id %q", j.ID)
 	}
-	if len(j.Steps) > maxSteps || len(j.Folders) > maxSteps {
-		return nil, fmt.Errorf("it has more than %d steps", maxSteps)
+	if len(j.Steps) > maxSteps || len(j.Dirs) > maxSteps {
+		return nil, fmt.Errorf("more than %d steps", maxSteps)
 	}
-	above := map[string]bool{} // the folders that an apply can have made
+	above := map[string]bool{} // the directories that the transaction can have created
 	for i, s := range j.Steps {
 		if err := s.validate(); err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}
-		for folder := filepath.Dir(s.Path); !above[folder]; folder = filepath.Dir(folder) {
-			above[folder] = true
+		for dir := filepath.Dir(s.Path); !above[dir]; dir = filepath.Dir(dir) {
+			above[dir] = true
 		}
 	}
-	for _, folder := range j.Folders {
-		if !above[folder] {
-			return nil, fmt.Errorf("the folder %q holds none of its files", folder)
+	for _, dir := range j.Dirs {
+		if !above[dir] {
+			return nil, fmt.Errorf("the directory %q holds none of the files of the journal", dir)
 		}
 	}
 	return &j, nil
@@ -180,11 +181,11 @@ func (s step) validate() error {
 	case !filepath.IsAbs(s.Root) || !disk.IsBelow(s.Root, s.Path):
 		return fmt.Errorf("%q is not in %q", s.Path, s.Root)
 	case s.Before == s.After:
-		return errors.New("it changes nothing")
+		return errors.New("the step changes nothing")
 	}
 	for _, sum := range []string{s.Before, s.After} {
 		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != 0 && len(raw) != 32 {
-			return fmt.Errorf("%q is not a sum", sum)
+			return fmt.Errorf("%q is not a SHA-256 sum", sum)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ var (
 func TestParse(t *testing.T) {
 	good := func() journal {
 		return journal{
-			Version: 1, ID: "0123456789abcdef", Folders: []string{"/r/d", "/r/d/e"},
+			Version: 1, ID: "0123456789abcdef", Dirs: []string{"/r/d", "/r/d/e"},
 			Steps: []step{{Root: "/r", Path: "/r/d/e/f", Before: "", After: oneSum}},
 		}
 	}
@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 		{"a root with dots", func(j *journal) { j.Steps[0].Root = "/r/../x" }, `is not in "/r/../x"`},
 		{"a sum that is none", func(j *journal) { j.Steps[0].Before = "12" }, "is not a sum"},
 		{"a step that changes nothing", func(j *journal) { j.Steps[0] = step{"/r", "/r/d/e/f", oneSum, oneSum} }, "changes nothing"},
-		{"a folder that has nothing to do with it", func(j *journal) { j.Folders[0] = "/home" }, "holds none of its files"},
+		{"a folder that has nothing to do with it", func(j *journal) { j.Dirs[0] = "/home" }, "holds none of its files"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 // FuzzParse checks that a journal that is taken leads to no other files than those beside its steps.
 func FuzzParse(f *testing.F) {
 	for _, j := range []journal{
-		{Version: 1, ID: "0123456789abcdef", Steps: []step{{"/r", "/r/f", "", oneSum}, {"/r", "/r/d/g", oneSum, anotherSum}}, Folders: []string{"/r/d"}},
+		{Version: 1, ID: "0123456789abcdef", Steps: []step{{"/r", "/r/f", "", oneSum}, {"/r", "/r/d/g", oneSum, anotherSum}}, Dirs: []string{"/r/d"}},
 		{Version: 1, ID: "0123456789abcdef", Steps: []step{{"/", "/f", oneSum, ""}}},
 	} {
 		raw, err := json.Marshal(j)

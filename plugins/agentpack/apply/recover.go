@@ -7,26 +7,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Outcome is what became of an apply that was stopped.
+// Outcome is what Recover did.
 type Outcome string
 
-// What Recover can do.
+// Outcomes of Recover. The texts are shown to users.
 const (
-	None       Outcome = ""         // no apply was stopped
-	Finished   Outcome = "finished" // all files are as the apply wanted them
-	RolledBack Outcome = "undone"   // all files are as they were before
+	None       Outcome = ""         // there was nothing to recover
+	Finished   Outcome = "finished" // committed: all files have their new content
+	RolledBack Outcome = "undone"   // rolled back: all files have their old content
 )
 
-// Report says what Recover did. Kept are files that were not put back, since somebody else has changed them;
-// their old content lies beside them, in files that IsTemporary.
+// Report is the result of Recover. Kept lists files that were not restored because another program has
+// changed them; their old content is beside them, in files for which IsTemporary is true.
 type Report struct {
 	Outcome Outcome
 	Kept    []string
 }
 
-// Recover finishes an apply that was stopped after its last file was switched, and undoes one that was
-// stopped earlier. It may be stopped, too, and repeated. A journal that it cannot read, or that is about folders
-// which are not this process's to change, it leaves where it is, with an error.
+// Recover finishes a transaction that was interrupted after its last switch, and rolls back one that was
+// interrupted earlier. It may be interrupted itself, and repeated. A journal that cannot be read, or that
+// names directories which this process may not change, is left in place, with an error.
 func (a Applier) Recover() (Report, error) {
 	state, err := a.state()
 	if err != nil {
@@ -40,7 +40,7 @@ func (a Applier) Recover() (Report, error) {
 		return Report{}, err
 	}
 	if err := a.checkWritable(j); err != nil {
-		return Report{}, fmt.Errorf("%w; call again where that is granted, such as in the project that it belongs to, or, if it is gone for good, remove %s", err, a.at(state))
+		return Report{}, fmt.Errorf("%w; call again where that directory is granted, such as in the project that it belongs to; or, if the directory was removed for good, remove %s", err, a.at(state))
 	}
 	switch state {
 	case committed:
@@ -62,8 +62,8 @@ func (a Applier) Recover() (Report, error) {
 	return Report{Outcome: Finished}, a.cleanUp(j)
 }
 
-// removeUnwritten removes a journal that was never whole. It asks first: where nothing may be written there is
-// nothing to remove, and to try would be refused.
+// removeUnwritten removes a journal that was only partly written. It calls Lstat first, because a sandbox
+// that grants no writing refuses even a removal of a file that does not exist.
 func (a Applier) removeUnwritten() error {
 	file := a.at(unwritten)
 	if _, err := a.FS.Lstat(file); err != nil {
@@ -79,45 +79,45 @@ func (a Applier) readJournal(file string) (*journal, error) {
 	}
 	j, err := parse(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s, the journal of an apply that was stopped, cannot be used: %w; look at the files whose names begin with %s, then remove it", file, err, temporaryPrefix)
+		return nil, fmt.Errorf("the journal %s of an interrupted apply cannot be used: %w; look at the files whose names begin with %s, then remove it", file, err, temporaryPrefix)
 	}
 	return j, nil
 }
 
-// reach returns an error unless all folders of a journal can be changed by this process: what was begun in one that
-// is only not shown would stay as it is, and the rest be undone.
+// checkWritable returns an error unless this process may change all directories of a journal. Otherwise files
+// in a directory that the sandbox hides would be skipped and the others rolled back.
 func (a Applier) checkWritable(j *journal) error {
 	reached := map[string]bool{}
 	for _, s := range j.Steps {
-		folder := filepath.Dir(s.Path)
-		if reached[folder] {
+		dir := filepath.Dir(s.Path)
+		if reached[dir] {
 			continue
 		}
-		reached[folder] = true
-		if err := a.CheckWritable(folder); err != nil {
-			return fault.IO(s.Path, fmt.Errorf("it wrote into %s, which cannot be reached: %w", folder, err))
+		reached[dir] = true
+		if err := a.CheckWritable(dir); err != nil {
+			return fault.IO(s.Path, fmt.Errorf("it wrote into %s, which cannot be reached: %w", dir, err))
 		}
 	}
 	return nil
 }
 
-// Reach returns an error unless a folder is this process's to change; of one that is not there the nearest one above
-// it that is there tells. A sandbox shows a folder that it has not granted as one that is not there, which must not be
-// taken for one that somebody has removed.
-func (a Applier) CheckWritable(folder string) error {
-	for ; ; folder = filepath.Dir(folder) {
-		_, err := a.FS.Lstat(folder)
+// CheckWritable returns an error unless this process may change a directory or, if that does not exist, its
+// nearest existing ancestor. A sandbox shows a directory that is not granted as absent; that must not be
+// taken for a directory that was removed.
+func (a Applier) CheckWritable(dir string) error {
+	for ; ; dir = filepath.Dir(dir) {
+		_, err := a.FS.Lstat(dir)
 		if err == nil {
-			return a.FS.CheckWritable(folder)
+			return a.FS.CheckWritable(dir)
 		}
-		if ignoreMoved(err) != nil || folder == filepath.Dir(folder) {
+		if ignoreMoved(err) != nil || dir == filepath.Dir(dir) {
 			return err
 		}
 	}
 }
 
-// allSwitched tells whether nothing was left to do but to say so. A file that was removed must be known to
-// be the one that was to be removed.
+// allSwitched reports whether all steps were switched, so that only the commit is missing. The content of a
+// removed file must be the one that the step expected.
 func (a Applier) allSwitched(j *journal) (bool, error) {
 	for i, s := range j.Steps {
 		now, err := a.sum(s.Path)

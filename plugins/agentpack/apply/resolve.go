@@ -11,16 +11,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// resolver turns changes into steps, whose paths have no links in them. Folders that several changes have
-// in common are looked at once.
+// resolver turns changes into steps with resolved paths. It checks each directory once.
 type resolver struct {
 	fs      FS
 	real    map[string]string
-	checked map[string]bool // folders that need has looked at
-	missing []string        // folders that are to be made, each behind its parent
+	checked map[string]bool // directories that requireDir has checked
+	missing []string        // directories to create, parents first
 }
 
-// step finds out where a change really takes place, and proves that this is inside its root.
+// step resolves the path of a change and requires that it is inside the change's root.
 func (r *resolver) step(change Change) (step, error) {
 	if !filepath.IsAbs(change.Path) || !filepath.IsAbs(change.Root) {
 		return step{}, fmt.Errorf("%s in %s: not an absolute path", change.Path, change.Root)
@@ -29,8 +28,8 @@ func (r *resolver) step(change Change) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	if !utf8.ValidString(path) { // the journal could not say which file it is
-		return step{}, fmt.Errorf("%q: the path is not UTF-8: rename what is named so", path)
+	if !utf8.ValidString(path) { // JSON cannot represent the path
+		return step{}, fmt.Errorf("%q: the path is not UTF-8: rename the file", path)
 	}
 	root, err := r.resolve(change.Root)
 	if err != nil {
@@ -40,7 +39,7 @@ func (r *resolver) step(change Change) (step, error) {
 		if err := disk.RequireInside(change.Root, change.Path); err != nil {
 			return step{}, err
 		}
-		return step{}, fmt.Errorf("%s %w", change.Path, ErrChanged) // it did lead out a moment ago
+		return step{}, fmt.Errorf("%s %w", change.Path, ErrChanged) // the path was outside its root when resolved, and is inside now
 	}
 	s := step{Root: root, Path: path, Before: change.Before}
 	if !change.Delete {
@@ -50,13 +49,14 @@ func (r *resolver) step(change Change) (step, error) {
 	return s, err
 }
 
-// target is the path that a change works on: in the real folder, and behind a link if it writes.
+// target returns the path that a change applies to: with its directory resolved, and for a write to a
+// symbolic link the link's target.
 func (r *resolver) target(change Change) (string, error) {
-	folder, err := r.resolve(filepath.Dir(change.Path))
+	dir, err := r.resolve(filepath.Dir(change.Path))
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, filepath.Base(change.Path))
+	path := filepath.Join(dir, filepath.Base(change.Path))
 	info, err := r.fs.Lstat(path)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 && !change.Delete && change.Before != "" {
 		return r.resolve(path)
@@ -67,7 +67,7 @@ func (r *resolver) target(change Change) (string, error) {
 	return path, nil
 }
 
-// follow is disk.Real, once for each path.
+// resolve is a cached disk.Resolve.
 func (r *resolver) resolve(path string) (string, error) {
 	if real, ok := r.real[path]; ok {
 		return real, nil
@@ -83,31 +83,31 @@ func (r *resolver) resolve(path string) (string, error) {
 	return real, nil
 }
 
-// need notes a folder, and those above it, if they are to be made.
-func (r *resolver) requireDir(folder string) error {
-	if r.checked[folder] {
+// requireDir records a directory, and those of its parents, that have to be created.
+func (r *resolver) requireDir(dir string) error {
+	if r.checked[dir] {
 		return nil
 	}
 	if r.checked == nil {
 		r.checked = map[string]bool{}
 	}
-	r.checked[folder] = true
-	info, err := r.fs.Lstat(folder)
+	r.checked[dir] = true
+	info, err := r.fs.Lstat(dir)
 	switch {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return fault.IO(folder, fmt.Errorf("%s is not a folder, but has to be one: remove what is there, then plan again", folder))
+		return fault.IO(dir, fmt.Errorf("%s is not a directory, but a directory is needed: remove it, then plan again", dir))
 	case !disk.IsMissing(err):
-		return fault.IO(folder, err)
+		return fault.IO(dir, err)
 	}
-	parent := filepath.Dir(folder)
-	if parent == folder {
-		return errors.New("there is no root folder")
+	parent := filepath.Dir(dir)
+	if parent == dir {
+		return errors.New("there is no root directory")
 	}
 	if err := r.requireDir(parent); err != nil {
 		return err
 	}
-	r.missing = append(r.missing, folder)
+	r.missing = append(r.missing, dir)
 	return nil
 }

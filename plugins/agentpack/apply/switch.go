@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// switchAll puts each step's new state in the place of the old one, until one fails.
+// switchAll replaces each file by its new state, until the first error.
 func (a Applier) switchAll(j *journal) error {
 	for i, s := range j.Steps {
 		if err := a.checkStepDir(s); err != nil {
@@ -34,23 +34,23 @@ func (a Applier) switchStep(s step, temporary names) error {
 	return a.FS.Rename(temporary.new, s.Path)
 }
 
-// place gives a new file its name. A link, unlike a rename, never takes the place of a file that somebody
-// made in the meantime.
+// linkNew gives a new file its name. Unlike a rename, a hard link never replaces a file that another program
+// has created in the meantime.
 func (a Applier) linkNew(from, to string) error {
 	err := a.FS.Link(from, to)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s %w", to, ErrChanged)
 	}
 	if err != nil {
-		return a.FS.Rename(from, to) // a file system in which a file has one name only
+		return a.FS.Rename(from, to) // the file system has no hard links
 	}
 	return nil
 }
 
-// take removes a file by giving it another name, under which nobody changes it any more. If it turns out
-// to be another one than expected, undoing puts it back. Unlike the other switches, which need a file that
-// was laid beside the destination, this one would also work in a folder that a link has led to since the
-// proof: so the proof is made once more, and there the file gets its name back at once.
+// moveAway removes a file by moving it to a temporary name, where no other program changes it. If its content
+// then differs from the expected one, rolling back restores it. A switch of another kind needs a temporary
+// file in the destination's directory and so fails if a symbolic link has replaced that directory; this one
+// would succeed, so the directory is checked once more after the rename, and the file moved back.
 func (a Applier) moveAway(s step, to string) error {
 	if err := a.FS.Rename(s.Path, to); err != nil {
 		return err

@@ -10,25 +10,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// undoing is how far the old state could be put back.
+// undoResult is the result of rolling back.
 type undoResult struct {
-	kept []string // files that stay as somebody else has left them
-	err  error    // why it ended early; the next Recover goes on
+	kept []string // files left as another program has changed them
+	err  error    // why rolling back stopped; the next Recover continues
 }
 
-// because returns why an apply ended, and what could not be undone of it.
+// wrap adds to the error that ended an Apply what could not be rolled back.
 func (u undoResult) wrap(why error) error {
 	if len(u.kept) > 0 {
 		why = fmt.Errorf("%w; not put back, because another program has changed them since: %s", why, strings.Join(u.kept, ", "))
 	}
 	if u.err != nil {
-		why = fmt.Errorf("%w; undoing this failed as well, and is tried again in the next call that writes: %w", why, u.err)
+		why = fmt.Errorf("%w; rolling back failed as well, and is tried again in the next call that writes: %w", why, u.err)
 	}
 	return why
 }
 
-// undo puts the old state back, in whatever state each step is, and then tidies up. It may be stopped and
-// repeated at any point.
+// rollBack restores the old state, whatever state each step is in, and removes the temporary files. It may be
+// interrupted and repeated at any point.
 func (a Applier) rollBack(j *journal) undoResult {
 	var u undoResult
 	var keep []int
@@ -48,8 +48,8 @@ func (a Applier) rollBack(j *journal) undoResult {
 	return u
 }
 
-// undoStep puts back what was there before a step. Where neither that nor the step's own content is, the
-// file is somebody else's by now: it stays, and so does the old content under its second name.
+// rollBackStep restores the old content of a step's file. If the file has neither the old nor the new
+// content, another program has changed it: it stays, and the old content stays under its temporary name.
 func (a Applier) rollBackStep(s step, temporary names) (theirs bool, err error) {
 	if err := a.checkStepDir(s); err != nil {
 		return true, ignoreMoved(err)
@@ -74,8 +74,8 @@ func (a Applier) rollBackStep(s step, temporary names) (theirs bool, err error) 
 	return errors.Is(err, fs.ErrNotExist), ignoreMoved(err)
 }
 
-// ignoreMoved drops the errors which say that a folder or a second name is not where the apply had it:
-// somebody has moved it, and nothing can be put back there.
+// ignoreMoved drops errors which mean that a directory or temporary file was moved by another program, so
+// that nothing can be restored there.
 func ignoreMoved(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrChanged) {
 		return nil
@@ -83,20 +83,21 @@ func ignoreMoved(err error) error {
 	return err
 }
 
-// unstage removes what staging has left, but the old contents of the steps in keep, and then the journal.
+// unstage removes the temporary files and created directories, then the journal. It keeps the old contents of
+// the steps in keep.
 func (a Applier) unstage(j *journal, state string, keep ...int) undoResult {
 	if err := a.removeTemporary(j, keep...); err != nil {
 		return undoResult{err: err}
 	}
-	for _, folder := range slices.Backward(j.Folders) {
-		if err := a.removeEmpty(folder); err != nil {
+	for _, dir := range slices.Backward(j.Dirs) {
+		if err := a.removeEmpty(dir); err != nil {
 			return undoResult{err: err}
 		}
 	}
 	return undoResult{err: a.remove(a.at(state))}
 }
 
-// clear removes what an apply has beside its files, but the old contents of the steps in keep.
+// removeTemporary removes the temporary files of all steps, except the old contents of the steps in keep.
 func (a Applier) removeTemporary(j *journal, keep ...int) error {
 	for i, s := range j.Steps {
 		if err := a.checkStepDir(s); err != nil {
@@ -119,21 +120,21 @@ func (a Applier) removeTemporary(j *journal, keep ...int) error {
 	return nil
 }
 
-// removeEmpty removes a folder that the apply has made. One in which there is something by now is somebody
-// else's, too, and so is a link in its place.
-func (a Applier) removeEmpty(folder string) error {
-	info, err := a.FS.Lstat(folder)
+// removeEmpty removes a directory that the transaction created, unless it is no longer empty or was replaced
+// by a symbolic link.
+func (a Applier) removeEmpty(dir string) error {
+	info, err := a.FS.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return ignoreMoved(err)
 	}
-	entries, err := a.FS.ReadDir(folder)
+	entries, err := a.FS.ReadDir(dir)
 	if err != nil || len(entries) > 0 {
 		return err
 	}
-	return a.remove(folder)
+	return a.remove(dir)
 }
 
-// tidy removes what an apply that took place has beside its files, and then the journal.
+// cleanUp removes the temporary files of a committed transaction, then the journal.
 func (a Applier) cleanUp(j *journal) error {
 	if err := a.removeTemporary(j); err != nil {
 		return err

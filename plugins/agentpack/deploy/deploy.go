@@ -64,9 +64,9 @@ func NothingToDo(state *output.State, planned plan.Plan) bool {
 	for root := range usedRoots(state) {
 		used = append(used, root)
 	}
-	folders, _ := output.ReadManifests(used) // its warnings were given when the plan was made
-	for _, folder := range folders {
-		if !folder.Usable {
+	dirs, _ := output.ReadManifests(used) // its warnings were given when the plan was made
+	for _, dir := range dirs {
+		if !dir.Usable {
 			return false
 		}
 	}
@@ -125,7 +125,7 @@ type batch struct {
 }
 
 func newBatch(at env.Env, id string) *batch {
-	return &batch{env: at, layout: Layout{Folder: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}, written: map[string]string{}}
+	return &batch{env: at, layout: Layout{Dir: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}, written: map[string]string{}}
 }
 
 // keep adds a file of the snapshot's own.

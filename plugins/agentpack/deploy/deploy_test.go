@@ -51,7 +51,7 @@ func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
 	if backup, err := os.ReadFile(s.Changes[1].BackupPath); err != nil || string(backup) != "the user's" {
 		t.Errorf("the copy of what was there: %q, %v", backup, err)
 	}
-	layout := deploy.Layout{Folder: h.at(".agentpack/state/snapshots"), ID: id}
+	layout := deploy.Layout{Dir: h.at(".agentpack/state/snapshots"), ID: id}
 	for _, key := range []output.Key{s.Files[0].Key(), s.Files[1].Key(), {Target: "codex", Path: s.Changes[2].Path}, {Target: "codex", Path: s.Changes[3].Path}} {
 		if _, err := os.Stat(layout.State(key)); err != nil {
 			t.Error(err)
@@ -92,9 +92,9 @@ func TestADeployRemovesWhatIsNoLongerManaged_40(t *testing.T) {
 	}
 	h.deploy(map[string]string{}) // 41: the last one goes, and the manifest says so
 	h.same(map[string]string{".codex/prompts/own.md": "stays"})
-	folders, _ := output.ReadManifests(h.wanted(nil).Roots[1:2])
-	if !folders[0].Usable || len(folders[0].Files) > 0 {
-		t.Errorf("the manifest: %+v", folders[0])
+	dirs, _ := output.ReadManifests(h.wanted(nil).Roots[1:2])
+	if !dirs[0].Usable || len(dirs[0].Files) > 0 {
+		t.Errorf("the manifest: %+v", dirs[0])
 	}
 }
 
@@ -333,18 +333,18 @@ func count(t *testing.T, h *home) int {
 			if s.Kind != deploy.KindDeploy {
 				continue
 			}
-			if _, err := os.Stat((deploy.Layout{Folder: h.at(".agentpack/state/snapshots"), ID: s.ID}).State(file.Key())); err != nil {
+			if _, err := os.Stat((deploy.Layout{Dir: h.at(".agentpack/state/snapshots"), ID: s.ID}).State(file.Key())); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	folders, err := filepath.Glob(h.at(".agentpack/state/snapshots/*/"))
+	dirs, err := filepath.Glob(h.at(".agentpack/state/snapshots/*/"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range folders {
-		if info, err := os.Stat(folder); err == nil && info.IsDir() {
-			if _, err := os.Stat(folder + ".json"); err != nil {
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			if _, err := os.Stat(dir + ".json"); err != nil {
 				t.Errorf("copies without a record: %v", err)
 			}
 		}

@@ -26,7 +26,7 @@ func TestSharedSnapshots(t *testing.T) {
 		}
 		h.write(".agentpack/state/snapshots/"+id+".json", strings.ReplaceAll(string(text), sampleHome, h.path))
 	}
-	from, to := deploy.Layout{Folder: sample, ID: deployed}, deploy.Layout{Folder: ".agentpack/state/snapshots", ID: deployed}
+	from, to := deploy.Layout{Dir: sample, ID: deployed}, deploy.Layout{Dir: ".agentpack/state/snapshots", ID: deployed}
 	record := h.load(deployed)
 	for _, change := range record.Changes {
 		moved := output.Key{Target: change.Target, Path: change.Path}

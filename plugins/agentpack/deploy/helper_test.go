@@ -28,7 +28,7 @@ type home struct {
 
 func newHome(t testing.TB, files map[string]string) *home {
 	t.Helper()
-	path, err := filepath.EvalSymlinks(folder(t))
+	path, err := filepath.EvalSymlinks(dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func newHome(t testing.TB, files map[string]string) *home {
 }
 
 // folder makes an empty folder, in memory where the system has a place for that: these tests make hundreds.
-func folder(t testing.TB) string {
+func dir(t testing.TB) string {
 	t.Helper()
 	path, err := os.MkdirTemp("/dev/shm", "agentpack-test-")
 	if err != nil {
@@ -100,8 +100,8 @@ func (h *home) wanted(files map[string]string) *output.State {
 func (h *home) plan(files map[string]string) deploy.Request {
 	h.t.Helper()
 	state := h.wanted(files)
-	folders, _ := output.ReadManifests(state.Roots)
-	keys, err := output.ManagedKeys(folders, []string{"codex", "cursor"}, func() ([]output.Key, error) {
+	dirs, _ := output.ReadManifests(state.Roots)
+	keys, err := output.ManagedKeys(dirs, []string{"codex", "cursor"}, func() ([]output.Key, error) {
 		return deploy.LastDeployed(h.deployer().Env.SnapshotDir())
 	})
 	if err != nil {

@@ -54,8 +54,8 @@ func (h *History) Since(id string) ([]*Snapshot, error) {
 
 // Managed returns the files that the newest deploy or rollback left as managed, in the order of its record;
 // nil if there was none.
-func LastDeployed(folder string) ([]output.Key, error) {
-	all, err := ListSnapshots(folder)
+func LastDeployed(dir string) ([]output.Key, error) {
+	all, err := ListSnapshots(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -18,15 +18,15 @@ import (
 // there is no plan, and edits of them are overwritten. It returns the id of its own snapshot, and a warning
 // if there are files that it was to remove and could not see; else "".
 func (d Deployer) Rollback(to string) (event, warning string, err error) {
-	folder := d.Env.SnapshotDir()
-	target, err := LoadSnapshot(folder, to)
+	dir := d.Env.SnapshotDir()
+	target, err := LoadSnapshot(dir, to)
 	if err != nil {
 		return "", "", err
 	}
 	if target.Kind == KindRollback {
 		return "", "", fmt.Errorf("the snapshot %s is that of a rollback: roll back to %s instead, to which it went", to, target.RolledBackTo)
 	}
-	all, err := ListSnapshots(folder)
+	all, err := ListSnapshots(dir)
 	if err != nil {
 		return "", "", err
 	}
@@ -34,13 +34,13 @@ func (d Deployer) Rollback(to string) (event, warning string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	event, err = NextSnapshotID(folder, d.Env.Now)
+	event, err = NextSnapshotID(dir, d.Env.Now)
 	if err != nil {
-		return "", "", fault.IO(folder, err)
+		return "", "", fault.IO(dir, err)
 	}
 	r := rollback{
-		batch: newBatch(d.Env, event), to: target, from: Layout{Folder: folder, ID: to}, head: history.Head,
-		folders: manifestFolders(target, history.Head), applier: d.Applier(), reached: map[string]error{},
+		batch: newBatch(d.Env, event), to: target, from: Layout{Dir: dir, ID: to}, head: history.Head,
+		dirs: manifestDirs(target, history.Head), applier: d.Applier(), reached: map[string]error{},
 	}
 	if err := r.collect(history); err != nil {
 		return "", "", err
@@ -60,7 +60,7 @@ type rollback struct {
 	to          *Snapshot
 	from        Layout // the places of to
 	head        *Snapshot
-	folders     []output.Key // whose manifests one of the two has written
+	dirs        []output.Key // whose manifests one of the two has written
 	applier     apply.Applier
 	reached     map[string]error // what Applier.Reach has said of folders
 	unreachable []string         // files that were to be removed, in folders that are not this process's
@@ -199,21 +199,21 @@ func (r *rollback) addRemoval(key output.Key) error {
 
 // gone notes a file that is not there, unless its folder tells that somebody has removed it.
 func (r *rollback) checkRemoved(path string) error {
-	folder := filepath.Dir(path)
-	err, known := r.reached[folder]
+	dir := filepath.Dir(path)
+	err, known := r.reached[dir]
 	if !known {
-		real, failed := disk.Resolve(folder)
+		real, failed := disk.Resolve(dir)
 		if failed != nil {
-			return fault.IO(folder, failed)
+			return fault.IO(dir, failed)
 		}
 		err = r.applier.CheckWritable(real)
-		r.reached[folder] = err
+		r.reached[dir] = err
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		r.unreachable = append(r.unreachable, path)
 	case err != nil && !disk.IsMissing(err):
-		return fault.IO(folder, err)
+		return fault.IO(dir, err)
 	}
 	return nil
 }
@@ -222,9 +222,9 @@ func (r *rollback) checkRemoved(path string) error {
 // snapshots has written, else the file's own.
 func (r *rollback) root(key output.Key) string {
 	root := ""
-	for _, folder := range r.folders {
-		if folder.Target == key.Target && disk.IsBelow(folder.Path, key.Path) && len(folder.Path) > len(root) {
-			root = folder.Path
+	for _, dir := range r.dirs {
+		if dir.Target == key.Target && disk.IsBelow(dir.Path, key.Path) && len(dir.Path) > len(root) {
+			root = dir.Path
 		}
 	}
 	if root == "" {
@@ -234,15 +234,15 @@ func (r *rollback) root(key output.Key) string {
 }
 
 // manifestFolders are the folders whose manifests snapshots have written.
-func manifestFolders(snapshots ...*Snapshot) []output.Key {
-	var folders []output.Key
+func manifestDirs(snapshots ...*Snapshot) []output.Key {
+	var dirs []output.Key
 	for _, s := range snapshots {
 		for _, change := range s.Changes {
-			if folder := filepath.Dir(change.Path); output.IsManifest(filepath.Base(change.Path)) {
-				folders = append(folders, output.Key{Target: change.Target, Path: folder})
+			if dir := filepath.Dir(change.Path); output.IsManifest(filepath.Base(change.Path)) {
+				dirs = append(dirs, output.Key{Target: change.Target, Path: dir})
 			}
 		}
 	}
-	slices.SortFunc(folders, output.Key.Compare)
-	return slices.Compact(folders)
+	slices.SortFunc(dirs, output.Key.Compare)
+	return slices.Compact(dirs)
 }

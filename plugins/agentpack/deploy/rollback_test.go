@@ -122,7 +122,7 @@ func TestRefusedRollbacks(t *testing.T) {
 }
 
 func stateCopy(h *home, id string) string {
-	layout := deploy.Layout{Folder: ".agentpack/state/snapshots", ID: id}
+	layout := deploy.Layout{Dir: ".agentpack/state/snapshots", ID: id}
 	return layout.State(output.Key{Target: "codex", Path: h.at(".codex/prompts/a.md")})
 }
 
@@ -147,10 +147,10 @@ type elsewhereFS struct {
 	granted []string
 }
 
-func (f elsewhereFS) CheckWritable(folder string) error {
+func (f elsewhereFS) CheckWritable(dir string) error {
 	for _, granted := range f.granted {
-		if folder == granted || disk.IsBelow(granted, folder) {
-			return f.FS.CheckWritable(folder)
+		if dir == granted || disk.IsBelow(granted, dir) {
+			return f.FS.CheckWritable(dir)
 		}
 	}
 	return fs.ErrPermission

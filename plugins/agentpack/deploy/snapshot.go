@@ -123,34 +123,34 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 }
 
 // Layout are the places of one snapshot in the folder of all.
-type Layout struct{ Folder, ID string }
+type Layout struct{ Dir, ID string }
 
 // Record is the file of the record.
-func (l Layout) Record() string { return filepath.Join(l.Folder, l.ID+".json") }
+func (l Layout) Record() string { return filepath.Join(l.Dir, l.ID+".json") }
 
 // Backups is the folder of copies of what was there before.
-func (l Layout) Backups() string { return filepath.Join(l.Folder, l.ID, "backup") }
+func (l Layout) Backups() string { return filepath.Join(l.Dir, l.ID, "backup") }
 
 // Backup is the copy of what was in the place of a file before.
 func (l Layout) Backup(key output.Key) string { return copyPath(l.Backups(), key) }
 
 // States is the folder of copies of what was wanted; older snapshots have none.
-func (l Layout) States() string { return filepath.Join(l.Folder, l.ID, "state") }
+func (l Layout) States() string { return filepath.Join(l.Dir, l.ID, "state") }
 
 // State is the copy of what was wanted in the place of a file.
 func (l Layout) State(key output.Key) string { return copyPath(l.States(), key) }
 
-func copyPath(folder string, key output.Key) string {
-	return filepath.Join(folder, env.Sanitize(key.Target), env.FileKey(key.Path))
+func copyPath(dir string, key output.Key) string {
+	return filepath.Join(dir, env.Sanitize(key.Target), env.FileKey(key.Path))
 }
 
 // Load reads the record of an id. An id that no record can have is as one that has none.
-func LoadSnapshot(folder, id string) (*Snapshot, error) {
-	unknown := fmt.Errorf("there is no snapshot %.100q in %s", id, folder)
+func LoadSnapshot(dir, id string) (*Snapshot, error) {
+	unknown := fmt.Errorf("there is no snapshot %.100q in %s", id, dir)
 	if !env.IsPathComponent(id) {
 		return nil, unknown
 	}
-	s, err := readSnapshot(Layout{folder, id}.Record())
+	s, err := readSnapshot(Layout{dir, id}.Record())
 	if disk.IsMissing(err) {
 		return nil, unknown
 	}
@@ -176,8 +176,8 @@ type DatedSnapshot struct {
 }
 
 // List reads all records, by id. One that cannot be read is an error. No folder is no records.
-func ListSnapshots(folder string) ([]DatedSnapshot, error) {
-	entries, err := readEntries(folder)
+func ListSnapshots(dir string) ([]DatedSnapshot, error) {
+	entries, err := readEntries(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -187,9 +187,9 @@ func ListSnapshots(folder string) ([]DatedSnapshot, error) {
 			continue
 		}
 		if len(all) == maxRecords {
-			return nil, fmt.Errorf("%s has more than %d snapshots: move the oldest elsewhere", folder, maxRecords)
+			return nil, fmt.Errorf("%s has more than %d snapshots: move the oldest elsewhere", dir, maxRecords)
 		}
-		file := filepath.Join(folder, entry.Name())
+		file := filepath.Join(dir, entry.Name())
 		info, err := os.Stat(file)
 		if err != nil {
 			return nil, err
@@ -204,8 +204,8 @@ func ListSnapshots(folder string) ([]DatedSnapshot, error) {
 	return all, nil
 }
 
-func readEntries(folder string) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(folder)
+func readEntries(dir string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
 	if disk.IsMissing(err) {
 		return nil, nil
 	}
@@ -235,8 +235,8 @@ func parseID(id string) (*big.Int, bool) {
 
 // NextID is the id of a snapshot that is made now. It is larger than all that are in the folder, even if the
 // clock is coarse or was set back.
-func NextSnapshotID(folder string, now time.Time) (string, error) {
-	entries, err := readEntries(folder)
+func NextSnapshotID(dir string, now time.Time) (string, error) {
+	entries, err := readEntries(dir)
 	if err != nil {
 		return "", err
 	}

@@ -20,9 +20,9 @@ var start = time.Date(2026, 2, 1, 9, 0, 0, 120_000_000, time.UTC)
 // records makes a folder of records, each written a minute behind the one before it.
 func records(t testing.TB, files ...[2]string) string {
 	t.Helper()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	for i, file := range files {
-		path := filepath.Join(folder, file[0])
+		path := filepath.Join(dir, file[0])
 		if err := os.WriteFile(path, []byte(file[1]), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func records(t testing.TB, files ...[2]string) string {
 			t.Fatal(err)
 		}
 	}
-	return folder
+	return dir
 }
 
 func record(kind, id, rest string) [2]string {
@@ -110,9 +110,9 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestLoadTakesOnlyIDs_65(t *testing.T) {
-	folder := records(t, record("deploy", "5", ""))
+	dir := records(t, record("deploy", "5", ""))
 	for id, ok := range map[string]bool{"5": true, "6": false, "": false, ".": false, "..": false, "../5": false, "x/../5": false, `a\5`: false} {
-		if s, err := deploy.LoadSnapshot(folder, id); ok != (err == nil) || ok && s.ID != id {
+		if s, err := deploy.LoadSnapshot(dir, id); ok != (err == nil) || ok && s.ID != id {
 			t.Errorf("%q: %+v, %v", id, s, err)
 		}
 	}
@@ -139,11 +139,11 @@ func TestManaged(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			folder := filepath.Join(t.TempDir(), "none")
+			dir := filepath.Join(t.TempDir(), "none")
 			if test.records != nil {
-				folder = records(t, test.records...)
+				dir = records(t, test.records...)
 			}
-			keys, err := deploy.LastDeployed(folder)
+			keys, err := deploy.LastDeployed(dir)
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatal(err)
 			}
@@ -159,15 +159,15 @@ func TestManaged(t *testing.T) {
 }
 
 func TestOfTwoOfTheSameTimeTheLargerIDCounts(t *testing.T) {
-	folder := records(t,
+	dir := records(t,
 		record("deploy", "9", `,"managed_files":[{"target":"c","path":"/nine","sha256":""}]`),
 		record("deploy", "10", `,"managed_files":[{"target":"c","path":"/ten","sha256":""}]`))
 	for _, file := range []string{"9.json", "10.json"} {
-		if err := os.Chtimes(filepath.Join(folder, file), start, start); err != nil {
+		if err := os.Chtimes(filepath.Join(dir, file), start, start); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := deploy.LastDeployed(folder)
+	got, err := deploy.LastDeployed(dir)
 	if diff := cmp.Diff([]output.Key{{Target: "c", Path: "/ten"}}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -232,11 +232,11 @@ func TestNextIDIsLargerThanAll(t *testing.T) {
 		{"not behind what is no id", "x.json", now},
 	}
 	for _, test := range cases {
-		folder := records(t)
+		dir := records(t)
 		if test.file != "" {
-			folder = records(t, [2]string{test.file, ""})
+			dir = records(t, [2]string{test.file, ""})
 		}
-		if got, err := deploy.NextSnapshotID(folder, start); err != nil || got != test.want {
+		if got, err := deploy.NextSnapshotID(dir, start); err != nil || got != test.want {
 			t.Errorf("%s: got %s, %v, want %s", test.name, got, err, test.want)
 		}
 	}
@@ -244,8 +244,8 @@ func TestNextIDIsLargerThanAll(t *testing.T) {
 
 // TestSharedRecords writes each record of the other program again, where those lie beside the repository.
 func TestSharedRecords(t *testing.T) {
-	folder := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	dir := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestSharedRecords(t *testing.T) {
 		if diff := cmp.Diff(strings.TrimRight(string(text), "\n"), strings.TrimRight(string(again), "\n")); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", file, err, diff)
 		}
-		layout := deploy.Layout{Folder: folder, ID: s.ID}
+		layout := deploy.Layout{Dir: dir, ID: s.ID}
 		if s.Kind == deploy.KindRollback {
 			continue
 		}

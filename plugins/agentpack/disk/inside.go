@@ -11,14 +11,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// errNotFolder is what the system says of a path that goes on behind a file.
+// errNotDirectory is the error of a path that continues below a file.
 var errNotDirectory error = syscall.ENOTDIR
 
-// maxLinks bounds how many links are followed on the way of one path, as the system does.
+// maxLinks is the number of symbolic links followed in one path, as in the kernel.
 const maxLinks = 40
 
-// Inside proves that path, once all links on its way are followed, is in the folder root. Neither has to
-// exist. A path that leads elsewhere is a fault, and so is one whose links go in circles.
+// RequireInside returns a fault unless path, with its symbolic links resolved, is inside the directory root.
+// Neither has to exist.
 func RequireInside(root, path string) error {
 	bound, err := NewBound(root)
 	if err != nil {
@@ -27,14 +27,14 @@ func RequireInside(root, path string) error {
 	return bound.RequireInside(path)
 }
 
-// Bound is a folder for many paths. What it has found out about folders it takes to stay so: make a new one, or
-// call Inside, where something is about to be written.
+// Bound is a directory that several paths must be inside of. It caches which directories are not symbolic
+// links: create a new one, or call RequireInside, before a write.
 type Bound struct {
 	root, real string
-	dirs       map[string]bool // folders that are no links
+	dirs       map[string]bool // directories known not to be symbolic links
 }
 
-// NewBound returns the bound that a folder is, which need not exist.
+// NewBound returns the bound for a directory, which need not exist.
 func NewBound(root string) (Bound, error) {
 	plain := map[string]bool{}
 	real, err := follow(string(filepath.Separator), strings.TrimPrefix(root, string(filepath.Separator)), plain)
@@ -44,14 +44,14 @@ func NewBound(root string) (Bound, error) {
 	return Bound{root, real, plain}, nil
 }
 
-// Root is the folder, by the name that it was given.
+// Root returns the directory as it was passed to NewBound.
 func (b Bound) Root() string { return b.root }
 
-// Holds proves of a path what Inside does.
+// RequireInside is the function RequireInside for this bound.
 func (b Bound) RequireInside(path string) error {
 	below, err := filepath.Rel(b.root, path)
 	if err != nil || !isStrictlyLocal(below) {
-		return outside(b.root, path, "its name leads out of the folder")
+		return outside(b.root, path, "its lexical path is outside the directory")
 	}
 	end, err := follow(b.real, below, b.dirs)
 	if err != nil {
@@ -63,22 +63,21 @@ func (b Bound) RequireInside(path string) error {
 	return nil
 }
 
-// local tells whether a clean relative path names something below the folder that it starts from.
+// isStrictlyLocal reports whether a clean relative path is lexically below its starting directory.
 func isStrictlyLocal(relative string) bool { return relative != "." && filepath.IsLocal(relative) }
 
 func outside(root, path, why string) error {
 	return fault.New(fault.IOInvalidPath, fault.Details{
 		"path": path, "path_posix": filepath.ToSlash(path), "root": root, "root_posix": filepath.ToSlash(root),
-		"io_kind": "outside_root", "hint": "take the link out of the way, or rename what leads out of the folder: nothing is read or written through it",
+		"io_kind": "outside_root", "hint": "remove the symbolic link, or rename the file that is outside of the directory: it is neither read nor written",
 	}, "%s is not inside %s: %s", path, root, why)
 }
 
-// follow goes from folder, in whose own path there are no links, along the path below it, and returns where
-// that ends. Behind what does not exist there are no links to follow. Folders that are known as plain are not
-// looked at again.
-func follow(folder, below string, plain map[string]bool) (string, error) {
+// follow resolves the relative path below, starting at folder, which is already resolved. Components after
+// one that does not exist are taken literally. Directories in plain are not checked again.
+func follow(dir, below string, plain map[string]bool) (string, error) {
 	const separator = string(filepath.Separator)
-	end, links := folder, 0
+	end, links := dir, 0
 	for rest := strings.Split(below, separator); len(rest) > 0; {
 		next := filepath.Join(end, rest[0])
 		rest = rest[1:]
@@ -110,7 +109,7 @@ func follow(folder, below string, plain map[string]bool) (string, error) {
 	return end, nil
 }
 
-// Real returns path with all links followed, as far as it exists.
+// Resolve returns path with its symbolic links resolved, as far as it exists.
 func Resolve(path string) (string, error) {
 	real, err := follow(string(filepath.Separator), strings.TrimPrefix(filepath.Clean(path), string(filepath.Separator)), map[string]bool{})
 	if errors.Is(err, fs.ErrPermission) {

@@ -1,4 +1,4 @@
-// Package disk reads files and folders within bounds, and proves where a path leads. Nothing in it writes.
+// Package disk reads files and directories with size limits, and checks path containment. It writes nothing.
 package disk
 
 import (
@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// MaxFile is the largest file of a module, or in the place of one, that is read, in bytes.
+// MaxFile is the size limit of a module's file, and of a deployed file, in bytes.
 const MaxFile = 8 << 20
 
 const (
-	maxItems = 20_000 // of one tree
-	maxDepth = 64     // of folders in one another
+	maxItems = 20_000 // in one directory tree
+	maxDepth = 64     // of nested directories
 )
 
-// Read returns the content of the regular file that path leads to. A missing one is fs.ErrNotExist, one of
-// more than limit bytes an error.
+// Read returns the content of a regular file; symbolic links are followed. A file larger than limit bytes is
+// an error.
 func Read(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -48,8 +48,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// Sum returns the SHA-256, in hexadecimal, of the regular file that path leads to, of whatever size. A missing
-// one is fs.ErrNotExist.
+// SumFile returns the SHA-256 of a regular file of any size, in hexadecimal; symbolic links are followed.
 func SumFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -64,7 +63,7 @@ func SumFile(path string) (string, error) {
 		return "", fmt.Errorf("%s is not a regular file but %s", path, describe(info))
 	}
 	sum := sha256.New()
-	// The bound is for a file that somebody goes on writing to.
+	// Stop even if another process keeps appending to the file.
 	whole := io.LimitReader(file, info.Size()+1)
 	if _, err := io.CopyBuffer(sum, whole, make([]byte, min(info.Size()+1, 32<<10))); err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
@@ -101,20 +100,20 @@ func describe(info fs.FileInfo) string {
 	return "something else (" + info.Mode().Type().String() + ")"
 }
 
-// Item is one thing in a tree that is no folder.
+// Entry is a file or symbolic link in a directory tree.
 type Entry struct {
 	Path string // relative to the tree's root, with slashes
 	Link bool   // a symbolic link, which was not followed
 }
 
-// IsOwn tells whether a folder's name says that it belongs to git or agentpack and holds nothing to deploy, in
-// whatever letters, since to some systems they are all one.
+// IsReservedName reports whether a directory belongs to git or agentpack, so that it holds nothing to deploy.
+// Case is ignored, since some file systems ignore it.
 func IsReservedName(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, ".agentpack")
 }
 
-// List returns the files and links below a folder, by path. What is called .git or .agentpack is left out with
-// all that it holds; devices, sockets and pipes are left out too. A missing folder is fs.ErrNotExist.
+// ListFiles returns the files and symbolic links below a directory, by path. It leaves out directories with
+// reserved names, devices, sockets and pipes.
 func ListFiles(root string) ([]Entry, error) {
 	lister := lister{root: root}
 	if err := lister.visit("", 0); err != nil {
@@ -130,24 +129,24 @@ type lister struct {
 	entries []Entry
 }
 
-func (l *lister) visit(folder string, depth int) error {
+func (l *lister) visit(dir string, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("%s: folders are nested more than %d deep", filepath.Join(l.root, folder), maxDepth)
+		return fmt.Errorf("%s: directories are nested more than %d deep", filepath.Join(l.root, dir), maxDepth)
 	}
-	entries, err := os.ReadDir(filepath.Join(l.root, folder))
+	entries, err := os.ReadDir(filepath.Join(l.root, dir))
 	if err != nil {
 		return err
 	}
 	if l.seen += len(entries); l.seen > maxItems {
-		return fmt.Errorf("%s holds more than %d files and folders", l.root, maxItems)
+		return fmt.Errorf("%s holds more than %d files and directories", l.root, maxItems)
 	}
 	for _, entry := range entries {
 		if IsReservedName(entry.Name()) {
 			continue
 		}
 		path := entry.Name()
-		if folder != "" {
-			path = folder + "/" + entry.Name()
+		if dir != "" {
+			path = dir + "/" + entry.Name()
 		}
 		switch {
 		case entry.IsDir():
@@ -161,10 +160,10 @@ func (l *lister) visit(folder string, depth int) error {
 	return nil
 }
 
-// State is what there is at a path.
+// Kind is the kind of file at a path.
 type Kind int
 
-// What there can be at a path, links followed.
+// Kinds of file, with symbolic links followed.
 const (
 	Absent Kind = iota
 	File
@@ -172,7 +171,7 @@ const (
 	Other // a device, pipe or socket
 )
 
-// Look tells what path leads to. A link that leads nowhere is nothing.
+// Stat returns what is at path. A dangling symbolic link is Absent.
 func Stat(path string) (Kind, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -188,9 +187,8 @@ func Stat(path string) (Kind, error) {
 	return Other, nil
 }
 
-// Blocked tells whether an error says that there is a file where a folder would have to be.
+// IsBlocked reports whether an error means that a component of the path is a file, not a directory.
 func IsBlocked(err error) bool { return errors.Is(err, errNotDirectory) }
 
-// Missing tells whether an error says that there is nothing at a path: no such file, or a file where a
-// folder would have to be.
+// IsMissing reports whether an error means that the path does not exist, including IsBlocked.
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || IsBlocked(err) }

@@ -114,12 +114,12 @@ func (w *world) applier() apply.Applier {
 }
 
 // files are the paths below a folder.
-func (w *world) files(folder string) []string {
+func (w *world) files(dir string) []string {
 	w.t.Helper()
 	var found []string
-	err := filepath.WalkDir(w.path(folder), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(w.path(dir), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			found = append(found, strings.TrimPrefix(path, w.path(folder)+"/"))
+			found = append(found, strings.TrimPrefix(path, w.path(dir)+"/"))
 		}
 		return err
 	})

@@ -72,11 +72,11 @@ func (c *Checkouts) Checkout(id string, git config.Git, locked *config.LockedGit
 			return "", err
 		}
 	}
-	folder := filepath.Join(c.config.Cache, env.RemoteKey(url), commit)
-	if found, err := c.findCached(folder, id, commit); err != nil || found != "" {
+	dir := filepath.Join(c.config.Cache, env.RemoteKey(url), commit)
+	if found, err := c.findCached(dir, id, commit); err != nil || found != "" {
 		return found, err
 	}
-	return folder, c.fetch(url, commit, folder)
+	return dir, c.fetch(url, commit, dir)
 }
 
 // isCommit tells whether a text is a full hash, in lower case.
@@ -132,10 +132,10 @@ func (c *Checkouts) resolveRemotely(url, ref string) (string, error) {
 // onlyCached is for when the repository could not be asked: if just one commit of it is in the cache, that
 // one is used. Of several nobody knows which is meant.
 func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error) {
-	folder := filepath.Join(c.config.Cache, env.RemoteKey(url))
-	entries, err := os.ReadDir(folder)
+	dir := filepath.Join(c.config.Cache, env.RemoteKey(url))
+	entries, err := os.ReadDir(dir)
 	if err != nil && !disk.IsMissing(err) {
-		return "", fault.IO(folder, err)
+		return "", fault.IO(dir, err)
 	}
 	var commits []string
 	for _, entry := range entries {
@@ -148,13 +148,13 @@ func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error)
 		return commits[0], nil
 	}
 	return "", fmt.Errorf("%s could not be asked for %s: %w; and the cache %s has %d commits of it, so none is certain to be meant: "+
-		"have the admin grant the plugin that repository as a remote, or name a commit by a lockfile (agentpack lock) or as the module's ref", url, ref, why, folder, len(commits))
+		"have the admin grant the plugin that repository as a remote, or name a commit by a lockfile (agentpack lock) or as the module's ref", url, ref, why, dir, len(commits))
 }
 
 // cached returns the checkout if it is in the cache; "" if not. One under a name that older versions gave is
 // moved to where it belongs, or used where it is.
-func (c *Checkouts) findCached(folder, id, commit string) (string, error) {
-	places := []string{folder}
+func (c *Checkouts) findCached(dir, id, commit string) (string, error) {
+	places := []string{dir}
 	for _, older := range []string{env.ModuleKey(id), env.UntruncatedModuleKey(id), env.Sanitize(id)} {
 		if len(older) < 256 && older != "" {
 			places = append(places, filepath.Join(c.config.Cache, older, commit))
@@ -168,11 +168,11 @@ func (c *Checkouts) findCached(folder, id, commit string) (string, error) {
 		if kind != disk.Directory {
 			continue
 		}
-		if place == folder {
-			return folder, nil
+		if place == dir {
+			return dir, nil
 		}
-		if os.MkdirAll(filepath.Dir(folder), 0o755) == nil && os.Rename(place, folder) == nil {
-			return folder, nil
+		if os.MkdirAll(filepath.Dir(dir), 0o755) == nil && os.Rename(place, dir) == nil {
+			return dir, nil
 		}
 		return place, nil
 	}

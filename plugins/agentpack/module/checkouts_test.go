@@ -122,22 +122,22 @@ func TestACheckoutIsFetchedOnceAndWhole(t *testing.T) {
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	var folder string
+	var dir string
 	for range 2 {
 		var err error
-		if folder, err = checkouts.Checkout("skill:x", config.Git{URL: url, Ref: "main"}, nil); err != nil {
+		if dir, err = checkouts.Checkout("skill:x", config.Git{URL: url, Ref: "main"}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, want := range map[string]string{"SKILL.md": "s", "d/e/f.txt": "f", "d/l": "s"} {
-		if got, err := os.ReadFile(filepath.Join(folder, path)); err != nil || string(got) != want {
+		if got, err := os.ReadFile(filepath.Join(dir, path)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
 	}
 	if len(remote.asked) != 2 || !cmp.Equal(locked, []string{"fetch"}) || len(checkouts.Warnings()) > 0 {
 		t.Errorf("asked %q, locked %q, warned %q", remote.asked, locked, checkouts.Warnings())
 	}
-	if entries, err := os.ReadDir(filepath.Dir(folder)); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
 		t.Errorf("beside it: %v, %v", entries, err)
 	}
 }
@@ -163,8 +163,8 @@ func TestWithoutAGrant(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			cache := t.TempDir()
-			for _, folder := range test.cached {
-				if err := os.MkdirAll(filepath.Join(cache, folder), 0o755); err != nil {
+			for _, dir := range test.cached {
+				if err := os.MkdirAll(filepath.Join(cache, dir), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -227,10 +227,10 @@ func TestAHostileRepository(t *testing.T) {
 
 func TestTheOneFetchedByAnotherCallIsUsed(t *testing.T) {
 	cache := t.TempDir()
-	folder := filepath.Join(cache, env.RemoteKey(url), one)
+	dir := filepath.Join(cache, env.RemoteKey(url), one)
 	remote := &remote{}
-	checkouts := module.NewCheckouts(module.CheckoutConfig{Cache: cache, Remote: remote, Lock: func(string) error { return os.MkdirAll(folder, 0o755) }})
-	if got, err := checkouts.Checkout("skill:x", config.Git{URL: url, Ref: one}, nil); err != nil || got != folder || len(remote.asked) > 0 {
+	checkouts := module.NewCheckouts(module.CheckoutConfig{Cache: cache, Remote: remote, Lock: func(string) error { return os.MkdirAll(dir, 0o755) }})
+	if got, err := checkouts.Checkout("skill:x", config.Git{URL: url, Ref: one}, nil); err != nil || got != dir || len(remote.asked) > 0 {
 		t.Errorf("got %s, %v; asked %q", got, err, remote.asked)
 	}
 }

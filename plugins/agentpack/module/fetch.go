@@ -24,48 +24,48 @@ const (
 const temporaryInfix = ".tmp-"
 
 // fetch fills the checkout at folder. It appears whole: it is filled under another name beside it.
-func (c *Checkouts) fetch(url, commit, folder string) error {
+func (c *Checkouts) fetch(url, commit, dir string) error {
 	if c.config.Lock != nil {
 		// One name for all: two calls that fetch the same repositories in another order would wait for each other.
 		if err := c.config.Lock("fetch"); err != nil {
 			return fmt.Errorf("wait for another fetch of %s: %w", url, err)
 		}
 	}
-	if kind, err := disk.Stat(folder); err != nil || kind == disk.Directory {
-		return fault.IO(folder, err) // another call has fetched it while this one waited
+	if kind, err := disk.Stat(dir); err != nil || kind == disk.Directory {
+		return fault.IO(dir, err) // another call has fetched it while this one waited
 	}
-	if err := removeTemporary(folder); err != nil {
-		return fault.IO(folder, err)
+	if err := removeTemporary(dir); err != nil {
+		return fault.IO(dir, err)
 	}
 	random := make([]byte, 8)
 	rand.Read(random)
-	checkout := checkout{folder: folder + temporaryInfix + hex.EncodeToString(random), made: map[string]bool{}, links: map[string]bool{}}
-	if err := os.MkdirAll(checkout.folder, 0o755); err != nil {
-		return fault.IO(checkout.folder, err)
+	checkout := checkout{dir: dir + temporaryInfix + hex.EncodeToString(random), made: map[string]bool{}, links: map[string]bool{}}
+	if err := os.MkdirAll(checkout.dir, 0o755); err != nil {
+		return fault.IO(checkout.dir, err)
 	}
 	err := c.config.Remote.Fetch(url, commit, checkout.write)
 	if err != nil {
 		err = fmt.Errorf("commit %s of %s is not in the cache (%s) and cannot be fetched: %w; have the admin grant the plugin that repository as a remote, or put a checkout there",
-			commit, url, folder, err)
-	} else if err = os.Rename(checkout.folder, folder); err != nil {
-		err = fault.IO(folder, err)
+			commit, url, dir, err)
+	} else if err = os.Rename(checkout.dir, dir); err != nil {
+		err = fault.IO(dir, err)
 	}
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(checkout.folder))
+		return errors.Join(err, os.RemoveAll(checkout.dir))
 	}
 	return nil
 }
 
 // removeUnfinished removes what calls have left that were stopped while they fetched the same commit. None
 // is running: the lock is held.
-func removeTemporary(folder string) error {
-	entries, err := os.ReadDir(filepath.Dir(folder))
+func removeTemporary(dir string) error {
+	entries, err := os.ReadDir(filepath.Dir(dir))
 	if disk.IsMissing(err) {
 		return nil
 	}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), filepath.Base(folder)+temporaryInfix) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(filepath.Dir(folder), entry.Name())))
+		if strings.HasPrefix(entry.Name(), filepath.Base(dir)+temporaryInfix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(filepath.Dir(dir), entry.Name())))
 		}
 	}
 	return err
@@ -73,11 +73,11 @@ func removeTemporary(folder string) error {
 
 // checkout is a folder that is being filled.
 type checkout struct {
-	folder string
-	made   map[string]bool // folders below it
-	links  map[string]bool // by path in the repository
-	files  int
-	bytes  int
+	dir   string
+	made  map[string]bool // folders below it
+	links map[string]bool // by path in the repository
+	files int
+	bytes int
 }
 
 // take writes one file. What comes from a repository is foreign: nothing of it lands elsewhere.
@@ -91,12 +91,12 @@ func (c *checkout) write(file RemoteFile) error {
 	if err := c.checkPath(file.Path); err != nil {
 		return err
 	}
-	target := filepath.Join(c.folder, filepath.FromSlash(file.Path))
-	if folder := filepath.Dir(target); !c.made[folder] {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+	target := filepath.Join(c.dir, filepath.FromSlash(file.Path))
+	if dir := filepath.Dir(target); !c.made[dir] {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		c.made[folder] = true
+		c.made[dir] = true
 	}
 	if file.Link {
 		return c.writeLink(file, target)
@@ -116,8 +116,8 @@ func (c *checkout) checkPath(file string) error {
 	for part := range strings.SplitSeq(file, "/") {
 		bad = bad || strings.EqualFold(part, ".git")
 	}
-	for folder := path.Dir(file); folder != "." && !bad; folder = path.Dir(folder) {
-		bad = c.links[folder]
+	for dir := path.Dir(file); dir != "." && !bad; dir = path.Dir(dir) {
+		bad = c.links[dir]
 	}
 	if bad {
 		return fmt.Errorf("its file %.200q %w", file, errLeadsOut)

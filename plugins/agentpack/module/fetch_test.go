@@ -16,7 +16,7 @@ func TestARepositoryWithoutEndIsRefused(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			test.full.folder = t.TempDir()
+			test.full.dir = t.TempDir()
 			if err := test.full.write(RemoteFile{Path: "f", Content: []byte("x")}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}

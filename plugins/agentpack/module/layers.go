@@ -87,14 +87,14 @@ func (l Layers) baseDir(scope Layer) string {
 // one, and those under names that older versions gave.
 func (l Layers) Candidates(scope Layer, id string) []string {
 	base, key := l.baseDir(scope), env.ModuleKey(id)
-	folders := []string{filepath.Join(base, key)}
+	dirs := []string{filepath.Join(base, key)}
 	if uncut := env.UntruncatedModuleKey(id); uncut != key && len(uncut) < 256 {
-		folders = append(folders, filepath.Join(base, uncut))
+		dirs = append(dirs, filepath.Join(base, uncut))
 	}
 	if env.IsPathComponent(id) && !(scope == LayerGlobal && id == machinesDir) && len(id) < 256 {
-		folders = append(folders, filepath.Join(base, id))
+		dirs = append(dirs, filepath.Join(base, id))
 	}
-	return folders
+	return dirs
 }
 
 // Dir returns the folder of a module's overlay and whether it exists; the canonical one if none does. What is

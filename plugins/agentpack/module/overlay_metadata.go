@@ -124,24 +124,24 @@ func (o *overlay) drift(upstream Tree) ([]string, error) {
 func (l Layers) Check(id string) []string {
 	var warnings []string
 	for _, scope := range OverlayLayers {
-		var folders []string
-		for _, folder := range l.Candidates(scope, id) {
-			there, err := disk.Stat(folder)
+		var dirs []string
+		for _, dir := range l.Candidates(scope, id) {
+			there, err := disk.Stat(dir)
 			switch {
 			case err != nil:
 				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s", scope, id, err))
 			case there == disk.Directory:
-				folders = append(folders, folder)
+				dirs = append(dirs, dir)
 			case there != disk.Absent:
-				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s is not a folder", scope, id, folder))
+				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s is not a folder", scope, id, dir))
 			}
 		}
-		if len(folders) > 1 {
+		if len(dirs) > 1 {
 			warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: there are %s; %s is used",
-				scope, id, strings.Join(folders, ", "), folders[0]))
+				scope, id, strings.Join(dirs, ", "), dirs[0]))
 		}
-		for _, folder := range folders {
-			if wrong := moduleIDMismatch(folder, id); wrong != "" {
+		for _, dir := range dirs {
+			if wrong := moduleIDMismatch(dir, id); wrong != "" {
 				warnings = append(warnings, fmt.Sprintf("overlay metadata (%s) module %s: %s", scope, id, wrong))
 			}
 		}
@@ -150,8 +150,8 @@ func (l Layers) Check(id string) []string {
 }
 
 // otherModule says that an overlay's folder names another module than it is found under; "" if not.
-func moduleIDMismatch(folder, id string) string {
-	path := filepath.Join(folder, metadataDir, "module_id")
+func moduleIDMismatch(dir, id string) string {
+	path := filepath.Join(dir, metadataDir, "module_id")
 	text, err := disk.Read(path, maxMetadata)
 	switch {
 	case disk.IsMissing(err):

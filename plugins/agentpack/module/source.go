@@ -16,7 +16,7 @@ import (
 // Checkouts gives the folder that holds a module's repository at the commit that is wanted. Locked, if it
 // is not nil, says where the module is in place of git.
 type CheckoutProvider interface {
-	Checkout(id string, git config.Git, locked *config.LockedGit) (folder string, err error)
+	Checkout(id string, git config.Git, locked *config.LockedGit) (dir string, err error)
 }
 
 // Sources says where modules come from.
@@ -29,11 +29,11 @@ type Sources struct {
 
 // Read returns a module's files. A module that is one file is a tree with that file's name.
 func (s *Sources) Read(module config.Module) (Tree, error) {
-	root, folder, err := s.root(module)
+	root, dir, err := s.root(module)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
-	bound, err := s.bound(folder)
+	bound, err := s.bound(dir)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
@@ -64,23 +64,23 @@ func readUpstream(root string, bound disk.Bound) (Tree, error) {
 	return Tree{filepath.Base(root): content}, nil
 }
 
-func (s *Sources) bound(folder string) (disk.Bound, error) {
-	if known, ok := s.bounds[folder]; ok {
+func (s *Sources) bound(dir string) (disk.Bound, error) {
+	if known, ok := s.bounds[dir]; ok {
 		return known, nil
 	}
-	bound, err := disk.NewBound(folder)
+	bound, err := disk.NewBound(dir)
 	if err == nil {
 		if s.bounds == nil {
 			s.bounds = map[string]disk.Bound{}
 		}
-		s.bounds[folder] = bound
+		s.bounds[dir] = bound
 	}
 	return bound, err
 }
 
 // root is where a module's files are, and folder what no link there may lead out of: the repo, or the checkout, that
 // holds them. A path that leads out of the repo by its name is what the user wrote, and its own bound.
-func (s *Sources) root(module config.Module) (root, folder string, err error) {
+func (s *Sources) root(module config.Module) (root, dir string, err error) {
 	if module.Local != nil {
 		root = module.Local.Path
 		if filepath.IsLocal(root) {

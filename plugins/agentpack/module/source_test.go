@@ -16,16 +16,16 @@ import (
 
 // checkout is the one that there is; it notes where the module is said to be locked.
 type checkout struct {
-	folder string
+	dir    string
 	locked *config.LockedGit
 }
 
 func (c *checkout) Checkout(_ string, _ config.Git, locked *config.LockedGit) (string, error) {
 	c.locked = locked
-	if c.folder == "" {
+	if c.dir == "" {
 		return "", errors.New("not granted")
 	}
-	return c.folder, nil
+	return c.dir, nil
 }
 
 // layOut makes files and links ("-> target") below a new folder.
@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			sources := module.Sources{Repo: filepath.Join(root, "repo"), Checkouts: &checkout{folder: filepath.Join(root, "git")}}
+			sources := module.Sources{Repo: filepath.Join(root, "repo"), Checkouts: &checkout{dir: filepath.Join(root, "git")}}
 			got, err := sources.Read(test.module)
 			if test.want == nil {
 				if err == nil || !strings.Contains(err.Error(), test.says) {
@@ -112,7 +112,7 @@ func TestRead(t *testing.T) {
 
 func TestTheLockfileCounts(t *testing.T) {
 	root := layOut(t, map[string]string{"s/a.md": "a"})
-	from := &checkout{folder: root}
+	from := &checkout{dir: root}
 	lock := config.ParseLock([]byte(`{"version":1,"modules":[{"id":"m","resolved_source":{"git":{"url":"u2","commit":"c","subdir":"s"}}}]}`))
 	wanted := config.Module{ID: "m", Git: &config.Git{URL: "u", Subdir: "elsewhere"}}
 	got, err := (&module.Sources{Lock: lock, Checkouts: from}).Read(wanted)

@@ -26,19 +26,19 @@ func (f ManagedDir) Key(entry ManifestEntry) Key {
 }
 
 // Read reads the manifests of roots. What makes one, or an entry of one, not count, is a warning.
-func ReadManifests(roots []Root) (folders []ManagedDir, warnings []string) {
+func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 	for _, root := range roots {
-		folder := ManagedDir{Root: root}
+		dir := ManagedDir{Root: root}
 		manifest, path, more := findManifest(root)
 		warnings = append(warnings, more...)
 		if manifest != nil {
-			folder.Usable = true
-			folder.Files, more = validEntries(manifest.Files, path)
+			dir.Usable = true
+			dir.Files, more = validEntries(manifest.Files, path)
 			warnings = append(warnings, more...)
 		}
-		folders = append(folders, folder)
+		dirs = append(dirs, dir)
 	}
-	return folders, warnings
+	return dirs, warnings
 }
 
 // find reads a root's manifest: nil if there is none that counts.
@@ -107,11 +107,11 @@ func isDeployable(path string) bool {
 
 // Paths returns the files that are managed, in order: those that the folders' manifests name. Only if they
 // name none, fallback is asked for what the last deploy wrote, of which the targets' files count.
-func ManagedKeys(folders []ManagedDir, targets []string, fallback func() ([]Key, error)) ([]Key, error) {
+func ManagedKeys(dirs []ManagedDir, targets []string, fallback func() ([]Key, error)) ([]Key, error) {
 	var keys []Key
-	for _, folder := range folders {
-		for _, entry := range folder.Files {
-			keys = append(keys, folder.Key(entry))
+	for _, dir := range dirs {
+		for _, entry := range dir.Files {
+			keys = append(keys, dir.Key(entry))
 		}
 	}
 	if len(keys) == 0 {

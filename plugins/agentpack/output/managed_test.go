@@ -54,13 +54,13 @@ func TestRead(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			folder := t.TempDir()
+			dir := t.TempDir()
 			for name, content := range test.files {
-				if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
-			got, warnings := output.ReadManifests([]output.Root{{Target: "codex", Path: folder}})
+			got, warnings := output.ReadManifests([]output.Root{{Target: "codex", Path: dir}})
 			var files []string
 			for _, entry := range got[0].Files {
 				files = append(files, entry.Path)
@@ -123,17 +123,17 @@ func TestPaths(t *testing.T) {
 	last := func() ([]output.Key, error) {
 		return []output.Key{key("zed", "/z"), key("codex", "/b"), key("codex", "/a")}, nil
 	}
-	folder := output.ManagedDir{Root: output.Root{Target: "codex", Path: "/r"}, Usable: true, Files: []output.ManifestEntry{{Path: "y"}, {Path: "x"}}}
+	dir := output.ManagedDir{Root: output.Root{Target: "codex", Path: "/r"}, Usable: true, Files: []output.ManifestEntry{{Path: "y"}, {Path: "x"}}}
 	tests := []struct {
-		name    string
-		folders []output.ManagedDir
-		want    []output.Key
+		name string
+		dirs []output.ManagedDir
+		want []output.Key
 	}{
-		{"manifests tell", []output.ManagedDir{folder}, []output.Key{key("codex", "/r/x"), key("codex", "/r/y")}},
-		{"no manifest names a file: the last deploy tells, of the targets asked for", []output.ManagedDir{{Root: folder.Root, Usable: true}}, []output.Key{key("codex", "/a"), key("codex", "/b")}},
+		{"manifests tell", []output.ManagedDir{dir}, []output.Key{key("codex", "/r/x"), key("codex", "/r/y")}},
+		{"no manifest names a file: the last deploy tells, of the targets asked for", []output.ManagedDir{{Root: dir.Root, Usable: true}}, []output.Key{key("codex", "/a"), key("codex", "/b")}},
 	}
 	for _, test := range tests {
-		got, err := output.ManagedKeys(test.folders, []string{"codex"}, last)
+		got, err := output.ManagedKeys(test.dirs, []string{"codex"}, last)
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got)\n%s", test.name, err, diff)
 		}
@@ -156,8 +156,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"schema_version":1,"tool":"codex","managed_files":[{"path":"../a"},{"path":"a/./b"},{"path":"a\u0000b"}]}`))
 	f.Add([]byte(`{"schema_version":1,"tool":"codex","managed_files":null}`))
-	folder := f.TempDir()
-	root := output.Root{Target: "codex", Path: folder}
+	dir := f.TempDir()
+	root := output.Root{Target: "codex", Path: dir}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if err := os.WriteFile(output.ManifestPath(root), text, 0o644); err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%q is ignored in silence", text)
 		}
 		for _, entry := range got[0].Files {
-			if path := got[0].Key(entry).Path; !disk.IsBelow(folder, path) {
+			if path := got[0].Key(entry).Path; !disk.IsBelow(dir, path) {
 				t.Errorf("%q: %q leads to %s", text, entry.Path, path)
 			}
 		}

@@ -121,18 +121,18 @@ func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 }
 
 // oneFile is a target that has nothing but its instructions in one file of the project's.
-func (r *renderer) oneFile(option, folder string, scan bool, file string) error {
+func (r *renderer) oneFile(option, dir string, scan bool, file string) error {
 	instructions, err := r.modules(config.Instructions)
 	if err != nil || !r.target.Scope.Project() || !r.on(option, true) {
 		return err
 	}
-	return r.aggregate(filepath.Join(r.root(folder, scan), file), instructions)
+	return r.aggregate(filepath.Join(r.root(dir, scan), file), instructions)
 }
 
 // skills writes each skill into a folder of its own.
 func (r *renderer) skills(root string, skills []*module.Ready) error {
 	for _, skill := range skills {
-		folder, err := skillFolder(skill.Module.ID)
+		dir, err := skillDir(skill.Module.ID)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 				return fault.New(fault.ConfigInvalid, fault.Details{"module_id": skill.Module.ID, "path": file},
 					"module %q holds %s, which has the name of a file of agentpack's own", skill.Module.ID, file)
 			}
-			target := filepath.Join(root, folder, filepath.FromSlash(file))
+			target := filepath.Join(root, dir, filepath.FromSlash(file))
 			if err := r.add(target, skill.Files[file], output.Origin{Module: skill.Module.ID, Path: file}); err != nil {
 				return err
 			}
@@ -151,13 +151,13 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 }
 
 // skillFolder is the name of a skill's folder. An id can be any text; one that would lead elsewhere is refused.
-func skillFolder(id string) (string, error) {
-	folder := env.ModuleName(id)
-	if !env.IsPathComponent(folder) || disk.IsReservedName(folder) || output.IsOwnFile(folder) {
-		return "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": id, "name": folder},
-			"the name %q of module %q cannot be that of a skill's folder: it is empty, . or .., holds a slash or backslash, or is a name that git or agentpack uses", folder, id)
+func skillDir(id string) (string, error) {
+	dir := env.ModuleName(id)
+	if !env.IsPathComponent(dir) || disk.IsReservedName(dir) || output.IsOwnFile(dir) {
+		return "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": id, "name": dir},
+			"the name %q of module %q cannot be that of a skill's folder: it is empty, . or .., holds a slash or backslash, or is a name that git or agentpack uses", dir, id)
 	}
-	return folder, nil
+	return dir, nil
 }
 
 // files writes the one file of each module into a folder, under the name that rename gives it.

@@ -61,12 +61,12 @@ func (r *renderer) codex() error {
 }
 
 // prompts writes all prompts into a folder, which is scanned.
-func (r *renderer) prompts(folder string, rename func(string) string) error {
+func (r *renderer) prompts(dir string, rename func(string) string) error {
 	prompts, err := r.modules(config.Prompt)
 	if err != nil {
 		return err
 	}
-	return r.files(r.root(folder, true), prompts, rename)
+	return r.files(r.root(dir, true), prompts, rename)
 }
 
 func (r *renderer) claudeCode() error {

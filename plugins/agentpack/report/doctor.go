@@ -44,9 +44,9 @@ type RootHealth struct {
 
 // Examine looks at the folders and overlays of a result. Writable tells whether a folder can be written, without
 // leaving a trace. Prefix begins each command that is recommended.
-func Diagnose(result *plan.Prepared, git DoctorGit, writable func(folder string) bool, prefix string) (DoctorReport, []string, error) {
+func Diagnose(result *plan.Prepared, git DoctorGit, writable func(dir string) bool, prefix string) (DoctorReport, []string, error) {
 	report := DoctorReport{MachineID: result.Machine, Roots: []RootHealth{}, Fixes: []string{}}
-	var folders []string
+	var dirs []string
 	for _, root := range result.State.Roots {
 		looked, err := checkRoot(root, writable)
 		if err != nil {
@@ -55,7 +55,7 @@ func Diagnose(result *plan.Prepared, git DoctorGit, writable func(folder string)
 		report.Roots = append(report.Roots, looked)
 		if looked.Suggestion != nil {
 			if _, command, ok := strings.Cut(*looked.Suggestion, ":"); ok {
-				folders = append(folders, strings.TrimSpace(command))
+				dirs = append(dirs, strings.TrimSpace(command))
 			}
 		}
 	}
@@ -65,8 +65,8 @@ func Diagnose(result *plan.Prepared, git DoctorGit, writable func(folder string)
 	if shown {
 		report.NextActions = append(report.NextActions, prefix+" doctor --fix --yes --json")
 	}
-	slices.Sort(folders)
-	report.NextActions = append(report.NextActions, slices.Compact(folders)...)
+	slices.Sort(dirs)
+	report.NextActions = append(report.NextActions, slices.Compact(dirs)...)
 	return report, warnings, nil
 }
 
@@ -133,8 +133,8 @@ func checkIgnored(looked []RootHealth, roots []output.Root, git DoctorGit) (foun
 }
 
 // below tells whether path is one of the folders, or in one.
-func isInAny(folders []string, path string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool { return folder == path || disk.IsBelow(folder, path) })
+func isInAny(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == path || disk.IsBelow(dir, path) })
 }
 
 // shows tells whether git would take a root's manifest for a file of the user's.

@@ -47,18 +47,18 @@ type Drift struct {
 
 // Scan compares the files that are managed, and those that are wanted where nothing says what is managed, with
 // the disk. With extras it also finds files that somebody else put into folders that are scanned.
-func ScanDrift(state *output.State, folders []output.ManagedDir, extras bool) (Drift, error) {
+func ScanDrift(state *output.State, dirs []output.ManagedDir, extras bool) (Drift, error) {
 	var drift Drift
-	for _, folder := range folders {
-		drift.Deployed = drift.Deployed || folder.Usable
+	for _, dir := range dirs {
+		drift.Deployed = drift.Deployed || dir.Usable
 	}
 	if !drift.Deployed {
 		drift.Unlisted = true
 		drift.Warnings = []string{"no usable target manifest was found: what is wanted is compared with the disk, and extra files are not looked for"}
 		return drift, drift.compare(state, state.Files)
 	}
-	for _, folder := range folders {
-		if err := drift.scanDir(state, folder, extras); err != nil {
+	for _, dir := range dirs {
+		if err := drift.scanDir(state, dir, extras); err != nil {
 			return Drift{}, err
 		}
 	}
@@ -66,29 +66,29 @@ func ScanDrift(state *output.State, folders []output.ManagedDir, extras bool) (D
 }
 
 // scan looks through one folder.
-func (d *Drift) scanDir(state *output.State, folder output.ManagedDir, extras bool) error {
-	if !folder.Usable {
+func (d *Drift) scanDir(state *output.State, dir output.ManagedDir, extras bool) error {
+	if !dir.Usable {
 		var wanted []output.File
 		for _, file := range state.Files {
-			if owner, ok := state.Owner(file.Key); ok && owner == folder.Root {
+			if owner, ok := state.Owner(file.Key); ok && owner == dir.Root {
 				wanted = append(wanted, file)
 			}
 		}
 		if len(wanted) > 0 {
 			d.Unlisted = true
-			d.Warnings = append(d.Warnings, fmt.Sprintf("there is no usable target manifest %s: what is wanted there is compared with the disk", output.ManifestPath(folder.Root)))
+			d.Warnings = append(d.Warnings, fmt.Sprintf("there is no usable target manifest %s: what is wanted there is compared with the disk", output.ManifestPath(dir.Root)))
 		}
 		return d.compare(state, wanted)
 	}
 	listed := map[string]bool{}
-	for _, entry := range folder.Files {
+	for _, entry := range dir.Files {
 		listed[entry.Path] = true
-		if err := d.checkEntry(state, folder, entry); err != nil {
+		if err := d.checkEntry(state, dir, entry); err != nil {
 			return err
 		}
 	}
-	if extras && folder.ScanExtras {
-		d.findExtras(folder, listed)
+	if extras && dir.ScanExtras {
+		d.findExtras(dir, listed)
 	}
 	return nil
 }
@@ -118,8 +118,8 @@ func (d *Drift) checkWanted(state *output.State, file output.File, modules []str
 }
 
 // entry looks at a file that is managed.
-func (d *Drift) checkEntry(state *output.State, folder output.ManagedDir, entry output.ManifestEntry) error {
-	key := folder.Key(entry)
+func (d *Drift) checkEntry(state *output.State, dir output.ManagedDir, entry output.ManifestEntry) error {
+	key := dir.Key(entry)
 	if file, ok := state.File(key); ok {
 		return d.checkWanted(state, *file, entry.Modules)
 	}
@@ -134,14 +134,14 @@ func (d *Drift) checkEntry(state *output.State, folder output.ManagedDir, entry 
 }
 
 // extras finds what nobody has deployed.
-func (d *Drift) findExtras(folder output.ManagedDir, listed map[string]bool) {
-	items, err := disk.ListFiles(folder.Path)
+func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
+	items, err := disk.ListFiles(dir.Path)
 	if disk.IsMissing(err) {
 		return
 	}
 	if err != nil {
 		// A user's folder may hold anything; what is deployed there can be told all the same.
-		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not looked for: %s", folder.Path, err))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not looked for: %s", dir.Path, err))
 		return
 	}
 	for _, item := range items {
@@ -149,7 +149,7 @@ func (d *Drift) findExtras(folder output.ManagedDir, listed map[string]bool) {
 		if item.Link || listed[item.Path] || output.IsOwnFile(name) {
 			continue
 		}
-		key := folder.Key(output.ManifestEntry{Path: item.Path})
+		key := dir.Key(output.ManifestEntry{Path: item.Path})
 		actual, err := sumIfPresent(key.Path)
 		if err != nil {
 			d.Warnings = append(d.Warnings, fmt.Sprintf("whether %s is an extra file is not said: %s", key.Path, err))
@@ -159,7 +159,7 @@ func (d *Drift) findExtras(folder output.ManagedDir, listed map[string]bool) {
 			continue // it has gone since it was listed
 		}
 		found := newItem(Extra, key, nil, actual)
-		found.Root, found.RootPosix = folder.Path, filepath.ToSlash(folder.Path)
+		found.Root, found.RootPosix = dir.Path, filepath.ToSlash(dir.Path)
 		d.Items = append(d.Items, found)
 	}
 }

@@ -75,9 +75,9 @@ func origins(result *plan.Prepared, key output.Key) []output.Origin {
 	if file, ok := result.State.File(key); ok {
 		return file.Origins
 	}
-	for _, folder := range result.ManagedDirs {
-		for _, entry := range folder.Files {
-			if folder.Key(entry) != key {
+	for _, dir := range result.ManagedDirs {
+		for _, entry := range dir.Files {
+			if dir.Key(entry) != key {
 				continue
 			}
 			var found []output.Origin
@@ -130,9 +130,9 @@ func explain(result *plan.Prepared, origin output.Origin) ModuleOrigin {
 // wanted.
 func ExplainStatus(result *plan.Prepared) (StatusExplanation, []string, error) {
 	var listed []output.ManagedDir
-	for _, folder := range result.ManagedDirs {
-		if len(folder.Files) > 0 {
-			listed = append(listed, folder)
+	for _, dir := range result.ManagedDirs {
+		if len(dir.Files) > 0 {
+			listed = append(listed, dir)
 		}
 	}
 	drift, err := ScanDrift(result.State, listed, false)

@@ -127,21 +127,21 @@ func (f *operatorFindings) skill(target string, scope config.Scope, path string)
 	f.bootstrap(target, scope)
 }
 
-func (f *operatorFindings) commands(target string, scope config.Scope, folder string) {
+func (f *operatorFindings) commands(target string, scope config.Scope, dir string) {
 	files := map[assetState][]string{}
 	for _, command := range operatorCommands {
 		file := command + ".md"
-		state, _ := f.inspect(filepath.Join(folder, file))
+		state, _ := f.inspect(filepath.Join(dir, file))
 		files[state] = append(files[state], file)
 	}
 	if len(files[assetMissing]) > 0 {
-		f.warn("missing", target, scope, folder+" has no "+strings.Join(files[assetMissing], ", "))
+		f.warn("missing", target, scope, dir+" has no "+strings.Join(files[assetMissing], ", "))
 	}
 	if len(files[assetUnmarked]) > 0 {
-		f.warn("outdated", target, scope, strings.Join(files[assetUnmarked], ", ")+" in "+folder+" do not say their agentpack_version")
+		f.warn("outdated", target, scope, strings.Join(files[assetUnmarked], ", ")+" in "+dir+" do not say their agentpack_version")
 	}
 	if len(files[assetOutdated]) > 0 {
-		f.warn("outdated", target, scope, strings.Join(files[assetOutdated], ", ")+" in "+folder+" are not of version "+f.Version)
+		f.warn("outdated", target, scope, strings.Join(files[assetOutdated], ", ")+" in "+dir+" are not of version "+f.Version)
 	}
 	if len(files[assetMissing])+len(files[assetUnmarked]) > 0 {
 		f.bootstrap(target, scope)

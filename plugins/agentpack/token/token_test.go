@@ -347,9 +347,9 @@ func FuzzUsedList(f *testing.F) {
 
 // TestSharedPlanHash is the hash of a whole plan, where the recorded one lies beside the repository.
 func TestSharedPlanHash(t *testing.T) {
-	folder := fixtures.Path(t, "agentpack", "composed", "expected")
+	dir := fixtures.Path(t, "agentpack", "composed", "expected")
 	read := func(name string, into any) {
-		raw, err := os.ReadFile(filepath.Join(folder, name))
+		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil {
 			err = json.Unmarshal(raw, into)
 		}

@@ -99,11 +99,11 @@ func (c *call) pending() {
 
 // tokens is where the key of tokens is, and which of them were used.
 func tokenStore() (token.Store, error) {
-	folder := os.Getenv("BULKHEAD_STATE")
-	if folder == "" {
+	dir := os.Getenv("BULKHEAD_STATE")
+	if dir == "" {
 		return token.Store{}, errors.New("there is no folder for the plugin's own state, in which the key of confirm tokens would be")
 	}
-	return token.Store{Dir: folder, Private: makePrivate}, nil
+	return token.Store{Dir: dir, Private: makePrivate}, nil
 }
 
 // private keeps a file from others than its owner.

@@ -84,8 +84,8 @@ func newWorld(t testing.TB, files map[string]string) *world {
 		Now: time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC),
 	}
 	w.Repo, w.Codex = filepath.Join(w.Home, ".agentpack", "repo"), filepath.Join(w.Home, ".codex")
-	for _, folder := range []string{w.Home, w.Project, filepath.Join(base, "state")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+	for _, dir := range []string{w.Home, w.Project, filepath.Join(base, "state")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

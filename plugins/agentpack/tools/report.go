@@ -103,15 +103,15 @@ func examine(c *call) (any, error) {
 
 // writable tells whether a folder can be written. It asks to keep the folder's times as they are, which the
 // host refuses where it granted reading only; what the folder's owner may do, WASI cannot say.
-func writable(folder string) bool {
-	if os.Chtimes(folder, time.Time{}, time.Time{}) != nil {
+func writable(dir string) bool {
+	if os.Chtimes(dir, time.Time{}, time.Time{}) != nil {
 		return false
 	}
 	var mode abi.FileModeResult
-	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: folder}, &mode); err == nil {
+	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: dir}, &mode); err == nil {
 		return mode.Mode&0o200 != 0
 	}
-	info, err := os.Stat(folder)
+	info, err := os.Stat(dir)
 	return err == nil && info.Mode().Perm()&0o200 != 0
 }
 

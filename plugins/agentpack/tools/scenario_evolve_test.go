@@ -159,10 +159,10 @@ func TestEvolvePropose(t *testing.T) {
 	})
 	t.Run("83, 85 the scope, and the branch's name", func(t *testing.T) {
 		w, _ := edited(t)
-		for scope, folder := range map[string]string{"machine": "overlays/machines/test-machine/", "project": "projects/"} {
+		for scope, dir := range map[string]string{"machine": "overlays/machines/test-machine/", "project": "projects/"} {
 			var got proposalData
 			w.OK("evolve_propose", fmt.Sprintf(`{"yes":true,"scope":%q,"module_id":"prompt:hello"}`, scope), &got)
-			if !strings.HasPrefix(got.Files[0], folder) || !strings.HasPrefix(got.Branch, "evolve/propose-"+scope+"-prompt_hello-") {
+			if !strings.HasPrefix(got.Files[0], dir) || !strings.HasPrefix(got.Branch, "evolve/propose-"+scope+"-prompt_hello-") {
 				t.Errorf("got %+v", got)
 			}
 		}
