@@ -192,7 +192,7 @@ func (p *person) killed(t *testing.T, name, old string, come func(old string) bo
 	s = p.serve("--plugin", "agentpack")
 	e := s.agentpack("doctor", `{}`)
 	now := p.prompts()
-	left := afterKill{now["prompts/prompt-000.md"], strings.Contains(strings.Join(e.Warnings, " "), "was stopped while it wrote")}
+	left := afterKill{now["prompts/prompt-000.md"], strings.Contains(strings.Join(e.Warnings, " "), "was interrupted while it wrote")}
 	t.Logf("killed %s: the prompts say %q, and that it was stopped is said: %t", name, left.text, left.warned)
 	if left.text == old {
 		if diff := cmp.Diff(before, now); diff != "" {

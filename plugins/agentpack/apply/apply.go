@@ -219,7 +219,7 @@ func (a Applier) keepOld(s step, name string) error {
 // checkStepDir calls checkDir for the directory of a step's file.
 func (a Applier) checkStepDir(s step) error { return a.checkDir(s.Root, filepath.Dir(s.Path)) }
 
-// checkDir returns an error if a directory from root down to folder has become a symbolic link since check
+// checkDir returns an error if a directory from root down to dir has become a symbolic link since check
 // resolved it. It is called before each write; only the check of the file's content comes between the two.
 func (a Applier) checkDir(root, dir string) error {
 	for ; disk.IsBelow(root, dir); dir = filepath.Dir(dir) {

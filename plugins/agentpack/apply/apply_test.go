@@ -45,11 +45,11 @@ func TestRefusedChanges(t *testing.T) {
 		{name: "a file that is a link out of the root", files: map[string]string{"r/f": "-> ../out", "out": "old"}, root: "r", path: "r/f",
 			change: apply.Change{Before: sum("old"), After: []byte("new")}, code: fault.IOInvalidPath},
 		{name: "a link that leads nowhere", files: map[string]string{"r/f": "-> nowhere"}, root: "r", path: "r/f",
-			change: apply.Change{After: []byte("new")}, want: "is a link that leads nowhere: remove it"},
+			change: apply.Change{After: []byte("new")}, want: "is a dangling symbolic link: remove it"},
 		{name: "a folder in the place of the file", files: map[string]string{"r/f/": ""}, root: "r", path: "r/f",
 			change: apply.Change{After: []byte("new")}, want: "not a regular file"},
 		{name: "a file in the place of the folder", files: map[string]string{"r/d": "x"}, root: "r", path: "r/d/f",
-			change: apply.Change{After: []byte("new")}, want: "r/d is not a folder, but has to be one: remove what is there"},
+			change: apply.Change{After: []byte("new")}, want: "r/d is not a directory, but a directory is needed: remove it"},
 		{name: "a name that a journal cannot hold", files: map[string]string{"r/": ""}, root: "r", path: "r/a\xff.md",
 			change: apply.Change{After: []byte("new")}, want: "not UTF-8"},
 	}
@@ -86,7 +86,7 @@ func TestAnApplyThatNobodyCouldRecoverIsRefused(t *testing.T) {
 		changes = append(changes, apply.Change{Root: root, Path: filepath.Join(root, strconv.Itoa(i))})
 	}
 	a := apply.Applier{FS: osFS, Dir: filepath.Join(base, "journal")}
-	if err := a.Apply(changes); err == nil || !strings.Contains(err.Error(), "too many for one apply") {
+	if err := a.Apply(changes); err == nil || !strings.Contains(err.Error(), "too many for one transaction") {
 		t.Errorf("got %v", err)
 	}
 	same(t, base, map[string]string{"r/": ""})

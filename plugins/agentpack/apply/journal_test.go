@@ -27,15 +27,15 @@ func TestParse(t *testing.T) {
 		want   string // in the error; "" for none
 	}{
 		{"a journal", func(*journal) {}, ""},
-		{"another version", func(j *journal) { j.Version = 2 }, "version is 2"},
-		{"an id with a path in it", func(j *journal) { j.ID = "../../../../../x" }, "its id"},
+		{"another version", func(j *journal) { j.Version = 2 }, "version 2 is not supported"},
+		{"an id with a path in it", func(j *journal) { j.ID = "../../../../../x" }, "invalid id"},
 		{"a relative path", func(j *journal) { j.Steps[0].Path = "r/f" }, "not an absolute path"},
 		{"a path with dots", func(j *journal) { j.Steps[0].Path = "/r/../f" }, "not an absolute path"},
 		{"a path outside of its root", func(j *journal) { j.Steps[0].Root = "/x" }, `is not in "/x"`},
 		{"a root with dots", func(j *journal) { j.Steps[0].Root = "/r/../x" }, `is not in "/r/../x"`},
-		{"a sum that is none", func(j *journal) { j.Steps[0].Before = "12" }, "is not a sum"},
+		{"a sum that is none", func(j *journal) { j.Steps[0].Before = "12" }, "is not a SHA-256 sum"},
 		{"a step that changes nothing", func(j *journal) { j.Steps[0] = step{"/r", "/r/d/e/f", oneSum, oneSum} }, "changes nothing"},
-		{"a folder that has nothing to do with it", func(j *journal) { j.Dirs[0] = "/home" }, "holds none of its files"},
+		{"a folder that has nothing to do with it", func(j *journal) { j.Dirs[0] = "/home" }, "holds none of the files"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {

@@ -14,7 +14,7 @@ type Outcome string
 const (
 	None       Outcome = ""         // there was nothing to recover
 	Finished   Outcome = "finished" // committed: all files have their new content
-	RolledBack Outcome = "undone"   // rolled back: all files have their old content
+	RolledBack Outcome = "rolled back"   // rolled back: all files have their old content
 )
 
 // Report is the result of Recover. Kept lists files that were not restored because another program has
@@ -53,8 +53,8 @@ func (a Applier) Recover() (Report, error) {
 		return Report{}, err
 	}
 	if !all {
-		undone := a.rollBack(j)
-		return Report{Outcome: RolledBack, Kept: undone.kept}, undone.err
+		result := a.rollBack(j)
+		return Report{Outcome: RolledBack, Kept: result.kept}, result.err
 	}
 	if err := a.setState(switching, committed); err != nil {
 		return Report{}, err

@@ -8,16 +8,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// defaultRef is what a module from git is taken from unless it says otherwise.
+// defaultRef is the ref of a git module that names none.
 const defaultRef = "main"
 
-// read takes the document apart: shapes and types, no meaning.
+// read decodes the document's structure and types; validate checks the values.
 func read(document yamldoc.Value) (*Manifest, uint64, error) {
 	top, err := keys(document)
 	if err != nil {
 		return nil, 0, err
 	}
-	version, err := top.need("version").Unsigned()
+	version, err := top.need("version").AsUnsigned()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -29,7 +29,7 @@ func read(document yamldoc.Value) (*Manifest, uint64, error) {
 	))
 }
 
-// first does one thing after the other up to the first error.
+// first runs the steps until one fails.
 func first(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -39,7 +39,7 @@ func first(steps ...func() error) error {
 	return nil
 }
 
-// fields are the keys of a map. Those that nobody asks for are ignored, as the format wants it.
+// fields holds the values of a map by key. Unknown keys are ignored, as the format requires.
 type fields map[string]yamldoc.Value
 
 func keys(value yamldoc.Value) (fields, error) {
@@ -54,11 +54,11 @@ func keys(value yamldoc.Value) (fields, error) {
 	for _, field := range list {
 		all[field.Key] = field.Value
 	}
-	all[""] = value // where a key that is missing would have to be
+	all[""] = value // the location that need reports for a missing key
 	return all, nil
 }
 
-// need returns the value of a key, or a place to complain about that has its name.
+// need returns the value of a key; for a missing key, an absent value whose location is the key.
 func (f fields) need(key string) yamldoc.Value {
 	if value, ok := f[key]; ok {
 		return value
@@ -76,9 +76,9 @@ func readProfiles(manifest *Manifest, value yamldoc.Value) error {
 		if err != nil {
 			return err
 		}
-		tags, err1 := parts["include_tags"].Strings()
-		included, err2 := parts["include_modules"].Strings()
-		excluded, err3 := parts["exclude_modules"].Strings()
+		tags, err1 := parts["include_tags"].AsStrings()
+		included, err2 := parts["include_modules"].AsStrings()
+		excluded, err3 := parts["exclude_modules"].AsStrings()
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return err
 		}
@@ -114,9 +114,9 @@ func readTargets(manifest *Manifest, value yamldoc.Value) error {
 	return nil
 }
 
-// word reads a text that has to be one of some.
+// word returns a string that must be one of allowed.
 func word(value yamldoc.Value, allowed ...string) (string, error) {
-	text, err := value.String()
+	text, err := value.AsString()
 	if err == nil && !slices.Contains(allowed, text) {
 		err = value.Errorf("expected one of %s, got %.80q", strings.Join(allowed, ", "), text)
 	}
@@ -148,15 +148,15 @@ func readModule(item yamldoc.Value) (Module, error) {
 	}
 	module := Module{Enabled: true}
 	return module, first(
-		func() error { module.ID, err = parts.need("id").String(); return err },
+		func() error { module.ID, err = parts.need("id").AsString(); return err },
 		func() error {
 			text, err := word(parts.need("type"), string(Instructions), string(Skill), string(Prompt), string(Command))
 			module.Type = Type(text)
 			return err
 		},
 		func() error { return optionalBool(parts["enabled"], &module.Enabled) },
-		func() error { module.Tags, err = parts["tags"].Strings(); return err },
-		func() error { module.Targets, err = parts["targets"].Strings(); return err },
+		func() error { module.Tags, err = parts["tags"].AsStrings(); return err },
+		func() error { module.Targets, err = parts["targets"].AsStrings(); return err },
 		func() error { return readSource(&module, parts.need("source")) },
 		func() error { _, err := parts["metadata"].Fields(); return err },
 	)
@@ -164,19 +164,19 @@ func readModule(item yamldoc.Value) (Module, error) {
 
 func optionalBool(value yamldoc.Value, into *bool) (err error) {
 	if !value.IsAbsent() {
-		*into, err = value.Bool()
+		*into, err = value.AsBool()
 	}
 	return err
 }
 
 func optionalText(value yamldoc.Value, into *string) (err error) {
 	if !value.IsAbsent() {
-		*into, err = value.String()
+		*into, err = value.AsString()
 	}
 	return err
 }
 
-// readSource reads both kinds of source; that there is exactly one is looked at later.
+// readSource decodes either kind of source; validate checks that there is exactly one.
 func readSource(module *Module, value yamldoc.Value) error {
 	kinds, err := keys(value)
 	if err != nil {
@@ -188,7 +188,7 @@ func readSource(module *Module, value yamldoc.Value) error {
 			return err
 		}
 		module.Local = &Local{}
-		if module.Local.Path, err = parts.need("path").String(); err != nil {
+		if module.Local.Path, err = parts.need("path").AsString(); err != nil {
 			return err
 		}
 	}
@@ -201,9 +201,9 @@ func readSource(module *Module, value yamldoc.Value) error {
 		return err
 	}
 	module.Git = &Git{Ref: defaultRef}
-	shallow := true // how much history a clone has; the host fetches no history
+	shallow := true // validated only: it sets a clone's depth, and the host fetches no history
 	return first(
-		func() error { module.Git.URL, err = parts.need("url").String(); return err },
+		func() error { module.Git.URL, err = parts.need("url").AsString(); return err },
 		func() error { return optionalText(parts["ref"], &module.Git.Ref) },
 		func() error { return optionalText(parts["subdir"], &module.Git.Subdir) },
 		func() error { return optionalBool(parts["shallow"], &shallow) },

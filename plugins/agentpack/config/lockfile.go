@@ -1,5 +1,3 @@
-// Package lockfile reads agentpack.lock.json, which says at which commit each module from git is used.
-// Nothing in it writes: other commands of agentpack do that.
 package config
 
 import (
@@ -11,27 +9,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// File is the lockfile's name in a config repo.
+// LockFile is the lockfile's name in a config repo.
 const LockFile = "agentpack.lock.json"
 
-// maxSize is the largest lockfile that is read, in bytes.
+// maxLock is the size limit of a lockfile, in bytes.
 const maxLock = 32 << 20
 
-// Lock holds the modules from git that are locked, by id. The zero Lock holds none.
+// Lock holds the locked git modules by id. The zero Lock holds none.
 type Lock struct {
 	git map[string]LockedGit
 	sum *string
 }
 
-// Git is where a locked module is.
+// LockedGit is the locked source of a module.
 type LockedGit struct {
 	URL    string `json:"url"`
 	Commit string `json:"commit"`
 	Subdir string `json:"subdir"`
 }
 
-// Load reads the lockfile of a config repo. One that is missing, malformed or of another version locks
-// nothing: other commands complain about it.
+// LoadLock reads the lockfile of a config repo. One that is missing, malformed or of another version locks
+// nothing: other commands of agentpack report it.
 func LoadLock(repo string) Lock {
 	text, err := disk.Read(filepath.Join(repo, LockFile), maxLock)
 	if err != nil {
@@ -40,7 +38,7 @@ func LoadLock(repo string) Lock {
 	return ParseLock(text)
 }
 
-// Parse reads a lockfile's text, as Load does.
+// ParseLock decodes a lockfile as LoadLock does.
 func ParseLock(text []byte) Lock {
 	var file struct {
 		Version *int `json:"version"`
@@ -65,11 +63,11 @@ func ParseLock(text []byte) Lock {
 	return lock
 }
 
-// Git returns where a module is locked; false if it is not.
+// Git returns the locked source of a module.
 func (l Lock) Git(id string) (LockedGit, bool) {
 	git, ok := l.git[id]
 	return git, ok
 }
 
-// SHA256 is the sum of the lockfile's text in hexadecimal; nil if there is none that counts.
+// SHA256 returns the sum of the lockfile in hexadecimal; nil if there is no valid lockfile.
 func (l Lock) SHA256() *string { return l.sum }

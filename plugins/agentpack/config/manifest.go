@@ -1,6 +1,6 @@
-// Package manifest reads agentpack.yaml: which modules a config repo has, which of them belong to which
-// profile, and which targets they are rendered for. Load reads and checks it; Select picks the modules of a
-// profile. It looks at no module's files.
+// Package config reads the files at the top of a config repo: the manifest agentpack.yaml (LoadManifest, then
+// Manifest.Select for the modules of a profile) and the lockfile agentpack.lock.json (LoadLock). It reads no
+// module's files and writes nothing.
 package config
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// File is the manifest's name in a config repo.
+// ManifestFile is the manifest's name in a config repo.
 const ManifestFile = "agentpack.yaml"
 
 const (
-	maxManifest = 4 << 20 // bytes of a manifest
+	maxManifest = 4 << 20 // bytes
 	maxModules  = 10_000
 )
 
-// The targets that there are.
+// The supported targets.
 const (
 	ClaudeCode = "claude_code"
 	Codex      = "codex"
@@ -31,18 +31,18 @@ const (
 	Zed        = "zed"
 )
 
-// Targets are the names that a manifest may use, sorted.
+// Targets are the target names that a manifest may use, sorted.
 var Targets = []string{ClaudeCode, Codex, Cursor, JetBrains, VSCode, Zed}
 
 // Manifest is a valid agentpack.yaml.
 type Manifest struct {
-	Repo     string // the folder it is in
+	Repo     string // the directory of the config repo
 	Profiles map[string]Profile
 	Targets  []Target // by name
-	Modules  []Module // in the file's order
+	Modules  []Module // in file order
 }
 
-// Profile says which modules belong together. ExcludeModules wins.
+// Profile selects modules. ExcludeModules has precedence.
 type Profile struct {
 	IncludeTags    []string
 	IncludeModules []string
@@ -56,7 +56,7 @@ type Target struct {
 	Options Options
 }
 
-// Scope says whose folders a target writes into.
+// Scope says whether a target writes into the user's directories, the project's, or both.
 type Scope string
 
 // The scopes.
@@ -66,13 +66,13 @@ const (
 	ScopeBoth    Scope = "both"
 )
 
-// User tells whether the user's own folders are written into.
+// User reports whether the target writes into the user's directories.
 func (s Scope) User() bool { return s == ScopeUser || s == ScopeBoth }
 
-// Project tells whether the project's folders are.
+// Project reports whether the target writes into the project's directories.
 func (s Scope) Project() bool { return s == ScopeProject || s == ScopeBoth }
 
-// Type is what a module is.
+// Type is the type of a module.
 type Type string
 
 // The types.
@@ -83,28 +83,28 @@ const (
 	Command      Type = "command"
 )
 
-// Module is one building block. Exactly one of Local and Git is its source.
+// Module is one module. Exactly one of Local and Git is set.
 type Module struct {
 	ID      string
 	Type    Type
 	Enabled bool
 	Tags    []string
-	Targets []string // none: all
+	Targets []string // empty: all targets
 	Local   *Local
 	Git     *Git
 }
 
-// Local is a module in a file or folder; its Path is relative to the repo, or absolute.
+// Local is the source of a module that is a file or directory; Path is relative to the repo, or absolute.
 type Local struct{ Path string }
 
-// Git is a module in a repository of its own.
+// Git is the source of a module that is in a git repository of its own.
 type Git struct {
 	URL    string
 	Ref    string // branch, tag or commit
 	Subdir string // "": the whole repository
 }
 
-// For tells whether the module is rendered for a target.
+// For reports whether the module is rendered for a target.
 func (m Module) For(target string) bool {
 	return len(m.Targets) == 0 || slices.Contains(m.Targets, target)
 }
@@ -129,14 +129,14 @@ func (m *Manifest) Module(id string) (Module, bool) {
 	return Module{}, false
 }
 
-// Load reads the manifest of the config repo in a folder.
+// LoadManifest reads the manifest of the config repo at a directory.
 func LoadManifest(repo string) (*Manifest, error) {
 	path := filepath.Join(repo, ManifestFile)
 	text, err := disk.Read(path, maxManifest)
 	if disk.IsMissing(err) {
 		return nil, fault.New(fault.ConfigMissing, fault.Details{
 			"path": path, "path_posix": filepath.ToSlash(path),
-			"hint": "name the config repo with the argument repo, or set AGENTPACK_HOME; its folder has to be granted to the plugin",
+			"hint": "name the config repo with the argument repo, or set AGENTPACK_HOME; its directory has to be granted to the plugin",
 		}, "there is no config manifest %s", path)
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func LoadManifest(repo string) (*Manifest, error) {
 	return manifest, nil
 }
 
-// Parse reads a manifest's text. The first thing that is wrong with it is a fault.
+// ParseManifest decodes and validates a manifest. The first error is returned as a fault.
 func ParseManifest(text []byte) (*Manifest, error) {
 	document, err := yamldoc.Parse(text)
 	if err != nil {
@@ -172,7 +172,7 @@ func invalid(err error) error {
 	return fault.New(fault.ConfigInvalid, fault.Details{"error": text}, "%s is not valid: %s", ManifestFile, text)
 }
 
-// locate adds the file's path to what is wrong with it.
+// addPath adds the file's path to a fault of the manifest.
 func addPath(err error, path string) error {
 	wrong := fault.Of(err)
 	if wrong.Details["path"] == nil {
@@ -182,7 +182,8 @@ func addPath(err error, path string) error {
 	return wrong
 }
 
-// Select returns the modules of a profile, by id: enabled, not excluded, and included by a tag or by name.
+// Select returns the modules of a profile that are enabled, not excluded, and included by tag or id, sorted
+// by id.
 func (m *Manifest) Select(profile string) ([]Module, error) {
 	wanted, ok := m.Profiles[profile]
 	if !ok {

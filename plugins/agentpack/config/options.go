@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// Options are a target's own settings. What nobody asks for is ignored.
+// Options are the settings of one target. Unknown settings are ignored.
 type Options struct{ values map[string]yamldoc.Value }
 
 func newOptions(fields []yamldoc.Field) Options {
@@ -17,14 +17,14 @@ func newOptions(fields []yamldoc.Field) Options {
 	return options
 }
 
-// Bool returns a switch: true or false, or one of the words true, yes, 1, false, no, 0. Anything else is as
-// good as nothing, for which there is a default.
+// Bool returns a switch: a boolean, or one of the strings true, yes, 1, false, no, 0. Any other value is the
+// default, as if absent.
 func (o Options) Bool(key string, otherwise bool) bool {
 	value := o.values[key]
-	if on, err := value.Bool(); err == nil {
+	if on, err := value.AsBool(); err == nil {
 		return on
 	}
-	text, err := value.String()
+	text, err := value.AsString()
 	if err != nil {
 		return otherwise
 	}
@@ -37,9 +37,9 @@ func (o Options) Bool(key string, otherwise bool) bool {
 	return otherwise
 }
 
-// Text returns a text without blanks around it; "" if there is none.
+// Text returns a string without surrounding white space; "" if it is absent.
 func (o Options) Text(key string) string {
-	text, err := o.values[key].String()
+	text, err := o.values[key].AsString()
 	if err != nil {
 		return ""
 	}

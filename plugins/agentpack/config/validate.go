@@ -8,13 +8,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// DefaultProfile is the profile that every manifest has.
+// DefaultProfile is the profile that every manifest must have.
 const DefaultProfile = "default"
 
-// projectOnly are the targets that have no folders of the user's.
+// projectOnly lists the targets that have no directories outside projects.
 var projectOnly = []string{Cursor, JetBrains, VSCode, Zed}
 
-// check looks at what the parts mean, in the order in which callers hear of it.
+// validate checks what decode does not: values and their relations. The order of checks is contractual, since
+// callers see the first failure.
 func (m *Manifest) validate() error {
 	for _, target := range m.Targets {
 		if !slices.Contains(Targets, target.Name) {
@@ -22,7 +23,7 @@ func (m *Manifest) validate() error {
 		}
 		if target.Scope == ScopeUser && slices.Contains(projectOnly, target.Name) {
 			return fault.New(fault.ConfigInvalid, fault.Details{"target": target.Name, "allowed_scopes": []string{"project", "both"}},
-				"target %s has the scope user, but it has no folders outside of projects; use project or both", target.Name)
+				"target %s has the scope user, but it has no directories outside of projects; use project or both", target.Name)
 		}
 	}
 	if _, ok := m.Profiles[DefaultProfile]; !ok {
@@ -43,7 +44,7 @@ func (m *Manifest) validate() error {
 }
 
 func (m Module) validate() error {
-	// An id is written into generated files, each on a line of its own.
+	// The id is written into generated files, on a line of its own.
 	if strings.ContainsFunc(m.ID, unicode.IsControl) {
 		return m.invalid("the id %q holds a control character", m.ID)
 	}
@@ -75,6 +76,6 @@ func unsupported(target, module string) error {
 		details["module_id"] = module
 		where = "the targets of module " + module
 	}
-	return fault.New(fault.TargetUnsupported, details, "%s names the target %q, which is none of %s",
+	return fault.New(fault.TargetUnsupported, details, "%s names the target %q, which is not one of %s",
 		where, target, strings.Join(Targets, ", "))
 }

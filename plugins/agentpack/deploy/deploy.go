@@ -1,7 +1,6 @@
-// Package deploy carries out plans and rolls them back. Deployer.Apply makes the files what a plan says,
-// Deployer.Rollback makes them what an earlier deploy left; each writes manifests and a snapshot as well,
-// and all of that happens whole or not at all. Deployer.Recover comes first in every call that writes: it
-// finishes or undoes what an earlier call was stopped in.
+// Package deploy writes: Deployer.Apply carries out a plan, Deployer.Rollback restores the state of an
+// earlier deploy. Each writes the files, the target manifests and a snapshot in one transaction. Call
+// Deployer.Recover first in every call that writes: it finishes or rolls back an interrupted call.
 package deploy
 
 import (
@@ -17,46 +16,47 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-// maxFile is the largest file that is replaced or put back, in bytes.
+// maxFile is the size limit of a file that is replaced or restored, in bytes.
 const maxFile = 64 << 20
 
-// Deployer carries out. Whoever calls it holds a lock against all others that have the same data folder.
+// Deployer writes into one home directory. The caller holds a lock that excludes all others with the same
+// data directory.
 type Deployer struct {
 	Env env.Env
 	FS  apply.FS
 }
 
-// Request is what to carry out: a plan, and the state that it was made of.
+// Request is a plan to carry out, and the state that it was computed from.
 type Request struct {
 	State      *output.State
 	Plan       plan.Plan
-	LockSHA256 *string // the sum of the lockfile; nil if there is none
-	// More is written together with the plan, whole or not at all like it, and is in no record.
+	LockSHA256 *string // sum of the lockfile; nil if there is none
+	// Extra is written in the same transaction, but not recorded in the snapshot.
 	Extra []apply.Change
 }
 
-// Applier is what writes for the deployer, and for others that write into the same home.
+// Applier returns the applier of the data directory's journal, also for other writers in the same home.
 func (d Deployer) Applier() apply.Applier {
 	return apply.Applier{FS: d.FS, Dir: filepath.Join(d.Env.DataDir(), "state", "journal")}
 }
 
-// Recover finishes or undoes what an earlier call was stopped in, and says so; "" if none was.
+// Recover finishes or rolls back an interrupted call, and says which; "" if there was none.
 func (d Deployer) Recover() (note string, err error) {
 	report, err := d.Applier().Recover()
 	if err != nil || report.Outcome == apply.None {
 		return "", err
 	}
-	note = "an earlier call was stopped while it wrote; what it had begun was now " + string(report.Outcome)
+	note = "an earlier call was interrupted while it wrote; it has now been " + string(report.Outcome)
 	if len(report.Kept) > 0 {
-		note += "; not put back, because another program has changed them since: " + strings.Join(report.Kept, ", ") +
-			" (what they were is beside them, in files whose names begin with .agentpack-tmp-)"
+		note += "; not restored, because another program has changed them since: " + strings.Join(report.Kept, ", ") +
+			" (their old content is beside them, in files whose names begin with .agentpack-tmp-)"
 	}
 	return note, nil
 }
 
-// NothingToDo tells whether a deploy would change nothing: the plan is empty, and each folder that has files
-// has a manifest already.
-func NothingToDo(state *output.State, planned plan.Plan) bool {
+// IsNoOp reports whether a deploy would change nothing: the plan is empty, and each directory that has files
+// has a manifest.
+func IsNoOp(state *output.State, planned plan.Plan) bool {
 	if len(planned.Changes) > 0 {
 		return false
 	}
@@ -64,7 +64,7 @@ func NothingToDo(state *output.State, planned plan.Plan) bool {
 	for root := range usedRoots(state) {
 		used = append(used, root)
 	}
-	dirs, _ := output.ReadManifests(used) // its warnings were given when the plan was made
+	dirs, _ := output.ReadManifests(used) // its warnings were returned when the plan was prepared
 	for _, dir := range dirs {
 		if !dir.Usable {
 			return false
@@ -73,7 +73,7 @@ func NothingToDo(state *output.State, planned plan.Plan) bool {
 	return true
 }
 
-// owners are the folders that have files.
+// usedRoots returns the roots that have files.
 func usedRoots(state *output.State) map[output.Root]bool {
 	used := map[output.Root]bool{}
 	for _, file := range state.Files {
@@ -84,8 +84,8 @@ func usedRoots(state *output.State) map[output.Root]bool {
 	return used
 }
 
-// Apply makes the files what the plan says, and nothing else. A file that is not as the plan has it is
-// apply.ErrChanged. It returns the id of the snapshot.
+// Apply carries out the plan and returns the id of its snapshot. A file that has changed since the plan was
+// computed is apply.ErrChanged.
 func (d Deployer) Apply(request Request) (id string, err error) {
 	id, err = NextSnapshotID(d.Env.SnapshotDir(), d.Env.Now)
 	if err != nil {
@@ -115,25 +115,25 @@ func (d Deployer) Apply(request Request) (id string, err error) {
 	return id, d.Applier().Apply(append(b.changes, request.Extra...))
 }
 
-// batch collects the changes of a deploy or rollback, and the record of them.
+// batch collects the changes of a deploy or rollback, and their record.
 type batch struct {
 	env      env.Env
 	layout   Layout
 	changes  []apply.Change
 	recorded []SnapshotChange
-	written  map[string]string // the sum of what is to be at each path; "" for nothing
+	written  map[string]string // by path, the sum after the batch; "" for a removed file
 }
 
 func newBatch(at env.Env, id string) *batch {
 	return &batch{env: at, layout: Layout{Dir: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}, written: map[string]string{}}
 }
 
-// keep adds a file of the snapshot's own.
+// addCopy adds a file of the snapshot.
 func (b *batch) addCopy(path string, content []byte) {
 	b.changes = append(b.changes, apply.Change{Root: b.env.SnapshotDir(), Path: path, After: content})
 }
 
-// record adds the record itself, as the last change.
+// addRecord adds the record itself, as the last change.
 func (b *batch) addRecord(record Snapshot) error {
 	record.Changes = b.recorded
 	text, err := record.Encode()
@@ -144,7 +144,7 @@ func (b *batch) addRecord(record Snapshot) error {
 	return nil
 }
 
-// planned adds a change of the plan.
+// addPlanned adds a change of the plan.
 func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 	root := filepath.Dir(change.Path)
 	if owner, ok := state.Owner(change.Key()); ok {
@@ -154,7 +154,7 @@ func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 	if change.Op != plan.Delete {
 		file, ok := state.File(change.Key())
 		if !ok || change.After == nil || file.SHA256 != *change.After {
-			return fmt.Errorf("the plan and the state that it was made of differ at %s", change.Path)
+			return fmt.Errorf("the plan and its state differ at %s", change.Path)
 		}
 		content = file.Content
 	}
@@ -165,7 +165,7 @@ func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 	return b.addWrite(root, change.Key(), Op(change.Op), before, content)
 }
 
-// write adds a change of one file, with a copy of what is there now. Content is nil if it is removed.
+// addWrite adds a change of one file, and a backup of its current content. Content is nil for a removal.
 func (b *batch) addWrite(root string, key output.Key, op Op, before string, content []byte) error {
 	done := SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before}
 	if op != OpDelete {
@@ -180,18 +180,18 @@ func (b *batch) addWrite(root string, key output.Key, op Op, before string, cont
 			return fault.IO(key.Path, err)
 		}
 		done.BackupPath = b.layout.Backup(key)
-		// What others cannot read they cannot read in the copy of it either.
+		// The backup gets the mode of the file, so that it is readable by the same users only.
 		b.changes = append(b.changes, apply.Change{Root: b.env.SnapshotDir(), Path: done.BackupPath, After: now, Like: key.Path})
 	}
 	b.recorded = append(b.recorded, done)
 	return b.addChange(apply.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, done.After)
 }
 
-// change adds a change unless another target wants the same one.
+// addChange adds a change, once if several targets want the same one.
 func (b *batch) addChange(change apply.Change, after string) error {
 	if other, ok := b.written[change.Path]; ok {
 		if other != after {
-			return fmt.Errorf("two targets want different contents for %s: leave one of them out, or move one of their folders", change.Path)
+			return fmt.Errorf("two targets want different contents for %s: leave one of them out, or move one of their directories", change.Path)
 		}
 		return nil
 	}
@@ -200,7 +200,8 @@ func (b *batch) addChange(change apply.Change, after string) error {
 	return nil
 }
 
-// manifests adds the manifest of each folder that has files, that the plan touches, or that has one already.
+// addManifests adds the manifest of each root that has files, that the plan changes, or that has a manifest
+// already.
 func (b *batch) addManifests(request Request) error {
 	used := usedRoots(request.State)
 	for _, change := range request.Plan.Changes {

@@ -102,18 +102,18 @@ func TestNothingToDo_39(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/AGENTS.md": "agents"})
 	files := map[string]string{"codex:.codex/AGENTS.md": "agents"}
 	request := h.plan(files)
-	if len(request.Plan.Changes) > 0 || deploy.NothingToDo(request.State, request.Plan) {
+	if len(request.Plan.Changes) > 0 || deploy.IsNoOp(request.State, request.Plan) {
 		t.Errorf("an equal file without a manifest: %+v", request.Plan)
 	}
 	h.deploy(files)
-	if request := h.plan(files); !deploy.NothingToDo(request.State, request.Plan) {
+	if request := h.plan(files); !deploy.IsNoOp(request.State, request.Plan) {
 		t.Errorf("behind the deploy: %+v", request.Plan)
 	}
 	h.write(".codex/.agentpack.manifest.codex.json", "{")
-	if request := h.plan(files); deploy.NothingToDo(request.State, request.Plan) {
+	if request := h.plan(files); deploy.IsNoOp(request.State, request.Plan) {
 		t.Error("a damaged manifest counts")
 	}
-	if request := h.plan(map[string]string{}); !deploy.NothingToDo(request.State, plan.Plan{}) {
+	if request := h.plan(map[string]string{}); !deploy.IsNoOp(request.State, plan.Plan{}) {
 		t.Error("nothing wanted and nothing planned is something to do")
 	}
 }
@@ -257,7 +257,7 @@ func TestAKilledDeployOrRollbackIsWhole(t *testing.T) {
 					return false
 				}()
 				note, err := h.deployer().Recover()
-				if err != nil || (note == "") != (!killed || cmp.Equal(before, h.files()) && !strings.Contains(note, "undone")) {
+				if err != nil || (note == "") != (!killed || cmp.Equal(before, h.files()) && !strings.Contains(note, "rolled back")) {
 					t.Fatalf("change %d: %q, %v", n, note, err)
 				}
 				switch now := h.files(); {

@@ -9,15 +9,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// History is how snapshots follow each other: a rollback does not add to them, but goes back to an earlier
-// one, after which the next deploy follows.
+// History is the order of snapshots. A rollback goes back to an earlier snapshot, which becomes the parent of
+// the next deploy.
 type History struct {
-	Head    *Snapshot // the one that holds now
+	Head    *Snapshot // the current one
 	all     map[string]*Snapshot
 	parents map[string]string
 }
 
-// NewHistory makes the history of all snapshots, which come by id.
+// NewHistory makes the history of all snapshots, which are sorted by id.
 func NewHistory(all []DatedSnapshot) (*History, error) {
 	h := &History{all: map[string]*Snapshot{}, parents: map[string]string{}}
 	head := ""
@@ -34,33 +34,33 @@ func NewHistory(all []DatedSnapshot) (*History, error) {
 		return nil, errors.New("there is no deploy to roll back")
 	}
 	if h.Head = h.all[head]; h.Head == nil {
-		return nil, fmt.Errorf("the last rollback was to the snapshot %s, which is not there any more", head)
+		return nil, fmt.Errorf("the last rollback was to the snapshot %s, which no longer exists", head)
 	}
 	return h, nil
 }
 
-// Since returns the snapshots that followed one, the newest first, as they lead back from the head.
+// Since returns the snapshots after one, newest first, along the parents of the head.
 func (h *History) Since(id string) ([]*Snapshot, error) {
 	var since []*Snapshot
 	for at := h.Head.ID; at != id; at = h.parents[at] {
 		s := h.all[at]
 		if s == nil || slices.Contains(since, s) {
-			return nil, fmt.Errorf("no way leads back from the snapshot %s, which holds now, to %s", h.Head.ID, id)
+			return nil, fmt.Errorf("the snapshot %s, which is current, does not descend from %s", h.Head.ID, id)
 		}
 		since = append(since, s)
 	}
 	return since, nil
 }
 
-// Managed returns the files that the newest deploy or rollback left as managed, in the order of its record;
-// nil if there was none.
+// LastDeployed returns the managed files of the newest deploy or rollback, in the order of its record; nil if
+// there is none.
 func LastDeployed(dir string) ([]output.Key, error) {
 	all, err := ListSnapshots(dir)
 	if err != nil {
 		return nil, err
 	}
 	var newest *DatedSnapshot
-	for i, s := range all { // by id, so of two of the same time the larger id comes later
+	for i, s := range all { // sorted by id, so the larger id wins among equal times
 		if s.Kind != KindBootstrap && (newest == nil || !s.Written.Before(newest.Written)) {
 			newest = &all[i]
 		}

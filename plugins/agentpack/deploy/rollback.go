@@ -14,9 +14,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// Rollback makes the managed files what they were after the deploy of a snapshot, whatever they are now:
-// there is no plan, and edits of them are overwritten. It returns the id of its own snapshot, and a warning
-// if there are files that it was to remove and could not see; else "".
+// Rollback restores the managed files to their state after the deploy of a snapshot. There is no plan, and
+// edits are overwritten. It returns the id of its own snapshot, and a warning if files that it had to remove
+// are in directories it cannot access; else "".
 func (d Deployer) Rollback(to string) (event, warning string, err error) {
 	dir := d.Env.SnapshotDir()
 	target, err := LoadSnapshot(dir, to)
@@ -24,7 +24,7 @@ func (d Deployer) Rollback(to string) (event, warning string, err error) {
 		return "", "", err
 	}
 	if target.Kind == KindRollback {
-		return "", "", fmt.Errorf("the snapshot %s is that of a rollback: roll back to %s instead, to which it went", to, target.RolledBackTo)
+		return "", "", fmt.Errorf("the snapshot %s is of a rollback: roll back to %s instead, the snapshot that it restored", to, target.RolledBackTo)
 	}
 	all, err := ListSnapshots(dir)
 	if err != nil {
@@ -54,25 +54,25 @@ func (d Deployer) Rollback(to string) (event, warning string, err error) {
 	return event, r.warning(), r.applier.Apply(r.changes)
 }
 
-// rollback collects what a rollback does.
+// rollback collects the changes of a rollback.
 type rollback struct {
 	*batch
 	to          *Snapshot
-	from        Layout // the places of to
+	from        Layout // layout of the snapshot to
 	head        *Snapshot
-	dirs        []output.Key // whose manifests one of the two has written
+	dirs        []output.Key // manifests that one of the two snapshots wrote
 	applier     apply.Applier
-	reached     map[string]error // what Applier.Reach has said of folders
-	unreachable []string         // files that were to be removed, in folders that are not this process's
+	reached     map[string]error // results of Applier.CheckWritable by directory
+	unreachable []string         // files to remove in directories that this process may not change
 }
 
-// warning names the files that it could not remove.
+// warning names the files that could not be removed.
 func (r *rollback) warning() string {
 	if len(r.unreachable) == 0 {
 		return ""
 	}
-	return "not removed, because their folders are not granted here, or not to write: " + strings.Join(r.unreachable, ", ") +
-		"; what is there of these files stays as it is, and to call rollback again elsewhere does not remove it: do so by hand"
+	return "not removed, because their directories are not granted here, or only for reading: " + strings.Join(r.unreachable, ", ") +
+		"; these files stay as they are, and another rollback elsewhere does not remove them: remove them by hand"
 }
 
 func (r *rollback) collect(history *History) error {
@@ -83,13 +83,12 @@ func (r *rollback) collect(history *History) error {
 	case kind == disk.Directory:
 		return r.restoreState()
 	case r.head.ID == r.to.ID:
-		return nil // it holds, and there is no copy of it by which to repair anything
+		return nil // it is the current state, and has no copies to repair files from
 	}
 	return r.revertChanges(history)
 }
 
-// toState puts back the copies of all that was wanted then, and removes what the deploy that holds now
-// wanted besides.
+// restoreState restores all copies of the snapshot, and removes the files that only the current snapshot has.
 func (r *rollback) restoreState() error {
 	wanted := map[output.Key]bool{}
 	for _, file := range r.to.Files {
@@ -116,14 +115,14 @@ func (r *rollback) restoreState() error {
 	return nil
 }
 
-// stepByStep goes back from snapshot to snapshot, by what each has noted of its own changes. It is for those
-// that older versions made.
+// revertChanges goes back snapshot by snapshot, by the changes that each recorded. It is for snapshots of
+// older versions, which have no copies of the state.
 func (r *rollback) revertChanges(history *History) error {
 	since, err := history.Since(r.to.ID)
 	if err != nil {
 		return err
 	}
-	// Of several changes of a file the earliest tells what was there before all of them.
+	// The earliest change of a file holds its content before all of them.
 	earliest := map[output.Key]SnapshotChange{}
 	var order []output.Key
 	for _, s := range since {
@@ -143,7 +142,7 @@ func (r *rollback) revertChanges(history *History) error {
 		case change.Op == OpCreate:
 			err = r.addRemoval(key)
 		default:
-			err = fmt.Errorf("nothing was kept of what %s was before the change %q of it", key.Path, change.Op)
+			err = fmt.Errorf("there is no backup of %s from before the change %q", key.Path, change.Op)
 		}
 		if err != nil {
 			return err
@@ -152,7 +151,8 @@ func (r *rollback) revertChanges(history *History) error {
 	return nil
 }
 
-// restore puts back a copy. Its sum must be the one noted; "" if none was.
+// addRestore restores a copy, whose sum must be sum unless that is "". Noted changes are recorded in the
+// snapshot.
 func (r *rollback) addRestore(key output.Key, from, sum string, noted bool) error {
 	if err := disk.RequireInside(r.env.SnapshotDir(), from); err != nil {
 		return err
@@ -177,27 +177,28 @@ func (r *rollback) addRestore(key output.Key, from, sum string, noted bool) erro
 	return r.addChange(apply.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
 }
 
-// remove removes a file if there is one.
+// addRemoval removes a file if it exists.
 func (r *rollback) addRemoval(key output.Key) error {
 	kind, err := disk.Stat(key.Path)
 	if err == nil && kind == disk.Absent {
 		return r.checkRemoved(key.Path)
 	}
 	if err != nil || kind != disk.File {
-		return fault.IO(key.Path, err) // a folder: what was deployed there is gone
+		return fault.IO(key.Path, err) // a directory has replaced the deployed file
 	}
 	before, err := disk.SumFile(key.Path)
 	if err != nil {
 		return fault.IO(key.Path, err)
 	}
 	if sum, ok := r.written[key.Path]; ok && sum != "" {
-		return nil // another target's, which stays
+		return nil // another target writes it
 	}
 	r.recorded = append(r.recorded, SnapshotChange{Target: key.Target, Op: OpRemove, Path: key.Path, Before: before})
 	return r.addChange(apply.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
 }
 
-// gone notes a file that is not there, unless its folder tells that somebody has removed it.
+// checkRemoved records a file as unreachable unless its directory is accessible, which shows that the file
+// was removed.
 func (r *rollback) checkRemoved(path string) error {
 	dir := filepath.Dir(path)
 	err, known := r.reached[dir]
@@ -218,8 +219,8 @@ func (r *rollback) checkRemoved(path string) error {
 	return nil
 }
 
-// root is the folder that a file must be in: the deepest one of its target whose manifest one of the two
-// snapshots has written, else the file's own.
+// root returns the directory that must hold a file: the deepest one of its target with a manifest in one of
+// the two snapshots, or the file's own directory.
 func (r *rollback) root(key output.Key) string {
 	root := ""
 	for _, dir := range r.dirs {
@@ -233,7 +234,7 @@ func (r *rollback) root(key output.Key) string {
 	return root
 }
 
-// manifestFolders are the folders whose manifests snapshots have written.
+// manifestDirs returns the directories of the manifests in snapshots.
 func manifestDirs(snapshots ...*Snapshot) []output.Key {
 	var dirs []output.Key
 	for _, s := range snapshots {

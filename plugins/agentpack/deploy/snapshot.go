@@ -1,6 +1,3 @@
-// Package snapshot is the record of what each deploy and rollback did: one file of JSON for each, and beside
-// it copies of what was there before and of what was put there. Load reads one, List all of them; Managed
-// tells what the last one left. Nothing in it writes: Encode gives the text, and Layout the places.
 package deploy
 
 import (
@@ -20,21 +17,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// Kind is what a snapshot was made by.
+// SnapshotKind is the kind of command that made a snapshot.
 type SnapshotKind string
 
-// The kinds of snapshot. A bootstrap, which another program makes, is a part of the history, but tells
-// nothing of which files are managed.
+// Kinds of snapshot. Another program makes bootstrap snapshots; they are part of the history, but do not say
+// which files are managed.
 const (
 	KindDeploy    SnapshotKind = "deploy"
 	KindBootstrap SnapshotKind = "bootstrap"
 	KindRollback  SnapshotKind = "rollback"
 )
 
-// Op is what happened to a file.
+// Op is a recorded change of a file.
 type Op string
 
-// What can have happened to a file.
+// The recorded operations.
 const (
 	OpCreate  Op = "create"
 	OpUpdate  Op = "update"
@@ -43,30 +40,31 @@ const (
 	OpRemove  Op = "rollback_delete"
 )
 
-// Snapshot is one record. Sums are SHA-256 in hexadecimal, paths absolute.
+// Snapshot is the record of a deploy or rollback. Sums are SHA-256 in hexadecimal, paths are absolute. Copies
+// of the files before and after are beside it: see Layout.
 type Snapshot struct {
 	Kind         SnapshotKind     `json:"kind"`
 	ID           string           `json:"id"`         // nanoseconds since the Unix epoch, in decimal
 	CreatedAt    string           `json:"created_at"` // RFC 3339
 	Targets      []string         `json:"targets"`
-	Files        []SnapshotFile   `json:"managed_files,omitempty"` // all that was wanted, by target and path
-	Changes      []SnapshotChange `json:"changes"`                 // those of manifests, too
+	Files        []SnapshotFile   `json:"managed_files,omitempty"` // the desired files, by target and path
+	Changes      []SnapshotChange `json:"changes"`                 // including those of manifests
 	RolledBackTo string           `json:"rolled_back_to,omitempty"`
 	LockSHA256   *string          `json:"lockfile_sha256"`
 	BackupRoot   string           `json:"backup_root"`
 }
 
-// File is a file that was wanted.
+// SnapshotFile is a desired file.
 type SnapshotFile struct {
 	Target string `json:"target"`
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`
 }
 
-// Key names the file.
+// Key returns the file's key.
 func (f SnapshotFile) Key() output.Key { return output.Key{Target: f.Target, Path: f.Path} }
 
-// Change is what happened to a file. What is not known or was not there is "".
+// SnapshotChange is the change of one file. Unknown or absent values are "".
 type SnapshotChange struct {
 	Target     string `json:"target"`
 	Op         Op     `json:"op"`
@@ -76,7 +74,7 @@ type SnapshotChange struct {
 	After      string `json:"after_sha256,omitempty"`
 }
 
-// maxSize is the largest record that is read, in bytes; maxRecords is how many are.
+// maxRecord is the size limit of a record in bytes, maxRecords of their number.
 const (
 	maxRecord  = 32 << 20
 	maxRecords = 20_000
@@ -88,23 +86,23 @@ func (s Snapshot) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) >= maxRecord { // nothing could read it, nor what follows it
+	if len(raw) >= maxRecord { // it could not be read back, nor any later snapshot
 		return nil, fmt.Errorf("the snapshot's record would be larger than %d MiB: it lists %d files", maxRecord>>20, len(s.Files))
 	}
 	return append(raw, '\n'), nil
 }
 
-// Parse reads a record.
+// ParseSnapshot decodes a record.
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	var s Snapshot
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, err
 	}
 	if s.Kind == "" {
-		s.Kind = KindDeploy // as those without a kind were
+		s.Kind = KindDeploy // older records have no kind
 	}
 	if s.Kind != KindDeploy && s.Kind != KindBootstrap && s.Kind != KindRollback {
-		return nil, fmt.Errorf("its kind %.40q is none of deploy, bootstrap and rollback", s.Kind)
+		return nil, fmt.Errorf("its kind %.40q is not one of deploy, bootstrap and rollback", s.Kind)
 	}
 	if s.ID == "" {
 		return nil, errors.New("it has no id")
@@ -122,29 +120,29 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 	return &s, nil
 }
 
-// Layout are the places of one snapshot in the folder of all.
+// Layout returns the paths of one snapshot in the directory of all.
 type Layout struct{ Dir, ID string }
 
-// Record is the file of the record.
+// Record returns the path of the record.
 func (l Layout) Record() string { return filepath.Join(l.Dir, l.ID+".json") }
 
-// Backups is the folder of copies of what was there before.
+// Backups returns the directory of copies of replaced files.
 func (l Layout) Backups() string { return filepath.Join(l.Dir, l.ID, "backup") }
 
-// Backup is the copy of what was in the place of a file before.
+// Backup returns the path of the copy of a replaced file.
 func (l Layout) Backup(key output.Key) string { return copyPath(l.Backups(), key) }
 
-// States is the folder of copies of what was wanted; older snapshots have none.
+// States returns the directory of copies of the desired files; older snapshots have none.
 func (l Layout) States() string { return filepath.Join(l.Dir, l.ID, "state") }
 
-// State is the copy of what was wanted in the place of a file.
+// State returns the path of the copy of a desired file.
 func (l Layout) State(key output.Key) string { return copyPath(l.States(), key) }
 
 func copyPath(dir string, key output.Key) string {
 	return filepath.Join(dir, env.Sanitize(key.Target), env.FileKey(key.Path))
 }
 
-// Load reads the record of an id. An id that no record can have is as one that has none.
+// LoadSnapshot reads the record with an id. An invalid id is reported like an unknown one.
 func LoadSnapshot(dir, id string) (*Snapshot, error) {
 	unknown := fmt.Errorf("there is no snapshot %.100q in %s", id, dir)
 	if !env.IsPathComponent(id) {
@@ -169,13 +167,13 @@ func readSnapshot(file string) (*Snapshot, error) {
 	return s, nil
 }
 
-// Dated is a record with the time at which its file was written.
+// DatedSnapshot is a record with the modification time of its file.
 type DatedSnapshot struct {
 	*Snapshot
 	Written time.Time
 }
 
-// List reads all records, by id. One that cannot be read is an error. No folder is no records.
+// ListSnapshots reads all records, by id. An unreadable one is an error; a missing directory holds none.
 func ListSnapshots(dir string) ([]DatedSnapshot, error) {
 	entries, err := readEntries(dir)
 	if err != nil {
@@ -212,7 +210,7 @@ func readEntries(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// compareIDs orders ids by their numbers; those that are none come first, as plain texts.
+// compareIDs orders ids numerically; ids that are not numbers come first, as strings.
 func compareIDs(a, b string) int {
 	first, isFirst := parseID(a)
 	second, isSecond := parseID(b)
@@ -226,14 +224,14 @@ func compareIDs(a, b string) int {
 }
 
 func parseID(id string) (*big.Int, bool) {
-	const most = 40 // digits; the ids of this millennium have 19
+	const most = 40 // digits; nanoseconds have 19
 	if len(id) == 0 || len(id) > most || strings.Trim(id, "0123456789") != "" {
 		return nil, false
 	}
 	return new(big.Int).SetString(id, 10)
 }
 
-// NextID is the id of a snapshot that is made now. It is larger than all that are in the folder, even if the
+// NextSnapshotID returns the id of a new snapshot. It is larger than all ids in the directory, even if the
 // clock is coarse or was set back.
 func NextSnapshotID(dir string, now time.Time) (string, error) {
 	entries, err := readEntries(dir)
@@ -249,5 +247,5 @@ func NextSnapshotID(dir string, now time.Time) (string, error) {
 	return next.String(), nil
 }
 
-// At writes a time as records do.
+// Timestamp formats a time as in records.
 func Timestamp(now time.Time) string { return now.UTC().Format(time.RFC3339Nano) }

@@ -188,8 +188,8 @@ func TestHistory(t *testing.T) {
 		{"a deploy behind a rollback follows what it went to", [][2]string{record("deploy", "1", ""), record("deploy", "2", ""), record("rollback", "3", back("1")), record("deploy", "4", "")}, "4", "4", ""},
 		{"a bootstrap is a part of it", [][2]string{record("deploy", "1", ""), record("bootstrap", "2", "")}, "2", "2", ""},
 		{"no deploy", nil, "", "", "no deploy"},
-		{"a rollback to nowhere", [][2]string{record("deploy", "1", ""), record("rollback", "2", back("7"))}, "", "", "7, which is not there"},
-		{"no way back", [][2]string{record("deploy", "2", "")}, "2", "", "no way leads back"},
+		{"a rollback to a missing snapshot", [][2]string{record("deploy", "1", ""), record("rollback", "2", back("7"))}, "", "", "7, which no longer exists"},
+		{"not an ancestor of the head", [][2]string{record("deploy", "2", "")}, "2", "", "does not descend from"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {

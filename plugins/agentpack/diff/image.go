@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// maxWork bounds how many lines are compared and moved for one patch. A patch that is made to be slow
-// ends there; of all that are not, none comes near.
+// maxWork limits how many lines are compared and moved for one patch, which stops patches that are made to be
+// slow. Other patches stay far below it.
 const maxWork = 100_000_000
 
 var (
@@ -16,13 +16,13 @@ var (
 	errTooMuchWork = fmt.Errorf("the patch takes more than %d steps to apply", maxWork)
 )
 
-// image is a text while it is patched.
+// image is a file's content while it is patched.
 type image struct {
 	lines []imageLine
-	work  int // done so far
+	work  int // lines compared and moved so far
 }
 
-// imageLine is a line with its newline. Those that a hunk has put there no later hunk may match.
+// imageLine is a line with its newline. Lines that a hunk has added are not matched by later hunks.
 type imageLine struct {
 	text    []byte
 	patched bool
@@ -44,7 +44,7 @@ func (m *image) bytes() []byte {
 	return result
 }
 
-// apply puts the new lines of a hunk in the place of its old ones.
+// apply replaces the old lines of a hunk by its new ones.
 func (m *image) apply(h hunk) error {
 	at, err := m.find(h)
 	if err != nil {
@@ -59,8 +59,8 @@ func (m *image) apply(h hunk) error {
 	return nil
 }
 
-// find returns the line at which the old lines of a hunk are. Where the hunk says that it will be, after
-// those before it, is tried first, then one line behind, one before, two behind and so on.
+// find returns the line where the old lines of a hunk match. It starts at the line that the hunk states, then
+// searches outward, one line after and one before at a time.
 func (m *image) find(h hunk) (int, error) {
 	atBeginning := h.oldStart <= 1
 	atEnd := h.trailing == 0
@@ -92,7 +92,7 @@ func (m *image) find(h hunk) (int, error) {
 	return 0, errNoMatch
 }
 
-// matches tells whether lines are those at a place that no hunk has changed.
+// matches reports whether unpatched lines at a position equal lines.
 func (m *image) matches(lines [][]byte, at int) bool {
 	m.work++
 	if at < 0 || at+len(lines) > len(m.lines) {

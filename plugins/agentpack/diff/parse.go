@@ -9,20 +9,20 @@ import (
 
 // hunk is one change: the lines old, at about oldStart, become the lines new.
 type hunk struct {
-	line               int // where its @@ is in the patch, from 1
-	oldStart, newStart int // as written: from 1, but 0 where there are no lines
+	line               int // line number of its @@ line in the patch, from 1
+	oldStart, newStart int // as written: from 1; 0 if there are no lines
 	old, new           [][]byte
-	trailing           int // so many context lines come after its last changed line
+	trailing           int // number of context lines after the last changed line
 }
 
-// minMarker is the least length of the line that says that there is no newline at the end of a file.
-// What it says depends on the language of the program that wrote it.
+// minMarker is the minimum length of the line that says that there is no newline at the end of file. Git
+// checks only the length, since the words are localized.
 const minMarker = 12
 
-// reader goes through the lines of a patch. A line holds its newline.
+// reader reads a patch line by line. A line includes its newline.
 type reader struct {
 	rest   []byte
-	number int // of the line that comes next, from 1
+	number int // number of the next line, from 1
 }
 
 func (r *reader) peek() []byte {
@@ -37,7 +37,7 @@ func (r *reader) skip(line []byte) {
 	r.number++
 }
 
-// parse returns the hunks of a patch that has one line "--- " and one "+++ ".
+// parse returns the hunks of a patch that has exactly one line "--- " and one "+++ ".
 func parse(text []byte) ([]hunk, error) {
 	r := &reader{rest: text, number: 1}
 	if err := r.header(); err != nil {
@@ -57,8 +57,8 @@ func parse(text []byte) ([]hunk, error) {
 	return hunks, r.trailer()
 }
 
-// header goes past the two lines that name the file. What comes before them is a letter, or is git's own
-// header, of which only the lines are allowed that leave the rest of the patch its meaning.
+// header skips everything up to and including the two lines that name the file: an e-mail, or git's extended
+// header, of which lines are refused that create, delete, rename or copy a file.
 func (r *reader) header() error {
 	gitHeader := false
 	for len(r.rest) > 0 {
@@ -84,7 +84,8 @@ func (r *reader) header() error {
 	return errors.New("no line --- before the line +++")
 }
 
-// changesMoreThanText tells lines of git's header that make, remove, move or retype a file.
+// changesMoreThanText reports whether a line of git's extended header creates, deletes, renames or copies a
+// file.
 func changesMoreThanText(line []byte) bool {
 	for _, start := range []string{"new file mode ", "deleted file mode ", "rename ", "copy "} {
 		if bytes.HasPrefix(line, []byte(start)) {
@@ -94,13 +95,12 @@ func changesMoreThanText(line []byte) bool {
 	return false
 }
 
-// trailer looks at what comes after the last hunk: anything but a patch that was torn apart, or a second
-// one.
+// trailer checks the text after the last hunk: it must not contain more of this patch, or another one.
 func (r *reader) trailer() error {
 	for len(r.rest) > 0 {
 		line := r.peek()
 		if isHunkHeader(line) || bytes.HasPrefix(line, []byte("diff --git ")) {
-			return fmt.Errorf("line %d: there is more of a patch after a line that belongs to none", r.number)
+			return fmt.Errorf("line %d: a hunk or file header follows a line that is not part of the patch", r.number)
 		}
 		r.skip(line)
 	}
@@ -114,7 +114,7 @@ func isHunkHeader(line []byte) bool {
 
 type ranges struct{ oldStart, oldLines, newStart, newLines int }
 
-// hunkHeader reads "@@ -1,2 +3,4 @@", in which a count of 1 may be left out. What follows is a heading.
+// hunkHeader parses "@@ -1,2 +3,4 @@"; a count defaults to 1. The rest of the line is ignored.
 func hunkHeader(line []byte) (ranges, error) {
 	var r ranges
 	bad := errors.New("a hunk begins with @@ -start,count +start,count @@")
@@ -148,7 +148,7 @@ func oneRange(text []byte, end string) (start, count int, rest []byte, ok bool) 
 	return start, count, rest, ok
 }
 
-// number reads decimal digits. One that is too large for any text is as good as the largest.
+// number parses decimal digits; values above math.MaxInt32 are capped.
 func number(text []byte) (value int, rest []byte, ok bool) {
 	at := 0
 	for at < len(text) && '0' <= text[at] && text[at] <= '9' {
@@ -158,7 +158,7 @@ func number(text []byte) (value int, rest []byte, ok bool) {
 	return value, text[at:], at > 0
 }
 
-// hunk reads one hunk, which ends when its two counts are reached.
+// hunk parses one hunk, which ends when both counts are reached.
 func (r *reader) hunk() (hunk, error) {
 	line := r.peek()
 	left, err := hunkHeader(line)
@@ -186,7 +186,7 @@ func (r *reader) hunk() (hunk, error) {
 			h.trailing, changed = 0, true
 		case '\\':
 			if !isMarker(line) {
-				return h, errors.New("a line that begins with a backslash says that there is no newline, or nothing")
+				return h, errors.New(`a line of a hunk begins with a backslash, but is not \ No newline at end of file`)
 			}
 			continue
 		default:
@@ -200,7 +200,7 @@ func (r *reader) hunk() (hunk, error) {
 	if !changed {
 		return h, errors.New("the hunk changes nothing")
 	}
-	// The marker behind the last line comes after both counts are reached.
+	// The marker after the last line comes after both counts are reached.
 	if r.markerNext() {
 		r.skip(r.peek())
 	}
@@ -211,18 +211,18 @@ func isMarker(line []byte) bool {
 	return len(line) >= minMarker && bytes.HasPrefix(line, []byte(`\ `))
 }
 
-// markerNext tells whether the next line is a marker. Here git measures all that is left, not the line; a
-// short marker within a hunk is refused when its turn comes.
+// markerNext reports whether the next line is a marker. Like git it compares the length of all that remains,
+// not of the line; hunk refuses a short marker when it reaches it.
 func (r *reader) markerNext() bool {
 	return len(r.rest) > minMarker && bytes.HasPrefix(r.rest, []byte(`\ `))
 }
 
-// take adds a line to the side or sides that it belongs to, without its newline if a marker follows.
+// take adds a line to the old and new lines, without its newline if a marker follows.
 func (h *hunk) take(line []byte, marked bool) {
 	content := line[1:]
-	if line[0] == '\n' { // an empty context line whose space was lost
+	if line[0] == '\n' { // an empty context line that lost its leading space
 		if marked {
-			return // neither a line nor a newline is left of it
+			return // without its newline nothing is left of the line
 		}
 		content = line
 	}

@@ -1,10 +1,9 @@
-// Package patch applies the patch of one file, as patch overlays have it: a unified diff with the exact
-// meaning that "git apply --whitespace=nowarn" gives it, all of it or nothing. Apply is the one call. It
-// reads no files: the texts come in, the result goes out.
+// Package diff creates unified diffs (Unified) and applies them (Apply). Both work on bytes in memory.
 //
-// What sets git apart from other programs that patch: context must match byte for byte, a hunk that has
-// moved is found by looking ever further away from where it says it is, but one that begins a file or has
-// no context behind it must match at the file's beginning or end.
+// Apply has the semantics of "git apply --whitespace=nowarn", all hunks or nothing, for a patch of one file:
+// context must match byte for byte; a hunk may match at another line, searched outward from the stated one;
+// but a hunk that starts at line 0 or 1, or has no trailing context, must match at the start or the end of
+// the file.
 package diff
 
 import (
@@ -15,23 +14,23 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSize bounds a patch and the text that it is applied to, in bytes.
+// MaxSize is the size limit of a patch, and of the file that it is applied to, in bytes.
 const MaxSize = 8 << 20
 
-// Invalid says why a text cannot be used as the patch of a file, whatever is in the file.
+// InvalidError means that a patch cannot be used, whatever the file contains.
 type InvalidError struct{ Reason string }
 
 // Error implements error.
 func (e *InvalidError) Error() string { return e.Reason }
 
-// Failed says why a usable patch does not apply to a text.
+// ApplyError means that a valid patch does not apply to the file.
 type ApplyError struct{ Stderr string }
 
 // Error implements error.
 func (e *ApplyError) Error() string { return e.Stderr }
 
-// Apply returns base with the patch in text, which must be one of the file relpath (with slashes). The
-// error is an *Invalid or a *Failed.
+// Apply returns base with the patch text applied. The patch must be of the file relpath (with slashes). The
+// error is an *InvalidError or an *ApplyError.
 func Apply(relpath string, base, text []byte) ([]byte, error) {
 	if err := check(relpath, base, text); err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func Apply(relpath string, base, text []byte) ([]byte, error) {
 	return image.bytes(), nil
 }
 
-// check holds the rules that come before any hunk is looked at.
+// check validates everything but the hunks.
 func check(relpath string, base, text []byte) error {
 	switch {
 	case len(base) > MaxSize || len(text) > MaxSize:
@@ -70,14 +69,14 @@ func check(relpath string, base, text []byte) error {
 			return &InvalidError{"the patch creates or deletes a file (/dev/null); it may only change one"}
 		}
 		if stripPrefix(name) != relpath {
-			return &InvalidError{fmt.Sprintf("the line %q is about %q, but the patch's own name is about %q", header, stripPrefix(name), relpath)}
+			return &InvalidError{fmt.Sprintf("the line %q names %q, but the patch is named after %q", header, stripPrefix(name), relpath)}
 		}
 	}
 	return nil
 }
 
-// namedBy returns the path in the one line that begins with header. What follows a space in that line is
-// no part of the path, even where git would take it for one.
+// headerPath returns the path in the only line that begins with header. A path ends at the first space,
+// unlike in git.
 func headerPath(header string, text []byte) (string, error) {
 	found, name := 0, ""
 	for line := range bytes.Lines(text) {
@@ -89,7 +88,7 @@ func headerPath(header string, text []byte) (string, error) {
 		}
 	}
 	if found != 1 {
-		return "", &InvalidError{fmt.Sprintf("%d lines begin with %q; a patch has one, for one file", found, header)}
+		return "", &InvalidError{fmt.Sprintf("%d lines begin with %q; a patch of one file has one", found, header)}
 	}
 	return name, nil
 }

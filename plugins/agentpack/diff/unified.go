@@ -1,4 +1,3 @@
-// Package unified shows the difference of two texts as a unified diff.
 package diff
 
 import (
@@ -9,11 +8,10 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// maxDiff is the largest diff that is shown, in bytes.
+// maxDiff is the size limit of a diff that is shown, in bytes.
 const maxDiff = 100 << 10
 
-// Diff returns what changes a file's content from before to after, both of which have to be UTF-8 text. Name
-// is the file's path, with slashes.
+// Unified returns the diff from before to after, which must be UTF-8. Name is the file's path, with slashes.
 func Unified(name string, before, after []byte) (string, error) {
 	if !utf8.Valid(before) || !utf8.Valid(after) {
 		return "", errors.New("it is not UTF-8 text")

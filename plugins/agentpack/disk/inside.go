@@ -73,7 +73,7 @@ func outside(root, path, why string) error {
 	}, "%s is not inside %s: %s", path, root, why)
 }
 
-// follow resolves the relative path below, starting at folder, which is already resolved. Components after
+// follow resolves the relative path below, starting at dir, which is already resolved. Components after
 // one that does not exist are taken literally. Directories in plain are not checked again.
 func follow(dir, below string, plain map[string]bool) (string, error) {
 	const separator = string(filepath.Separator)

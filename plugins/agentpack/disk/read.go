@@ -95,7 +95,7 @@ func appendAll(content []byte, from io.Reader) ([]byte, error) {
 
 func describe(info fs.FileInfo) string {
 	if info.IsDir() {
-		return "a folder"
+		return "a directory"
 	}
 	return "something else (" + info.Mode().Type().String() + ")"
 }

@@ -1,5 +1,7 @@
-// Package env is what a call finds around it: the time, the home folder, the working directory and
-// variables. They come in as a value, so that the rest of agentpack reads none of them by itself.
+// Package env describes the environment of a call: time, home directory, working directory, variables,
+// project and machine. Env is passed as a value, so that other packages read no global state. DetectProject
+// and MachineID identify the overlays that apply; the remaining functions return agentpack's directories and
+// file names.
 package env
 
 import (
@@ -8,16 +10,16 @@ import (
 	"time"
 )
 
-// Env is the surroundings of one call.
+// Env is the environment of one call.
 type Env struct {
-	Now  time.Time // when the call began
-	Home string    // the user's home folder; "" if it is not known
-	Cwd  string    // the working directory, absolute and without links
-	// Var returns a variable; "" if it is not set.
+	Now  time.Time // start of the call
+	Home string    // the user's home directory; "" if unknown
+	Cwd  string    // the working directory, absolute and resolved
+	// Var returns an environment variable; "" if it is unset.
 	Var func(name string) string
 }
 
-// Data is the folder in which agentpack keeps its data: AGENTPACK_HOME, else ~/.agentpack.
+// DataDir returns agentpack's data directory: AGENTPACK_HOME, or ~/.agentpack.
 func (e Env) DataDir() string {
 	if named := e.Var("AGENTPACK_HOME"); named != "" {
 		return e.AbsolutePath(named)
@@ -25,8 +27,8 @@ func (e Env) DataDir() string {
 	return e.AbsolutePath("~/.agentpack")
 }
 
-// Repo is the config repo: the one named by a caller, which is relative to the working directory, else the
-// one in Data. What a caller names is taken as it is, "~" included.
+// RepoDir returns the directory of the config repo: the one that the caller named, relative to the working
+// directory and without expansion of "~", or the one in DataDir.
 func (e Env) RepoDir(named string) string {
 	switch {
 	case named == "":
@@ -37,14 +39,13 @@ func (e Env) RepoDir(named string) string {
 	return filepath.Join(e.Cwd, named)
 }
 
-// Snapshots is the folder of snapshots.
+// SnapshotDir returns the directory of snapshots.
 func (e Env) SnapshotDir() string { return filepath.Join(e.DataDir(), "state", "snapshots") }
 
-// GitCache is the folder of checkouts of modules that come from git.
+// GitCacheDir returns the directory of checkouts of git modules.
 func (e Env) GitCacheDir() string { return filepath.Join(e.DataDir(), "cache", "git") }
 
-// Absolute puts the home folder in the place of a leading "~/", and the working directory before what is
-// relative. A bare "~" is a name like any other.
+// AbsolutePath expands a leading "~/" and makes a relative path absolute. A bare "~" is not expanded.
 func (e Env) AbsolutePath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(e.Home, rest)
@@ -55,8 +56,7 @@ func (e Env) AbsolutePath(path string) string {
 	return filepath.Join(e.Cwd, path)
 }
 
-// Sync tells whether files are to be on the disk, and not only in the system's memory, before they take
-// the place of others: AGENTPACK_FSYNC.
+// Sync reports whether AGENTPACK_FSYNC asks for an fsync of files before they replace others.
 func (e Env) Sync() bool {
 	switch strings.ToLower(strings.TrimSpace(e.Var("AGENTPACK_FSYNC"))) {
 	case "1", "true", "yes", "y", "on":

@@ -1,4 +1,3 @@
-// Package name makes the names that agentpack gives to modules, machines and files on the disk.
 package env
 
 import (
@@ -8,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxKey is how much of a module's id its key keeps, in characters.
+// maxKeyLength is how many bytes of a sanitized module id are part of its key.
 const maxKeyLength = 64
 
-// Sanitize puts an underscore in the place of everything that is not a letter or digit of ASCII, "-" or "_".
+// Sanitize replaces every character but ASCII letters, digits, "-" and "_" by an underscore.
 func Sanitize(text string) string {
 	return strings.Map(func(r rune) rune {
 		if isPlain(r) {
@@ -25,7 +24,7 @@ func isPlain(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }
 
-// Key is the name under which a module has its folders on the disk.
+// ModuleKey returns the name of a module's directories.
 func ModuleKey(id string) string {
 	short := Sanitize(id)
 	if len(short) > maxKeyLength {
@@ -37,7 +36,7 @@ func ModuleKey(id string) string {
 	return short + "--" + digest(id)[:10]
 }
 
-// UncutKey is the name that older versions gave: Key, but of the whole id.
+// UntruncatedModuleKey returns the key that older versions used: it contains the whole id.
 func UntruncatedModuleKey(id string) string {
 	whole := Sanitize(id)
 	if whole == "" {
@@ -46,13 +45,13 @@ func UntruncatedModuleKey(id string) string {
 	return whole + "--" + digest(id)[:10]
 }
 
-// FileKey is the name under which a copy of the file at an absolute path is kept.
+// FileKey returns the name of a snapshot's copy of the file at an absolute path.
 func FileKey(path string) string { return digest(filepath.ToSlash(path))[:16] }
 
-// Remote is the name under which the files of a repository at a URL are kept.
+// RemoteKey returns the name of the directory that caches a repository.
 func RemoteKey(url string) string { return digest(url) }
 
-// Machine makes a machine's id of a name for it; "" if nothing of the name can be in an id.
+// NormalizeMachineID makes a machine id of a host name; "" if no character of it is valid in an id.
 func NormalizeMachineID(text string) string {
 	var id strings.Builder
 	last := byte(0)
@@ -70,14 +69,14 @@ func NormalizeMachineID(text string) string {
 	return strings.Trim(id.String(), "-")
 }
 
-// Component tells whether a text can be one name in a path: it is not empty, not "." or "..", and holds no
-// separator of any system and no zero byte.
+// IsPathComponent reports whether name is a single path component on every system: not empty, "." or "..",
+// and without separators and NUL.
 func IsPathComponent(text string) bool {
 	return text != "" && text != "." && text != ".." && !strings.ContainsAny(text, "/\\\x00")
 }
 
-// Plain is the name of a module without its type: what stands behind the first colon of its id. An id
-// without colon is sanitized. It need not be a Component.
+// ModuleName returns a module's id without its type: the part after the first colon, or the sanitized id if
+// there is no colon. It need not be a path component.
 func ModuleName(id string) string {
 	if _, rest, ok := strings.Cut(id, ":"); ok {
 		return rest

@@ -1,4 +1,3 @@
-// Package project tells which project and which machine a call is about: overlays belong to one of them.
 package env
 
 import (
@@ -9,34 +8,34 @@ import (
 	"strings"
 )
 
-// Git answers what is asked about the repository that holds the working directory.
+// Git queries the repository that holds the working directory.
 type Git interface {
-	// TopLevel returns the top level of the repository that holds a path; "" if none does.
+	// TopLevel returns the top level of the repository that holds a path; "" if there is none.
 	TopLevel(path string) (string, error)
 	// Origin returns the URL of the remote origin; "" if there is none.
 	Origin(repo string) (string, error)
 }
 
-// Project is where the user works.
+// Project is the project that a call works on.
 type Project struct {
-	Root   string // absolute, without links
+	Root   string // absolute and resolved
 	Origin string // "" if there is none
 	ID     string
 }
 
-// Detect finds the project that the working directory is in. A repository that cannot be asked is as good
-// as none; a warning says so, since the project's overlays are then not found.
+// DetectProject finds the project that the working directory is in. If git fails, the working directory
+// identifies the project, and a warning says so, since the project's overlays are then not found.
 func DetectProject(at Env, git Git) (Project, []string) {
 	project, warnings := Project{Root: at.Cwd}, []string(nil)
 	top, err := git.TopLevel(at.Cwd)
 	if err != nil {
-		warnings = append(warnings, fmt.Sprintf("the project is identified by its folder, not its repository: %s", err))
+		warnings = append(warnings, fmt.Sprintf("the project is identified by its directory, not its repository: %s", err))
 	}
 	if top != "" {
 		project.Root = filepath.Clean(top)
 		origin, err := git.Origin(project.Root)
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("the project is identified by its folder, not its origin: %s", err))
+			warnings = append(warnings, fmt.Sprintf("the project is identified by its directory, not its origin: %s", err))
 		}
 		project.Origin = strings.TrimSpace(origin)
 	}
@@ -44,7 +43,8 @@ func DetectProject(at Env, git Git) (Project, []string) {
 	return project, warnings
 }
 
-// ID is the id of the project with an origin or, without one, at a folder.
+// ProjectID returns the id of a project: a hash of its normalized origin or, without one, of its root
+// directory.
 func ProjectID(origin, root string) string {
 	identity := NormalizeOrigin(origin)
 	if identity == "" {
@@ -54,7 +54,7 @@ func ProjectID(origin, root string) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// Normalize makes one text of the ways to write the URL of the same repository.
+// NormalizeOrigin maps different spellings of a repository's URL to one.
 func NormalizeOrigin(origin string) string {
 	url := strings.TrimSpace(origin)
 	for strings.HasSuffix(url, ".git") {
@@ -67,8 +67,8 @@ func NormalizeOrigin(origin string) string {
 	return strings.ToLower(url)
 }
 
-// Machine is the id of the machine: what the caller says, else the first of the variables that holds one,
-// else "unknown".
+// MachineID returns the machine's id: the one that the caller named, or the first of the variables that is
+// set, or "unknown".
 func MachineID(at Env, named string) string {
 	for _, candidate := range []string{named, at.Var("AGENTPACK_MACHINE_ID"), at.Var("HOSTNAME"), at.Var("COMPUTERNAME")} {
 		if id := NormalizeMachineID(candidate); id != "" {

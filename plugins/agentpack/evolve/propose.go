@@ -1,6 +1,5 @@
-// Package evolve goes the other way: Propose makes a branch of the config repo in which the edits of
-// deployed files are overlays of the modules that the files came from, and Restore writes deployed files
-// that are missing again.
+// Package evolve takes edits of deployed files back into the config repo: Propose makes a branch with
+// overlays of the modules that the files came from. Restore writes deployed files again that are missing.
 package evolve
 
 import (
@@ -22,11 +21,11 @@ import (
 
 // Git is what Propose needs of the config repo.
 type Git interface {
-	// Status returns paths that differ from the last commit, untracked ones included; found is false unless the
-	// folder is the top level of a repository.
+	// Status returns paths that differ from the last commit, including untracked ones; found is false unless
+	// repo is the top level of a repository.
 	Status(repo string) (paths []string, found bool, err error)
-	// Commit makes a new branch with one commit on top of the current one, and changes nothing else. The
-	// error is ErrNoIdentity if git does not know in whose name.
+	// Commit makes a new branch with one commit on top of HEAD, and changes nothing else. The error is
+	// ErrNoIdentity if user.name or user.email is not set.
 	Commit(repo, branch, message string, files []File) error
 }
 
@@ -36,31 +35,31 @@ type File struct {
 	Content []byte
 }
 
-// ErrNoIdentity says that there is nobody in whose name to commit.
-var ErrNoIdentity = errors.New("git knows neither a user.name nor a user.email to commit as: set them by git config")
+// ErrNoIdentity means that git has no author for a commit.
+var ErrNoIdentity = errors.New("git has no user.name or no user.email to commit with: set them by git config")
 
 const message = "chore(evolve): propose overlay updates"
 
-// Request is what to propose.
+// Request is the argument of Propose.
 type Request struct {
-	ModuleID string       // of one module only; "" of all
-	Scope    module.Layer // of the overlays to write
-	Branch   string       // "": one that says what it is, with the time
-	DryRun   bool         // tell what would be proposed, and do nothing
-	Prefix   string       // of the commands that are recommended
+	ModuleID string       // only this module; "" for all
+	Scope    module.Layer // the overlay layer to write
+	Branch   string       // "" for a generated name
+	DryRun   bool         // report what would be proposed
+	Prefix   string       // prefix of the recommended commands
 }
 
-// Nothing is the answer where no branch was to be made.
+// NoProposal is the result if no branch was to be made.
 type NoProposal struct {
-	Created    bool        `json:"created"` // false
+	Created    bool        `json:"created"` // always false
 	Reason     string      `json:"reason"`  // no_drift, no_proposeable_drift or dry_run
 	Candidates []Candidate `json:"candidates,omitempty"`
 	Skipped    []Skipped   `json:"skipped"`
 	Summary    Summary     `json:"summary"`
 }
 
-// Proposal is the answer where one was. Without somebody to commit as there is neither branch nor commit,
-// and Files are those that would be in it.
+// Proposal is the result otherwise. Without a commit identity there is neither branch nor commit, and Files
+// are those that would be in it.
 type Proposal struct {
 	Created    bool         `json:"created"`
 	Branch     string       `json:"branch"`
@@ -70,9 +69,8 @@ type Proposal struct {
 	Committed  bool         `json:"committed"`
 }
 
-// Propose finds edits of deployed files, and makes a branch of them unless there are none or nothing is to
-// be done. The payload is a Nothing or a Proposal. Neither the working tree nor the branch that is checked
-// out changes, and nothing is deployed.
+// Propose finds edits of deployed files and commits them to a new branch. The payload is a NoProposal or a
+// Proposal. Neither the working tree nor the current branch changes, and nothing is deployed.
 func Propose(result *plan.Prepared, git Git, request Request) (payload any, warnings []string, err error) {
 	s := driftScan{prefix: request.Prefix}
 	s.run(result.State, request.ModuleID)
@@ -102,11 +100,11 @@ func Propose(result *plan.Prepared, git Git, request Request) (payload any, warn
 	err = git.Commit(result.Repo, branch, message, p.files)
 	done := err == nil
 	if errors.Is(err, ErrNoIdentity) {
-		p.warnings = append(p.warnings, "nothing was committed, and no branch made: "+err.Error())
+		p.warnings = append(p.warnings, "nothing was committed, and no branch created: "+err.Error())
 		err = nil
 	}
 	if err != nil {
-		return nil, p.warnings, fmt.Errorf("make the branch %s: %w", branch, err)
+		return nil, p.warnings, fmt.Errorf("create the branch %s: %w", branch, err)
 	}
 	proposal := Proposal{Created: done, Branch: branch, Scope: request.Scope, Committed: done}
 	for _, file := range p.files {
@@ -116,8 +114,8 @@ func Propose(result *plan.Prepared, git Git, request Request) (payload any, warn
 	return proposal, p.warnings, nil
 }
 
-// clean refuses a config repo that is no repository of its own, or has changes that are not committed: the
-// branch would not show what the edits were made to.
+// requireClean refuses a config repo that is not the top level of a repository, or has uncommitted changes:
+// the branch would not show what was edited.
 func requireClean(git Git, repo string) error {
 	details := fault.Details{"command": "evolve propose", "repo": repo, "repo_posix": filepath.ToSlash(repo)}
 	paths, found := []string(nil), false
@@ -127,18 +125,18 @@ func requireClean(git Git, repo string) error {
 	}
 	switch {
 	case err != nil && !disk.IsMissing(err):
-		return fmt.Errorf("the state of the config repo %s: %w", repo, err)
+		return fmt.Errorf("status of the config repo %s: %w", repo, err)
 	case !found:
-		details["hint"] = "make the config repo a git repository (git init), and commit what is in it"
-		return fault.New(fault.GitRepoRequired, details, "%s is not a git repository, so no branch can be made in it", repo)
+		details["hint"] = "make the config repo a git repository (git init), and commit its files"
+		return fault.New(fault.GitRepoRequired, details, "%s is not a git repository, so no branch can be created in it", repo)
 	case len(paths) > 0:
 		details["hint"] = "commit or stash the changes, and try again"
-		return fault.New(fault.GitWorktreeDirty, details, "%s has changes that are not committed: %s", repo, firstFew(paths))
+		return fault.New(fault.GitWorktreeDirty, details, "%s has uncommitted changes: %s", repo, firstFew(paths))
 	}
 	return nil
 }
 
-// some names the first few of many.
+// firstFew names at most five paths.
 func firstFew(paths []string) string {
 	const few = 5
 	if len(paths) <= few {
@@ -147,7 +145,7 @@ func firstFew(paths []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(paths[:few], ", "), len(paths)-few)
 }
 
-// proposing turns candidates into files of the config repo.
+// proposalBuilder turns candidates into files of the config repo.
 type proposalBuilder struct {
 	layers   module.Layers
 	scope    module.Layer
@@ -180,7 +178,7 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 			return err
 		}
 		if kind == module.KindPatch {
-			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: the %s overlay of %s consists of patches, beside which no file may be; change its patch, or choose another scope",
+			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: the %s overlay of %s consists of patches and cannot hold files; change its patch, or choose another scope",
 				candidate.Path, p.scope, candidate.ModuleID))
 			return nil
 		}
@@ -192,7 +190,7 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 	file := File{Path: filepath.ToSlash(relative), Content: candidate.content}
 	if at := slices.IndexFunc(p.files, func(f File) bool { return f.Path == file.Path }); at >= 0 {
 		if !bytes.Equal(p.files[at].Content, file.Content) {
-			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s has another edit of %s than a file before it: it is left out", candidate.Path, candidate.ModuleID))
+			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s has another edit of %s than an earlier file: it is left out", candidate.Path, candidate.ModuleID))
 		}
 		return nil
 	}
@@ -203,7 +201,7 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 	return nil
 }
 
-// branch names a branch by what is in it and when it was made.
+// branch generates a branch name of the content and the time.
 func (p *proposalBuilder) branch(moduleID string, now time.Time) string {
 	subject := "multi"
 	switch {

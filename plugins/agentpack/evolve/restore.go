@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-// Restored is the answer of Restore.
+// Restored is the result of Restore.
 type Restored struct {
 	Files   []RestoredFile `json:"restored"` // by target and path
 	Summary RestoreSummary `json:"summary"`
@@ -28,7 +28,7 @@ type RestoredFile struct {
 	ModuleIDs []string `json:"module_ids"`
 }
 
-// RestoreSummary counts the files that are wanted.
+// RestoreSummary counts desired files.
 type RestoreSummary struct {
 	Missing       int `json:"missing"`
 	Restored      int `json:"restored"`
@@ -36,8 +36,8 @@ type RestoreSummary struct {
 	SkippedUnread int `json:"skipped_read_error"`
 }
 
-// Restore writes the deployed files that are missing, of one module only if one is named. Files that are
-// there stay as they are, and neither manifests nor a snapshot are written.
+// Restore writes desired files that are missing, or only those of one module. Existing files stay as they
+// are, and neither manifests nor a snapshot are written.
 func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryRun bool) (Restored, []string, error) {
 	r := restoreBuilder{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
 	for _, file := range result.State.Files {
@@ -63,11 +63,11 @@ func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryR
 	return r.Restored, r.warnings, nil
 }
 
-// restoring collects what is missing.
+// restoreBuilder collects the missing files.
 type restoreBuilder struct {
 	Restored
 	changes  []apply.Change
-	written  map[string]string // the sum of what a path gets
+	written  map[string]string // sums by path
 	warnings []string
 }
 
@@ -83,11 +83,11 @@ func (r *restoreBuilder) look(state *output.State, file output.File, dryRun bool
 	}
 	r.Summary.Missing++
 	if _, err := os.Lstat(file.Path); err == nil && !dryRun {
-		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is not written again: a link that leads nowhere is in its place; remove it", file.Path))
+		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is not written again: it is a dangling symbolic link; remove it", file.Path))
 		return
 	}
 	if sum, ok := r.written[file.Path]; ok && sum != file.SHA256 {
-		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is written as another target than %s wants it", file.Path, file.Target))
+		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is written as another target wants it, not %s", file.Path, file.Target))
 		return
 	} else if !ok {
 		r.written[file.Path] = file.SHA256

@@ -15,17 +15,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
-// Candidate is an edit that can become a part of a module's overlay.
+// Candidate is an edit that can become part of a module's overlay.
 type Candidate struct {
 	ModuleID  string `json:"module_id"`
 	Target    string `json:"target"`
 	Path      string `json:"path"`
 	PathPosix string `json:"path_posix"`
-	file      string // the file of the module, with slashes
-	content   []byte // that it would get
+	file      string // path in the module, with slashes
+	content   []byte // edited content
 }
 
-// Skipped is a file that has drifted but cannot be proposed.
+// Skipped is a drifted file that cannot be proposed.
 type Skipped struct {
 	Target      string       `json:"target"`
 	Path        string       `json:"path"`
@@ -39,7 +39,7 @@ type Skipped struct {
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
 }
 
-// Suggestion is what a user can do about a skipped file.
+// Suggestion is an action that resolves a skipped file.
 type Suggestion struct {
 	Action string `json:"action"`
 	Reason string `json:"reason"`
@@ -54,23 +54,23 @@ type Summary struct {
 	SkippedUnread int `json:"skipped_read_error"`
 }
 
-// Why a file is skipped.
+// Reasons for skipping a file.
 const (
 	reasonMissing = "missing"
 	reasonShared  = "multi_module_output"
 )
 
-// scan finds what has drifted.
+// driftScan finds drifted files.
 type driftScan struct {
-	prefix     string // of the commands that are recommended
+	prefix     string // prefix of the recommended commands
 	candidates []Candidate
 	skipped    []Skipped
 	summary    Summary
 	warnings   []string
-	sections   map[string]string // the edit of a module's section that was seen first
+	sections   map[string]string // by module, the first edit of its section
 }
 
-// run looks at the files of a state, those of one module only if one is named.
+// run compares the desired files with the disk, or only those of one module.
 func (s *driftScan) run(state *output.State, moduleID string) {
 	s.sections, s.skipped = map[string]string{}, []Skipped{}
 	for _, file := range state.Files {
@@ -89,7 +89,8 @@ func (s *driftScan) run(state *output.State, moduleID string) {
 func (s *driftScan) look(state *output.State, file output.File) {
 	actual, err := disk.Read(file.Path, disk.MaxFile)
 	if err == nil && !bytes.Equal(actual, file.Content) {
-		// A link in somebody else's project must not bring another file of the user's into the config repo.
+		// A symbolic link in an untrusted project must not copy another file of the user's into the config
+		// repo.
 		err = inside(state, file.Key)
 	}
 	switch {
@@ -105,16 +106,16 @@ func (s *driftScan) look(state *output.State, file output.File) {
 	}
 }
 
-// inside proves that a file is in the folder that it is meant for once links are followed.
+// inside requires that a resolved file is inside its root.
 func inside(state *output.State, key output.Key) error {
 	root, ok := state.Owner(key)
 	if !ok {
-		return fmt.Errorf("it is in none of the folders of the target %s", key.Target)
+		return fmt.Errorf("it is in none of the directories of the target %s", key.Target)
 	}
 	return disk.RequireInside(root.Path, key.Path)
 }
 
-// unread notes a file of which it cannot be said what was edited.
+// unread counts a file whose edit cannot be read.
 func (s *driftScan) unread(path, why string) {
 	s.summary.SkippedUnread++
 	s.warnings = append(s.warnings, fmt.Sprintf("evolve: %s is skipped: %s", path, why))
@@ -128,15 +129,15 @@ func (s *driftScan) add(file output.File, origin output.Origin, content []byte) 
 	})
 }
 
-// whole proposes a file that is made of one module's.
+// whole proposes an edited file that is made of one module's file.
 func (s *driftScan) whole(file output.File, actual []byte) {
 	origin := file.Origins[0]
 	if file.Target == config.Cursor {
-		// What stands before the module's text was generated, and would come out twice.
+		// The text before the module's content was generated, and is not part of the edit.
 		header := render.CursorHeader(origin.Module)
 		text, intact := bytes.CutPrefix(actual, header)
 		if !intact {
-			s.unread(file.Path, "its header is not the generated one, so the text of "+origin.Module+" cannot be told from it")
+			s.unread(file.Path, "its header is not the generated one, so it cannot be separated from the text of "+origin.Module)
 			return
 		}
 		actual = text
@@ -144,8 +145,8 @@ func (s *driftScan) whole(file output.File, actual []byte) {
 	s.add(file, origin, actual)
 }
 
-// inSections proposes the edited sections of a file that is made of several modules'. It tells whether
-// there are any that can be told apart.
+// inSections proposes the edited sections of a file that is made of several modules. It reports whether the
+// file could be split into sections.
 func (s *driftScan) inSections(file output.File, actual string) bool {
 	if !strings.Contains(string(file.Content), render.SectionStart) || !strings.Contains(actual, render.SectionStart) {
 		return false
@@ -171,13 +172,13 @@ func (s *driftScan) inSections(file output.File, actual string) bool {
 			s.sections[origin.Module] = text
 			s.add(file, origin, []byte(text))
 		case first != text:
-			s.warnings = append(s.warnings, fmt.Sprintf("evolve: the section of %s in %s has another edit than in a file before it: it is left out", origin.Module, file.Path))
+			s.warnings = append(s.warnings, fmt.Sprintf("evolve: the section of %s in %s has another edit than in an earlier file: it is left out", origin.Module, file.Path))
 		}
 	}
 	return edited
 }
 
-// sectionsOf takes a text apart, if it has a section of each module.
+// sectionsOf splits a file if it has a section of each module.
 func sectionsOf(text string, origins []output.Origin) (map[string]string, bool) {
 	parts, err := render.ParseSections(text)
 	if err != nil {
@@ -220,9 +221,9 @@ func (s *driftScan) skip(file output.File, reason string) {
 		}
 	} else {
 		s.summary.SkippedShared++
-		item.Message = "the file is made of several modules, and it cannot be told whose part was edited"
+		item.Message = "the file is made of several modules, and the edit cannot be attributed to one of them"
 		item.Suggestions = []Suggestion{
-			{"Add per-module markers to aggregated instructions outputs", "with the markers in place an edit belongs to the module in whose section it is"},
+			{"Add per-module markers to aggregated instructions outputs", "with the markers in place an edit belongs to the module of its section"},
 			{"Split aggregated outputs so each file maps to one module", "an edit of a file then belongs to its module"},
 		}
 	}

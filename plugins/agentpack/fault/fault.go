@@ -1,6 +1,5 @@
-// Package fault holds the refusals that agentpack promises its callers: a stable code, and details that a
-// program can act on. Make one with New; IO makes one of a failure of the file system. What is no Fault
-// reaches a caller as Unexpected.
+// Package fault defines the errors of agentpack's contract: a stable code, and machine-readable details. New
+// makes one, IO makes one of a file system error, and Of maps any other error to Unexpected.
 package fault
 
 import (
@@ -12,7 +11,7 @@ import (
 // Code is one of agentpack's error codes.
 type Code string
 
-// The codes that these tools answer with.
+// The codes that the tools return.
 const (
 	ConfirmRequired          Code = "E_CONFIRM_REQUIRED"
 	ConfirmTokenRequired     Code = "E_CONFIRM_TOKEN_REQUIRED"
@@ -33,10 +32,10 @@ const (
 	Unexpected               Code = "E_UNEXPECTED"
 )
 
-// Details says more about a fault, by names that are part of the contract.
+// Details are the additional fields of a fault; their names are contractual.
 type Details map[string]any
 
-// Fault is a refusal. Details is nil where there are none.
+// Fault is an error with a code. Details may be nil.
 type Fault struct {
 	Code    Code
 	Message string
@@ -44,7 +43,7 @@ type Fault struct {
 	cause   error
 }
 
-// guidance is what every fault of a code says unless its own details say otherwise.
+// guidance holds the default reason_code and next_actions of each code.
 var guidance = map[Code]struct {
 	reason  string
 	actions []string
@@ -67,8 +66,8 @@ var guidance = map[Code]struct {
 	IOPathTooLong:            {"io_path_too_long", []string{"shorten_path", "enable_long_paths", "retry_command"}},
 }
 
-// New returns a fault whose details are given and, where they do not have them, the code's own reason_code
-// and next_actions. The message is formatted as by fmt.Errorf.
+// New returns a fault with these details, and the defaults of its code where details lack them. The message
+// is formatted as by fmt.Errorf.
 func New(code Code, details Details, format string, arguments ...any) *Fault {
 	wrapped := fmt.Errorf(format, arguments...)
 	fault := &Fault{Code: code, Message: wrapped.Error(), cause: errors.Unwrap(wrapped)}
@@ -88,10 +87,10 @@ func New(code Code, details Details, format string, arguments ...any) *Fault {
 // Error implements error.
 func (f *Fault) Error() string { return f.Message }
 
-// Unwrap gives what the message was made of.
+// Unwrap returns the wrapped error.
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Of returns the fault that an error is or holds; any other error becomes one that is Unexpected.
+// Of returns the fault that err is or wraps, or an Unexpected fault for any other error.
 func Of(err error) *Fault {
 	var fault *Fault
 	if errors.As(err, &fault) {

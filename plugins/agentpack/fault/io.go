@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// IO says of a failure of the file system at path what a caller can do about it. An error of another kind
-// is returned as it is, and nil as nil.
+// IO turns a file system error at path into a fault with a hint. It returns other errors unchanged.
 func IO(path string, err error) error {
 	code, kind, hint := Code(""), "", ""
 	switch {
@@ -17,7 +16,7 @@ func IO(path string, err error) error {
 		return nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		code, kind = IOPermissionDenied, "permission_denied"
-		hint = "grant the path to the plugin (to write: with rw), or change its permissions"
+		hint = "grant the path to the plugin (for writing: with rw), or change its permissions"
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		code, kind = IOPathTooLong, "path_too_long"
 		hint = "choose a shorter path"
@@ -36,8 +35,8 @@ func IO(path string, err error) error {
 	}, "%s: %w", path, err)
 }
 
-// rawNumber is the number that the system gave the error; nil if it gave none. What a module gets to see are
-// WASI's own numbers, which mean nothing to a user.
+// rawNumber returns the errno of an error; nil if there is none. In a WASI guest it is always nil, since
+// WASI's numbers differ from those of the user's system.
 func rawNumber(err error) any {
 	var number syscall.Errno
 	if errors.As(err, &number) && runtime.GOOS != "wasip1" {

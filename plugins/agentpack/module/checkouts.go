@@ -1,6 +1,3 @@
-// Package gitmodule gets modules that come from git repositories: from the cache in agentpack's home, and
-// where they are not there yet, from the repository itself, if the admin has granted that.
-// Checkouts.Checkout is the one call.
 package module
 
 import (
@@ -16,49 +13,49 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Remote asks repositories. An error says, in words for the user, why it could not.
+// Remote accesses git repositories. Its errors are shown to the user.
 type Remote interface {
-	// ListRemote returns those of the named references that there are, in the repository's order.
+	// ListRemote returns the existing ones of the named references, in the order of the repository.
 	ListRemote(url string, names ...string) ([]RemoteRef, error)
-	// Fetch gives take each file of a commit, in the order of paths. An error of take's ends it.
+	// Fetch calls take for each file of a commit, sorted by path, until take returns an error.
 	Fetch(url, commit string, take func(RemoteFile) error) error
 }
 
-// Ref is a reference of a repository. Peeled is what an annotated tag stands for; "" for all else.
+// RemoteRef is a reference of a repository. Peeled is the commit of an annotated tag; "" for other
+// references.
 type RemoteRef struct{ Name, Hash, Peeled string }
 
-// File is a file of a commit. Path has slashes; a Link's content is its target.
+// RemoteFile is a file of a commit. Path has slashes; the Content of a Link is its target.
 type RemoteFile struct {
 	Path    string
 	Link    bool
 	Content []byte
 }
 
-// Config is what Checkouts needs.
+// CheckoutConfig configures Checkouts.
 type CheckoutConfig struct {
-	Cache  string // the folder of all checkouts, absolute
+	Cache  string // directory of all checkouts, absolute
 	Remote Remote
-	// Lock keeps other calls from fetching what this one does, until the call ends.
+	// Lock blocks until no other call fetches, and keeps others from fetching until this call ends.
 	Lock func(name string) error
 }
 
-// Checkouts finds and makes checkouts in one call.
+// Checkouts provides the checkouts of one call, from the cache or by a fetch. It implements CheckoutProvider.
 type Checkouts struct {
 	config   CheckoutConfig
-	resolved map[RemoteRef]string // by URL and reference, so that each is asked for once
+	resolved map[RemoteRef]string // by URL and reference, so that each is resolved once
 	warnings []string
 }
 
-// New returns the checkouts of one call.
+// NewCheckouts returns the checkouts of one call.
 func NewCheckouts(config CheckoutConfig) *Checkouts {
 	return &Checkouts{config: config, resolved: map[RemoteRef]string{}}
 }
 
-// Warnings are what a user should know of the checkouts that were given.
+// Warnings returns warnings about the checkouts that were used.
 func (c *Checkouts) Warnings() []string { return c.warnings }
 
-// Checkout returns the folder that holds a module's repository at the commit that is wanted: the locked one,
-// or the one that the manifest's reference is at now. It fetches what is not in the cache.
+// Checkout implements CheckoutProvider. A commit that is not in the cache is fetched.
 func (c *Checkouts) Checkout(id string, git config.Git, locked *config.LockedGit) (string, error) {
 	url, commit := git.URL, ""
 	if locked != nil {
@@ -79,12 +76,12 @@ func (c *Checkouts) Checkout(id string, git config.Git, locked *config.LockedGit
 	return dir, c.fetch(url, commit, dir)
 }
 
-// isCommit tells whether a text is a full hash, in lower case.
+// isCommit reports whether text is a full hash in lower case.
 func isCommit(text string) bool {
 	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// resolve returns the commit that a reference is at. A commit is one itself.
+// resolve returns the commit of a reference, which may be a commit itself.
 func (c *Checkouts) resolve(url, ref string) (string, error) {
 	if lower := strings.ToLower(ref); isCommit(lower) {
 		return lower, nil
@@ -103,7 +100,7 @@ func (c *Checkouts) resolve(url, ref string) (string, error) {
 	return commit, nil
 }
 
-// ask looks a reference up in the repository: a tag's commit first, then a branch, then a plain tag.
+// resolveRemotely asks the repository. Precedence: annotated tag, branch, lightweight tag.
 func (c *Checkouts) resolveRemotely(url, ref string) (string, error) {
 	branch, tag := "refs/heads/"+ref, "refs/tags/"+ref
 	refs, err := c.config.Remote.ListRemote(url, branch, tag)
@@ -124,13 +121,13 @@ func (c *Checkouts) resolveRemotely(url, ref string) (string, error) {
 		return "", fmt.Errorf("%s has neither a branch nor a tag %q", url, ref)
 	}
 	if !isCommit(found) {
-		return "", fmt.Errorf("%s answers %.60q for %s, which is no commit", url, found, ref)
+		return "", fmt.Errorf("%s answers %.60q for %s, which is not a commit", url, found, ref)
 	}
 	return found, nil
 }
 
-// onlyCached is for when the repository could not be asked: if just one commit of it is in the cache, that
-// one is used. Of several nobody knows which is meant.
+// resolveFromCache is the fallback for an unreachable repository: it returns the only commit in the cache, if
+// there is just one.
 func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error) {
 	dir := filepath.Join(c.config.Cache, env.RemoteKey(url))
 	entries, err := os.ReadDir(dir)
@@ -144,15 +141,15 @@ func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error)
 		}
 	}
 	if len(commits) == 1 {
-		c.warnings = append(c.warnings, fmt.Sprintf("%s could not be asked for %s (%v): the one commit of it in the cache, %s, is used", url, ref, why, commits[0]))
+		c.warnings = append(c.warnings, fmt.Sprintf("%s could not be reached for %s (%v): the only commit of it in the cache, %s, is used", url, ref, why, commits[0]))
 		return commits[0], nil
 	}
-	return "", fmt.Errorf("%s could not be asked for %s: %w; and the cache %s has %d commits of it, so none is certain to be meant: "+
+	return "", fmt.Errorf("%s could not be reached for %s: %w; and the cache %s has %d commits of it, so it is ambiguous which one to use: "+
 		"have the admin grant the plugin that repository as a remote, or name a commit by a lockfile (agentpack lock) or as the module's ref", url, ref, why, dir, len(commits))
 }
 
-// cached returns the checkout if it is in the cache; "" if not. One under a name that older versions gave is
-// moved to where it belongs, or used where it is.
+// findCached returns the cached checkout; "" if there is none. A checkout under a name that older versions
+// used is moved to dir, or used in place if that fails.
 func (c *Checkouts) findCached(dir, id, commit string) (string, error) {
 	places := []string{dir}
 	for _, older := range []string{env.ModuleKey(id), env.UntruncatedModuleKey(id), env.Sanitize(id)} {
@@ -179,4 +176,4 @@ func (c *Checkouts) findCached(dir, id, commit string) (string, error) {
 	return "", nil
 }
 
-var errLeadsOut = errors.New("leads out of the repository")
+var errOutsideRepository = errors.New("is outside of the repository")

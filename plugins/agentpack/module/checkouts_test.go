@@ -153,8 +153,8 @@ func TestWithoutAGrant(t *testing.T) {
 	}{
 		{"a commit in the cache", []string{env.RemoteKey(url) + "/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},
 		{"a locked commit in the cache", []string{env.RemoteKey(url) + "/" + one}, "main", true, env.RemoteKey(url) + "/" + one, ""},
-		{"a branch, and one commit in the cache", []string{env.RemoteKey(url) + "/" + one}, "main", false, env.RemoteKey(url) + "/" + one, "the one commit of it in the cache"},
-		{"a branch, and two commits in the cache", []string{env.RemoteKey(url) + "/" + one, env.RemoteKey(url) + "/" + two}, "main", false, "", "has 2 commits of it, so none is certain"},
+		{"a branch, and one commit in the cache", []string{env.RemoteKey(url) + "/" + one}, "main", false, env.RemoteKey(url) + "/" + one, "the only commit of it in the cache"},
+		{"a branch, and two commits in the cache", []string{env.RemoteKey(url) + "/" + one, env.RemoteKey(url) + "/" + two}, "main", false, "", "has 2 commits of it, so it is ambiguous"},
 		{"a branch, and nothing in the cache", nil, "main", false, "", "have the admin grant the plugin that repository"},
 		{"a commit, and nothing in the cache", nil, one, false, "", "cannot be fetched: not granted"},
 		{"a commit under the module's key, as older versions had it", []string{env.ModuleKey("skill:x") + "/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},

@@ -14,19 +14,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// What a repository may have at most.
+// Limits of one repository.
 const (
 	maxCheckoutFiles = 20_000
 	maxCheckoutBytes = 256 << 20
 )
 
-// unfinished is in the names of folders that are being filled.
+// temporaryInfix marks the names of directories that are being filled.
 const temporaryInfix = ".tmp-"
 
-// fetch fills the checkout at folder. It appears whole: it is filled under another name beside it.
+// fetch fills the checkout at dir atomically: it fills a temporary directory beside it, and renames that.
 func (c *Checkouts) fetch(url, commit, dir string) error {
 	if c.config.Lock != nil {
-		// One name for all: two calls that fetch the same repositories in another order would wait for each other.
+		// The lock is the same for all repositories: one lock each would let two calls deadlock that fetch
+		// the same repositories in a different order.
 		if err := c.config.Lock("fetch"); err != nil {
 			return fmt.Errorf("wait for another fetch of %s: %w", url, err)
 		}
@@ -56,8 +57,8 @@ func (c *Checkouts) fetch(url, commit, dir string) error {
 	return nil
 }
 
-// removeUnfinished removes what calls have left that were stopped while they fetched the same commit. None
-// is running: the lock is held.
+// removeTemporary removes the temporary directories of interrupted fetches of the same commit. The lock
+// excludes fetches in progress.
 func removeTemporary(dir string) error {
 	entries, err := os.ReadDir(filepath.Dir(dir))
 	if disk.IsMissing(err) {
@@ -71,16 +72,16 @@ func removeTemporary(dir string) error {
 	return err
 }
 
-// checkout is a folder that is being filled.
+// checkout is a directory that is being filled.
 type checkout struct {
 	dir   string
-	made  map[string]bool // folders below it
+	made  map[string]bool // directories created in it
 	links map[string]bool // by path in the repository
 	files int
 	bytes int
 }
 
-// take writes one file. What comes from a repository is foreign: nothing of it lands elsewhere.
+// write writes one file. Files of a repository are untrusted: none may be written outside the checkout.
 func (c *checkout) write(file RemoteFile) error {
 	if c.files++; c.files > maxCheckoutFiles {
 		return fmt.Errorf("it has more than %d files", maxCheckoutFiles)
@@ -101,7 +102,7 @@ func (c *checkout) write(file RemoteFile) error {
 	if file.Link {
 		return c.writeLink(file, target)
 	}
-	// With O_EXCL no link that came before in the commit is written through.
+	// O_EXCL refuses to write through a symbolic link of the same commit.
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (c *checkout) write(file RemoteFile) error {
 	return errors.Join(err, out.Close())
 }
 
-// checkPath refuses a path that is not one of a file in a repository, or leads through a link of it.
+// checkPath refuses a path that is not canonical, or that goes through a symbolic link of the commit.
 func (c *checkout) checkPath(file string) error {
 	bad := !filepath.IsLocal(filepath.FromSlash(file)) || path.Clean(file) != file || file == "." || strings.ContainsAny(file, "\\\x00")
 	for part := range strings.SplitSeq(file, "/") {
@@ -120,17 +121,18 @@ func (c *checkout) checkPath(file string) error {
 		bad = c.links[dir]
 	}
 	if bad {
-		return fmt.Errorf("its file %.200q %w", file, errLeadsOut)
+		return fmt.Errorf("its file %.200q %w", file, errOutsideRepository)
 	}
 	return nil
 }
 
-// link makes a link that stays in the checkout. Its target may go up at its beginning only: behind a name,
-// which can be another link, nobody knows by the text where up is.
+// writeLink creates a symbolic link that stays inside the checkout. "..", if any, must come first in its
+// target: after another component, which can be a symbolic link, its lexical meaning differs from the
+// resolved one.
 func (c *checkout) writeLink(file RemoteFile, at string) error {
 	target := string(file.Content)
 	if target == "" || path.IsAbs(target) || path.Clean(target) != strings.TrimSuffix(target, "/") || !filepath.IsLocal(path.Join(path.Dir(file.Path), target)) {
-		return fmt.Errorf("its link %s to %.200q %w", file.Path, target, errLeadsOut)
+		return fmt.Errorf("its link %s to %.200q %w", file.Path, target, errOutsideRepository)
 	}
 	c.links[file.Path] = true
 	return os.Symlink(target, at)

@@ -1,5 +1,3 @@
-// Package overlay puts what a config repo says of a module for everybody, for one machine and for one
-// project over the module's own files. Compose does that; Layers tells where overlays are.
 package module
 
 import (
@@ -12,10 +10,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Layer is where a module's file comes from.
+// Layer is the origin of a module's file.
 type Layer string
 
-// The layers, the lowest first.
+// The layers, lowest first.
 const (
 	LayerUpstream Layer = "upstream" // the module itself
 	LayerGlobal   Layer = "global"
@@ -23,14 +21,14 @@ const (
 	LayerProject  Layer = "project"
 )
 
-// Scopes are the layers that are overlays, the lowest first.
+// OverlayLayers are the layers above LayerUpstream, lowest first.
 var OverlayLayers = []Layer{LayerGlobal, LayerMachine, LayerProject}
 
-// machines is the folder among the global overlays that holds those of machines.
+// machinesDir is the directory in the global layer that holds the machine layers.
 const machinesDir = "machines"
 
-// Layers says which overlays count in a call. Most modules have none, so what there is is listed once: see
-// NewLayers.
+// Layers locates the overlays that apply to a call. Most modules have none, so each layer's directory is
+// listed once.
 type Layers struct {
 	Repo    string // the config repo
 	Machine string // the machine's id
@@ -38,12 +36,12 @@ type Layers struct {
 	names   map[Layer]map[string]bool
 }
 
-// NewLayers returns the layers of one call, which remember what overlays there are.
+// NewLayers returns the layers of one call. They cache directory listings.
 func NewLayers(repo, machine, project string) Layers {
 	return Layers{Repo: repo, Machine: machine, Project: project, names: map[Layer]map[string]bool{}}
 }
 
-// list returns the names in the folder of a scope's overlays; false if they are not known.
+// listNames returns the names in a layer's directory; false if they cannot be listed.
 func (l Layers) listNames(scope Layer) (map[string]bool, bool) {
 	if l.names == nil {
 		return nil, false
@@ -53,7 +51,7 @@ func (l Layers) listNames(scope Layer) (map[string]bool, bool) {
 	}
 	entries, err := os.ReadDir(l.baseDir(scope))
 	if err != nil && !disk.IsMissing(err) {
-		return nil, false // looking at an overlay's folder itself tells what is wrong
+		return nil, false // the access to an overlay's directory returns the error
 	}
 	names := make(map[string]bool, len(entries))
 	for _, entry := range entries {
@@ -66,13 +64,13 @@ func (l Layers) listNames(scope Layer) (map[string]bool, bool) {
 	return names, true
 }
 
-// none tells whether a scope has no overlay of any module.
+// isEmpty reports whether a layer has no overlay of any module.
 func (l Layers) isEmpty(scope Layer) bool {
 	names, known := l.listNames(scope)
 	return known && len(names) == 0
 }
 
-// base is the folder that holds the overlays of a scope.
+// baseDir returns the directory that holds a layer's overlays.
 func (l Layers) baseDir(scope Layer) string {
 	switch scope {
 	case LayerMachine:
@@ -83,8 +81,8 @@ func (l Layers) baseDir(scope Layer) string {
 	return filepath.Join(l.Repo, "overlays")
 }
 
-// Candidates are the folders that can hold a module's overlay, the one that counts first: the canonical
-// one, and those under names that older versions gave.
+// Candidates returns the possible directories of a module's overlay, by precedence: the canonical one, then
+// those with names that older versions used.
 func (l Layers) Candidates(scope Layer, id string) []string {
 	base, key := l.baseDir(scope), env.ModuleKey(id)
 	dirs := []string{filepath.Join(base, key)}
@@ -97,21 +95,21 @@ func (l Layers) Candidates(scope Layer, id string) []string {
 	return dirs
 }
 
-// Dir returns the folder of a module's overlay and whether it exists; the canonical one if none does. What is
-// no folder is no overlay: Check warns of it.
+// Dir returns the directory of a module's overlay and whether it exists; the canonical one if it does not.
+// What is not a directory is ignored here, and reported by Check.
 func (l Layers) Dir(scope Layer, id string) (dir string, exists bool, err error) {
 	candidates := l.Candidates(scope, id)
 	names, known := l.listNames(scope)
-	for _, folder := range candidates {
-		if known && !names[filepath.Base(folder)] {
+	for _, candidate := range candidates {
+		if known && !names[filepath.Base(candidate)] {
 			continue
 		}
-		there, err := disk.Stat(folder)
+		kind, err := disk.Stat(candidate)
 		if err != nil {
-			return "", false, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(folder, err))
+			return "", false, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(candidate, err))
 		}
-		if there == disk.Directory {
-			return folder, true, nil
+		if kind == disk.Directory {
+			return candidate, true, nil
 		}
 	}
 	return candidates[0], false, nil

@@ -1,5 +1,6 @@
-// Package module makes a module ready to be rendered: its own files, the overlays over them, and the look
-// whether it has the shape that its type asks for.
+// Package module reads the modules of a config repo. Composer.Ready returns a module's files: those of its
+// source (a directory or file, or a git checkout) with the overlays of the global, machine and project layers
+// applied, and validated for the module's type.
 package module
 
 import (
@@ -8,13 +9,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 )
 
-// Ready is a composed module of the right shape.
+// Ready is a composed and valid module.
 type Ready struct {
 	*Composed
 	Module config.Module
 }
 
-// Composer makes modules ready, each once.
+// Composer composes modules, each once.
 type Composer struct {
 	Sources Sources
 	Layers  Layers
@@ -26,7 +27,7 @@ type result struct {
 	err    error
 }
 
-// Ready returns a module with its overlays.
+// Ready composes and validates a module.
 func (c *Composer) Ready(module config.Module) (*Ready, error) {
 	if done, ok := c.ready[module.ID]; ok {
 		return done.module, done.err

@@ -110,7 +110,7 @@ func TestLinksInModules(t *testing.T) {
 		t.Errorf("a link to the module's folder, and one to a file in it: got %v, %v", got, err)
 	}
 	must(os.Symlink("sub", filepath.Join(repo, "real", "folder")))
-	if _, err := read("real"); err == nil || !strings.Contains(err.Error(), "link to a folder") {
+	if _, err := read("real"); err == nil || !strings.Contains(err.Error(), "symbolic link to a directory") {
 		t.Errorf("a link to a folder in it: got %v", err)
 	}
 	if _, err := read(filepath.Join(repo, "none")); err == nil {

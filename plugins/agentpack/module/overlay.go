@@ -11,26 +11,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// metaFolder holds what an overlay says about itself; nothing of it is deployed.
+// metadataDir is the directory of an overlay's metadata, which is not deployed.
 const metadataDir = ".agentpack"
 
-// Composed is a module with its overlays.
+// Composed is a module with its overlays applied.
 type Composed struct {
 	Files    Tree
-	Layers   map[string]Layer // of each file, the highest layer that has it; a patch is no file
-	Warnings []string         // on files that were overridden and have changed since
+	Layers   map[string]Layer // by file, the highest layer that contains it; patches do not count
+	Warnings []string         // about overridden files that have changed upstream
 }
 
-// one is a module's overlay in one layer.
+// overlay is a module's overlay in one layer.
 type overlay struct {
 	module  string
 	scope   Layer
 	dir     string
-	files   Tree // override files
-	patches Tree // by their names below the folder of patches
+	files   Tree // by path in the module
+	patches Tree // by name below the directory of patches
 }
 
-// Compose puts the overlays of the module id over its own files.
+// Compose applies the overlays of a module to its upstream files.
 func Compose(layers Layers, id string, upstream Tree) (*Composed, error) {
 	composed := &Composed{Files: make(Tree, len(upstream)), Layers: make(map[string]Layer, len(upstream))}
 	for path, content := range upstream {
@@ -63,7 +63,7 @@ func Compose(layers Layers, id string, upstream Tree) (*Composed, error) {
 	return composed, nil
 }
 
-// open reads an overlay and refuses one that is of no kind or of both.
+// openOverlay reads an overlay and validates its kind.
 func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, error) {
 	overlay := &overlay{module: id, scope: scope, dir: dir}
 	kind, err := ReadOverlayKind(dir)
@@ -85,13 +85,13 @@ func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, e
 	case len(overlay.files) > 0 && len(overlay.patches) > 0:
 		wrong = "holds both files and patches; keep one kind"
 	case kind == KindDir && len(overlay.patches) > 0:
-		wrong = `is of the kind "dir" and holds patches; make its overlay_kind "patch"`
+		wrong = `has the kind "dir" and holds patches; make its overlay_kind "patch"`
 	case kind == KindPatch && len(overlay.files) > 0:
-		wrong = `is of the kind "patch" and holds files; make its overlay_kind "dir"`
+		wrong = `has the kind "patch" and holds files; make its overlay_kind "dir"`
 	default:
 		return overlay, nil
 	}
-	return nil, overlay.fault("", fault.Details{
+	return nil, overlay.newFault("", fault.Details{
 		"override_files": overlay.files.Paths(), "patch_files": overlay.patches.Paths(),
 		"hint": "an overlay holds either files or, under .agentpack/patches, patches",
 	}, "%s", wrong)
@@ -110,7 +110,7 @@ func readPatches(dir string, repo disk.Bound) (Tree, error) {
 	return all, err
 }
 
-// apply puts the overlay over what the lower layers have made.
+// apply applies the overlay to the result of the lower layers.
 func (o *overlay) apply(composed *Composed) error {
 	for path, content := range o.files {
 		composed.Files[path], composed.Layers[path] = content, o.scope
@@ -119,7 +119,7 @@ func (o *overlay) apply(composed *Composed) error {
 		target := strings.TrimSuffix(file, ".patch")
 		base, ok := composed.Files[target]
 		if !ok {
-			return o.fault(file, fault.Details{"relpath": target, "hint": "a patch changes a file that the module has"},
+			return o.newFault(file, fault.Details{"relpath": target, "hint": "a patch changes an existing file of the module"},
 				"%s: the module has no file %s", file, target)
 		}
 		patched, err := diff.Apply(target, base, o.patches[file])
@@ -131,7 +131,7 @@ func (o *overlay) apply(composed *Composed) error {
 	return nil
 }
 
-// patchTargets returns the files that the overlay changes by patches.
+// patchTargets returns the files that the overlay patches.
 func (o *overlay) patchTargets() []string {
 	var targets []string
 	for _, file := range o.patches.Paths() {
@@ -140,16 +140,16 @@ func (o *overlay) patchTargets() []string {
 	return targets
 }
 
-// refused says in the contract's words why a patch was not applied.
+// patchFault returns the fault for a patch that was not applied.
 func (o *overlay) patchFault(file, target string, err error) error {
 	var failed *diff.ApplyError
 	if !errors.As(err, &failed) {
-		return o.fault(file, fault.Details{"relpath": target, "hint": "make the patch anew, as a unified diff of this one file"}, "%s: %w", file, err)
+		return o.newFault(file, fault.Details{"relpath": target, "hint": "make a new patch, as a unified diff of this one file"}, "%s: %w", file, err)
 	}
 	return fault.New(fault.OverlayPatchApplyFailed, fault.Details{
 		"module_id": o.module, "scope": string(o.scope), "overlay_dir": o.dir, "overlay_dir_posix": filepath.ToSlash(o.dir),
 		"patch_file": o.patchFile(file), "relpath": target, "stderr": failed.Stderr,
-		"hint": "the file has changed since the patch was made: make it anew, or use an overlay of the kind dir",
+		"hint": "the file has changed since the patch was made: make a new patch, or use an overlay of the kind dir",
 	}, "overlay (%s) of module %s: the patch %s does not apply to %s: %w", o.scope, o.module, file, target, err)
 }
 
@@ -157,8 +157,8 @@ func (o *overlay) patchFile(file string) string {
 	return filepath.Join(o.dir, metadataDir, "patches", filepath.FromSlash(file))
 }
 
-// invalid is a fault of the overlay, and of one of its patches if file is not empty.
-func (o *overlay) fault(file string, details fault.Details, format string, arguments ...any) error {
+// newFault returns a fault of the overlay, and of one of its patches if file is not empty.
+func (o *overlay) newFault(file string, details fault.Details, format string, arguments ...any) error {
 	details["module_id"], details["scope"] = o.module, string(o.scope)
 	details["overlay_dir"], details["overlay_dir_posix"] = o.dir, filepath.ToSlash(o.dir)
 	if file != "" {

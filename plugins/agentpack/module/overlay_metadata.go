@@ -11,19 +11,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// maxMeta is the largest file of an overlay's own that is read, in bytes.
+// maxMetadata is the size limit of a metadata file, in bytes.
 const maxMetadata = 4 << 20
 
-// Kind is how an overlay changes a module.
+// OverlayKind says how an overlay changes a module.
 type OverlayKind string
 
-// The kinds: whole files in place of others, or patches of them.
+// The kinds: replacement files, or patches.
 const (
 	KindDir   OverlayKind = "dir"
 	KindPatch OverlayKind = "patch"
 )
 
-// KindOf reads the kind of the overlay in a folder. One that does not say is of the kind dir.
+// ReadOverlayKind reads the kind of an overlay; KindDir if it is absent.
 func ReadOverlayKind(dir string) (OverlayKind, error) {
 	path := filepath.Join(dir, metadataDir, "overlay.json")
 	text, err := disk.Read(path, maxMetadata)
@@ -59,7 +59,7 @@ func parseKind(text []byte) (OverlayKind, error) {
 	return "", fmt.Errorf("the overlay_kind %.40q is neither dir nor patch", *meta.Kind)
 }
 
-// baseline is what the module was when its overlay was made.
+// baseline describes the upstream files when the overlay was made.
 type baseline struct {
 	SHA256 *string         `json:"upstream_sha256"`
 	Files  *[]baselineFile `json:"file_manifest"`
@@ -85,7 +85,7 @@ func parseBaseline(text []byte) (map[string]string, string, error) {
 	return files, *base.SHA256, nil
 }
 
-// drift warns of files that the overlay changes and that the module itself has changed since.
+// drift returns warnings about files that the overlay changes and that have changed upstream since.
 func (o *overlay) drift(upstream Tree) ([]string, error) {
 	path := filepath.Join(o.dir, metadataDir, "baseline.json")
 	text, err := disk.Read(path, maxMetadata)
@@ -101,7 +101,7 @@ func (o *overlay) drift(upstream Tree) ([]string, error) {
 	}
 	var warnings []string
 	warn := func(what string) {
-		warnings = append(warnings, fmt.Sprintf("overlay (%s) of module %s: %s; look whether the overlay still fits", o.scope, o.module, what))
+		warnings = append(warnings, fmt.Sprintf("overlay (%s) of module %s: %s; check whether the overlay still fits", o.scope, o.module, what))
 	}
 	for _, file := range slices.Concat(o.files.Paths(), o.patchTargets()) {
 		now, there := upstream[file]
@@ -119,8 +119,8 @@ func (o *overlay) drift(upstream Tree) ([]string, error) {
 	return warnings, nil
 }
 
-// Check says what is odd about the overlays of a module, in all scopes: several folders for one, something that
-// is no folder, a folder that says it is another module's.
+// Check returns warnings about the overlays of a module in all layers: several directories, something that is
+// not a directory, metadata of another module.
 func (l Layers) Check(id string) []string {
 	var warnings []string
 	for _, scope := range OverlayLayers {
@@ -133,11 +133,11 @@ func (l Layers) Check(id string) []string {
 			case there == disk.Directory:
 				dirs = append(dirs, dir)
 			case there != disk.Absent:
-				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s is not a folder", scope, id, dir))
+				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s is not a directory", scope, id, dir))
 			}
 		}
 		if len(dirs) > 1 {
-			warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: there are %s; %s is used",
+			warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: candidates are %s; %s is used",
 				scope, id, strings.Join(dirs, ", "), dirs[0]))
 		}
 		for _, dir := range dirs {
@@ -149,7 +149,7 @@ func (l Layers) Check(id string) []string {
 	return warnings
 }
 
-// otherModule says that an overlay's folder names another module than it is found under; "" if not.
+// moduleIDMismatch reports that an overlay's metadata names another module; "" if it does not.
 func moduleIDMismatch(dir, id string) string {
 	path := filepath.Join(dir, metadataDir, "module_id")
 	text, err := disk.Read(path, maxMetadata)

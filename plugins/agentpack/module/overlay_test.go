@@ -206,7 +206,7 @@ func TestCheck(t *testing.T) {
 		strings.TrimSuffix(machine, "/"): "a file", project + meta + "module_id": "another",
 	})
 	got := l.Check(id)
-	want := []string{"overlay layout (global) module " + id + ": there are", "overlay layout (machine) module " + id, "overlay metadata (project) module " + id}
+	want := []string{"overlay layout (global) module " + id + ": candidates are", "overlay layout (machine) module " + id, "overlay metadata (project) module " + id}
 	if len(got) != len(want) {
 		t.Fatalf("got %q", got)
 	}

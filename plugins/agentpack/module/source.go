@@ -1,5 +1,3 @@
-// Package source finds a module's own files, before any overlay: in the config repo, at an absolute path,
-// or in a checkout of a repository. Read returns them.
 package module
 
 import (
@@ -13,21 +11,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Checkouts gives the folder that holds a module's repository at the commit that is wanted. Locked, if it
-// is not nil, says where the module is in place of git.
+// CheckoutProvider returns the directory of a checkout of a module's repository, at the locked commit or, if
+// locked is nil, at git.Ref.
 type CheckoutProvider interface {
 	Checkout(id string, git config.Git, locked *config.LockedGit) (dir string, err error)
 }
 
-// Sources says where modules come from.
+// Sources locates the upstream files of modules.
 type Sources struct {
 	Repo      string // the config repo
 	Lock      config.Lock
 	Checkouts CheckoutProvider
-	bounds    map[string]disk.Bound // by folder, each resolved once
+	bounds    map[string]disk.Bound // by directory, each resolved once
 }
 
-// Read returns a module's files. A module that is one file is a tree with that file's name.
+// Read returns a module's upstream files. A single file is a tree with that file's name.
 func (s *Sources) Read(module config.Module) (Tree, error) {
 	root, dir, err := s.root(module)
 	if err != nil {
@@ -78,8 +76,9 @@ func (s *Sources) bound(dir string) (disk.Bound, error) {
 	return bound, err
 }
 
-// root is where a module's files are, and folder what no link there may lead out of: the repo, or the checkout, that
-// holds them. A path that leads out of the repo by its name is what the user wrote, and its own bound.
+// root returns where a module's files are, and the directory that symbolic links there must not leave: the
+// repo or checkout. A path that is lexically outside of the repo was written by the user on purpose, and is
+// its own bound.
 func (s *Sources) root(module config.Module) (root, dir string, err error) {
 	if module.Local != nil {
 		root = module.Local.Path
@@ -105,7 +104,7 @@ func (s *Sources) root(module config.Module) (root, dir string, err error) {
 	}
 	if !filepath.IsLocal(subdir) {
 		return "", "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": module.ID, "subdir": subdir},
-			"subdir %q leads out of the repository", subdir)
+			"subdir %q is outside of the repository", subdir)
 	}
 	return filepath.Join(checkout, filepath.FromSlash(subdir)), checkout, nil
 }

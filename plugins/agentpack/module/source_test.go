@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 		{"a blank folder of a checkout is all of it, and a link in it leads out", git(" "), nil, "is not inside"},
 		{"a link out of a checkout", git("bad"), nil, "is not inside"},
 		{"a folder that is a link out of a checkout", git("away"), nil, "is not inside"},
-		{"a folder outside of a checkout", git("../repo/m"), nil, "leads out of the repository"},
+		{"a folder outside of a checkout", git("../repo/m"), nil, "is outside of the repository"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,4 +1,3 @@
-// Package tree holds a module's files in memory, by path.
 package module
 
 import (
@@ -14,16 +13,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// maxBytes is how much the files of one tree may hold together.
+// maxTreeBytes is the size limit of all files of a tree.
 const maxTreeBytes = 32 << 20
 
-// Tree is a module's files; the paths are relative to its root, with slashes.
+// Tree holds a module's files by path, relative to its root, with slashes.
 type Tree map[string][]byte
 
-// Paths returns the paths in order.
+// Paths returns the sorted paths.
 func (t Tree) Paths() []string { return slices.Sorted(maps.Keys(t)) }
 
-// Hash is the sum of the whole tree, in hexadecimal: of each file's path, sum and size, in order.
+// Hash returns the tree hash of the lockfile format: the SHA-256 of each file's path, sum and size, in order.
 func (t Tree) Hash() string {
 	whole := sha256.New()
 	for _, path := range t.Paths() {
@@ -32,9 +31,9 @@ func (t Tree) Hash() string {
 	return hex.EncodeToString(whole.Sum(nil))
 }
 
-// Read returns the files below a folder, without those of git and of agentpack itself. A link to a file
-// stands for that file; one to a folder is an error. Neither the folder nor a link in it may lead out of the
-// folder bound: what is in a repo comes from others, and a link in it could show any file of the user's.
+// ReadTree reads the files below a directory, except those of git and agentpack. A symbolic link to a file is
+// read as that file; one to a directory is an error. Neither the directory nor its symbolic links may leave
+// bound: a repo is untrusted, and a link in it could expose any of the user's files.
 func ReadTree(root string, bound disk.Bound) (Tree, error) {
 	if root != bound.Root() {
 		if err := bound.RequireInside(root); err != nil {
@@ -47,7 +46,7 @@ func ReadTree(root string, bound disk.Bound) (Tree, error) {
 	}
 	files, size := make(Tree, len(items)), 0
 	for _, item := range items {
-		// Manifests, records and journals are JSON, in which such a name would come out as that of another file.
+		// JSON cannot represent the name: manifests and journals would name another file.
 		if !utf8.ValidString(item.Path) {
 			return nil, fmt.Errorf("%s: the name of the file %q is not UTF-8: rename it", root, item.Path)
 		}
@@ -75,10 +74,10 @@ func requireFileLink(link string, bound disk.Bound) error {
 	}
 	info, err := os.Stat(link)
 	if err != nil {
-		return fmt.Errorf("follow the link %s: %w", link, err)
+		return fmt.Errorf("follow the symbolic link %s: %w", link, err)
 	}
 	if info.IsDir() {
-		return fmt.Errorf("%s is a link to a folder; only links to files can be in a module", link)
+		return fmt.Errorf("%s is a symbolic link to a directory; only links to files can be in a module", link)
 	}
 	return nil
 }

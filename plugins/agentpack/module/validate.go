@@ -14,16 +14,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// InstructionsFile and SkillFile are the files that modules of these types have at their root.
+// Required files at the root of modules of these types.
 const (
 	InstructionsFile = "AGENTS.md"
 	SkillFile        = "SKILL.md"
 )
 
-// bash is how a command's text asks for a program to be run.
+// bashPattern matches an inline command in a command's text.
 var bashPattern = regexp.MustCompile("!`?bash")
 
-// check looks whether the module has the shape that its type asks for.
+// validate checks the structure that the module's type requires.
 func (r *Ready) validate() error {
 	switch r.Module.Type {
 	case config.Instructions:
@@ -40,12 +40,12 @@ func (r *Ready) validate() error {
 	return err
 }
 
-// Single returns the path of the one file that a prompt or command has; "" for a module of another type.
+// Single returns the path of the only file of a prompt or command; "" for other types.
 func (r *Ready) Single() string {
 	if r.Module.Type != config.Prompt && r.Module.Type != config.Command {
 		return ""
 	}
-	file, _ := r.single() // it was checked
+	file, _ := r.single() // validate has checked it
 	return file
 }
 
@@ -55,7 +55,7 @@ func (r *Ready) single() (string, error) {
 		return "", fmt.Errorf("a module of the type %s is exactly one file, this one has %d", r.Module.Type, len(paths))
 	}
 	if path.Ext(paths[0]) != ".md" {
-		return "", fmt.Errorf("a module of the type %s is a file that ends in .md, not %s", r.Module.Type, paths[0])
+		return "", fmt.Errorf("a module of the type %s is a file with the extension .md, not %s", r.Module.Type, paths[0])
 	}
 	return paths[0], nil
 }
@@ -92,9 +92,9 @@ func (r *Ready) skillFault(details fault.Details, format string, arguments ...an
 	return fault.New(fault.ConfigInvalid, details, format, arguments...)
 }
 
-// words is an error unless the value is a text that says something.
+// requireText returns an error unless the value is a non-blank string.
 func requireText(value yamldoc.Value) error {
-	text, err := value.String()
+	text, err := value.AsString()
 	if err == nil && strings.TrimSpace(text) == "" {
 		err = value.Errorf("it is blank")
 	}
@@ -115,13 +115,13 @@ func (r *Ready) validateCommand() error {
 		return fmt.Errorf("%s: description: %w", file, err)
 	}
 	if bashPattern.Match(text) && !allowsBash(values["allowed-tools"]) {
-		return fmt.Errorf("%s runs bash, so its allowed-tools have to hold one that begins with Bash(", file)
+		return fmt.Errorf("%s runs bash, so its allowed-tools must have an entry that begins with Bash(", file)
 	}
 	return nil
 }
 
 func allowsBash(tools yamldoc.Value) bool {
-	if text, err := tools.String(); err == nil {
+	if text, err := tools.AsString(); err == nil {
 		return strings.Contains(text, "Bash(")
 	}
 	items, err := tools.Items()
@@ -129,14 +129,14 @@ func allowsBash(tools yamldoc.Value) bool {
 		return false
 	}
 	for _, item := range items {
-		if text, err := item.String(); err == nil && strings.Contains(text, "Bash(") {
+		if text, err := item.AsString(); err == nil && strings.Contains(text, "Bash(") {
 			return true
 		}
 	}
 	return false
 }
 
-// Text returns the content of a file of the module's that has to be UTF-8 text.
+// Text returns the content of a file, which must be UTF-8.
 func (r *Ready) Text(file string) (string, error) {
 	content := r.Files[file]
 	if !utf8.Valid(content) {

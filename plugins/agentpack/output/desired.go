@@ -1,5 +1,6 @@
-// Package desired is the state that a config repo wants: which folders of each target it looks after, and
-// which files are to be in them. Fill a State by Add and AddRoot; Sort ends that. It reads nothing.
+// Package output models the files that targets write: State is what a config repo wants (collect it with a
+// Builder), Manifest lists what a deploy has written to a root (ReadManifests, ManagedKeys). It reads
+// manifests only, and writes nothing.
 package output
 
 import (
@@ -11,48 +12,48 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Root is a folder that a target writes into.
+// Root is a directory that a target writes into.
 type Root struct {
 	Target string
 	Path   string // absolute
-	// ScanExtras says that all files in it are meant to be managed: one that is not, is drift.
+	// ScanExtras: all files in the root should be managed, so others are drift.
 	ScanExtras bool
 }
 
-// Key names a file of a target's.
+// Key identifies a file of a target.
 type Key struct {
 	Target string
 	Path   string // absolute
 }
 
-// Compare orders keys by target, then path, as plain texts.
+// Compare orders keys by target, then path, as strings.
 func (k Key) Compare(other Key) int {
 	return cmp.Or(cmp.Compare(k.Target, other.Target), cmp.Compare(k.Path, other.Path))
 }
 
-// File is one file that is wanted.
+// File is a desired file.
 type File struct {
 	Key
 	Content []byte
 	SHA256  string   // of Content, in hexadecimal
-	Modules []string // the ids of the modules that it is made of, sorted
-	Origins []Origin // where in those modules, by module
+	Modules []string // ids of the modules that it is made of, sorted
+	Origins []Origin // the files of these modules, by module
 }
 
-// Origin is the file of a module that a file, or a part of it, is made of. Path is relative to the module's
-// root, with slashes.
+// Origin is a module's file that a desired file, or a section of it, is made of. Path is relative to the
+// module's root, with slashes.
 type Origin struct {
 	Module string
 	Path   string
 }
 
-// State is everything that is wanted for the targets of a call.
+// State is the desired state of the targets of a call.
 type State struct {
-	Roots []Root // by target and path, each once
-	Files []File // by target and path, each once
+	Roots []Root // by target and path, without duplicates
+	Files []File // by target and path, without duplicates
 }
 
-// Owner returns the deepest root of the key's target that holds its path.
+// Owner returns the deepest root of the key's target that contains its path.
 func (s *State) Owner(key Key) (Root, bool) {
 	var owner Root
 	found := false
@@ -64,7 +65,7 @@ func (s *State) Owner(key Key) (Root, bool) {
 	return owner, found
 }
 
-// File returns the file that is wanted at a key.
+// File returns the desired file at a key.
 func (s *State) File(key Key) (*File, bool) {
 	at, ok := slices.BinarySearchFunc(s.Files, key, func(f File, k Key) int { return f.Compare(k) })
 	if !ok {
@@ -90,11 +91,10 @@ type Builder struct {
 	files map[Key]*File
 }
 
-// AddRoot adds a folder. One that is there already stays as it is.
+// AddRoot adds a root. Duplicates are ignored.
 func (b *Builder) AddRoot(root Root) { b.roots = append(b.roots, root) }
 
-// Add adds a file. The same content wanted twice at one path is one file of both modules; another content
-// is a conflict.
+// Add adds a file. Adding the same content again at a path credits both modules; other content is a conflict.
 func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
 	if b.files == nil {
 		b.files = map[Key]*File{}
@@ -113,7 +113,7 @@ func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
 	return nil
 }
 
-// credit adds modules that want the file. Of a module that does so twice the first place counts.
+// credit adds modules that want the file. The first origin in a module counts.
 func (f *File) credit(origins []Origin) {
 	for _, origin := range origins {
 		if !slices.Contains(f.Modules, origin.Module) {
@@ -135,7 +135,7 @@ func conflict(existing, added *File) error {
 		added.Target, strings.Join(existing.Modules, ", "), strings.Join(added.Modules, ", "), added.Path)
 }
 
-// State returns what was collected, in order.
+// State returns the collected state, sorted.
 func (b *Builder) State() *State {
 	state := &State{Roots: slices.Clone(b.roots)}
 	slices.SortStableFunc(state.Roots, func(a, b Root) int {

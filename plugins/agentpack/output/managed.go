@@ -10,22 +10,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// maxSize is the largest manifest that is read, in bytes.
+// maxManifest is the size limit of a manifest, in bytes.
 const maxManifest = 16 << 20
 
-// Folder is a root with what its manifest says.
+// ManagedDir is a root with the content of its manifest.
 type ManagedDir struct {
 	Root
-	Usable bool            // there is a manifest that counts
+	Usable bool            // the root has a valid manifest
 	Files  []ManifestEntry // its valid entries, by path
 }
 
-// File returns the absolute path of an entry of the folder's.
+// Key returns the key of a manifest entry.
 func (f ManagedDir) Key(entry ManifestEntry) Key {
 	return Key{Target: f.Target, Path: filepath.Join(f.Path, filepath.FromSlash(entry.Path))}
 }
 
-// Read reads the manifests of roots. What makes one, or an entry of one, not count, is a warning.
+// ReadManifests reads the manifests of roots. An invalid manifest or entry is ignored with a warning.
 func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 	for _, root := range roots {
 		dir := ManagedDir{Root: root}
@@ -41,7 +41,7 @@ func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 	return dirs, warnings
 }
 
-// find reads a root's manifest: nil if there is none that counts.
+// findManifest reads a root's manifest; nil if there is no valid one.
 func findManifest(root Root) (manifest *Manifest, path string, warnings []string) {
 	path = ManifestPath(root)
 	text, err := disk.Read(path, maxManifest)
@@ -51,7 +51,7 @@ func findManifest(root Root) (manifest *Manifest, path string, warnings []string
 		if disk.IsMissing(err) {
 			return nil, path, nil
 		}
-		warnings = append(warnings, fmt.Sprintf("%s has the name that older versions gave; the next deploy writes %s", path, ManifestPath(root)))
+		warnings = append(warnings, fmt.Sprintf("%s has the name that older versions used; the next deploy writes %s", path, ManifestPath(root)))
 	}
 	if err == nil {
 		manifest, err = ParseManifest(text, root.Target)
@@ -62,7 +62,7 @@ func findManifest(root Root) (manifest *Manifest, path string, warnings []string
 	return manifest, path, warnings
 }
 
-// Parse reads the text of a manifest that has to be of one target.
+// ParseManifest decodes a manifest, which must be of the target.
 func ParseManifest(text []byte, target string) (*Manifest, error) {
 	var manifest Manifest
 	if err := json.Unmarshal(text, &manifest); err != nil {
@@ -77,13 +77,13 @@ func ParseManifest(text []byte, target string) (*Manifest, error) {
 	return &manifest, nil
 }
 
-// valid returns the entries that name a file in the folder that can be deployed, by path.
+// validEntries returns the entries that name a deployable file, by path.
 func validEntries(entries []ManifestEntry, path string) (good []ManifestEntry, warnings []string) {
 	seen := map[string]bool{}
 	for _, entry := range entries {
 		local := filepath.FromSlash(entry.Path)
 		if !isDeployable(local) {
-			warnings = append(warnings, fmt.Sprintf("%s: the entry %.200q is skipped: it does not name a file of the folder's", path, entry.Path))
+			warnings = append(warnings, fmt.Sprintf("%s: the entry %.200q is skipped: it does not name a deployable file of the directory", path, entry.Path))
 			continue
 		}
 		entry.Path = filepath.ToSlash(filepath.Clean(local))
@@ -96,8 +96,9 @@ func validEntries(entries []ManifestEntry, path string) (good []ManifestEntry, w
 	return good, warnings
 }
 
-// deployable tells whether a relative path names a file in a folder, and none of agentpack's or git's own: nothing
-// is ever deployed there, so a manifest that names one lies, and may have come with somebody else's project.
+// isDeployable reports whether a relative path names a file in the directory that agentpack can have
+// deployed, so none of agentpack's or git's own. A manifest with another path was forged or damaged, and may
+// have come with somebody else's project.
 func isDeployable(path string) bool {
 	foreign := slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool {
 		return part == ".." || disk.IsReservedName(part)
@@ -105,8 +106,8 @@ func isDeployable(path string) bool {
 	return filepath.IsLocal(path) && !foreign && filepath.Clean(path) != "." && !strings.ContainsRune(path, 0) && !IsOwnFile(filepath.Base(path))
 }
 
-// Paths returns the files that are managed, in order: those that the folders' manifests name. Only if they
-// name none, fallback is asked for what the last deploy wrote, of which the targets' files count.
+// ManagedKeys returns the managed files, sorted: those in the manifests or, if these list none, those that
+// fallback returns for the targets.
 func ManagedKeys(dirs []ManagedDir, targets []string, fallback func() ([]Key, error)) ([]Key, error) {
 	var keys []Key
 	for _, dir := range dirs {

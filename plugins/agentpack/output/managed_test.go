@@ -26,7 +26,7 @@ func TestRead(t *testing.T) {
 	}{
 		{"none", nil, false, nil, nil},
 		{"the target's own", map[string]string{own: good}, true, []string{"a.md"}, nil},
-		{"one under the old name", map[string]string{legacy: good}, true, []string{"a.md"}, []string{"the name that older versions gave"}},
+		{"one under the old name", map[string]string{legacy: good}, true, []string{"a.md"}, []string{"the name that older versions used"}},
 		{"one under the old name of another target", map[string]string{legacy: strings.Replace(good, "codex", "cursor", 1)}, false, nil, []string{"older versions", "target manifest"}},
 		{"the target's own counts before it", map[string]string{own: strings.Replace(good, "a.md", "b.md", 1), legacy: good}, true, []string{"b.md"}, nil},
 		{"another form", map[string]string{own: strings.Replace(good, `"schema_version":1`, `"schema_version":999`, 1)}, false, nil, []string{"unsupported schema_version"}},

@@ -1,6 +1,3 @@
-// Package managed keeps, in each folder that a target writes into, the list of the files there that
-// agentpack has written: the managed-file manifest. Read gives it, Encode writes it, and Paths tells which
-// files of a call's targets are managed.
 package output
 
 import (
@@ -14,13 +11,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 )
 
-// SchemaVersion is the one form of manifest that is read and written.
+// SchemaVersion is the only supported version of the manifest format.
 const SchemaVersion = 1
 
-// legacyName is the manifest's name from when a folder could belong to one target only.
+// legacyName is the manifest's name from when a directory could belong to one target only.
 const legacyName = ".agentpack.manifest.json"
 
-// Manifest is what a folder's manifest file says.
+// Manifest is the content of a target manifest: the files in a root that agentpack has written.
 type Manifest struct {
 	SchemaVersion int             `json:"schema_version"`
 	GeneratedAt   string          `json:"generated_at"` // RFC 3339
@@ -29,28 +26,28 @@ type Manifest struct {
 	Files         []ManifestEntry `json:"managed_files"`
 }
 
-// Entry is one file that agentpack has written. Path is relative to the folder, with slashes.
+// ManifestEntry is one file that agentpack has written. Path is relative to the root, with slashes.
 type ManifestEntry struct {
 	Path    string   `json:"path"`
 	SHA256  string   `json:"sha256"`
 	Modules []string `json:"module_ids,omitempty"`
 }
 
-// Path is where the manifest of a target in a folder is.
+// ManifestPath returns the path of a root's manifest.
 func ManifestPath(root Root) string {
 	return filepath.Join(root.Path, ".agentpack.manifest."+root.Target+".json")
 }
 
-// IsManifest tells whether a file's name is that of a manifest, of whatever target.
+// IsManifest reports whether a file has the name of a manifest of any target.
 func IsManifest(name string) bool {
 	return name == legacyName || strings.HasPrefix(name, ".agentpack.manifest.") && strings.HasSuffix(name, ".json")
 }
 
-// IsOwn tells whether a file's name is that of a manifest, or of a file that a deploy has not finished: neither
-// belongs to the user.
+// IsOwnFile reports whether a file has the name of a manifest or of a temporary file of a transaction, which
+// do not belong to the user.
 func IsOwnFile(name string) bool { return IsManifest(name) || apply.IsTemporary(name) }
 
-// For returns the manifest of a folder as a deploy leaves it: all files that the state wants there.
+// NewManifest returns the manifest of a root after a deploy: it lists the desired files there.
 func NewManifest(state *State, root Root, snapshot string, at time.Time) Manifest {
 	manifest := Manifest{
 		SchemaVersion: SchemaVersion, GeneratedAt: at.UTC().Format(time.RFC3339Nano),
@@ -62,7 +59,7 @@ func NewManifest(state *State, root Root, snapshot string, at time.Time) Manifes
 		}
 		relative, err := filepath.Rel(root.Path, file.Path)
 		if err != nil {
-			continue // the owner holds the path, so it is relative to it
+			continue // unreachable: the owner's path is a prefix
 		}
 		manifest.Files = append(manifest.Files, ManifestEntry{Path: filepath.ToSlash(relative), SHA256: file.SHA256, Modules: file.Modules})
 	}
@@ -76,7 +73,7 @@ func (m Manifest) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) >= maxManifest { // it would be ignored when it is read
+	if len(raw) >= maxManifest { // it could not be read back
 		return nil, fmt.Errorf("the manifest of target %s would be larger than %d MiB: it lists %d files", m.Tool, maxManifest>>20, len(m.Files))
 	}
 	return append(raw, '\n'), nil

@@ -10,9 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// Compute compares the state that is wanted with the disk. Managed are the files that an earlier deploy wrote, in
-// order. A change of a file that is not inside the folder it was meant for, once links are followed, is
-// refused.
+// Compute compares the desired state with the disk. Managed are the files that an earlier deploy wrote,
+// sorted. A change of a file that is not inside its root with symbolic links resolved is refused.
 func Compute(state *output.State, managed []output.Key) (Plan, error) {
 	c := computation{state: state, managed: managed, bounds: map[output.Root]disk.Bound{}}
 	for _, file := range state.Files {
@@ -36,7 +35,7 @@ type computation struct {
 	bounds  map[output.Root]disk.Bound
 }
 
-// wanted adds what has to happen to a file that is wanted.
+// addWanted adds the change of a desired file.
 func (c *computation) addWanted(file output.File) error {
 	change, err := compare(file, c.managed)
 	if err != nil || change == nil {
@@ -44,14 +43,14 @@ func (c *computation) addWanted(file output.File) error {
 	}
 	root, ok := c.state.Owner(file.Key)
 	if !ok {
-		return fmt.Errorf("%s is in none of the folders of the target %s", file.Path, file.Target)
+		return fmt.Errorf("%s is in none of the directories of the target %s", file.Path, file.Target)
 	}
 	c.changes = append(c.changes, *change)
 	return c.confine(root, file.Path)
 }
 
-// unwanted adds the removal of a managed file that is not wanted any more. What lies in a folder that is no longer
-// looked after is left alone.
+// addUnwanted adds the removal of a managed file that is no longer desired. Files outside all roots are left
+// alone.
 func (c *computation) addUnwanted(key output.Key) error {
 	root, looked := c.state.Owner(key)
 	if _, wanted := c.state.File(key); wanted || !looked {
@@ -68,7 +67,7 @@ func (c *computation) addUnwanted(key output.Key) error {
 	return c.confine(root, key.Path)
 }
 
-// confine proves that a path leads to a place inside a root.
+// confine requires that a resolved path is inside a root.
 func (c *computation) confine(root output.Root, path string) error {
 	bound, known := c.bounds[root]
 	if !known {
@@ -81,14 +80,14 @@ func (c *computation) confine(root output.Root, path string) error {
 	return bound.RequireInside(path)
 }
 
-// compare returns what has to happen to one file; nil if nothing.
+// compare returns the change of one file; nil if there is none.
 func compare(file output.File, managed []output.Key) (*Change, error) {
 	before, err := disk.SumFile(file.Path)
 	if disk.IsBlocked(err) {
 		return nil, fault.New(fault.IOInvalidPath, fault.Details{
 			"path": file.Path, "path_posix": filepath.ToSlash(file.Path), "io_kind": "not_a_directory",
-			"hint": "a file is where a folder has to be: remove it, then plan again",
-		}, "%s: a file is where a folder has to be: remove it, then plan again: %w", file.Path, err)
+			"hint": "a file is where a directory has to be: remove it, then plan again",
+		}, "%s: a file is where a directory has to be: remove it, then plan again: %w", file.Path, err)
 	}
 	if disk.IsMissing(err) {
 		created := change(file.Key, Create, nil, &file.SHA256, "file missing")
@@ -131,7 +130,7 @@ func summarize(changes []Change) Summary {
 	return summary
 }
 
-// Adopts returns the paths of the user's own files that the plan would overwrite, in order.
+// Adopts returns the paths of unmanaged files that the plan would overwrite, sorted.
 func (p Plan) Adopts() []string {
 	var paths []string
 	for _, change := range p.Changes {

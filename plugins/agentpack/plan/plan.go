@@ -1,20 +1,22 @@
-// Package plan is what a deploy would do: the difference between what a config repo wants and what is on
-// the disk. Compute makes a plan; it changes nothing.
+// Package plan computes what a deploy would do. Prepare does what all tools but rollback begin with: it reads
+// the config repo, renders the desired state and reads which files are managed. Prepared.Plan compares that
+// with the disk, and NewPreview adds the differences of file contents. The package writes nothing but
+// checkouts of git modules.
 package plan
 
 import "github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 
-// Op is what happens to a file.
+// Op is the operation on a file.
 type Op string
 
-// What can happen to a file.
+// The operations.
 const (
 	Create Op = "create"
 	Update Op = "update"
 	Delete Op = "delete"
 )
 
-// UpdateKind tells an update of a file of agentpack's own from one that takes over a file of the user's.
+// UpdateKind distinguishes updates of managed files from those that take over a file of the user's.
 type UpdateKind string
 
 // The kinds of update.
@@ -23,8 +25,8 @@ const (
 	AdoptUpdate   UpdateKind = "adopt_update"
 )
 
-// Change is one file that would be written or removed, in the form of the payloads. Hashes are SHA-256 in
-// hexadecimal; nil where there is no file before or after.
+// Change is one file to be written or removed, as in payloads. Hashes are SHA-256 in hexadecimal; nil if the
+// file does not exist before or after.
 type Change struct {
 	Target     string     `json:"target"`
 	Op         Op         `json:"op"`
@@ -32,21 +34,21 @@ type Change struct {
 	PathPosix  string     `json:"path_posix"`
 	Before     *string    `json:"before_sha256"`
 	After      *string    `json:"after_sha256"`
-	UpdateKind UpdateKind `json:"update_kind,omitempty"` // "" but for updates
+	UpdateKind UpdateKind `json:"update_kind,omitempty"` // only for updates
 	Reason     string     `json:"reason"`
 }
 
-// Key names the file that changes.
+// Key returns the key of the changed file.
 func (c Change) Key() output.Key { return output.Key{Target: c.Target, Path: c.Path} }
 
-// Summary counts the changes.
+// Summary counts changes.
 type Summary struct {
 	Create int `json:"create"`
 	Update int `json:"update"`
 	Delete int `json:"delete"`
 }
 
-// Plan is all changes, by target and path. Changes is never nil.
+// Plan holds all changes, by target and path. Changes is never nil.
 type Plan struct {
 	Changes []Change `json:"changes"`
 	Summary Summary  `json:"summary"`

@@ -1,6 +1,3 @@
-// Package pipeline does what all tools but rollback begin with: read the config repo, find out about project
-// and machine, render what is wanted, and find out what is managed. Run returns that as a Result, from
-// which Plan and the other packages go on. It writes nothing but what the checkouts of modules need.
 package plan
 
 import (
@@ -17,33 +14,33 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 )
 
-// AllTargets is the argument that stands for every target of the manifest.
+// AllTargets is the argument that means every target of the manifest.
 const AllTargets = "all"
 
-// targets are what a caller can choose.
+// selectableTargets are the values of the argument target.
 var selectableTargets = []string{AllTargets, config.Codex, config.ClaudeCode, config.Cursor, config.VSCode}
 
-// Request is what a caller asks for.
+// Request holds the arguments of a call.
 type Request struct {
-	Repo    string // "": the repo in agentpack's home
+	Repo    string // "" for the one in agentpack's data directory
 	Profile string
 	Target  string // one, or AllTargets
-	Machine string // "": this machine
+	Machine string // "" for this machine
 }
 
-// World is where the answers come from that are not in the config repo.
+// Services answer what the config repo does not contain.
 type Services struct {
 	Env       env.Env
 	Git       env.Git
 	Checkouts module.CheckoutProvider
-	// LastDeploy returns the files that the last deploy or rollback left, for where no manifest tells.
+	// LastDeploy returns the files that the last deploy or rollback left, in case no manifest lists any.
 	LastDeploy func() ([]output.Key, error)
 }
 
-// Result is what is known after the first part of a call.
+// Prepared is the result of Prepare.
 type Prepared struct {
 	Services
-	Repo        string // the config repo's folder
+	Repo        string // directory of the config repo
 	Profile     string
 	Target      string // one, or AllTargets
 	Machine     string // the machine's id
@@ -60,7 +57,7 @@ type Prepared struct {
 	Warnings    []string
 }
 
-// Run reads, renders and finds what is managed.
+// Prepare reads the config repo, renders it, and reads the manifests.
 func Prepare(world Services, request Request) (*Prepared, error) {
 	result, err := load(world, request)
 	if err != nil {
@@ -76,7 +73,7 @@ func Prepare(world Services, request Request) (*Prepared, error) {
 	return result, err
 }
 
-// load reads the manifest and finds out what the call is about.
+// load reads the manifest and identifies project and machine.
 func load(world Services, request Request) (*Prepared, error) {
 	result := &Prepared{Services: world, Repo: world.Env.RepoDir(request.Repo), Profile: request.Profile, Target: request.Target}
 	var err error
@@ -90,7 +87,7 @@ func load(world Services, request Request) (*Prepared, error) {
 	return result, result.selectTargets()
 }
 
-// choose finds the targets that the caller means.
+// selectTargets resolves the argument target.
 func (r *Prepared) selectTargets() error {
 	if !slices.Contains(selectableTargets, r.Target) {
 		return fault.New(fault.TargetUnsupported, fault.Details{"target": r.Target, "allowed": selectableTargets},
@@ -102,7 +99,7 @@ func (r *Prepared) selectTargets() error {
 		if !ok {
 			return fault.New(fault.ConfigInvalid, fault.Details{
 				"target": r.Target, "path": filepath.Join(r.Repo, config.ManifestFile),
-				"hint": "add the target to " + config.ManifestFile + ", or choose one that is there",
+				"hint": "add the target to " + config.ManifestFile + ", or choose one that is in it",
 			}, "the target %s is not in %s", r.Target, config.ManifestFile)
 		}
 		r.Selected = []config.Target{one}
@@ -110,14 +107,14 @@ func (r *Prepared) selectTargets() error {
 	r.Targets = []string{}
 	for _, target := range r.Selected {
 		if target.Scope.Project() && filepath.Dir(r.Project.Root) == r.Project.Root {
-			return fmt.Errorf("target %s writes into the project, and there is none: start the host in its folder or name it with --project, and grant it to the plugin", target.Name)
+			return fmt.Errorf("target %s writes into the project, and there is none: start the host in its directory or name it with --project, and grant it to the plugin", target.Name)
 		}
 		r.Targets = append(r.Targets, target.Name)
 	}
 	return nil
 }
 
-// render makes the state that is wanted.
+// render renders the desired state.
 func (r *Prepared) render() error {
 	modules, err := r.Manifest.Select(r.Profile)
 	if err != nil {
@@ -135,5 +132,5 @@ func (r *Prepared) render() error {
 	return err
 }
 
-// Plan compares what is wanted with the disk.
+// Plan compares the desired state with the disk.
 func (r *Prepared) Plan() (Plan, error) { return Compute(r.State, r.ManagedKeys) }

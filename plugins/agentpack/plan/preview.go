@@ -1,4 +1,3 @@
-// Package preview shows what a plan would change inside of files.
 package plan
 
 import (
@@ -11,16 +10,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// unknownRoot stands for the folder of a file that belongs to none.
+// unknownRoot is the Root of a file outside all roots.
 const unknownRoot = "<unknown>"
 
-// Diff is a plan with the differences of its files.
+// Preview is a plan with the diffs of its files.
 type Preview struct {
 	Plan
 	Files []FileDiff `json:"files"`
 }
 
-// File is the difference of one file. Path is relative to Root; absolute where that is not known.
+// FileDiff is the diff of one file. Path is relative to Root; absolute if Root is unknown.
 type FileDiff struct {
 	Target     string  `json:"target"`
 	Root       string  `json:"root"`
@@ -30,10 +29,10 @@ type FileDiff struct {
 	Op         Op      `json:"op"`
 	BeforeHash *string `json:"before_hash"`
 	AfterHash  *string `json:"after_hash"`
-	Unified    string  `json:"unified,omitempty"` // "" where a warning says why
+	Unified    string  `json:"unified,omitempty"` // "" if a warning says why
 }
 
-// Of shows the changes of a plan for a state.
+// NewPreview computes the diffs of a plan.
 func NewPreview(state *output.State, changes Plan) (Preview, []string, error) {
 	diff := Preview{Plan: changes, Files: []FileDiff{}}
 	var warnings []string
@@ -80,7 +79,7 @@ func prefixed(sum *string) *string {
 func unify(state *output.State, change Change, name string) (text, warning string, err error) {
 	file, ok := state.File(change.Key())
 	if !ok {
-		return "", "", fmt.Errorf("%s is to be written, and nothing says with what content", change.Path)
+		return "", "", fmt.Errorf("%s is to be written, but has no content", change.Path)
 	}
 	var before []byte
 	if change.Op == Update {

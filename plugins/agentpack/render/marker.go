@@ -1,5 +1,3 @@
-// Package marker puts several modules' instructions into one file, with markers that say which part is
-// whose, and takes such a file apart again.
 package render
 
 import (
@@ -8,7 +6,7 @@ import (
 	"strings"
 )
 
-// Start is how a line begins that starts a module's section.
+// SectionStart is the start of the line that begins a module's section.
 const SectionStart = "<!-- agentpack:module="
 
 const (
@@ -17,13 +15,13 @@ const (
 	sectionSeparator = "\n\n---\n\n"
 )
 
-// Section is a module's part of a file.
+// Section is a module's part of an aggregated file.
 type Section struct {
 	Module  string
 	Content string
 }
 
-// Join makes one text of sections. A single one stands as it is, without markers.
+// JoinSections concatenates sections, with markers around each. A single section has no markers.
 func JoinSections(sections []Section) string {
 	if len(sections) == 1 {
 		return sections[0].Content
@@ -42,12 +40,12 @@ func JoinSections(sections []Section) string {
 	return text.String()
 }
 
-// Sections takes a text apart. What is outside of sections is left out. A section that is not closed, begins
-// within another or is a module's second one makes the whole unreadable.
+// ParseSections splits an aggregated file. Text outside of sections is dropped. An unterminated, nested or
+// duplicate section is an error.
 func ParseSections(text string) ([]Section, error) {
 	var sections []Section
 	seen := map[string]bool{}
-	open, from, at := "", 0, 0 // the module whose section is open, where its content begins, and where we are
+	open, from, at := "", 0, 0 // module of the open section, offset of its content, current offset
 	for line := range strings.Lines(text) {
 		module, starts := parseSectionStart(line)
 		switch {
@@ -70,7 +68,7 @@ func ParseSections(text string) ([]Section, error) {
 	return sections, nil
 }
 
-// start returns the module whose section a line starts.
+// parseSectionStart returns the module whose section a line begins.
 func parseSectionStart(line string) (string, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), SectionStart)
 	if !ok {

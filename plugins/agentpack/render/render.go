@@ -1,5 +1,6 @@
-// Package render decides for each target which folders it looks after, and what of each module goes where
-// in them. Render returns that as the desired state.
+// Package render turns modules into the desired state: for each target, its root directories and the files in
+// them. Render is the call. JoinSections and ParseSections write and read the markers of files that aggregate
+// several modules.
 package render
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// Input is what is rendered.
+// Input is the input of Render.
 type Input struct {
 	Env      env.Env
 	Project  string // the project's root
@@ -26,7 +27,7 @@ type Input struct {
 	Composer *module.Composer
 }
 
-// Render returns what the targets want. Warnings come once for each target that renders the module.
+// Render returns the desired state. A module's warnings are repeated for each target that renders it.
 func Render(in Input) (*output.State, []string, error) {
 	var builder output.Builder
 	var warnings []string
@@ -46,7 +47,7 @@ type renderer struct {
 	target   config.Target
 	builder  *output.Builder
 	warnings []string
-	warned   map[string]bool // modules whose warnings are among them
+	warned   map[string]bool // modules whose warnings are in warnings
 }
 
 func (r *renderer) render() error {
@@ -64,21 +65,21 @@ func (r *renderer) render() error {
 	case config.Zed:
 		return r.oneFile("write_rules", r.Project, false, ".rules")
 	}
-	return fmt.Errorf("nothing renders it")
+	return fmt.Errorf("the target has no renderer")
 }
 
-// on tells whether a switch is on, which it is by default or not.
+// on returns the value of a switch.
 func (r *renderer) on(option string, byDefault bool) bool {
 	return r.target.Options.Bool(option, byDefault)
 }
 
-// root adds a folder that the target looks after, and returns it.
+// root adds a root of the target, and returns it.
 func (r *renderer) root(path string, scan bool) string {
 	r.builder.AddRoot(output.Root{Target: r.target.Name, Path: path, ScanExtras: scan})
 	return path
 }
 
-// modules returns the modules of a type that are for the target, ready, by id.
+// modules returns the target's modules of a type, composed, by id.
 func (r *renderer) modules(kind config.Type) ([]*module.Ready, error) {
 	var all []*module.Ready
 	for _, wanted := range r.Modules {
@@ -102,7 +103,7 @@ func (r *renderer) add(path string, content []byte, origins ...output.Origin) er
 	return r.builder.Add(output.Key{Target: r.target.Name, Path: path}, content, origins...)
 }
 
-// aggregate writes the instructions of all modules into one file; none if there are none.
+// aggregate writes the instructions of all modules into one file, or none if there are no modules.
 func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 	if len(modules) == 0 {
 		return nil
@@ -120,7 +121,7 @@ func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 	return r.add(path, []byte(JoinSections(sections)), origins...)
 }
 
-// oneFile is a target that has nothing but its instructions in one file of the project's.
+// oneFile renders a target that has only one file of instructions in the project.
 func (r *renderer) oneFile(option, dir string, scan bool, file string) error {
 	instructions, err := r.modules(config.Instructions)
 	if err != nil || !r.target.Scope.Project() || !r.on(option, true) {
@@ -129,7 +130,7 @@ func (r *renderer) oneFile(option, dir string, scan bool, file string) error {
 	return r.aggregate(filepath.Join(r.root(dir, scan), file), instructions)
 }
 
-// skills writes each skill into a folder of its own.
+// skills writes each skill into a directory of its own.
 func (r *renderer) skills(root string, skills []*module.Ready) error {
 	for _, skill := range skills {
 		dir, err := skillDir(skill.Module.ID)
@@ -139,7 +140,7 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 		for _, file := range skill.Files.Paths() {
 			if output.IsOwnFile(path.Base(file)) {
 				return fault.New(fault.ConfigInvalid, fault.Details{"module_id": skill.Module.ID, "path": file},
-					"module %q holds %s, which has the name of a file of agentpack's own", skill.Module.ID, file)
+					"module %q contains %s, a name reserved for agentpack's own files", skill.Module.ID, file)
 			}
 			target := filepath.Join(root, dir, filepath.FromSlash(file))
 			if err := r.add(target, skill.Files[file], output.Origin{Module: skill.Module.ID, Path: file}); err != nil {
@@ -150,17 +151,18 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 	return nil
 }
 
-// skillFolder is the name of a skill's folder. An id can be any text; one that would lead elsewhere is refused.
+// skillDir returns the name of a skill's directory. The id is untrusted: names that leave the root are
+// refused.
 func skillDir(id string) (string, error) {
 	dir := env.ModuleName(id)
 	if !env.IsPathComponent(dir) || disk.IsReservedName(dir) || output.IsOwnFile(dir) {
 		return "", fault.New(fault.ConfigInvalid, fault.Details{"module_id": id, "name": dir},
-			"the name %q of module %q cannot be that of a skill's folder: it is empty, . or .., holds a slash or backslash, or is a name that git or agentpack uses", dir, id)
+			"the name %q of module %q cannot be the name of a skill's directory: it is empty, . or .., has a slash or backslash, or is reserved for git or agentpack", dir, id)
 	}
 	return dir, nil
 }
 
-// files writes the one file of each module into a folder, under the name that rename gives it.
+// files writes the only file of each module into a directory, under the name that rename returns.
 func (r *renderer) files(root string, modules []*module.Ready, rename func(string) string) error {
 	for _, ready := range modules {
 		file := ready.Single()
@@ -174,7 +176,7 @@ func (r *renderer) files(root string, modules []*module.Ready, rename func(strin
 
 func sameName(file string) string { return file }
 
-// promptName is what VS Code calls a prompt's file.
+// promptName returns VS Code's name of a prompt file.
 func promptName(file string) string {
 	if strings.HasSuffix(file, ".prompt.md") {
 		return file
@@ -182,7 +184,7 @@ func promptName(file string) string {
 	return strings.TrimSuffix(file, ".md") + ".prompt.md"
 }
 
-// withFinalNewline ends a text with a line break.
+// withFinalNewline appends a newline if text does not end with one.
 func withFinalNewline(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] == '\n' {
 		return text

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// CodexHome is Codex's own folder: the target's option, else the variable, else ~/.codex.
+// CodexHome returns Codex's home directory: the target's option, or CODEX_HOME, or ~/.codex.
 func CodexHome(at env.Env, codex config.Target) string {
 	home := codex.Options.Text("codex_home")
 	if home == "" {
@@ -60,7 +60,7 @@ func (r *renderer) codex() error {
 	return nil
 }
 
-// prompts writes all prompts into a folder, which is scanned.
+// prompts writes all prompts into a directory that is scanned for extra files.
 func (r *renderer) prompts(dir string, rename func(string) string) error {
 	prompts, err := r.modules(config.Prompt)
 	if err != nil {
@@ -124,12 +124,12 @@ func (r *renderer) cursor() error {
 	return nil
 }
 
-// CursorHeader is what stands before a module's instructions in a rule for Cursor.
+// CursorHeader returns the text before a module's instructions in a Cursor rule.
 func CursorHeader(id string) []byte {
 	var description bytes.Buffer
 	encoder := json.NewEncoder(&description)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode("agentpack: " + id) // a text always has a JSON form, with a line break behind it
+	_ = encoder.Encode("agentpack: " + id) // a string always encodes; Encode appends a newline
 	return []byte("---\ndescription: " + description.String() + "globs: []\nalwaysApply: true\n---\n\n")
 }
 

@@ -1,4 +1,3 @@
-// Package action words the commands of agentpack's own command line that an answer recommends.
 package report
 
 import (
@@ -7,7 +6,7 @@ import (
 	"strings"
 )
 
-// Prefix begins a command with what the call was given: "" for what it was not.
+// CommandPrefix returns the start of a command with the call's arguments; empty ones are left out.
 func CommandPrefix(repo, profile, target, machine string) string {
 	parts := []string{"agentpack"}
 	for _, option := range []struct{ name, value, otherwise string }{
@@ -20,11 +19,11 @@ func CommandPrefix(repo, profile, target, machine string) string {
 	return strings.Join(parts, " ")
 }
 
-// plain are the characters that mean nothing to a shell.
+// shellSafe are the characters without a special meaning in a shell.
 const shellSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
 
-// Word is a text as one word of a command line, whatever it holds: commands are made to be run as they stand,
-// and ids and paths in them come from elsewhere.
+// ShellQuote returns text as one word of a shell command. Recommended commands are copied as they are, and
+// ids and paths in them are untrusted.
 func ShellQuote(text string) string {
 	if text != "" && strings.Trim(text, shellSafe) == "" {
 		return text
@@ -32,19 +31,19 @@ func ShellQuote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Action is a recommended command with a code for it.
+// Action is a recommended command with its code.
 type Action struct {
 	Code    string `json:"action"`
 	Command string `json:"command"`
 }
 
-// order is what is recommended before what; codes of one line are of one rank.
+// actionOrder lists action codes by precedence; codes in one row are equal.
 var actionOrder = [][]string{
 	{"bootstrap"}, {"doctor"}, {"update"}, {"preview", "preview_diff"}, {"diff"}, {"plan"}, {"deploy", "deploy_apply"},
 	{"status"}, {"evolve_propose"}, {"evolve", "evolve_restore"}, {"rollback"},
 }
 
-// Sort puts actions in the order in which they are recommended and drops repetitions.
+// SortActions sorts actions by precedence and drops duplicates.
 func SortActions(actions []Action) []Action {
 	slices.SortFunc(actions, func(a, b Action) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Command, b.Command))
@@ -61,7 +60,7 @@ func (a Action) rank() int {
 	return len(actionOrder)
 }
 
-// Commands returns the commands alone.
+// Commands returns the commands of actions.
 func Commands(actions []Action) []string {
 	var commands []string
 	for _, action := range actions {

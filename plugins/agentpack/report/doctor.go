@@ -1,5 +1,6 @@
-// Package doctor looks whether the folders that a config repo writes into are there and can be written, whether
-// git would take agentpack's own files in them for the user's, and whether overlays lie where they are found.
+// Package report builds the payloads of the tools that only read: doctor (Diagnose), status (ScanDrift,
+// Drift.Report, OperatorCheck) and explain (ExplainPlan, ExplainStatus). Action is a recommended command. It
+// writes nothing.
 package report
 
 import (
@@ -14,23 +15,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-// Git answers what is asked about the repositories that folders lie in.
+// DoctorGit queries the repositories that hold the roots.
 type DoctorGit interface {
 	// TopLevel returns the top level of the repository that holds a path; "" if none does.
 	TopLevel(path string) (string, error)
-	// Ignored tells of absolute paths in a repository whether git ignores them.
+	// Ignored reports for absolute paths in a repository whether git ignores them.
 	Ignored(repo string, paths ...string) ([]bool, error)
 }
 
-// Report is the payload.
+// DoctorReport is the payload of doctor.
 type DoctorReport struct {
 	MachineID   string       `json:"machine_id"`
 	Roots       []RootHealth `json:"roots"`
-	Fixes       []string     `json:"gitignore_fixes"` // always empty: nothing is fixed here
+	Fixes       []string     `json:"gitignore_fixes"` // always empty: doctor --fix is not offered
 	NextActions []string     `json:"next_actions,omitempty"`
 }
 
-// Root is how a folder is. Suggestion is nil if there is none.
+// RootHealth is the state of a root. Suggestion may be nil.
 type RootHealth struct {
 	Target     string   `json:"target"`
 	Root       string   `json:"root"`
@@ -42,8 +43,8 @@ type RootHealth struct {
 	Suggestion *string  `json:"suggestion"`
 }
 
-// Examine looks at the folders and overlays of a result. Writable tells whether a folder can be written, without
-// leaving a trace. Prefix begins each command that is recommended.
+// Diagnose checks roots and overlays. Writable reports whether a directory can be written, without side
+// effects. Prefix begins each recommended command.
 func Diagnose(result *plan.Prepared, git DoctorGit, writable func(dir string) bool, prefix string) (DoctorReport, []string, error) {
 	report := DoctorReport{MachineID: result.Machine, Roots: []RootHealth{}, Fixes: []string{}}
 	var dirs []string
@@ -70,7 +71,7 @@ func Diagnose(result *plan.Prepared, git DoctorGit, writable func(dir string) bo
 	return report, warnings, nil
 }
 
-// look describes one folder.
+// checkRoot checks one root.
 func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error) {
 	looked := RootHealth{
 		Target: root.Target, Root: root.Path, RootPosix: filepath.ToSlash(root.Path),
@@ -91,7 +92,7 @@ func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error)
 		looked.Issues = append(looked.Issues, "not_a_directory")
 	case !looked.Writable:
 		looked.Issues = append(looked.Issues, "not_writable")
-		suggestion = "grant write access to the folder to the plugin, or change the folder's permissions"
+		suggestion = "grant write access to the directory to the plugin, or change its permissions"
 	}
 	if suggestion != "" {
 		looked.Suggestion = &suggestion
@@ -99,7 +100,7 @@ func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error)
 	return looked, nil
 }
 
-// layout says what is odd about the overlays of all modules, those that are not selected too.
+// overlayWarnings checks the overlays of all modules, including those that are not selected.
 func overlayWarnings(result *plan.Prepared) []string {
 	var warnings []string
 	for _, module := range result.Manifest.Modules {
@@ -108,8 +109,8 @@ func overlayWarnings(result *plan.Prepared) []string {
 	return warnings
 }
 
-// unignored warns of folders in which git shows agentpack's manifests to the user, and of those of which it
-// cannot be asked.
+// checkIgnored warns about roots where git does not ignore agentpack's manifests, and about roots where git
+// fails.
 func checkIgnored(looked []RootHealth, roots []output.Root, git DoctorGit) (found bool, warnings []string) {
 	var unknown []string
 	var refusal error
@@ -127,17 +128,17 @@ func checkIgnored(looked []RootHealth, roots []output.Root, git DoctorGit) (foun
 		}
 	}
 	if len(unknown) > 0 {
-		warnings = append(warnings, fmt.Sprintf("git cannot be asked whether it ignores target manifests in %s: %s", strings.Join(unknown, ", "), refusal))
+		warnings = append(warnings, fmt.Sprintf("git cannot tell whether it ignores target manifests in %s: %s", strings.Join(unknown, ", "), refusal))
 	}
 	return found, warnings
 }
 
-// below tells whether path is one of the folders, or in one.
+// isInAny reports whether path is one of the directories, or below one.
 func isInAny(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == path || disk.IsBelow(dir, path) })
 }
 
-// shows tells whether git would take a root's manifest for a file of the user's.
+// showsManifest reports whether git does not ignore a root's manifest.
 func showsManifest(git DoctorGit, root output.Root) (bool, error) {
 	top, err := git.TopLevel(root.Path)
 	if err != nil || top == "" {

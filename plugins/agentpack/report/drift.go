@@ -1,5 +1,3 @@
-// Package status finds out how far the disk is from what a config repo wants and from what was last deployed.
-// Scan returns the drift; Report puts it in the form of the payload.
 package report
 
 import (
@@ -12,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// Kind is how a file differs.
+// DriftKind is how a file differs.
 type DriftKind string
 
 // The kinds of drift.
@@ -22,11 +20,11 @@ const (
 	Extra    DriftKind = "extra"
 )
 
-// Item is one file that is not as it is meant to be. Expected and Actual are "sha256:" and the sum in
-// hexadecimal; nil where no file is meant to be, or is, there.
+// DriftItem is a drifted file. Expected and Actual are "sha256:" and the sum in hexadecimal; nil if no file
+// is expected, or exists.
 type DriftItem struct {
 	Target    string    `json:"target"`
-	Root      string    `json:"root,omitempty"` // "" where none holds the path
+	Root      string    `json:"root,omitempty"` // "" if no root contains the path
 	RootPosix string    `json:"root_posix,omitempty"`
 	Path      string    `json:"path"`
 	PathPosix string    `json:"path_posix"`
@@ -34,19 +32,19 @@ type DriftItem struct {
 	Actual    *string   `json:"actual"`
 	Kind      DriftKind `json:"kind"`
 
-	Modules []string `json:"-"` // the modules that the file is, or was, made of
+	Modules []string `json:"-"` // modules that the file is, or was, made of
 }
 
-// Drift is what a scan found.
+// Drift is the result of ScanDrift.
 type Drift struct {
 	Items    []DriftItem
 	Warnings []string
-	Deployed bool // at least one manifest counts
-	Unlisted bool // a manifest that is needed is not there
+	Deployed bool // at least one manifest is valid
+	Unlisted bool // a root with desired files has no valid manifest
 }
 
-// Scan compares the files that are managed, and those that are wanted where nothing says what is managed, with
-// the disk. With extras it also finds files that somebody else put into folders that are scanned.
+// ScanDrift compares managed files with the disk, and desired files where there is no manifest. With extras,
+// it also finds unmanaged files in roots that are scanned.
 func ScanDrift(state *output.State, dirs []output.ManagedDir, extras bool) (Drift, error) {
 	var drift Drift
 	for _, dir := range dirs {
@@ -54,7 +52,7 @@ func ScanDrift(state *output.State, dirs []output.ManagedDir, extras bool) (Drif
 	}
 	if !drift.Deployed {
 		drift.Unlisted = true
-		drift.Warnings = []string{"no usable target manifest was found: what is wanted is compared with the disk, and extra files are not looked for"}
+		drift.Warnings = []string{"no usable target manifest was found: the desired files are compared with the disk, and extra files are not searched"}
 		return drift, drift.compare(state, state.Files)
 	}
 	for _, dir := range dirs {
@@ -65,7 +63,7 @@ func ScanDrift(state *output.State, dirs []output.ManagedDir, extras bool) (Drif
 	return drift, nil
 }
 
-// scan looks through one folder.
+// scanDir scans one root.
 func (d *Drift) scanDir(state *output.State, dir output.ManagedDir, extras bool) error {
 	if !dir.Usable {
 		var wanted []output.File
@@ -76,7 +74,7 @@ func (d *Drift) scanDir(state *output.State, dir output.ManagedDir, extras bool)
 		}
 		if len(wanted) > 0 {
 			d.Unlisted = true
-			d.Warnings = append(d.Warnings, fmt.Sprintf("there is no usable target manifest %s: what is wanted there is compared with the disk", output.ManifestPath(dir.Root)))
+			d.Warnings = append(d.Warnings, fmt.Sprintf("there is no usable target manifest %s: the desired files there are compared with the disk", output.ManifestPath(dir.Root)))
 		}
 		return d.compare(state, wanted)
 	}
@@ -93,7 +91,7 @@ func (d *Drift) scanDir(state *output.State, dir output.ManagedDir, extras bool)
 	return nil
 }
 
-// compare looks at files that are wanted.
+// compare checks desired files.
 func (d *Drift) compare(state *output.State, files []output.File) error {
 	for _, file := range files {
 		if err := d.checkWanted(state, file, file.Modules); err != nil {
@@ -117,7 +115,7 @@ func (d *Drift) checkWanted(state *output.State, file output.File, modules []str
 	return nil
 }
 
-// entry looks at a file that is managed.
+// checkEntry checks a managed file.
 func (d *Drift) checkEntry(state *output.State, dir output.ManagedDir, entry output.ManifestEntry) error {
 	key := dir.Key(entry)
 	if file, ok := state.File(key); ok {
@@ -133,15 +131,15 @@ func (d *Drift) checkEntry(state *output.State, dir output.ManagedDir, entry out
 	return nil
 }
 
-// extras finds what nobody has deployed.
+// findExtras adds unmanaged files.
 func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 	items, err := disk.ListFiles(dir.Path)
 	if disk.IsMissing(err) {
 		return
 	}
 	if err != nil {
-		// A user's folder may hold anything; what is deployed there can be told all the same.
-		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not looked for: %s", dir.Path, err))
+		// The user's directory may hold anything, and the drift of managed files is still known.
+		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not searched: %s", dir.Path, err))
 		return
 	}
 	for _, item := range items {
@@ -152,11 +150,11 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 		key := dir.Key(output.ManifestEntry{Path: item.Path})
 		actual, err := sumIfPresent(key.Path)
 		if err != nil {
-			d.Warnings = append(d.Warnings, fmt.Sprintf("whether %s is an extra file is not said: %s", key.Path, err))
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s may be an extra file: %s", key.Path, err))
 			continue
 		}
 		if actual == nil {
-			continue // it has gone since it was listed
+			continue // removed since it was listed
 		}
 		found := newItem(Extra, key, nil, actual)
 		found.Root, found.RootPosix = dir.Path, filepath.ToSlash(dir.Path)
@@ -164,7 +162,7 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 	}
 }
 
-// sum is the sum of the file at path; nil if there is none.
+// sumIfPresent returns the sum of a file; nil if it does not exist.
 func sumIfPresent(path string) (*string, error) {
 	actual, err := disk.SumFile(path)
 	if disk.IsMissing(err) {

@@ -1,4 +1,3 @@
-// Package explain says of changes and drift from which modules, and from which layer of them, they come.
 package report
 
 import (
@@ -12,17 +11,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-// missing is the layer of a file that no layer has.
+// layerMissing is the layer of a file that no layer contains.
 const layerMissing = "missing"
 
-// Plan explains a plan.
+// PlanExplanation is a plan with the origins of its changes.
 type PlanExplanation struct {
 	Profile string              `json:"profile"`
 	Targets []string            `json:"targets"`
 	Changes []ChangeExplanation `json:"changes"`
 }
 
-// Change is one change with the modules that it comes from.
+// ChangeExplanation is a change with the modules that it comes from.
 type ChangeExplanation struct {
 	Op        plan.Op        `json:"op"`
 	Target    string         `json:"target"`
@@ -31,7 +30,8 @@ type ChangeExplanation struct {
 	Modules   []ModuleOrigin `json:"modules"`
 }
 
-// Module is where in a module a file comes from. All but ID are nil if the module is no longer configured.
+// ModuleOrigin is the origin of a file in a module. All fields but ID are nil if the module is no longer
+// configured.
 type ModuleOrigin struct {
 	ID    string  `json:"module_id"`
 	Type  *string `json:"module_type"`
@@ -39,14 +39,14 @@ type ModuleOrigin struct {
 	Path  *string `json:"module_path"`
 }
 
-// Status explains drift.
+// StatusExplanation is drift with the modules of each file.
 type StatusExplanation struct {
 	Profile string             `json:"profile"`
 	Targets []string           `json:"targets"`
 	Drift   []DriftExplanation `json:"drift"`
 }
 
-// Drift is one file that is not as it is meant to be, with the ids of its modules.
+// DriftExplanation is a drifted file with the ids of its modules.
 type DriftExplanation struct {
 	Kind      DriftKind `json:"kind"`
 	Target    string    `json:"target"`
@@ -57,7 +57,7 @@ type DriftExplanation struct {
 	Modules   []string  `json:"modules"`
 }
 
-// OfPlan explains the changes of a plan.
+// ExplainPlan explains the changes of a plan.
 func ExplainPlan(result *plan.Prepared, changes plan.Plan) PlanExplanation {
 	explained := PlanExplanation{Profile: result.Profile, Targets: result.Targets, Changes: []ChangeExplanation{}}
 	for _, change := range changes.Changes {
@@ -70,7 +70,7 @@ func ExplainPlan(result *plan.Prepared, changes plan.Plan) PlanExplanation {
 	return explained
 }
 
-// origins returns which modules' files a file is, or was, made of. A Path that is not known is "".
+// origins returns the origins of a desired file, or of a managed one by its manifest. An unknown Path is "".
 func origins(result *plan.Prepared, key output.Key) []output.Origin {
 	if file, ok := result.State.File(key); ok {
 		return file.Origins
@@ -90,8 +90,8 @@ func origins(result *plan.Prepared, key output.Key) []output.Origin {
 	return nil
 }
 
-// pathIn finds the file of a module that was deployed to a path in a folder. The module's files may have
-// changed since.
+// deployedFrom returns the module's file that was deployed to a path in a root. The module may have changed
+// since.
 func deployedFrom(result *plan.Prepared, id, deployed string) string {
 	configured, ok := result.Manifest.Module(id)
 	if !ok {
@@ -114,10 +114,10 @@ func explain(result *plan.Prepared, origin output.Origin) ModuleOrigin {
 	}
 	kind := strings.ToUpper(string(configured.Type[:1])) + string(configured.Type[1:])
 	layer := layerMissing
-	// A module that cannot be composed, such as a disabled one, has no layers to tell of.
+	// A module that cannot be composed, such as a disabled one, has no layers.
 	if ready, err := result.Composer.Ready(configured); err == nil {
 		if one := ready.Single(); one != "" {
-			origin.Path = one // whatever the target calls it
+			origin.Path = one // the target may have renamed it
 		}
 		if found, ok := ready.Layers[origin.Path]; ok {
 			layer = string(found)
@@ -126,8 +126,7 @@ func explain(result *plan.Prepared, origin output.Origin) ModuleOrigin {
 	return ModuleOrigin{ID: origin.Module, Type: &kind, Layer: &layer, Path: &origin.Path}
 }
 
-// OfStatus explains the drift of what is managed. Where no manifest names a file, it explains that of what is
-// wanted.
+// ExplainStatus explains the drift of managed files or, if no manifest lists any, of desired files.
 func ExplainStatus(result *plan.Prepared) (StatusExplanation, []string, error) {
 	var listed []output.ManagedDir
 	for _, dir := range result.ManagedDirs {

@@ -1,5 +1,3 @@
-// Package operator looks whether the files by which agents learn to use agentpack itself are where they read
-// them, and of the right version. Another command of agentpack installs them.
 package report
 
 import (
@@ -13,32 +11,33 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 )
 
-// maxFile is the largest of these files that is read, in bytes.
+// maxOperatorFile is the size limit of an operator asset, in bytes.
 const maxOperatorFile = 1 << 20
 
-// commands are the files for Claude Code's commands, without .md.
+// operatorCommands are the files of Claude Code's commands, without .md.
 var operatorCommands = []string{"ap-doctor", "ap-update", "ap-preview", "ap-plan", "ap-deploy", "ap-status", "ap-diff", "ap-explain", "ap-evolve"}
 
-// skillFile is where the skill is in a folder of skills.
+// operatorSkill is the path of the skill in a directory of skills.
 var operatorSkill = filepath.Join("agentpack-operator", "SKILL.md")
 
-// Check is what is looked for.
+// OperatorCheck checks the operator assets: files that teach agents to use agentpack, which its command
+// bootstrap installs. They must exist and have the right version.
 type OperatorCheck struct {
 	Env     env.Env
 	Project string // the project's root
-	Version string // the version that files have to be of
-	Repo    string // as the caller named it; "" if not
-	Machine string // likewise
+	Version string // the expected version
+	Repo    string // as the caller named it; may be ""
+	Machine string // as the caller named it; may be ""
 }
 
-// findings collects what is wrong.
+// operatorFindings collects warnings and actions.
 type operatorFindings struct {
 	OperatorCheck
 	warnings []string
 	actions  []Action
 }
 
-// Run looks for the files of the targets and returns warnings, and the commands that put right what they say.
+// Run checks the assets of targets, and returns warnings and the commands that resolve them.
 func (c OperatorCheck) Run(targets []config.Target) ([]string, []Action) {
 	found := &operatorFindings{OperatorCheck: c}
 	for _, target := range targets {
@@ -54,7 +53,7 @@ func (c OperatorCheck) Run(targets []config.Target) ([]string, []Action) {
 	return found.warnings, found.actions
 }
 
-// target looks at the files of one target in one place.
+// target checks the assets of one target in one scope.
 func (f *operatorFindings) target(target config.Target, scope config.Scope) {
 	user := scope == config.ScopeUser
 	switch target.Name {
@@ -76,17 +75,17 @@ func (f *operatorFindings) target(target config.Target, scope config.Scope) {
 	}
 }
 
-// state is how one file is.
+// assetState is the state of one asset.
 type assetState int
 
 const (
 	assetCurrent assetState = iota
 	assetMissing
-	assetUnmarked // it does not say of which version it is
+	assetUnmarked // without a version
 	assetOutdated
 )
 
-// look returns how a file is and, if it is outdated, its version.
+// inspect returns the state of an asset and, if it is outdated, its version.
 func (f *operatorFindings) inspect(path string) (assetState, string) {
 	text, err := disk.Read(path, maxOperatorFile)
 	if err != nil {
@@ -102,7 +101,7 @@ func (f *operatorFindings) inspect(path string) (assetState, string) {
 	return assetCurrent, ""
 }
 
-// marked returns the version in the first line that has one.
+// markedVersion returns the version in the first line that has one.
 func markedVersion(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		if _, value, ok := strings.Cut(line, "agentpack_version:"); ok {
@@ -120,9 +119,9 @@ func (f *operatorFindings) skill(target string, scope config.Scope, path string)
 	case assetMissing:
 		f.warn("missing", target, scope, path)
 	case assetUnmarked:
-		f.warn("outdated", target, scope, path+" does not say its agentpack_version")
+		f.warn("outdated", target, scope, path+" has no agentpack_version")
 	case assetOutdated:
-		f.warn("outdated", target, scope, fmt.Sprintf("%s is of version %.40s, not %s", path, version, f.Version))
+		f.warn("outdated", target, scope, fmt.Sprintf("%s has version %.40s, not %s", path, version, f.Version))
 	}
 	f.bootstrap(target, scope)
 }
@@ -138,10 +137,10 @@ func (f *operatorFindings) commands(target string, scope config.Scope, dir strin
 		f.warn("missing", target, scope, dir+" has no "+strings.Join(files[assetMissing], ", "))
 	}
 	if len(files[assetUnmarked]) > 0 {
-		f.warn("outdated", target, scope, strings.Join(files[assetUnmarked], ", ")+" in "+dir+" do not say their agentpack_version")
+		f.warn("outdated", target, scope, strings.Join(files[assetUnmarked], ", ")+" in "+dir+" have no agentpack_version")
 	}
 	if len(files[assetOutdated]) > 0 {
-		f.warn("outdated", target, scope, strings.Join(files[assetOutdated], ", ")+" in "+dir+" are not of version "+f.Version)
+		f.warn("outdated", target, scope, strings.Join(files[assetOutdated], ", ")+" in "+dir+" do not have version "+f.Version)
 	}
 	if len(files[assetMissing])+len(files[assetUnmarked]) > 0 {
 		f.bootstrap(target, scope)

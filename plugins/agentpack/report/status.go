@@ -12,7 +12,7 @@ type DriftSummary struct {
 	Extra    int `json:"extra"`
 }
 
-// RootSummary counts the drift in one folder.
+// RootSummary counts the drift in one root.
 type RootSummary struct {
 	Target    string       `json:"target"`
 	Root      string       `json:"root"`
@@ -20,20 +20,20 @@ type RootSummary struct {
 	Summary   DriftSummary `json:"summary"`
 }
 
-// Report is the payload of a status.
+// StatusReport is the payload of status.
 type StatusReport struct {
 	Profile       string        `json:"profile"`
 	Targets       []string      `json:"targets"`
 	Drift         []DriftItem   `json:"drift"`
 	Summary       DriftSummary  `json:"summary"`
 	SummaryByRoot []RootSummary `json:"summary_by_root"`
-	SummaryTotal  *DriftSummary `json:"summary_total,omitempty"` // only if kinds were asked for
+	SummaryTotal  *DriftSummary `json:"summary_total,omitempty"` // only if kinds were requested
 	NextActions   []string      `json:"next_actions,omitempty"`
 	Detailed      []Action      `json:"next_actions_detailed,omitempty"`
 }
 
-// Report makes the payload. Only are the kinds that were asked for, none for all. Prefix begins each command that is
-// recommended; more are recommended besides.
+// Report builds the payload. Only lists the requested kinds; empty means all. Prefix begins each recommended
+// command; more are additional actions.
 func (d Drift) Report(profile string, targets []string, only []DriftKind, prefix string, more []Action) StatusReport {
 	shown := slices.Clone(d.Items)
 	report := StatusReport{Profile: profile, Targets: targets}
@@ -84,7 +84,7 @@ func byRoot(items []DriftItem) []RootSummary {
 	return roots
 }
 
-// actions are the commands that undo the drift.
+// actions returns the commands that resolve the drift.
 func (d Drift) actions(total DriftSummary, prefix string) []Action {
 	preview := Action{Code: "preview_diff", Command: prefix + " preview --diff --json"}
 	deploy := Action{Code: "deploy_apply", Command: prefix + " deploy --apply --yes --json"}

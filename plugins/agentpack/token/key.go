@@ -20,7 +20,7 @@ var errNoKey = errors.New("there is no key yet")
 
 func (s Store) keyFile() string { return filepath.Join(s.Dir, keyName) }
 
-// readKey returns the key; errNoKey if none was made.
+// readKey returns the key; errNoKey if there is none.
 func (s Store) readKey() ([]byte, error) {
 	key, err := readBounded(s.keyFile(), keySize)
 	switch {
@@ -29,13 +29,13 @@ func (s Store) readKey() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(key) != keySize:
-		return nil, fmt.Errorf("%s is damaged: remove it, and call deploy again for each token that is still to be used", s.keyFile())
+		return nil, fmt.Errorf("%s is damaged: remove it, and call deploy again for each unused token", s.keyFile())
 	}
 	return key, nil
 }
 
-// makeKey returns the key, and makes it if there is none. It returns what is in the file: if two make one
-// at a time in spite of the lock, the tokens of both are signed with the key that stays.
+// makeKey returns the key, and creates it if there is none. It reads the file back: if two processes create
+// one in spite of the lock, both sign with the key that remains.
 func (s Store) makeKey() ([]byte, error) {
 	if key, err := s.readKey(); !errors.Is(err, errNoKey) {
 		return key, err
@@ -48,7 +48,7 @@ func (s Store) makeKey() ([]byte, error) {
 	return s.readKey()
 }
 
-// write puts a whole file in the place of another or of none. It is made private while it is still empty.
+// write replaces a file atomically. The file is made private before its content is written.
 func (s Store) write(path string, content []byte) (err error) {
 	random := make([]byte, 8)
 	rand.Read(random)
@@ -77,7 +77,7 @@ func (s Store) write(path string, content []byte) (err error) {
 	return os.Rename(temp, path)
 }
 
-// readBounded returns the first max+1 bytes of a file: more than max says that it is too large.
+// readBounded returns at most max+1 bytes of a file: more than max means that the file is too large.
 func readBounded(path string, max int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"slices"
 )
 
-// PlanHash is the SHA-256, in hexadecimal, of a plan and the arguments it was made for. The plan is the data
-// of deploy's answer before a token is added, in whatever type encodes to that JSON. Two that differ in
-// any value have different hashes.
+// PlanHash returns the SHA-256, in hexadecimal, of a plan and the arguments it was made for. Data is deploy's
+// payload without the token. Plans that differ in any value have different hashes.
 func PlanHash(binding Binding, data any) (string, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -45,8 +44,8 @@ func orNull(text string) any {
 	return text
 }
 
-// appendCanonical writes a decoded JSON value in the one form that is hashed: no white space, keys in byte
-// order, and in strings nothing escaped but what must be.
+// appendCanonical encodes a decoded JSON value canonically: without white space, keys in byte order, and only
+// mandatory escapes in strings.
 func appendCanonical(out []byte, value any) ([]byte, error) {
 	switch value := value.(type) {
 	case nil:
@@ -83,10 +82,10 @@ func appendCanonical(out []byte, value any) ([]byte, error) {
 		}
 		return append(out, '}'), nil
 	}
-	return nil, fmt.Errorf("a %T is no JSON value", value)
+	return nil, fmt.Errorf("a %T is not a JSON value", value)
 }
 
-// short are the control characters that JSON has letters for.
+// short holds the characters with a two-character escape in JSON.
 var short = map[rune]string{'\b': `\b`, '\t': `\t`, '\n': `\n`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`}
 
 func appendString(out []byte, text string) []byte {

@@ -1,10 +1,10 @@
-// Package token makes and checks confirm tokens: what deploy gives for a plan that was shown, and
-// deploy_apply takes as the word that this plan, and no other, may be carried out. Store.Issue and
-// Store.Check are the calls to start with; PlanHash is what a token is bound to.
+// Package token makes and checks confirm tokens: deploy returns one with a plan, and deploy_apply requires it
+// as the proof that this plan was confirmed. Store.Issue and Store.Check are the calls to start with;
+// PlanHash is what a token is bound to.
 //
-// A token holds all that it says (its plan's hash, the arguments, when it ends) and is signed with a key
-// that lies in a folder of the plugin's own. So it works in every instance, after a restart, and in
-// another server that has the same folder. That it was used is written down there, too.
+// A token contains the hashes of plan and arguments and its expiry, and is signed with a key in the plugin's
+// state directory. So it is valid in every instance, after a restart, and in another server with the same
+// state directory. Used tokens are listed there, too.
 package token
 
 import (
@@ -23,30 +23,29 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Lifetime is how long a token is good for.
+// Lifetime is how long a token is valid.
 const Lifetime = 10 * time.Minute
 
-// Store makes and checks tokens. Whoever calls Issue, Check or Use holds a lock against all others that
-// have the same folder.
+// Store makes and checks tokens. The caller of Issue, Check or Use holds a lock that excludes all others with
+// the same directory.
 type Store struct {
-	Dir string // an existing folder that nobody else writes into
-	// Private keeps a file from being read by others than its owner. Nil: it is as private as the folder.
+	Dir string // an existing directory that no other program writes into
+	// Private makes a file readable by its owner only. If nil, files are as private as the directory.
 	Private func(path string) error
 }
 
-// Binding is the arguments for which a plan was made, as they took effect. An argument that there is none
-// of is "".
+// Binding holds the effective arguments of a plan. An absent argument is "".
 type Binding struct {
 	Machine, Profile, Repo, Target string
 }
 
-// Issued is a new token. It is good until Expires, not at that moment any more.
+// Issued is a new token. It is valid before Expires.
 type Issued struct {
 	Token   string
 	Expires time.Time // UTC, in whole milliseconds
 }
 
-// Claim is what a token that was checked stands for.
+// Claim is the content of a valid token.
 type Claim struct {
 	id       [idSize]byte
 	expires  int64 // milliseconds since the Unix epoch
@@ -54,7 +53,7 @@ type Claim struct {
 	binding  [sha256.Size]byte
 }
 
-// A token's bytes are its version, its id, when it ends, the two hashes, and the signature of all these.
+// A token consists of version, id, expiry, the two hashes, and a signature of all these.
 const (
 	version    = 1
 	idSize     = 16
@@ -64,8 +63,7 @@ const (
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Issue makes a token for the plan of that hash (as PlanHash gives it). Tokens do not depend on each
-// other: several may be good at one time.
+// Issue makes a token for a plan hash. Several tokens can be valid at a time.
 func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, error) {
 	plan, err := decodeHash(planHash)
 	if err != nil {
@@ -82,12 +80,12 @@ func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, e
 	return Issued{Token: encoding.EncodeToString(append(signed, sign(key, signed)...)), Expires: expires}, nil
 }
 
-// Check tells what a token stands for. It is refused with the code E_CONFIRM_TOKEN_REQUIRED if it is empty,
-// _EXPIRED if its time is over, and _MISMATCH if no token like it was given, if it was used, or if it was
-// given for other arguments. A token may be checked again and again, until it is used.
+// Check validates a token. It returns E_CONFIRM_TOKEN_REQUIRED if the token is empty, _EXPIRED after its
+// lifetime, and _MISMATCH if it is forged, used, or bound to other arguments. A token may be checked any
+// number of times until it is used.
 func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error) {
 	if token == "" {
-		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: it is part of what deploy answers")
+		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: deploy returns it")
 	}
 	claim, err := s.open(token)
 	if err != nil {
@@ -99,7 +97,7 @@ func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error
 	}
 	left := claim.expires - now.UnixMilli()
 	switch {
-	// More time left than a token ever has: the clock was set back, and how old the token is nobody knows.
+	// More time left than the lifetime: the clock was set back, so the token's age is unknown.
 	case left <= 0, left > Lifetime.Milliseconds(), claim.expires <= used.Floor:
 		return Claim{}, refuse(fault.ConfirmTokenExpired, nil, "confirm_token is older than %v", Lifetime)
 	case used.has(claim.id):
@@ -110,7 +108,7 @@ func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error
 	return claim, nil
 }
 
-// Matches refuses (E_CONFIRM_TOKEN_MISMATCH) a plan other than the one that the token was given for.
+// Matches returns E_CONFIRM_TOKEN_MISMATCH unless the token was issued for this plan hash.
 func (c Claim) Matches(planHash string) error {
 	now, err := decodeHash(planHash)
 	if err != nil {
@@ -125,17 +123,17 @@ func (c Claim) Matches(planHash string) error {
 	}, "the plan is not the one that was confirmed: something changed since deploy was called")
 }
 
-// PlanHash is the hash of the plan that the token was given for.
+// PlanHash returns the plan hash that the token was issued for.
 func (c Claim) PlanHash() string { return hex.EncodeToString(c.planHash[:]) }
 
-// open takes a token apart if it carries the right signature.
+// open verifies a token's signature and decodes it.
 func (s Store) open(token string) (Claim, error) {
-	unknown := refuse(fault.ConfirmTokenMismatch, nil, "confirm_token is not one that deploy gave")
+	unknown := refuse(fault.ConfirmTokenMismatch, nil, "confirm_token is not one that deploy returned")
 	if len(token) != encoding.EncodedLen(tokenSize) {
 		return Claim{}, unknown
 	}
 	raw, err := encoding.DecodeString(token)
-	if err != nil || len(raw) != tokenSize { // line breaks count in the text's length, and mean nothing
+	if err != nil || len(raw) != tokenSize { // the decoder ignores line breaks, so the length can differ
 		return Claim{}, unknown
 	}
 	key, err := s.readKey()
@@ -153,7 +151,7 @@ func (s Store) open(token string) (Claim, error) {
 }
 
 func refuse(code fault.Code, details fault.Details, format string, arguments ...any) error {
-	all := fault.Details{"hint": "call deploy, look at the plan that it gives, and call deploy_apply with the same arguments and its confirm_token"}
+	all := fault.Details{"hint": "call deploy, review the plan that it returns, and call deploy_apply with the same arguments and its confirm_token"}
 	for name, value := range details {
 		all[name] = value
 	}

@@ -258,7 +258,7 @@ func TestDamagedState(t *testing.T) {
 		{"a key that is too short", "confirm-key", "x", "confirm-key is damaged"},
 		{"a key that is too long", "confirm-key", strings.Repeat("x", 33), "confirm-key is damaged"},
 		{"a list that is no JSON", "confirm-used.json", "{", "remove it together with confirm-key"},
-		{"a list of another version", "confirm-used.json", `{"version":2}`, "version is 2"},
+		{"a list of another version", "confirm-used.json", `{"version":2}`, "version 2 is not supported"},
 		{"a list without end", "confirm-used.json", strings.Repeat(" ", 2<<20), "larger than"},
 	}
 	for _, test := range cases {

@@ -14,18 +14,18 @@ import (
 
 const (
 	usedName = "confirm-used.json"
-	// maxUsed bounds the list. With more in it than that, the oldest are forgotten, and Floor keeps what is
-	// as old from being used.
+	// maxUsed is the size limit of the list. Beyond it the oldest tokens are dropped, and Floor keeps tokens
+	// of their age invalid.
 	maxUsed     = 1000
-	maxUsedSize = 1 << 20 // bytes of the file
+	maxUsedSize = 1 << 20 // size limit of the file, in bytes
 	usedVersion = 1
 )
 
-// used is the list of tokens that were used and would otherwise still be good.
+// used lists the used tokens that have not expired.
 type used struct {
 	Version int `json:"version"`
-	// Floor: no token that ends at this time or before is good any more, in milliseconds since the Unix
-	// epoch. It only grows, so that a clock that is set back brings no forgotten token to life.
+	// Floor: tokens that expire at this time or earlier are invalid, in milliseconds since the Unix epoch. It
+	// only grows, so that a clock that is set back revives no dropped token.
 	Floor  int64       `json:"floor"`
 	Tokens []usedToken `json:"tokens"`
 }
@@ -40,7 +40,7 @@ func (u *used) has(id [idSize]byte) bool {
 	return slices.ContainsFunc(u.Tokens, func(t usedToken) bool { return t.ID == text })
 }
 
-// add notes a token, and forgets those that are over.
+// add adds a token, and drops expired ones.
 func (u *used) add(claim Claim, now time.Time) {
 	u.Tokens = append(u.Tokens, usedToken{hex.EncodeToString(claim.id[:]), claim.expires})
 	slices.SortStableFunc(u.Tokens, func(a, b usedToken) int { return cmp.Compare(a.Expires, b.Expires) })
@@ -50,8 +50,8 @@ func (u *used) add(claim Claim, now time.Time) {
 	}
 }
 
-// Use notes that what a token stands for was done: from now on it is refused. Call it only then; a token
-// whose deploy_apply was refused stays good.
+// Use records a token as used, so that Check refuses it. A token whose deploy_apply was refused remains
+// valid.
 func (s Store) Use(claim Claim, now time.Time) error {
 	file, _, after, err := s.Used(claim, now)
 	if err != nil {
@@ -60,8 +60,8 @@ func (s Store) Use(claim Claim, now time.Time) error {
 	return s.write(file, after)
 }
 
-// Used is what Use would do, for whoever does it together with what the token stands for: the file, its content,
-// which is nil if it is not there, and what it is to be.
+// Used returns the change that Use makes, for callers that write it in a transaction of their own: the file,
+// its current content (nil if it does not exist), and its new one.
 func (s Store) Used(claim Claim, now time.Time) (file string, before, after []byte, err error) {
 	list, before, err := s.readUsed()
 	if err != nil {
@@ -74,8 +74,8 @@ func (s Store) Used(claim Claim, now time.Time) (file string, before, after []by
 
 func (s Store) usedFile() string { return filepath.Join(s.Dir, usedName) }
 
-// readUsed returns the list, and the text that it is read from. One that cannot be read refuses every token: which
-// were used nobody knows.
+// readUsed returns the list, and its encoding. If it cannot be read, every token is refused, since any could
+// have been used.
 func (s Store) readUsed() (list *used, raw []byte, err error) {
 	raw, err = readBounded(s.usedFile(), maxUsedSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +99,7 @@ func parseUsed(raw []byte) (*used, error) {
 	case err != nil:
 		return nil, err
 	case list.Version != usedVersion:
-		return nil, fmt.Errorf("its version is %d, which this program does not know", list.Version)
+		return nil, fmt.Errorf("version %d is not supported", list.Version)
 	}
 	return &list, nil
 }

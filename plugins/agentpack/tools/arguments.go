@@ -14,10 +14,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
-// maxText is the most that a text in the arguments may be, in bytes.
+// maxText is the size limit of a string argument, in bytes.
 const maxText = 4096
 
-// arguments are a call's. Those that are absent have their defaults.
+// arguments are those of a call. Absent ones have their defaults.
 type arguments struct {
 	repo, profile, target, machine string
 	moduleID, scope, branch        string
@@ -26,10 +26,10 @@ type arguments struct {
 	diff, dryRun, adopt, yes       bool
 }
 
-// reader puts an argument's value into its place.
+// reader decodes an argument's value.
 type reader func(a *arguments, value json.RawMessage) error
 
-// readers are all arguments that there are, by name. What is not in a tool's schema is refused before.
+// readers are the decoders of all arguments by name. Each tool accepts a subset.
 var readers = map[string]reader{
 	"repo":          text(func(a *arguments) *string { return &a.repo }),
 	"profile":       text(func(a *arguments) *string { return &a.profile }),
@@ -45,7 +45,7 @@ var readers = map[string]reader{
 	"dry_run":       flag(func(a *arguments) *bool { return &a.dryRun }),
 	"adopt":         flag(func(a *arguments) *bool { return &a.adopt }),
 	"only":          kinds,
-	// Approval is true and nothing else: what is like it is no approval, and no error either.
+	// Only the boolean true is an approval. Anything else counts as absent, not as an error.
 	"yes": func(a *arguments, value json.RawMessage) error { a.yes = string(value) == "true"; return nil },
 }
 
@@ -61,11 +61,11 @@ func readText(value json.RawMessage) (string, error) {
 	var read *string
 	switch err := json.Unmarshal(value, &read); {
 	case err != nil || read == nil:
-		return "", fmt.Errorf("expected a text, got %.40s", value)
+		return "", fmt.Errorf("expected a string, got %.40s", value)
 	case len(*read) > maxText:
 		return "", fmt.Errorf("is longer than %d bytes", maxText)
 	case strings.ContainsRune(*read, 0):
-		return "", fmt.Errorf("holds a zero byte")
+		return "", fmt.Errorf("contains a NUL byte")
 	}
 	return *read, nil
 }
@@ -115,7 +115,7 @@ func kinds(a *arguments, value json.RawMessage) error {
 	return nil
 }
 
-// read reads a call's arguments as far as they can be read. The first that cannot, by name, is the error.
+// read decodes a call's arguments as far as possible. The error is about the first invalid one, by name.
 func (t tool) read(raw json.RawMessage) (arguments, error) {
 	read := arguments{profile: config.DefaultProfile, target: plan.AllTargets, scope: string(module.LayerGlobal)}
 	given := map[string]json.RawMessage{}

@@ -17,14 +17,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// lockName is the one lock of all calls that write, or that give tokens: those of another server of the same
-// user wait for it, too.
+// lockName is the lock of all calls that write or issue tokens, shared with other servers of the same user.
 const lockName = "agentpack"
 
-// maxSample is how many paths a refusal names.
+// maxSample is how many paths an error lists.
 const maxSample = 20
 
-// deployed is the payload of a deploy, before and after.
+// deployed is the payload of deploy and deploy_apply.
 type deployed struct {
 	Applied    bool   `json:"applied"`
 	Reason     string `json:"reason,omitempty"`
@@ -33,7 +32,7 @@ type deployed struct {
 	*confirmation
 }
 
-// confirmation is what deploy adds to its plan.
+// confirmation is what deploy adds to the plan.
 type confirmation struct {
 	Token     string `json:"confirm_token"`
 	PlanHash  string `json:"confirm_plan_hash"`
@@ -46,7 +45,7 @@ type rolledBack struct {
 	Event string `json:"event_snapshot_id"`
 }
 
-// lock keeps other calls that write waiting until this one ends. It comes before all that is read.
+// lock excludes other calls that write until this one ends. It precedes all reading.
 func lock() error {
 	if err := sdk.Lock(lockName); err != nil {
 		return fmt.Errorf("wait for other calls that write: %w", err)
@@ -58,7 +57,7 @@ func (c *call) deployer() deploy.Deployer {
 	return deploy.Deployer{Env: c.services.Env, FS: apply.OS{CopyMode: copyMode, Sync: c.services.Env.Sync()}}
 }
 
-// copyMode gives a file the mode of another through the host, since a module has no modes of its own.
+// copyMode copies a file's mode through the host, since WASI has no modes.
 func copyMode(from, to string) error {
 	var mode abi.FileModeResult
 	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: from}, &mode); err != nil {
@@ -67,15 +66,16 @@ func copyMode(from, to string) error {
 	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: to, Mode: &mode.Mode}, nil)
 }
 
-// recover ends what an earlier call was stopped in, under the lock, so that this one finds files of one state.
+// recover finishes or rolls back an interrupted call, under the lock, so that this call sees a consistent
+// state.
 func (c *call) recover() error {
 	if err := lock(); err != nil {
 		return err
 	}
-	c.services.Env.Now = c.now() // a token can have become too old while the call waited
+	c.services.Env.Now = c.now() // a token can have expired while the call waited
 	note, err := c.deployer().Recover()
 	if err != nil {
-		return fmt.Errorf("an earlier call was stopped while it wrote, and what it had begun cannot be ended: %w", err)
+		return fmt.Errorf("an earlier call was interrupted while it wrote, and cannot be recovered: %w", err)
 	}
 	if note != "" {
 		c.notes = append(c.notes, note)
@@ -84,35 +84,35 @@ func (c *call) recover() error {
 	return nil
 }
 
-// pending warns of what is left of a call that was stopped, for a call that only reads.
+// pending warns a call that only reads about an interrupted one.
 func (c *call) pending() {
 	if c.recovered {
 		return
 	}
 	switch left, err := c.deployer().Applier().Pending(); {
 	case err != nil:
-		c.warnings = append(c.warnings, fmt.Sprintf("whether an earlier call was stopped while it wrote cannot be told: %s", err))
+		c.warnings = append(c.warnings, fmt.Sprintf("cannot tell whether an earlier call was interrupted while it wrote: %s", err))
 	case left:
-		c.warnings = append(c.warnings, "a call is writing just now, or was stopped while it wrote: files may be of the old state and of the new one; the next deploy, doctor or call that writes puts that right")
+		c.warnings = append(c.warnings, "a call is writing now, or was interrupted while it wrote: files may be of the old state and of the new one; the next deploy, doctor or call that writes recovers them")
 	}
 }
 
-// tokens is where the key of tokens is, and which of them were used.
+// tokenStore returns the store of tokens in the plugin's state directory.
 func tokenStore() (token.Store, error) {
 	dir := os.Getenv("BULKHEAD_STATE")
 	if dir == "" {
-		return token.Store{}, errors.New("there is no folder for the plugin's own state, in which the key of confirm tokens would be")
+		return token.Store{}, errors.New("the plugin has no state directory for the key of confirm tokens")
 	}
 	return token.Store{Dir: dir, Private: makePrivate}, nil
 }
 
-// private keeps a file from others than its owner.
+// makePrivate makes a file readable by its owner only.
 func makePrivate(path string) error {
 	mode := uint32(0o600)
 	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: path, Mode: &mode}, nil)
 }
 
-// binding is what a token is bound to beside the plan: the arguments as they take effect.
+// binding returns the effective arguments, which a token is bound to.
 func (c *call) binding() token.Binding {
 	return token.Binding{
 		Machine: env.MachineID(c.services.Env, c.machine), Profile: c.profile,
@@ -120,7 +120,7 @@ func (c *call) binding() token.Binding {
 	}
 }
 
-// deployPlan shows a plan and gives a token for it.
+// deployPlan returns a plan and a token for it.
 func deployPlan(c *call) (any, error) {
 	if err := c.recover(); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func deployPlan(c *call) (any, error) {
 	}}, nil
 }
 
-// deployApply carries out the plan that a token was given for, and no other.
+// deployApply carries out the plan that a token was issued for, and no other.
 func deployApply(c *call) (any, error) {
 	if c.dryRun {
 		_, shown, err := c.plan()
@@ -170,7 +170,7 @@ func deployApply(c *call) (any, error) {
 	if err := checkAdopt(shown.Plan, c.adopt); err != nil {
 		return nil, err
 	}
-	if deploy.NothingToDo(result.State, shown.Plan) {
+	if deploy.IsNoOp(result.State, shown.Plan) {
 		return deployed{planned: shown, Reason: "no_changes"}, store.Use(claim, c.services.Env.Now)
 	}
 	used, err := c.used(store, claim)
@@ -186,8 +186,8 @@ func deployApply(c *call) (any, error) {
 	return deployed{Applied: true, SnapshotID: id, planned: shown}, nil
 }
 
-// used is the change that makes a token a used one. It is a part of the deploy: a call that is stopped leaves
-// neither a deploy whose token is good nor a used token without a deploy.
+// used returns the change that records a token as used. It is part of the deploy's transaction: an
+// interrupted call leaves neither a deploy with an unused token nor a used token without a deploy.
 func (c *call) used(store token.Store, claim token.Claim) (apply.Change, error) {
 	file, before, after, err := store.Used(claim, c.services.Env.Now)
 	change := apply.Change{Root: store.Dir, Path: file, After: after}
@@ -197,7 +197,7 @@ func (c *call) used(store token.Store, claim token.Claim) (apply.Change, error) 
 	return change, err
 }
 
-// confirmed plans anew and checks that this is what the caller's token was given for.
+// confirmed computes the plan again and requires that the caller's token was issued for it.
 func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Claim, error) {
 	fail := func(err error) (*plan.Prepared, planned, token.Claim, error) {
 		return nil, planned{}, token.Claim{}, err
@@ -209,8 +209,8 @@ func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Clai
 	result, shown, err := c.plan()
 	if err != nil {
 		return fail(fault.New(fault.ConfirmTokenMismatch, fault.Details{
-			"hint": "put right what keeps the plan from being made, then call deploy again", "expected_confirm_plan_hash": claim.PlanHash(),
-		}, "the plan that was confirmed cannot be made any more: %w", err))
+			"hint": "fix what prevents the plan, then call deploy again", "expected_confirm_plan_hash": claim.PlanHash(),
+		}, "the confirmed plan can no longer be made: %w", err))
 	}
 	hash, err := token.PlanHash(c.binding(), deployed{planned: shown})
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Clai
 	return result, shown, claim, nil
 }
 
-// adoptable refuses a plan that overwrites files of the user's own, unless the caller has allowed that.
+// checkAdopt refuses a plan that overwrites unmanaged files, unless the caller has allowed that.
 func checkAdopt(planned plan.Plan, adopt bool) error {
 	paths := planned.Adopts()
 	if adopt || len(paths) == 0 {
@@ -233,8 +233,8 @@ func checkAdopt(planned plan.Plan, adopt bool) error {
 	}, "%d files that agentpack has not written would be overwritten; call again with adopt = true and the same confirm_token to allow that", len(paths))
 }
 
-// applyFault says of a file that changed while the plan was carried out that the plan is not the one that was
-// confirmed any more.
+// changedFault reports a file that changed while the plan was carried out as a mismatch with the confirmed
+// plan.
 func changedFault(err error) error {
 	if !errors.Is(err, apply.ErrChanged) {
 		return err
@@ -242,7 +242,7 @@ func changedFault(err error) error {
 	return fault.New(fault.ConfirmTokenMismatch, fault.Details{"hint": "call deploy again to see the plan as it is now"}, "%w", err)
 }
 
-// rollback puts files back to how a snapshot has them.
+// rollback restores the state of a snapshot.
 func rollback(c *call) (any, error) {
 	if err := c.recover(); err != nil {
 		return nil, err

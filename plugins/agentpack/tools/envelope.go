@@ -1,5 +1,3 @@
-// Package envelope is the form of every answer of agentpack's: what was asked, whether it worked, and the
-// data or the error.
 package tools
 
 import (
@@ -9,17 +7,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Version is the version of agentpack whose behaviour this is.
+// agentpackVersion is the version of agentpack whose behaviour this plugin has.
 const agentpackVersion = "0.9.1"
 
-// Command is what was asked for, in the words of agentpack's command line.
+// commandName is the equivalent command of agentpack's command line.
 type commandName struct {
 	Name string   // "evolve.propose"
 	ID   string   // "evolve propose"
 	Path []string // "evolve", "propose"
 }
 
-// envelope in the order in which it is written.
+// envelope is the form of every result, with fields in output order.
 type envelope struct {
 	SchemaVersion int         `json:"schema_version"`
 	OK            bool        `json:"ok"`
@@ -45,7 +43,7 @@ func newEnvelope(command commandName) envelope {
 	}
 }
 
-// Success is the answer that has data, and warnings if there are any.
+// successEnvelope returns the envelope of a result with data.
 func successEnvelope(command commandName, data any, warnings []string) (json.RawMessage, error) {
 	answer := newEnvelope(command)
 	answer.OK, answer.Data = true, data
@@ -53,7 +51,7 @@ func successEnvelope(command commandName, data any, warnings []string) (json.Raw
 	return encodeEnvelope(answer)
 }
 
-// Failure is the answer that has an error and, beside it, only what has to be known whatever happened.
+// failureEnvelope returns the envelope of an error, with those warnings that apply in spite of it.
 func failureEnvelope(command commandName, err error, notes []string) (json.RawMessage, error) {
 	answer := newEnvelope(command)
 	answer.Warnings = append(answer.Warnings, notes...)

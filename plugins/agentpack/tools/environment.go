@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
-// surroundings reads what a call finds around it at a time.
+// readEnvironment reads the environment of a call.
 func readEnvironment(now time.Time) (env.Env, error) {
 	cwd, err := os.Getwd()
 	if err == nil {
@@ -24,7 +24,7 @@ func readEnvironment(now time.Time) (env.Env, error) {
 		home = os.Getenv("USERPROFILE")
 	}
 	if !filepath.IsAbs(home) {
-		return env.Env{}, errors.New(`the home folder is not known: grant the variable HOME to the plugin, by --env HOME or by env = { HOME = "${env:HOME}" } in bulkhead.toml`)
+		return env.Env{}, errors.New(`the home directory is not known: grant the variable HOME to the plugin, by --env HOME or by env = { HOME = "${env:HOME}" } in bulkhead.toml`)
 	}
 	return env.Env{Now: now, Home: filepath.Clean(home), Cwd: cwd, Var: os.Getenv}, nil
 }

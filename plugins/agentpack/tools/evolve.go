@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// evolvePropose makes a branch of the edits of deployed files.
+// evolvePropose makes a branch of edits of deployed files.
 func evolvePropose(c *call) (any, error) {
 	if !c.dryRun {
 		if err := c.recover(); err != nil {
@@ -46,8 +46,8 @@ func evolveRestore(c *call) (any, error) {
 	return restored, err
 }
 
-// Status implements evolve.Git. A repository that holds the folder, and is another's, is not found: a branch of it
-// would have the files in the wrong place.
+// Status implements evolve.Git. The config repo must be the top level: in a branch of an enclosing repository
+// the files would have wrong paths.
 func (repositories) Status(repo string) (paths []string, found bool, err error) {
 	top, err := git.TopLevel(repo)
 	if err != nil || top == "" {

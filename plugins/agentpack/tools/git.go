@@ -6,21 +6,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// repositories are those that the host answers for.
+// repositories accesses the repositories that the host granted.
 type repositories struct{}
 
-// TopLevel implements project.Git and doctor.Git.
+// TopLevel implements env.Git and report.DoctorGit.
 func (repositories) TopLevel(path string) (string, error) { return git.TopLevel(path) }
 
-// Origin implements project.Git.
+// Origin implements env.Git.
 func (repositories) Origin(repo string) (string, error) { return git.RemoteURL(repo, "") }
 
-// Ignored implements doctor.Git.
+// Ignored implements report.DoctorGit.
 func (repositories) Ignored(repo string, paths ...string) ([]bool, error) {
 	return git.Ignored(repo, paths...)
 }
 
-// ListRemote implements gitmodule.Remote.
+// ListRemote implements module.Remote.
 func (repositories) ListRemote(url string, names ...string) ([]module.RemoteRef, error) {
 	found, err := git.ListRemote(url, names...)
 	var refs []module.RemoteRef
@@ -30,7 +30,7 @@ func (repositories) ListRemote(url string, names ...string) ([]module.RemoteRef,
 	return refs, err
 }
 
-// Fetch implements gitmodule.Remote.
+// Fetch implements module.Remote.
 func (repositories) Fetch(url, commit string, take func(module.RemoteFile) error) error {
 	return git.Fetch(url, commit, "", func(file abi.GitFetchedFile) error {
 		return take(module.RemoteFile{Path: file.Path, Link: file.Mode == abi.GitModeLink, Content: file.Content})

@@ -15,12 +15,12 @@ func TestACallThatWasStopped(t *testing.T) {
 			files[journal] = left
 			w := newWorld(t, files)
 			for _, reads := range []string{"plan", "status"} {
-				warned(t, w.OK(reads, ``, nil), "was stopped while it wrote")
+				warned(t, w.OK(reads, ``, nil), "was interrupted while it wrote")
 			}
 			if w.Read(journal) != left {
 				t.Error("a reader has changed the journal")
 			}
-			warned(t, w.OK(ends, ``, nil), "was stopped while it wrote")
+			warned(t, w.OK(ends, ``, nil), "was interrupted while it wrote")
 			if got := w.OK("plan", ``, nil); w.Read(journal) != "(none)" || len(got.Warnings) > 0 {
 				t.Errorf("the journal is still there, or warned of: %q", got.Warnings)
 			}
@@ -29,7 +29,7 @@ func TestACallThatWasStopped(t *testing.T) {
 	t.Run("that it was ended is said by a call that fails, too", func(t *testing.T) {
 		w := newWorld(t, map[string]string{journal: left})
 		result, err := w.Host.CallTool("deploy", ``)
-		if err != nil || !result.IsError || !strings.Contains(result.Text(), "was stopped while it wrote") || !strings.Contains(result.Text(), "E_CONFIG_MISSING") {
+		if err != nil || !result.IsError || !strings.Contains(result.Text(), "was interrupted while it wrote") || !strings.Contains(result.Text(), "E_CONFIG_MISSING") {
 			t.Errorf("got %+v, %v", result, err)
 		}
 	})
@@ -38,7 +38,7 @@ func TestACallThatWasStopped(t *testing.T) {
 		files[journal] = "{"
 		w := newWorld(t, files)
 		w.OK("plan", ``, nil)
-		warned(t, w.OK("doctor", ``, nil), "cannot be ended")
+		warned(t, w.OK("doctor", ``, nil), "cannot be recovered")
 		w.Fails("deploy", ``, "E_UNEXPECTED")
 		if w.Read(journal) != "{" {
 			t.Error("it was thrown away")

@@ -25,7 +25,7 @@ type previewed struct {
 	Diff    *plan.Preview `json:"diff,omitempty"`
 }
 
-// pipe runs what most tools begin with, and keeps its warnings.
+// pipe prepares the plan, and keeps its warnings.
 func (c *call) pipe() (*plan.Prepared, error) {
 	c.pending()
 	result, err := plan.Prepare(c.services, plan.Request{Repo: c.repo, Profile: c.profile, Target: c.target, Machine: c.machine})
@@ -36,7 +36,7 @@ func (c *call) pipe() (*plan.Prepared, error) {
 	return result, nil
 }
 
-// plan runs the pipeline up to the plan.
+// plan prepares and computes the plan.
 func (c *call) plan() (*plan.Prepared, planned, error) {
 	result, err := c.pipe()
 	if err != nil {
@@ -88,7 +88,7 @@ func showStatus(c *call) (any, error) {
 }
 
 func examine(c *call) (any, error) {
-	// What cannot be ended here, such as where only reading was granted, is still worth to be told with the rest.
+	// A failed recovery, for example where only reading was granted, is a warning of the report.
 	if err := c.recover(); err != nil {
 		c.warnings = append(c.warnings, err.Error())
 	}
@@ -101,8 +101,8 @@ func examine(c *call) (any, error) {
 	return report, err
 }
 
-// writable tells whether a folder can be written. It asks to keep the folder's times as they are, which the
-// host refuses where it granted reading only; what the folder's owner may do, WASI cannot say.
+// writable reports whether a directory can be written. It calls Chtimes without times, which the host refuses
+// where only reading was granted; WASI does not show file permissions.
 func writable(dir string) bool {
 	if os.Chtimes(dir, time.Time{}, time.Time{}) != nil {
 		return false

@@ -77,7 +77,7 @@ func TestStatus(t *testing.T) {
 		w.Remove(promptOut)
 		w.Write("home/.codex/prompts/"+strings.Repeat("d/", 70)+"x", "")
 		var got statusData
-		warned(t, w.OK("status", ``, &got), "extra files in "+w.path("home/.codex/prompts")+" are not looked for")
+		warned(t, w.OK("status", ``, &got), "extra files in "+w.path("home/.codex/prompts")+" are not searched")
 		if diff := cmp.Diff([]string{"missing " + promptOut}, w.drift(got)); diff != "" {
 			t.Error(diff)
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// worldOf is where a call in these surroundings gets its answers from. Modules from git keep their warnings in
-// checkouts.
+// newServices returns the services of a call. The warnings about git modules are in checkouts.
 func newServices(at env.Env) (world plan.Services, checkouts *module.Checkouts) {
 	checkouts = module.NewCheckouts(module.CheckoutConfig{Cache: at.GitCacheDir(), Remote: repositories{}, Lock: sdk.Lock})
 	return plan.Services{

@@ -1,5 +1,5 @@
-// Package tools offers agentpack's operations as MCP tools: it reads arguments, gathers what a call finds
-// around it, and puts each answer into an envelope. Register adds all eleven to a plugin.
+// Package tools registers agentpack's operations as MCP tools: it decodes arguments, reads the environment,
+// and encodes each result in an envelope. Register adds all eleven tools to a plugin.
 package tools
 
 import (
@@ -14,26 +14,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// approval is when a tool needs the caller's yes.
+// approval is when a tool requires yes = true.
 type approval int
 
 const (
 	never        approval = iota
-	always                // whatever else was asked for
+	always                // in every call
 	unlessDryRun          // a dry run changes nothing
 )
 
-// tool is one tool: which arguments it takes, and what it does.
+// tool is one tool: its arguments and its implementation.
 type tool struct {
 	name     string
 	takes    []string
-	needs    []string // of those, the ones that have no default
+	needs    []string // required ones of these
 	approval approval
 	command  func(a arguments) commandName
 	run      func(c *call) (data any, err error)
 }
 
-// call is one call of a tool, with the warnings that it has collected so far.
+// call is one call of a tool, with the warnings that it has collected.
 type call struct {
 	arguments
 	command   commandName
@@ -41,15 +41,15 @@ type call struct {
 	services  plan.Services
 	checkouts *module.Checkouts
 	warnings  []string
-	notes     []string // what was done to files, which has to be said even if the call then fails
-	recovered bool     // nothing is left of a call that was stopped
+	notes     []string // about files that were changed; returned even if the call fails
+	recovered bool     // recover has succeeded
 }
 
 var common = []string{"repo", "profile", "target", "machine"}
 
 func taking(more ...string) []string { return slices.Concat(common, more) }
 
-// Register adds the tools to p. Now tells the time.
+// Register adds the tools to p. Now returns the time.
 func Register(p *sdk.Plugin, now func() time.Time) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
@@ -89,7 +89,7 @@ func all() []tool {
 	}
 }
 
-// words is the command of these words.
+// words returns a function that returns the command of these words.
 func words(path ...string) func(arguments) commandName {
 	return func(arguments) commandName { return commandOf(path) }
 }
@@ -103,7 +103,7 @@ func commandOf(path []string) commandName {
 	return command
 }
 
-// answer carries out a call. Whatever goes wrong is told in an envelope.
+// answer executes a call. All errors are returned in an envelope.
 func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult, error) {
 	given, wrong := t.read(raw)
 	c := &call{arguments: given, command: t.command(given), now: now}
@@ -116,7 +116,7 @@ func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult
 	return result(text, false), err
 }
 
-// attempt looks for the caller's approval before anything else.
+// attempt checks the approval before anything else.
 func (t tool) attempt(c *call, wrong error) (any, error) {
 	if !c.yes && (t.approval == always || t.approval == unlessDryRun && !c.dryRun) {
 		return nil, fault.New(fault.ConfirmRequired, fault.Details{"command": c.command.ID},

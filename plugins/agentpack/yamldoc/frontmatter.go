@@ -1,4 +1,3 @@
-// Package frontmatter reads the YAML between two lines of dashes at the top of a Markdown file.
 package yamldoc
 
 import (
@@ -7,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxSize is the most that the YAML may be, in bytes.
+// maxFrontMatter is the size limit of front matter, in bytes.
 const maxFrontMatter = 256 << 10
 
-// dashes are the line before the YAML and the one behind it.
+// delimiter is the line before and after front matter.
 const delimiter = "---"
 
-// Parse returns the values by their keys. A text without front matter is an error.
+// ParseFrontMatter returns the values by key. A file without front matter is an error.
 func ParseFrontMatter(text []byte) (map[string]Value, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("it is not UTF-8 text")
@@ -40,11 +39,11 @@ func ParseFrontMatter(text []byte) (map[string]Value, error) {
 	return values, nil
 }
 
-// cut returns what stands between the lines of dashes.
+// extractFrontMatter returns the YAML between the delimiters.
 func extractFrontMatter(text string) (string, error) {
 	first, rest, _ := strings.Cut(text, "\n")
 	if strings.TrimSuffix(first, "\r") != delimiter {
-		return "", errors.New("it does not begin with front matter: the first line has to be " + delimiter)
+		return "", errors.New("it does not begin with front matter: the first line must be " + delimiter)
 	}
 	at := 0
 	for line := range strings.Lines(rest) {
@@ -55,5 +54,5 @@ func extractFrontMatter(text string) (string, error) {
 			return "", errors.New("its front matter is too large")
 		}
 	}
-	return "", errors.New("its front matter does not end: there is no second line " + delimiter)
+	return "", errors.New("its front matter is not terminated: there is no second line " + delimiter)
 }

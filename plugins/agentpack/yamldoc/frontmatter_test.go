@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 		{"nothing", "", "", "does not begin"},
 		{"a blank before the dashes", " ---\nname: a\n---\n", "", "does not begin"},
 		{"four dashes", "----\nname: a\n---\n", "", "does not begin"},
-		{"no end", "---\nname: a\n", "", "does not end"},
+		{"no end", "---\nname: a\n", "", "is not terminated"},
 		{"a list", "---\n- a\n---\n", "", "not a map but a list"},
 		{"empty", "---\n---\n", "", "not a map but nothing"},
 		{"not YAML", "---\n[\n---\n", "", ""},
@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := values["name"].String(); got != test.want || err != nil {
+			if got, err := values["name"].AsString(); got != test.want || err != nil {
 				t.Errorf("got %q, %v", got, err)
 			}
 		})

@@ -1,5 +1,6 @@
-// Package yamldoc reads one YAML document within bounds, strictly: what has another type than is asked for
-// is an error that names its place. Booleans are true and false; words such as yes are texts.
+// Package yamldoc reads YAML strictly and with limits: Parse for a document, ParseFrontMatter for the front
+// matter of a Markdown file. A value of the wrong type is an error that names its location. Booleans are true
+// and false; other words, such as yes, are strings.
 package yamldoc
 
 import (
@@ -13,21 +14,21 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// maxDepth bounds the nesting of lists and maps, and maxRead how many keys and items are read of a document. An
-// alias costs a few bytes and can stand for thousands of them.
+// maxDepth limits the nesting of lists and maps, and maxNodes how many keys and items are read of a document,
+// because an alias takes a few bytes and can expand to thousands of them.
 const (
 	maxDepth = 64
 	maxNodes = 1_000_000
 )
 
-// Value is a place in a document; the zero Value is an absent one.
+// Value is a node of a document with its location; the zero Value is absent.
 type Value struct {
 	node   *yaml.Node
 	path   string
-	budget *int // how many keys and items may still be read of the document
+	budget *int // keys and items that may still be read
 }
 
-// spend counts what is read of the document.
+// spend subtracts from the budget of the document.
 func (v Value) spend(count int) error {
 	if *v.budget -= count; *v.budget < 0 {
 		return v.Errorf("the document has more than %d keys and items, aliases followed", maxNodes)
@@ -35,7 +36,7 @@ func (v Value) spend(count int) error {
 	return nil
 }
 
-// Parse reads a text that holds one document; one that holds none is an absent value.
+// Parse reads exactly one document; an empty one is an absent value.
 func Parse(text []byte) (Value, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(text),
 		yaml.WithV4Defaults(), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
@@ -59,7 +60,7 @@ func Parse(text []byte) (Value, error) {
 	return Value{node: document.Content[0], budget: &left}, nil
 }
 
-// resolve follows an alias to what it stands for.
+// resolve follows an alias.
 func (v Value) resolve() *yaml.Node {
 	node := v.node
 	if node != nil && node.Kind == yaml.AliasNode {
@@ -68,13 +69,13 @@ func (v Value) resolve() *yaml.Node {
 	return node
 }
 
-// Absent tells whether there is nothing: no such key, or null.
+// IsAbsent reports whether the value is null or its key does not exist.
 func (v Value) IsAbsent() bool {
 	node := v.resolve()
 	return node == nil || node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
 }
 
-// Fault is an error about this place.
+// Errorf returns an error with the value's location.
 func (v Value) Errorf(format string, arguments ...any) error {
 	text := fmt.Sprintf(format, arguments...)
 	if v.path != "" {
@@ -90,10 +91,10 @@ func (v Value) typeError(want string) error {
 	return v.Errorf("expected %s, got %s", want, v.Describe())
 }
 
-// Missing is the place of a key that a map does not have.
+// MissingKey returns an absent value with the location of a key.
 func (v Value) MissingKey(key string) Value { return Value{path: join(v.path, key)} }
 
-// Describe says what kind of value this is.
+// Describe returns the kind of the value, for messages.
 func (v Value) Describe() string {
 	node := v.resolve()
 	switch {
@@ -110,15 +111,15 @@ func (v Value) Describe() string {
 	case "!!int", "!!float":
 		return "a number"
 	case "!!str":
-		return fmt.Sprintf("the text %.80q", node.Value)
+		return fmt.Sprintf("the string %.80q", node.Value)
 	}
 	return "a value of the type " + node.ShortTag()
 }
 
-// IsMap tells whether this is a map.
+// IsMap reports whether the value is a map.
 func (v Value) IsMap() bool { node := v.resolve(); return node != nil && node.Kind == yaml.MappingNode }
 
-// IsList tells whether this is a list.
+// IsList reports whether the value is a list.
 func (v Value) IsList() bool {
 	node := v.resolve()
 	return node != nil && node.Kind == yaml.SequenceNode
@@ -130,8 +131,8 @@ type Field struct {
 	Value Value
 }
 
-// Fields returns the keys of a map, in the file's order; none of an absent one. Keys that are there twice
-// or are no texts are errors.
+// Fields returns the keys of a map in file order; none if it is absent. Duplicate keys and keys that are not
+// strings are errors.
 func (v Value) Fields() ([]Field, error) {
 	if v.IsAbsent() {
 		return nil, nil
@@ -147,12 +148,12 @@ func (v Value) Fields() ([]Field, error) {
 	seen := make(map[string]bool, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key := Value{node.Content[i], v.path, v.budget}
-		text, err := key.String()
+		text, err := key.AsString()
 		if err != nil {
 			return nil, fmt.Errorf("a key: %w", err)
 		}
 		if seen[text] {
-			return nil, key.Errorf("the key %q is there twice", text)
+			return nil, key.Errorf("duplicate key %q", text)
 		}
 		seen[text] = true
 		fields = append(fields, Field{text, Value{node.Content[i+1], join(v.path, text), v.budget}})
@@ -167,7 +168,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Items returns the values of a list; none of an absent one.
+// Items returns the values of a list; none if it is absent.
 func (v Value) Items() ([]Value, error) {
 	if v.IsAbsent() {
 		return nil, nil
@@ -186,24 +187,24 @@ func (v Value) Items() ([]Value, error) {
 	return items, nil
 }
 
-// Text returns a text. A number or boolean is none.
-func (v Value) String() (string, error) {
+// AsString returns a string. Numbers and booleans are errors.
+func (v Value) AsString() (string, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {
-		return "", v.typeError("a text")
+		return "", v.typeError("a string")
 	}
 	return node.Value, nil
 }
 
-// Texts returns a list of texts; none of an absent one.
-func (v Value) Strings() ([]string, error) {
+// AsStrings returns a list of strings; none if it is absent.
+func (v Value) AsStrings() ([]string, error) {
 	items, err := v.Items()
 	if err != nil {
 		return nil, err
 	}
 	var texts []string
 	for _, item := range items {
-		text, err := item.String()
+		text, err := item.AsString()
 		if err != nil {
 			return nil, err
 		}
@@ -212,8 +213,8 @@ func (v Value) Strings() ([]string, error) {
 	return texts, nil
 }
 
-// Bool returns true or false.
-func (v Value) Bool() (bool, error) {
+// AsBool returns a boolean.
+func (v Value) AsBool() (bool, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!bool" {
 		return false, v.typeError("true or false")
@@ -221,15 +222,15 @@ func (v Value) Bool() (bool, error) {
 	return strconv.ParseBool(node.Value)
 }
 
-// Unsigned returns a whole number from 0 on.
-func (v Value) Unsigned() (uint64, error) {
+// AsUnsigned returns a non-negative integer.
+func (v Value) AsUnsigned() (uint64, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!int" {
-		return 0, v.typeError("a whole number")
+		return 0, v.typeError("an integer")
 	}
 	number, err := strconv.ParseUint(node.Value, 0, 64)
 	if err != nil {
-		return 0, v.typeError("a whole number from 0 on")
+		return 0, v.typeError("a non-negative integer")
 	}
 	return number, nil
 }

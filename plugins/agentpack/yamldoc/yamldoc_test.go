@@ -34,34 +34,34 @@ func TestTypes(t *testing.T) {
 		"b": "bool", "y": "text", "n": "number", "x": "number", "s": "text", "q": "text", "neg": "", "f": "", "l": "", "m": "", "alias": "texts",
 	} {
 		value, got := at(t, text, key), ""
-		if _, err := value.Bool(); err == nil {
+		if _, err := value.AsBool(); err == nil {
 			got += "bool"
 		}
-		if _, err := value.String(); err == nil {
+		if _, err := value.AsString(); err == nil {
 			got += "text"
 		}
-		if _, err := value.Unsigned(); err == nil {
+		if _, err := value.AsUnsigned(); err == nil {
 			got += "number"
 		}
-		if texts, err := value.Strings(); err == nil && len(texts) > 0 {
+		if texts, err := value.AsStrings(); err == nil && len(texts) > 0 {
 			got += "texts"
 		}
 		if got != want {
 			t.Errorf("%s is read as %q, want %q", key, got, want)
 		}
 	}
-	if on, err := at(t, "a: TRUE", "a").Bool(); err != nil || !on {
+	if on, err := at(t, "a: TRUE", "a").AsBool(); err != nil || !on {
 		t.Errorf("TRUE: got %t, %v", on, err)
 	}
 }
 
 func TestFaultsNameTheirPlace(t *testing.T) {
-	_, err := at(t, "a:\n  - x\n  - y: 1\n", "a").Strings()
-	if err == nil || err.Error() != "line 3: a[1]: expected a text, got a map" {
+	_, err := at(t, "a:\n  - x\n  - y: 1\n", "a").AsStrings()
+	if err == nil || err.Error() != "line 3: a[1]: expected a string, got a map" {
 		t.Errorf("got %v", err)
 	}
 	_, err = at(t, "a: {b: 1, b: 2}", "a").Fields()
-	if err == nil || !strings.Contains(err.Error(), `the key "b" is there twice`) {
+	if err == nil || !strings.Contains(err.Error(), `duplicate key "b"`) {
 		t.Errorf("got %v", err)
 	}
 	_, err = at(t, "a: {1: x}", "a").Fields()

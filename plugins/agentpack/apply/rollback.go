@@ -19,7 +19,7 @@ type undoResult struct {
 // wrap adds to the error that ended an Apply what could not be rolled back.
 func (u undoResult) wrap(why error) error {
 	if len(u.kept) > 0 {
-		why = fmt.Errorf("%w; not put back, because another program has changed them since: %s", why, strings.Join(u.kept, ", "))
+		why = fmt.Errorf("%w; not restored, because another program has changed them since: %s", why, strings.Join(u.kept, ", "))
 	}
 	if u.err != nil {
 		why = fmt.Errorf("%w; rolling back failed as well, and is tried again in the next call that writes: %w", why, u.err)
@@ -33,12 +33,12 @@ func (a Applier) rollBack(j *journal) undoResult {
 	var u undoResult
 	var keep []int
 	for i, s := range slices.Backward(j.Steps) {
-		theirs, err := a.rollBackStep(s, j.temporary(i))
+		isForeign, err := a.rollBackStep(s, j.temporary(i))
 		if err != nil {
 			u.err = fault.IO(s.Path, err)
 			return u
 		}
-		if theirs {
+		if isForeign {
 			u.kept = append(u.kept, s.Path)
 			keep = append(keep, i)
 		}
@@ -50,7 +50,7 @@ func (a Applier) rollBack(j *journal) undoResult {
 
 // rollBackStep restores the old content of a step's file. If the file has neither the old nor the new
 // content, another program has changed it: it stays, and the old content stays under its temporary name.
-func (a Applier) rollBackStep(s step, temporary names) (theirs bool, err error) {
+func (a Applier) rollBackStep(s step, temporary names) (isForeign bool, err error) {
 	if err := a.checkStepDir(s); err != nil {
 		return true, ignoreMoved(err)
 	}
