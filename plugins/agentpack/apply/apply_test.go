@@ -15,16 +15,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-func TestRefusedChanges(t *testing.T) {
+func TestApplyRefusesInvalidChanges(t *testing.T) {
 	cases := []struct {
 		name   string
 		files  map[string]string
-		root   string       // below the test's folder
-		path   string       // likewise
+		root   string       // below the test's directory
+		path   string       // below the test's directory
 		change apply.Change // without root and path
-		want   string       // in the error
-		is     error        // if it is one of these
-		code   fault.Code   // likewise
+		want   string       // substring of the error
+		is     error        // expected by errors.Is, if set
+		code   fault.Code   // expected code, if set
 	}{
 		{name: "a file that is not as expected", files: map[string]string{"r/f": "theirs"}, root: "r", path: "r/f",
 			change: apply.Change{Before: sum("ours"), After: []byte("new")}, is: apply.ErrChanged},
@@ -77,8 +77,8 @@ func TestRefusedChanges(t *testing.T) {
 	}
 }
 
-// TestAnApplyThatNobodyCouldRecoverIsRefused: what parse refuses is not written.
-func TestAnApplyThatNobodyCouldRecoverIsRefused(t *testing.T) {
+// TestApplyRefusesJournalThatParseRefuses: a transaction that Recover could not read is not started.
+func TestApplyRefusesJournalThatParseRefuses(t *testing.T) {
 	base := tree(t, map[string]string{"r/": ""})
 	root := filepath.Join(base, "r")
 	var changes []apply.Change
@@ -92,7 +92,7 @@ func TestAnApplyThatNobodyCouldRecoverIsRefused(t *testing.T) {
 	same(t, base, map[string]string{"r/": ""})
 }
 
-func TestAFileThatIsWrittenTwiceIsRefused(t *testing.T) {
+func TestApplyRefusesDuplicatePath(t *testing.T) {
 	base := tree(t, map[string]string{"r/f": "old", "r/l": "-> f"})
 	root := filepath.Join(base, "r")
 	a := apply.Applier{FS: osFS, Dir: filepath.Join(base, "journal")}
@@ -105,7 +105,7 @@ func TestAFileThatIsWrittenTwiceIsRefused(t *testing.T) {
 	same(t, root, map[string]string{"f": "644 old", "l": "-> f"})
 }
 
-func TestFoldersMayBeLinksOrMissing(t *testing.T) {
+func TestApplyResolvesAndCreatesDirectories(t *testing.T) {
 	base := tree(t, map[string]string{
 		"dotfiles/codex/real/": "", "dotfiles/codex/inner": "-> real", ".codex": "-> dotfiles/codex",
 		"dotfiles/agentpack/": "", ".agentpack": "-> dotfiles/agentpack",
@@ -128,7 +128,7 @@ func TestFoldersMayBeLinksOrMissing(t *testing.T) {
 	})
 }
 
-func TestAFolderThatCannotBeWrittenIsAFault_48(t *testing.T) {
+func TestApplyReportsUnwritableDirectoryAsFault(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("NOT TESTED: root may write everywhere")
 	}
@@ -141,7 +141,7 @@ func TestAFolderThatCannotBeWrittenIsAFault_48(t *testing.T) {
 	refusedByTheSystem(t, a, root)
 }
 
-// deniedFS is a system that lets nobody write below a folder.
+// deniedFS denies every write below a directory.
 type deniedFS struct {
 	apply.FS
 	dir string
@@ -154,7 +154,7 @@ func (d deniedFS) WriteNew(path string, content []byte, like string) error {
 	return d.FS.WriteNew(path, content, like)
 }
 
-func TestARefusalOfTheSystemsIsAFault_48(t *testing.T) {
+func TestApplyReportsPermissionErrorAsFault(t *testing.T) {
 	base := tree(t, map[string]string{"r/": ""})
 	root := filepath.Join(base, "r")
 	refusedByTheSystem(t, apply.Applier{FS: deniedFS{osFS, root}, Dir: filepath.Join(base, "journal")}, root)
@@ -170,20 +170,20 @@ func refusedByTheSystem(t *testing.T, a apply.Applier, root string) {
 	noJournal(t, a)
 }
 
-// oneNameFS is a file system in which a file has one name only.
+// oneNameFS is a file system without hard links.
 type oneNameFS struct{ apply.FS }
 
 func (oneNameFS) Link(from, to string) error {
 	return &os.LinkError{Op: "link", Old: from, New: to, Err: errors.ErrUnsupported}
 }
 
-func TestAFileSystemWithoutSecondNames(t *testing.T) {
+func TestApplyWithoutHardLinks(t *testing.T) {
 	for at := 1; ; at++ {
 		root, a, changes, before, after := scene(t)
 		broken := &faulty{FS: oneNameFS{osFS}, at: at, what: failsOnce, changesOnly: true}
 		a.FS = broken
 		err := a.Apply(changes)
-		if broken.count < at { // nothing failed
+		if broken.count < at { // no operation failed
 			if err != nil {
 				t.Error(err)
 			}
@@ -203,21 +203,21 @@ func TestAFileSystemWithoutSecondNames(t *testing.T) {
 	}
 }
 
-// readOnlyFS refuses every change, even a removal of what is not there.
+// readOnlyFS refuses every change, including the removal of a file that does not exist.
 type readOnlyFS struct{ apply.FS }
 
 func (readOnlyFS) Remove(path string) error {
 	return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrPermission}
 }
 
-func TestWithNothingToRecoverNothingIsChanged(t *testing.T) {
+func TestRecoverWithoutJournalChangesNothing(t *testing.T) {
 	a := apply.Applier{FS: readOnlyFS{osFS}, Dir: filepath.Join(t.TempDir(), "none")}
 	if report, err := a.Recover(); err != nil || report.Outcome != apply.None {
 		t.Errorf("got %+v, %v", report, err)
 	}
 }
 
-func TestAnApplyWaitsForTheRecoveryOfAnother(t *testing.T) {
+func TestApplyRefusesPendingTransaction(t *testing.T) {
 	_, a, changes, _, _ := scene(t)
 	a.FS = &faulty{FS: osFS, at: 12, what: killedAfter, changesOnly: true}
 	if !survive(func() { _ = a.Apply(changes) }) {
@@ -229,15 +229,16 @@ func TestAnApplyWaitsForTheRecoveryOfAnother(t *testing.T) {
 	}
 }
 
-// TestRecoverKeepsWhatOthersDid has an apply killed when one file was switched, which somebody then edits.
-func TestRecoverKeepsWhatOthersDid(t *testing.T) {
+// TestRecoverKeepsConcurrentEdit kills an apply after the first switch; another program then edits the
+// switched file.
+func TestRecoverKeepsConcurrentEdit(t *testing.T) {
 	edits := map[string]func(path string) error{
 		"edited":  func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o644) },
 		"removed": os.Remove,
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
-			root, a, before := stoppedBehindTheFirstSwitch(t)
+			root, a, before := killedAfterFirstSwitch(t)
 			file := filepath.Join(root, "run.sh")
 			if err := edit(file); err != nil {
 				t.Fatal(err)
@@ -267,8 +268,8 @@ func TestRecoverKeepsWhatOthersDid(t *testing.T) {
 	}
 }
 
-// stoppedBehindTheFirstSwitch is a scene whose apply was killed when run.sh was new and nothing else.
-func stoppedBehindTheFirstSwitch(t *testing.T) (root string, a apply.Applier, before map[string]string) {
+// killedAfterFirstSwitch returns a scene whose apply was killed when only run.sh had been switched.
+func killedAfterFirstSwitch(t *testing.T) (root string, a apply.Applier, before map[string]string) {
 	t.Helper()
 	for at := 1; ; at++ {
 		root, a, changes, before, _ := scene(t)
@@ -283,7 +284,7 @@ func stoppedBehindTheFirstSwitch(t *testing.T) (root string, a apply.Applier, be
 	}
 }
 
-func TestAJournalThatCannotBeUsedStays(t *testing.T) {
+func TestRecoverKeepsUnusableJournal(t *testing.T) {
 	for _, raw := range []string{"", "{", `{"version":2}`, strings.Repeat("x", 100)} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "switching.json")

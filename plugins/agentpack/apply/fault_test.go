@@ -15,7 +15,7 @@ import (
 
 var osFS = apply.OS{CopyMode: apply.CopyMode}
 
-// scene is a folder with every kind of change in it, and a journal's folder beside it.
+// scene returns a directory with every kind of change, and a journal directory beside it.
 func scene(t testing.TB) (root string, a apply.Applier, changes []apply.Change, before, after map[string]string) {
 	t.Helper()
 	base := tree(t, map[string]string{
@@ -44,7 +44,7 @@ func scene(t testing.TB) (root string, a apply.Applier, changes []apply.Change, 
 		change("dead-link.md", "kept", ""),
 		change("private.md", "old private", "new private"),
 		change("real/new.md", "", "new in an old folder"),
-		change("real/kept.md", "kept", "kept"), // is what it is to be
+		change("real/kept.md", "kept", "kept"), // unchanged content
 	}
 	before = look(t, root)
 	after = look(t, root)
@@ -60,7 +60,7 @@ func scene(t testing.TB) (root string, a apply.Applier, changes []apply.Change, 
 	return root, apply.Applier{FS: osFS, Dir: filepath.Join(base, "state", "journal")}, changes, before, after
 }
 
-func TestAllChangesAreMade(t *testing.T) {
+func TestApplyMakesAllChanges(t *testing.T) {
 	for name, system := range map[string]apply.FS{"in memory": osFS, "on the disk": apply.OS{CopyMode: apply.CopyMode, Sync: true}} {
 		t.Run(name, func(t *testing.T) {
 			root, a, changes, _, after := scene(t)
@@ -74,9 +74,9 @@ func TestAllChangesAreMade(t *testing.T) {
 	}
 }
 
-// TestAFailureAtAnyOperation has each operation in turn fail. What Apply reports is what is there; where it
-// could not undo everything, the next Recover does.
-func TestAFailureAtAnyOperation(t *testing.T) {
+// TestApplyRollsBackFailureAtAnyOperation makes each operation in turn fail. The result of Apply must agree
+// with the disk; what Apply could not roll back, Recover must.
+func TestApplyRollsBackFailureAtAnyOperation(t *testing.T) {
 	for _, what := range []mishap{failsOnce, diskIsFull, failsFromOn} {
 		t.Run(string(what), func(t *testing.T) {
 			failures := 0
@@ -118,8 +118,9 @@ func TestAFailureAtAnyOperation(t *testing.T) {
 	}
 }
 
-// TestAKillAtAnyOperation stops the apply at each operation in turn. After Recover all is old or all new.
-func TestAKillAtAnyOperation(t *testing.T) {
+// TestRecoverAfterKillAtAnyOperation kills Apply at each operation in turn. After Recover, all files have the
+// old or all the new content.
+func TestRecoverAfterKillAtAnyOperation(t *testing.T) {
 	for _, what := range []mishap{killedFirst, killedMid, killedAfter} {
 		t.Run(string(what), func(t *testing.T) {
 			outcomes := map[apply.Outcome]int{}
@@ -138,7 +139,7 @@ func TestAKillAtAnyOperation(t *testing.T) {
 				want := map[apply.Outcome]map[string]string{apply.None: before, apply.RolledBack: before, apply.Finished: after}[report.Outcome]
 				now := look(t, root)
 				if report.Outcome == apply.None && cmp.Equal(now, after) {
-					want = after // killed behind its last operation
+					want = after // killed after its last operation
 				}
 				if diff := cmp.Diff(want, now); diff != "" {
 					t.Errorf("operation %d, %q: %s", at, report.Outcome, diff)
@@ -157,7 +158,7 @@ func TestAKillAtAnyOperation(t *testing.T) {
 	}
 }
 
-// granted is the files that a sandbox shows: nothing of one folder.
+// granted hides one directory, as a sandbox does.
 type granted struct {
 	apply.FS
 	without string
@@ -184,9 +185,9 @@ func (g granted) CheckWritable(dir string) error {
 	return g.FS.CheckWritable(dir)
 }
 
-// TestARecoveryThatDoesNotSeeEverythingLeavesTheJournal kills the apply at each operation in turn, and recovers first
-// where one of its folders is not granted, then where all are.
-func TestARecoveryThatDoesNotSeeEverythingLeavesTheJournal(t *testing.T) {
+// TestRecoverWithHiddenDirectoryKeepsJournal kills Apply at each operation in turn, and recovers first where
+// one directory is not granted, then where all are.
+func TestRecoverWithHiddenDirectoryKeepsJournal(t *testing.T) {
 	undone, finished := 0, 0
 	for at := 1; ; at++ {
 		root, a, changes, before, after := scene(t)
@@ -226,8 +227,8 @@ func TestARecoveryThatDoesNotSeeEverythingLeavesTheJournal(t *testing.T) {
 	}
 }
 
-// TestAKillOfTheRecovery stops an apply at some operations, and the recovery at each of its own.
-func TestAKillOfTheRecovery(t *testing.T) {
+// TestRecoverAfterKillOfRecover kills Apply at some operations, and Recover at each of its own.
+func TestRecoverAfterKillOfRecover(t *testing.T) {
 	recoveries := 0
 	for first := 14; ; first += 6 {
 		for second := 1; ; second++ {
@@ -256,10 +257,9 @@ func TestAKillOfTheRecovery(t *testing.T) {
 	}
 }
 
-// TestAnotherProgramsChangeIsNeverLost has another program change one of the files before each operation in
-// turn, but for the one that switches this file: between it and the look before it there is nothing that
-// could see the change.
-func TestAnotherProgramsChangeIsNeverLost(t *testing.T) {
+// TestConcurrentEditIsNeverLost has another program change one of the files before each operation in turn,
+// except the switch of this file: a change between the last check and the switch cannot be detected.
+func TestConcurrentEditIsNeverLost(t *testing.T) {
 	writes := func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o644) }
 	replaces := func(path string) error { return errors.Join(writes(path+".theirs"), os.Rename(path+".theirs", path)) }
 	cases := []struct {
@@ -311,7 +311,7 @@ func TestAnotherProgramsChangeIsNeverLost(t *testing.T) {
 	}
 }
 
-// theirs fails the test unless a file has the other program's content and all others are as wanted.
+// theirs fails the test unless one file has the other program's content and all others are as wanted.
 func theirs(t *testing.T, at int, name string, now, want map[string]string) {
 	t.Helper()
 	if !strings.HasSuffix(now[name], " theirs") {
@@ -319,7 +319,7 @@ func theirs(t *testing.T, at int, name string, now, want map[string]string) {
 	}
 	for path := range now {
 		if apply.IsTemporary(filepath.Base(path)) {
-			delete(now, path) // the old content of a file that is theirs by now
+			delete(now, path) // the old content of a file that another program has changed
 		}
 	}
 	delete(now, name)
@@ -338,10 +338,10 @@ func without(files map[string]string, name string) map[string]string {
 	return rest
 }
 
-// TestAFolderThatBecomesALinkIsNotWrittenThrough has another program move a folder away, before each operation
-// in turn, and put a link out of the root in its place, to a folder of the same files. Not before
-// those that write: between them and the proof nothing could see it.
-func TestAFolderThatBecomesALinkIsNotWrittenThrough(t *testing.T) {
+// TestDirectoryReplacedBySymlinkIsNotWrittenThrough has another program replace a directory by a symbolic
+// link to a copy outside the root, before each operation in turn. Operations that write are left out: a
+// replacement between the check and the write cannot be detected.
+func TestDirectoryReplacedBySymlinkIsNotWrittenThrough(t *testing.T) {
 	ended := 0
 	for at := 1; ; at++ {
 		base := tree(t, map[string]string{

@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 )
 
-// FuzzApply makes random changes of a random tree, fails or kills the apply at one operation and its
-// recovery at another, and checks that all is old or all is new.
+// FuzzApply makes random changes of a random tree, fails or kills Apply at one operation and Recover at
+// another, and requires that all files are old or all are new.
 func FuzzApply(f *testing.F) {
 	mishaps := []mishap{failsOnce, diskIsFull, failsFromOn, killedFirst, killedMid, killedAfter}
 	for i := range mishaps {
@@ -48,7 +48,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// randomChanges makes a tree below r, and changes of it without roots, at paths below r.
+// randomChanges returns a tree below r, and changes of it with relative paths and without roots.
 func randomChanges(seed uint64) (files map[string]string, changes []apply.Change) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	files = map[string]string{"r/": "", "r/kept": "k"}
@@ -66,7 +66,7 @@ func randomChanges(seed uint64) (files map[string]string, changes []apply.Change
 	return files, changes
 }
 
-// expected is what the changes make of what is below root.
+// expected returns the content below root after the changes.
 func expected(t *testing.T, root string, changes []apply.Change) map[string]string {
 	t.Helper()
 	want := look(t, root)

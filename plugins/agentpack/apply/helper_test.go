@@ -16,8 +16,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// tree makes files, by paths below a new folder. A path that ends in a slash is a folder; a content that
-// begins with "-> " a link.
+// tree creates files by path in a new directory. A path that ends in a slash is a directory; a content that
+// begins with "-> " is a symbolic link.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(dir(t))
@@ -30,7 +30,7 @@ func tree(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// folder makes an empty folder, in memory where the system has a place for that: these tests make thousands.
+// dir returns an empty directory, in memory if possible: these tests create thousands.
 func dir(t testing.TB) string {
 	t.Helper()
 	path, err := os.MkdirTemp("/dev/shm", "agentpack-test-")
@@ -62,7 +62,7 @@ func put(t testing.TB, path, name, content string) {
 	}
 }
 
-// look returns what is below a folder, with modes.
+// look returns what is below a directory, with modes.
 func look(t testing.TB, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -97,7 +97,7 @@ func look(t testing.TB, root string) map[string]string {
 
 func sum(content string) string { return disk.SumBytes([]byte(content)) }
 
-// same fails the test unless what is below root is want.
+// same fails the test unless the files below root are as wanted.
 func same(t testing.TB, root string, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, look(t, root)); diff != "" {
@@ -118,14 +118,14 @@ var (
 	errKilled   = errors.New("killed")
 )
 
-// faulty is a file system in which something happens at one of its operations.
+// faulty is a file system in which one operation fails or kills the process.
 type faulty struct {
 	apply.FS
-	at    int // the operation at which it happens, from 1
+	at    int // number of that operation, from 1
 	count int
 	what  mishap
-	// changesOnly counts only operations that change something: to be stopped before one that does not is
-	// to be stopped behind the one before it.
+	// changesOnly counts only operations that write: a kill before a read is the same as a kill after the
+	// previous write.
 	changesOnly bool
 	hook        func(name, path string)
 }
@@ -142,7 +142,7 @@ const (
 	hooked      mishap = "comes behind another program's change"
 )
 
-// do runs one operation. half is what a write has done when it ends midway.
+// do runs one operation. half is the partial effect of an interrupted write.
 func (f *faulty) do(name, path string, takesSpace bool, run, half func() error) error {
 	if reads := name == "lstat" || name == "readdir" || name == "read"; !reads || !f.changesOnly {
 		f.count++
@@ -183,7 +183,8 @@ func (f *faulty) Lstat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// ignoreMissing keeps what an operation is asked about, and is no fault, from ending the test.
+// ignoreMissing drops the error of an operation on a file that does not exist, which is an answer and not a
+// failure.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -231,7 +232,7 @@ func (f *faulty) Remove(path string) error {
 	return err
 }
 
-// survive runs what may be killed, and tells whether it was.
+// survive runs a function that may be killed, and reports whether it was.
 func survive(run func()) (killed bool) {
 	defer func() {
 		if err := recover(); err != nil {

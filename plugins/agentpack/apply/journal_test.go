@@ -14,7 +14,7 @@ var (
 	anotherSum = strings.Repeat("2", 64)
 )
 
-func TestParse(t *testing.T) {
+func TestParseJournal(t *testing.T) {
 	good := func() journal {
 		return journal{
 			Version: 1, ID: "0123456789abcdef", Dirs: []string{"/r/d", "/r/d/e"},
@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 	cases := []struct {
 		name   string
 		change func(j *journal)
-		want   string // in the error; "" for none
+		want   string // substring of the error; "" for none
 	}{
 		{"a journal", func(*journal) {}, ""},
 		{"another version", func(j *journal) { j.Version = 2 }, "version 2 is not supported"},
@@ -56,8 +56,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that a journal that is taken leads to no other files than those beside its steps.
-func FuzzParse(f *testing.F) {
+// FuzzParseJournal requires that an accepted journal names no files but those beside its steps.
+func FuzzParseJournal(f *testing.F) {
 	for _, j := range []journal{
 		{Version: 1, ID: "0123456789abcdef", Steps: []step{{"/r", "/r/f", "", oneSum}, {"/r", "/r/d/g", oneSum, anotherSum}}, Dirs: []string{"/r/d"}},
 		{Version: 1, ID: "0123456789abcdef", Steps: []step{{"/", "/f", oneSum, ""}}},

@@ -30,7 +30,7 @@ func TestParseLock(t *testing.T) {
 	}
 }
 
-func TestWhatLocksNothing(t *testing.T) {
+func TestParseLockIgnoresInvalidFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON": "{", "another version": `{"version":2,"modules":[]}`, "no version": `{"modules":[]}`,
 		"modules of another form": `{"version":1,"modules":[{"id":5}]}`, "nothing": "",
@@ -42,7 +42,7 @@ func TestWhatLocksNothing(t *testing.T) {
 	}
 }
 
-func TestLoad(t *testing.T) {
+func TestLoadLock(t *testing.T) {
 	repo := t.TempDir()
 	if config.LoadLock(repo).SHA256() != nil {
 		t.Error("there is a lock without a file")

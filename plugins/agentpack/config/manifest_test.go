@@ -55,7 +55,7 @@ modules:
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestParseManifestRefuses(t *testing.T) {
 	module := func(text string) string { return start + "modules: [" + text + "]" }
 	tests := []struct {
 		name, text, says string
@@ -131,7 +131,7 @@ modules:
 	}
 }
 
-func TestAMissingManifest(t *testing.T) {
+func TestLoadManifestReportsMissingFile(t *testing.T) {
 	repo := t.TempDir()
 	_, err := config.LoadManifest(repo)
 	got := fault.Of(err)
@@ -140,8 +140,8 @@ func TestAMissingManifest(t *testing.T) {
 	}
 }
 
-// TestRealData checks the manifests of the sample data, where it lies beside the repository.
-func TestRealData(t *testing.T) {
+// TestSampleManifests checks the manifests of the sample data, which is beside the repository if present.
+func TestSampleManifests(t *testing.T) {
 	root := fixtures.Path(t, "agentpack", "composed", "invalid_configs")
 	text, err := os.ReadFile(filepath.Join(root, "index.json"))
 	if err != nil {
@@ -189,8 +189,8 @@ func asJSON(t *testing.T, value any) string {
 	return string(text)
 }
 
-// FuzzParse: a text is a manifest whose parts hold together, or a fault with guidance.
-func FuzzParse(f *testing.F) {
+// FuzzParseManifest requires a consistent manifest, or a fault with guidance.
+func FuzzParseManifest(f *testing.F) {
 	f.Add([]byte(start + "modules: [{id: a, type: skill, source: {local_path: {path: x}}}]"))
 	f.Add([]byte(start + "targets: {cursor: {mode: files, scope: both, options: {write_rules: 'no'}}}"))
 	f.Add([]byte("version: &v 1\nprofiles: &p {default: *p}\n"))

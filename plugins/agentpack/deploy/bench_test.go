@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkDeploy updates all files of a home, natively, with manifests, copies and snapshot.
+// BenchmarkDeploy updates all files of a home natively, with manifests, backups and snapshot.
 func BenchmarkDeploy(b *testing.B) {
 	for _, files := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) {

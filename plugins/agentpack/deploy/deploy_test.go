@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
+func TestApplyWritesFilesManifestsAndSnapshot(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/prompts/p.md": "the user's", ".codex/prompts/own.md": "stays"})
 	id := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "agents", "codex:.codex/prompts/p.md": "prompt"})
 	h.same(map[string]string{".codex/AGENTS.md": "agents", ".codex/prompts/p.md": "prompt", ".codex/prompts/own.md": "stays"})
@@ -59,7 +59,7 @@ func TestADeployWritesFilesManifestsAndSnapshot_15_37_47(t *testing.T) {
 	}
 }
 
-func TestACopyOfAPrivateFileIsPrivate(t *testing.T) {
+func TestBackupOfPrivateFileIsPrivate(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/AGENTS.md": "secret", ".codex/prompts/a.md": "open"})
 	if err := os.Chmod(h.at(".codex/AGENTS.md"), 0o600); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestACopyOfAPrivateFileIsPrivate(t *testing.T) {
 	}
 }
 
-func TestADeployRemovesWhatIsNoLongerManaged_40(t *testing.T) {
+func TestApplyRemovesFilesNoLongerWanted(t *testing.T) {
 	h := newHome(t, nil)
 	h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"})
 	h.write(".codex/prompts/own.md", "stays")
@@ -90,7 +90,7 @@ func TestADeployRemovesWhatIsNoLongerManaged_40(t *testing.T) {
 	if diff := cmp.Diff([]string{"delete codex .codex/prompts/b.md ++-", "update codex .codex/prompts/.agentpack.manifest.codex.json +++"}, h.summary(h.load(id))); diff != "" {
 		t.Error(diff)
 	}
-	h.deploy(map[string]string{}) // 41: the last one goes, and the manifest says so
+	h.deploy(map[string]string{}) // the last file is removed, and the manifest is updated
 	h.same(map[string]string{".codex/prompts/own.md": "stays"})
 	dirs, _ := output.ReadManifests(h.wanted(nil).Roots[1:2])
 	if !dirs[0].Usable || len(dirs[0].Files) > 0 {
@@ -98,7 +98,7 @@ func TestADeployRemovesWhatIsNoLongerManaged_40(t *testing.T) {
 	}
 }
 
-func TestNothingToDo_39(t *testing.T) {
+func TestIsNoOp(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/AGENTS.md": "agents"})
 	files := map[string]string{"codex:.codex/AGENTS.md": "agents"}
 	request := h.plan(files)
@@ -118,7 +118,7 @@ func TestNothingToDo_39(t *testing.T) {
 	}
 }
 
-func TestSnapshotIDsGrowThoughTheClockStands(t *testing.T) {
+func TestSnapshotIDsGrowWhileClockStandsStill(t *testing.T) {
 	h := newHome(t, nil)
 	deployer := h.deployer()
 	last := ""
@@ -132,7 +132,7 @@ func TestSnapshotIDsGrowThoughTheClockStands(t *testing.T) {
 	}
 }
 
-func TestAFileThatChangedSinceThePlanEndsTheDeploy_54(t *testing.T) {
+func TestApplyRefusesFileChangedSincePlan(t *testing.T) {
 	edits := map[string]func(h *home){
 		"an update's":           func(h *home) { h.write(".codex/prompts/a.md", "theirs") },
 		"a removal's":           func(h *home) { h.write(".codex/prompts/b.md", "theirs") },
@@ -159,7 +159,7 @@ func TestAFileThatChangedSinceThePlanEndsTheDeploy_54(t *testing.T) {
 	}
 }
 
-func TestAPlanOfAnotherStateIsRefused(t *testing.T) {
+func TestApplyRefusesPlanOfAnotherState(t *testing.T) {
 	h := newHome(t, nil)
 	request := h.plan(map[string]string{"codex:.codex/AGENTS.md": "one"})
 	request.State = h.wanted(map[string]string{"codex:.codex/AGENTS.md": "another"})
@@ -169,7 +169,7 @@ func TestAPlanOfAnotherStateIsRefused(t *testing.T) {
 	h.same(map[string]string{})
 }
 
-func TestAFileThatTwoTargetsWant(t *testing.T) {
+func TestApplyWithFileOfTwoTargets(t *testing.T) {
 	h := newHome(t, nil)
 	state := func(second string) *output.State {
 		var b output.Builder
@@ -200,7 +200,7 @@ func TestAFileThatTwoTargetsWant(t *testing.T) {
 	h.same(map[string]string{"project/AGENTS.md": "one"})
 }
 
-// stoppedFS is killed at one of its changes.
+// stoppedFS kills the process at one of its changes.
 type stoppedFS struct {
 	apply.FS
 	left *int
@@ -223,9 +223,9 @@ func (s stoppedFS) Link(from, to string) error   { s.tick(); return s.FS.Link(fr
 func (s stoppedFS) Rename(from, to string) error { s.tick(); return s.FS.Rename(from, to) }
 func (s stoppedFS) Remove(path string) error     { s.tick(); return s.FS.Remove(path) }
 
-// TestAKilledDeployOrRollbackIsWhole kills each at every change of the disk. When the next call has
-// recovered, files, manifests and snapshots are all those from before or all those from after.
-func TestAKilledDeployOrRollbackIsWhole(t *testing.T) {
+// TestRecoverAfterKillAtAnyWrite kills a deploy or rollback at each write. After Recover, files, manifests
+// and snapshots are all from before or all from after.
+func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 	one := map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"}
 	two := map[string]string{"codex:.codex/prompts/a.md": "new", "cursor:project/.cursor/c.md": "c"}
 	for _, what := range []string{"deploy", "rollback"} {
@@ -282,9 +282,9 @@ func TestAKilledDeployOrRollbackIsWhole(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenWithADeployIsWholeWithIt kills a deploy at every change of the disk: what was to be written with it
-// is there if and only if the deploy is.
-func TestWhatIsWrittenWithADeployIsWholeWithIt(t *testing.T) {
+// TestExtraChangesAreAtomicWithDeploy kills a deploy at each write: Request.Extra is written if and only if
+// the deploy is.
+func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
 	undone, finished := 0, 0
 	for n := 0; ; n++ {
 		h := newHome(t, map[string]string{"own/list": "old"})
@@ -321,7 +321,7 @@ func TestWhatIsWrittenWithADeployIsWholeWithIt(t *testing.T) {
 	}
 }
 
-// count is the number of snapshots, each with its record and its folders.
+// count returns the number of snapshots, and requires record and directories of each.
 func count(t *testing.T, h *home) int {
 	t.Helper()
 	all, err := deploy.ListSnapshots(h.deployer().Env.SnapshotDir())

@@ -12,10 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// TestSharedSnapshots rolls back to a deploy as the other program records it, where a sample of its state
-// lies beside the repository. The sample's home is moved to the test's, and its copies with it, since they
-// are named by the paths of their files.
-func TestSharedSnapshots(t *testing.T) {
+// TestRollbackToSampleSnapshot rolls back to a snapshot that the real agentpack recorded, if the sample data
+// is beside the repository. Its paths are moved to the test's home, and its copies renamed, since their names
+// are hashes of these paths.
+func TestRollbackToSampleSnapshot(t *testing.T) {
 	const sampleHome, deployed, cleaned = "/home/dev", "1768089600000000000", "1768089700000000000"
 	sample := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
 	h := newHome(t, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-// home is a home folder with agentpack's data in it, and a clock.
+// home is a home directory with agentpack's data, and a clock.
 type home struct {
 	t    testing.TB
 	path string
@@ -39,7 +39,7 @@ func newHome(t testing.TB, files map[string]string) *home {
 	return h
 }
 
-// folder makes an empty folder, in memory where the system has a place for that: these tests make hundreds.
+// dir returns an empty directory, in memory if possible: these tests create hundreds.
 func dir(t testing.TB) string {
 	t.Helper()
 	path, err := os.MkdirTemp("/dev/shm", "agentpack-test-")
@@ -78,8 +78,8 @@ func (h *home) deployer() deploy.Deployer {
 	return deploy.Deployer{FS: h.fs, Env: env.Env{Now: h.now, Home: h.path, Cwd: h.path, Var: func(string) string { return "" }}}
 }
 
-// wanted is the state of files, by "target:path" below the home. The codex files may be in .codex and, as
-// files that are looked after, in .codex/prompts; the cursor files in project/.cursor.
+// wanted returns the state of files by "target:path" below the home. The roots are .codex, .codex/prompts
+// (scanned) and project/.cursor.
 func (h *home) wanted(files map[string]string) *output.State {
 	h.t.Helper()
 	var b output.Builder
@@ -96,7 +96,7 @@ func (h *home) wanted(files map[string]string) *output.State {
 	return b.State()
 }
 
-// plan is the plan for files, as deploy makes it.
+// plan returns the plan for files.
 func (h *home) plan(files map[string]string) deploy.Request {
 	h.t.Helper()
 	state := h.wanted(files)
@@ -114,7 +114,7 @@ func (h *home) plan(files map[string]string) deploy.Request {
 	return deploy.Request{State: state, Plan: planned}
 }
 
-// deploy carries out what files take, a minute later, and returns the snapshot's id.
+// deploy deploys files a minute later, and returns the snapshot's id.
 func (h *home) deploy(files map[string]string) string {
 	h.t.Helper()
 	h.now = h.now.Add(time.Minute)
@@ -135,7 +135,7 @@ func (h *home) rollback(to string) string {
 	return event
 }
 
-// files is what is in the home, but for agentpack's data, by paths.
+// files returns the files of the home by path, without agentpack's data.
 func (h *home) files() map[string]string {
 	h.t.Helper()
 	found := map[string]string{}
@@ -160,7 +160,7 @@ func (h *home) files() map[string]string {
 	return found
 }
 
-// same fails the test unless the files but for manifests are as wanted.
+// same fails the test unless the files, without manifests, are as wanted.
 func (h *home) same(want map[string]string) {
 	h.t.Helper()
 	now := h.files()
@@ -183,7 +183,7 @@ func (h *home) load(id string) *deploy.Snapshot {
 	return s
 }
 
-// summary is a snapshot's changes as short lines, with paths below the home.
+// summary returns a snapshot's changes as short lines, with paths below the home.
 func (h *home) summary(s *deploy.Snapshot) []string {
 	var lines []string
 	for _, c := range s.Changes {

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-func TestARollbackPutsBackWhatWasDeployed_62(t *testing.T) {
+func TestRollbackRestoresFiles(t *testing.T) {
 	h := newHome(t, nil)
 	h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
 	second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2"})
@@ -38,7 +38,7 @@ func TestARollbackPutsBackWhatWasDeployed_62(t *testing.T) {
 	}
 }
 
-func TestARollbackRemovesWhatCameLater_63(t *testing.T) {
+func TestRollbackRemovesLaterFiles(t *testing.T) {
 	h := newHome(t, nil)
 	first := h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
 	h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"})
@@ -51,7 +51,7 @@ func TestARollbackRemovesWhatCameLater_63(t *testing.T) {
 	}
 }
 
-func TestARollbackIsForAllTargets_64(t *testing.T) {
+func TestRollbackAppliesToAllTargets(t *testing.T) {
 	h := newHome(t, nil)
 	both := map[string]string{"codex:.codex/AGENTS.md": "v1", "cursor:project/.cursor/r.md": "v1"}
 	first := h.deploy(both)
@@ -60,7 +60,7 @@ func TestARollbackIsForAllTargets_64(t *testing.T) {
 	h.same(map[string]string{".codex/AGENTS.md": "v1", "project/.cursor/r.md": "v1"})
 }
 
-func TestARollbackToWhatHoldsRepairs(t *testing.T) {
+func TestRollbackToCurrentSnapshotRepairs(t *testing.T) {
 	h := newHome(t, nil)
 	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/prompts/a.md": "a"})
 	h.write(".codex/AGENTS.md", "an edit")
@@ -69,7 +69,7 @@ func TestARollbackToWhatHoldsRepairs(t *testing.T) {
 	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/a.md": "a"})
 }
 
-func TestAfterARollbackTheSameRepoIsAManagedUpdate_67(t *testing.T) {
+func TestPlanAfterRollbackIsManagedUpdate(t *testing.T) {
 	h := newHome(t, nil)
 	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
 	h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2"})
@@ -80,7 +80,7 @@ func TestAfterARollbackTheSameRepoIsAManagedUpdate_67(t *testing.T) {
 	}
 }
 
-func TestRefusedRollbacks(t *testing.T) {
+func TestRollbackRefuses(t *testing.T) {
 	cases := []struct {
 		name    string
 		prepare func(h *home, first, event string) (to string)
@@ -126,7 +126,7 @@ func stateCopy(h *home, id string) string {
 	return layout.State(output.Key{Target: "codex", Path: h.at(".codex/prompts/a.md")})
 }
 
-func TestARollbackDoesNotFollowALinkOutOfItsFolder(t *testing.T) {
+func TestRollbackRefusesSymlinkOutOfRoot(t *testing.T) {
 	h := newHome(t, map[string]string{"elsewhere/x": "x"})
 	first := h.deploy(map[string]string{"codex:.codex/prompts/d/a.md": "a"})
 	h.remove(".codex/prompts/d")
@@ -141,7 +141,7 @@ func TestARollbackDoesNotFollowALinkOutOfItsFolder(t *testing.T) {
 	}
 }
 
-// elsewhereFS is what a server sees that is granted nothing but some folders.
+// elsewhereFS shows only some directories, as another project's sandbox does.
 type elsewhereFS struct {
 	apply.FS
 	granted []string
@@ -156,7 +156,7 @@ func (f elsewhereFS) CheckWritable(dir string) error {
 	return fs.ErrPermission
 }
 
-func TestARollbackNamesWhatItCannotSee(t *testing.T) {
+func TestRollbackWarnsAboutHiddenFiles(t *testing.T) {
 	for name, old := range map[string]bool{"by copies of the whole state": false, "through old snapshots": true} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t, nil)
@@ -169,7 +169,7 @@ func TestARollbackNamesWhatItCannotSee(t *testing.T) {
 				h.remove(".agentpack/state/snapshots/" + second + "/state")
 			}
 			h.remove(".codex/gone.md")
-			// What is not granted is not shown either.
+			// A directory that is not granted is absent.
 			if err := os.Rename(h.at("project"), h.at("away")); err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +193,7 @@ func TestARollbackNamesWhatItCannotSee(t *testing.T) {
 	}
 }
 
-func TestARollbackSaysNothingOfWhatSomebodyHasRemoved(t *testing.T) {
+func TestRollbackDoesNotWarnAboutRemovedFiles(t *testing.T) {
 	for _, removed := range []string{"project/.cursor/d/c.md", "project/.cursor/d", "project/.cursor"} {
 		t.Run(removed, func(t *testing.T) {
 			h := newHome(t, nil)
@@ -207,8 +207,8 @@ func TestARollbackSaysNothingOfWhatSomebodyHasRemoved(t *testing.T) {
 	}
 }
 
-// TestARollbackThroughOldSnapshots goes back by what each snapshot has kept of its own changes, as those do
-// that have no copies of the whole state.
+// TestRollbackThroughOldSnapshots rolls back by the recorded changes, for snapshots without copies of the
+// state.
 func TestARollbackThroughOldSnapshots(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/prompts/adopted.md": "the user's"})
 	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/prompts/gone.md": "gone"})
@@ -221,11 +221,11 @@ func TestARollbackThroughOldSnapshots(t *testing.T) {
 	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/gone.md": "gone", ".codex/prompts/adopted.md": "the user's"})
 
 	h.write(".codex/AGENTS.md", "an edit")
-	h.rollback(first) // holds already, and nothing is known by which to repair it
+	h.rollback(first) // already current, and nothing to repair from
 	h.same(map[string]string{".codex/AGENTS.md": "an edit", ".codex/prompts/gone.md": "gone", ".codex/prompts/adopted.md": "the user's"})
 }
 
-func TestACopyOutsideOfTheSnapshotsIsNotPutBack(t *testing.T) {
+func TestRollbackRefusesCopyOutsideSnapshots(t *testing.T) {
 	h := newHome(t, map[string]string{"secret": "s"})
 	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
 	second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2"})

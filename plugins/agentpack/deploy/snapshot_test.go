@@ -17,7 +17,7 @@ import (
 
 var start = time.Date(2026, 2, 1, 9, 0, 0, 120_000_000, time.UTC)
 
-// records makes a folder of records, each written a minute behind the one before it.
+// records creates a directory of records, with modification times a minute apart.
 func records(t testing.TB, files ...[2]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func record(kind, id, rest string) [2]string {
 	return [2]string{id + ".json", text}
 }
 
-func TestARecordHasTheOneForm(t *testing.T) {
+func TestSnapshotEncodesAndParses(t *testing.T) {
 	lock := "ab"
 	got, err := deploy.Snapshot{
 		Kind: deploy.KindDeploy, ID: "1769936400120000000", CreatedAt: deploy.Timestamp(start), Targets: []string{"codex"},
@@ -91,7 +91,7 @@ func TestARecordHasTheOneForm(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseSnapshotRefuses(t *testing.T) {
 	cases := []struct{ name, text, want string }{
 		{"what is no JSON", "{", "unexpected end"},
 		{"another kind", `{"kind":"party","id":"1"}`, "its kind"},
@@ -109,7 +109,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestLoadTakesOnlyIDs_65(t *testing.T) {
+func TestLoadSnapshotRefusesPaths(t *testing.T) {
 	dir := records(t, record("deploy", "5", ""))
 	for id, ok := range map[string]bool{"5": true, "6": false, "": false, ".": false, "..": false, "../5": false, "x/../5": false, `a\5`: false} {
 		if s, err := deploy.LoadSnapshot(dir, id); ok != (err == nil) || ok && s.ID != id {
@@ -118,7 +118,7 @@ func TestLoadTakesOnlyIDs_65(t *testing.T) {
 	}
 }
 
-func TestManaged(t *testing.T) {
+func TestLastDeployed(t *testing.T) {
 	files := func(path string) string {
 		return `,"managed_files":[{"target":"codex","path":"` + path + `","sha256":""}]`
 	}
@@ -158,7 +158,7 @@ func TestManaged(t *testing.T) {
 	}
 }
 
-func TestOfTwoOfTheSameTimeTheLargerIDCounts(t *testing.T) {
+func TestLastDeployedPrefersLargerIDAtEqualTimes(t *testing.T) {
 	dir := records(t,
 		record("deploy", "9", `,"managed_files":[{"target":"c","path":"/nine","sha256":""}]`),
 		record("deploy", "10", `,"managed_files":[{"target":"c","path":"/ten","sha256":""}]`))
@@ -179,7 +179,7 @@ func TestHistory(t *testing.T) {
 		name    string
 		records [][2]string
 		head    string
-		since   string // the ids since snapshot 1
+		since   string // ids since snapshot 1
 		err     string
 	}{
 		{"one deploy", [][2]string{record("deploy", "1", "")}, "1", "", ""},
@@ -219,7 +219,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-func TestNextIDIsLargerThanAll(t *testing.T) {
+func TestNextSnapshotIDIsLargest(t *testing.T) {
 	now := "1769936400120000000"
 	cases := []struct {
 		name, file, want string
@@ -242,8 +242,8 @@ func TestNextIDIsLargerThanAll(t *testing.T) {
 	}
 }
 
-// TestSharedRecords writes each record of the other program again, where those lie beside the repository.
-func TestSharedRecords(t *testing.T) {
+// TestSampleRecordsRoundTrip encodes each record of the sample data again, if that is beside the repository.
+func TestSampleRecordsRoundTrip(t *testing.T) {
 	dir := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -278,8 +278,8 @@ func TestSharedRecords(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that what is taken is written and read again without a change.
-func FuzzParse(f *testing.F) {
+// FuzzParseSnapshot requires that an accepted record survives encoding and parsing.
+func FuzzParseSnapshot(f *testing.F) {
 	f.Add([]byte(`{"kind":"deploy","id":"1","created_at":"","targets":["codex"],"managed_files":[{"target":"codex","path":"/a","sha256":""}],"changes":[],"lockfile_sha256":null,"backup_root":""}`))
 	f.Add([]byte(`{"kind":"rollback","id":"2","changes":[{"op":"rollback_restore","path":"/a","backup_path":"/b"}],"rolled_back_to":"1"}`))
 	f.Add([]byte(`{"id":"../1"}`))
@@ -302,7 +302,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestARecordThatCouldNotBeReadIsNotWritten(t *testing.T) {
+func TestEncodeRefusesRecordTooLargeToRead(t *testing.T) {
 	long := deploy.Snapshot{Kind: deploy.KindDeploy, ID: "1", Files: []deploy.SnapshotFile{{Path: strings.Repeat("a", 32<<20)}}}
 	if _, err := long.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {
 		t.Errorf("got %v", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
 )
 
-// gitApplies has git apply a patch to F.md. It runs in a folder of its own, outside of any repository.
+// gitApplies runs git apply on F.md, in a directory outside of any repository.
 func gitApplies(t testing.TB, base, text []byte) (result []byte, applied bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +36,7 @@ func gitApplies(t testing.TB, base, text []byte) (result []byte, applied bool) {
 	return result, true
 }
 
-// sameAsGit fails the test where git and this package differ. A patch that is refused before it is applied
-// never reaches git.
+// sameAsGit fails the test if git and Apply differ. A patch with an InvalidError is not given to git.
 func sameAsGit(t testing.TB, base, text []byte) {
 	t.Helper()
 	got, err := diff.Apply("F.md", base, text)
@@ -57,7 +56,7 @@ func needGit(t testing.TB) {
 	}
 }
 
-func TestRandomPatchesApplyAsByGit(t *testing.T) {
+func TestApplyAgreesWithGitOnRandomPatches(t *testing.T) {
 	needGit(t)
 	applied := 0
 	for seed := range uint64(150) {
@@ -72,7 +71,7 @@ func TestRandomPatchesApplyAsByGit(t *testing.T) {
 	}
 }
 
-func FuzzAgainstGit(f *testing.F) {
+func FuzzApplyAgainstGit(f *testing.F) {
 	needGit(f)
 	for seed := range uint64(20) {
 		base, text := randomPatch(seed)
@@ -80,19 +79,19 @@ func FuzzAgainstGit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, base []byte, hunks string) {
 		if strings.Contains(hunks, "diff --git ") || strings.IndexByte(hunks, 0) >= 0 {
-			// Git would go on to other files, and reads names to the first NUL.
+			// Git would patch other files as well, and ends names at the first NUL.
 			return
 		}
 		if oddMarker(hunks) || hunks == "@@ -" {
-			return // the latter is a patch without hunks, which git takes here and refuses elsewhere
+			return // the latter is a patch without hunks, which git accepts here and refuses elsewhere
 		}
 		sameAsGit(t, base, []byte(header+hunks))
 	})
 }
 
-// oddMarker tells of a marker that is followed by an old line of the same hunk. No program writes that.
-// Git compares such lines as one text and counts them as two, and so can remove a line too many; here they
-// match nothing.
+// oddMarker reports a no-newline marker that is followed by an old line of the same hunk. No program writes
+// that. Git compares such lines as one string and counts them as two, so it can remove a line too many; here
+// they match nothing.
 func oddMarker(hunks string) bool {
 	marked := false
 	for line := range strings.Lines(hunks) {
@@ -108,7 +107,7 @@ func oddMarker(hunks string) bool {
 	return false
 }
 
-// FuzzApply checks what holds for any patch: it ends, and a refusal has no result.
+// FuzzApply requires of any patch that Apply returns, and that an error has no result.
 func FuzzApply(f *testing.F) {
 	f.Add("F.md", []byte("a\n"), []byte(header+"@@ -1 +1 @@\n-a\n+A\n"))
 	f.Add("d/F.md", []byte(""), []byte("diff --git a/d/F.md b/d/F.md\n--- a/d/F.md\n+++ b/d/F.md\n@@ -0,0 +1 @@\n+A\n\\ No newline at end of file\n"))
@@ -120,8 +119,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// randomPatch makes a text of few different lines, so that hunks fit in several places, and a patch of it
-// that is often right and often a little wrong.
+// randomPatch returns a text with few different lines, so that hunks match in several places, and a patch of
+// it that is often valid and often slightly wrong.
 func randomPatch(seed uint64) (base, text []byte) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	line := func() string { return []string{"a", "b", "c", "", "a b", "a\r"}[r.IntN(6)] }
@@ -152,7 +151,7 @@ func randomPatch(seed uint64) (base, text []byte) {
 	return []byte(joined), []byte(out)
 }
 
-// hunkOf writes the lines of one hunk at a place, and counts its old lines and those it adds.
+// hunkOf writes the lines of a hunk, and counts its old and added lines.
 func hunkOf(r *rand.Rand, lines []string, at, context, removed, after int, finalNewline bool, line func() string) (body string, old, added int) {
 	write := func(sign string, i int) {
 		text := lines[i]

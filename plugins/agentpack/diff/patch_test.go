@@ -14,7 +14,7 @@ import (
 
 const header = "--- a/F.md\n+++ b/F.md\n"
 
-// outcome says what became of a patch: "ok", "invalid" or "failed".
+// outcome classifies an error of Apply: "ok", "invalid" or "failed".
 func outcome(err error) string {
 	var invalid *diff.InvalidError
 	var failed *diff.ApplyError
@@ -76,7 +76,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestAPatchMadeToBeSlowEnds(t *testing.T) {
+func TestApplyBoundsWork(t *testing.T) {
 	base := strings.Repeat("\n", 60_000)
 	text := header + "@@ -2,20002 +30000,20002 @@\n" + strings.Repeat("\n", 20_000) + "-x\n+y\n \n"
 	if _, err := diff.Apply("F.md", []byte(base), []byte(text)); outcome(err) != "failed" {
@@ -84,9 +84,9 @@ func TestAPatchMadeToBeSlowEnds(t *testing.T) {
 	}
 }
 
-// TestSharedCases is scenario 31: every recorded pair of a text and a patch, where those lie beside the
+// TestApplySampleCases applies every recorded pair of file and patch, if the sample data is beside the
 // repository.
-func TestSharedCases(t *testing.T) {
+func TestApplySampleCases(t *testing.T) {
 	file := fixtures.Path(t, "agentpack", "composed", "patch_cases.json")
 	raw, err := os.ReadFile(file)
 	if err != nil {

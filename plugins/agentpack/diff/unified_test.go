@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
 )
 
-func TestDiff(t *testing.T) {
+func TestUnified(t *testing.T) {
 	const head = "--- a/f.md\n+++ b/f.md\n"
 	tests := []struct{ name, before, after, want string }{
 		{"a new file of a line", "", "a\n", head + "@@ -0,0 +1 @@\n+a\n"},
@@ -28,7 +28,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotShown(t *testing.T) {
+func TestUnifiedRefuses(t *testing.T) {
 	for want, texts := range map[string][2]string{
 		"UTF-8":       {"a", "\xff"},
 		"larger than": {strings.Repeat("a\n", 40_000), strings.Repeat("b\n", 40_000)},
@@ -39,15 +39,15 @@ func TestWhatIsNotShown(t *testing.T) {
 	}
 }
 
-// FuzzDiff: a diff that is shown makes the one text of the other.
-func FuzzDiff(f *testing.F) {
+// FuzzUnified: applying the diff to before gives after.
+func FuzzUnified(f *testing.F) {
 	f.Add("a\nb\nc", "a\nc\n")
 	f.Add("", "x")
 	f.Add("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "2\n3\n4\n5\n6\n7\n8\n9\n0\n")
 	f.Add("a\r\n", "a\n")
 	f.Fuzz(func(t *testing.T, before, after string) {
 		patch, err := diff.Unified("f", []byte(before), []byte(after))
-		// A patch is told by its lines that begin with --- and +++, of which it may have one each.
+		// Apply accepts only one line each that begins with --- and +++.
 		if err != nil || patch == "" || strings.Count(patch, "\n---")+strings.Count(patch, "\n+++") > 1 {
 			return
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// layOut makes a folder of files by path; a path that ends in a slash is a folder's, and a content that begins
-// with "-> " is a link's.
+// layOut creates files by path; a path that ends in a slash is a directory, and a content that begins with
+// "-> " a symbolic link.
 func layOut(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 	if _, err := disk.Read(filepath.Join(root, "a"), 4); err == nil || !strings.Contains(err.Error(), "larger than 4 bytes") {
 		t.Errorf("one byte too many: got %v", err)
 	}
-	if _, err := disk.Read(filepath.Join(root, "folder"), 5); err == nil || !strings.Contains(err.Error(), "is not a regular file but a folder") {
+	if _, err := disk.Read(filepath.Join(root, "folder"), 5); err == nil || !strings.Contains(err.Error(), "is not a regular file but a directory") {
 		t.Errorf("a folder: got %v", err)
 	}
 	for _, path := range []string{"none", "a/b"} {
@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestSum(t *testing.T) {
+func TestSumFile(t *testing.T) {
 	root := layOut(t, map[string]string{"a": "a", "folder/x": ""})
 	const want = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 	if got, err := disk.SumFile(filepath.Join(root, "a")); got != want || err != nil {
@@ -75,8 +75,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-func TestList(t *testing.T) {
-	// The tree lies below a folder of the name that is left out inside of it.
+func TestListFiles(t *testing.T) {
+	// The parent has a name that ListFiles leaves out only below its root.
 	root := filepath.Join(layOut(t, map[string]string{
 		".agentpack/tree/b.txt":           "",
 		".agentpack/tree/a/deep.md":       "",
@@ -106,7 +106,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestInside(t *testing.T) {
+func TestRequireInside(t *testing.T) {
 	base := layOut(t, map[string]string{
 		"root/file": "", "root/in": "-> file", "root/sub/x": "", "root/back": "-> sub", "root/out": "-> ../elsewhere",
 		"root/up": "-> ..", "root/loop": "-> loop", "root/dangling": "-> nothing", "root/away": "-> ../nothing",
@@ -149,8 +149,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// TestOneBoundForManyPaths: each path is judged by itself, in whatever order they come.
-func TestOneBoundForManyPaths(t *testing.T) {
+// TestBoundCachesNoVerdicts: the result for a path does not depend on earlier paths.
+func TestBoundCachesNoVerdicts(t *testing.T) {
 	root := layOut(t, map[string]string{"sub/x": "", "back": "-> sub", "out": "-> ..", "sub/up": "-> ../.."})
 	bound, err := disk.NewBound(root)
 	if err != nil {
@@ -165,7 +165,7 @@ func TestOneBoundForManyPaths(t *testing.T) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestStat(t *testing.T) {
 	root := layOut(t, map[string]string{"a": "", "b/": "", "to": "-> b", "nowhere": "-> x"})
 	for path, want := range map[string]disk.Kind{"a": disk.File, "b": disk.Directory, "to": disk.Directory, "nowhere": disk.Absent, "c": disk.Absent, "a/b": disk.Absent} {
 		if got, err := disk.Stat(filepath.Join(root, path)); got != want || err != nil {
@@ -174,8 +174,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// FuzzInside: whatever the path, what is called inside is, when made, found inside by the system.
-func FuzzInside(f *testing.F) {
+// FuzzRequireInside: a path that is accepted is, once created, resolved by the system to a place inside.
+func FuzzRequireInside(f *testing.F) {
 	for _, seed := range []string{"a", "out/x", "back/../y", "up/root/a", "a/../../elsewhere", "in/.."} {
 		f.Add(seed)
 	}

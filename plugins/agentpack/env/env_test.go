@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
-func TestFolders(t *testing.T) {
+func TestDirectories(t *testing.T) {
 	vars := map[string]string{}
 	at := env.Env{Home: "/home/me", Cwd: "/w", Var: func(name string) string { return vars[name] }}
 	for _, test := range []struct{ home, repo, data, want string }{

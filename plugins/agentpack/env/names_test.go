@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
-func TestKey(t *testing.T) {
+func TestModuleKey(t *testing.T) {
 	for id, want := range map[string]string{
 		"instructions:base":      "instructions_base--d39861fff1",
 		"a:b":                    "a_b--6783a31eab",
@@ -48,7 +48,7 @@ func TestNormalizeMachineID(t *testing.T) {
 	}
 }
 
-func TestComponent(t *testing.T) {
+func TestIsPathComponent(t *testing.T) {
 	for text, want := range map[string]bool{
 		"a": true, "a.b": true, "...": true, "": false, ".": false, "..": false, "a/b": false, `a\b`: false, "a\x00": false,
 	} {
@@ -58,7 +58,7 @@ func TestComponent(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
+func TestModuleName(t *testing.T) {
 	for id, want := range map[string]string{"skill:a": "a", "skill:a:b": "a:b", "skill:../x": "../x", "a b": "a_b", "skill:": ""} {
 		if got := env.ModuleName(id); got != want {
 			t.Errorf("%q: got %q, want %q", id, got, want)

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
-func TestID(t *testing.T) {
+func TestProjectID(t *testing.T) {
 	tests := []struct{ origin, normalized, id string }{
 		{"https://github.com/example/example.git", "github.com/example/example", "ae2752b5775071e2"},
 		{"git@github.com:Example/Example.git", "github.com/example/example", "ae2752b5775071e2"},
@@ -30,7 +30,7 @@ func TestID(t *testing.T) {
 	}
 }
 
-// repository answers as a host does.
+// repository is a Git with fixed results.
 type repository struct {
 	top, origin       string
 	topErr, originErr error
@@ -39,7 +39,7 @@ type repository struct {
 func (r repository) TopLevel(string) (string, error) { return r.top, r.topErr }
 func (r repository) Origin(string) (string, error)   { return r.origin, r.originErr }
 
-func TestDetect(t *testing.T) {
+func TestDetectProject(t *testing.T) {
 	denied := errors.New("not granted")
 	tests := []struct {
 		name     string

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-// world is a home with a config repo in it, all of whose files are deployed.
+// world is a home with a config repo, all of whose files are deployed.
 type world struct {
 	t    *testing.T
 	home string
@@ -69,7 +69,7 @@ func (w *world) write(name, content string) {
 	}
 }
 
-// edit puts one text in the place of another in a file.
+// edit replaces a string in a file.
 func (w *world) edit(name, old, text string) {
 	w.t.Helper()
 	content, err := os.ReadFile(w.path(name))
@@ -89,7 +89,7 @@ func (w *world) remove(name string) {
 	}
 }
 
-// noRepositories answers as where there are none.
+// noRepositories is a Git without repositories.
 type noRepositories struct{}
 
 func (noRepositories) TopLevel(string) (string, error) { return "", nil }
@@ -113,7 +113,7 @@ func (w *world) applier() apply.Applier {
 	return apply.Applier{FS: apply.OS{}, Dir: w.path("state/journal")}
 }
 
-// files are the paths below a folder.
+// files returns the paths below a directory.
 func (w *world) files(dir string) []string {
 	w.t.Helper()
 	var found []string
@@ -129,11 +129,11 @@ func (w *world) files(dir string) []string {
 	return found
 }
 
-// repository is the config repo's.
+// repository is the Git of the config repo.
 type repository struct {
-	none    bool     // there is none
-	dirty   []string // paths that differ
-	fails   error    // what a commit answers
+	none    bool     // the repository does not exist
+	dirty   []string // changed paths
+	fails   error    // error of Commit
 	branch  string
 	message string
 	files   map[string]string

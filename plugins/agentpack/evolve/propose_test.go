@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// propose runs a proposal with the defaults of the tool.
+// propose calls Propose with the defaults of the tool.
 func (w *world) propose(git evolve.Git, request evolve.Request) (any, []string, error) {
 	if request.Scope == "" {
 		request.Scope = module.LayerGlobal
@@ -24,7 +24,7 @@ func (w *world) propose(git evolve.Git, request evolve.Request) (any, []string, 
 	return evolve.Propose(w.run(), git, request)
 }
 
-// nothing is the payload of a proposal that made no branch.
+// nothing returns the payload of a proposal without a branch.
 func (w *world) nothing(request evolve.Request) (evolve.NoProposal, []string) {
 	w.t.Helper()
 	payload, warnings, err := w.propose(&repository{}, request)
@@ -37,12 +37,12 @@ func (w *world) nothing(request evolve.Request) (evolve.NoProposal, []string) {
 
 func overlayFile(id, file string) string { return "overlays/" + env.ModuleKey(id) + "/" + file }
 
-func TestWhatAnEditBecomes(t *testing.T) {
+func TestProposeTurnsEditsIntoOverlays(t *testing.T) {
 	cases := []struct {
 		name    string
 		edit    func(w *world)
 		request evolve.Request
-		want    map[string]string // the commit's files
+		want    map[string]string // files of the commit
 		warns   string
 	}{
 		{"77 a prompt", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{},
@@ -116,7 +116,7 @@ func TestWhatAnEditBecomes(t *testing.T) {
 	}
 }
 
-func TestTheBranchsName_83_85(t *testing.T) {
+func TestProposeGeneratesBranchName(t *testing.T) {
 	prompt := func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }
 	skill := func(w *world) { w.write(".codex/skills/lint/ref/a.txt", "b\n") }
 	const at = "-20260201T090000Z-000000120"
@@ -143,7 +143,7 @@ func TestTheBranchsName_83_85(t *testing.T) {
 	}
 }
 
-func TestADryRunTellsWhatItWouldPropose(t *testing.T) {
+func TestProposeDryRun(t *testing.T) {
 	w := newWorld(t)
 	w.write(".codex/prompts/hello.md", "Edited.\n")
 	w.remove("project/.github/prompts/hello.prompt.md")
@@ -165,7 +165,7 @@ func TestADryRunTellsWhatItWouldPropose(t *testing.T) {
 	}
 }
 
-func TestNothingToPropose_79_80(t *testing.T) {
+func TestProposeWithoutDrift(t *testing.T) {
 	w := newWorld(t)
 	if got, _ := w.nothing(evolve.Request{}); got.Reason != "no_drift" || len(got.Skipped) > 0 || got.Candidates != nil {
 		t.Errorf("without drift: %+v", got)
@@ -196,8 +196,8 @@ func TestNothingToPropose_79_80(t *testing.T) {
 	}
 }
 
-// TestAModulesIDIsOneWordOfACommand: what is recommended may be run as it stands, and ids come from others.
-func TestAModulesIDIsOneWordOfACommand(t *testing.T) {
+// TestRecommendedCommandsQuoteModuleIDs: commands are copied into a shell, and ids are untrusted.
+func TestRecommendedCommandsQuoteModuleIDs(t *testing.T) {
 	w := newWorld(t)
 	w.edit("repo/agentpack.yaml", "prompt:hello", "prompt:hello; touch x")
 	w.remove(".codex/prompts/hello.md")
@@ -207,7 +207,7 @@ func TestAModulesIDIsOneWordOfACommand(t *testing.T) {
 	}
 }
 
-func TestAMissingFileOfSeveralModules(t *testing.T) {
+func TestProposeSkipsMissingFileOfSeveralModules(t *testing.T) {
 	w := newWorld(t)
 	w.remove(".codex/AGENTS.md")
 	got, _ := w.nothing(evolve.Request{ModuleID: "instructions:one"})
@@ -216,7 +216,7 @@ func TestAMissingFileOfSeveralModules(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadIsCountedAndWarnedOf(t *testing.T) {
+func TestProposeWarnsAboutUnreadableFile(t *testing.T) {
 	cases := map[string]func(w *world){
 		"a folder in its place": func(w *world) { w.remove(".codex/prompts/hello.md"); w.write(".codex/prompts/hello.md/x", "") },
 		"a rule whose header was edited": func(w *world) {
@@ -233,7 +233,7 @@ func TestAFileThatCannotBeReadIsCountedAndWarnedOf(t *testing.T) {
 	}
 }
 
-func TestTheConfigRepoMustBeACleanRepository_81(t *testing.T) {
+func TestProposeRequiresCleanRepository(t *testing.T) {
 	cases := []struct {
 		name string
 		git  *repository
@@ -259,7 +259,7 @@ func TestTheConfigRepoMustBeACleanRepository_81(t *testing.T) {
 	}
 }
 
-func TestWithoutSomebodyToCommitAsNothingIsMade_82(t *testing.T) {
+func TestProposeWithoutIdentityCommitsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.write(".codex/prompts/hello.md", "Edited.\n")
 	payload, warnings, err := w.propose(&repository{fails: evolve.ErrNoIdentity}, evolve.Request{})
@@ -269,7 +269,7 @@ func TestWithoutSomebodyToCommitAsNothingIsMade_82(t *testing.T) {
 	}
 }
 
-func TestAnotherFailureOfGitsIsAnError(t *testing.T) {
+func TestProposeReturnsOtherGitErrors(t *testing.T) {
 	w := newWorld(t)
 	w.write(".codex/prompts/hello.md", "Edited.\n")
 	exists := errors.New("the branch exists")
@@ -278,7 +278,7 @@ func TestAnotherFailureOfGitsIsAnError(t *testing.T) {
 	}
 }
 
-func TestIfNoEditCanBeWrittenItIsAnError(t *testing.T) {
+func TestProposeFailsIfNoEditCanBeWritten(t *testing.T) {
 	w := newWorld(t)
 	w.write("repo/"+overlayFile("prompt:hello", ".agentpack/overlay.json"), `{"overlay_kind":"patch"}`)
 	w.write(".codex/prompts/hello.md", "Edited.\n")

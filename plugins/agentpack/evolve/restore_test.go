@@ -20,7 +20,7 @@ func (w *world) restore(moduleID string, dryRun bool) evolve.Restored {
 	return restored
 }
 
-func TestRestore_86(t *testing.T) {
+func TestRestore(t *testing.T) {
 	w := newWorld(t)
 	all := len(w.run().State.Files)
 	if got := w.restore("", false); got.Reason != "no_missing" || got.Files == nil || (got.Summary != evolve.RestoreSummary{Existing: all}) {
@@ -56,7 +56,7 @@ func TestRestore_86(t *testing.T) {
 	}
 }
 
-// key is the end of the name of the rule for instructions:one.
+// key returns the end of the rule file's name for instructions:one.
 func key(w *world) string {
 	for _, name := range w.files("project/.cursor/rules") {
 		if rest, ok := strings.CutPrefix(name, "instructions_one--"); ok {
@@ -67,7 +67,7 @@ func key(w *world) string {
 	return ""
 }
 
-func TestALinkThatLeadsNowhereIsNotReplaced(t *testing.T) {
+func TestRestoreKeepsDanglingSymlink(t *testing.T) {
 	w := newWorld(t)
 	w.remove(".codex/prompts/hello.md")
 	w.remove(".codex/AGENTS.md")
@@ -83,7 +83,7 @@ func TestALinkThatLeadsNowhereIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestAMissingFileBehindALinkOutOfItsFolderIsNotWritten(t *testing.T) {
+func TestRestoreRefusesSymlinkOutOfRoot(t *testing.T) {
 	w := newWorld(t)
 	if err := os.RemoveAll(w.path(".codex/skills/lint")); err != nil {
 		t.Fatal(err)

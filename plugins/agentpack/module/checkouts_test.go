@@ -21,7 +21,7 @@ var (
 	two = strings.Repeat("2", 40)
 )
 
-// remote is a repository. Without refs it is one that is not granted.
+// remote is a repository; without refs, one that is not granted.
 type remote struct {
 	refs  []module.RemoteRef
 	files []module.RemoteFile
@@ -67,13 +67,13 @@ func link(path, target string) module.RemoteFile {
 	return module.RemoteFile{Path: path, Link: true, Content: []byte(target)}
 }
 
-func TestWhichCommitAReferenceIs(t *testing.T) {
+func TestCheckoutResolvesReference(t *testing.T) {
 	cases := []struct {
 		name   string
 		ref    string
 		locked *config.LockedGit
 		refs   []module.RemoteRef
-		want   string // the commit; "" for an error
+		want   string // commit; "" for an error
 		asked  string
 	}{
 		{"a commit is not asked for", strings.ToUpper(strings.Repeat("a", 40)), nil, []module.RemoteRef{}, strings.Repeat("a", 40), ""},
@@ -111,7 +111,7 @@ func TestWhichCommitAReferenceIs(t *testing.T) {
 	}
 }
 
-func TestACheckoutIsFetchedOnceAndWhole(t *testing.T) {
+func TestCheckoutFetchesOnceAndAtomically(t *testing.T) {
 	cache := t.TempDir()
 	remote := &remote{refs: []module.RemoteRef{{Name: "refs/heads/main", Hash: one}}, files: []module.RemoteFile{
 		file("SKILL.md", "s"), file("d/e/f.txt", "f"), link("d/l", "../SKILL.md"),
@@ -142,14 +142,14 @@ func TestACheckoutIsFetchedOnceAndWhole(t *testing.T) {
 	}
 }
 
-func TestWithoutAGrant(t *testing.T) {
+func TestCheckoutWithoutRemoteUsesCache(t *testing.T) {
 	cases := []struct {
 		name   string
-		cached []string // folders in the cache
+		cached []string // directories in the cache
 		ref    string
 		locked bool
-		want   string // the folder in the cache; "" for an error
-		says   string // in the error or the warning
+		want   string // directory in the cache; "" for an error
+		says   string // substring of the error or warning
 	}{
 		{"a commit in the cache", []string{env.RemoteKey(url) + "/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},
 		{"a locked commit in the cache", []string{env.RemoteKey(url) + "/" + one}, "main", true, env.RemoteKey(url) + "/" + one, ""},
@@ -190,7 +190,7 @@ func TestWithoutAGrant(t *testing.T) {
 	}
 }
 
-func TestAHostileRepository(t *testing.T) {
+func TestCheckoutRefusesHostileRepository(t *testing.T) {
 	cases := []struct {
 		name  string
 		files []module.RemoteFile
@@ -225,7 +225,7 @@ func TestAHostileRepository(t *testing.T) {
 	}
 }
 
-func TestTheOneFetchedByAnotherCallIsUsed(t *testing.T) {
+func TestCheckoutUsesConcurrentFetch(t *testing.T) {
 	cache := t.TempDir()
 	dir := filepath.Join(cache, env.RemoteKey(url), one)
 	remote := &remote{}

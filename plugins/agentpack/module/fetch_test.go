@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestARepositoryWithoutEndIsRefused(t *testing.T) {
+func TestFetchBoundsRepository(t *testing.T) {
 	cases := []struct {
 		name string
 		full checkout

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// ready makes a module of files ready.
+// ready composes a module of files.
 func ready(t *testing.T, kind config.Type, files map[string]string) (*module.Ready, error) {
 	t.Helper()
 	repo := t.TempDir()
@@ -30,14 +30,14 @@ func ready(t *testing.T, kind config.Type, files map[string]string) (*module.Rea
 	return composer.Ready(config.Module{ID: "x:m", Type: kind, Local: &config.Local{Path: "m"}})
 }
 
-func TestShapes(t *testing.T) {
+func TestReadyValidatesType(t *testing.T) {
 	const skill = "---\nname: a\ndescription: b\n---\n"
 	tests := []struct {
 		name    string
 		kind    config.Type
 		files   map[string]string
-		code    fault.Code    // "" if it is right
-		details fault.Details // some of them
+		code    fault.Code    // "" for a valid module
+		details fault.Details // a subset
 	}{
 		{"instructions", config.Instructions, map[string]string{"AGENTS.md": "", "more.txt": ""}, "", nil},
 		{"instructions without AGENTS.md", config.Instructions, map[string]string{"sub/AGENTS.md": ""}, fault.Unexpected, nil},
@@ -89,7 +89,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestLinksInModules(t *testing.T) {
+func TestReadyWithSymlinks(t *testing.T) {
 	repo := t.TempDir()
 	must := func(err error) {
 		t.Helper()

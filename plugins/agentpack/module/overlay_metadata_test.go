@@ -2,9 +2,8 @@ package module
 
 import "testing"
 
-// FuzzMeta: whatever an overlay says of itself is one of the kinds, and a baseline whose files can be compared,
-// or an error.
-func FuzzMeta(f *testing.F) {
+// FuzzOverlayMetadata requires a known kind and a usable baseline, or an error.
+func FuzzOverlayMetadata(f *testing.F) {
 	f.Add([]byte(`{"overlay_kind":"patch"}`))
 	f.Add([]byte(`{"overlay_kind":null}`))
 	f.Add([]byte(`{"version":2,"upstream_sha256":"ab","file_manifest":[{"path":"a","sha256":"b","bytes":1}]}`))

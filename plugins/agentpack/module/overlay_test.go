@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// The module of these tests, and its overlays in each scope.
+// The module of these tests, and its overlay in each layer.
 const (
 	id      = "instructions:a"
 	global  = "overlays/instructions_a--1b59cb31ea/"
@@ -53,7 +53,7 @@ func TestCompose(t *testing.T) {
 	tests := []struct {
 		name   string
 		files  map[string]string
-		want   map[string]string // content by path, as far as it differs from upstream
+		want   map[string]string // content by path, where it differs from upstream
 		layers map[string]module.Layer
 	}{
 		{"no overlay", nil, nil, nil},
@@ -114,7 +114,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestComposeRefuses(t *testing.T) {
 	tests := []struct {
 		name    string
 		files   map[string]string
@@ -167,7 +167,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestDriftSinceTheBaseline(t *testing.T) {
+func TestComposeWarnsAboutDrift(t *testing.T) {
 	then := func(whole, agents string) string {
 		return `{"version":2,"upstream_sha256":"` + whole + `","file_manifest":[{"path":"AGENTS.md","sha256":"` + agents + `","bytes":8},{"path":"gone.md","sha256":"aa","bytes":1}]}`
 	}

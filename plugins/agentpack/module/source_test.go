@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// checkout is the one that there is; it notes where the module is said to be locked.
+// checkout is a CheckoutProvider of one directory; it records the locked source.
 type checkout struct {
 	dir    string
 	locked *config.LockedGit
@@ -28,7 +28,7 @@ func (c *checkout) Checkout(_ string, _ config.Git, locked *config.LockedGit) (s
 	return c.dir, nil
 }
 
-// layOut makes files and links ("-> target") below a new folder.
+// layOut creates files and symbolic links ("-> target") in a new directory.
 func layOut(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -50,7 +50,7 @@ func layOut(t *testing.T, files map[string]string) string {
 	return root
 }
 
-func TestRead(t *testing.T) {
+func TestSourcesRead(t *testing.T) {
 	root := layOut(t, map[string]string{
 		"repo/m/a.md": "a", "repo/m/in.md": "-> a.md", "repo/one.md": "one", "secret": "s",
 		"repo/bad/out.md": "-> ../../secret", "repo/away": "-> ../git", "repo/p.md": "-> ../secret", "repo/alias": "-> m", "repo/link.md": "-> one.md",
@@ -72,7 +72,7 @@ func TestRead(t *testing.T) {
 	tests := []struct {
 		name   string
 		module config.Module
-		want   module.Tree // nil: refused
+		want   module.Tree // nil: an error
 		says   string
 	}{
 		{"a folder of the repo, with a link inside of the repo", local("m"), text("a.md", "a", "in.md", "a"), ""},
@@ -110,7 +110,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestTheLockfileCounts(t *testing.T) {
+func TestSourcesUseLockfile(t *testing.T) {
 	root := layOut(t, map[string]string{"s/a.md": "a"})
 	from := &checkout{dir: root}
 	lock := config.ParseLock([]byte(`{"version":1,"modules":[{"id":"m","resolved_source":{"git":{"url":"u2","commit":"c","subdir":"s"}}}]}`))

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-func TestHash(t *testing.T) {
+func TestTreeHash(t *testing.T) {
 	for want, files := range map[string]module.Tree{
 		"75095c2d8d5f1150f64d9445944cbe1423fcacbb78ae70598889754926250417": {"prompt.md": []byte("# prompt\n")},
 		"0103dd9b217ff85e925d0c38b466749fca8dbfc1944bb44d819327f578f3d110": {"dir/b.txt": []byte("b"), "a.txt": []byte("a")},
@@ -22,7 +22,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-func TestANameThatIsNotUTF8IsRefused(t *testing.T) {
+func TestReadTreeRefusesNonUTF8Names(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a\xff.md"), nil, 0o644); err != nil {
 		t.Skipf("this file system has no such names: %v", err)

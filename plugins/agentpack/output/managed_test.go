@@ -15,7 +15,7 @@ import (
 
 const good = `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a.md","sha256":"00","module_ids":["m"]}]}`
 
-func TestRead(t *testing.T) {
+func TestReadManifests(t *testing.T) {
 	const own, legacy = ".agentpack.manifest.codex.json", ".agentpack.manifest.json"
 	tests := []struct {
 		name     string
@@ -80,7 +80,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestManifestRoundTrip(t *testing.T) {
 	root := output.Root{Target: "codex", Path: t.TempDir()}
 	var b output.Builder
 	b.AddRoot(root)
@@ -111,14 +111,14 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestAManifestThatWouldNotBeReadIsNotWritten(t *testing.T) {
+func TestEncodeRefusesManifestTooLargeToRead(t *testing.T) {
 	long := output.Manifest{SchemaVersion: 1, Tool: "codex", Files: []output.ManifestEntry{{Path: strings.Repeat("a", 16<<20)}}}
 	if _, err := long.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestPaths(t *testing.T) {
+func TestManagedKeys(t *testing.T) {
 	key := func(target, path string) output.Key { return output.Key{Target: target, Path: path} }
 	last := func() ([]output.Key, error) {
 		return []output.Key{key("zed", "/z"), key("codex", "/b"), key("codex", "/a")}, nil
@@ -140,7 +140,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestIsOwnFile(t *testing.T) {
 	for name, want := range map[string]bool{
 		".agentpack.manifest.json": true, ".agentpack.manifest.codex.json": true, ".agentpack.manifest.x.y.json": true,
 		".agentpack-tmp-17": true, ".agentpack.manifest": false, "agentpack.manifest.json": false, "AGENTS.md": false,
@@ -151,8 +151,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a manifest's text is, its entries lie in the folder.
-func FuzzRead(f *testing.F) {
+// FuzzReadManifests: the entries of any manifest are inside the directory.
+func FuzzReadManifests(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"schema_version":1,"tool":"codex","managed_files":[{"path":"../a"},{"path":"a/./b"},{"path":"a\u0000b"}]}`))
 	f.Add([]byte(`{"schema_version":1,"tool":"codex","managed_files":null}`))

@@ -66,7 +66,7 @@ func TestCompute(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheWay(t *testing.T) {
+func TestComputeRefusesDirectoryInPlaceOfFile(t *testing.T) {
 	root := t.TempDir()
 	var b output.Builder
 	b.AddRoot(output.Root{Target: "t", Path: root})

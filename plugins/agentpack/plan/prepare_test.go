@@ -16,8 +16,8 @@ type noGit struct{}
 func (noGit) TopLevel(string) (string, error) { return "", nil }
 func (noGit) Origin(string) (string, error)   { return "", nil }
 
-// TestWithoutAProject: nothing is planned for the root of the file system.
-func TestWithoutAProject(t *testing.T) {
+// TestPrepareRefusesRootAsProject: nothing is planned for the root of the file system.
+func TestPrepareRefusesRootAsProject(t *testing.T) {
 	home := t.TempDir()
 	repo := filepath.Join(home, ".agentpack", "repo")
 	if err := os.MkdirAll(repo, 0o755); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 )
 
-func TestJoin(t *testing.T) {
+func TestJoinSections(t *testing.T) {
 	if got := render.JoinSections([]render.Section{{"a", "one"}}); got != "one" {
 		t.Errorf("one section stands as it is: got %q", got)
 	}
@@ -20,7 +20,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func TestSections(t *testing.T) {
+func TestParseSections(t *testing.T) {
 	const start, end = "<!-- agentpack:module=", "<!-- /agentpack -->"
 	tests := []struct {
 		name, text string
@@ -53,8 +53,8 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// FuzzSections: what Join makes of sections, Sections takes apart, whatever the modules say.
-func FuzzSections(f *testing.F) {
+// FuzzParseSections: ParseSections inverts JoinSections, whatever the modules contain.
+func FuzzParseSections(f *testing.F) {
 	f.Add("# A\n", "# B")
 	f.Add("", "\r\n")
 	f.Add("<!-- agentpack:module=a -->", "<!-- /agentpack -->\n")

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
-func TestPrefix(t *testing.T) {
+func TestCommandPrefix(t *testing.T) {
 	for _, test := range []struct{ repo, profile, target, machine, want string }{
 		{"", "", "", "", "agentpack"},
 		{"", "default", "all", "", "agentpack"},
@@ -20,7 +20,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-func TestWord(t *testing.T) {
+func TestShellQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"prompt:a": "prompt:a", "/home/me/.codex": "/home/me/.codex", "a b": "'a b'", "x; rm y": "'x; rm y'", "it's": `'it'\''s'`,
 		"": "''", "$HOME": "'$HOME'", "~/x": "'~/x'", "é": "'é'", "-a": "-a", "a;b": "'a;b'", "a\nb": "'a\nb'",
@@ -31,7 +31,7 @@ func TestWord(t *testing.T) {
 	}
 }
 
-func TestSort(t *testing.T) {
+func TestSortActions(t *testing.T) {
 	got := report.SortActions([]report.Action{
 		{"other", "a"}, {"rollback", "r"}, {"evolve_restore", "e"}, {"evolve_propose", "p"}, {"status", "s"}, {"deploy_apply", "d2"}, {"deploy", "d1"},
 		{"plan", "p"}, {"diff", "d"}, {"preview_diff", "v1"}, {"preview", "v2"}, {"update", "u"}, {"doctor", "d"}, {"bootstrap", "b2"}, {"bootstrap", "b1"}, {"status", "s"},

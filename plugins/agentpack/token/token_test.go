@@ -46,7 +46,7 @@ func codeOf(err error) fault.Code {
 	return fault.Of(err).Code
 }
 
-func TestATokenIsGoodForTenMinutes_49_56(t *testing.T) {
+func TestTokenExpiresAfterTenMinutes(t *testing.T) {
 	store := newStore(t)
 	issued, err := store.Issue(binding, onePlan, start)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestATokenIsGoodForTenMinutes_49_56(t *testing.T) {
 	}
 }
 
-func TestATokenIsUsedOnce_57(t *testing.T) {
+func TestTokenIsUsedOnce(t *testing.T) {
 	store := newStore(t)
 	first, second := issue(t, store, start), issue(t, store, start)
 	if first == second {
@@ -107,7 +107,7 @@ func TestATokenIsUsedOnce_57(t *testing.T) {
 	}
 }
 
-func TestAForgottenTokenStaysRefusedWhenTheClockIsSetBack(t *testing.T) {
+func TestDroppedTokenStaysInvalidWhenClockIsSetBack(t *testing.T) {
 	store := newStore(t)
 	old := issue(t, store, start)
 	claim, err := store.Check(old, binding, start)
@@ -122,7 +122,7 @@ func TestAForgottenTokenStaysRefusedWhenTheClockIsSetBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Use(newer, later); err != nil { // forgets the old one
+	if err := store.Use(newer, later); err != nil { // drops the old one
 		t.Fatal(err)
 	}
 	if _, err := store.Check(old, binding, start); codeOf(err) != fault.ConfirmTokenExpired {
@@ -130,7 +130,7 @@ func TestAForgottenTokenStaysRefusedWhenTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-func TestTheListOfUsedTokensIsBounded(t *testing.T) {
+func TestUsedTokensAreBounded(t *testing.T) {
 	store := newStore(t)
 	first := issue(t, store, start)
 	var full []string
@@ -161,7 +161,7 @@ func TestTheListOfUsedTokensIsBounded(t *testing.T) {
 	}
 }
 
-func TestRefusedTokens(t *testing.T) {
+func TestCheckRefuses(t *testing.T) {
 	store := newStore(t)
 	good := issue(t, store, start)
 	cases := []struct {
@@ -194,7 +194,7 @@ func TestRefusedTokens(t *testing.T) {
 	}
 }
 
-func TestEveryChangedCharacterIsRefused(t *testing.T) {
+func TestCheckRefusesEveryChangedCharacter(t *testing.T) {
 	store := newStore(t)
 	good := issue(t, store, start)
 	for i := range good {
@@ -206,7 +206,7 @@ func TestEveryChangedCharacterIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnotherPlanIsAMismatchWithBothHashes_53_54(t *testing.T) {
+func TestMatchesReportsBothHashes(t *testing.T) {
 	store := newStore(t)
 	claim, err := store.Check(issue(t, store, start), binding, start)
 	if err != nil {
@@ -222,7 +222,7 @@ func TestAnotherPlanIsAMismatchWithBothHashes_53_54(t *testing.T) {
 	}
 }
 
-func TestTheKeyIsPrivateAndMadeOnce(t *testing.T) {
+func TestKeyIsPrivateAndCreatedOnce(t *testing.T) {
 	store := newStore(t)
 	issue(t, store, start)
 	file := filepath.Join(store.Dir, "confirm-key")
@@ -243,7 +243,7 @@ func TestTheKeyIsPrivateAndMadeOnce(t *testing.T) {
 	}
 }
 
-func TestAKeyThatCannotBeMadePrivateIsNotMade(t *testing.T) {
+func TestIssueFailsIfKeyCannotBeMadePrivate(t *testing.T) {
 	store := token.Store{Dir: t.TempDir(), Private: func(string) error { return fs.ErrPermission }}
 	if _, err := store.Issue(binding, onePlan, start); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)
@@ -253,7 +253,7 @@ func TestAKeyThatCannotBeMadePrivateIsNotMade(t *testing.T) {
 	}
 }
 
-func TestDamagedState(t *testing.T) {
+func TestCheckRefusesDamagedState(t *testing.T) {
 	cases := []struct{ name, file, content, want string }{
 		{"a key that is too short", "confirm-key", "x", "confirm-key is damaged"},
 		{"a key that is too long", "confirm-key", strings.Repeat("x", 33), "confirm-key is damaged"},
@@ -334,7 +334,7 @@ func FuzzUsedList(f *testing.F) {
 		}
 		claim, err := store.Check(good, binding, start)
 		if err != nil {
-			return // a list that cannot be read, or one that has this token or a floor above it
+			return // an unreadable list, or one that holds this token or a floor above it
 		}
 		if err := store.Use(claim, start); err != nil {
 			t.Fatal(err)
@@ -345,8 +345,8 @@ func FuzzUsedList(f *testing.F) {
 	})
 }
 
-// TestSharedPlanHash is the hash of a whole plan, where the recorded one lies beside the repository.
-func TestSharedPlanHash(t *testing.T) {
+// TestPlanHashOfSample hashes the recorded plan, if the sample data is beside the repository.
+func TestPlanHashOfSample(t *testing.T) {
 	dir := fixtures.Path(t, "agentpack", "composed", "expected")
 	read := func(name string, into any) {
 		raw, err := os.ReadFile(filepath.Join(dir, name))

@@ -7,8 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
-// FuzzArguments: whatever the arguments are, what is read of them is within bounds, and approval is there only
-// where it was given.
+// FuzzArguments requires bounded values of any arguments, and an approval only if it was given.
 func FuzzArguments(f *testing.F) {
 	f.Add(`{"yes":true,"confirm_token":"t"}`)
 	f.Add(`{"to":"1","dry_run":true,"only":["missing","missing"]}`)
@@ -20,7 +19,7 @@ func FuzzArguments(f *testing.F) {
 		for _, tool := range all() {
 			read, err := tool.read(json.RawMessage(raw))
 			var given struct{ Yes any }
-			_ = json.Unmarshal([]byte(raw), &given) // what is no object gives nothing
+			_ = json.Unmarshal([]byte(raw), &given) // anything but an object has no arguments
 			if read.yes && given.Yes != true {
 				t.Errorf("%s: %q is no approval", tool.name, raw)
 			}

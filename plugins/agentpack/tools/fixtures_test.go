@@ -17,13 +17,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// samples is a folder of the sample data that lies beside the repository; a test is skipped without it.
+// samples returns a directory of the sample data beside the repository, and skips the test without it.
 func samples(t testing.TB, below ...string) string {
 	t.Helper()
 	return fixtures.Path(t, append([]string{"agentpack"}, below...)...)
 }
 
-// sampleFiles reads all files below a folder, by path.
+// sampleFiles reads all files below a directory, by path.
 func sampleFiles(t testing.TB, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -42,7 +42,7 @@ func sampleFiles(t testing.TB, root string) map[string]string {
 	return files
 }
 
-// sample is the world of the sample data: its config repo, with the paths of this test in the expected payloads.
+// sample is the world of the sample data; expected payloads have the paths of this test.
 type sample struct {
 	*world
 	expected string
@@ -78,7 +78,7 @@ func (s sample) here(text string) string {
 	return strings.NewReplacer("/home/dev/src/widgets", s.Project, "/home/dev", s.Home).Replace(text)
 }
 
-// gives compares a payload with an expected one, in which edit puts right what is known to differ.
+// gives compares a payload with an expected one; edit corrects known differences.
 func (s sample) gives(tool, arguments, file string, edit func(want, got map[string]any)) {
 	s.t.Helper()
 	var got map[string]any
@@ -116,8 +116,8 @@ func TestSampleRepo(t *testing.T) {
 	s.gives("evolve_propose", `{"dry_run":true}`, "evolve_propose_dry_run_drifted.json", withoutWords)
 }
 
-// realPlaces are where files of modules are that the sample calls missing: the file of a module that is one file, and
-// that of a prompt whose name VS Code has changed.
+// realPlaces corrects the paths of module files that the sample reports as missing: the file of a single-file
+// module, and a prompt that VS Code's target renames.
 func realPlaces(want, _ map[string]any) {
 	for _, change := range want["changes"].([]any) {
 		for _, module := range change.(map[string]any)["modules"].([]any) {
@@ -132,7 +132,7 @@ func realPlaces(want, _ map[string]any) {
 	}
 }
 
-// withoutWords leaves the texts for people out of what was skipped.
+// withoutWords removes the prose of skipped files.
 func withoutWords(want, got map[string]any) {
 	want["skipped"] = want["skipped_without_messages"]
 	delete(want, "skipped_without_messages")
@@ -146,7 +146,7 @@ func withoutWords(want, got map[string]any) {
 	}
 }
 
-// deployed compares what a deploy has written with the sample.
+// deployed compares the deployed files with the sample.
 func (s sample) deployed() {
 	s.t.Helper()
 	want := map[string]string{}
@@ -187,7 +187,7 @@ func (s sample) manifest(content string, want any) {
 	}
 }
 
-// mutate edits what was deployed as the sample says.
+// mutate edits deployed files as in the sample.
 func (s sample) mutate() {
 	s.t.Helper()
 	edits, _ := s.want("drift_mutations.json").([]any)
@@ -216,8 +216,8 @@ func (s sample) mutate() {
 	}
 }
 
-// TestGoldenRun goes through the calls whose answers the sample data has, in their order.
-func TestGoldenRun(t *testing.T) {
+// TestSampleSession makes the calls of the sample data in their order.
+func TestSampleSession(t *testing.T) {
 	golden := samples(t, "public", "golden")
 	w := newWorld(t, nil)
 	w.Write("codex_home/.keep", "")
@@ -264,7 +264,7 @@ func TestGoldenRun(t *testing.T) {
 	}
 }
 
-// TestMinimalRepo is scenario 24 on the smallest real config repo.
+// TestMinimalRepo plans the smallest real config repo.
 func TestMinimalRepo(t *testing.T) {
 	files := map[string]string{}
 	for path, content := range sampleFiles(t, samples(t, "public", "minimal_repo")) {
@@ -281,8 +281,8 @@ func TestMinimalRepo(t *testing.T) {
 	w.Wants(``)
 }
 
-// TestOperatorTemplates: the files that agentpack itself installs are recognized, and as old once another version is
-// expected.
+// TestOperatorTemplates: the files that the real agentpack installs are current, and outdated once another
+// version is expected.
 func TestOperatorTemplates(t *testing.T) {
 	templates := sampleFiles(t, samples(t, "public", "operator_templates"))
 	w := newWorld(t, map[string]string{repoFile: config("codex: {mode: files, scope: user}\nclaude_code: {mode: files, scope: user, options: {write_user_skills: true}}")})

@@ -12,7 +12,7 @@ import (
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
-// remote answers for the repository at https://git.example/mods.git, and counts what it is asked.
+// remote answers for the repository at https://git.example/mods.git, and records the requests.
 func remote(w *world) *[]string {
 	var asked []string
 	w.Host.Handle(abi.OpGitListRemote, func(raw json.RawMessage) (any, error) {
@@ -33,7 +33,7 @@ func remote(w *world) *[]string {
 	return &asked
 }
 
-// gitModule is a manifest with one prompt that comes from git.
+// gitModule is a manifest with one prompt of a git module.
 func gitModule(source string) string {
 	return strings.Replace(standard("prompt:p"), "local_path: {path: modules/prompt/p}", "git: {url: 'https://git.example/mods.git', "+source+"}", 1)
 }

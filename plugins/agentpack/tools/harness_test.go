@@ -20,7 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// world is a home folder, a project and a host, with a clock of its own. Files are named by paths below Base:
+// world is a home directory, a project and a host, with a clock. Files are named by paths below Base:
 // "home/…", "project/…".
 type world struct {
 	t       testing.TB
@@ -31,12 +31,12 @@ type world struct {
 	Codex   string // home/.codex
 	Host    *sdktest.Host
 	Now     time.Time
-	Top     string   // what git/top_level answers; "" for no repository
-	Origin  string   // what git/remote_url answers
+	Top     string   // result of git/top_level; "" for no repository
+	Origin  string   // result of git/remote_url
 	Ignored []string // absolute paths that git ignores
 }
 
-// answer is an envelope.
+// answer is a decoded envelope.
 type answer struct {
 	SchemaVersion int             `json:"schema_version"`
 	OK            bool            `json:"ok"`
@@ -53,12 +53,12 @@ type answer struct {
 	} `json:"errors"`
 }
 
-// standard is a manifest with codex for the user, and the modules that are given.
+// standard is a manifest with the target codex in user scope, and these modules.
 func standard(modules ...string) string {
 	return config("codex: {mode: files, scope: user, options: {write_user_skills: false}}", modules...)
 }
 
-// config is a manifest with targets and modules, all of which are in the default profile.
+// config is a manifest with targets and modules, all in the default profile.
 func config(targets string, modules ...string) string {
 	text := "version: 1\nprofiles: {default: {include_tags: [base]}}\ntargets:\n"
 	for line := range strings.Lines(targets) {
@@ -72,7 +72,7 @@ func config(targets string, modules ...string) string {
 	return text
 }
 
-// newWorld lays files out and starts a host in the project.
+// newWorld creates files and starts a host in the project.
 func newWorld(t testing.TB, files map[string]string) *world {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -110,7 +110,7 @@ func newWorld(t testing.TB, files map[string]string) *world {
 	return w
 }
 
-// operate answers what the plugin asks the host.
+// operate answers the plugin's host operations.
 func (w *world) operate() {
 	w.Host.Handle(abi.OpGitTopLevel, func(raw json.RawMessage) (any, error) {
 		var q abi.GitPath
@@ -150,10 +150,10 @@ func (w *world) operate() {
 	})
 }
 
-// path is the absolute path of a file below Base.
+// path returns the absolute path of a file below Base.
 func (w *world) path(path string) string { return filepath.Join(w.Base, filepath.FromSlash(path)) }
 
-// Write puts a file in place.
+// Write writes a file.
 func (w *world) Write(path, content string) {
 	w.t.Helper()
 	at := w.path(path)
@@ -162,7 +162,7 @@ func (w *world) Write(path, content string) {
 	}
 }
 
-// Remove removes a file or folder.
+// Remove removes a file or directory.
 func (w *world) Remove(path string) {
 	w.t.Helper()
 	if err := os.RemoveAll(w.path(path)); err != nil {
@@ -170,7 +170,7 @@ func (w *world) Remove(path string) {
 	}
 }
 
-// Read returns a file's content; "(none)" if there is none.
+// Read returns a file's content; "(none)" if it does not exist.
 func (w *world) Read(path string) string {
 	w.t.Helper()
 	content, err := os.ReadFile(w.path(path))
@@ -183,7 +183,7 @@ func (w *world) Read(path string) string {
 	return string(content)
 }
 
-// Files returns all files below Base, by path, but those of git and of the test itself.
+// Files returns all files below Base by path, except git's and the test's own.
 func (w *world) Files() map[string]string {
 	w.t.Helper()
 	files := map[string]string{}
@@ -203,7 +203,7 @@ func (w *world) Files() map[string]string {
 	return files
 }
 
-// Unchanged fails the test if files are other than before.
+// Unchanged fails the test if files differ from before.
 func (w *world) Unchanged(before map[string]string) {
 	w.t.Helper()
 	if diff := cmp.Diff(before, w.Files()); diff != "" {
@@ -211,7 +211,7 @@ func (w *world) Unchanged(before map[string]string) {
 	}
 }
 
-// Call calls a tool and looks whether its answer has the form that all answers have.
+// Call calls a tool and validates the form of its envelope.
 func (w *world) Call(tool, arguments string) answer {
 	w.t.Helper()
 	result, err := w.Host.CallTool(tool, arguments)
@@ -244,7 +244,7 @@ func (w *world) Call(tool, arguments string) answer {
 	return got
 }
 
-// OK calls a tool that must work and decodes its data.
+// OK calls a tool that must succeed, and decodes its data.
 func (w *world) OK(tool, arguments string, data any) answer {
 	w.t.Helper()
 	got := w.Call(tool, arguments)
@@ -300,7 +300,7 @@ type changeData struct {
 	Reason     string
 }
 
-// Plan returns a plan's changes as "op path", with the update_kind behind an update; paths are below Base.
+// Plan returns a plan's changes as "op path [update_kind]"; paths are below Base.
 func (w *world) Plan(arguments string) []string {
 	w.t.Helper()
 	var data planData
@@ -321,7 +321,7 @@ func (w *world) short(data planData) []string {
 	return all
 }
 
-// Wants compares a plan with what is expected.
+// Wants compares a plan with the expected one.
 func (w *world) Wants(arguments string, want ...string) {
 	w.t.Helper()
 	if diff := cmp.Diff(append([]string{}, want...), w.Plan(arguments)); diff != "" {
@@ -354,7 +354,7 @@ func (w *world) Token(arguments string) string {
 	return data.Token
 }
 
-// Deploy deploys in both steps, adopting if it has to, and returns the payload.
+// Deploy calls deploy and deploy_apply, with adopt if needed, and returns the payload.
 func (w *world) Deploy(arguments string) planData {
 	w.t.Helper()
 	var data planData

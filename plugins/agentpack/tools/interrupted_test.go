@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestACallThatWasStopped: readers warn of what is left of it, and the next call that writes ends it.
-func TestACallThatWasStopped(t *testing.T) {
+// TestInterruptedCall: tools that read warn about an interrupted call, and the next one that writes recovers
+// it.
+func TestInterruptedCall(t *testing.T) {
 	const journal = "home/.agentpack/state/journal/staging.json"
 	const left = `{"version":1,"id":"0123456789abcdef","folders":[],"steps":[]}`
 	for _, ends := range []string{"deploy", "doctor"} {

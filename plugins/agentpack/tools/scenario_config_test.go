@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// base is a config repo with one module of instructions and one prompt for codex.
+// base is a config repo with one module of instructions and one prompt, for codex.
 func base() map[string]string {
 	return map[string]string{
 		"home/.agentpack/repo/agentpack.yaml":                      standard("instructions:base", "prompt:hello"),
@@ -54,7 +54,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestArgumentsOfTheConfig(t *testing.T) {
+func TestConfigArguments(t *testing.T) {
 	t.Run("5 a target argument that there is not", func(t *testing.T) {
 		w := newWorld(t, base())
 		for _, target := range []string{"nope", "", "jetbrains", "zed"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// confirmed are the arguments of a deploy_apply with a token.
+// confirmed returns the arguments of a deploy_apply with a token.
 func confirmed(token string) string { return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token) }
 
 func TestConfirmation(t *testing.T) {
@@ -36,7 +36,7 @@ func TestConfirmation(t *testing.T) {
 		w.Unchanged(before)
 	})
 	t.Run("50, 51, 52 what is refused before anything is read", func(t *testing.T) {
-		w := newWorld(t, nil) // there is not even a config
+		w := newWorld(t, nil) // without a config
 		for arguments, code := range map[string]string{
 			``: "E_CONFIRM_REQUIRED", `{}`: "E_CONFIRM_REQUIRED", `{"yes":false}`: "E_CONFIRM_REQUIRED", `{"yes":"true"}`: "E_CONFIRM_REQUIRED",
 			`{"yes":1}`: "E_CONFIRM_REQUIRED", `{"dry_run":true}`: "E_CONFIRM_REQUIRED", `{"yes":false,"nope":1}`: "E_CONFIRM_REQUIRED",
@@ -91,7 +91,7 @@ func TestConfirmation(t *testing.T) {
 		for _, more := range []map[string]any{{}, {"target": "codex", "machine": "other"}, {"target": "codex", "repo": w.Repo + "2"}, {"target": "codex", "profile": "x"}} {
 			w.Fails("deploy_apply", w.with(confirmed(token), more), "E_CONFIRM_TOKEN_MISMATCH")
 		}
-		// What is left out and what is said anew come to the same.
+		// An absent argument equals an explicit default.
 		w.OK("deploy_apply", w.with(confirmed(token), map[string]any{"target": "codex", "profile": "default", "machine": "test machine", "repo": w.Repo}), nil)
 	})
 	t.Run("56 a token that is too old", func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestConfirmation(t *testing.T) {
 		w.OK("deploy_apply", confirmed(token), nil)
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
 		token = w.Token(``)
-		w.OK("deploy_apply", confirmed(token), nil) // no_changes uses it, too
+		w.OK("deploy_apply", confirmed(token), nil) // a result no_changes uses the token, too
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
 	})
 	t.Run("57 a token that was used is refused where its plan is the plan again", func(t *testing.T) {

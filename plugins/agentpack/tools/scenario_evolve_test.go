@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// repository answers for the config repo.
+// repository answers git operations on the config repo.
 type repository struct {
 	dirty   []abi.GitPathStatus
 	refuse  *abi.HostError
@@ -95,7 +95,7 @@ func TestEvolvePropose(t *testing.T) {
 		if len(got.Candidates) != 1 || got.Candidates[0].ModuleID != "instructions:b" || len(got.Skipped) > 0 {
 			t.Errorf("got %+v", got)
 		}
-		// 79: without markers nobody can tell whose part was edited.
+		// Without markers the edit cannot be attributed to a module.
 		w.Write(instructionsOut, "no markers")
 		w.Remove("project/.github/copilot-instructions.md")
 		got = proposalData{}
@@ -134,7 +134,7 @@ func TestEvolvePropose(t *testing.T) {
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_WORKTREE_DIRTY")
 		w.Remove("home/.agentpack/repo/.git")
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")
-		// A folder .git that is no repository does not make one of a parent's the config repo's.
+		// A .git that is not a repository does not make the enclosing repository the config repo.
 		r.dirty, w.Top = nil, w.Home
 		w.Write("home/.agentpack/repo/.git/x", "")
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")

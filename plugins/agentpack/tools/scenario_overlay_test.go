@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
-// The folders of the overlays of instructions:base, in the config repo.
+// The overlay directories of instructions:base in the config repo.
 const (
 	overlays        = "home/.agentpack/repo/overlays/"
 	globalOverlay   = overlays + "instructions_base--d39861fff1/"
@@ -125,7 +125,7 @@ func TestOverlays(t *testing.T) {
 	})
 }
 
-// warned fails the test unless a warning holds the text.
+// warned fails the test unless a warning contains the text.
 func warned(t *testing.T, got answer, text string) {
 	t.Helper()
 	if !strings.Contains(strings.Join(got.Warnings, "\n"), text) {

@@ -17,7 +17,7 @@ const (
 	agentsManifest = "home/.codex/.agentpack.manifest.codex.json"
 )
 
-func TestAdopting(t *testing.T) {
+func TestAdopt(t *testing.T) {
 	t.Run("37, 38, 58 a file of the user's", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write(promptOut, "my own")
@@ -159,7 +159,7 @@ func TestManagedFiles(t *testing.T) {
 	})
 }
 
-func TestNothingLeavesItsFolder(t *testing.T) {
+func TestPathsOutsideRootsAreRefused(t *testing.T) {
 	link := func(t *testing.T, w *world, target, path string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(w.path(path)), 0o755); err != nil {

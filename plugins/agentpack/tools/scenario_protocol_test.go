@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestArguments is scenario 88. That every answer is an envelope, as text and as structured content (87), is
-// looked at in every call of these tests.
+// TestArguments checks invalid arguments. Every call in these tests checks that the result is an envelope,
+// both as text and as structured content.
 func TestArguments(t *testing.T) {
 	w := newWorld(t, base())
 	for _, test := range []struct{ tool, arguments, says string }{
@@ -45,7 +45,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-func TestApprovalIsTrueAndNothingElse(t *testing.T) {
+func TestOnlyTrueIsApproval(t *testing.T) {
 	w := newWorld(t, base())
 	for _, tool := range []string{"deploy_apply", "rollback", "evolve_propose", "evolve_restore"} {
 		for _, yes := range []string{`false`, `"true"`, `1`, `null`, `[true]`, `{}`} {
@@ -55,7 +55,7 @@ func TestApprovalIsTrueAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestReadingWritesNothing(t *testing.T) {
+func TestReadingToolsWriteNothing(t *testing.T) {
 	w := newWorld(t, base())
 	w.Deploy(``)
 	w.Write(promptOut, "edited")
@@ -70,7 +70,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	}
 }
 
-func TestTheHomeFolderHasToBeKnown(t *testing.T) {
+func TestHomeIsRequired(t *testing.T) {
 	w := newWorld(t, base())
 	t.Setenv("HOME", "")
 	got := w.Call("plan", ``)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// modules names the file of a module in the config repo.
+// modules returns the path of a module's file in the config repo.
 func modules(path string) string { return "home/.agentpack/repo/modules/" + path }
 
 const skillText = "---\nname: s\ndescription: d\n---\n"
@@ -85,7 +85,7 @@ func TestRendering(t *testing.T) {
 	})
 }
 
-func TestShapesOfModules(t *testing.T) {
+func TestModuleValidation(t *testing.T) {
 	t.Run("20 skills of the wrong shape", func(t *testing.T) {
 		for name, text := range map[string]string{
 			"no front matter": "# s\n", "a blank description": "---\nname: s\ndescription: ''\n---\n",

@@ -35,9 +35,9 @@ func TestRollback(t *testing.T) {
 		if record := w.Read("home/.agentpack/state/snapshots/" + got.Event + ".json"); !strings.Contains(record, `"rollback"`) {
 			t.Errorf("got %s", record)
 		}
-		// 67: what the repo wants is newer, and the file is still managed.
+		// The repo wants the newer content, and the file is still managed.
 		w.Wants(``, "update "+promptOut+" managed_update")
-		// 65: a rollback is nothing to go back to.
+		// A rollback's own snapshot cannot be rolled back to.
 		w.Fails("rollback", to(got.Event), "E_UNEXPECTED")
 	})
 	t.Run("63 what was added later is removed", func(t *testing.T) {

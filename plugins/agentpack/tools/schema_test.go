@@ -13,8 +13,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// TestToolsTakeWhatTheirSchemasSay: what the manifest promises is what is read, and nothing else.
-func TestToolsTakeWhatTheirSchemasSay(t *testing.T) {
+// TestToolsAcceptExactlyTheirSchemas: the plugin decodes the arguments of the schemas in plugin.toml, and no
+// others.
+func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 	var manifest struct {
 		Tools []struct {
 			Name   string
@@ -70,8 +71,8 @@ func TestToolsTakeWhatTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// TestFailuresOfTheHostAreInTheToolsOwnEnvelope: the manifest words them as the tool would if it could still speak.
-func TestFailuresOfTheHostAreInTheToolsOwnEnvelope(t *testing.T) {
+// TestHostFailuresHaveEnvelopes: the failure template in plugin.toml equals the tool's own envelope.
+func TestHostFailuresHaveEnvelopes(t *testing.T) {
 	var manifest struct {
 		Server struct{ Failure string }
 		Tools  []struct{ Failure string }
@@ -82,7 +83,7 @@ func TestFailuresOfTheHostAreInTheToolsOwnEnvelope(t *testing.T) {
 	for i, tool := range all() {
 		template := cmp.Or(manifest.Tools[i].Failure, manifest.Server.Failure)
 		got := strings.NewReplacer("{tool}", tool.name, "{message}", "crashed", "{code}", "trap").Replace(template)
-		// The kind of explain's is an argument, which the host does not read.
+		// The host does not know the argument kind of explain.
 		want, err := failureEnvelope(tool.command(arguments{}),
 			fault.New(fault.Unexpected, fault.Details{"host_code": "trap"}, "%s crashed", tool.name), nil)
 		if err != nil {

@@ -27,7 +27,7 @@ func readSample(t *testing.T, into any, file string) {
 	}
 }
 
-// TestSampleNames compares what is named and hashed, which has to be as agentpack itself has it, with the sample data.
+// TestSampleNames compares names and hashes, which must equal the real agentpack's, with the sample data.
 func TestSampleNames(t *testing.T) {
 	type identity struct {
 		Normalized string `json:"normalized"`
@@ -122,7 +122,7 @@ func TestSampleMarkers(t *testing.T) {
 	}
 }
 
-// TestSampleLockfile: the sums of the config repo's modules are those that agentpack has locked.
+// TestSampleLockfile: the tree hashes of the config repo's modules equal those in the lockfile.
 func TestSampleLockfile(t *testing.T) {
 	var lock struct {
 		Modules []struct {

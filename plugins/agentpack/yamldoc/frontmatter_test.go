@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-func TestParse(t *testing.T) {
+func TestParseFrontMatter(t *testing.T) {
 	tests := []struct{ name, text, want, fault string }{
 		{"keys and values", "---\nname: a\n---\nbody", "a", ""},
 		{"line ends of Windows", "---\r\nname: a\r\n---\r\nbody", "a", ""},
@@ -42,8 +42,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read as front matter stands between two lines of dashes.
-func FuzzParse(f *testing.F) {
+// FuzzParseFrontMatter: accepted front matter is between two delimiter lines.
+func FuzzParseFrontMatter(f *testing.F) {
 	f.Add("---\nname: a\ndescription: b\n---\n# a\n")
 	f.Add("---\r\nname: &a a\r\nx: *a\r\n---\r\n")
 	f.Add("---\n{}\n---")

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// at returns the value of a key at the document's top.
+// at returns the value of a key at the top of a document.
 func at(t *testing.T, text, key string) yamldoc.Value {
 	t.Helper()
 	document, err := yamldoc.Parse([]byte(text))
@@ -55,7 +55,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-func TestFaultsNameTheirPlace(t *testing.T) {
+func TestErrorsHaveLocations(t *testing.T) {
 	_, err := at(t, "a:\n  - x\n  - y: 1\n", "a").AsStrings()
 	if err == nil || err.Error() != "line 3: a[1]: expected a string, got a map" {
 		t.Errorf("got %v", err)
@@ -70,7 +70,7 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDocument(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	for name, text := range map[string]string{"half of one": "a: [", "two": "a: 1\n---\nb: 1\n", "a tab": "a:\n\tb: 1", "too deep": strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
 		if _, err := yamldoc.Parse([]byte(text)); err == nil {
 			t.Errorf("%s was read", name)
@@ -82,8 +82,8 @@ func TestWhatIsNoDocument(t *testing.T) {
 	}
 }
 
-// TestAliasesAreNoWayToMakeMuchOfLittle: what aliases stand for is counted each time that it is read.
-func TestAliasesAreNoWayToMakeMuchOfLittle(t *testing.T) {
+// TestAliasesCountAgainstBudget: the nodes of an alias are counted each time they are read.
+func TestAliasesCountAgainstBudget(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("big: &big {")
 	for i := range 2000 {
