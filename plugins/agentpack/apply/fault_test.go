@@ -38,19 +38,19 @@ func scene(t testing.TB) (root string, a apply.Applier, changes []apply.Change, 
 	}
 	changes = []apply.Change{
 		change("run.sh", "old run", "new run"),
-		change("a/b/new.md", "", "new in new folders"),
+		change("a/b/new.md", "", "new in new directories"),
 		change("gone.md", "old gone", ""),
 		change("link.md", "old linked", "new linked"),
 		change("dead-link.md", "kept", ""),
 		change("private.md", "old private", "new private"),
-		change("real/new.md", "", "new in an old folder"),
+		change("real/new.md", "", "new in an old directory"),
 		change("real/kept.md", "kept", "kept"), // unchanged content
 	}
 	before = look(t, root)
 	after = look(t, root)
 	for name, content := range map[string]string{
-		"run.sh": "755 new run", "a/": "", "a/b/": "", "a/b/new.md": "644 new in new folders",
-		"real/linked.md": "644 new linked", "private.md": "600 new private", "real/new.md": "644 new in an old folder",
+		"run.sh": "755 new run", "a/": "", "a/b/": "", "a/b/new.md": "644 new in new directories",
+		"real/linked.md": "644 new linked", "private.md": "600 new private", "real/new.md": "644 new in an old directory",
 	} {
 		after[name] = content
 	}
@@ -94,7 +94,7 @@ func TestApplyRollsBackFailureAtAnyOperation(t *testing.T) {
 					t.Fatal(pendingErr)
 				}
 				if what == diskIsFull && pending {
-					t.Errorf("operation %d: a full disk keeps the old state from being put back: %v", at, err)
+					t.Errorf("operation %d: on a full disk the old state was not restored: %v", at, err)
 				}
 				if _, err := a.Recover(); err != nil {
 					t.Fatalf("operation %d: recover: %v", at, err)
@@ -236,7 +236,7 @@ func TestRecoverAfterKillOfRecover(t *testing.T) {
 			a.FS = &faulty{FS: osFS, at: first, what: killedAfter, changesOnly: true}
 			if !survive(func() { _ = a.Apply(changes) }) {
 				if recoveries < 30 {
-					t.Errorf("only %d recoveries were stopped", recoveries)
+					t.Errorf("only %d recoveries were killed", recoveries)
 				}
 				return
 			}

@@ -42,7 +42,7 @@ func FuzzApply(f *testing.F) {
 			t.Errorf("killed: %v, error: %v, %s", killed, err, cmp.Diff(after, now))
 		}
 		if errors.Is(err, apply.ErrChanged) {
-			t.Errorf("nobody has changed anything, but %v", err)
+			t.Errorf("no other program changed anything, but %v", err)
 		}
 		noJournal(t, a)
 	})

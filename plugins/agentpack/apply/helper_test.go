@@ -109,7 +109,7 @@ func same(t testing.TB, root string, want map[string]string) {
 func noJournal(t testing.TB, a apply.Applier) {
 	t.Helper()
 	if entries, err := os.ReadDir(a.Dir); err == nil && len(entries) > 0 {
-		t.Errorf("left in the journal's folder: %v", entries)
+		t.Errorf("left in the journal's directory: %v", entries)
 	}
 }
 
@@ -138,8 +138,8 @@ const (
 	diskIsFull  mishap = "finds the disk full from then on"
 	killedFirst mishap = "is killed before it"
 	killedMid   mishap = "is killed in the middle of it"
-	killedAfter mishap = "is killed behind it"
-	hooked      mishap = "comes behind another program's change"
+	killedAfter mishap = "is killed after it"
+	hooked      mishap = "follows another program's change"
 )
 
 // do runs one operation. half is the partial effect of an interrupted write.

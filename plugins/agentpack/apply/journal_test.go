@@ -35,7 +35,7 @@ func TestParseJournal(t *testing.T) {
 		{"a root with dots", func(j *journal) { j.Steps[0].Root = "/r/../x" }, `is not in "/r/../x"`},
 		{"a sum that is none", func(j *journal) { j.Steps[0].Before = "12" }, "is not a SHA-256 sum"},
 		{"a step that changes nothing", func(j *journal) { j.Steps[0] = step{"/r", "/r/d/e/f", oneSum, oneSum} }, "changes nothing"},
-		{"a folder that has nothing to do with it", func(j *journal) { j.Dirs[0] = "/home" }, "holds none of the files"},
+		{"an unrelated directory", func(j *journal) { j.Dirs[0] = "/home" }, "holds none of the files"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func FuzzParseJournal(f *testing.F) {
 		for i, s := range j.Steps {
 			for _, name := range []string{j.temporary(i).old, j.temporary(i).new} {
 				if filepath.Dir(name) != filepath.Dir(s.Path) || !IsTemporary(filepath.Base(name)) {
-					t.Errorf("step %d of %s leads to %s", i, raw, name)
+					t.Errorf("step %d of %s names %s", i, raw, name)
 				}
 			}
 		}

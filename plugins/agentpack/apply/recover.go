@@ -12,9 +12,9 @@ type Outcome string
 
 // Outcomes of Recover. The texts are shown to users.
 const (
-	None       Outcome = ""         // there was nothing to recover
-	Finished   Outcome = "finished" // committed: all files have their new content
-	RolledBack Outcome = "rolled back"   // rolled back: all files have their old content
+	None       Outcome = ""            // there was nothing to recover
+	Finished   Outcome = "finished"    // committed: all files have their new content
+	RolledBack Outcome = "rolled back" // rolled back: all files have their old content
 )
 
 // Report is the result of Recover. Kept lists files that were not restored because another program has

@@ -45,7 +45,7 @@ func TestParseLockIgnoresInvalidFiles(t *testing.T) {
 func TestLoadLock(t *testing.T) {
 	repo := t.TempDir()
 	if config.LoadLock(repo).SHA256() != nil {
-		t.Error("there is a lock without a file")
+		t.Error("a lock without a file")
 	}
 	if err := os.WriteFile(filepath.Join(repo, config.LockFile), []byte(locked), 0o644); err != nil {
 		t.Fatal(err)

@@ -66,10 +66,10 @@ func TestParseManifestRefuses(t *testing.T) {
 		{"YAML that ends too early", "version: [", "", fault.ConfigInvalid},
 		{"two documents", start + "---\n" + start, "second document", fault.ConfigInvalid},
 		{"no version", "profiles: {default: {}}", "version: expected an integer, got nothing", fault.ConfigInvalid},
-		{"a version that is a text", "version: '1'", "version: expected an integer", fault.ConfigInvalid},
+		{"a version that is a string", "version: '1'", "version: expected an integer", fault.ConfigInvalid},
 		{"a negative version", "version: -1", "version", fault.ConfigInvalid},
 		{"another version", "version: 2", "only version 1", fault.ConfigUnsupportedVersion},
-		{"a key that is there twice", "version: 1\nversion: 1", "duplicate key", fault.ConfigInvalid},
+		{"a duplicate key", "version: 1\nversion: 1", "duplicate key", fault.ConfigInvalid},
 		{"tags that are no list", "version: 1\nprofiles: {default: {include_tags: base}}", "profiles.default.include_tags: expected a list", fault.ConfigInvalid},
 		{"an id that is a number", module("{id: 5, type: prompt, source: {}}"), "modules[0].id: expected a string, got a number", fault.ConfigInvalid},
 		{"a module without id", module("{type: prompt, source: {}}"), "modules[0].id: expected a string, got nothing", fault.ConfigInvalid},
@@ -90,7 +90,7 @@ func TestParseManifestRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := config.ParseManifest([]byte(test.text))
 			if err == nil {
-				t.Fatal("it was accepted")
+				t.Fatal("accepted")
 			}
 			if got := fault.Of(err); got.Code != test.code || !strings.Contains(got.Message, test.says) {
 				t.Errorf("got %s %s, want %s with %q", got.Code, got.Message, test.code, test.says)

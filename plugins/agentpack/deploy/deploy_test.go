@@ -35,7 +35,7 @@ func TestApplyWritesFilesManifestsAndSnapshot(t *testing.T) {
 		t.Errorf("the manifest: %v %s", err, diff)
 	}
 	if _, err := os.Stat(h.at("project")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder without files was made: %v", err)
+		t.Errorf("a directory without files was made: %v", err)
 	}
 
 	s := h.load(id)
@@ -49,7 +49,7 @@ func TestApplyWritesFilesManifestsAndSnapshot(t *testing.T) {
 		t.Errorf("the snapshot %+v", s)
 	}
 	if backup, err := os.ReadFile(s.Changes[1].BackupPath); err != nil || string(backup) != "the user's" {
-		t.Errorf("the copy of what was there: %q, %v", backup, err)
+		t.Errorf("the backup: %q, %v", backup, err)
 	}
 	layout := deploy.Layout{Dir: h.at(".agentpack/state/snapshots"), ID: id}
 	for _, key := range []output.Key{s.Files[0].Key(), s.Files[1].Key(), {Target: "codex", Path: s.Changes[2].Path}, {Target: "codex", Path: s.Changes[3].Path}} {

@@ -86,14 +86,14 @@ func TestRollbackRefuses(t *testing.T) {
 		prepare func(h *home, first, event string) (to string)
 		want    string
 	}{
-		{"65 to an unknown id", func(*home, string, string) string { return "1" }, "there is no snapshot"},
-		{"65 to a rollback", func(_ *home, _, event string) string { return event }, "roll back to "},
-		{"65 to a path", func(_ *home, first, _ string) string { return "../snapshots/" + first }, "there is no snapshot"},
-		{"66 to a copy that was tampered with", func(h *home, first, _ string) string {
+		{"to an unknown id", func(*home, string, string) string { return "1" }, "there is no snapshot"},
+		{"to a rollback", func(_ *home, _, event string) string { return event }, "roll back to "},
+		{"to a path", func(_ *home, first, _ string) string { return "../snapshots/" + first }, "there is no snapshot"},
+		{"to a copy that was tampered with", func(h *home, first, _ string) string {
 			h.write(stateCopy(h, first), "tampered")
 			return first
 		}, "was changed since it was made"},
-		{"66 to a copy that is gone", func(h *home, first, _ string) string {
+		{"to a copy that is gone", func(h *home, first, _ string) string {
 			h.remove(stateCopy(h, first))
 			return first
 		}, "the snapshot's copy of"},

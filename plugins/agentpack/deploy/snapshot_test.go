@@ -128,10 +128,10 @@ func TestLastDeployed(t *testing.T) {
 		want    []string
 		err     string
 	}{
-		{"no folder of records", nil, nil, ""},
-		{"42 the newest counts", [][2]string{record("deploy", "2", files("/old")), record("deploy", "1", files("/new"))}, []string{"/new"}, ""},
-		{"42 a rollback counts", [][2]string{record("deploy", "1", files("/old")), record("rollback", "2", files("/back"))}, []string{"/back"}, ""},
-		{"43 a bootstrap does not", [][2]string{record("deploy", "1", files("/d")), record("bootstrap", "2", files("/b"))}, []string{"/d"}, ""},
+		{"no directory of records", nil, nil, ""},
+		{"the newest counts", [][2]string{record("deploy", "2", files("/old")), record("deploy", "1", files("/new"))}, []string{"/new"}, ""},
+		{"a rollback counts", [][2]string{record("deploy", "1", files("/old")), record("rollback", "2", files("/back"))}, []string{"/back"}, ""},
+		{"a bootstrap does not", [][2]string{record("deploy", "1", files("/d")), record("bootstrap", "2", files("/b"))}, []string{"/d"}, ""},
 		{"without files, the changes count, but not of manifests", [][2]string{record("deploy", "1", `,"changes":[
 			{"target":"codex","op":"create","path":"/c"},{"target":"codex","op":"update","path":"/u"},{"target":"codex","op":"delete","path":"/d"},
 			{"target":"codex","op":"create","path":"/.agentpack.manifest.codex.json"}]`)}, []string{"/c", "/u"}, ""},
@@ -185,7 +185,7 @@ func TestHistory(t *testing.T) {
 		{"one deploy", [][2]string{record("deploy", "1", "")}, "1", "", ""},
 		{"ids are numbers", [][2]string{record("deploy", "10", ""), record("deploy", "9", ""), record("deploy", "1", "")}, "10", "10 9", ""},
 		{"a rollback goes back", [][2]string{record("deploy", "1", ""), record("deploy", "2", ""), record("rollback", "3", back("1"))}, "1", "", ""},
-		{"a deploy behind a rollback follows what it went to", [][2]string{record("deploy", "1", ""), record("deploy", "2", ""), record("rollback", "3", back("1")), record("deploy", "4", "")}, "4", "4", ""},
+		{"the parent of a deploy after a rollback is the restored snapshot", [][2]string{record("deploy", "1", ""), record("deploy", "2", ""), record("rollback", "3", back("1")), record("deploy", "4", "")}, "4", "4", ""},
 		{"a bootstrap is a part of it", [][2]string{record("deploy", "1", ""), record("bootstrap", "2", "")}, "2", "2", ""},
 		{"no deploy", nil, "", "", "no deploy"},
 		{"a rollback to a missing snapshot", [][2]string{record("deploy", "1", ""), record("rollback", "2", back("7"))}, "", "", "7, which no longer exists"},
@@ -225,11 +225,11 @@ func TestNextSnapshotIDIsLargest(t *testing.T) {
 		name, file, want string
 	}{
 		{"the time", "", now},
-		{"behind an earlier one", "5.json", now},
-		{"behind one of the same time", now + ".json", "1769936400120000001"},
-		{"behind one of the future", "1800000000000000000.json", "1800000000000000001"},
-		{"behind one that has only its folder", "1800000000000000000", "1800000000000000001"},
-		{"not behind what is no id", "x.json", now},
+		{"after an earlier one", "5.json", now},
+		{"after one of the same time", now + ".json", "1769936400120000001"},
+		{"after one of the future", "1800000000000000000.json", "1800000000000000001"},
+		{"after one that has only its directory", "1800000000000000000", "1800000000000000001"},
+		{"not after a name that is no id", "x.json", now},
 	}
 	for _, test := range cases {
 		dir := records(t)

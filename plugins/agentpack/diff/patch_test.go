@@ -34,8 +34,8 @@ func TestApply(t *testing.T) {
 		name, base, patch, want string
 		outcome                 string // "" means ok
 	}{
-		{name: "29 a line changes", base: "a\nb\nc\n", patch: header + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", want: "a\nB\nc\n"},
-		{name: "30 a wrong context fails", base: "a\nb\nX\n", patch: header + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", outcome: "failed"},
+		{name: "a line changes", base: "a\nb\nc\n", patch: header + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", want: "a\nB\nc\n"},
+		{name: "a wrong context fails", base: "a\nb\nX\n", patch: header + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", outcome: "failed"},
 		{name: "the nearer of two places counts", base: "k\na\nb\nc\n1\n2\na\nb\nc\nk\n", patch: header + "@@ -6,3 +6,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\n1\n2\na\nB\nc\nk\n"},
 		{name: "of two equally near the later counts", base: "k\na\nb\nc\nx\na\nb\nc\nk\n", patch: header + "@@ -4,3 +4,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\nx\na\nB\nc\nk\n"},
 		{name: "hunks are placed by the new line numbers", base: "k\na\nb\nc\n1\n2\na\nb\nc\nk\n", patch: header + "@@ -2,3 +7,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\n1\n2\na\nB\nc\nk\n"},
@@ -52,7 +52,7 @@ func TestApply(t *testing.T) {
 		{name: "a letter around the patch", base: "a\n", patch: "From: x\n\nHello\n---\n" + header + "@@ -1 +1 @@\n-a\n+A\n-- \n2.39\n", want: "A\n"},
 		{name: "a last line without newline is torn off", base: "a\n", patch: header + "@@ -1 +1 @@\n-a\n+A", outcome: "failed"},
 		{name: "a hunk that changes nothing", base: "a\n", patch: header + "@@ -1 +1 @@\n a\n", outcome: "failed"},
-		{name: "a hunk behind a line that is none", base: "a\nb\n", patch: header + "@@ -1,2 +1,2 @@\n-a\n+A\n b\nx\n@@ -2 +2 @@\n-b\n+B\n", outcome: "failed"},
+		{name: "a hunk after a line outside of hunks", base: "a\nb\n", patch: header + "@@ -1,2 +1,2 @@\n-a\n+A\n b\nx\n@@ -2 +2 @@\n-b\n+B\n", outcome: "failed"},
 		{name: "a hunk before the names", base: "a\n", patch: "@@ -1 +1 @@\n" + header + "@@ -1 +1 @@\n-a\n+A\n", outcome: "failed"},
 		{name: "a deleted file in git's header", base: "a\n", patch: "diff --git a/F.md b/F.md\ndeleted file mode 100644\n" + header + "@@ -1 +0,0 @@\n-a\n", outcome: "failed"},
 		{name: "a second file in git's header", base: "a\n", patch: header + "@@ -1 +1 @@\n-a\n+A\ndiff --git a/G b/G\nold mode 100644\nnew mode 100755\n", outcome: "failed"},
@@ -107,7 +107,7 @@ func TestApplySampleCases(t *testing.T) {
 	for _, test := range cases {
 		t.Run("31 "+test.Case, func(t *testing.T) {
 			if test.Case == "target_missing" {
-				t.Skip("that the target exists is looked at before the patch is applied")
+				t.Skip("a missing target is reported before the patch is applied")
 			}
 			got, err := diff.Apply(strings.TrimSuffix(test.PatchName, ".patch"), []byte(test.Base), []byte(test.Patch))
 			switch {

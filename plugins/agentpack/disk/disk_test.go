@@ -52,7 +52,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("one byte too many: got %v", err)
 	}
 	if _, err := disk.Read(filepath.Join(root, "folder"), 5); err == nil || !strings.Contains(err.Error(), "is not a regular file but a directory") {
-		t.Errorf("a folder: got %v", err)
+		t.Errorf("a directory: got %v", err)
 	}
 	for _, path := range []string{"none", "a/b"} {
 		if _, err := disk.Read(filepath.Join(root, path), 5); !disk.IsMissing(err) {
@@ -68,7 +68,7 @@ func TestSumFile(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	if _, err := disk.SumFile(filepath.Join(root, "folder")); err == nil || disk.IsMissing(err) {
-		t.Errorf("a folder: got %v", err)
+		t.Errorf("a directory: got %v", err)
 	}
 	if _, err := disk.SumFile(filepath.Join(root, "none")); !disk.IsMissing(err) {
 		t.Errorf("nothing: got %v", err)
@@ -191,7 +191,7 @@ func FuzzRequireInside(f *testing.F) {
 		}
 		real, err := filepath.EvalSymlinks(filepath.Clean(at))
 		if err != nil || !strings.HasPrefix(real, root+string(filepath.Separator)) {
-			t.Errorf("%q leads to %q, %v", path, real, err)
+			t.Errorf("%q resolves to %q, %v", path, real, err)
 		}
 	})
 }

@@ -45,21 +45,21 @@ func TestProposeTurnsEditsIntoOverlays(t *testing.T) {
 		want    map[string]string // files of the commit
 		warns   string
 	}{
-		{"77 a prompt", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{},
+		{"a prompt", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{},
 			map[string]string{overlayFile("prompt:hello", "hello.md"): "Edited.\n"}, ""},
 		{"a prompt of vscode keeps the module's name", func(w *world) { w.write("project/.github/prompts/hello.prompt.md", "Edited.\n") }, evolve.Request{},
 			map[string]string{overlayFile("prompt:hello", "hello.md"): "Edited.\n"}, ""},
-		{"78 a section of an aggregated file", func(w *world) { w.edit(".codex/AGENTS.md", "Two.", "Edited.") }, evolve.Request{},
+		{"a section of an aggregated file", func(w *world) { w.edit(".codex/AGENTS.md", "Two.", "Edited.") }, evolve.Request{},
 			map[string]string{overlayFile("instructions:two", "AGENTS.md"): "Edited.\n"}, ""},
-		{"78 a section of vscode's", func(w *world) { w.edit("project/.github/copilot-instructions.md", "One.", "Edited.") }, evolve.Request{},
+		{"a section of vscode's", func(w *world) { w.edit("project/.github/copilot-instructions.md", "One.", "Edited.") }, evolve.Request{},
 			map[string]string{overlayFile("instructions:one", "AGENTS.md"): "Edited.\n"}, ""},
 		{"a rule of cursor's, without its header", func(w *world) {
 			w.edit("project/.cursor/rules/"+env.ModuleKey("instructions:one")+".mdc", "One.", "Edited.")
 		}, evolve.Request{},
 			map[string]string{overlayFile("instructions:one", "AGENTS.md"): "Edited.\n"}, ""},
-		{"84 a skill's file, without the skill's name", func(w *world) { w.write(".codex/skills/lint/ref/a.txt", "b\n") }, evolve.Request{},
+		{"a skill's file, without the skill's name", func(w *world) { w.write(".codex/skills/lint/ref/a.txt", "b\n") }, evolve.Request{},
 			map[string]string{overlayFile("skill:lint", "ref/a.txt"): "b\n"}, ""},
-		{"83 for a machine", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{Scope: module.LayerMachine},
+		{"for a machine", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{Scope: module.LayerMachine},
 			map[string]string{"overlays/machines/laptop/" + env.ModuleKey("prompt:hello") + "/hello.md": "Edited.\n"}, ""},
 		{"an overlay under an older name is used again", func(w *world) {
 			w.write("repo/overlays/prompt:hello/hello.md", "Hello.\n")
@@ -129,7 +129,7 @@ func TestProposeGeneratesBranchName(t *testing.T) {
 		{"as asked for", []func(*world){prompt}, evolve.Request{Branch: "evolve/propose-test"}, "evolve/propose-test"},
 		{"of one module", []func(*world){prompt}, evolve.Request{}, "evolve/propose-global-prompt_hello" + at},
 		{"of several", []func(*world){prompt, skill}, evolve.Request{}, "evolve/propose-global-multi" + at},
-		{"85 of a module that was asked for", []func(*world){prompt, skill}, evolve.Request{ModuleID: "skill:lint", Scope: module.LayerProject}, "evolve/propose-project-skill_lint" + at},
+		{"of a module that was asked for", []func(*world){prompt, skill}, evolve.Request{ModuleID: "skill:lint", Scope: module.LayerProject}, "evolve/propose-project-skill_lint" + at},
 	}
 	for _, test := range cases {
 		w := newWorld(t)
@@ -218,7 +218,7 @@ func TestProposeSkipsMissingFileOfSeveralModules(t *testing.T) {
 
 func TestProposeWarnsAboutUnreadableFile(t *testing.T) {
 	cases := map[string]func(w *world){
-		"a folder in its place": func(w *world) { w.remove(".codex/prompts/hello.md"); w.write(".codex/prompts/hello.md/x", "") },
+		"a directory in its place": func(w *world) { w.remove(".codex/prompts/hello.md"); w.write(".codex/prompts/hello.md/x", "") },
 		"a rule whose header was edited": func(w *world) {
 			w.edit("project/.cursor/rules/"+env.ModuleKey("instructions:one")+".mdc", "alwaysApply: true", "alwaysApply: false")
 		},

@@ -52,7 +52,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("of all: %+v", got)
 	}
 	if got, err := os.ReadFile(w.path(".codex/AGENTS.md")); err != nil || string(got) != "an edit" {
-		t.Errorf("a file that was there is %q, %v", got, err)
+		t.Errorf("the existing file is %q, %v", got, err)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestRestoreKeepsDanglingSymlink(t *testing.T) {
 		t.Errorf("%+v, %q, %v", got, warnings, err)
 	}
 	if target, err := os.Readlink(w.path(".codex/prompts/hello.md")); err != nil || target != "nowhere" {
-		t.Errorf("the link leads to %q, %v", target, err)
+		t.Errorf("the link resolves to %q, %v", target, err)
 	}
 }
 

@@ -195,18 +195,18 @@ func TestCheckoutRefusesHostileRepository(t *testing.T) {
 		name  string
 		files []module.RemoteFile
 	}{
-		{"a path that leads out", []module.RemoteFile{file("../x", "")}},
+		{"a path outside", []module.RemoteFile{file("../x", "")}},
 		{"an absolute path", []module.RemoteFile{file("/x", "")}},
 		{"a path with dots in it", []module.RemoteFile{file("a/../x", "")}},
-		{"a git folder", []module.RemoteFile{file("d/.GIT/config", "")}},
+		{"a git directory", []module.RemoteFile{file("d/.GIT/config", "")}},
 		{"an empty path", []module.RemoteFile{file("", "")}},
 		{"a path with a backslash", []module.RemoteFile{file(`a\b`, "")}},
-		{"an absolute link", []module.RemoteFile{link("l", "/etc")}},
-		{"a link that leads out", []module.RemoteFile{link("d/l", "../../x")}},
-		{"a link that leads out through another", []module.RemoteFile{link("d/l", ".."), link("d/m", "l/../x")}},
-		{"a file behind a link", []module.RemoteFile{link("d", "e"), file("d/f", "")}},
-		{"a file in the place of a link", []module.RemoteFile{file("f", "kept"), link("l", "f"), file("l", "over")}},
-		{"an empty link", []module.RemoteFile{link("l", "")}},
+		{"an absolute symbolic link", []module.RemoteFile{link("l", "/etc")}},
+		{"a symbolic link to the outside", []module.RemoteFile{link("d/l", "../../x")}},
+		{"a symbolic link to the outside through another one", []module.RemoteFile{link("d/l", ".."), link("d/m", "l/../x")}},
+		{"a file below a symbolic link", []module.RemoteFile{link("d", "e"), file("d/f", "")}},
+		{"a file with the path of a symbolic link", []module.RemoteFile{file("f", "kept"), link("l", "f"), file("l", "over")}},
+		{"an empty symbolic link", []module.RemoteFile{link("l", "")}},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {

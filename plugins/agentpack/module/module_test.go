@@ -42,10 +42,10 @@ func TestReadyValidatesType(t *testing.T) {
 		{"instructions", config.Instructions, map[string]string{"AGENTS.md": "", "more.txt": ""}, "", nil},
 		{"instructions without AGENTS.md", config.Instructions, map[string]string{"sub/AGENTS.md": ""}, fault.Unexpected, nil},
 		{"a skill", config.Skill, map[string]string{"SKILL.md": skill, "x/y.bin": "\xff"}, "", nil},
-		{"a skill with line ends of Windows", config.Skill, map[string]string{"SKILL.md": strings.ReplaceAll(skill, "\n", "\r\n")}, "", nil},
+		{"a skill with CRLF", config.Skill, map[string]string{"SKILL.md": strings.ReplaceAll(skill, "\n", "\r\n")}, "", nil},
 		{"a skill without SKILL.md", config.Skill, map[string]string{"skill.md": skill}, fault.ConfigInvalid, fault.Details{"module_id": "x:m", "path": "SKILL.md"}},
 		{"a skill without front matter", config.Skill, map[string]string{"SKILL.md": "# a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m", "path": "SKILL.md"}},
-		{"a skill whose front matter does not end", config.Skill, map[string]string{"SKILL.md": "---\nname: a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
+		{"a skill with unterminated front matter", config.Skill, map[string]string{"SKILL.md": "---\nname: a\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
 		{"a skill whose front matter is a list", config.Skill, map[string]string{"SKILL.md": "---\n- a\n---\n"}, fault.ConfigInvalid, fault.Details{"module_id": "x:m"}},
 		{"a skill without description", config.Skill, map[string]string{"SKILL.md": "---\nname: a\n---\n"}, fault.ConfigInvalid, fault.Details{"missing": []string{"description"}}},
 		{"a skill without anything", config.Skill, map[string]string{"SKILL.md": "---\nx: a\n---\n"}, fault.ConfigInvalid, fault.Details{"missing": []string{"name", "description"}}},
@@ -59,10 +59,10 @@ func TestReadyValidatesType(t *testing.T) {
 		{"a command", config.Command, map[string]string{"c.md": "---\ndescription: d\n---\n"}, "", nil},
 		{"a command without front matter", config.Command, map[string]string{"c.md": "do"}, fault.Unexpected, nil},
 		{"a command with a blank description", config.Command, map[string]string{"c.md": "---\ndescription: ''\n---\n"}, fault.Unexpected, nil},
-		{"a command that runs bash without leave", config.Command, map[string]string{"c.md": "---\ndescription: d\n---\n!bash\n"}, fault.Unexpected, nil},
-		{"a command that runs bash in quotes without leave", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read\n---\n!`bash` x\n"}, fault.Unexpected, nil},
-		{"a command with leave in a text", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read, Bash(\"git status\")\n---\n!bash\n"}, "", nil},
-		{"a command with leave in a list", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: [Read, 5, 'Bash(ls)']\n---\n!bash\n"}, "", nil},
+		{"a command that runs bash without permission", config.Command, map[string]string{"c.md": "---\ndescription: d\n---\n!bash\n"}, fault.Unexpected, nil},
+		{"a command that runs bash in quotes without permission", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read\n---\n!`bash` x\n"}, fault.Unexpected, nil},
+		{"a command with permission in a string", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: Read, Bash(\"git status\")\n---\n!bash\n"}, "", nil},
+		{"a command with permission in a list", config.Command, map[string]string{"c.md": "---\ndescription: d\nallowed-tools: [Read, 5, 'Bash(ls)']\n---\n!bash\n"}, "", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestReadyValidatesType(t *testing.T) {
 				return
 			}
 			if err == nil {
-				t.Fatal("it was accepted")
+				t.Fatal("accepted")
 			}
 			got := fault.Of(err)
 			if got.Code != test.code || !strings.Contains(got.Message, "x:m") {
@@ -107,13 +107,13 @@ func TestReadyWithSymlinks(t *testing.T) {
 	}
 	got, err := read("alias")
 	if err != nil || string(got.Files["copy.md"]) != "text" {
-		t.Errorf("a link to the module's folder, and one to a file in it: got %v, %v", got, err)
+		t.Errorf("a link to the module's directory, and one to a file in it: got %v, %v", got, err)
 	}
 	must(os.Symlink("sub", filepath.Join(repo, "real", "folder")))
 	if _, err := read("real"); err == nil || !strings.Contains(err.Error(), "symbolic link to a directory") {
-		t.Errorf("a link to a folder in it: got %v", err)
+		t.Errorf("a link to a directory in it: got %v", err)
 	}
 	if _, err := read(filepath.Join(repo, "none")); err == nil {
-		t.Error("a module that is not there was read")
+		t.Error("a missing module was read")
 	}
 }

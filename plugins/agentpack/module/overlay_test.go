@@ -83,12 +83,12 @@ func TestCompose(t *testing.T) {
 			map[string]string{"AGENTS.md": "one\npatched\n"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal},
 		},
 		{"an empty kind is dir", map[string]string{global + meta + "overlay.json": "{}", global + "AGENTS.md": "G"}, map[string]string{"AGENTS.md": "G"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal}},
-		{"a folder under the raw id counts", map[string]string{"overlays/" + id + "/AGENTS.md": "raw"}, map[string]string{"AGENTS.md": "raw"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal}},
+		{"a directory under the raw id counts", map[string]string{"overlays/" + id + "/AGENTS.md": "raw"}, map[string]string{"AGENTS.md": "raw"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal}},
 		{
-			"the canonical folder counts before it", map[string]string{"overlays/" + id + "/more.md": "raw", global + "AGENTS.md": "G"},
+			"the canonical directory counts before it", map[string]string{"overlays/" + id + "/more.md": "raw", global + "AGENTS.md": "G"},
 			map[string]string{"AGENTS.md": "G"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal},
 		},
-		{"a file in the folder's place is no overlay", map[string]string{strings.TrimSuffix(global, "/"): "x"}, nil, nil},
+		{"a file in the directory's place is no overlay", map[string]string{strings.TrimSuffix(global, "/"): "x"}, nil, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestComposeRefuses(t *testing.T) {
 		{"patches in an overlay of files", map[string]string{global + meta + "patches/AGENTS.md.patch": ""}, fault.ConfigInvalid, []string{"module_id"}},
 		{"files in an overlay of patches", map[string]string{machine + meta + "overlay.json": patchKind, machine + "AGENTS.md": ""}, fault.ConfigInvalid, []string{"module_id"}},
 		{
-			"a patch of a file that is not there", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/none.md.patch": ""},
+			"a patch of a missing file", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/none.md.patch": ""},
 			fault.ConfigInvalid, []string{"module_id", "scope", "patch_file", "relpath", "overlay_dir", "hint"},
 		},
 		{
@@ -160,7 +160,7 @@ func TestComposeRefuses(t *testing.T) {
 			}
 			for _, detail := range test.details {
 				if got.Details[detail] == nil {
-					t.Errorf("there is no %s in %v", detail, got.Details)
+					t.Errorf("no %s in %v", detail, got.Details)
 				}
 			}
 		})

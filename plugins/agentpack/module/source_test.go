@@ -75,23 +75,23 @@ func TestSourcesRead(t *testing.T) {
 		want   module.Tree // nil: an error
 		says   string
 	}{
-		{"a folder of the repo, with a link inside of the repo", local("m"), text("a.md", "a", "in.md", "a"), ""},
-		{"a folder that is a link inside of the repo", local("alias"), text("a.md", "a", "in.md", "a"), ""},
+		{"a directory of the repo, with a link inside of the repo", local("m"), text("a.md", "a", "in.md", "a"), ""},
+		{"a directory that is a link inside of the repo", local("alias"), text("a.md", "a", "in.md", "a"), ""},
 		{"a file that is a link inside of the repo", local("link.md"), text("link.md", "one"), ""},
 		{"a link out of the repo", local("bad"), nil, "is not inside"},
-		{"a folder that is a link out of the repo", local("away"), nil, "is not inside"},
+		{"a directory that is a link out of the repo", local("away"), nil, "is not inside"},
 		{"a file that is a link out of the repo", local("p.md"), nil, "is not inside"},
-		{"a folder outside of the repo that the manifest names", local("../git/sub"), nil, "is not inside"},
-		{"a folder outside of the repo without links out of it", local("../repo/m"), text("a.md", "a", "in.md", "a"), ""},
+		{"a directory outside of the repo that the manifest names", local("../git/sub"), nil, "is not inside"},
+		{"a directory outside of the repo without links out of it", local("../repo/m"), text("a.md", "a", "in.md", "a"), ""},
 		{"a file outside of the repo that the manifest names", local("../secret"), text("secret", "s"), ""},
 		{"a file", local("one.md"), text("one.md", "one"), ""},
 		{"an absolute path", local(filepath.Join(root, "git", "top.md")), text("top.md", "top"), ""},
 		{"nothing", local("none"), nil, "module m"},
-		{"a folder of a checkout, with a link inside of the checkout", git("sub"), text("a.md", "a", "up.md", "top"), ""},
-		{"a blank folder of a checkout is all of it, and a link in it leads out", git(" "), nil, "is not inside"},
+		{"a directory of a checkout, with a link inside of the checkout", git("sub"), text("a.md", "a", "up.md", "top"), ""},
+		{"a blank subdir is the whole checkout, which has a link to the outside", git(" "), nil, "is not inside"},
 		{"a link out of a checkout", git("bad"), nil, "is not inside"},
-		{"a folder that is a link out of a checkout", git("away"), nil, "is not inside"},
-		{"a folder outside of a checkout", git("../repo/m"), nil, "is outside of the repository"},
+		{"a directory that is a link out of a checkout", git("away"), nil, "is not inside"},
+		{"a directory outside of a checkout", git("../repo/m"), nil, "is outside of the repository"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

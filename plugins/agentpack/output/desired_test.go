@@ -30,7 +30,7 @@ func TestBuilder(t *testing.T) {
 	state := b.State()
 	wantRoots := []output.Root{{"a", "/r", false}, {"a", "/r/sub", false}, {"b", "/r", true}}
 	if diff := cmp.Diff(wantRoots, state.Roots); diff != "" {
-		t.Errorf("roots are sorted and each there once, as it came first (-want +got)\n%s", diff)
+		t.Errorf("roots are sorted, the first of duplicates counts (-want +got)\n%s", diff)
 	}
 	var order []string
 	for _, file := range state.Files {

@@ -33,7 +33,7 @@ func TestReadManifests(t *testing.T) {
 		{"another target", map[string]string{own: strings.Replace(good, "codex", "zed", 1)}, false, nil, []string{"not codex"}},
 		{"no JSON", map[string]string{own: "{"}, false, nil, []string{"is ignored"}},
 		{
-			"entries that lead elsewhere",
+			"entries outside of the root",
 			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"../evil"},{"path":"/etc/x"},{"path":""},{"path":"."},{"path":"a/../../b"},{"path":"a/../b"},{"path":"a\u0000b"},{"path":"ok/x"}]}`},
 			true, []string{"ok/x"}, []string{"../evil", "/etc/x", `""`, `"."`, "a/../../b", "a/../b", `a\x00b`},
 		},
@@ -48,7 +48,7 @@ func TestReadManifests(t *testing.T) {
 			true, nil, []string{".agentpack.manifest.codex.json", "zed.json", ".agentpack-tmp-1"},
 		},
 		{
-			"an entry that is there twice", map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a"},{"path":"./a"}]}`},
+			"a duplicate entry", map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a"},{"path":"./a"}]}`},
 			true, []string{"a"}, nil,
 		},
 	}
@@ -168,7 +168,7 @@ func FuzzReadManifests(f *testing.F) {
 		}
 		for _, entry := range got[0].Files {
 			if path := got[0].Key(entry).Path; !disk.IsBelow(dir, path) {
-				t.Errorf("%q: %q leads to %s", text, entry.Path, path)
+				t.Errorf("%q: %q resolves to %s", text, entry.Path, path)
 			}
 		}
 	})

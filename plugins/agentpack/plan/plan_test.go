@@ -77,6 +77,6 @@ func TestComputeRefusesDirectoryInPlaceOfFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := plan.Compute(b.State(), nil); err == nil {
-		t.Errorf("a folder where a file has to be: got %+v", got)
+		t.Errorf("a directory where a file has to be: got %+v", got)
 	}
 }

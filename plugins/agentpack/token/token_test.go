@@ -63,8 +63,8 @@ func TestTokenExpiresAfterTenMinutes(t *testing.T) {
 		{"at once", 0, "ok"},
 		{"a millisecond before its end", 10*time.Minute - time.Millisecond, "ok"},
 		{"at its end", 10 * time.Minute, fault.ConfirmTokenExpired},
-		{"56 after its end", 11 * time.Minute, fault.ConfirmTokenExpired},
-		{"56 and again", 11 * time.Minute, fault.ConfirmTokenExpired},
+		{"expired", 11 * time.Minute, fault.ConfirmTokenExpired},
+		{"and again", 11 * time.Minute, fault.ConfirmTokenExpired},
 		{"long after its end", 1000 * time.Hour, fault.ConfirmTokenExpired},
 		{"if the clock was set back", -time.Hour, fault.ConfirmTokenExpired},
 	}
@@ -170,13 +170,13 @@ func TestCheckRefuses(t *testing.T) {
 		want        fault.Code
 	}{
 		{"51 none", "", binding, fault.ConfirmTokenRequired},
-		{"52 made up", "bad", binding, fault.ConfirmTokenMismatch},
-		{"52 of the right length", strings.Repeat("A", len(good)), binding, fault.ConfirmTokenMismatch},
+		{"forged", "bad", binding, fault.ConfirmTokenMismatch},
+		{"of the right length", strings.Repeat("A", len(good)), binding, fault.ConfirmTokenMismatch},
 		{"of another key", issue(t, newStore(t), start), binding, fault.ConfirmTokenMismatch},
 		{"with a line break", good + "\n", binding, fault.ConfirmTokenMismatch},
 		{"with line breaks for half of it", strings.Repeat("\n", 80) + good[80:], binding, fault.ConfirmTokenMismatch},
 		{"of nothing but line breaks", strings.Repeat("\r\n", len(good)/2), binding, fault.ConfirmTokenMismatch},
-		{"55 for another target", good, token.Binding{Profile: "default", Repo: binding.Repo, Target: "all", Machine: "laptop"}, fault.ConfirmTokenMismatch},
+		{"for another target", good, token.Binding{Profile: "default", Repo: binding.Repo, Target: "all", Machine: "laptop"}, fault.ConfirmTokenMismatch},
 		{"for another repo", good, token.Binding{Profile: "default", Repo: "/other", Target: "codex", Machine: "laptop"}, fault.ConfirmTokenMismatch},
 		{"for another machine", good, token.Binding{Profile: "default", Repo: binding.Repo, Target: "codex"}, fault.ConfirmTokenMismatch},
 	}

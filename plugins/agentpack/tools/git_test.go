@@ -72,7 +72,7 @@ func TestModulesFromGit(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("a folder that leads out of the repository", func(t *testing.T) {
+	t.Run("a subdir outside of the repository", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: gitModule("subdir: '../..'")})
 		remote(w)
 		if details := w.Fails("plan", ``, "E_CONFIG_INVALID"); details["module_id"] != "prompt:p" {

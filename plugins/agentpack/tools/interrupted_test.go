@@ -27,14 +27,14 @@ func TestInterruptedCall(t *testing.T) {
 			}
 		})
 	}
-	t.Run("that it was ended is said by a call that fails, too", func(t *testing.T) {
+	t.Run("a call that fails also reports the recovery", func(t *testing.T) {
 		w := newWorld(t, map[string]string{journal: left})
 		result, err := w.Host.CallTool("deploy", ``)
 		if err != nil || !result.IsError || !strings.Contains(result.Text(), "was interrupted while it wrote") || !strings.Contains(result.Text(), "E_CONFIG_MISSING") {
 			t.Errorf("got %+v, %v", result, err)
 		}
 	})
-	t.Run("a journal that nobody can read", func(t *testing.T) {
+	t.Run("an unreadable journal", func(t *testing.T) {
 		files := base()
 		files[journal] = "{"
 		w := newWorld(t, files)

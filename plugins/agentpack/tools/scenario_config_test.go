@@ -19,7 +19,7 @@ func base() map[string]string {
 const repoFile = "home/.agentpack/repo/agentpack.yaml"
 
 func TestConfig(t *testing.T) {
-	t.Run("1 no manifest", func(t *testing.T) {
+	t.Run("no manifest", func(t *testing.T) {
 		w := newWorld(t, nil)
 		details := w.Fails("plan", `{}`, "E_CONFIG_MISSING")
 		if diff := cmp.Diff([]any{"run_init", "retry_with_repo", "retry_command"}, details["next_actions"]); diff != "" {
@@ -30,17 +30,17 @@ func TestConfig(t *testing.T) {
 		name, text, code string
 		details          map[string]any
 	}{
-		{"2 YAML that ends too early", "version: [", "E_CONFIG_INVALID", map[string]any{"reason_code": "config_invalid"}},
-		{"3 another version", "version: 2", "E_CONFIG_UNSUPPORTED_VERSION", map[string]any{"supported": []any{1.0}, "version": 2.0}},
+		{"YAML that ends too early", "version: [", "E_CONFIG_INVALID", map[string]any{"reason_code": "config_invalid"}},
+		{"another version", "version: 2", "E_CONFIG_UNSUPPORTED_VERSION", map[string]any{"supported": []any{1.0}, "version": 2.0}},
 		{
 			"4 a target that there is not", config("emacs: {mode: files, scope: user}"), "E_TARGET_UNSUPPORTED",
 			map[string]any{"reason_code": "target_not_compiled", "next_actions": []any{"inspect_help_json", "edit_manifest_targets", "rebuild_with_target_feature", "retry_command"}},
 		},
-		{"7 no default profile", "version: 1\nprofiles: {other: {}}", "E_CONFIG_INVALID", map[string]any{"profile": "default"}},
-		{"7 an id twice", standard("prompt:a", "prompt:a"), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
-		{"7 two sources", strings.Replace(standard("prompt:a"), "source: {", "source: {git: {url: x}, ", 1), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
-		{"7 no source", strings.Replace(standard("prompt:a"), "local_path: {path: modules/prompt/a}", "", 1), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
-		{"7 cursor for the user", config("cursor: {mode: files, scope: user}"), "E_CONFIG_INVALID", map[string]any{"target": "cursor", "allowed_scopes": []any{"project", "both"}}},
+		{"no default profile", "version: 1\nprofiles: {other: {}}", "E_CONFIG_INVALID", map[string]any{"profile": "default"}},
+		{"an id twice", standard("prompt:a", "prompt:a"), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
+		{"two sources", strings.Replace(standard("prompt:a"), "source: {", "source: {git: {url: x}, ", 1), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
+		{"no source", strings.Replace(standard("prompt:a"), "local_path: {path: modules/prompt/a}", "", 1), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
+		{"cursor for the user", config("cursor: {mode: files, scope: user}"), "E_CONFIG_INVALID", map[string]any{"target": "cursor", "allowed_scopes": []any{"project", "both"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{repoFile: test.text})
@@ -55,7 +55,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestConfigArguments(t *testing.T) {
-	t.Run("5 a target argument that there is not", func(t *testing.T) {
+	t.Run("an unknown target argument", func(t *testing.T) {
 		w := newWorld(t, base())
 		for _, target := range []string{"nope", "", "jetbrains", "zed"} {
 			details := w.Fails("plan", w.with("", map[string]any{"target": target, "profile": "ghost"}), "E_TARGET_UNSUPPORTED")
@@ -68,13 +68,13 @@ func TestConfigArguments(t *testing.T) {
 			}
 		}
 	})
-	t.Run("6 a target that the manifest does not have", func(t *testing.T) {
+	t.Run("a target that the manifest does not have", func(t *testing.T) {
 		w := newWorld(t, base())
 		if details := w.Fails("plan", `{"target":"cursor"}`, "E_CONFIG_INVALID"); details["target"] != "cursor" || details["hint"] == nil {
 			t.Error(details)
 		}
 	})
-	t.Run("10 a profile that there is not", func(t *testing.T) {
+	t.Run("an unknown profile", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Fails("plan", `{"profile":"ghost"}`, "E_UNEXPECTED")
 	})
@@ -96,12 +96,12 @@ func TestConfigArguments(t *testing.T) {
 }
 
 func TestSelection(t *testing.T) {
-	t.Run("8 unknown keys do no harm", func(t *testing.T) {
+	t.Run("unknown keys do no harm", func(t *testing.T) {
 		files := base()
 		files[repoFile] += "extra: {a: 1}\n"
 		newWorld(t, files).Wants(``, "create home/.codex/AGENTS.md", "create home/.codex/prompts/hello.md")
 	})
-	t.Run("9 files of governance are not opened", func(t *testing.T) {
+	t.Run("files of governance are not opened", func(t *testing.T) {
 		files := base()
 		files["home/.agentpack/repo/agentpack.org.yaml"] = "version: ["
 		files["home/.agentpack/repo/agentpack.org.lock.json"] = "{"
@@ -109,22 +109,22 @@ func TestSelection(t *testing.T) {
 		w.OK("plan", ``, nil)
 		w.OK("status", ``, nil)
 	})
-	t.Run("11 a disabled module is not read", func(t *testing.T) {
+	t.Run("a disabled module is not read", func(t *testing.T) {
 		files := base()
 		files[repoFile] += "  - {id: 'prompt:off', type: prompt, enabled: false, tags: [base], source: {local_path: {path: none.md}}}\n"
 		newWorld(t, files).Wants(``, "create home/.codex/AGENTS.md", "create home/.codex/prompts/hello.md")
 	})
-	t.Run("12 an excluded module is left out", func(t *testing.T) {
+	t.Run("an excluded module is left out", func(t *testing.T) {
 		files := base()
 		files[repoFile] = strings.Replace(files[repoFile], "include_tags: [base]", "include_tags: [base], exclude_modules: ['prompt:hello']", 1)
 		newWorld(t, files).Wants(``, "create home/.codex/AGENTS.md")
 	})
-	t.Run("13 a switch that is the text no", func(t *testing.T) {
+	t.Run("a switch with the string no", func(t *testing.T) {
 		files := map[string]string{repoFile: config(`claude_code: {mode: files, scope: both, options: {write_user_commands: "no"}}`, "command:c")}
 		files["home/.agentpack/repo/modules/command/c/c.md"] = "---\ndescription: c\n---\n"
 		newWorld(t, files).Wants(``, "create project/.claude/commands/c.md")
 	})
-	t.Run("14 a malformed lockfile is ignored", func(t *testing.T) {
+	t.Run("a malformed lockfile is ignored", func(t *testing.T) {
 		files := base()
 		files["home/.agentpack/repo/agentpack.lock.json"] = "{"
 		newWorld(t, files).Wants(``, "create home/.codex/AGENTS.md", "create home/.codex/prompts/hello.md")

@@ -17,7 +17,7 @@ import (
 func confirmed(token string) string { return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token) }
 
 func TestConfirmation(t *testing.T) {
-	t.Run("49 what deploy gives", func(t *testing.T) {
+	t.Run("deploy returns a token", func(t *testing.T) {
 		w := newWorld(t, base())
 		before := w.Files()
 		var plan, got planData
@@ -35,7 +35,7 @@ func TestConfirmation(t *testing.T) {
 		}
 		w.Unchanged(before)
 	})
-	t.Run("50, 51, 52 what is refused before anything is read", func(t *testing.T) {
+	t.Run("errors before the config is read", func(t *testing.T) {
 		w := newWorld(t, nil) // without a config
 		for arguments, code := range map[string]string{
 			``: "E_CONFIRM_REQUIRED", `{}`: "E_CONFIRM_REQUIRED", `{"yes":false}`: "E_CONFIRM_REQUIRED", `{"yes":"true"}`: "E_CONFIRM_REQUIRED",
@@ -52,14 +52,14 @@ func TestConfirmation(t *testing.T) {
 			}
 		}
 	})
-	t.Run("without a folder for the key there is no token, and one that is missing is still said to be", func(t *testing.T) {
+	t.Run("without a state directory no token is issued, and a missing one is still reported", func(t *testing.T) {
 		w := newWorld(t, base())
 		t.Setenv("BULKHEAD_STATE", "")
 		w.Fails("deploy_apply", `{"yes":true}`, "E_CONFIRM_TOKEN_REQUIRED")
 		w.Fails("deploy_apply", confirmed("t"), "E_UNEXPECTED")
 		w.Fails("deploy", ``, "E_UNEXPECTED")
 	})
-	t.Run("53 a module changes in between", func(t *testing.T) {
+	t.Run("a module changes in between", func(t *testing.T) {
 		w := newWorld(t, base())
 		token := w.Token(``)
 		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
@@ -74,7 +74,7 @@ func TestConfirmation(t *testing.T) {
 			t.Error("it was not written")
 		}
 	})
-	t.Run("54 a destination changes in between", func(t *testing.T) {
+	t.Run("a destination changes in between", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
@@ -85,7 +85,7 @@ func TestConfirmation(t *testing.T) {
 			t.Error("it was overwritten")
 		}
 	})
-	t.Run("55 a token of other arguments", func(t *testing.T) {
+	t.Run("a token of other arguments", func(t *testing.T) {
 		w := newWorld(t, base())
 		token := w.Token(`{"target":"codex"}`)
 		for _, more := range []map[string]any{{}, {"target": "codex", "machine": "other"}, {"target": "codex", "repo": w.Repo + "2"}, {"target": "codex", "profile": "x"}} {
@@ -94,7 +94,7 @@ func TestConfirmation(t *testing.T) {
 		// An absent argument equals an explicit default.
 		w.OK("deploy_apply", w.with(confirmed(token), map[string]any{"target": "codex", "profile": "default", "machine": "test machine", "repo": w.Repo}), nil)
 	})
-	t.Run("56 a token that is too old", func(t *testing.T) {
+	t.Run("an expired token", func(t *testing.T) {
 		w := newWorld(t, base())
 		token := w.Token(``)
 		w.Now = w.Now.Add(10 * time.Minute)
@@ -102,7 +102,7 @@ func TestConfirmation(t *testing.T) {
 			w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_EXPIRED")
 		}
 	})
-	t.Run("56 a token that becomes too old while its call waits", func(t *testing.T) {
+	t.Run("a token that expires while its call waits", func(t *testing.T) {
 		w := newWorld(t, base())
 		token := w.Token(``)
 		w.Host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
@@ -111,7 +111,7 @@ func TestConfirmation(t *testing.T) {
 		})
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_EXPIRED")
 	})
-	t.Run("57 a token that was used", func(t *testing.T) {
+	t.Run("a used token", func(t *testing.T) {
 		w := newWorld(t, base())
 		token := w.Token(``)
 		w.OK("deploy_apply", confirmed(token), nil)
@@ -120,7 +120,7 @@ func TestConfirmation(t *testing.T) {
 		w.OK("deploy_apply", confirmed(token), nil) // a result no_changes uses the token, too
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
 	})
-	t.Run("57 a token that was used is refused where its plan is the plan again", func(t *testing.T) {
+	t.Run("a used token is refused even if its plan recurs", func(t *testing.T) {
 		w := newWorld(t, base())
 		first := w.Deploy(``).SnapshotID
 		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
@@ -132,7 +132,7 @@ func TestConfirmation(t *testing.T) {
 		}
 		w.OK("deploy_apply", confirmed(w.Token(``)), nil)
 	})
-	t.Run("59 a dry run needs no token", func(t *testing.T) {
+	t.Run("a dry run needs no token", func(t *testing.T) {
 		w := newWorld(t, base())
 		before := w.Files()
 		var got planData
@@ -142,7 +142,7 @@ func TestConfirmation(t *testing.T) {
 		}
 		w.Unchanged(before)
 	})
-	t.Run("60 a config that is broken", func(t *testing.T) {
+	t.Run("an invalid config", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: "version: ["})
 		w.Fails("deploy", ``, "E_CONFIG_INVALID")
 	})

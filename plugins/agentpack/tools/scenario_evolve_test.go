@@ -63,7 +63,7 @@ func TestEvolvePropose(t *testing.T) {
 		w.Write(promptOut, "edited")
 		return w, r
 	}
-	t.Run("77 an edit becomes a branch", func(t *testing.T) {
+	t.Run("an edit becomes a branch", func(t *testing.T) {
 		w, r := edited(t)
 		before := w.Files()
 		var got proposalData
@@ -81,7 +81,7 @@ func TestEvolvePropose(t *testing.T) {
 		}
 		w.Unchanged(before)
 	})
-	t.Run("78 one section of an aggregated file", func(t *testing.T) {
+	t.Run("one section of an aggregated file", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile:                            config("codex: {mode: files, scope: user}\nvscode: {mode: files, scope: project}", "instructions:a", "instructions:b"),
 			modules("instructions/a/AGENTS.md"): "a\n", modules("instructions/b/AGENTS.md"): "b\n",
@@ -104,7 +104,7 @@ func TestEvolvePropose(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("a link to another file of the user's is not proposed", func(t *testing.T) {
+	t.Run("a symbolic link to another file of the user is not proposed", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: config("codex: {mode: files, scope: project}", "instructions:a"), modules("instructions/a/AGENTS.md"): "a\n", "home/.codex/auth.json": "secret",
 		})
@@ -117,7 +117,7 @@ func TestEvolvePropose(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("80 no drift", func(t *testing.T) {
+	t.Run("no drift", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		var got proposalData
@@ -125,7 +125,7 @@ func TestEvolvePropose(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("81 what has to be there first", func(t *testing.T) {
+	t.Run("preconditions", func(t *testing.T) {
 		w, r := edited(t)
 		if details := w.Fails("evolve_propose", `{}`, "E_CONFIRM_REQUIRED"); details["command"] != "evolve propose" {
 			t.Error(details)
@@ -142,7 +142,7 @@ func TestEvolvePropose(t *testing.T) {
 			t.Errorf("committed %+v", r.commits)
 		}
 	})
-	t.Run("82 nobody to commit as", func(t *testing.T) {
+	t.Run("no commit identity", func(t *testing.T) {
 		w, r := edited(t)
 		r.refuse = &abi.HostError{Code: abi.HostFailed, Reason: abi.ReasonNoIdentity, Message: "git: set user.name"}
 		var got proposalData
@@ -150,14 +150,14 @@ func TestEvolvePropose(t *testing.T) {
 		if got.Created || got.Committed || got.Branch == "" {
 			t.Errorf("got %+v", got)
 		}
-		r.refuse = &abi.HostError{Code: abi.HostFailed, Message: "git: nobody to name as the author"}
+		r.refuse = &abi.HostError{Code: abi.HostFailed, Message: "git: other failure"}
 		w.Fails("evolve_propose", `{"yes":true}`, "E_UNEXPECTED")
 		r.refuse = &abi.HostError{Code: abi.HostDenied, Message: "not granted"}
 		if got := w.Call("evolve_propose", `{"yes":true}`); got.OK || !strings.Contains(got.Errors[0].Message, `access = "rw"`) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("83, 85 the scope, and the branch's name", func(t *testing.T) {
+	t.Run("the scope, and the branch's name", func(t *testing.T) {
 		w, _ := edited(t)
 		for scope, dir := range map[string]string{"machine": "overlays/machines/test-machine/", "project": "projects/"} {
 			var got proposalData
@@ -168,7 +168,7 @@ func TestEvolvePropose(t *testing.T) {
 		}
 		w.Fails("evolve_propose", `{"yes":true,"scope":"user"}`, "E_UNEXPECTED")
 	})
-	t.Run("84 a skill's file", func(t *testing.T) {
+	t.Run("a skill's file", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: config("codex: {mode: files, scope: user}", "skill:s"), modules("skill/s/SKILL.md"): skillText, modules("skill/s/a/b.md"): "b"})
 		r := &repository{}
 		w.repository(r)
@@ -187,7 +187,7 @@ func TestEvolveRestore(t *testing.T) {
 		Summary  struct{ Missing, Restored int }
 		Reason   string
 	}
-	t.Run("86 a missing file", func(t *testing.T) {
+	t.Run("a missing file", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Remove(promptOut)

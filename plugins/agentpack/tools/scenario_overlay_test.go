@@ -17,7 +17,7 @@ const (
 )
 
 func TestOverlays(t *testing.T) {
-	t.Run("26 project over machine over global", func(t *testing.T) {
+	t.Run("project over machine over global", func(t *testing.T) {
 		w := newWorld(t, base())
 		projectOverlay := "home/.agentpack/repo/projects/" + env.ProjectID("", w.Project) + "/overlays/instructions_base--d39861fff1/"
 		w.Write(globalOverlay+"AGENTS.md", "global")
@@ -35,7 +35,7 @@ func TestOverlays(t *testing.T) {
 			}
 		}
 	})
-	t.Run("27 an overlay under the raw id", func(t *testing.T) {
+	t.Run("an overlay under the raw id", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write(overlays+"instructions:base/AGENTS.md", "raw")
 		w.Deploy(``)
@@ -49,7 +49,7 @@ func TestOverlays(t *testing.T) {
 		}
 		warned(t, w.OK("doctor", ``, nil), "overlay layout (global) module instructions:base")
 	})
-	t.Run("28 metadata is never deployed", func(t *testing.T) {
+	t.Run("metadata is never deployed", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: config("codex: {mode: files, scope: user}", "skill:s"), modules("skill/s/SKILL.md"): skillText,
 			modules("skill/s/.agentpack/x"): "x", modules("skill/s/sub/.git/config"): "x", modules("skill/s/sub/.agentpackage"): "kept",
@@ -57,7 +57,7 @@ func TestOverlays(t *testing.T) {
 		})
 		w.Wants(``, "create home/.codex/skills/s/SKILL.md", "create home/.codex/skills/s/sub/.agentpackage")
 	})
-	t.Run("29 a patch", func(t *testing.T) {
+	t.Run("a patch", func(t *testing.T) {
 		files := base()
 		files[globalOverlay+".agentpack/overlay.json"] = `{"overlay_kind":"patch"}`
 		files[globalOverlay+".agentpack/patches/AGENTS.md.patch"] = patchOfBase
@@ -67,7 +67,7 @@ func TestOverlays(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("30 a patch of other text", func(t *testing.T) {
+	t.Run("a patch of other text", func(t *testing.T) {
 		files := base()
 		files[globalOverlay+".agentpack/overlay.json"] = `{"overlay_kind":"patch"}`
 		files[globalOverlay+".agentpack/patches/AGENTS.md.patch"] = strings.Replace(patchOfBase, "-# Base", "-# Other", 1)
@@ -76,7 +76,7 @@ func TestOverlays(t *testing.T) {
 			t.Error(details)
 		}
 	})
-	t.Run("32 patches and files in one", func(t *testing.T) {
+	t.Run("patches and files in one overlay", func(t *testing.T) {
 		files := base()
 		files[globalOverlay+".agentpack/overlay.json"] = `{"overlay_kind":"patch"}`
 		files[globalOverlay+".agentpack/patches/AGENTS.md.patch"] = patchOfBase
@@ -86,12 +86,12 @@ func TestOverlays(t *testing.T) {
 			t.Error(details)
 		}
 	})
-	t.Run("33 a kind that is no JSON", func(t *testing.T) {
+	t.Run("a kind that is not JSON", func(t *testing.T) {
 		files := base()
 		files[globalOverlay+".agentpack/overlay.json"] = "{oops"
 		newWorld(t, files).Fails("plan", ``, "E_CONFIG_INVALID")
 	})
-	t.Run("34 the module has changed since the overlay was made", func(t *testing.T) {
+	t.Run("the module has changed since the overlay was made", func(t *testing.T) {
 		files := base()
 		files[globalOverlay+"AGENTS.md"] = "file"
 		files[globalOverlay+".agentpack/baseline.json"] = `{"version":2,"created_at":"2026-01-01T00:00:00Z","upstream_sha256":"00","file_manifest":[{"path":"AGENTS.md","sha256":"00","bytes":1}]}`
@@ -99,7 +99,7 @@ func TestOverlays(t *testing.T) {
 		warned(t, got, "global")
 		warned(t, got, "instructions:base")
 	})
-	t.Run("35 the name of a machine is normalized", func(t *testing.T) {
+	t.Run("the name of a machine is normalized", func(t *testing.T) {
 		files := base()
 		files[overlays+"machines/my-macbook-local/instructions_base--d39861fff1/AGENTS.md"] = "mine"
 		w := newWorld(t, files)
@@ -108,7 +108,7 @@ func TestOverlays(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("36 one project by two URLs", func(t *testing.T) {
+	t.Run("one project by two URLs", func(t *testing.T) {
 		files := base()
 		files["home/.agentpack/repo/projects/ae2752b5775071e2/overlays/instructions_base--d39861fff1/AGENTS.md"] = "project"
 		w := newWorld(t, files)

@@ -18,7 +18,7 @@ const (
 )
 
 func TestAdopt(t *testing.T) {
-	t.Run("37, 38, 58 a file of the user's", func(t *testing.T) {
+	t.Run("a file of the user's", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write(promptOut, "my own")
 		w.Wants(``, "create home/.codex/AGENTS.md", "update "+promptOut+" adopt_update")
@@ -45,7 +45,7 @@ func TestAdopt(t *testing.T) {
 			t.Error("it was not written")
 		}
 	})
-	t.Run("39 a file of the same content is taken over", func(t *testing.T) {
+	t.Run("a file of the same content is taken over", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write(promptOut, "Hello v1\n")
 		w.Write(instructionsOut, "# Base instructions\n")
@@ -61,7 +61,7 @@ func TestAdopt(t *testing.T) {
 }
 
 func TestManagedFiles(t *testing.T) {
-	t.Run("40 a module is left out of the profile", func(t *testing.T) {
+	t.Run("a module is removed from the profile", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Write("home/.codex/prompts/mine.md", "mine")
@@ -72,14 +72,14 @@ func TestManagedFiles(t *testing.T) {
 			t.Error("not what was planned")
 		}
 	})
-	t.Run("41 only what the manifest names is deleted", func(t *testing.T) {
+	t.Run("only files in the manifest are deleted", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: standard(), "home/.codex/prompts/managed.txt": "m", "home/.codex/prompts/unmanaged.txt": "u",
 			promptManifest: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"managed.txt","sha256":"00"}]}`,
 		})
 		w.Wants(``, "delete home/.codex/prompts/managed.txt")
 	})
-	t.Run("42, 43 without manifests the last deploy tells", func(t *testing.T) {
+	t.Run("without manifests the last deploy counts", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Remove(promptManifest)
@@ -89,7 +89,7 @@ func TestManagedFiles(t *testing.T) {
 		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
 		w.Wants(``, "update "+promptOut+" managed_update")
 	})
-	t.Run("44 entries that lead elsewhere", func(t *testing.T) {
+	t.Run("entries outside of the root", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: standard(), "home/.codex/evil": "e", "home/.codex/prompts/own": "o",
 			promptManifest: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"../evil"},{"path":"/etc/passwd"},{"path":"own"}]}`,
@@ -99,7 +99,7 @@ func TestManagedFiles(t *testing.T) {
 		warned(t, got, "../evil")
 		warned(t, got, "/etc/passwd")
 	})
-	t.Run("45 a manifest of another form", func(t *testing.T) {
+	t.Run("a manifest of another version", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Write(promptManifest, strings.Replace(w.Read(promptManifest), `"schema_version": 1`, `"schema_version": 999`, 1))
@@ -107,7 +107,7 @@ func TestManagedFiles(t *testing.T) {
 			warned(t, w.OK(tool, ``, nil), "unsupported schema_version")
 		}
 	})
-	t.Run("46 a manifest under the old name", func(t *testing.T) {
+	t.Run("a manifest under the old name", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile:                            config("codex: {mode: files, scope: project, options: {write_repo_skills: no}}\nzed: {mode: files, scope: project}", "instructions:a"),
 			modules("instructions/a/AGENTS.md"): "new",
@@ -118,7 +118,7 @@ func TestManagedFiles(t *testing.T) {
 		w.Wants(``, "update project/AGENTS.md managed_update", "update project/.rules adopt_update")
 		warned(t, w.OK("plan", ``, nil), "older versions")
 	})
-	t.Run("47 what a manifest holds", func(t *testing.T) {
+	t.Run("content of a manifest", func(t *testing.T) {
 		w := newWorld(t, base())
 		done := w.Deploy(``)
 		var got any
@@ -135,9 +135,9 @@ func TestManagedFiles(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("48 a folder that cannot be written", func(t *testing.T) {
+	t.Run("a directory that cannot be written", func(t *testing.T) {
 		if os.Getuid() == 0 {
-			t.Skip("NOT TESTED: for root there is no folder that cannot be written")
+			t.Skip("NOT TESTED: for root there is no directory that cannot be written")
 		}
 		w := newWorld(t, base())
 		w.Write("home/.codex/prompts/mine.md", "mine")
@@ -169,7 +169,7 @@ func TestPathsOutsideRootsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Run("a file that is a link out", func(t *testing.T) {
+	t.Run("a file that is a symbolic link out of the root", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write("home/elsewhere", "theirs")
 		link(t, w, "../elsewhere", instructionsOut)
@@ -178,13 +178,13 @@ func TestPathsOutsideRootsAreRefused(t *testing.T) {
 			t.Error(details)
 		}
 	})
-	t.Run("a folder that is a link out", func(t *testing.T) {
+	t.Run("a directory that is a symbolic link out of the root", func(t *testing.T) {
 		files := map[string]string{repoFile: config("codex: {mode: files, scope: user}", "skill:s"), modules("skill/s/SKILL.md"): skillText, "home/elsewhere/x": ""}
 		w := newWorld(t, files)
 		link(t, w, "../../elsewhere", "home/.codex/skills/s")
 		w.Fails("plan", ``, "E_IO_INVALID_PATH")
 	})
-	t.Run("a managed file behind a link out is not deleted", func(t *testing.T) {
+	t.Run("a managed file behind a symbolic link out of the root is not deleted", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: standard(), "home/elsewhere/x": "theirs",
 			promptManifest: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"out/x","sha256":"00"}]}`,
@@ -192,14 +192,14 @@ func TestPathsOutsideRootsAreRefused(t *testing.T) {
 		link(t, w, "../../elsewhere", "home/.codex/prompts/out")
 		w.Fails("plan", ``, "E_IO_INVALID_PATH")
 	})
-	t.Run("a file where a folder has to be", func(t *testing.T) {
+	t.Run("a file where a directory has to be", func(t *testing.T) {
 		files := map[string]string{repoFile: config("codex: {mode: files, scope: user}", "skill:s"), modules("skill/s/SKILL.md"): skillText}
 		files["home/.codex/skills/s"] = "a file"
 		if details := newWorld(t, files).Fails("plan", ``, "E_IO_INVALID_PATH"); details["hint"] == nil {
 			t.Error(details)
 		}
 	})
-	t.Run("the folder itself may be a link", func(t *testing.T) {
+	t.Run("the root itself may be a symbolic link", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write("home/dotfiles/codex/keep", "")
 		link(t, w, "dotfiles/codex", "home/.codex")

@@ -14,7 +14,7 @@ func modules(path string) string { return "home/.agentpack/repo/modules/" + path
 const skillText = "---\nname: s\ndescription: d\n---\n"
 
 func TestRendering(t *testing.T) {
-	t.Run("15 instructions and a prompt, fresh", func(t *testing.T) {
+	t.Run("instructions and a prompt, fresh", func(t *testing.T) {
 		w := newWorld(t, base())
 		var plan, diff planData
 		w.OK("plan", ``, &plan)
@@ -28,7 +28,7 @@ func TestRendering(t *testing.T) {
 			t.Errorf("got %+v", plan)
 		}
 	})
-	t.Run("16 one module verbatim, two with markers", func(t *testing.T) {
+	t.Run("one module verbatim, two with markers", func(t *testing.T) {
 		files := base()
 		w := newWorld(t, files)
 		w.Deploy(``)
@@ -44,7 +44,7 @@ func TestRendering(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
-	t.Run("17 rules for cursor", func(t *testing.T) {
+	t.Run("Cursor rules", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile:                               config("cursor: {mode: files, scope: both}", "instructions:base", "instructions:other"),
 			modules("instructions/base/AGENTS.md"): "# Base", modules("instructions/other/AGENTS.md"): "other\n",
@@ -58,7 +58,7 @@ func TestRendering(t *testing.T) {
 			t.Errorf("got %q, %v", rules, err)
 		}
 	})
-	t.Run("18 prompts for VS Code", func(t *testing.T) {
+	t.Run("prompts for VS Code", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile:                         config("vscode: {mode: files, scope: project}", "prompt:hello", "prompt:review", "instructions:a"),
 			modules("prompt/hello/hello.md"): "h", modules("prompt/review/review.prompt.md"): "r", modules("instructions/a/AGENTS.md"): "a",
@@ -71,7 +71,7 @@ func TestRendering(t *testing.T) {
 			}
 		}
 	})
-	t.Run("19 skills for Claude Code", func(t *testing.T) {
+	t.Run("skills for Claude Code", func(t *testing.T) {
 		const target = "claude_code: {mode: files, scope: project, options: {write_repo_skills: true}}"
 		files := map[string]string{repoFile: config(target, "skill:s"), modules("skill/s/SKILL.md"): skillText}
 		w := newWorld(t, files)
@@ -86,7 +86,7 @@ func TestRendering(t *testing.T) {
 }
 
 func TestModuleValidation(t *testing.T) {
-	t.Run("20 skills of the wrong shape", func(t *testing.T) {
+	t.Run("invalid skills", func(t *testing.T) {
 		for name, text := range map[string]string{
 			"no front matter": "# s\n", "a blank description": "---\nname: s\ndescription: ''\n---\n",
 			"no map": "---\n- a\n---\n", "no end": "---\nname: s\ndescription: d\n",
@@ -99,7 +99,7 @@ func TestModuleValidation(t *testing.T) {
 			})
 		}
 	})
-	t.Run("21 commands of the wrong shape", func(t *testing.T) {
+	t.Run("invalid commands", func(t *testing.T) {
 		for text, code := range map[string]string{
 			"do it": "E_UNEXPECTED", "---\ndescription: d\n---\n!bash\n": "E_UNEXPECTED",
 			"---\ndescription: d\nallowed-tools: [\"Bash(\\\"git status\\\")\"]\n---\n!bash\n": "",
@@ -114,12 +114,12 @@ func TestModuleValidation(t *testing.T) {
 			})
 		}
 	})
-	t.Run("22 a prompt of two files", func(t *testing.T) {
+	t.Run("a prompt of two files", func(t *testing.T) {
 		files := base()
 		files[modules("prompt/hello/more.md")] = ""
 		newWorld(t, files).Fails("plan", ``, "E_UNEXPECTED")
 	})
-	t.Run("23 two prompts for one file", func(t *testing.T) {
+	t.Run("two prompts for one file", func(t *testing.T) {
 		files := map[string]string{repoFile: standard("prompt:a", "prompt:b"), modules("prompt/a/prompt.md"): "1", modules("prompt/b/prompt.md"): "2"}
 		w := newWorld(t, files)
 		details := w.Fails("plan", ``, "E_DESIRED_STATE_CONFLICT")
@@ -154,12 +154,12 @@ func TestModuleValidation(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
-	t.Run("24 one skill for the user and for the project", func(t *testing.T) {
+	t.Run("one skill for the user and for the project", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: config("codex: {mode: files, scope: both}", "skill:s"), modules("skill/s/SKILL.md"): skillText, modules("skill/s/a/b.txt"): "b"})
 		w.Wants(`{"target":"codex"}`, "create home/.codex/skills/s/SKILL.md", "create home/.codex/skills/s/a/b.txt",
 			"create project/.codex/skills/s/SKILL.md", "create project/.codex/skills/s/a/b.txt")
 	})
-	t.Run("25 where codex is", func(t *testing.T) {
+	t.Run("location of codex", func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.Write(modules("prompt/p/p.md"), "p")
 		t.Setenv("CODEX_HOME", w.path("home/variable"))

@@ -9,7 +9,7 @@ import (
 
 func TestRollback(t *testing.T) {
 	to := func(id string) string { return `{"yes":true,"to":"` + id + `"}` }
-	t.Run("61 without yes", func(t *testing.T) {
+	t.Run("without yes", func(t *testing.T) {
 		w := newWorld(t, nil)
 		for _, arguments := range []string{``, `{}`, `{"to":"x"}`, `{"to":"x","yes":false}`, `{"to":5,"yes":"true"}`} {
 			if details := w.Fails("rollback", arguments, "E_CONFIRM_REQUIRED"); details["command"] != "rollback" {
@@ -17,7 +17,7 @@ func TestRollback(t *testing.T) {
 			}
 		}
 	})
-	t.Run("62 back to the deploy before", func(t *testing.T) {
+	t.Run("back to the deploy before", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
@@ -40,7 +40,7 @@ func TestRollback(t *testing.T) {
 		// A rollback's own snapshot cannot be rolled back to.
 		w.Fails("rollback", to(got.Event), "E_UNEXPECTED")
 	})
-	t.Run("63 what was added later is removed", func(t *testing.T) {
+	t.Run("what was added later is removed", func(t *testing.T) {
 		w := newWorld(t, base())
 		first := w.Deploy(``).SnapshotID
 		w.Write(repoFile, standard("instructions:base", "prompt:hello", "prompt:more"))
@@ -52,7 +52,7 @@ func TestRollback(t *testing.T) {
 			t.Errorf("got %v", w.Files())
 		}
 	})
-	t.Run("64 both targets of a deploy", func(t *testing.T) {
+	t.Run("both targets of a deploy", func(t *testing.T) {
 		files := map[string]string{
 			repoFile: config("codex: {mode: files, scope: user}\ncursor: {mode: files, scope: project}", "instructions:a"), modules("instructions/a/AGENTS.md"): "v1\n",
 		}
@@ -70,7 +70,7 @@ func TestRollback(t *testing.T) {
 			t.Errorf("got %q, %q, %v", rule, w.Read(instructionsOut), err)
 		}
 	})
-	t.Run("65 snapshots that there are not", func(t *testing.T) {
+	t.Run("snapshots that there are not", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		for _, id := range []string{"17", "../17", "a/b", "..", ""} {
@@ -78,7 +78,7 @@ func TestRollback(t *testing.T) {
 		}
 		w.Fails("rollback", `{"yes":true}`, "E_UNEXPECTED")
 	})
-	t.Run("66 a copy that somebody has changed", func(t *testing.T) {
+	t.Run("a copy that somebody has changed", func(t *testing.T) {
 		w := newWorld(t, base())
 		first := w.Deploy(``).SnapshotID
 		copies, err := filepath.Glob(w.path("home/.agentpack/state/snapshots/" + first + "/state/codex/*"))

@@ -42,7 +42,7 @@ func (w *world) drift(data statusData) []string {
 }
 
 func TestStatus(t *testing.T) {
-	t.Run("68 missing, modified and extra", func(t *testing.T) {
+	t.Run("missing, modified and extra", func(t *testing.T) {
 		files := base()
 		files[repoFile] = standard("instructions:base", "prompt:hello", "prompt:more")
 		files[modules("prompt/more/more.md")] = "more"
@@ -71,7 +71,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("an empty list asks for all: got %+v", none)
 		}
 	})
-	t.Run("a folder that is too deep to be scanned", func(t *testing.T) {
+	t.Run("a directory that is too deep to be scanned", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Remove(promptOut)
@@ -99,7 +99,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("got %+v", got.Drift)
 		}
 	})
-	t.Run("69 folders that are not scanned", func(t *testing.T) {
+	t.Run("directories that are not scanned", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Write("home/.codex/history.jsonl", "{}")
@@ -109,7 +109,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("got %q", w.drift(got))
 		}
 	})
-	t.Run("70 never deployed", func(t *testing.T) {
+	t.Run("never deployed", func(t *testing.T) {
 		w := newWorld(t, base())
 		var got statusData
 		warned(t, w.OK("status", `{"target":"codex"}`, &got), "no usable target manifest")
@@ -124,7 +124,7 @@ func TestStatus(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("a folder that has lost its manifest", func(t *testing.T) {
+	t.Run("a directory that has lost its manifest", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Remove(promptManifest)
@@ -154,7 +154,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestOperatorAssets(t *testing.T) {
-	t.Run("71 a skill that is missing, unmarked, old and current", func(t *testing.T) {
+	t.Run("a skill that is missing, unmarked, old and current", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		const skill = "home/.codex/skills/agentpack-operator/SKILL.md"
@@ -181,7 +181,7 @@ func TestOperatorAssets(t *testing.T) {
 			}
 		}
 	})
-	t.Run("72 the skill of Claude Code, and its commands", func(t *testing.T) {
+	t.Run("the skill of Claude Code, and its commands", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: config("claude_code: {mode: files, scope: project, options: {write_repo_skills: true}}")})
 		got := w.OK("status", ``, nil)
 		warned(t, got, ".claude/skills/agentpack-operator/SKILL.md")
@@ -213,7 +213,7 @@ type rootData struct {
 }
 
 func TestDoctor(t *testing.T) {
-	t.Run("73 a folder that is missing", func(t *testing.T) {
+	t.Run("a directory that is missing", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write("home/.codex/x", "")
 		var got doctorData
@@ -230,7 +230,7 @@ func TestDoctor(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("a file in a folder's place, and a folder that cannot be written", func(t *testing.T) {
+	t.Run("a file in a directory's place, and a directory that cannot be written", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write("home/.codex/prompts", "a file")
 		if err := os.Chmod(w.Codex, 0o500); err != nil {
@@ -246,7 +246,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("74 what git does not ignore", func(t *testing.T) {
+	t.Run("what git does not ignore", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: config("cursor: {mode: files, scope: project}", "instructions:a"), modules("instructions/a/AGENTS.md"): "a"})
 		w.Top = w.Project
 		w.Write("project/.cursor/rules/x", "")
@@ -281,7 +281,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	p := func(text string) *string { return &text }
-	t.Run("75 a plan, a diff and a status", func(t *testing.T) {
+	t.Run("a plan, a diff and a status", func(t *testing.T) {
 		files := base()
 		files[machineOverlay+"AGENTS.md"] = "mine"
 		w := newWorld(t, files)
@@ -364,7 +364,7 @@ func TestPreview(t *testing.T) {
 			}
 		}
 	}
-	t.Run("76 without and with diffs", func(t *testing.T) {
+	t.Run("without and with diffs", func(t *testing.T) {
 		w := newWorld(t, base())
 		var plain, diffs data
 		if w.OK("preview", ``, &plain); plain.Diff != nil || len(plain.Plan.Changes) != 2 {

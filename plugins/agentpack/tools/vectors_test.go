@@ -71,9 +71,9 @@ func TestSampleNames(t *testing.T) {
 	compare("keys of modules", want.Keys, env.ModuleKey)
 	compare("sanitized", want.Sanitize, env.Sanitize)
 	compare("machines", want.Machine, env.NormalizeMachineID)
-	compare("projects by their folder", want.Path, func(path string) string { return env.ProjectID("", path) })
+	compare("projects by their directory", want.Path, func(path string) string { return env.ProjectID("", path) })
 	compare("keys of files", want.File, env.FileKey)
-	compare("folders of checkouts", want.Cache, func(url string) string { return "cache/git/" + env.RemoteKey(url) + "/<commit>" })
+	compare("directories of checkouts", want.Cache, func(url string) string { return "cache/git/" + env.RemoteKey(url) + "/<commit>" })
 	identities := map[string]identity{}
 	for origin := range want.Origin {
 		identities[origin] = identity{env.NormalizeOrigin(origin), env.ProjectID(origin, "/")}
