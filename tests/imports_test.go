@@ -60,6 +60,8 @@ var arrows = map[string][]string{
 	"plugins/chant":              {"plugins/chant/...", "sdk/..."},
 	"plugins/aam":                {"internal/fixtures", "plugins/aam/...", "sdk/..."},
 	"plugins/agentpack":          {"plugins/agentpack/...", "sdk/..."},
+	"plugins/agentpack/apply":    {"plugins/agentpack/disk", "plugins/agentpack/fault"}, // replaceable by a shared package
+	"plugins/agentpack/disk":     {"plugins/agentpack/fault"},
 	"plugins/mcpkg":              {"plugins/mcpkg/...", "sdk/..."},
 	"plugins/openspec":           {"plugins/openspec/...", "sdk/..."},
 	"sdk":                        {"sdk/..."},
