@@ -109,7 +109,7 @@ func (a Applier) check(changes []Change) (*transaction, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := a.expect(s.Path, s.Before); err != nil {
+		if err := a.requireSum(s.Path, s.Before); err != nil {
 			return nil, err
 		}
 		if s.Before == s.After {
@@ -127,8 +127,8 @@ func (a Applier) check(changes []Change) (*transaction, error) {
 	return t, nil
 }
 
-// expect returns an error unless the content of path has the sum; with "", unless path does not exist.
-func (a Applier) expect(path, sum string) error {
+// requireSum returns an error unless the content of path has the sum; with "", unless path does not exist.
+func (a Applier) requireSum(path, sum string) error {
 	now, err := a.sum(path)
 	if err != nil {
 		return fault.IO(path, err)
@@ -172,7 +172,7 @@ func (a Applier) stage(t *transaction) error {
 	return nil
 }
 
-func (a Applier) stageStep(s step, temporary names, content []byte, like string) error {
+func (a Applier) stageStep(s step, temporary temporaryNames, content []byte, like string) error {
 	if s.After == "" {
 		return nil // switchStep moves a removed file to its temporary name
 	}

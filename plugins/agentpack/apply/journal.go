@@ -44,8 +44,8 @@ type step struct {
 	After  string `json:"after"`
 }
 
-// names are the temporary files beside a step's file: the new content, and the old file.
-type names struct{ old, new string }
+// temporaryNames are the temporary files beside a step's file: the new content, and the old file.
+type temporaryNames struct{ old, new string }
 
 const temporaryPrefix = ".agentpack-tmp-"
 
@@ -54,9 +54,9 @@ func IsTemporary(name string) bool { return strings.HasPrefix(name, temporaryPre
 
 // temporary returns the temporary names of step i. They derive from the journal's id, not from paths in the
 // journal, so a forged journal cannot name other files.
-func (j *journal) temporary(i int) names {
+func (j *journal) temporary(i int) temporaryNames {
 	base := filepath.Join(filepath.Dir(j.Steps[i].Path), temporaryPrefix+j.ID+"-"+strconv.Itoa(i))
-	return names{old: base + ".old", new: base + ".new"}
+	return temporaryNames{old: base + ".old", new: base + ".new"}
 }
 
 // root returns the root of a file below a created directory; "/" if there is none, so that checkDir checks

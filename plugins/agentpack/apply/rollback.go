@@ -50,7 +50,7 @@ func (a Applier) rollBack(j *journal) undoResult {
 
 // rollBackStep restores the old content of a step's file. If the file has neither the old nor the new
 // content, another program has changed it: it stays, and the old content stays under its temporary name.
-func (a Applier) rollBackStep(s step, temporary names) (isForeign bool, err error) {
+func (a Applier) rollBackStep(s step, temporary temporaryNames) (isForeign bool, err error) {
 	if err := a.checkStepDir(s); err != nil {
 		return true, ignoreMoved(err)
 	}

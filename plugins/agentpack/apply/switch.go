@@ -14,7 +14,7 @@ func (a Applier) switchAll(j *journal) error {
 		if err := a.checkStepDir(s); err != nil {
 			return err
 		}
-		if err := a.expect(s.Path, s.Before); err != nil {
+		if err := a.requireSum(s.Path, s.Before); err != nil {
 			return err
 		}
 		if err := a.switchStep(s, j.temporary(i)); err != nil {
@@ -24,7 +24,7 @@ func (a Applier) switchAll(j *journal) error {
 	return nil
 }
 
-func (a Applier) switchStep(s step, temporary names) error {
+func (a Applier) switchStep(s step, temporary temporaryNames) error {
 	switch {
 	case s.After == "":
 		return a.moveAway(s, temporary.old)

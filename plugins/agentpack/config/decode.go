@@ -13,7 +13,7 @@ const defaultRef = "main"
 
 // read decodes the document's structure and types; validate checks the values.
 func read(document yamldoc.Value) (*Manifest, uint64, error) {
-	top, err := keys(document)
+	top, err := readFields(document)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -22,15 +22,15 @@ func read(document yamldoc.Value) (*Manifest, uint64, error) {
 		return nil, 0, err
 	}
 	manifest := &Manifest{Profiles: map[string]Profile{}}
-	return manifest, version, errors.Join(first(
+	return manifest, version, firstError(
 		func() error { return readProfiles(manifest, top["profiles"]) },
 		func() error { return readTargets(manifest, top["targets"]) },
 		func() error { return readModules(manifest, top["modules"]) },
-	))
+	)
 }
 
-// first runs the steps until one fails.
-func first(steps ...func() error) error {
+// firstError runs the steps until one fails.
+func firstError(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -42,7 +42,8 @@ func first(steps ...func() error) error {
 // fields holds the values of a map by key. Unknown keys are ignored, as the format requires.
 type fields map[string]yamldoc.Value
 
-func keys(value yamldoc.Value) (fields, error) {
+// readFields returns the fields of a map, which must exist.
+func readFields(value yamldoc.Value) (fields, error) {
 	if value.IsAbsent() {
 		return nil, value.Errorf("expected a map, got nothing")
 	}
@@ -72,7 +73,7 @@ func readProfiles(manifest *Manifest, value yamldoc.Value) error {
 		return err
 	}
 	for _, profile := range profiles {
-		parts, err := keys(profile.Value)
+		parts, err := readFields(profile.Value)
 		if err != nil {
 			return err
 		}
@@ -93,14 +94,14 @@ func readTargets(manifest *Manifest, value yamldoc.Value) error {
 		return err
 	}
 	for _, target := range targets {
-		parts, err := keys(target.Value)
+		parts, err := readFields(target.Value)
 		if err != nil {
 			return err
 		}
-		if _, err := word(parts.need("mode"), "files"); err != nil {
+		if _, err := oneOf(parts.need("mode"), "files"); err != nil {
 			return err
 		}
-		scope, err := word(parts.need("scope"), string(ScopeUser), string(ScopeProject), string(ScopeBoth))
+		scope, err := oneOf(parts.need("scope"), string(ScopeUser), string(ScopeProject), string(ScopeBoth))
 		if err != nil {
 			return err
 		}
@@ -114,8 +115,8 @@ func readTargets(manifest *Manifest, value yamldoc.Value) error {
 	return nil
 }
 
-// word returns a string that must be one of allowed.
-func word(value yamldoc.Value, allowed ...string) (string, error) {
+// oneOf returns a string that must be one of allowed.
+func oneOf(value yamldoc.Value, allowed ...string) (string, error) {
 	text, err := value.AsString()
 	if err == nil && !slices.Contains(allowed, text) {
 		err = value.Errorf("expected one of %s, got %.80q", strings.Join(allowed, ", "), text)
@@ -142,15 +143,15 @@ func readModules(manifest *Manifest, value yamldoc.Value) error {
 }
 
 func readModule(item yamldoc.Value) (Module, error) {
-	parts, err := keys(item)
+	parts, err := readFields(item)
 	if err != nil {
 		return Module{}, err
 	}
 	module := Module{Enabled: true}
-	return module, first(
+	err = firstError(
 		func() error { module.ID, err = parts.need("id").AsString(); return err },
 		func() error {
-			text, err := word(parts.need("type"), string(Instructions), string(Skill), string(Prompt), string(Command))
+			text, err := oneOf(parts.need("type"), string(Instructions), string(Skill), string(Prompt), string(Command))
 			module.Type = Type(text)
 			return err
 		},
@@ -160,6 +161,7 @@ func readModule(item yamldoc.Value) (Module, error) {
 		func() error { return readSource(&module, parts.need("source")) },
 		func() error { _, err := parts["metadata"].Fields(); return err },
 	)
+	return module, err
 }
 
 func optionalBool(value yamldoc.Value, into *bool) (err error) {
@@ -178,12 +180,12 @@ func optionalText(value yamldoc.Value, into *string) (err error) {
 
 // readSource decodes either kind of source; validate checks that there is exactly one.
 func readSource(module *Module, value yamldoc.Value) error {
-	kinds, err := keys(value)
+	kinds, err := readFields(value)
 	if err != nil {
 		return err
 	}
 	if local := kinds["local_path"]; !local.IsAbsent() {
-		parts, err := keys(local)
+		parts, err := readFields(local)
 		if err != nil {
 			return err
 		}
@@ -196,13 +198,13 @@ func readSource(module *Module, value yamldoc.Value) error {
 	if git.IsAbsent() {
 		return nil
 	}
-	parts, err := keys(git)
+	parts, err := readFields(git)
 	if err != nil {
 		return err
 	}
 	module.Git = &Git{Ref: defaultRef}
 	shallow := true // validated only: it sets a clone's depth, and the host fetches no history
-	return first(
+	return firstError(
 		func() error { module.Git.URL, err = parts.need("url").AsString(); return err },
 		func() error { return optionalText(parts["ref"], &module.Git.Ref) },
 		func() error { return optionalText(parts["subdir"], &module.Git.Subdir) },

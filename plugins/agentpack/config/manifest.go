@@ -174,12 +174,12 @@ func invalid(err error) error {
 
 // addPath adds the file's path to a fault of the manifest.
 func addPath(err error, path string) error {
-	wrong := fault.Of(err)
-	if wrong.Details["path"] == nil {
-		wrong.Details["path"] = path
-		wrong.Details["path_posix"] = filepath.ToSlash(path)
+	located := fault.Of(err)
+	if located.Details["path"] == nil {
+		located.Details["path"] = path
+		located.Details["path_posix"] = filepath.ToSlash(path)
 	}
-	return wrong
+	return located
 }
 
 // Select returns the modules of a profile that are enabled, not excluded, and included by tag or id, sorted

@@ -167,24 +167,24 @@ func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 
 // addWrite adds a change of one file, and a backup of its current content. Content is nil for a removal.
 func (b *batch) addWrite(root string, key output.Key, op Op, before string, content []byte) error {
-	done := SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before}
+	recorded := SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before}
 	if op != OpDelete {
-		done.After = disk.SumBytes(content)
+		recorded.After = disk.SumBytes(content)
 	}
 	if before != "" {
-		now, err := disk.Read(key.Path, maxFile)
-		if disk.IsMissing(err) || err == nil && disk.SumBytes(now) != before {
+		current, err := disk.Read(key.Path, maxFile)
+		if disk.IsMissing(err) || err == nil && disk.SumBytes(current) != before {
 			return fmt.Errorf("%s %w", key.Path, apply.ErrChanged)
 		}
 		if err != nil {
 			return fault.IO(key.Path, err)
 		}
-		done.BackupPath = b.layout.Backup(key)
+		recorded.BackupPath = b.layout.Backup(key)
 		// The backup gets the mode of the file, so that it is readable by the same users only.
-		b.changes = append(b.changes, apply.Change{Root: b.env.SnapshotDir(), Path: done.BackupPath, After: now, Like: key.Path})
+		b.changes = append(b.changes, apply.Change{Root: b.env.SnapshotDir(), Path: recorded.BackupPath, After: current, Like: key.Path})
 	}
-	b.recorded = append(b.recorded, done)
-	return b.addChange(apply.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, done.After)
+	b.recorded = append(b.recorded, recorded)
+	return b.addChange(apply.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, recorded.After)
 }
 
 // addChange adds a change, once if several targets want the same one.

@@ -98,9 +98,9 @@ func (m *image) matches(lines [][]byte, at int) bool {
 	if at < 0 || at+len(lines) > len(m.lines) {
 		return false
 	}
-	for i, line := range lines {
+	for i, want := range lines {
 		m.work++
-		if there := m.lines[at+i]; there.patched || !bytes.Equal(there.text, line) {
+		if line := m.lines[at+i]; line.patched || !bytes.Equal(line.text, want) {
 			return false
 		}
 	}

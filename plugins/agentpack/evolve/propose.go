@@ -98,7 +98,7 @@ func Propose(result *plan.Prepared, git Git, request Request) (payload any, warn
 		branch = p.branch(request.ModuleID, result.Env.Now)
 	}
 	err = git.Commit(result.Repo, branch, message, p.files)
-	done := err == nil
+	committed := err == nil
 	if errors.Is(err, ErrNoIdentity) {
 		p.warnings = append(p.warnings, "nothing was committed, and no branch created: "+err.Error())
 		err = nil
@@ -106,7 +106,7 @@ func Propose(result *plan.Prepared, git Git, request Request) (payload any, warn
 	if err != nil {
 		return nil, p.warnings, fmt.Errorf("create the branch %s: %w", branch, err)
 	}
-	proposal := Proposal{Created: done, Branch: branch, Scope: request.Scope, Committed: done}
+	proposal := Proposal{Created: committed, Branch: branch, Scope: request.Scope, Committed: committed}
 	for _, file := range p.files {
 		proposal.Files = append(proposal.Files, filepath.FromSlash(file.Path))
 		proposal.FilesPosix = append(proposal.FilesPosix, file.Path)

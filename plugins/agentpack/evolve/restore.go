@@ -42,7 +42,7 @@ func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryR
 	r := restoreBuilder{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
 	for _, file := range result.State.Files {
 		if moduleID == "" || slices.Contains(file.Modules, moduleID) {
-			r.look(result.State, file, dryRun)
+			r.check(result.State, file, dryRun)
 		}
 	}
 	slices.SortFunc(r.Files, func(a, b RestoredFile) int {
@@ -71,7 +71,7 @@ type restoreBuilder struct {
 	warnings []string
 }
 
-func (r *restoreBuilder) look(state *output.State, file output.File, dryRun bool) {
+func (r *restoreBuilder) check(state *output.State, file output.File, dryRun bool) {
 	switch _, err := os.Stat(file.Path); {
 	case err == nil:
 		r.Summary.Existing++

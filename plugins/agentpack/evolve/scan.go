@@ -75,7 +75,7 @@ func (s *driftScan) run(state *output.State, moduleID string) {
 	s.sections, s.skipped = map[string]string{}, []Skipped{}
 	for _, file := range state.Files {
 		if moduleID == "" || slices.Contains(file.Modules, moduleID) {
-			s.look(state, file)
+			s.check(state, file)
 		}
 	}
 	slices.SortStableFunc(s.candidates, func(a, b Candidate) int {
@@ -86,7 +86,7 @@ func (s *driftScan) run(state *output.State, moduleID string) {
 	})
 }
 
-func (s *driftScan) look(state *output.State, file output.File) {
+func (s *driftScan) check(state *output.State, file output.File) {
 	actual, err := disk.Read(file.Path, disk.MaxFile)
 	if err == nil && !bytes.Equal(actual, file.Content) {
 		// A symbolic link in an untrusted project must not copy another file of the user's into the config
@@ -97,11 +97,11 @@ func (s *driftScan) look(state *output.State, file output.File) {
 	case disk.IsMissing(err):
 		s.skip(file, reasonMissing)
 	case err != nil:
-		s.unread(file.Path, err.Error())
+		s.skipUnreadable(file.Path, err.Error())
 	case bytes.Equal(actual, file.Content):
 	case len(file.Origins) == 1:
-		s.whole(file, actual)
-	case !s.inSections(file, string(actual)):
+		s.addWhole(file, actual)
+	case !s.addSections(file, string(actual)):
 		s.skip(file, reasonShared)
 	}
 }
@@ -115,8 +115,8 @@ func inside(state *output.State, key output.Key) error {
 	return disk.RequireInside(root.Path, key.Path)
 }
 
-// unread counts a file whose edit cannot be read.
-func (s *driftScan) unread(path, why string) {
+// skipUnreadable counts a file whose edit cannot be read.
+func (s *driftScan) skipUnreadable(path, why string) {
 	s.summary.SkippedUnread++
 	s.warnings = append(s.warnings, fmt.Sprintf("evolve: %s is skipped: %s", path, why))
 }
@@ -129,15 +129,15 @@ func (s *driftScan) add(file output.File, origin output.Origin, content []byte) 
 	})
 }
 
-// whole proposes an edited file that is made of one module's file.
-func (s *driftScan) whole(file output.File, actual []byte) {
+// addWhole proposes an edited file that is made of one module's file.
+func (s *driftScan) addWhole(file output.File, actual []byte) {
 	origin := file.Origins[0]
 	if file.Target == config.Cursor {
 		// The text before the module's content was generated, and is not part of the edit.
 		header := render.CursorHeader(origin.Module)
 		text, intact := bytes.CutPrefix(actual, header)
 		if !intact {
-			s.unread(file.Path, "its header is not the generated one, so it cannot be separated from the text of "+origin.Module)
+			s.skipUnreadable(file.Path, "its header is not the generated one, so it cannot be separated from the text of "+origin.Module)
 			return
 		}
 		actual = text
@@ -145,9 +145,9 @@ func (s *driftScan) whole(file output.File, actual []byte) {
 	s.add(file, origin, actual)
 }
 
-// inSections proposes the edited sections of a file that is made of several modules. It reports whether the
+// addSections proposes the edited sections of a file that is made of several modules. It reports whether the
 // file could be split into sections.
-func (s *driftScan) inSections(file output.File, actual string) bool {
+func (s *driftScan) addSections(file output.File, actual string) bool {
 	if !strings.Contains(string(file.Content), render.SectionStart) || !strings.Contains(actual, render.SectionStart) {
 		return false
 	}

@@ -71,14 +71,14 @@ var guidance = map[Code]struct {
 func New(code Code, details Details, format string, arguments ...any) *Fault {
 	wrapped := fmt.Errorf(format, arguments...)
 	fault := &Fault{Code: code, Message: wrapped.Error(), cause: errors.Unwrap(wrapped)}
-	own, ok := guidance[code]
+	defaults, ok := guidance[code]
 	if !ok && details == nil {
 		return fault
 	}
 	fault.Details = Details{}
 	if ok {
-		fault.Details["reason_code"] = own.reason
-		fault.Details["next_actions"] = own.actions
+		fault.Details["reason_code"] = defaults.reason
+		fault.Details["next_actions"] = defaults.actions
 	}
 	maps.Copy(fault.Details, details)
 	return fault

@@ -29,15 +29,15 @@ type result struct {
 
 // Ready composes and validates a module.
 func (c *Composer) Ready(module config.Module) (*Ready, error) {
-	if done, ok := c.ready[module.ID]; ok {
-		return done.module, done.err
+	if cached, ok := c.ready[module.ID]; ok {
+		return cached.module, cached.err
 	}
 	if c.ready == nil {
 		c.ready = map[string]result{}
 	}
-	made, err := c.make(module)
-	c.ready[module.ID] = result{made, err}
-	return made, err
+	composed, err := c.make(module)
+	c.ready[module.ID] = result{composed, err}
+	return composed, err
 }
 
 func (c *Composer) make(module config.Module) (*Ready, error) {

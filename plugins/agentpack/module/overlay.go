@@ -51,7 +51,7 @@ func Compose(layers Layers, id string, upstream Tree) (*Composed, error) {
 		if err != nil {
 			return nil, err
 		}
-		warnings, err := overlay.drift(upstream)
+		warnings, err := overlay.driftWarnings(upstream)
 		if err != nil {
 			return nil, err
 		}
@@ -80,21 +80,21 @@ func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, e
 	if overlay.patches, err = readPatches(dir, repo); err != nil {
 		return nil, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(dir, err))
 	}
-	wrong := ""
+	problem := ""
 	switch {
 	case len(overlay.files) > 0 && len(overlay.patches) > 0:
-		wrong = "holds both files and patches; keep one kind"
+		problem = "holds both files and patches; keep one kind"
 	case kind == KindDir && len(overlay.patches) > 0:
-		wrong = `has the kind "dir" and holds patches; make its overlay_kind "patch"`
+		problem = `has the kind "dir" and holds patches; make its overlay_kind "patch"`
 	case kind == KindPatch && len(overlay.files) > 0:
-		wrong = `has the kind "patch" and holds files; make its overlay_kind "dir"`
+		problem = `has the kind "patch" and holds files; make its overlay_kind "dir"`
 	default:
 		return overlay, nil
 	}
 	return nil, overlay.newFault("", fault.Details{
 		"override_files": overlay.files.Paths(), "patch_files": overlay.patches.Paths(),
 		"hint": "an overlay holds either files or, under .agentpack/patches, patches",
-	}, "%s", wrong)
+	}, "%s", problem)
 }
 
 func readPatches(dir string, repo disk.Bound) (Tree, error) {

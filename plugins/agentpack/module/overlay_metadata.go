@@ -71,22 +71,22 @@ type baselineFile struct {
 }
 
 func parseBaseline(text []byte) (map[string]string, string, error) {
-	var base baseline
-	if err := json.Unmarshal(text, &base); err != nil {
+	var decoded baseline
+	if err := json.Unmarshal(text, &decoded); err != nil {
 		return nil, "", err
 	}
-	if base.SHA256 == nil || base.Files == nil {
+	if decoded.SHA256 == nil || decoded.Files == nil {
 		return nil, "", fmt.Errorf("it has no upstream_sha256 or no file_manifest")
 	}
-	files := make(map[string]string, len(*base.Files))
-	for _, file := range *base.Files {
+	files := make(map[string]string, len(*decoded.Files))
+	for _, file := range *decoded.Files {
 		files[file.Path] = file.SHA256
 	}
-	return files, *base.SHA256, nil
+	return files, *decoded.SHA256, nil
 }
 
-// drift returns warnings about files that the overlay changes and that have changed upstream since.
-func (o *overlay) drift(upstream Tree) ([]string, error) {
+// driftWarnings returns warnings about files that the overlay changes and that have changed upstream since.
+func (o *overlay) driftWarnings(upstream Tree) ([]string, error) {
 	path := filepath.Join(o.dir, metadataDir, "baseline.json")
 	text, err := disk.Read(path, maxMetadata)
 	if disk.IsMissing(err) {
@@ -95,7 +95,7 @@ func (o *overlay) drift(upstream Tree) ([]string, error) {
 	if err != nil {
 		return nil, fault.IO(path, err)
 	}
-	then, whole, err := parseBaseline(text)
+	sums, treeHash, err := parseBaseline(text)
 	if err != nil {
 		return nil, fmt.Errorf("overlay (%s) of module %s: %s: %w", o.scope, o.module, path, err)
 	}
@@ -104,16 +104,16 @@ func (o *overlay) drift(upstream Tree) ([]string, error) {
 		warnings = append(warnings, fmt.Sprintf("overlay (%s) of module %s: %s; check whether the overlay still fits", o.scope, o.module, what))
 	}
 	for _, file := range slices.Concat(o.files.Paths(), o.patchTargets()) {
-		now, there := upstream[file]
-		before, was := then[file]
+		current, exists := upstream[file]
+		baseline, known := sums[file]
 		switch {
-		case was && !there:
+		case known && !exists:
 			warn(file + " is no longer in the module")
-		case there && !strings.EqualFold(before, disk.SumBytes(now)):
+		case exists && !strings.EqualFold(baseline, disk.SumBytes(current)):
 			warn(file + " has changed in the module")
 		}
 	}
-	if len(warnings) == 0 && !strings.EqualFold(whole, upstream.Hash()) {
+	if len(warnings) == 0 && !strings.EqualFold(treeHash, upstream.Hash()) {
 		warn("other files of the module have changed")
 	}
 	return warnings, nil
@@ -126,13 +126,13 @@ func (l Layers) Check(id string) []string {
 	for _, scope := range OverlayLayers {
 		var dirs []string
 		for _, dir := range l.Candidates(scope, id) {
-			there, err := disk.Stat(dir)
+			kind, err := disk.Stat(dir)
 			switch {
 			case err != nil:
 				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s", scope, id, err))
-			case there == disk.Directory:
+			case kind == disk.Directory:
 				dirs = append(dirs, dir)
-			case there != disk.Absent:
+			case kind != disk.Absent:
 				warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: %s is not a directory", scope, id, dir))
 			}
 		}
@@ -141,8 +141,8 @@ func (l Layers) Check(id string) []string {
 				scope, id, strings.Join(dirs, ", "), dirs[0]))
 		}
 		for _, dir := range dirs {
-			if wrong := moduleIDMismatch(dir, id); wrong != "" {
-				warnings = append(warnings, fmt.Sprintf("overlay metadata (%s) module %s: %s", scope, id, wrong))
+			if mismatch := moduleIDMismatch(dir, id); mismatch != "" {
+				warnings = append(warnings, fmt.Sprintf("overlay metadata (%s) module %s: %s", scope, id, mismatch))
 			}
 		}
 	}

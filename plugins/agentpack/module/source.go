@@ -27,7 +27,7 @@ type Sources struct {
 
 // Read returns a module's upstream files. A single file is a tree with that file's name.
 func (s *Sources) Read(module config.Module) (Tree, error) {
-	root, dir, err := s.root(module)
+	root, dir, err := s.locate(module)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
@@ -76,10 +76,10 @@ func (s *Sources) bound(dir string) (disk.Bound, error) {
 	return bound, err
 }
 
-// root returns where a module's files are, and the directory that symbolic links there must not leave: the
+// locate returns where a module's files are, and the directory that symbolic links there must not leave: the
 // repo or checkout. A path that is lexically outside of the repo was written by the user on purpose, and is
 // its own bound.
-func (s *Sources) root(module config.Module) (root, dir string, err error) {
+func (s *Sources) locate(module config.Module) (root, dir string, err error) {
 	if module.Local != nil {
 		root = module.Local.Path
 		if filepath.IsLocal(root) {

@@ -52,8 +52,8 @@ func (c *computation) addWanted(file output.File) error {
 // addUnwanted adds the removal of a managed file that is no longer desired. Files outside all roots are left
 // alone.
 func (c *computation) addUnwanted(key output.Key) error {
-	root, looked := c.state.Owner(key)
-	if _, wanted := c.state.File(key); wanted || !looked {
+	root, owned := c.state.Owner(key)
+	if _, wanted := c.state.File(key); wanted || !owned {
 		return nil
 	}
 	sum, err := disk.SumFile(key.Path)

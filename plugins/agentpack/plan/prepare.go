@@ -95,14 +95,14 @@ func (r *Prepared) selectTargets() error {
 	}
 	r.Selected = r.Manifest.Targets
 	if r.Target != AllTargets {
-		one, ok := r.Manifest.Target(r.Target)
+		target, ok := r.Manifest.Target(r.Target)
 		if !ok {
 			return fault.New(fault.ConfigInvalid, fault.Details{
 				"target": r.Target, "path": filepath.Join(r.Repo, config.ManifestFile),
 				"hint": "add the target to " + config.ManifestFile + ", or choose one that is in it",
 			}, "the target %s is not in %s", r.Target, config.ManifestFile)
 		}
-		r.Selected = []config.Target{one}
+		r.Selected = []config.Target{target}
 	}
 	r.Targets = []string{}
 	for _, target := range r.Selected {

@@ -39,7 +39,7 @@ func NewPreview(state *output.State, changes Plan) (Preview, []string, error) {
 	for _, change := range changes.Changes {
 		file := describe(state, change)
 		if change.Op != Delete {
-			text, warning, err := unify(state, change, file.PathPosix)
+			text, warning, err := diffFile(state, change, file.PathPosix)
 			if err != nil {
 				return Preview{}, nil, err
 			}
@@ -75,8 +75,8 @@ func prefixed(sum *string) *string {
 	return &text
 }
 
-// unify returns the diff of a file that is written, or a warning that says why there is none.
-func unify(state *output.State, change Change, name string) (text, warning string, err error) {
+// diffFile returns the diff of a file that is written, or a warning that says why there is none.
+func diffFile(state *output.State, change Change, name string) (text, warning string, err error) {
 	file, ok := state.File(change.Key())
 	if !ok {
 		return "", "", fmt.Errorf("%s is to be written, but has no content", change.Path)

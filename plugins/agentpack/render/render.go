@@ -32,11 +32,11 @@ func Render(in Input) (*output.State, []string, error) {
 	var builder output.Builder
 	var warnings []string
 	for _, target := range in.Targets {
-		one := &renderer{Input: in, target: target, builder: &builder, warned: map[string]bool{}}
-		if err := one.render(); err != nil {
+		renderer := &renderer{Input: in, target: target, builder: &builder, warned: map[string]bool{}}
+		if err := renderer.render(); err != nil {
 			return nil, nil, fmt.Errorf("target %s: %w", target.Name, err)
 		}
-		warnings = append(warnings, one.warnings...)
+		warnings = append(warnings, renderer.warnings...)
 	}
 	return builder.State(), warnings, nil
 }

@@ -47,57 +47,57 @@ type RootHealth struct {
 // effects. Prefix begins each recommended command.
 func Diagnose(result *plan.Prepared, git DoctorGit, writable func(dir string) bool, prefix string) (DoctorReport, []string, error) {
 	report := DoctorReport{MachineID: result.Machine, Roots: []RootHealth{}, Fixes: []string{}}
-	var dirs []string
+	var commands []string
 	for _, root := range result.State.Roots {
-		looked, err := checkRoot(root, writable)
+		health, err := checkRoot(root, writable)
 		if err != nil {
 			return DoctorReport{}, nil, err
 		}
-		report.Roots = append(report.Roots, looked)
-		if looked.Suggestion != nil {
-			if _, command, ok := strings.Cut(*looked.Suggestion, ":"); ok {
-				dirs = append(dirs, strings.TrimSpace(command))
+		report.Roots = append(report.Roots, health)
+		if health.Suggestion != nil {
+			if _, command, ok := strings.Cut(*health.Suggestion, ":"); ok {
+				commands = append(commands, strings.TrimSpace(command))
 			}
 		}
 	}
 	warnings := overlayWarnings(result)
-	shown, more := checkIgnored(report.Roots, result.State.Roots, git)
-	warnings = append(warnings, more...)
-	if shown {
+	visible, gitWarnings := checkIgnored(report.Roots, result.State.Roots, git)
+	warnings = append(warnings, gitWarnings...)
+	if visible {
 		report.NextActions = append(report.NextActions, prefix+" doctor --fix --yes --json")
 	}
-	slices.Sort(dirs)
-	report.NextActions = append(report.NextActions, slices.Compact(dirs)...)
+	slices.Sort(commands)
+	report.NextActions = append(report.NextActions, slices.Compact(commands)...)
 	return report, warnings, nil
 }
 
 // checkRoot checks one root.
 func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error) {
-	looked := RootHealth{
+	health := RootHealth{
 		Target: root.Target, Root: root.Path, RootPosix: filepath.ToSlash(root.Path),
 		ScanExtras: root.ScanExtras, Issues: []string{},
 	}
-	there, err := disk.Stat(root.Path)
+	kind, err := disk.Stat(root.Path)
 	if err != nil {
 		return RootHealth{}, fault.IO(root.Path, err)
 	}
-	looked.Exists = there != disk.Absent
-	looked.Writable = there == disk.Directory && writable(root.Path)
+	health.Exists = kind != disk.Absent
+	health.Writable = kind == disk.Directory && writable(root.Path)
 	suggestion := ""
 	switch {
-	case there == disk.Absent:
-		looked.Issues = append(looked.Issues, "missing")
+	case kind == disk.Absent:
+		health.Issues = append(health.Issues, "missing")
 		suggestion = "create directory: mkdir -p " + ShellQuote(root.Path)
-	case there != disk.Directory:
-		looked.Issues = append(looked.Issues, "not_a_directory")
-	case !looked.Writable:
-		looked.Issues = append(looked.Issues, "not_writable")
+	case kind != disk.Directory:
+		health.Issues = append(health.Issues, "not_a_directory")
+	case !health.Writable:
+		health.Issues = append(health.Issues, "not_writable")
 		suggestion = "grant write access to the directory to the plugin, or change its permissions"
 	}
 	if suggestion != "" {
-		looked.Suggestion = &suggestion
+		health.Suggestion = &suggestion
 	}
-	return looked, nil
+	return health, nil
 }
 
 // overlayWarnings checks the overlays of all modules, including those that are not selected.
@@ -111,18 +111,18 @@ func overlayWarnings(result *plan.Prepared) []string {
 
 // checkIgnored warns about roots where git does not ignore agentpack's manifests, and about roots where git
 // fails.
-func checkIgnored(looked []RootHealth, roots []output.Root, git DoctorGit) (found bool, warnings []string) {
+func checkIgnored(health []RootHealth, roots []output.Root, git DoctorGit) (found bool, warnings []string) {
 	var unknown []string
 	var refusal error
 	for i, root := range roots {
-		if !looked[i].Exists || isInAny(unknown, root.Path) {
+		if !health[i].Exists || isInAny(unknown, root.Path) {
 			continue
 		}
-		shown, err := showsManifest(git, root)
+		visible, err := showsManifest(git, root)
 		if err != nil {
 			unknown, refusal = append(unknown, root.Path), err
 		}
-		if shown {
+		if visible {
 			found = true
 			warnings = append(warnings, fmt.Sprintf("target manifests in %s are not ignored by git: add .agentpack.manifest*.json to .gitignore", root.Path))
 		}

@@ -37,10 +37,10 @@ type DriftItem struct {
 
 // Drift is the result of ScanDrift.
 type Drift struct {
-	Items    []DriftItem
-	Warnings []string
-	Deployed bool // at least one manifest is valid
-	Unlisted bool // a root with desired files has no valid manifest
+	Items     []DriftItem
+	Warnings  []string
+	Deployed  bool // at least one manifest is valid
+	Unmanaged bool // a root with desired files has no valid manifest
 }
 
 // ScanDrift compares managed files with the disk, and desired files where there is no manifest. With extras,
@@ -51,7 +51,7 @@ func ScanDrift(state *output.State, dirs []output.ManagedDir, extras bool) (Drif
 		drift.Deployed = drift.Deployed || dir.Usable
 	}
 	if !drift.Deployed {
-		drift.Unlisted = true
+		drift.Unmanaged = true
 		drift.Warnings = []string{"no usable target manifest was found: the desired files are compared with the disk, and extra files are not searched"}
 		return drift, drift.compare(state, state.Files)
 	}
@@ -73,7 +73,7 @@ func (d *Drift) scanDir(state *output.State, dir output.ManagedDir, extras bool)
 			}
 		}
 		if len(wanted) > 0 {
-			d.Unlisted = true
+			d.Unmanaged = true
 			d.Warnings = append(d.Warnings, fmt.Sprintf("there is no usable target manifest %s: the desired files there are compared with the disk", output.ManifestPath(dir.Root)))
 		}
 		return d.compare(state, wanted)

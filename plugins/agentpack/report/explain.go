@@ -61,11 +61,11 @@ type DriftExplanation struct {
 func ExplainPlan(result *plan.Prepared, changes plan.Plan) PlanExplanation {
 	explained := PlanExplanation{Profile: result.Profile, Targets: result.Targets, Changes: []ChangeExplanation{}}
 	for _, change := range changes.Changes {
-		one := ChangeExplanation{Op: change.Op, Target: change.Target, Path: change.Path, PathPosix: change.PathPosix, Modules: []ModuleOrigin{}}
+		explanation := ChangeExplanation{Op: change.Op, Target: change.Target, Path: change.Path, PathPosix: change.PathPosix, Modules: []ModuleOrigin{}}
 		for _, origin := range origins(result, change.Key()) {
-			one.Modules = append(one.Modules, explain(result, origin))
+			explanation.Modules = append(explanation.Modules, explain(result, origin))
 		}
-		explained.Changes = append(explained.Changes, one)
+		explained.Changes = append(explained.Changes, explanation)
 	}
 	return explained
 }
@@ -116,8 +116,8 @@ func explain(result *plan.Prepared, origin output.Origin) ModuleOrigin {
 	layer := layerMissing
 	// A module that cannot be composed, such as a disabled one, has no layers.
 	if ready, err := result.Composer.Ready(configured); err == nil {
-		if one := ready.Single(); one != "" {
-			origin.Path = one // the target may have renamed it
+		if single := ready.Single(); single != "" {
+			origin.Path = single // the target may have renamed it
 		}
 		if found, ok := ready.Layers[origin.Path]; ok {
 			layer = string(found)

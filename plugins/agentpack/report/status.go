@@ -90,7 +90,7 @@ func (d Drift) actions(total DriftSummary, prefix string) []Action {
 	deploy := Action{Code: "deploy_apply", Command: prefix + " deploy --apply --yes --json"}
 	propose := Action{Code: "evolve_propose", Command: prefix + " evolve propose --yes --json"}
 	var actions []Action
-	if d.Unlisted {
+	if d.Unmanaged {
 		actions = append(actions, deploy)
 	}
 	switch {

@@ -118,14 +118,14 @@ func kinds(a *arguments, value json.RawMessage) error {
 // read decodes a call's arguments as far as possible. The error is about the first invalid one, by name.
 func (t tool) read(raw json.RawMessage) (arguments, error) {
 	read := arguments{profile: config.DefaultProfile, target: plan.AllTargets, scope: string(module.LayerGlobal)}
-	given := map[string]json.RawMessage{}
+	values := map[string]json.RawMessage{}
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && string(trimmed) != "null" {
-		if err := json.Unmarshal(trimmed, &given); err != nil {
+		if err := json.Unmarshal(trimmed, &values); err != nil {
 			return read, invalid("the arguments are not an object")
 		}
 	}
-	names := make([]string, 0, len(given))
-	for name := range given {
+	names := make([]string, 0, len(values))
+	for name := range values {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -133,7 +133,7 @@ func (t tool) read(raw json.RawMessage) (arguments, error) {
 	for _, name := range names {
 		err := invalid("there is no argument %.80q; %s takes %s", name, t.name, strings.Join(t.takes, ", "))
 		if slices.Contains(t.takes, name) {
-			err = readers[name](&read, given[name])
+			err = readers[name](&read, values[name])
 			if err != nil {
 				err = invalid("argument %s: %w", name, err)
 			}
@@ -143,7 +143,7 @@ func (t tool) read(raw json.RawMessage) (arguments, error) {
 		}
 	}
 	for _, name := range t.needs {
-		if _, ok := given[name]; !ok && first == nil {
+		if _, ok := values[name]; !ok && first == nil {
 			first = invalid("argument %s is missing", name)
 		}
 	}

@@ -129,11 +129,11 @@ func deployPlan(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, shown, err := c.plan()
+	_, computed, err := c.plan()
 	if err != nil {
 		return nil, err
 	}
-	hash, err := token.PlanHash(c.binding(), deployed{planned: shown})
+	hash, err := token.PlanHash(c.binding(), deployed{planned: computed})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func deployPlan(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return deployed{planned: shown, confirmation: &confirmation{
+	return deployed{planned: computed, confirmation: &confirmation{
 		Token: issued.Token, PlanHash: hash, ExpiresAt: issued.Expires.UTC().Format(time.RFC3339Nano),
 	}}, nil
 }
@@ -149,8 +149,8 @@ func deployPlan(c *call) (any, error) {
 // deployApply carries out the plan that a token was issued for, and no other.
 func deployApply(c *call) (any, error) {
 	if c.dryRun {
-		_, shown, err := c.plan()
-		return deployed{planned: shown}, err
+		_, computed, err := c.plan()
+		return deployed{planned: computed}, err
 	}
 	if c.confirmToken == "" {
 		_, err := token.Store{}.Check("", c.binding(), c.services.Env.Now)
@@ -163,27 +163,27 @@ func deployApply(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, shown, claim, err := c.confirmed(store)
+	result, computed, claim, err := c.confirmed(store)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAdopt(shown.Plan, c.adopt); err != nil {
+	if err := checkAdopt(computed.Plan, c.adopt); err != nil {
 		return nil, err
 	}
-	if deploy.IsNoOp(result.State, shown.Plan) {
-		return deployed{planned: shown, Reason: "no_changes"}, store.Use(claim, c.services.Env.Now)
+	if deploy.IsNoOp(result.State, computed.Plan) {
+		return deployed{planned: computed, Reason: "no_changes"}, store.Use(claim, c.services.Env.Now)
 	}
 	used, err := c.used(store, claim)
 	if err != nil {
 		return nil, err
 	}
 	id, err := c.deployer().Apply(deploy.Request{
-		State: result.State, Plan: shown.Plan, LockSHA256: result.Lock.SHA256(), Extra: []apply.Change{used},
+		State: result.State, Plan: computed.Plan, LockSHA256: result.Lock.SHA256(), Extra: []apply.Change{used},
 	})
 	if err != nil {
 		return nil, changedFault(err)
 	}
-	return deployed{Applied: true, SnapshotID: id, planned: shown}, nil
+	return deployed{Applied: true, SnapshotID: id, planned: computed}, nil
 }
 
 // used returns the change that records a token as used. It is part of the deploy's transaction: an
@@ -206,20 +206,20 @@ func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Clai
 	if err != nil {
 		return fail(err)
 	}
-	result, shown, err := c.plan()
+	result, computed, err := c.plan()
 	if err != nil {
 		return fail(fault.New(fault.ConfirmTokenMismatch, fault.Details{
 			"hint": "fix what prevents the plan, then call deploy again", "expected_confirm_plan_hash": claim.PlanHash(),
 		}, "the confirmed plan can no longer be made: %w", err))
 	}
-	hash, err := token.PlanHash(c.binding(), deployed{planned: shown})
+	hash, err := token.PlanHash(c.binding(), deployed{planned: computed})
 	if err != nil {
 		return fail(err)
 	}
 	if err := claim.Matches(hash); err != nil {
 		return fail(err)
 	}
-	return result, shown, claim, nil
+	return result, computed, claim, nil
 }
 
 // checkAdopt refuses a plan that overwrites unmanaged files, unless the caller has allowed that.

@@ -19,7 +19,7 @@ func evolvePropose(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	result, err := c.pipe()
+	result, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func evolveRestore(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	result, err := c.pipe()
+	result, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ type previewed struct {
 	Diff    *plan.Preview `json:"diff,omitempty"`
 }
 
-// pipe prepares the plan, and keeps its warnings.
-func (c *call) pipe() (*plan.Prepared, error) {
+// prepare calls plan.Prepare, and keeps its warnings.
+func (c *call) prepare() (*plan.Prepared, error) {
 	c.pending()
 	result, err := plan.Prepare(c.services, plan.Request{Repo: c.repo, Profile: c.profile, Target: c.target, Machine: c.machine})
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *call) pipe() (*plan.Prepared, error) {
 
 // plan prepares and computes the plan.
 func (c *call) plan() (*plan.Prepared, planned, error) {
-	result, err := c.pipe()
+	result, err := c.prepare()
 	if err != nil {
 		return nil, planned{}, err
 	}
@@ -55,13 +55,13 @@ func showPlan(c *call) (any, error) {
 }
 
 func showPreview(c *call) (any, error) {
-	result, shown, err := c.plan()
+	result, computed, err := c.plan()
 	if err != nil {
 		return nil, err
 	}
-	payload := previewed{Profile: shown.Profile, Targets: shown.Targets, Plan: shown.Plan}
+	payload := previewed{Profile: computed.Profile, Targets: computed.Targets, Plan: computed.Plan}
 	if c.diff {
-		diff, warnings, err := plan.NewPreview(result.State, shown.Plan)
+		diff, warnings, err := plan.NewPreview(result.State, computed.Plan)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func showPreview(c *call) (any, error) {
 }
 
 func showStatus(c *call) (any, error) {
-	result, err := c.pipe()
+	result, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func examine(c *call) (any, error) {
 	if err := c.recover(); err != nil {
 		c.warnings = append(c.warnings, err.Error())
 	}
-	result, err := c.pipe()
+	result, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func explainCommand(a arguments) commandName {
 
 func explainKind(c *call) (any, error) {
 	if c.kind == "status" {
-		result, err := c.pipe()
+		result, err := c.prepare()
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ type call struct {
 
 var common = []string{"repo", "profile", "target", "machine"}
 
-func taking(more ...string) []string { return slices.Concat(common, more) }
+func withCommon(more ...string) []string { return slices.Concat(common, more) }
 
 // Register adds the tools to p. Now returns the time.
 func Register(p *sdk.Plugin, now func() time.Time) {
@@ -60,14 +60,14 @@ func Register(p *sdk.Plugin, now func() time.Time) {
 
 func all() []tool {
 	return []tool{
-		{name: "plan", takes: taking("dry_run"), command: words("plan"), run: showPlan},
-		{name: "diff", takes: taking("dry_run"), command: words("diff"), run: showPlan},
-		{name: "preview", takes: taking("diff", "dry_run"), command: words("preview"), run: showPreview},
-		{name: "status", takes: taking("only", "dry_run"), command: words("status"), run: showStatus},
-		{name: "doctor", takes: []string{"repo", "target"}, command: words("doctor"), run: examine},
-		{name: "deploy", takes: taking("dry_run"), command: words("deploy"), run: deployPlan},
+		{name: "plan", takes: withCommon("dry_run"), command: fixedCommand("plan"), run: showPlan},
+		{name: "diff", takes: withCommon("dry_run"), command: fixedCommand("diff"), run: showPlan},
+		{name: "preview", takes: withCommon("diff", "dry_run"), command: fixedCommand("preview"), run: showPreview},
+		{name: "status", takes: withCommon("only", "dry_run"), command: fixedCommand("status"), run: showStatus},
+		{name: "doctor", takes: []string{"repo", "target"}, command: fixedCommand("doctor"), run: examine},
+		{name: "deploy", takes: withCommon("dry_run"), command: fixedCommand("deploy"), run: deployPlan},
 		{
-			name: "deploy_apply", takes: taking("adopt", "dry_run", "confirm_token", "yes"), approval: always,
+			name: "deploy_apply", takes: withCommon("adopt", "dry_run", "confirm_token", "yes"), approval: always,
 			command: func(arguments) commandName {
 				return commandName{Name: "deploy", ID: "deploy --apply", Path: []string{"deploy", "--apply"}}
 			},
@@ -75,22 +75,22 @@ func all() []tool {
 		},
 		{
 			name: "rollback", takes: []string{"repo", "to", "yes"}, needs: []string{"to"}, approval: always,
-			command: words("rollback"), run: rollback,
+			command: fixedCommand("rollback"), run: rollback,
 		},
 		{
-			name: "evolve_propose", takes: taking("module_id", "scope", "branch", "dry_run", "yes"), approval: unlessDryRun,
-			command: words("evolve", "propose"), run: evolvePropose,
+			name: "evolve_propose", takes: withCommon("module_id", "scope", "branch", "dry_run", "yes"), approval: unlessDryRun,
+			command: fixedCommand("evolve", "propose"), run: evolvePropose,
 		},
 		{
-			name: "evolve_restore", takes: taking("module_id", "dry_run", "yes"), approval: unlessDryRun,
-			command: words("evolve", "restore"), run: evolveRestore,
+			name: "evolve_restore", takes: withCommon("module_id", "dry_run", "yes"), approval: unlessDryRun,
+			command: fixedCommand("evolve", "restore"), run: evolveRestore,
 		},
-		{name: "explain", takes: taking("kind"), needs: []string{"kind"}, command: explainCommand, run: explainKind},
+		{name: "explain", takes: withCommon("kind"), needs: []string{"kind"}, command: explainCommand, run: explainKind},
 	}
 }
 
-// words returns a function that returns the command of these words.
-func words(path ...string) func(arguments) commandName {
+// fixedCommand returns a function that returns the command with this path.
+func fixedCommand(path ...string) func(arguments) commandName {
 	return func(arguments) commandName { return commandOf(path) }
 }
 
@@ -105,9 +105,9 @@ func commandOf(path []string) commandName {
 
 // answer executes a call. All errors are returned in an envelope.
 func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult, error) {
-	given, wrong := t.read(raw)
-	c := &call{arguments: given, command: t.command(given), now: now}
-	data, err := t.attempt(c, wrong)
+	parsed, invalid := t.read(raw)
+	c := &call{arguments: parsed, command: t.command(parsed), now: now}
+	data, err := t.attempt(c, invalid)
 	if err != nil {
 		text, err := failureEnvelope(c.command, err, c.notes)
 		return result(text, true), err
@@ -117,13 +117,13 @@ func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult
 }
 
 // attempt checks the approval before anything else.
-func (t tool) attempt(c *call, wrong error) (any, error) {
+func (t tool) attempt(c *call, invalid error) (any, error) {
 	if !c.yes && (t.approval == always || t.approval == unlessDryRun && !c.dryRun) {
 		return nil, fault.New(fault.ConfirmRequired, fault.Details{"command": c.command.ID},
 			"%s may change files: it needs yes = true", c.command.ID)
 	}
-	if wrong != nil {
-		return nil, wrong
+	if invalid != nil {
+		return nil, invalid
 	}
 	at, err := readEnvironment(c.now())
 	if err != nil {
