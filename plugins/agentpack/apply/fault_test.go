@@ -269,7 +269,7 @@ func TestConcurrentEditIsNeverLost(t *testing.T) {
 		{"a file that is updated, written to", "run.sh", writes},
 		{"a file that is updated, replaced", "run.sh", replaces},
 		{"a file that is removed, replaced", "gone.md", replaces},
-		{"a file behind a link, written to", "real/linked.md", writes},
+		{"a file written through a symbolic link", "real/linked.md", writes},
 		{"a file that is made, made by another", "real/new.md", writes},
 	}
 	for _, test := range cases {

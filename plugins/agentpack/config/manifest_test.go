@@ -127,7 +127,7 @@ modules:
 		}
 	}
 	if _, err := m.Select("ghost"); fault.Of(err).Code != fault.Unexpected {
-		t.Errorf("a profile that there is not: got %v", err)
+		t.Errorf("an unknown profile: got %v", err)
 	}
 }
 

@@ -107,7 +107,7 @@ func TestIsNoOp(t *testing.T) {
 	}
 	h.deploy(files)
 	if request := h.plan(files); !deploy.IsNoOp(request.State, request.Plan) {
-		t.Errorf("behind the deploy: %+v", request.Plan)
+		t.Errorf("after the deploy: %+v", request.Plan)
 	}
 	h.write(".codex/.agentpack.manifest.codex.json", "{")
 	if request := h.plan(files); deploy.IsNoOp(request.State, request.Plan) {
@@ -126,7 +126,7 @@ func TestSnapshotIDsGrowWhileClockStandsStill(t *testing.T) {
 		request := h.plan(map[string]string{"codex:.codex/AGENTS.md": strings.Repeat("x", i)})
 		id, err := deployer.Apply(request)
 		if err != nil || id <= last {
-			t.Fatalf("%s behind %s, %v", id, last, err)
+			t.Fatalf("%s is not larger than %s, %v", id, last, err)
 		}
 		last = id
 	}
@@ -200,28 +200,28 @@ func TestApplyWithFileOfTwoTargets(t *testing.T) {
 	h.same(map[string]string{"project/AGENTS.md": "one"})
 }
 
-// stoppedFS kills the process at one of its changes.
-type stoppedFS struct {
+// killedFS kills the process at one of its changes.
+type killedFS struct {
 	apply.FS
 	left *int
 }
 
-type stopped struct{}
+type killedPanic struct{}
 
-func (s stoppedFS) tick() {
+func (s killedFS) tick() {
 	if *s.left--; *s.left < 0 {
-		panic(stopped{})
+		panic(killedPanic{})
 	}
 }
 
-func (s stoppedFS) WriteNew(path string, content []byte, like string) error {
+func (s killedFS) WriteNew(path string, content []byte, like string) error {
 	s.tick()
 	return s.FS.WriteNew(path, content, like)
 }
-func (s stoppedFS) Mkdir(path string) error      { s.tick(); return s.FS.Mkdir(path) }
-func (s stoppedFS) Link(from, to string) error   { s.tick(); return s.FS.Link(from, to) }
-func (s stoppedFS) Rename(from, to string) error { s.tick(); return s.FS.Rename(from, to) }
-func (s stoppedFS) Remove(path string) error     { s.tick(); return s.FS.Remove(path) }
+func (s killedFS) Mkdir(path string) error      { s.tick(); return s.FS.Mkdir(path) }
+func (s killedFS) Link(from, to string) error   { s.tick(); return s.FS.Link(from, to) }
+func (s killedFS) Rename(from, to string) error { s.tick(); return s.FS.Rename(from, to) }
+func (s killedFS) Remove(path string) error     { s.tick(); return s.FS.Remove(path) }
 
 // TestRecoverAfterKillAtAnyWrite kills a deploy or rollback at each write. After Recover, files, manifests
 // and snapshots are all from before or all from after.
@@ -250,7 +250,7 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 				killed := func() (killed bool) {
 					defer func() { killed = recover() != nil }()
 					d := h.deployer()
-					d.FS = stoppedFS{h.fs, &left}
+					d.FS = killedFS{h.fs, &left}
 					if err := run(d); err != nil {
 						t.Fatal(err)
 					}
@@ -266,7 +266,7 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 				case !cmp.Equal(before, now) && count(t, h) == snapshots+1:
 					finished++
 				default:
-					t.Errorf("change %d: %d snapshots behind %d, %s", n, count(t, h), snapshots, cmp.Diff(before, now))
+					t.Errorf("change %d: %d snapshots, %d before, %s", n, count(t, h), snapshots, cmp.Diff(before, now))
 				}
 				if !killed {
 					break
@@ -295,7 +295,7 @@ func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
 		killed := func() (killed bool) {
 			defer func() { killed = recover() != nil }()
 			d := h.deployer()
-			d.FS = stoppedFS{h.fs, &left}
+			d.FS = killedFS{h.fs, &left}
 			if _, err := d.Apply(request); err != nil {
 				t.Fatal(err)
 			}

@@ -77,7 +77,7 @@ func TestProposeTurnsEditsIntoOverlays(t *testing.T) {
 			w.write(".codex/prompts/hello.md", "First.\n")
 			w.write("project/.github/prompts/hello.prompt.md", "Second.\n")
 		}, evolve.Request{}, map[string]string{overlayFile("prompt:hello", "hello.md"): "First.\n"}, "another edit"},
-		{"of one module, the sections beside its own, too", func(w *world) {
+		{"of one module, with other sections in the same file", func(w *world) {
 			w.edit(".codex/AGENTS.md", "One.", "1.")
 			w.edit(".codex/AGENTS.md", "Two.", "2.")
 			w.write(".codex/prompts/hello.md", "Edited.\n")

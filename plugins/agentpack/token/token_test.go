@@ -60,7 +60,7 @@ func TestTokenExpiresAfterTenMinutes(t *testing.T) {
 		at   time.Duration
 		want fault.Code
 	}{
-		{"at once", 0, "ok"},
+		{"immediately", 0, "ok"},
 		{"a millisecond before its end", 10*time.Minute - time.Millisecond, "ok"},
 		{"at its end", 10 * time.Minute, fault.ConfirmTokenExpired},
 		{"expired", 11 * time.Minute, fault.ConfirmTokenExpired},

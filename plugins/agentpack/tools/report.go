@@ -96,9 +96,9 @@ func examine(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, warnings, err := report.Diagnose(result, repositories{}, writable, c.prefix())
+	payload, warnings, err := report.Diagnose(result, repositories{}, writable, c.prefix())
 	c.warnings = append(c.warnings, warnings...)
-	return report, err
+	return payload, err
 }
 
 // writable reports whether a directory can be written. It calls Chtimes without times, which the host refuses
@@ -136,9 +136,9 @@ func explainKind(c *call) (any, error) {
 		c.warnings = append(c.warnings, warnings...)
 		return drift, err
 	}
-	result, shown, err := c.plan()
+	result, computed, err := c.plan()
 	if err != nil {
 		return nil, err
 	}
-	return report.ExplainPlan(result, shown.Plan), nil
+	return report.ExplainPlan(result, computed.Plan), nil
 }

@@ -11,7 +11,7 @@ func TestParseFrontMatter(t *testing.T) {
 	tests := []struct{ name, text, want, fault string }{
 		{"keys and values", "---\nname: a\n---\nbody", "a", ""},
 		{"line ends of Windows", "---\r\nname: a\r\n---\r\nbody", "a", ""},
-		{"the end of the file behind the dashes", "---\nname: a\n---", "a", ""},
+		{"end of file after the dashes", "---\nname: a\n---", "a", ""},
 		{"dashes in a value", "---\nname: '---'\n---\n", "---", ""},
 		{"no front matter", "# a\n", "", "does not begin"},
 		{"nothing", "", "", "does not begin"},
