@@ -209,7 +209,7 @@ func TestRollbackDoesNotWarnAboutRemovedFiles(t *testing.T) {
 
 // TestRollbackThroughOldSnapshots rolls back by the recorded changes, for snapshots without copies of the
 // state.
-func TestARollbackThroughOldSnapshots(t *testing.T) {
+func TestRollbackThroughOldSnapshots(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/prompts/adopted.md": "the user's"})
 	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/prompts/gone.md": "gone"})
 	second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2", "codex:.codex/prompts/adopted.md": "ours"})

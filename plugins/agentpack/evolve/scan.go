@@ -145,8 +145,8 @@ func (s *driftScan) addWhole(file output.File, actual []byte) {
 	s.add(file, origin, actual)
 }
 
-// addSections proposes the edited sections of a file that is made of several modules. It reports whether the
-// file could be split into sections.
+// addSections proposes the edited sections of a file that is made of several modules. It reports whether it
+// found any; without markers there are none.
 func (s *driftScan) addSections(file output.File, actual string) bool {
 	if !strings.Contains(string(file.Content), render.SectionStart) || !strings.Contains(actual, render.SectionStart) {
 		return false

@@ -43,13 +43,15 @@ type CheckoutConfig struct {
 // Checkouts provides the checkouts of one call, from the cache or by a fetch. It implements CheckoutProvider.
 type Checkouts struct {
 	config   CheckoutConfig
-	resolved map[RemoteRef]string // by URL and reference, so that each is resolved once
+	resolved map[remoteName]string // so that each is resolved once
 	warnings []string
 }
 
+type remoteName struct{ url, ref string }
+
 // NewCheckouts returns the checkouts of one call.
 func NewCheckouts(config CheckoutConfig) *Checkouts {
-	return &Checkouts{config: config, resolved: map[RemoteRef]string{}}
+	return &Checkouts{config: config, resolved: map[remoteName]string{}}
 }
 
 // Warnings returns warnings about the checkouts that were used.
@@ -86,7 +88,7 @@ func (c *Checkouts) resolve(url, ref string) (string, error) {
 	if lower := strings.ToLower(ref); isCommit(lower) {
 		return lower, nil
 	}
-	key := RemoteRef{Name: url, Hash: ref}
+	key := remoteName{url, ref}
 	if commit, ok := c.resolved[key]; ok {
 		return commit, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Summary counts drift.
+// DriftSummary counts drift by kind.
 type DriftSummary struct {
 	Modified int `json:"modified"`
 	Missing  int `json:"missing"`

@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
-// maxText is the size limit of a string argument, in bytes.
-const maxText = 4096
+// maxString is the size limit of a string argument, in bytes.
+const maxString = 4096
 
 // arguments are those of a call. Absent ones have their defaults.
 type arguments struct {
@@ -26,53 +26,53 @@ type arguments struct {
 	diff, dryRun, adopt, yes       bool
 }
 
-// reader decodes an argument's value.
-type reader func(a *arguments, value json.RawMessage) error
+// decoder decodes an argument's value.
+type decoder func(a *arguments, value json.RawMessage) error
 
-// readers are the decoders of all arguments by name. Each tool accepts a subset.
-var readers = map[string]reader{
-	"repo":          text(func(a *arguments) *string { return &a.repo }),
-	"profile":       text(func(a *arguments) *string { return &a.profile }),
-	"target":        text(func(a *arguments) *string { return &a.target }),
-	"machine":       text(func(a *arguments) *string { return &a.machine }),
-	"module_id":     text(func(a *arguments) *string { return &a.moduleID }),
-	"branch":        text(func(a *arguments) *string { return &a.branch }),
-	"to":            text(func(a *arguments) *string { return &a.to }),
-	"confirm_token": text(func(a *arguments) *string { return &a.confirmToken }),
-	"scope":         word(func(a *arguments) *string { return &a.scope }, "global", "machine", "project"),
-	"kind":          word(func(a *arguments) *string { return &a.kind }, "plan", "diff", "status"),
-	"diff":          flag(func(a *arguments) *bool { return &a.diff }),
-	"dry_run":       flag(func(a *arguments) *bool { return &a.dryRun }),
-	"adopt":         flag(func(a *arguments) *bool { return &a.adopt }),
-	"only":          kinds,
+// decoders are the decoders of all arguments by name. Each tool accepts a subset.
+var decoders = map[string]decoder{
+	"repo":          stringArgument(func(a *arguments) *string { return &a.repo }),
+	"profile":       stringArgument(func(a *arguments) *string { return &a.profile }),
+	"target":        stringArgument(func(a *arguments) *string { return &a.target }),
+	"machine":       stringArgument(func(a *arguments) *string { return &a.machine }),
+	"module_id":     stringArgument(func(a *arguments) *string { return &a.moduleID }),
+	"branch":        stringArgument(func(a *arguments) *string { return &a.branch }),
+	"to":            stringArgument(func(a *arguments) *string { return &a.to }),
+	"confirm_token": stringArgument(func(a *arguments) *string { return &a.confirmToken }),
+	"scope":         enumArgument(func(a *arguments) *string { return &a.scope }, "global", "machine", "project"),
+	"kind":          enumArgument(func(a *arguments) *string { return &a.kind }, "plan", "diff", "status"),
+	"diff":          boolArgument(func(a *arguments) *bool { return &a.diff }),
+	"dry_run":       boolArgument(func(a *arguments) *bool { return &a.dryRun }),
+	"adopt":         boolArgument(func(a *arguments) *bool { return &a.adopt }),
+	"only":          decodeDriftKinds,
 	// Only the boolean true is an approval. Anything else counts as absent, not as an error.
 	"yes": func(a *arguments, value json.RawMessage) error { a.yes = string(value) == "true"; return nil },
 }
 
-func text(place func(*arguments) *string) reader {
+func stringArgument(place func(*arguments) *string) decoder {
 	return func(a *arguments, value json.RawMessage) error {
-		read, err := readText(value)
+		read, err := decodeString(value)
 		*place(a) = read
 		return err
 	}
 }
 
-func readText(value json.RawMessage) (string, error) {
+func decodeString(value json.RawMessage) (string, error) {
 	var read *string
 	switch err := json.Unmarshal(value, &read); {
 	case err != nil || read == nil:
 		return "", fmt.Errorf("expected a string, got %.40s", value)
-	case len(*read) > maxText:
-		return "", fmt.Errorf("is longer than %d bytes", maxText)
+	case len(*read) > maxString:
+		return "", fmt.Errorf("is longer than %d bytes", maxString)
 	case strings.ContainsRune(*read, 0):
 		return "", fmt.Errorf("contains a NUL byte")
 	}
 	return *read, nil
 }
 
-func word(place func(*arguments) *string, allowed ...string) reader {
+func enumArgument(place func(*arguments) *string, allowed ...string) decoder {
 	return func(a *arguments, value json.RawMessage) error {
-		read, err := readText(value)
+		read, err := decodeString(value)
 		if err == nil && !slices.Contains(allowed, read) {
 			err = fmt.Errorf("expected one of %s, got %.40q", strings.Join(allowed, ", "), read)
 		}
@@ -84,7 +84,7 @@ func word(place func(*arguments) *string, allowed ...string) reader {
 	}
 }
 
-func flag(place func(*arguments) *bool) reader {
+func boolArgument(place func(*arguments) *bool) decoder {
 	return func(a *arguments, value json.RawMessage) error {
 		*place(a) = string(value) == "true"
 		if !*place(a) && string(value) != "false" {
@@ -94,14 +94,14 @@ func flag(place func(*arguments) *bool) reader {
 	}
 }
 
-func kinds(a *arguments, value json.RawMessage) error {
+func decodeDriftKinds(a *arguments, value json.RawMessage) error {
 	var items []json.RawMessage
 	if err := json.Unmarshal(value, &items); err != nil || items == nil {
 		return fmt.Errorf("expected a list, got %.40s", value)
 	}
 	allowed := []report.DriftKind{report.Missing, report.Modified, report.Extra}
 	for _, item := range items {
-		read, err := readText(item)
+		read, err := decodeString(item)
 		if err == nil && !slices.Contains(allowed, report.DriftKind(read)) {
 			err = fmt.Errorf("expected missing, modified or extra, got %.40q", read)
 		}
@@ -133,7 +133,7 @@ func (t tool) read(raw json.RawMessage) (arguments, error) {
 	for _, name := range names {
 		err := invalid("there is no argument %.80q; %s takes %s", name, t.name, strings.Join(t.takes, ", "))
 		if slices.Contains(t.takes, name) {
-			err = readers[name](&read, values[name])
+			err = decoders[name](&read, values[name])
 			if err != nil {
 				err = invalid("argument %s: %w", name, err)
 			}

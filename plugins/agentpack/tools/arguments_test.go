@@ -23,7 +23,7 @@ func FuzzArguments(f *testing.F) {
 			if read.yes && given.Yes != true {
 				t.Errorf("%s: %q is no approval", tool.name, raw)
 			}
-			if len(read.only) > 3 || len(read.repo) > maxText || tool.command(read).ID == "" {
+			if len(read.only) > 3 || len(read.repo) > maxString || tool.command(read).ID == "" {
 				t.Errorf("%s: %q is read as %+v", tool.name, raw, read)
 			}
 			for _, kind := range read.only {

@@ -45,7 +45,7 @@ func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 			if want, ok := defaults[name]; ok && property.Default != want {
 				t.Errorf("%s: the default of %s is %v, want %v", tool.Name, name, property.Default, want)
 			}
-			if _, ok := readers[name]; !ok {
+			if _, ok := decoders[name]; !ok {
 				t.Errorf("%s: nothing reads %s", tool.Name, name)
 			}
 		}
