@@ -104,5 +104,10 @@ func TestModulesOfFirstReleaseRun(t *testing.T) {
 		}
 	}
 	dir := firstReleaseHome(t)
+	// Compiling five modules takes longer than a server of the tests waits for a line.
+	warm := programCommand(t, "warm", "--plugins", plugins)
+	if out, err := warm.CombinedOutput(); err != nil {
+		t.Fatalf("warm: %v\n%s", err, out)
+	}
 	readFirstRelease(serveFirstRelease(t, dir, plugins), dir)
 }
