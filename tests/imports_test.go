@@ -48,7 +48,6 @@ var arrows = map[string][]string{
 	"host/review":                {"host/config", "host/internal/origin", "host/manifest", "host/tomlfile"},
 	"host/sandbox":               {"host/config", "host/manifest", "host/rawjson", "host/sandbox/...", "host/visible", "sdk/abi"},
 	"host/sandbox/beneath":       {"host/sandbox/internal/seam"},
-	"host/sandbox/git":           {"host/config", "host/sandbox/beneath", "sdk/abi"},
 	"host/sandbox/dial":          {},
 	"host/sandbox/fetch":         {"host/internal/origin", "host/sandbox/dial", "sdk/abi"},
 	"host/sandbox/vfs":           {"host/sandbox/beneath"},
@@ -80,6 +79,17 @@ var arrows = map[string][]string{
 	"host/internal/confine":      {},
 	"host/internal":              {"host/internal/..."},
 	"host/visible":               {},
+
+	"host/sandbox/git":                  {"host/sandbox/beneath", "host/sandbox/git/...", "sdk/abi"},
+	"host/sandbox/git/gitconfig":        {"host/sandbox/git/internal/hosterror"},
+	"host/sandbox/git/internal":         {"sdk/abi"},
+	"host/sandbox/git/internal/gittest": {"host/sandbox/git", "sdk/abi"}, // for tests
+	"host/sandbox/git/objects":          {"host/sandbox/beneath", "host/sandbox/git/internal/hosterror", "host/sandbox/git/repo", "sdk/abi"},
+	"host/sandbox/git/refs":             {"host/sandbox/beneath", "host/sandbox/git/internal/hosterror", "host/sandbox/git/objects", "host/sandbox/git/repo"},
+	"host/sandbox/git/remote":           {"host/sandbox/git/internal/hosterror", "host/sandbox/git/objects", "host/sandbox/git/refs", "sdk/abi"},
+	"host/sandbox/git/repo":             {"host/sandbox/beneath", "host/sandbox/git/gitconfig", "host/sandbox/git/internal/hosterror"},
+	"host/sandbox/git/worktree":         {"host/sandbox/beneath", "host/sandbox/git/internal/hosterror", "host/sandbox/git/objects", "host/sandbox/git/refs", "host/sandbox/git/repo", "host/sandbox/git/worktree/ignore", "sdk/abi"},
+	"host/sandbox/git/worktree/ignore":  {"host/sandbox/git/repo"},
 }
 
 func TestArrowsBetweenPackagesPointOneWay(t *testing.T) {

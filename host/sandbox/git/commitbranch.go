@@ -4,102 +4,98 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/objects"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/refs"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/repo"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 const (
-	maxChanges = 1000     // files of one commit
-	maxChanged = 32 << 20 // bytes of their contents
+	maxChanges = 1000     // of one commit
+	maxContent = 32 << 20 // bytes of the changed files
 	maxMessage = 64 << 10 // bytes
 	maxName    = 1 << 10  // bytes of a user's name or address
 )
 
-// CommitBranch makes a branch with one commit on it. It writes loose objects and, last and at once, the
-// reference, under the lock that git itself takes; a branch that exists is never changed. Working
-// tree, index, HEAD and reflogs stay as they are, no hook runs, and contents are stored as they come.
+// CommitBranch creates a branch with one commit. It writes loose objects and finally, atomically, the reference, under
+// the lock that git itself uses; an existing branch is never changed. Working tree, index, HEAD and reflogs stay as they
+// are, no hook runs, and contents are stored unconverted.
 //
-// Author and committer are the user.name and user.email of the repository's own configuration, or
-// else Config.User's. Where one is missing nothing is written, and the error says what to set.
+// Author and committer are user.name and user.email of the repository's own configuration, otherwise Config.User's.
+// Without either nothing is written, and the error says how to set them.
 func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitCommitted, error) {
-	var done abi.GitCommitted
-	if err := checkNewCommit(&q); err != nil {
-		return done, err
+	if err := normalizeCommit(&q); err != nil {
+		return abi.GitCommitted{}, err
 	}
-	edits, err := newTreeEdit(q.Changes)
-	if err != nil {
-		return done, err
-	}
-	found := false
-	err = o.open(ctx, q.Repo, true, func(r *root) error {
-		return r.use(q.Repo, func(repo *repository) error {
-			found = true
-			author, err := repo.author(o.config.User.Identity)
-			if err != nil {
-				return err
-			}
-			when := o.config.Now()
-			signature := fmt.Sprintf("%s %d %s", author, when.Unix(), when.Format("-0700"))
-			done, err = repo.commitBranch(ctx, &q, edits, signature)
-			return err
-		})
-	})
-	if err == nil && !found {
-		err = failed("%s: no git repository", q.Repo)
-	}
+	edit, err := objects.NewEdit(q.Changes)
 	if err != nil {
 		return abi.GitCommitted{}, err
 	}
-	return done, nil
+	done, err := queryGrant(ctx, o, q.Repo, true, func(root *repo.Root) (abi.GitCommitted, error) {
+		r, err := root.Find(q.Repo)
+		if r == nil || err != nil {
+			return abi.GitCommitted{}, err
+		}
+		author, err := author(r, o.config.User.Identity)
+		if err != nil {
+			return abi.GitCommitted{}, err
+		}
+		now := o.config.Now()
+		signature := fmt.Sprintf("%s %d %s", author, now.Unix(), now.Format("-0700"))
+		return commitBranch(ctx, r, &q, edit, signature)
+	})
+	if err == nil && done.Commit == "" {
+		err = hosterror.Failed("%s: no git repository", q.Repo)
+	}
+	return done, err
 }
 
-// checkNewCommit checks all of a request but the changes, and gives the message git's form.
-func checkNewCommit(q *abi.GitNewCommit) error {
-	err := checkBranch(q.Branch)
+// normalizeCommit validates a request except its changes' paths, and strips the message as git does.
+func normalizeCommit(q *abi.GitNewCommit) error {
+	err := refs.CheckBranch(q.Branch)
 	if err == nil && q.Base != "" {
-		err = checkBranch(q.Base)
+		err = refs.CheckBranch(q.Base)
 	}
 	if err != nil {
 		return err
 	}
 	if len(q.Message) > maxMessage || !utf8.ValidString(q.Message) || strings.ContainsRune(q.Message, 0) {
-		return invalid("message: %d bytes: give at most %d of UTF-8 without NUL", len(q.Message), maxMessage)
+		return hosterror.Invalid("message: %d bytes: give at most %d of UTF-8 without NUL", len(q.Message), maxMessage)
 	}
 	q.Message = strings.TrimRight(strings.TrimLeft(q.Message, "\r\n"), " \t\r\n") + "\n"
 	if strings.TrimSpace(q.Message) == "" {
-		return invalid("message: is empty")
+		return hosterror.Invalid("message: is empty")
 	}
 	total := 0
 	for _, c := range q.Changes {
 		total += len(c.Content)
 	}
-	if len(q.Changes) == 0 || len(q.Changes) > maxChanges || total > maxChanged {
-		return invalid("changes: %d files of %d bytes: give 1 to %d files of at most %d bytes",
-			len(q.Changes), total, maxChanges, maxChanged)
+	if len(q.Changes) == 0 || len(q.Changes) > maxChanges || total > maxContent {
+		return hosterror.Invalid("changes: %d files of %d bytes: give 1 to %d files of at most %d bytes",
+			len(q.Changes), total, maxChanges, maxContent)
 	}
 	return nil
 }
 
-// errNoIdentity keeps its wording: modules built before abi.ReasonNoIdentity look for its first words.
+// errNoIdentity keeps its wording: modules built before abi.ReasonNoIdentity match its first words.
 var errNoIdentity = errors.New("nobody to name as the author: git config --global user.name NAME and " +
 	"git config --global user.email ADDRESS set it (without --global: for this repository)")
 
-// author gives `NAME <MAIL>`.
-func (r *repository) author(user Identity) (string, error) {
-	s, err := r.settings()
-	if err == nil {
-		err = s.checkFormat()
-	}
+// author returns `NAME <MAIL>`.
+func author(r *repo.Repository, user Identity) (string, error) {
+	config, err := r.CheckedConfig()
 	if err != nil {
 		return "", err
 	}
 	for key, to := range map[string]*string{"name": &user.Name, "email": &user.Email} {
-		if own, ok := s.last("user", "", key); ok {
-			*to = own
+		if value, ok := config.Last("user", "", key); ok {
+			*to = value
 		}
 	}
 	user.Name, user.Email = cleanIdentity(user.Name), cleanIdentity(user.Email)
@@ -109,7 +105,8 @@ func (r *repository) author(user Identity) (string, error) {
 	return user.Name + " <" + user.Email + ">", nil
 }
 
-// cleanIdentity takes out what would end a name or an address within a commit, and trims as git does.
+// cleanIdentity removes the characters that delimit a name or address in a commit, with which a repository's
+// configuration could forge headers, and trims as git does.
 func cleanIdentity(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if c == '<' || c == '>' || c == '\n' || c == 0 {
@@ -124,63 +121,58 @@ func cleanIdentity(s string) string {
 	return s
 }
 
-func (r *repository) commitBranch(ctx context.Context, q *abi.GitNewCommit, edits *treeEdit, author string) (abi.GitCommitted, error) {
+func commitBranch(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit, edit *objects.Edit, signature string) (abi.GitCommitted, error) {
 	var none abi.GitCommitted
-	parent, err := r.baseOf(ctx, q)
+	parent, err := baseCommit(ctx, r, q)
 	if err != nil {
 		return none, err
 	}
-	s, err := r.openStore(ctx)
+	s, err := objects.Open(ctx, r)
 	if err != nil {
 		return none, err
 	}
-	defer s.close()
-	base, err := s.commit(parent)
+	defer s.Close()
+	base, err := s.Commit(parent)
 	if err != nil {
 		return none, err
 	}
-	b := &treeBuilder{store: s}
-	tree, err := b.build(base.tree, edits)
+	batch := s.NewBatch()
+	tree, err := batch.AddTree(base.Tree, edit)
 	if err != nil {
 		return none, err
 	}
-	if tree == base.tree {
+	if tree == base.Tree {
 		return none, errors.New("nothing to commit: the files are already so")
 	}
-	text := fmt.Sprintf("tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s", tree, parent, author, author, q.Message)
-	commit := b.add(plumbing.CommitObject, []byte(text))
-	ref, err := r.lockNewBranch(ctx, q.Branch)
+	text := fmt.Sprintf("tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s", tree, parent, signature, signature, q.Message)
+	commit := batch.Add(plumbing.CommitObject, []byte(text))
+	branch, err := refs.LockNewBranch(ctx, r, q.Branch)
 	if err != nil {
 		return none, err
 	}
-	defer ref.release()
-	for _, o := range b.objects {
-		if err := s.write(o); err != nil {
-			return none, err
-		}
+	defer branch.Release()
+	if err := batch.Write(); err != nil {
+		return none, err
 	}
-	return abi.GitCommitted{Commit: commit.String(), Parent: parent.String()}, ref.set(commit)
+	return abi.GitCommitted{Commit: commit.String(), Parent: parent.String()}, branch.Set(commit)
 }
 
-// baseOf finds the commit that the new one stands on.
-func (r *repository) baseOf(ctx context.Context, q *abi.GitNewCommit) (plumbing.Hash, error) {
-	name, says := "HEAD", "HEAD"
+// baseCommit returns the parent of the new commit.
+func baseCommit(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit) (plumbing.Hash, error) {
+	name, described := "HEAD", "HEAD"
 	if q.Base != "" {
-		name, says = branchPrefix+q.Base, "the branch "+q.Base
+		name, described = refs.BranchPrefix+q.Base, "the branch "+q.Base
 	}
-	hash, ok, err := r.resolve(ctx, name)
+	hash, ok, err := refs.Resolve(ctx, r, name)
 	if err != nil {
 		return hash, err
 	}
 	if !ok {
-		return hash, fmt.Errorf("%s has no commit to stand on", says)
+		return hash, fmt.Errorf("%s has no commit to stand on", described)
 	}
-	// To make the branch that HEAD refers to would change where HEAD stands.
-	if current, err := r.headBranch(); err != nil || current == q.Branch {
+	// Creating the unborn branch of HEAD would change what HEAD resolves to.
+	if current, err := refs.HeadBranch(r); err != nil || current == q.Branch {
 		return hash, errors.Join(err, fmt.Errorf("the branch %s is the one that HEAD is on", q.Branch))
 	}
 	return hash, nil
 }
-
-// inCommon gives the name in root of a part of what a repository's worktrees share.
-func (r *repository) inCommon(part string) string { return path.Join(r.common, part) }

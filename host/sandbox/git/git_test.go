@@ -9,30 +9,32 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/internal/gittest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // layouts are the same repository, stored in each of the ways that git has.
-var layouts = map[string]func(*repo){
-	"loose objects and references":  func(*repo) {},
-	"packed objects":                func(r *repo) { r.pack(false) },
-	"packed objects, bases by hash": func(r *repo) { r.pack(true) },
-	"packed references":             func(r *repo) { must(r.tb, r.st.PackRefs()) },
-	"all packed":                    func(r *repo) { r.pack(false); must(r.tb, r.st.PackRefs()) },
-	"objects in an alternate inside of the grant, by a relative path": func(r *repo) {
+var layouts = map[string]func(*gittest.Repo){
+	"loose objects and references":  func(*gittest.Repo) {},
+	"packed objects":                func(r *gittest.Repo) { r.Pack(false) },
+	"packed objects, bases by hash": func(r *gittest.Repo) { r.Pack(true) },
+	"packed references":             func(r *gittest.Repo) { gittest.Must(r.TB, r.Store.PackRefs()) },
+	"all packed":                    func(r *gittest.Repo) { r.Pack(false); gittest.Must(r.TB, r.Store.PackRefs()) },
+	"objects in an alternate inside of the grant, by a relative path": func(r *gittest.Repo) {
 		moveObjects(r, "../../store")
 	},
-	"objects in an alternate inside of the grant, by an absolute path": func(r *repo) {
-		moveObjects(r, filepath.Join(r.dir, "store"))
+	"objects in an alternate inside of the grant, by an absolute path": func(r *gittest.Repo) {
+		moveObjects(r, filepath.Join(r.Dir, "store"))
 	},
 }
 
-func moveObjects(r *repo, pointer string) {
-	must(r.tb, os.Rename(filepath.Join(r.dot, "objects"), filepath.Join(r.dir, "store")))
-	write(r.tb, filepath.Join(r.dot, "objects", "info", "alternates"), "# where they are\n"+pointer+"\n")
+func moveObjects(r *gittest.Repo, pointer string) {
+	gittest.Must(r.TB, os.Rename(filepath.Join(r.Dot, "objects"), filepath.Join(r.Dir, "store")))
+	gittest.Write(r.TB, filepath.Join(r.Dot, "objects", "info", "alternates"), "# where they are\n"+pointer+"\n")
 }
 
 func TestBranchExists(t *testing.T) {
@@ -49,11 +51,11 @@ func TestBranchExists(t *testing.T) {
 		{"a name longer than a file's may be does not exist", strings.Repeat("n", 300), false},
 	}
 	for layout, arrange := range layouts {
-		r := sample(t, t.TempDir())
+		r := gittest.Sample(t, t.TempDir())
 		arrange(r)
 		for _, c := range rules {
 			t.Run(layout+": "+c.rule, func(t *testing.T) {
-				got, err := granted(r.dir).BranchExists(t.Context(), abi.GitBranch{Repo: r.dir, Branch: c.branch})
+				got, err := gittest.Granted(r.Dir).BranchExists(t.Context(), abi.GitBranch{Repo: r.Dir, Branch: c.branch})
 				if err != nil || got != c.want {
 					t.Errorf("got %v, %v; want %v", got, err, c.want)
 				}
@@ -84,11 +86,11 @@ func TestReadFile(t *testing.T) {
 		{"nothing is below a link", "main", "link/x", abi.GitContent{}},
 	}
 	for layout, arrange := range layouts {
-		r := sample(t, t.TempDir())
+		r := gittest.Sample(t, t.TempDir())
 		arrange(r)
 		for _, c := range rules {
 			t.Run(layout+": "+c.rule, func(t *testing.T) {
-				got, err := granted(r.dir).ReadFile(t.Context(), abi.GitFile{Repo: r.dir, Branch: c.branch, Path: c.path})
+				got, err := gittest.Granted(r.Dir).ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: c.branch, Path: c.path})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -112,12 +114,12 @@ func TestFindCommit(t *testing.T) {
 		{"headers are not the message", "a@example.com", ""},
 	}
 	for layout, arrange := range layouts {
-		r := sample(t, t.TempDir())
+		r := gittest.Sample(t, t.TempDir())
 		hashes := map[string]plumbing.Hash{}
-		head, err := r.st.Reference("refs/heads/main")
-		must(t, err)
+		head, err := r.Store.Reference("refs/heads/main")
+		gittest.Must(t, err)
 		hashes["main"] = head.Hash()
-		c := mustCommit(t, r, head.Hash())
+		c := r.GetCommit(head.Hash())
 		hashes["first"] = c.ParentHashes[0]
 		arrange(r)
 		for _, c := range rules {
@@ -126,7 +128,7 @@ func TestFindCommit(t *testing.T) {
 				if c.want != "" {
 					want = hashes[c.want].String()[:7]
 				}
-				got, err := granted(r.dir).FindCommit(t.Context(), abi.GitSearch{Repo: r.dir, Text: c.text})
+				got, err := gittest.Granted(r.Dir).FindCommit(t.Context(), abi.GitSearch{Repo: r.Dir, Text: c.text})
 				if err != nil || got.Hash != want {
 					t.Errorf("got %q, %v; want %q", got.Hash, err, want)
 				}
@@ -137,28 +139,28 @@ func TestFindCommit(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	cases := map[string]struct {
-		arrange func(*repo, plumbing.Hash)
+		arrange func(*gittest.Repo, plumbing.Hash)
 		want    bool
 	}{
-		"a branch":    {func(r *repo, h plumbing.Hash) { r.branch("main", h) }, true},
-		"detached":    {func(r *repo, h plumbing.Hash) { write(r.tb, r.dot+"/HEAD", h.String()+"\n") }, true},
-		"unborn":      {func(*repo, plumbing.Hash) {}, false},
-		"an old link": {func(r *repo, h plumbing.Hash) { linkHead(r, h) }, true},
-		"without newline": {func(r *repo, h plumbing.Hash) {
-			r.branch("main", h)
-			write(r.tb, r.dot+"/HEAD", "ref: refs/heads/main")
+		"a branch":    {func(r *gittest.Repo, h plumbing.Hash) { r.Branch("main", h) }, true},
+		"detached":    {func(r *gittest.Repo, h plumbing.Hash) { gittest.Write(r.TB, r.Dot+"/HEAD", h.String()+"\n") }, true},
+		"unborn":      {func(*gittest.Repo, plumbing.Hash) {}, false},
+		"an old link": {func(r *gittest.Repo, h plumbing.Hash) { linkHead(r, h) }, true},
+		"without newline": {func(r *gittest.Repo, h plumbing.Hash) {
+			r.Branch("main", h)
+			gittest.Write(r.TB, r.Dot+"/HEAD", "ref: refs/heads/main")
 		}, true},
 	}
 	for name, c := range cases {
 		t.Run("HEAD is "+name, func(t *testing.T) {
-			r := newRepo(t, t.TempDir())
-			h := r.commit("findme\n", 1, r.tree())
+			r := gittest.New(t, t.TempDir())
+			h := r.Commit("findme\n", 1, r.Tree())
 			c.arrange(r, h)
 			want := ""
 			if c.want {
 				want = h.String()[:7]
 			}
-			got, err := granted(r.dir).FindCommit(t.Context(), abi.GitSearch{Repo: r.dir, Text: "findme"})
+			got, err := gittest.Granted(r.Dir).FindCommit(t.Context(), abi.GitSearch{Repo: r.Dir, Text: "findme"})
 			if err != nil || got.Hash != want {
 				t.Errorf("got %q, %v; want %q", got.Hash, err, want)
 			}
@@ -166,24 +168,24 @@ func TestHead(t *testing.T) {
 	}
 }
 
-func linkHead(r *repo, h plumbing.Hash) {
-	r.branch("main", h)
-	must(r.tb, os.Remove(r.dot+"/HEAD"))
-	symlink(r.tb, "refs/heads/main", r.dot+"/HEAD")
+func linkHead(r *gittest.Repo, h plumbing.Hash) {
+	r.Branch("main", h)
+	gittest.Must(r.TB, os.Remove(r.Dot+"/HEAD"))
+	gittest.Symlink(r.TB, "refs/heads/main", r.Dot+"/HEAD")
 }
 
 func TestInvalidRequests(t *testing.T) {
-	r := sample(t, t.TempDir())
-	ops := granted(r.dir)
+	r := gittest.Sample(t, t.TempDir())
+	ops := gittest.Granted(r.Dir)
 	for _, name := range []string{"", "-x", "--all", "a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[", "a\\b", "a@{1}", "@",
 		".a", "a/.b", "a.lock", "a/b.lock/c", "a/", "/a", "a//b", "a.", "a\x00b", "a\x7fb", "a\nb", "HEAD", strings.Repeat("a/", 600) + "a"} {
 		t.Run(fmt.Sprintf("the branch %.20q is refused", name), func(t *testing.T) {
-			_, err := ops.BranchExists(t.Context(), abi.GitBranch{Repo: r.dir, Branch: name})
-			if code(err) != abi.HostInvalid {
+			_, err := ops.BranchExists(t.Context(), abi.GitBranch{Repo: r.Dir, Branch: name})
+			if gittest.Code(err) != abi.HostInvalid {
 				t.Errorf("got %v", err)
 			}
-			_, err = ops.ReadFile(t.Context(), abi.GitFile{Repo: r.dir, Branch: name, Path: "notes.txt"})
-			if code(err) != abi.HostInvalid {
+			_, err = ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: name, Path: "notes.txt"})
+			if gittest.Code(err) != abi.HostInvalid {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -191,16 +193,16 @@ func TestInvalidRequests(t *testing.T) {
 	for _, path := range []string{"", "/", "/notes.txt", "../notes.txt", "./notes.txt", ".", "dir/", "dir//deep.txt", "dir/../notes.txt", "a\x00b",
 		strings.Repeat("a/", 3000) + "a"} {
 		t.Run(fmt.Sprintf("the path %.20q is refused", path), func(t *testing.T) {
-			_, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.dir, Branch: "main", Path: path})
-			if code(err) != abi.HostInvalid {
+			_, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: "main", Path: path})
+			if gittest.Code(err) != abi.HostInvalid {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	for _, text := range []string{"", strings.Repeat("x", 1025)} {
 		t.Run(fmt.Sprintf("a text of %d bytes is refused", len(text)), func(t *testing.T) {
-			_, err := ops.FindCommit(t.Context(), abi.GitSearch{Repo: r.dir, Text: text})
-			if code(err) != abi.HostInvalid {
+			_, err := ops.FindCommit(t.Context(), abi.GitSearch{Repo: r.Dir, Text: text})
+			if gittest.Code(err) != abi.HostInvalid {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -208,7 +210,7 @@ func TestInvalidRequests(t *testing.T) {
 	for _, dir := range []string{"", "relative", "./x", "/a\x00b", "/" + strings.Repeat("a", 5000)} {
 		t.Run(fmt.Sprintf("the repository %.20q is refused", dir), func(t *testing.T) {
 			_, err := ops.BranchExists(t.Context(), abi.GitBranch{Repo: dir, Branch: "main"})
-			if code(err) != abi.HostInvalid {
+			if gittest.Code(err) != abi.HostInvalid {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -217,24 +219,24 @@ func TestInvalidRequests(t *testing.T) {
 
 func TestFileSizeIsLimited(t *testing.T) {
 	for layout, pack := range map[string]bool{"loose": false, "packed": true} {
-		r := newRepo(t, t.TempDir())
+		r := gittest.New(t, t.TempDir())
 		fits, over := strings.Repeat("f", 1000), strings.Repeat("o", 1001)
 		// Two versions of a file, so that one of them is packed as a delta.
-		old := r.commit("old\n", 1, r.tree(file("over", r.blob(over+"and more"))))
-		r.branch("main", r.commit("new\n", 2, r.tree(file("fits", r.blob(fits)), file("over", r.blob(over))), old))
+		old := r.Commit("old\n", 1, r.Tree(gittest.File("over", r.Blob(over+"and more"))))
+		r.Branch("main", r.Commit("new\n", 2, r.Tree(gittest.File("fits", r.Blob(fits)), gittest.File("over", r.Blob(over))), old))
 		if pack {
-			r.pack(true)
+			r.Pack(true)
 		}
-		ops := newOps(git.Config{Grants: []git.Grant{{Repo: r.dir}}, MaxFile: 1000})
+		ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir}}, MaxFile: 1000})
 		t.Run(layout+": a file of the limit's size is read", func(t *testing.T) {
-			got, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.dir, Branch: "main", Path: "fits"})
+			got, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: "main", Path: "fits"})
 			if err != nil || string(got.Content) != fits {
 				t.Errorf("got %d bytes, %v", len(got.Content), err)
 			}
 		})
 		t.Run(layout+": a larger file is an error that says so", func(t *testing.T) {
-			_, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.dir, Branch: "main", Path: "over"})
-			if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "1001 bytes, over the limit of 1000") {
+			_, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: "main", Path: "over"})
+			if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "1001 bytes, over the limit of 1000") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -242,64 +244,35 @@ func TestFileSizeIsLimited(t *testing.T) {
 }
 
 func TestEndedContextEndsTheOperation(t *testing.T) {
-	r := sample(t, t.TempDir())
+	r := gittest.Sample(t, t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := granted(r.dir).FindCommit(ctx, abi.GitSearch{Repo: r.dir, Text: "first"})
+	_, err := gittest.Granted(r.Dir).FindCommit(ctx, abi.GitSearch{Repo: r.Dir, Text: "first"})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A context that ends while history is walked is seen within the walk: this one ends by being asked.
-type askedContext struct {
-	context.Context
-	left int
-}
-
-func (c *askedContext) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
+func TestRepositoriesOfOtherFormatsAreRefused(t *testing.T) {
+	cases := []struct{ config, why string }{
+		{"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n", "SHA-256"},
+		{"[core]\n\trepositoryformatversion = 2\n", `version "2"`},
+		{"[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefStorage = reftable\n", "extensions.refstorage"},
+		{"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tfuture = x\n", "extensions.future"},
 	}
-	return nil
-}
-
-func TestContextThatEndsInTheWalkEndsTheWalk(t *testing.T) {
-	r := history(t, 100, 1)
-	ctx := &askedContext{t.Context(), 20}
-	_, err := granted(r.dir).FindCommit(ctx, abi.GitSearch{Repo: r.dir, Text: "not there"})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestTopLevel(t *testing.T) {
-	dir := t.TempDir()
-	mkdir(t, dir+"/repo/.git")
-	mkdir(t, dir+"/repo/a/b")
-	write(t, dir+"/repo/tree/.git", "gitdir: elsewhere\n")
-	mkdir(t, dir+"/repo/tree/c")
-	cases := map[string]struct{ dir, want string }{
-		"the top level itself":                    {"/repo", "/repo"},
-		"a folder below it":                       {"/repo/a/b", "/repo"},
-		"a folder that is not there yet":          {"/repo/a/new", "/repo"},
-		"a nested one whose .git is a file":       {"/repo/tree/c", "/repo/tree"},
-		"the .git folder belongs to its worktree": {"/repo/.git", "/repo"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, ok := git.TopLevel(dir + c.dir)
-			if !ok || got != dir+c.want {
-				t.Errorf("got %q, %v; want %q", got, ok, dir+c.want)
+	for _, c := range cases {
+		t.Run(c.why, func(t *testing.T) {
+			r := gittest.Sample(t, filepath.Join(t.TempDir(), "r"))
+			gittest.Write(t, r.Dot+"/config", c.config)
+			_, err := gittest.Granted(r.Dir).Status(t.Context(), abi.GitStatusQuery{Repo: r.Dir})
+			if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("status: got %v", err)
+			}
+			_, err = gittest.Writer(r.Dir).CommitBranch(t.Context(), abi.GitNewCommit{Repo: r.Dir, Branch: "b", Message: "m",
+				Changes: []abi.GitChange{{Path: "a"}}})
+			if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("commit: got %v", err)
 			}
 		})
 	}
-	t.Run("no repository", func(t *testing.T) {
-		if top, ok := git.TopLevel("/"); ok {
-			t.Skipf("the machine's root is a repository: %s", top)
-		}
-		if got, ok := git.TopLevel(dir); ok && strings.HasPrefix(got, dir) {
-			t.Errorf("got %q", got)
-		}
-	})
 }

@@ -1,25 +1,24 @@
 package git_test
 
 import (
+	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/internal/gittest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 func TestTopLevelOperation(t *testing.T) {
 	all := t.TempDir()
-	r := newRepo(t, all+"/grant/repo")
-	newRepo(t, all+"/grant/repo/nested")
-	mkdir(t, r.dir+"/a/b")
-	write(t, r.dir+"/a/file", "x")
+	r := gittest.New(t, all+"/grant/repo")
+	gittest.New(t, all+"/grant/repo/nested")
+	gittest.Mkdir(t, r.Dir+"/a/b")
+	gittest.Write(t, r.Dir+"/a/file", "x")
 	cases := []struct{ rule, grant, path, want, code string }{
 		{"the top level itself", "grant", "grant/repo", "grant/repo", ""},
 		{"a folder below it", "grant", "grant/repo/a/b", "grant/repo", ""},
@@ -35,16 +34,16 @@ func TestTopLevelOperation(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
-			got, err := granted(all+"/"+c.grant).TopLevel(t.Context(), abi.GitPath{Path: all + "/" + c.path})
+			got, err := gittest.Granted(all+"/"+c.grant).TopLevel(t.Context(), abi.GitPath{Path: all + "/" + c.path})
 			if c.path == "" {
-				_, err = granted(all).TopLevel(t.Context(), abi.GitPath{Path: "a/b"})
+				_, err = gittest.Granted(all).TopLevel(t.Context(), abi.GitPath{Path: "a/b"})
 				c.code = abi.HostInvalid
 			}
 			want := ""
 			if c.want != "" {
 				want = all + "/" + c.want
 			}
-			if got.TopLevel != want || code(err) != c.code {
+			if got.TopLevel != want || gittest.Code(err) != c.code {
 				t.Errorf("got %q, %v; want %q, %q", got.TopLevel, err, want, c.code)
 			}
 		})
@@ -54,27 +53,27 @@ func TestTopLevelOperation(t *testing.T) {
 func TestCurrentBranch(t *testing.T) {
 	cases := []struct {
 		rule    string
-		arrange func(*repo, plumbing.Hash)
+		arrange func(*gittest.Repo, plumbing.Hash)
 		branch  string
 		born    bool
 	}{
-		{"a branch", func(r *repo, h plumbing.Hash) { r.branch("main", h) }, "main", true},
-		{"a branch with a slash", func(r *repo, h plumbing.Hash) { r.branch("a/b", h); r.setHead("a/b") }, "a/b", true},
-		{"a packed branch", func(r *repo, h plumbing.Hash) { r.branch("main", h); must(r.tb, r.st.PackRefs()) }, "main", true},
-		{"unborn", func(*repo, plumbing.Hash) {}, "main", false},
-		{"detached", func(r *repo, h plumbing.Hash) { write(r.tb, r.dot+"/HEAD", h.String()+"\n") }, "", true},
+		{"a branch", func(r *gittest.Repo, h plumbing.Hash) { r.Branch("main", h) }, "main", true},
+		{"a branch with a slash", func(r *gittest.Repo, h plumbing.Hash) { r.Branch("a/b", h); r.SetHead("a/b") }, "a/b", true},
+		{"a packed branch", func(r *gittest.Repo, h plumbing.Hash) { r.Branch("main", h); gittest.Must(r.TB, r.Store.PackRefs()) }, "main", true},
+		{"unborn", func(*gittest.Repo, plumbing.Hash) {}, "main", false},
+		{"detached", func(r *gittest.Repo, h plumbing.Hash) { gittest.Write(r.TB, r.Dot+"/HEAD", h.String()+"\n") }, "", true},
 		{"an old link", linkHead, "main", true},
 	}
 	for _, c := range cases {
 		t.Run("HEAD is "+c.rule, func(t *testing.T) {
-			r := newRepo(t, t.TempDir())
-			h := r.commit("m\n", 1, r.tree())
+			r := gittest.New(t, t.TempDir())
+			h := r.Commit("m\n", 1, r.Tree())
 			c.arrange(r, h)
 			want := abi.GitHead{Branch: c.branch}
 			if c.born {
 				want.Commit = h.String()
 			}
-			got, err := granted(r.dir).CurrentBranch(t.Context(), abi.GitRepo{Repo: r.dir})
+			got, err := gittest.Granted(r.Dir).CurrentBranch(t.Context(), abi.GitRepo{Repo: r.Dir})
 			if err != nil || got != want {
 				t.Errorf("got %+v, %v; want %+v", got, err, want)
 			}
@@ -82,7 +81,7 @@ func TestCurrentBranch(t *testing.T) {
 	}
 	t.Run("no repository", func(t *testing.T) {
 		dir := t.TempDir()
-		got, err := granted(dir).CurrentBranch(t.Context(), abi.GitRepo{Repo: dir})
+		got, err := gittest.Granted(dir).CurrentBranch(t.Context(), abi.GitRepo{Repo: dir})
 		if err != nil || got != (abi.GitHead{}) {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -91,14 +90,14 @@ func TestCurrentBranch(t *testing.T) {
 
 func TestResolveRef(t *testing.T) {
 	for _, layout := range []string{"loose", "packed"} {
-		r := newRepo(t, t.TempDir())
-		blob := r.blob("notes\n")
-		first := r.commit("first\n", 1000, r.tree(file("a", blob)))
-		second := r.commit("second\n", 2000, r.tree(file("b", blob)), first)
-		tag := r.raw(plumbing.TagObject, []byte("object "+first.String()+"\ntype commit\ntag v1\ntagger A <a> 1 +0000\n\nv1\n"))
-		outer := r.raw(plumbing.TagObject, []byte("object "+tag.String()+"\ntype tag\ntag v1x\ntagger A <a> 1 +0000\n\nv1\n"))
+		r := gittest.New(t, t.TempDir())
+		blob := r.Blob("notes\n")
+		first := r.Commit("first\n", 1000, r.Tree(gittest.File("a", blob)))
+		second := r.Commit("second\n", 2000, r.Tree(gittest.File("b", blob)), first)
+		tag := r.Raw(plumbing.TagObject, []byte("object "+first.String()+"\ntype commit\ntag v1\ntagger A <a> 1 +0000\n\nv1\n"))
+		outer := r.Raw(plumbing.TagObject, []byte("object "+tag.String()+"\ntype tag\ntag v1x\ntagger A <a> 1 +0000\n\nv1\n"))
 		ref := func(name string, h plumbing.Hash) {
-			must(t, r.st.SetReference(plumbing.NewHashReference(plumbing.ReferenceName(name), h)))
+			gittest.Must(t, r.Store.SetReference(plumbing.NewHashReference(plumbing.ReferenceName(name), h)))
 		}
 		ref("refs/heads/main", second)
 		ref("refs/heads/both", first)
@@ -109,10 +108,10 @@ func TestResolveRef(t *testing.T) {
 		ref("refs/remotes/origin/dev", first)
 		ref("refs/heads/abcd", first)
 		if layout == "packed" {
-			r.pack(false)
-			must(t, r.st.PackRefs())
+			r.Pack(false)
+			gittest.Must(t, r.Store.PackRefs())
 		}
-		must(t, r.st.SetReference(plumbing.NewSymbolicReference("refs/remotes/origin/HEAD", "refs/remotes/origin/dev")))
+		gittest.Must(t, r.Store.SetReference(plumbing.NewSymbolicReference("refs/remotes/origin/HEAD", "refs/remotes/origin/dev")))
 		commit := func(h plumbing.Hash) abi.GitObject { return abi.GitObject{Hash: h.String(), Commit: h.String()} }
 		cases := []struct {
 			rule, ref string
@@ -141,7 +140,7 @@ func TestResolveRef(t *testing.T) {
 		}
 		for _, c := range cases {
 			t.Run(layout+": "+c.rule, func(t *testing.T) {
-				got, err := granted(r.dir).ResolveRef(t.Context(), abi.GitRef{Repo: r.dir, Ref: c.ref})
+				got, err := gittest.Granted(r.Dir).ResolveRef(t.Context(), abi.GitRef{Repo: r.Dir, Ref: c.ref})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -155,20 +154,20 @@ func TestResolveRef(t *testing.T) {
 				if c.want.Hash == "" || len(c.ref) == 40 {
 					continue
 				}
-				if got := program(t, r.dir, "-c", "core.warnAmbiguousRefs=false", "rev-parse", "--verify", c.ref); got != c.want.Hash {
+				if got := gittest.Git(t, r.Dir, "-c", "core.warnAmbiguousRefs=false", "rev-parse", "--verify", c.ref); got != c.want.Hash {
 					t.Errorf("%s: git says %s, want %s", c.ref, got, c.want.Hash)
 				}
 			}
 		})
 	}
 	t.Run("an abbreviated hash of several objects is an error", func(t *testing.T) {
-		r := newRepo(t, t.TempDir())
+		r := gittest.New(t, t.TempDir())
 		seen := map[string]bool{}
 		for i := 0; ; i++ {
-			short := r.blob(fmt.Sprint(i)).String()[:4]
+			short := r.Blob(fmt.Sprint(i)).String()[:4]
 			if seen[short] {
-				_, err := granted(r.dir).ResolveRef(t.Context(), abi.GitRef{Repo: r.dir, Ref: short})
-				if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "several objects") {
+				_, err := gittest.Granted(r.Dir).ResolveRef(t.Context(), abi.GitRef{Repo: r.Dir, Ref: short})
+				if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "several objects") {
 					t.Errorf("got %v", err)
 				}
 				return
@@ -176,75 +175,80 @@ func TestResolveRef(t *testing.T) {
 			seen[short] = true
 		}
 	})
-	r := sample(t, t.TempDir())
+	r := gittest.Sample(t, t.TempDir())
 	for _, name := range []string{"", "-x", "--all", "a..b", "main@{1}", "@{u}", "main^", "main~1", ":/x", "main:notes.txt", "a b", "a\nb", "a\x00b",
 		"../HEAD", "refs/../HEAD", "/etc/passwd", "*", "x.lock", "@", strings.Repeat("a", 2000)} {
 		t.Run(fmt.Sprintf("%.20q is refused", name), func(t *testing.T) {
-			_, err := granted(r.dir).ResolveRef(t.Context(), abi.GitRef{Repo: r.dir, Ref: name})
-			if code(err) != abi.HostInvalid {
+			_, err := gittest.Granted(r.Dir).ResolveRef(t.Context(), abi.GitRef{Repo: r.Dir, Ref: name})
+			if gittest.Code(err) != abi.HostInvalid {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	for _, content := range []string{"object x\n", "", "type commit\n", "object " + strings.Repeat("ab", 20) + "\n"} {
 		t.Run(fmt.Sprintf("a tag that holds %.10q is an error", content), func(t *testing.T) {
-			r := newRepo(t, t.TempDir())
-			r.branch("main", r.raw(plumbing.TagObject, []byte(content)))
-			survives(t, "", func(ctx contextT) error {
-				_, err := granted(r.dir).ResolveRef(ctx, abi.GitRef{Repo: r.dir, Ref: "main"})
+			r := gittest.New(t, t.TempDir())
+			r.Branch("main", r.Raw(plumbing.TagObject, []byte(content)))
+			gittest.FailsWith(t, "", func(ctx context.Context) error {
+				_, err := gittest.Granted(r.Dir).ResolveRef(ctx, abi.GitRef{Repo: r.Dir, Ref: "main"})
 				return err
 			})
 		})
 	}
 }
 
-// The names of branches that are taken are names that git takes.
-func FuzzBranchNameAgainstGit(f *testing.F) {
-	for _, seed := range []string{"main", "feature/x", "", "-x", "a..b", "a@{b", "@", "a/@", "a.lock", "a/.b", "a\\b", "ünï", "HEAD", "a//b", "a.", "a/b.lock/c", "é", "a\x7f"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		err := git.CheckBranch(name)
-		if _, lookErr := exec.LookPath("git"); lookErr != nil {
-			t.Skip("NOT CHECKED against git: the git program is not on PATH")
-		}
-		if strings.ContainsRune(name, 0) || len(name) > 1000 {
-			if err == nil {
-				t.Fatalf("%q is taken", name)
-			}
-			return
-		}
-		gitErr := exec.Command("git", "check-ref-format", "--branch", name).Run()
-		// Only here a part of a name may not be "@": git wants that of the whole.
-		if strings.Contains("/"+name+"/", "/@/") || strings.HasPrefix(name, "@{-") {
-			gitErr = os.ErrInvalid
-		}
-		if (err == nil) != (gitErr == nil) {
-			t.Fatalf("%q: got %v, git says %v", name, err, gitErr)
-		}
-	})
-}
-
-func TestRepositoriesOfOtherFormatsAreRefused(t *testing.T) {
-	cases := []struct{ config, why string }{
-		{"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n", "SHA-256"},
-		{"[core]\n\trepositoryformatversion = 2\n", `version "2"`},
-		{"[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefStorage = reftable\n", "extensions.refstorage"},
-		{"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tfuture = x\n", "extensions.future"},
+func TestRemoteURL(t *testing.T) {
+	const other = "\n[remote \"other\"]\n\turl = https://example.com/other.git\n"
+	cases := []struct{ rule, config, remote, want string }{
+		{"origin's URL", "[remote \"origin\"]\n\turl = https://example.com/a.git\n", "", "https://example.com/a.git"},
+		{"that of another remote", "[remote \"origin\"]\n\turl = x" + other, "other", "https://example.com/other.git"},
+		{"the first of several, from which git fetches", "[remote \"origin\"]\n\turl = a\n\turl = b\n", "", "a"},
+		{"an empty one takes back those before it", "[remote \"origin\"]\n\turl = a\n\turl =\n\turl = b\n", "", "b"},
+		{"a remote's name has its case", "[remote \"Origin\"]\n\turl = a\n", "", ""},
+		{"an unknown remote has none", other, "", ""},
+		{"a remote without one", "[remote \"origin\"]\n\tfetch = x\n\turl\n", "", ""},
+		{"without a configuration there is none", "", "", ""},
+		{"user and password are taken out", url("https://me:secret@example.com/a.git"), "", "https://example.com/a.git"},
+		{"a token that is the user is taken out", url("https://ghp_secret@example.com/a.git"), "", "https://example.com/a.git"},
+		{"an at sign in the password does not end it", url("https://me:sec@ret@example.com/a"), "", "https://example.com/a"},
+		{"an at sign in the path is none of a password's", url("https://example.com/@a/b"), "", "https://example.com/@a/b"},
+		{"what no parser takes loses its password too", url("https://me:%zz@exa mple.com/a"), "", "https://exa mple.com/a"},
+		{"an ssh URL keeps its user", url("ssh://git@example.com/a.git"), "", "ssh://git@example.com/a.git"},
+		{"and loses its password", url("SSH://git:secret@example.com:22/a.git"), "", "SSH://git@example.com:22/a.git"},
+		{"the short ssh form is as it is", url("git@example.com:a/b.git"), "", "git@example.com:a/b.git"},
+		{"a helper's URL loses both", url("helper::http://me:secret@example.com/"), "", "helper::http://example.com/"},
+		{"a path is as it is", url("../other.git"), "", "../other.git"},
+		{"insteadOf is not applied", "[url \"https://evil/\"]\n\tinsteadOf = gh:\n" + url("gh:a/b"), "", "gh:a/b"},
+		{"an include is not followed", "[include]\n\tpath = included\n", "", ""},
 	}
 	for _, c := range cases {
-		t.Run(c.why, func(t *testing.T) {
-			r := sample(t, filepath.Join(t.TempDir(), "r"))
-			write(t, r.dot+"/config", c.config)
-			_, err := granted(r.dir).Status(t.Context(), abi.GitStatusQuery{Repo: r.dir})
-			if code(err) != abi.HostFailed || !strings.Contains(err.Error(), c.why) {
-				t.Errorf("status: got %v", err)
+		t.Run(c.rule, func(t *testing.T) {
+			r := gittest.New(t, t.TempDir())
+			gittest.Write(t, r.Dot+"/config", c.config)
+			gittest.Write(t, r.Dot+"/included", "[remote \"origin\"]\n\turl = https://example.com/included.git\n")
+			got, err := gittest.Granted(r.Dir).RemoteURL(t.Context(), abi.GitRemote{Repo: r.Dir, Remote: c.remote})
+			if err != nil || got.URL != c.want {
+				t.Errorf("got %q, %v; want %q", got.URL, err, c.want)
 			}
-			_, err = writer(r.dir).CommitBranch(t.Context(), abi.GitNewCommit{Repo: r.dir, Branch: "b", Message: "m",
-				Changes: []abi.GitChange{{Path: "a"}}})
-			if code(err) != abi.HostFailed || !strings.Contains(err.Error(), c.why) {
-				t.Errorf("commit: got %v", err)
+		})
+	}
+	t.Run("a configuration that cannot be read says the line", func(t *testing.T) {
+		r := gittest.New(t, t.TempDir())
+		gittest.Write(t, r.Dot+"/config", "[core]\n\tbare = false\n[remote\n")
+		_, err := gittest.Granted(r.Dir).RemoteURL(t.Context(), abi.GitRemote{Repo: r.Dir})
+		if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "config: line 3") {
+			t.Errorf("got %v", err)
+		}
+	})
+	for _, name := range []string{"--upload-pack=x", "a b", "a..b", "../x", "a\nb"} {
+		t.Run("the remote "+name+" is refused", func(t *testing.T) {
+			r := gittest.New(t, t.TempDir())
+			_, err := gittest.Granted(r.Dir).RemoteURL(t.Context(), abi.GitRemote{Repo: r.Dir, Remote: name})
+			if gittest.Code(err) != abi.HostInvalid {
+				t.Errorf("got %v", err)
 			}
 		})
 	}
 }
+
+func url(u string) string { return "[remote \"origin\"]\n\turl = \"" + u + "\"\n" }

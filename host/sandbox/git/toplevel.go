@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// TopLevel is for the host process: it looks at files by path. It gives the top level of the repository that holds a folder: the nearest folder, itself or one
-// above it, that has a .git, be it a folder or (in a linked worktree or a submodule) a file. It looks
-// at names only, follows no .git file, and answers false where there is none.
+// TopLevel returns the top level of the repository that contains a directory: the nearest ancestor, or the directory
+// itself, that has a .git, be it a directory or (in a linked worktree or submodule) a file. It follows no .git file, and
+// returns false if there is none. It is for the host process: it opens files by path.
 func TopLevel(dir string) (string, bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -9,29 +9,29 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/gitconfig"
+	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/worktree/ignore"
 )
 
-// Identity is whose name a commit bears.
+// Identity is the author and committer of a commit.
 type Identity struct {
 	Name, Email string
 }
 
-// User is what the host says of the user, since no operation reads the user's own files.
+// User is the user's own configuration of git. The host reads it, since no operation may open the user's files.
 type User struct {
-	// Identity is used where the repository's configuration has none.
+	// Identity is the default for repositories that configure none.
 	Identity Identity
-	// Excludes is the content of the user's own ignore file; empty means none.
+	// Excludes is the content of the user's own ignore file.
 	Excludes []byte
 }
 
-// maxIgnoreFile bounds one file of ignore patterns, in bytes.
-const maxIgnoreFile = 1 << 20
-
-// ReadUser is for the host process: it opens files by path. It reads what git itself would of the user's: user.name, user.email and core.excludesFile from
-// $XDG_CONFIG_HOME/git/config and then ~/.gitconfig, and that ignore file, which is
-// $XDG_CONFIG_HOME/git/ignore if none is named. Of the system's configuration and of included files
-// nothing is read. An empty xdg means home/.config. Files that are not there are nothing; the error names
-// one that cannot be read, and what could be read comes with it.
+// ReadUser reads the user's configuration as git does: user.name, user.email and core.excludesFile from
+// $XDG_CONFIG_HOME/git/config and then ~/.gitconfig, and the ignore file, by default $XDG_CONFIG_HOME/git/ignore. The
+// system's configuration and included files are not read. An empty xdg means home/.config. Absent files are empty; the
+// error names files that cannot be read, and the rest is returned with it. It is for the host process: it opens files by
+// path.
 func ReadUser(home, xdg string) (User, error) {
 	if xdg == "" {
 		xdg = filepath.Join(home, ".config")
@@ -40,18 +40,18 @@ func ReadUser(home, xdg string) (User, error) {
 	excludes := filepath.Join(xdg, "git", "ignore")
 	var errs []error
 	for _, name := range []string{filepath.Join(xdg, "git", "config"), filepath.Join(home, ".gitconfig")} {
-		data, err := readUserFile(name, maxSettings)
-		s, bad := parseSettings(data)
+		data, err := readUserFile(name, gitconfig.MaxSize)
+		config, bad := gitconfig.Parse(data)
 		if err = errors.Join(err, bad); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
 		for key, to := range map[string]*string{"name": &user.Identity.Name, "email": &user.Identity.Email} {
-			if value, ok := s.last("user", "", key); ok {
+			if value, ok := config.Last("user", "", key); ok {
 				*to = value
 			}
 		}
-		if value, ok := s.last("core", "", "excludesfile"); ok {
+		if value, ok := config.Last("core", "", "excludesfile"); ok {
 			if below, ok := strings.CutPrefix(value, "~/"); ok {
 				value = filepath.Join(home, below)
 			}
@@ -60,14 +60,14 @@ func ReadUser(home, xdg string) (User, error) {
 	}
 	if filepath.IsAbs(excludes) {
 		var err error
-		if user.Excludes, err = readUserFile(excludes, maxIgnoreFile); err != nil {
+		if user.Excludes, err = readUserFile(excludes, ignore.MaxFile); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", excludes, err))
 		}
 	}
 	return user, errors.Join(errs...)
 }
 
-// readUserFile reads one of the user's own files, wherever its links lead; an absent one is empty.
+// readUserFile reads a trusted file, and so follows any symbolic link; an absent one is empty.
 func readUserFile(name string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func readUserFile(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	if !info.Mode().IsRegular() { // such as /dev/null, by which git's own settings are turned off
+	if !info.Mode().IsRegular() { // such as /dev/null, which disables a file of git's
 		return nil, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))

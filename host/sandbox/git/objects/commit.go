@@ -1,0 +1,113 @@
+package objects
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+const (
+	maxParents  = 256 // of one commit
+	maxTagChain = 8   // annotated tags of tags
+)
+
+// Commit is the part of a commit object that is used.
+type Commit struct {
+	Tree    plumbing.Hash
+	parents []plumbing.Hash
+	date    uint64 // of the committer, in seconds since 1970; 0 if malformed, as in git
+	message []byte
+}
+
+// Commit reads a commit.
+func (s *Store) Commit(hash plumbing.Hash) (Commit, error) {
+	data, err := s.Get(hash, plumbing.CommitObject, maxMeta)
+	if err != nil {
+		return Commit{}, err
+	}
+	c, err := parseCommit(data)
+	if err != nil {
+		return Commit{}, fmt.Errorf("commit %s: %w", hash, err)
+	}
+	return c, nil
+}
+
+// parseCommit parses header lines, an empty line and the message.
+func parseCommit(data []byte) (Commit, error) {
+	var c Commit
+	head, message, _ := bytes.Cut(data, []byte("\n\n"))
+	c.message = message
+	lines := bytes.Split(head, []byte("\n"))
+	hex, ok := bytes.CutPrefix(lines[0], []byte("tree "))
+	if !ok {
+		return c, errors.New("damaged: a commit without a tree")
+	}
+	var err error
+	if c.Tree, err = ParseHash(string(hex)); err != nil {
+		return c, err
+	}
+	for _, line := range lines[1:] {
+		if hex, ok := bytes.CutPrefix(line, []byte("parent ")); ok {
+			parent, err := ParseHash(string(hex))
+			if err != nil {
+				return c, err
+			}
+			if slices.Contains(c.parents, parent) {
+				continue
+			}
+			if len(c.parents) == maxParents {
+				return c, fmt.Errorf("a commit with over %d parents", maxParents)
+			}
+			c.parents = append(c.parents, parent)
+		}
+		if bytes.HasPrefix(line, []byte("committer ")) {
+			c.date = parseDate(line)
+			break
+		}
+	}
+	return c, nil
+}
+
+// parseDate parses the seconds of `committer NAME <MAIL> SECONDS ZONE`.
+func parseDate(line []byte) uint64 {
+	rest := bytes.TrimLeft(line[bytes.LastIndexByte(line, '>')+1:], " ")
+	digits, _, _ := bytes.Cut(rest, []byte(" "))
+	seconds, err := strconv.ParseUint(string(digits), 10, 63)
+	if err != nil {
+		return 0
+	}
+	return seconds
+}
+
+// Peel returns the commit that an object is, or that an annotated tag points to; false if it is of another type.
+func (s *Store) Peel(hash plumbing.Hash) (plumbing.Hash, bool, error) {
+	for range maxTagChain {
+		o, ok, err := s.find(hash, maxObject)
+		switch {
+		case err != nil:
+			return hash, false, fmt.Errorf("%s: %w", hash, err)
+		case !ok:
+			return hash, false, fmt.Errorf("%s: missing from the repository", hash)
+		case o.kind != plumbing.TagObject:
+			return hash, o.kind == plumbing.CommitObject, nil
+		case HashOf(o.kind, o.data) != hash:
+			return hash, false, fmt.Errorf("tag %s: damaged: its content has another hash", hash)
+		}
+		line, _, _ := strings.Cut(string(o.data[:min(len(o.data), 64)]), "\n")
+		hex, ok := strings.CutPrefix(line, "object ")
+		if !ok {
+			return hash, false, fmt.Errorf("tag %s: damaged: it stands for nothing", hash)
+		}
+		next, err := ParseHash(hex)
+		if err != nil {
+			return hash, false, fmt.Errorf("tag %s: %w", hash, err)
+		}
+		hash = next
+	}
+	return hash, false, errors.New("over 8 tags that stand for one another")
+}

@@ -1,0 +1,4 @@
+package objects
+
+// CheckNewPath exports checkNewPath.
+var CheckNewPath = checkNewPath

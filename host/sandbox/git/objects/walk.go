@@ -1,0 +1,57 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// MaxFiles bounds the files of one tree or index.
+const MaxFiles = 1_000_000
+
+// ErrStop ends a Walk from its Visit.
+var ErrStop = errors.New("the walk was stopped")
+
+// Walk visits the files of a tree in the order of their paths.
+type Walk struct {
+	Store *Store
+	// Visit is called for each entry that is not a directory.
+	Visit func(path string, e TreeEntry) error
+	// SkipDir reports whether to leave out a directory, whose path ends in a slash; nil leaves out none.
+	SkipDir func(dir string) bool
+
+	visited int
+}
+
+// Tree walks a tree. A few small trees that contain each other many times describe exponentially many files,
+// so the number of entries is bounded.
+func (w *Walk) Tree(tree plumbing.Hash) error { return w.walk(tree, "") }
+
+func (w *Walk) walk(tree plumbing.Hash, prefix string) error {
+	if err := w.Store.spend(0); err != nil {
+		return err
+	}
+	all, err := w.Store.tree(tree)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		path := prefix + e.Name
+		if w.visited++; w.visited > MaxFiles {
+			return fmt.Errorf("over %d files", MaxFiles)
+		}
+		switch {
+		case len(path) > MaxPath:
+			return fmt.Errorf("a path of over %d bytes", MaxPath)
+		case e.Mode != ModeDir:
+			err = w.Visit(path, e)
+		case w.SkipDir == nil || !w.SkipDir(path+"/"):
+			err = w.walk(e.Hash, path+"/")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

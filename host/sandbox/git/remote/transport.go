@@ -1,0 +1,42 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	maxHeaders    = 64 << 10 // bytes of a response's header
+	headerTimeout = 30 * time.Second
+)
+
+// NewTransport returns a transport for a process that has a network. dial opens the connections and decides which
+// addresses may be reached. rootCAs verify the certificates of remotes; nil means the system's.
+func NewTransport(dial func(ctx context.Context, network, address string) (net.Conn, error), rootCAs *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil, // a proxy from the environment would bypass dial's checks
+		DialContext:            dial,
+		TLSClientConfig:        &tls.Config{RootCAs: rootCAs, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    headerTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		MaxResponseHeaderBytes: maxHeaders,
+		ForceAttemptHTTP2:      true,
+		// dial authorizes a connection for one operation; no other operation may reuse it.
+		DisableKeepAlives: true,
+	}
+}
+
+// noTransport reaches no remote.
+type noTransport struct{}
+
+func (noTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Body != nil {
+		_ = request.Body.Close()
+	}
+	return nil, errors.New("this host connects to no remote")
+}
