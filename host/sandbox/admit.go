@@ -6,26 +6,26 @@ import (
 )
 
 const (
-	// maxParamsDepth bounds how deep the parameters of an operation are nested.
+	// maxParamsDepth bounds the nesting of an operation's parameters.
 	maxParamsDepth = 128
-	// maxParamsValues bounds the values in the parameters of an operation that has no list among them. Unknown
-	// members count too.
+	// maxParamsValues bounds the JSON values, including unknown members, in the parameters of an operation without
+	// lists.
 	maxParamsValues = 100
 )
 
-// paramsValues are the bounds of the other operations. Each is above the most that the operation takes, so
-// that its own error, which says what is too much, comes first where the list is only somewhat too long.
+// paramsValues are the limits of the other operations. Each is above the operation's own limit, whose more specific error
+// is therefore reported for lists that are moderately too long.
 var paramsValues = map[string]int{
 	abi.OpGitIgnored:      2_000,  // 1,000 paths
 	abi.OpGitCommitBranch: 10_000, // 1,000 changes of up to 5 values each
 	abi.OpGitListRemote:   1_000,  // 100 names
-	abi.OpHTTPFetch:       1_000,  // 100 values of headers, each perhaps in an array
+	abi.OpHTTPFetch:       1_000,  // 100 values of headers, each possibly in its own array
 	abi.OpClaims:          abi.MaxClaims + 10_000,
-	abi.OpNotify:          100_000, // passed on as they are, without being decoded
+	abi.OpNotify:          100_000, // forwarded without being decoded
 }
 
-// admit refuses an operation before its parameters are decoded: one that needs a grant of which the plugin
-// has none, and one whose parameters would take far more memory decoded than they do as text.
+// admit refuses an operation before its parameters are decoded: one for which the plugin has no grant at all, and one whose
+// parameters would need far more memory decoded than encoded.
 func (b *Box) admit(r abi.HostRequest) error {
 	if why := b.ungranted(r.Op); why != "" {
 		b.config.Log.Warn("denied", "op", r.Op, "error", why)
@@ -41,7 +41,7 @@ func (b *Box) admit(r abi.HostRequest) error {
 	return nil
 }
 
-// ungranted says what an operation needs if the plugin has nothing of that kind; "" if it does.
+// ungranted returns which grant an operation lacks; "" if the plugin has a grant of its kind.
 func (b *Box) ungranted(op string) string {
 	switch op {
 	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
@@ -63,7 +63,7 @@ func (b *Box) ungranted(op string) string {
 	return ""
 }
 
-// invalidParams bounds the reason, which may repeat what the module sent.
+// invalidParams bounds the reason, which may quote the module.
 func invalidParams(why error) error {
 	return &abi.HostError{Code: abi.HostInvalid, Message: "the parameters are not of the operation's form: " + bounded(why.Error())}
 }

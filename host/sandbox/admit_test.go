@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// everyKind is a grant with something for each operation.
+// everyKind is a grant that admits every operation.
 func everyKind(t *testing.T, w world) config.Grant {
 	t.Helper()
 	o, err := origin.Parse("https://api.example.com")
@@ -23,9 +23,8 @@ func everyKind(t *testing.T, w world) config.Grant {
 	}
 }
 
-// A module's parameters take little more memory than they have bytes, whatever they hold and whether the
-// plugin is granted the operation or not.
-func TestParametersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
+// The host's allocations for hostile parameters are proportional to their size, whether the operation is granted or not.
+func TestParametersAreBoundedBeforeDecoding(t *testing.T) {
 	w := newWorld(t)
 	boxes := map[string]*Box{"granted": w.new(t, Setup{Grant: everyKind(t, w)}), "not granted": w.new(t, Setup{})}
 	const size = 4 << 20
@@ -59,7 +58,7 @@ func TestParametersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	}
 }
 
-// allocatedBy is how many bytes f allocates, all that was freed meanwhile included.
+// allocatedBy returns how many bytes f allocates in total.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -68,8 +67,8 @@ func allocatedBy(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The bounds are above what the operations themselves take, so that they never refuse what was taken before.
-func TestTheMostThatAnOperationTakesIsAdmitted(t *testing.T) {
+// The limits of admit are above those of the operations.
+func TestAdmitAcceptsLargestRequests(t *testing.T) {
 	w := newWorld(t)
 	box := w.new(t, Setup{Grant: everyKind(t, w)})
 	many := func(n int, item string) string { return strings.Repeat(item+",", n-1) + item }
@@ -89,7 +88,7 @@ func TestTheMostThatAnOperationTakesIsAdmitted(t *testing.T) {
 	}
 }
 
-func TestWhatNeedsAGrantIsDeniedWithoutOne(t *testing.T) {
+func TestOperationsWithoutGrantAreDenied(t *testing.T) {
 	box := newWorld(t).new(t, Setup{})
 	for op, want := range map[string]string{
 		abi.OpGitStatus:       "granted no repository",

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-func TestABoxHidesWhatIsDeniedAndTheHostsOwn(t *testing.T) {
+func TestBoxHidesDeniedAndHostFiles(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"work/.env", "work/sub/.env", "work/plain", "work/bulkhead.toml", "other/x"} {
 		if err := os.WriteFile(filepath.Join(string(w), name), []byte("x"), 0o644); err != nil {
@@ -32,7 +32,7 @@ func TestABoxHidesWhatIsDeniedAndTheHostsOwn(t *testing.T) {
 		"$W/work/sub/.env":      false,
 		"$W/work/alias":         false, // leads to what is hidden
 		"$W/work/bulkhead.toml": false, // the host's, also by way of a link
-		"$W/other/x":            true,  // the grant names the host's folder itself
+		"$W/other/x":            true,  // the grant names the host's directory itself
 	} {
 		if _, errno := tree.Stat(w.path(path)); (errno == 0) != seen {
 			t.Errorf("%s: %v", path, errno)
@@ -49,8 +49,8 @@ func TestABoxHidesWhatIsDeniedAndTheHostsOwn(t *testing.T) {
 	}
 }
 
-// A grant around the plugins' state shows a plugin its own, and nothing of the others'.
-func TestAGrantAroundThePluginsStateShowsItsOwn(t *testing.T) {
+// A grant of an ancestor of the state directories shows a plugin its own and no other plugin's.
+func TestGrantAboveStatesShowsOwnStateOnly(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"states/p/mine", "states/q/other", "states/.locks/p/x", "work/f"} {
 		path := filepath.Join(string(w), name)
@@ -104,8 +104,8 @@ func TestAGrantAroundThePluginsStateShowsItsOwn(t *testing.T) {
 	}
 }
 
-// A config is neither read nor made, by any name and at any depth.
-func TestReservedNamesAreNeitherSeenNorMade(t *testing.T) {
+// Configuration files are neither readable nor creatable, by any spelling of the name and at any depth.
+func TestReservedNamesAreHiddenAndNotCreated(t *testing.T) {
 	w := newWorld(t)
 	if err := os.WriteFile(w.path("$W/work/sub/bulkhead.toml"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)

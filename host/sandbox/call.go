@@ -6,34 +6,32 @@ import (
 	"sync"
 )
 
-// Notifier takes what a running call has to say to its client before it ends. The error says what is
-// wrong with a notification that no client could read.
+// Notifier sends notifications of a running call to its client. The error says why a notification is malformed.
 type Notifier interface {
 	Notify(method string, params json.RawMessage) error
 }
 
-// Call is what the operations of one call share: whom to notify, who keeps a record, and the locks they
-// hold. Begin makes one; End releases what it holds.
+// Call is the state of one call that its operations share. Begin starts it; End releases its locks.
 type Call struct {
-	notifier Notifier        // nil: notifications are dropped
-	record   func(Operation) // nil: no record is kept
+	notifier Notifier        // nil drops notifications
+	record   func(Operation) // nil records nothing
 
-	mu      sync.Mutex
-	locks   map[string]*fileLock // by name
-	folders []*fileLock
+	mu    sync.Mutex
+	locks map[string]*fileLock // by name
+	dirs  []*fileLock
 }
 
-// Operation is something that a call had the host do, or was refused, for the audit.
+// Operation is the audit record of an operation that a call performed or was refused.
 type Operation struct {
-	Op     string // a host operation, or "file/" and what was tried
-	Target string // a path, a repository, an origin, a lock's folder or name, a notification's method; never a secret
-	Code   string // of the abi.HostError it failed with; empty: it was done
+	Op     string // a host operation, or "file/" and the refused file operation
+	Target string // a path, repository, origin, lock's directory or name, or notification's method; never a secret
+	Code   string // of the abi.HostError; empty on success
 }
 
 type callKey struct{}
 
-// Begin starts a call. The context is for the call's operations and its files; record is told of each
-// operation, and of each access to a file that was refused. It may be nil.
+// Begin starts a call. The returned context is that of the call's operations and files. record, which may be nil, is called
+// for each operation and each refused access to a file.
 func Begin(ctx context.Context, n Notifier, record func(Operation)) (context.Context, *Call) {
 	c := &Call{notifier: n, record: record}
 	return context.WithValue(ctx, callKey{}, c), c
@@ -46,13 +44,13 @@ func (c *Call) End() {
 	for _, l := range c.locks {
 		l.release()
 	}
-	for _, l := range c.folders {
+	for _, l := range c.dirs {
 		l.release()
 	}
-	c.locks, c.folders = nil, nil
+	c.locks, c.dirs = nil, nil
 }
 
-// callOf is the call that an operation belongs to; one of its own where the engine was called without.
+// callOf returns the call of a context, or an empty one if the engine was called without Begin.
 func callOf(ctx context.Context) *Call {
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		return c

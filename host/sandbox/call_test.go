@@ -8,7 +8,7 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// calls is a Caller that runs one call, or none.
+// calls is a Caller with at most one call.
 type calls struct {
 	faults
 	ctx context.Context
@@ -16,7 +16,7 @@ type calls struct {
 
 func (c *calls) Context() context.Context { return c.ctx }
 
-func TestFilesThatAreRefusedAreRecordedWithTheirCall(t *testing.T) {
+func TestRefusedFileAccessIsRecordedWithCall(t *testing.T) {
 	w := newWorld(t)
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/work")})
 	var got []Operation

@@ -16,12 +16,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// rootVariable names the world of a copy of the test that runs in an empty root directory.
+// rootVariable passes the world to a copy of the test that runs in an empty root directory.
 const rootVariable = "BULKHEAD_TEST_ROOT"
 
-// TestABoxWorksInAnEmptyRoot: where no path leads anywhere and there is no /proc, files, git and locks work through
-// the directories that were opened before.
-func TestABoxWorksInAnEmptyRoot(t *testing.T) {
+// In an empty root directory without /proc, files, git and locks work through handles that were opened before.
+func TestBoxWorksInEmptyRoot(t *testing.T) {
 	if dir := os.Getenv(rootVariable); dir != "" {
 		inEmptyRoot(t, world(dir))
 		return
@@ -39,7 +38,7 @@ func TestABoxWorksInAnEmptyRoot(t *testing.T) {
 	if err := os.Mkdir(w.path("$W/empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestABoxWorksInAnEmptyRoot$")
+	child := exec.Command(os.Args[0], "-test.run=^TestBoxWorksInEmptyRoot$")
 	child.Env = append(os.Environ(), rootVariable+"="+string(w))
 	child.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER,

@@ -12,39 +12,39 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// Verdict is what a module may do at a path, and what decides.
+// Verdict is the decision on a path and its reason.
 type Verdict struct {
-	Path        string        // the path with its links resolved, by which it is judged
-	Read, Write bool          // whether it may, if the thing is there and the system lets the user
-	Rule        Rule          // that decides why not more; RuleGranted where nothing is refused
-	Mount       *config.Mount // the granted folder that decides, as the grant has it; nil: none holds the path
-	Pattern     string        // that hides it; empty: none
-	Own         string        // the host's file or folder that hides it; empty: none
+	Path        string        // resolved, on which the decision is based
+	Read, Write bool          // permitted, if the file exists and the system permits it to the user
+	Rule        Rule          // that restricts the access; RuleGranted if none does
+	Mount       *config.Mount // innermost granted directory that contains the path, as granted; nil if there is none
+	Pattern     string        // deny pattern that hides it, if any
+	Own         string        // the host's file or directory that hides it, if any
 }
 
-// Rule names what decides about a path.
+// Rule names the reason of a Verdict.
 type Rule string
 
-// The rules, in the order in which they decide.
+// The rules, in order of precedence.
 const (
-	RuleOutside  Rule = "outside"  // no granted folder holds it
-	RuleAbove    Rule = "above"    // it is a folder above a granted one, of which only the way down is seen
-	RuleOwn      Rule = "own"      // it belongs to the host, and no grant names it
-	RuleHidden   Rule = "hidden"   // a pattern of deny hides it
-	RuleGit      Rule = "git"      // it lies in a git directory, which nobody writes
-	RuleReadOnly Rule = "readonly" // its folder is granted to read
+	RuleOutside  Rule = "outside"  // no granted directory contains it
+	RuleAbove    Rule = "above"    // it is an ancestor of a granted directory, of which only the path to that is visible
+	RuleOwn      Rule = "own"      // it is the host's, and no grant names it
+	RuleHidden   Rule = "hidden"   // a deny pattern hides it
+	RuleGit      Rule = "git"      // it is in a git directory, which no module writes
+	RuleReadOnly Rule = "readonly" // its directory is granted read-only
 	RuleGranted  Rule = "granted"
 )
 
-// Explained is what Explain judges paths by.
+// Explained is the input of Explain's decisions.
 type Explained struct {
 	Grant config.Grant
-	// Own are files and directories of the host's, absolute, which no grant of a directory around them means.
+	// Own are absolute paths of the host's files and directories; see Hidden.Own.
 	Own []string
 }
 
-// Explain judges an absolute path as a Box with what s grants would. It is for the host process: it looks where links
-// lead, by path. It changes nothing.
+// Explain decides on an absolute path as a Box with the grants of s would. It is for the host process, since it resolves
+// symbolic links by path. It changes nothing.
 func Explain(s Explained, path string) (Verdict, error) {
 	real, err := realPath(filepath.Clean(path))
 	if err != nil {
@@ -67,11 +67,11 @@ func Explain(s Explained, path string) (Verdict, error) {
 		above := slices.ContainsFunc(mounts, func(m realMount) bool { return inside(real, m.real) })
 		return Verdict{Path: real, Rule: outsideOr(above)}, nil
 	}
-	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.hides(real, false)}
+	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(real, false)}
 	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path)) && !vfs.InGitDirectory(real)
 	switch {
 	case !v.Read:
-		v.Rule, v.Own, v.Pattern = h.why(real, in.real, s.Grant.Deny)
+		v.Rule, v.Own, v.Pattern = h.reason(real, in.real, s.Grant.Deny)
 	case v.Write:
 		v.Rule = RuleGranted
 	case in.Access == manifest.ReadWrite:
@@ -89,8 +89,8 @@ func outsideOr(above bool) Rule {
 	return RuleOutside
 }
 
-// why names what hides p: a file or folder of the host's, else one of the patterns, as the config has them.
-func (h *hidden) why(p, mount string, patterns []string) (rule Rule, own, pattern string) {
+// reason returns what hides p: a file or directory of the host, otherwise a pattern in its original form.
+func (h *hidden) reason(p, mount string, patterns []string) (rule Rule, own, pattern string) {
 	if own = h.ownOf(p, mount); own != "" {
 		return RuleOwn, own, ""
 	}
@@ -104,19 +104,19 @@ func (h *hidden) why(p, mount string, patterns []string) (rule Rule, own, patter
 	return RuleHidden, "", pattern
 }
 
-// realMount is a granted folder, and where it is once no link is left in its path.
+// realMount is a granted directory and its resolved path.
 type realMount struct {
 	config.Mount
 	real string
 }
 
-// realMounts resolves the granted folders; of two names for one folder the wider access counts.
+// realMounts resolves the granted directories; for two names of one directory write access wins.
 func realMounts(granted []config.Mount) ([]realMount, error) {
 	var out []realMount
 	for _, m := range granted {
 		real, err := realPath(m.Path)
 		if err != nil {
-			return nil, fmt.Errorf("granted folder %s: %w", m.Path, cause(err))
+			return nil, fmt.Errorf("granted directory %s: %w", m.Path, cause(err))
 		}
 		i := slices.IndexFunc(out, func(have realMount) bool { return have.real == real })
 		switch {
@@ -129,7 +129,7 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 	return out, nil
 }
 
-// innermost is the granted folder that decides about p, nil if none holds it.
+// innermost returns the innermost granted directory that contains p; nil if there is none.
 func innermost(mounts []realMount, p string) *realMount {
 	var found *realMount
 	for i := range mounts {
@@ -140,7 +140,7 @@ func innermost(mounts []realMount, p string) *realMount {
 	return found
 }
 
-// realPaths resolves links; those paths that cannot be resolved may yet come to be, and stay as they are.
+// realPaths resolves paths. One that cannot be resolved may be created later, and is kept unchanged.
 func realPaths(paths []string) []string {
 	var out []string
 	for _, path := range paths {
@@ -152,7 +152,7 @@ func realPaths(paths []string) []string {
 	return out
 }
 
-// realPath resolves the links in a path of which the end need not exist.
+// realPath resolves a path whose last components need not exist.
 func realPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil || !os.IsNotExist(err) {
@@ -163,7 +163,7 @@ func realPath(path string) (string, error) {
 		return path, nil
 	}
 	if _, lerr := os.Lstat(path); lerr == nil {
-		return "", err // a link to nothing: what it will point to nobody knows
+		return "", err // a dangling symbolic link, whose target may be created as anything
 	}
 	real, err = realPath(parent)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// What is explained is what happens: each verdict is held against the file tree that a module gets.
-func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
+// Explain and the file tree implement the same rules: each verdict is compared with what the tree permits.
+func TestExplainAgreesWithFileTree(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"work/a", "work/.env", "work/sub/.ENV", "work/sub/.git/hooks/x", "work/deep/ro/f", "work/bulkhead.toml", "other/x", "away", "work/bare/HEAD", "work/bare/objects/x", "work/bare/refs/x", "work/sub/bulkhead.toml"} {
 		path := filepath.Join(string(w), name)
@@ -78,7 +78,7 @@ func TestAVerdictIsWhatTheFileTreeDoes(t *testing.T) {
 	}
 }
 
-func TestExplainingChangesNothing(t *testing.T) {
+func TestExplainChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	grant := w.grant("rw $W/work/none")
 	grant.FS[0].State = true
@@ -87,6 +87,6 @@ func TestExplainingChangesNothing(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if _, err := os.Lstat(w.path("$W/work/none")); err == nil {
-		t.Error("the state folder was made")
+		t.Error("the state directory was made")
 	}
 }

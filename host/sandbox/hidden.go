@@ -11,22 +11,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// hidden decides what a module does not see of its directories: what the admin denied by a pattern, the
-// host's own files and directories, unless the grant names them, and every file that the host would obey.
-// Names are compared as vfs.FoldName does, since the file system may do so too.
+// hidden decides which paths in its mounts a module does not see: those that match a deny pattern, the host's own files and
+// directories unless a grant names them, and configuration files that the host would obey. Names are compared by
+// vfs.FoldName, since the file system may be case-insensitive or normalizing.
 type hidden struct {
-	mounts   []string // longest first
-	patterns []string // folded; relative to each mount
-	own      []string // as they are, and
-	folded   []string // folded
+	mounts    []string // longest first
+	patterns  []string // folded; relative to each mount
+	own       []string
+	foldedOwn []string // own, folded
 }
 
-// newHidden takes paths that are absolute, clean and free of links. The error names a pattern that is
-// none.
+// newHidden takes resolved, clean, absolute paths. The error names a malformed pattern.
 func newHidden(mounts []string, what Hidden) (*hidden, error) {
 	h := &hidden{mounts: slices.Clone(mounts), own: what.Own}
 	for _, own := range what.Own {
-		h.folded = append(h.folded, vfs.FoldName(own))
+		h.foldedOwn = append(h.foldedOwn, vfs.FoldName(own))
 	}
 	slices.SortFunc(h.mounts, func(a, b string) int { return len(b) - len(a) })
 	for _, p := range what.Patterns {
@@ -38,19 +37,19 @@ func newHidden(mounts []string, what Hidden) (*hidden, error) {
 	return h, nil
 }
 
-// hides implements vfs.Config.Hidden.
-func (h *hidden) hides(p string, below bool) bool {
+// isHidden implements vfs.Config.Hidden.
+func (h *hidden) isHidden(p string, below bool) bool {
 	i := slices.IndexFunc(h.mounts, func(m string) bool { return inside(m, p) })
 	if i < 0 {
 		return false
 	}
 	mount := h.mounts[i]
 	folded := vfs.FoldName(p)
-	if h.ownOf(p, mount) != "" || below && slices.ContainsFunc(h.folded, func(own string) bool { return inside(folded, own) }) {
+	if h.ownOf(p, mount) != "" || below && slices.ContainsFunc(h.foldedOwn, func(own string) bool { return inside(folded, own) }) {
 		return true
 	}
 	if len(h.patterns) == 0 {
-		return false // this is asked for each component of each path
+		return false // fast path: this runs for each component of each path
 	}
 	name := strings.Trim(strings.TrimPrefix(folded, vfs.FoldName(mount)), "/")
 	return slices.ContainsFunc(h.patterns, func(pattern string) bool {
@@ -58,14 +57,14 @@ func (h *hidden) hides(p string, below bool) bool {
 	})
 }
 
-// ownOf is the file or directory of the host's that hides p, "" if none does. A grant of something in the
-// host's directory, or of the directory itself, means it; a config is nothing that a plugin is granted.
+// ownOf returns the file or directory of the host that hides p, "" if there is none. A mount at or below one of the host's
+// directories is not hidden by it; configuration files are hidden in every mount.
 func (h *hidden) ownOf(p, mount string) string {
 	if at := reservedIn(p, mount); at != "" {
 		return at
 	}
 	folded := vfs.FoldName(p)
-	for i, own := range h.folded {
+	for i, own := range h.foldedOwn {
 		if inside(own, folded) && !inside(own, vfs.FoldName(mount)) {
 			return h.own[i]
 		}
@@ -73,9 +72,9 @@ func (h *hidden) ownOf(p, mount string) string {
 	return ""
 }
 
-// reservedIn is the path of the config or holder that p is, or is below, in a mount. A host that is started
-// beside a config would ask for it to be trusted, and a project's is only ever written by people. A holder
-// has a directory in it that stands in for one that a plugin, mostly another one, is granted.
+// reservedIn returns the path of the configuration file or placeholder that p is, or is below, in a mount. A plugin that
+// wrote a project's configuration could grant itself more at the next start. A placeholder contains the directory that
+// stands in for an absent granted directory, in most cases that of another plugin.
 func reservedIn(p, mount string) string {
 	for end := len(mount); end < len(p); {
 		begin := end + 1
@@ -93,8 +92,8 @@ func reservedIn(p, mount string) string {
 	return ""
 }
 
-// isReserved reports whether some file system takes name for the one of a config or a holder: also by the
-// short name that FAT and NTFS give it.
+// isReserved reports whether name is that of a configuration file or placeholder on some file system, including as a short
+// name on FAT and NTFS.
 func isReserved(name string) bool {
 	if len(name) < len("bulkhe~1") {
 		return false
@@ -107,7 +106,7 @@ func isReserved(name string) bool {
 	return short && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// matchesPrefix tells whether the pattern matches name or a folder that it lies in.
+// matchesPrefix reports whether the pattern matches name or one of its ancestors.
 func matchesPrefix(pattern, name string) bool {
 	for end := 0; end < len(name); end++ {
 		next := strings.IndexByte(name[end:], '/')
@@ -122,30 +121,30 @@ func matchesPrefix(pattern, name string) bool {
 	return name != "" && doublestar.MatchUnvalidated(pattern, name)
 }
 
-// matchesBelow tells whether moving the folder name could uncover what the pattern hides in it. A pattern
-// such as **/.env matches wherever the folder is moved to.
+// matchesBelow reports whether moving the directory name could make a path visible that the pattern hides. A pattern such
+// as **/.env also matches at the new path.
 func matchesBelow(pattern, name string) bool {
 	if rest, ok := strings.CutPrefix(pattern, "**/"); ok && !strings.Contains(rest, "/") {
 		return false
 	}
 	parts := strings.Split(pattern, "/")
-	folders := strings.Split(name, "/")
-	for i, folder := range folders {
+	components := strings.Split(name, "/")
+	for i, component := range components {
 		if i >= len(parts) {
 			return false
 		}
 		if strings.Contains(parts[i], "**") {
 			return true
 		}
-		// Braces around a slash fall apart here: what they stand for is not worked out.
-		if ok, err := doublestar.Match(parts[i], folder); err != nil || !ok {
+		// Braces that contain a slash are split into malformed parts; assume that those match.
+		if ok, err := doublestar.Match(parts[i], component); err != nil || !ok {
 			return err != nil
 		}
 	}
-	return len(parts) > len(folders)
+	return len(parts) > len(components)
 }
 
-// inside reports whether p is dir or lies in it.
+// inside reports whether p is dir or below it.
 func inside(dir, p string) bool {
 	return dir == "/" || p == dir || strings.HasPrefix(p, dir) && p[len(dir)] == '/'
 }

@@ -2,7 +2,7 @@ package sandbox
 
 import "testing"
 
-func TestWhatIsHidden(t *testing.T) {
+func TestIsHidden(t *testing.T) {
 	mounts := []string{"/w/app", "/w/app/vendor", "/state/chant"}
 	own := []string{"/state", "/w/app/dist/plugins", "/w/app/caf\u00e9"}
 	patterns := []string{"**/.env", "secrets/*.key", "private", "{a,b}/c", "q/{x/y,z}"}
@@ -18,25 +18,25 @@ func TestWhatIsHidden(t *testing.T) {
 		{"and anywhere below", "/w/app/x/y/.env", false, true},
 		{"and in another mount", "/w/app/vendor/.env", false, true},
 		{"and in another case", "/w/app/.ENV", false, true},
-		{"what lies in a hidden folder is hidden", "/w/app/x/.env/y", false, true},
+		{"what is in a hidden directory is hidden", "/w/app/x/.env/y", false, true},
 		{"a name that only begins so is seen", "/w/app/.env.example", false, false},
 		{"a pattern with a slash is bound to its place", "/w/app/secrets/a.key", false, true},
 		{"elsewhere it does not match", "/w/app/x/secrets/a.key", false, false},
-		{"a name hides a folder of the top", "/w/app/private/x", false, true},
+		{"a name hides a directory of the top", "/w/app/private/x", false, true},
 		{"but not further down", "/w/app/x/private", false, false},
 		{"the host's config is hidden", "/w/app/bulkhead.toml", false, true},
 		{"so is one anywhere", "/w/app/pkg/deep/bulkhead.toml", false, true},
 		{"and in the plugin's own state", "/state/chant/bulkhead.toml", false, true},
-		{"and what lies below that name", "/w/app/bulkhead.toml/x", false, true},
+		{"and what is below that name", "/w/app/bulkhead.toml/x", false, true},
 		{"in another case", "/w/app/pkg/Bulkhead.TOML", false, true},
 		{"with a letter that folds to one of its own", "/w/app/pkg/bul\u212ahead.toml", false, true},
 		{"with invisible characters", "/w/app/pkg/bulk\u200bhead\ufe0f.toml", false, true},
 		{"by its short name", "/w/app/pkg/BULKHE~1.TOM", false, true},
 		{"a name that only begins like it is seen", "/w/app/bulkhead.toml.bak", false, false},
 		{"one that only ends like it too", "/w/app/my-bulkhead.toml", false, false},
-		{"what stands in for an absent directory is hidden", "/w/app/pkg/.bulkhead-ABC", false, true},
-		{"whatever follows the beginning of its name", "/w/app/.bulkhead-", false, true},
-		{"and what lies in it", "/w/app/.bulkhead-0a-0/x/y", false, true},
+		{"a placeholder of an absent directory is hidden", "/w/app/pkg/.bulkhead-ABC", false, true},
+		{"any name with its prefix", "/w/app/.bulkhead-", false, true},
+		{"and what is in it", "/w/app/.bulkhead-0a-0/x/y", false, true},
 		{"and it cannot be moved", "/w/app/.bulkhead-ABC", true, true},
 		{"in another case", "/w/app/.BulkHead-abc", false, true},
 		{"with invisible characters", "/w/app/\u200b.bul\u212ahead\u200d-abc", false, true},
@@ -47,17 +47,17 @@ func TestWhatIsHidden(t *testing.T) {
 		{"a pattern holds with invisible characters", "/w/app/.e\u200cnv", false, true},
 		{"the host's own is hidden in another case", "/w/app/Dist/PLUGINS/chant", false, true},
 		{"and with an accent written otherwise", "/w/app/cafe\u0301/x", false, true},
-		{"a folder with the host's own in it, in another case, cannot be moved", "/w/app/DIST", true, true},
+		{"a directory with the host's own in it, in another case, cannot be moved", "/w/app/DIST", true, true},
 		{"so are its plugins", "/w/app/dist/plugins/chant/plugin.toml", false, true},
-		{"the folder above them is seen", "/w/app/dist", false, false},
-		{"a granted folder in the host's own is seen", "/state/chant/x", false, false},
-		{"what is in no mount is not this function's business", "/etc/passwd", false, false},
+		{"the directory above them is seen", "/w/app/dist", false, false},
+		{"a granted directory in the host's own is seen", "/state/chant/x", false, false},
+		{"a path outside of all mounts is not decided here", "/etc/passwd", false, false},
 
-		{"a folder with the host's own in it cannot be moved", "/w/app/dist", true, true},
-		{"a folder that a pattern reaches into cannot be moved", "/w/app/secrets", true, true},
-		{"a pattern that matches anywhere lets folders move", "/w/app/x", true, false},
-		{"a pattern for another folder lets one move", "/w/app/public", true, false},
-		{"a folder that braces stand for cannot be moved", "/w/app/a", true, true},
+		{"a directory with the host's own in it cannot be moved", "/w/app/dist", true, true},
+		{"a directory that a pattern reaches into cannot be moved", "/w/app/secrets", true, true},
+		{"a pattern that matches anywhere lets directories move", "/w/app/x", true, false},
+		{"a pattern for another directory lets one move", "/w/app/public", true, false},
+		{"a directory that braces stand for cannot be moved", "/w/app/a", true, true},
 		{"braces around a slash are not worked out", "/w/app/q", true, true},
 	}
 	h, err := newHidden(mounts, Hidden{Patterns: patterns, Own: own})
@@ -66,7 +66,7 @@ func TestWhatIsHidden(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := h.hides(test.path, test.below); got != test.want {
+			if got := h.isHidden(test.path, test.below); got != test.want {
 				t.Errorf("hides(%q, %t) = %t", test.path, test.below, got)
 			}
 		})

@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	maxLocks    = 16  // names that a call may hold, and likewise folders
+	maxLocks    = 16  // names that a call may hold, and directories
 	maxLockName = 256 // bytes
-	// How long is waited between two tries. The system's own waiting cannot be ended with the call.
-	lockFirst, lockMost = time.Millisecond, 25 * time.Millisecond
+	// Back-off between two tries. A blocking flock could not be canceled with the call.
+	minLockWait, maxLockWait = time.Millisecond, 25 * time.Millisecond
 )
 
-// fileLock is a held lock. The system releases it with the process, however that ends.
+// fileLock is a held lock. The kernel releases it when the process ends for any reason.
 type fileLock struct{ file *os.File }
 
 func (l *fileLock) release() { _ = l.file.Close() }
 
-// errNoLocks says that a file system has no locks.
+// errNoLocks says that a file system does not support locks.
 var errNoLocks = errors.New("the file system has no locks")
 
-// lock holds a name until the call ends, and a folder too where one is given. The name comes first, in all
-// calls, so that two of them cannot have one each and wait for the other.
+// lock acquires a name, and a directory if one is given, until the call ends. Lock order: all calls acquire the name first,
+// so two calls with the same name and directory cannot deadlock.
 func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 	switch {
 	case q.Name == "" || len(q.Name) > maxLockName:
@@ -47,28 +47,28 @@ func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 	c := callOf(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	had := c.locks[q.Name] != nil
+	wasHeld := c.locks[q.Name] != nil
 	if err := b.lockName(ctx, c, q.Name); err != nil || q.Folder == "" {
 		return nil, err
 	}
-	err := b.lockFolder(ctx, c, q.Folder)
+	err := b.lockDir(ctx, c, q.Folder)
 	if errors.Is(err, errNoLocks) {
-		err = b.withoutFolder(q.Folder, err)
+		err = b.withoutDirLock(q.Folder, err)
 	}
-	if err != nil && !had {
+	if err != nil && !wasHeld {
 		c.unlock(q.Name)
 	}
 	return nil, err
 }
 
-// withoutFolder says what becomes of a call whose folder's file system has no locks: the name has to do, and the
-// admin learns of it.
-func (b *Box) withoutFolder(folder string, why error) error {
+// withoutDirLock continues with the name alone if the directory's file system has no locks, and warns the admin once. If
+// names cannot be locked either it fails.
+func (b *Box) withoutDirLock(path string, why error) error {
 	if b.locks == nil {
 		return noPlace()
 	}
 	b.warnNoLocks.Do(func() {
-		b.config.Log.Warn("a folder cannot be locked, so servers with other state folders are not kept out of it", "folder", visible.Text(bounded(folder)), "error", why)
+		b.config.Log.Warn("a directory cannot be locked, so servers with other state directories are not excluded from it", "directory", visible.Text(bounded(path)), "error", why)
 	})
 	return nil
 }
@@ -78,11 +78,11 @@ func invalidLock(format string, args ...any) error {
 }
 
 func noPlace() error {
-	return &abi.HostError{Code: abi.HostUnavailable, Message: "lock: there is no folder for state, so nothing can be locked"}
+	return &abi.HostError{Code: abi.HostUnavailable, Message: "lock: there is no state directory, so nothing can be locked"}
 }
 
-// lockName holds a name. Lock files lie in a directory that no module sees, and stay, since whoever removes one
-// that another waits for would let two in. Without such a directory it does nothing.
+// lockName acquires a name. Its file is in a directory that no module sees, and is never removed: a removed file could be
+// locked by a waiter while its successor is locked too. Without the directory it does nothing.
 func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
 	if _, held := c.locks[name]; held || b.locks == nil {
 		return nil
@@ -104,24 +104,24 @@ func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
 	return nil
 }
 
-// lockFile is a name that a file can have, for any name of a lock.
+// lockFile returns a valid file name for any name of a lock.
 func lockFile(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:])
 }
 
-// lockFolder holds a folder itself, for which it is opened anew: a lock belongs to what was opened, and would
-// not keep two calls of one process apart that share that. Where another folder has come to the path by the time
-// the lock is held, it is that one that others lock.
-func (b *Box) lockFolder(ctx context.Context, c *Call, folder string) error {
+// lockDir acquires the lock of a directory itself, through an open file description of its own: a flock belongs to that, so
+// calls that shared one would not exclude each other. If the path refers to another directory by the time the lock is
+// held, it retries with that one, since other calls lock that one.
+func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 	for {
-		file, err := b.openLocked(folder)
+		file, err := b.openForLock(path)
 		if err != nil {
 			return err
 		}
-		held, err := c.holds(file)
-		if err == nil && !held && len(c.folders) >= maxLocks {
-			err = invalidLock("a call holds at most %d folders", maxLocks)
+		held, err := c.holdsDir(file)
+		if err == nil && !held && len(c.dirs) >= maxLocks {
+			err = invalidLock("a call holds at most %d directories", maxLocks)
 		}
 		if held || err != nil {
 			return errors.Join(err, file.Close())
@@ -129,29 +129,30 @@ func (b *Box) lockFolder(ctx context.Context, c *Call, folder string) error {
 		if err := b.acquire(ctx, file); err != nil {
 			return errors.Join(err, file.Close())
 		}
-		still, err := b.leadsTo(folder, file)
+		current, err := b.refersTo(path, file)
 		if err != nil {
 			return errors.Join(err, file.Close())
 		}
-		if still {
-			c.folders = append(c.folders, &fileLock{file})
+		if current {
+			c.dirs = append(c.dirs, &fileLock{file})
 			return nil
 		}
-		_ = file.Close() // it was only locked
+		_ = file.Close() // read-only
 	}
 }
 
-// openLocked opens a folder that is to be locked. A plugin that may only read it must not hold up others.
-func (b *Box) openLocked(folder string) (*os.File, error) {
-	var asked faults // the operation itself is recorded, with what became of it
-	file, errno := b.tree(&asked).OpenFolder(folder)
+// openForLock opens a directory to be locked. It must be writable by the plugin: one that can only read it must not block
+// others.
+func (b *Box) openForLock(path string) (*os.File, error) {
+	var asked faults // the operation itself is recorded with its result
+	file, errno := b.tree(&asked).OpenDirectory(path)
 	if errno != 0 {
-		return nil, fileError(abi.OpLock, folder, errno, asked.last)
+		return nil, fileError(abi.OpLock, path, errno, asked.last)
 	}
 	return file, nil
 }
 
-// unlock releases a name.
+// unlock releases a name that the call holds.
 func (c *Call) unlock(name string) {
 	if held := c.locks[name]; held != nil {
 		held.release()
@@ -159,27 +160,27 @@ func (c *Call) unlock(name string) {
 	}
 }
 
-// leadsTo tells whether a path leads to an open folder.
-func (b *Box) leadsTo(path string, file *os.File) (bool, error) {
-	now, err := b.openLocked(path)
+// refersTo reports whether a path refers to an open directory now.
+func (b *Box) refersTo(path string, file *os.File) (bool, error) {
+	now, err := b.openForLock(path)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = now.Close() }() // it was only looked at
-	return same(now, file)
+	defer func() { _ = now.Close() }() // read-only
+	return sameFile(now, file)
 }
 
-// holds tells whether the call has the lock of an open folder, by whatever path it came there.
-func (c *Call) holds(file *os.File) (bool, error) {
-	for _, l := range c.folders {
-		if held, err := same(l.file, file); held || err != nil {
+// holdsDir reports whether the call holds the lock of a directory, opened by any path.
+func (c *Call) holdsDir(file *os.File) (bool, error) {
+	for _, l := range c.dirs {
+		if held, err := sameFile(l.file, file); held || err != nil {
 			return held, err
 		}
 	}
 	return false, nil
 }
 
-func same(a, b *os.File) (bool, error) {
+func sameFile(a, b *os.File) (bool, error) {
 	one, err := beneath.StatFile(a)
 	if err != nil {
 		return false, fmt.Errorf("lock: %w", err)
@@ -191,9 +192,9 @@ func same(a, b *os.File) (bool, error) {
 	return one.FileID == other.FileID, nil
 }
 
-// acquire waits for the lock on what was opened.
+// acquire waits for the lock of an open file.
 func (b *Box) acquire(ctx context.Context, file *os.File) error {
-	for wait := lockFirst; ; wait = min(2*wait, lockMost) {
+	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (b *Box) acquire(ctx context.Context, file *os.File) error {
 	}
 }
 
-// lacksLocks tells whether a file system answers so that cannot lock, or not what was only opened to be read.
+// lacksLocks reports whether an error says that a file system does not support locks, or not on files opened read-only.
 func lacksLocks(err error) bool {
 	return slices.ContainsFunc([]unix.Errno{unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.EBADF, unix.EINVAL},
 		func(errno unix.Errno) bool { return errors.Is(err, errno) })

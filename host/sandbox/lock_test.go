@@ -13,9 +13,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestALockIsHeldUntilTheCallEnds(t *testing.T) {
+func TestLockIsHeldUntilCallEnds(t *testing.T) {
 	w := newWorld(t)
-	// Two boxes, as two hosts of one user have.
+	// Two boxes, as in two hosts of one user.
 	one := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
 	two := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
 	first, held := Begin(t.Context(), nil, nil)
@@ -45,7 +45,7 @@ func TestALockIsHeldUntilTheCallEnds(t *testing.T) {
 	}
 }
 
-func TestLocksOfTwoPluginsAreTwo(t *testing.T) {
+func TestPluginsDoNotShareLocks(t *testing.T) {
 	w := newWorld(t)
 	for _, plugin := range []string{"p", "q"} {
 		ctx, call := Begin(t.Context(), nil, nil)
@@ -79,7 +79,7 @@ func TestLocksAreBounded(t *testing.T) {
 	}
 	files, err := os.ReadDir(w.path("$W/states/.locks/p"))
 	if err != nil || len(files) != maxLocks {
-		t.Errorf("the folder of locks holds %v, %v", files, err)
+		t.Errorf("the directory of locks holds %v, %v", files, err)
 	}
 	nowhere := w.new(t, Setup{Plugin: "p"})
 	if _, err := nowhere.lock(ctx, abi.Lock{Name: "n"}); err == nil {
@@ -107,13 +107,13 @@ func TestFileModes(t *testing.T) {
 		want uint32
 		code string
 	}{
-		{"the mode is told", abi.FileMode{Path: file}, 0o644, ""},
+		{"the mode is returned", abi.FileMode{Path: file}, 0o644, ""},
 		{"it can be set", abi.FileMode{Path: file, Mode: mode(0o755)}, 0o755, ""},
 		{"not beyond the permissions", abi.FileMode{Path: file, Mode: mode(0o4755)}, 0, abi.HostInvalid},
-		{"not in a folder that can only be read", abi.FileMode{Path: w.path("$W/workshop"), Mode: mode(0o700)}, 0, abi.HostDenied},
-		{"not through a link that leads out", abi.FileMode{Path: w.path("$W/work/out"), Mode: mode(0o777)}, 0, abi.HostDenied},
-		{"what is not granted is not there", abi.FileMode{Path: w.path("$W/other/secret")}, 0, abi.HostFailed},
-		{"what is not there is said", abi.FileMode{Path: filepath.Join(w.path("$W/work"), "none")}, 0, abi.HostFailed},
+		{"not in a directory that can only be read", abi.FileMode{Path: w.path("$W/workshop"), Mode: mode(0o700)}, 0, abi.HostDenied},
+		{"not through a link out of the grant", abi.FileMode{Path: w.path("$W/work/out"), Mode: mode(0o777)}, 0, abi.HostDenied},
+		{"a path outside of the grant does not exist", abi.FileMode{Path: w.path("$W/other/secret")}, 0, abi.HostFailed},
+		{"an absent file is reported", abi.FileMode{Path: filepath.Join(w.path("$W/work"), "none")}, 0, abi.HostFailed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := box.mode(t.Context(), test.ask)

@@ -10,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// mode reads or sets the permission bits of a file, through the same tree as the module's own files.
+// mode reads or sets the permission bits of a file, subject to the same policy as the module's own file operations.
 func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
-	var asked faults // the operation itself is recorded, with what became of it
+	var asked faults // the operation itself is recorded with its result
 	tree := b.FS(&asked)
 	if q.Mode != nil {
 		if *q.Mode&^uint32(fs.ModePerm) != 0 {
@@ -29,13 +29,13 @@ func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
 	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
 }
 
-// faults is a Caller that keeps the last fault, and belongs to no call.
+// faults is a Caller without a call that keeps the last fault.
 type faults struct{ last error }
 
 func (f *faults) Context() context.Context { return context.Background() }
 func (f *faults) Fault(err error)          { f.last = err }
 
-// fileError says what an operation failed with at a path.
+// fileError returns the error of an operation on a path.
 func fileError(op, path string, errno experimentalsys.Errno, cause error) error {
 	e := &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("%s: %q: %v", op, bounded(path), errno)}
 	switch {

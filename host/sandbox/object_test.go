@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// looseObject stores an object of a repository and gives its hash.
+// looseObject writes a loose object and returns its hash.
 func looseObject(t testing.TB, write func(name, content string), kind, content string) []byte {
 	t.Helper()
 	object := fmt.Sprintf("%s %d\x00%s", kind, len(content), content)

@@ -10,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// A granted directory that is not there is made from the nearest existing ancestor, without following links,
-// and all trees of the Box have it from then on.
-func TestGrantedDirectoryThatIsNotThereIsMade(t *testing.T) {
+// An absent granted directory is created from its nearest existing ancestor without following symbolic links, and is
+// visible in all trees of the Box from then on.
+func TestMkdirCreatesAbsentGrant(t *testing.T) {
 	w := newWorld(t)
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/other/new/er", "r $W/work/none")})
 	one, two := b.FS(&faults{}), b.FS(&faults{})
@@ -36,7 +36,7 @@ func TestGrantedDirectoryThatIsNotThereIsMade(t *testing.T) {
 	}
 }
 
-func TestGrantedDirectoryIsNotMadeBehindALink(t *testing.T) {
+func TestAbsentGrantIsNotCreatedBehindSymbolicLink(t *testing.T) {
 	w := newWorld(t)
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/other/new/er")})
 	if err := os.Symlink("../work", w.path("$W/other/new")); err != nil {
@@ -51,8 +51,8 @@ func TestGrantedDirectoryIsNotMadeBehindALink(t *testing.T) {
 	}
 }
 
-// What leads to a granted directory cannot be moved by a grant around it, by whatever name the grant came.
-func TestTheWayToAGrantStays(t *testing.T) {
+// Directories and symbolic links on the path of a grant cannot be moved with the access of a surrounding grant.
+func TestAncestorsOfGrantCannotBeMoved(t *testing.T) {
 	w := newWorld(t)
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W", "r $W/linked")})
 	tree := b.FS(&faults{})
@@ -69,8 +69,8 @@ func TestTheWayToAGrantStays(t *testing.T) {
 	}
 }
 
-// A Box is made of open directories alone: their paths need not be those of anything.
-func TestABoxOpensNoPath(t *testing.T) {
+// A Box uses only open handles: the paths in its Config need not exist.
+func TestBoxOpensNoPath(t *testing.T) {
 	w := newWorld(t)
 	dir, err := os.Open(w.path("$W/work"))
 	if err != nil {

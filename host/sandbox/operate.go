@@ -11,14 +11,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// methodMessage is the notification that carries a log message.
+// methodMessage is the notification for log messages.
 const methodMessage = "notifications/message"
 
-// operation is one operation of the host's. The result of do is encoded as JSON; its error is an
-// *abi.HostError or that of a context that ended.
+// operation is a host operation. The result of do is encoded as JSON; its error is an *abi.HostError or that of a context
+// that ended.
 type operation struct {
 	do     func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
-	target string // the parameters' member that says what they are about, for the audit; empty: none does
+	target string // member of the parameters that is recorded as Operation.Target, if any
 }
 
 var operations = map[string]operation{
@@ -76,7 +76,7 @@ var operations = map[string]operation{
 	}, "method"},
 }
 
-// with decodes an operation's parameters, which admit has bounded.
+// with decodes parameters, whose size admit has bounded, and runs do.
 func with[P, R any](ctx context.Context, params json.RawMessage, do func(context.Context, P) (R, error)) (any, error) {
 	var p P
 	if err := json.Unmarshal(params, &p); err != nil {
@@ -145,39 +145,39 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 		result, err = o.do(b, ctx, r.Params)
 	}
 	if record := callOf(ctx).record; record != nil {
-		record(done(r, o.target, err))
+		record(auditRecord(r, o.target, err))
 	}
 	return result, err
 }
 
-// targetURL is the member that holds a URL, of which only the origin is recorded: the rest may be secret.
+// targetURL is the member of URLs, of which only the origin is recorded: the rest may be secret.
 const targetURL = "url"
 
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "" // refused, and nobody knows what is in it
+		return "" // refused; it may contain a secret anywhere
 	}
 	return u.Scheme + "://" + u.Host
 }
 
-// done says of an operation what an audit keeps.
-func done(r abi.HostRequest, target string, err error) Operation {
-	done := Operation{Op: r.Op}
+// auditRecord returns the audit record of an operation.
+func auditRecord(r abi.HostRequest, target string, err error) Operation {
+	o := Operation{Op: r.Op}
 	if r.Op == abi.OpLock && rawjson.Member(r.Params, "folder") != nil {
-		target = "folder" // of which others are kept out, by whatever name
+		target = "folder" // the directory is what other calls are excluded from
 	}
 	if text := rawjson.Member(r.Params, target); target != "" && text != nil {
-		done.Target, _ = rawjson.Unquote(text)
+		o.Target, _ = rawjson.Unquote(text)
 		if target == targetURL {
-			done.Target = originOf(done.Target)
+			o.Target = originOf(o.Target)
 		}
-		done.Target = bounded(done.Target)
+		o.Target = bounded(o.Target)
 	}
 	if failure := (*abi.HostError)(nil); errors.As(err, &failure) {
-		done.Code = failure.Code
+		o.Code = failure.Code
 	} else if err != nil {
-		done.Code = abi.HostFailed
+		o.Code = abi.HostFailed
 	}
-	return done
+	return o
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// repository has the branch main with the file f and one commit, whose objects are loose and stored by
-// their names alone.
+// repository writes a repository with the branch main, one commit and the file f.
 func repository(t testing.TB, dir string) {
 	t.Helper()
 	write := func(name, content string) {
@@ -37,7 +36,7 @@ func repository(t testing.TB, dir string) {
 	write("refs/heads/main", hexOf(commit)+"\n")
 }
 
-// notes are what a call said to its client.
+// notes records the notifications of a call.
 type notes struct {
 	methods []string
 	err     error
@@ -59,7 +58,7 @@ func TestOperate(t *testing.T) {
 		"a file that is not on it":         {`{"op":"git/read_file","params":{"repo":"$W/work","branch":"main","path":"g"}}`, `{"result":{"found":false}}`},
 		"no commit with a text":            {`{"op":"git/find_commit","params":{"repo":"$W/work","text":"nobody wrote this"}}`, `{"result":{"hash":""}}`},
 		"a repository that is not granted": {`{"op":"git/branch_exists","params":{"repo":"$W/other","branch":"main"}}`, "denied "},
-		"a notification nobody waits for":  {`{"op":"notify","params":{"method":"notifications/progress","params":{}}}`, `{"result":null}`},
+		"a notification without a client":  {`{"op":"notify","params":{"method":"notifications/progress","params":{}}}`, `{"result":null}`},
 		"an operation there is not":        {`{"op":"exec","params":{}}`, `unavailable this host has no operation "exec"`},
 		"an operation without a name":      {`{}`, `unavailable this host has no operation ""`},
 		"a name that is far too long":      {`{"op":"` + strings.Repeat("x", 1<<20) + `"}`, `unavailable this host has no operation "` + strings.Repeat("x", 300) + `…"`},
@@ -99,7 +98,7 @@ func TestOperate(t *testing.T) {
 	})
 }
 
-// failure is the code and the message of a response that has no result.
+// failure returns the code and the message of a failed response.
 func failure(t *testing.T, response []byte) string {
 	t.Helper()
 	var r struct {
@@ -112,8 +111,7 @@ func failure(t *testing.T, response []byte) string {
 	return r.Error.Code + " " + r.Error.Message
 }
 
-// Every operation of the ABI is there, so that none is forgotten in the table.
-func TestOperateKnowsTheOperationsOfTheABI(t *testing.T) {
+func TestEveryABIOperationIsImplemented(t *testing.T) {
 	w := newWorld(t)
 	box := w.new(t, Setup{Grant: everyKind(t, w)})
 	ops := []string{
@@ -131,7 +129,7 @@ func TestOperateKnowsTheOperationsOfTheABI(t *testing.T) {
 	}
 }
 
-func TestNotificationsGo(t *testing.T) {
+func TestNotify(t *testing.T) {
 	const progress, message = "notifications/progress", "notifications/message"
 	for name, c := range map[string]struct {
 		method   string
@@ -160,8 +158,7 @@ func TestNotificationsGo(t *testing.T) {
 	}
 }
 
-// FuzzOperate: whatever a module asks for, the answer is one that the ABI knows: a result or an error, with
-// a code of the ABI's.
+// FuzzOperate checks that every request gets a valid response: a result, or an error with a code of the ABI.
 func FuzzOperate(f *testing.F) {
 	w := newWorld(f)
 	repository(f, w.path("$W/work"))
@@ -189,14 +186,14 @@ func FuzzOperate(f *testing.F) {
 	})
 }
 
-// begin is the context of a call with a notifier.
+// begin returns the context of a call with a notifier.
 func begin(t *testing.T, n Notifier) context.Context {
 	ctx, call := Begin(t.Context(), n, nil)
 	t.Cleanup(call.End)
 	return ctx
 }
 
-func TestARecordIsKeptOfEachOperation(t *testing.T) {
+func TestOperationsAreRecorded(t *testing.T) {
 	w := newWorld(t)
 	repository(t, w.path("$W/work"))
 	grant := w.grant("rw $W/work")

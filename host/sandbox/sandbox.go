@@ -1,9 +1,9 @@
-// Package sandbox is what one plugin's module may touch: its files, its environment and the host
-// operations. New makes a Box from open directories and functions; the Box's FS, Env and Operate are what the
-// engine wants. Explain is for the host process: it resolves paths.
+// Package sandbox enforces the grants of one plugin on its module: files, environment and host operations. New makes a Box
+// from open directories and functions; the engine uses the Box's FS, Env and Operate. Explain, for the host process,
+// reports decisions.
 //
-// Whatever a module asks for that was not granted is refused here or in the packages below (vfs for
-// files, git for repositories), at the effect and not before it, and is logged.
+// Modules are untrusted. What is not granted is refused here or in the packages below (vfs for files, git for
+// repositories), when the effect would take place and on resolved paths, and is logged.
 package sandbox
 
 import (
@@ -31,66 +31,66 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Config says what a Box holds. It is for the process that the module runs in, which may be one that can open
-// no path and reach no network: what is granted comes as open directories, and what needs more as functions.
+// Config is the effective grant of a Box. The Box runs in the module's process, which may be confined and can then open no
+// path and reach no network: so directories are passed as open handles, and other operations as functions.
 type Config struct {
 	Plugin string
-	// Mounts are the granted directories. State is the path of the one that is the plugin's state directory;
-	// empty: it has none.
+	// Mounts are the granted directories. State is the path of the plugin's state directory among them; empty means it
+	// has none.
 	Mounts []vfs.Mount
 	State  string
-	// Hidden is what the module does not see of them.
+	// Hidden says what the module does not see in them.
 	Hidden Hidden
-	// Repos and Remotes are the granted repositories, of which Transport reaches the remote ones; nil: none can
-	// be.
+	// Repos and Remotes are the granted repositories. Transport carries requests to remotes; nil means that none can be
+	// reached.
 	Repos     []git.Grant
 	Remotes   []string
 	Transport http.RoundTripper
-	// Locks is the plugin's own directory of locks; nil: nothing can be locked by name.
+	// Locks is the plugin's directory of lock files; nil means that names cannot be locked.
 	Locks *os.File
-	// Env are the granted variables, without those that the Box sets.
+	// Env is the granted environment, without the variables that the Box sets.
 	Env map[string]string
-	// Limits are the plugin's; a Box heeds Files and tells the module Memory.
+	// Limits are the plugin's. The Box enforces Files and passes Memory to the module; the engine enforces the others.
 	Limits manifest.Limits
-	// Cwd and Project are directories of the host's, of which the first that the module sees is where it begins.
+	// Cwd and Project are the host's directories; the first that the module sees is its working directory.
 	Cwd, Project string
-	// Messages lets log messages of calls through to the client; false: they are dropped.
+	// Messages forwards log messages of calls to the client; otherwise they are dropped.
 	Messages bool
 	// Zone is the local time zone as TZif data; empty means UTC.
 	Zone []byte
-	// GitUser is what git knows of the user.
+	// GitUser is the user's git configuration.
 	GitUser git.User
-	// Claimed gives those of the names that another plugin claims; nil: none are.
+	// Claimed returns those of the names that another plugin claims; nil means none.
 	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
-	// Changing is called before a call changes anything, but for what the functions above do; nil: it is not.
+	// Changing is called before a call changes a file or repository; nil means it is not.
 	Changing func(context.Context)
-	// Fetch performs http/fetch; nil: there is no network.
+	// Fetch performs http/fetch; nil means that there is no network.
 	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
-	Log   hclog.Logger // nil: no log
+	Log   hclog.Logger // nil means none
 }
 
-// Hidden is what a module does not see of its directories.
+// Hidden says what a module does not see in its directories.
 type Hidden struct {
-	Patterns []string // that the admin denied, relative to each mount
-	// Own are files and directories of the host's, which no grant of a directory around them means. They are
-	// absolute and free of links.
+	Patterns []string // deny patterns of the admin, relative to each mount
+	// Own are resolved absolute paths of the host's files and directories, which a grant of an ancestor does not
+	// include.
 	Own []string
 }
 
-// Box is what one plugin's module may touch. It is safe for concurrent use.
+// Box enforces the grants of one plugin. It is safe for concurrent use.
 type Box struct {
 	config Config
 	mounts *vfs.Mounts
 	hidden *hidden
 	git    *git.Ops
-	locks  *beneath.Dir // nil: nothing can be locked by name
+	locks  *beneath.Dir // nil means that names cannot be locked
 	env    map[string]string
 
-	flock       func(fd, how int) error // the system's own
+	flock       func(fd, how int) error // unix.Flock; replaced in tests
 	warnNoLocks sync.Once
 }
 
-// New makes a Box. It opens nothing.
+// New returns a Box; it opens nothing.
 func New(c Config) (*Box, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
@@ -121,7 +121,7 @@ func mountPaths(mounts []vfs.Mount) []string {
 	return paths
 }
 
-// environment is what was granted, and what tells a module where it is. The latter cannot be overridden.
+// environment is the granted environment and the variables that the Box sets, which take precedence.
 func (b *Box) environment() map[string]string {
 	env := maps.Clone(b.config.Env)
 	if env == nil {
@@ -135,8 +135,8 @@ func (b *Box) environment() map[string]string {
 	return env
 }
 
-// workingDirectory is the host's own if the module can see it, else the project; a module that sees
-// neither begins at the root, where there is nothing but the way to its folders.
+// workingDirectory is that of the host if the module can see it, otherwise the project. A module that sees neither starts in
+// the virtual root.
 func (b *Box) workingDirectory() string {
 	for _, dir := range []string{b.config.Cwd, b.config.Project} {
 		for _, m := range b.config.Mounts {
@@ -148,17 +148,17 @@ func (b *Box) workingDirectory() string {
 	return "/"
 }
 
-// Env is the module's environment.
+// Env returns the module's environment.
 func (b *Box) Env() map[string]string { return b.env }
 
-// Caller knows the call that an instance runs: whose context it is, and who hears of errors that WASI has no
-// number for. It is an alias, so that who runs instances need not know this package.
+// Caller is the call that an instance runs. Fault receives errors for which WASI has no number. It is an alias so that the
+// engine need not import this package.
 type Caller = interface {
 	Context() context.Context
 	Fault(err error)
 }
 
-// FS makes the file tree of one instance.
+// FS returns the file tree of one instance.
 func (b *Box) FS(caller Caller) experimentalsys.FS { return b.tree(caller) }
 
 func (b *Box) tree(caller Caller) *vfs.FS {
@@ -166,7 +166,7 @@ func (b *Box) tree(caller Caller) *vfs.FS {
 	return vfs.New(vfs.Config{
 		Mounts:   b.mounts,
 		MaxOpen:  b.config.Limits.Files,
-		Hidden:   b.hidden.hides,
+		Hidden:   b.hidden.isHidden,
 		Charge:   charge(caller),
 		Context:  caller.Context,
 		Changing: func() { b.changing(caller.Context()) },
@@ -177,7 +177,7 @@ func (b *Box) tree(caller Caller) *vfs.FS {
 			if record := callOf(caller.Context()).record; record != nil {
 				record(Operation{Op: "file/" + op, Target: bounded(path), Code: abi.HostDenied})
 			}
-			if denials.next() {
+			if denials.allow() {
 				b.config.Log.Warn("denied", "op", op, "path", visible.Text(bounded(path)))
 			}
 		},
@@ -190,19 +190,19 @@ func (b *Box) changing(ctx context.Context) {
 	}
 }
 
-// entryCost is what going through one entry of a directory is charged as, in bytes.
+// entryCost is the charge for reading one directory entry, in bytes.
 const entryCost = 1 << 10
 
-// charge has a caller that can be charged pay for entries of directories.
+// charge returns a function that charges a caller for directory entries; nil if it cannot be charged.
 func charge(caller Caller) func(entries int) {
-	pays, ok := caller.(interface{ Spend(bytes int) })
+	payer, ok := caller.(interface{ Spend(bytes int) })
 	if !ok {
 		return nil
 	}
-	return func(entries int) { pays.Spend(entries * entryCost) }
+	return func(entries int) { payer.Spend(entries * entryCost) }
 }
 
-// cause leaves out what Go says of the operation and its path, which are named already.
+// cause unwraps errors of package os: the message already names operation and path.
 func cause(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -215,10 +215,9 @@ func cause(err error) error {
 	return err
 }
 
-// Of the refusals of one instance maxDenials are logged in each denialWindow: a module may try as often as
-// it likes.
+// Rate limit of the log: a module can provoke any number of refusals.
 const (
-	maxDenials   = 20
+	maxDenials   = 20 // of one instance in each denialWindow
 	denialWindow = 10 * time.Second
 )
 
@@ -228,7 +227,7 @@ type denials struct {
 	n     int
 }
 
-func (d *denials) next() bool {
+func (d *denials) allow() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now := time.Now(); now.Sub(d.since) > denialWindow {
@@ -238,7 +237,7 @@ func (d *denials) next() bool {
 	return d.n <= maxDenials
 }
 
-// bounded shortens a text that may be a module's own words.
+// bounded truncates an untrusted string for a message.
 func bounded(text string) string {
 	const most = 300
 	if len(text) > most {

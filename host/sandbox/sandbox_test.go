@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// world is a folder of folders and links; $W stands for its path.
+// world is a directory tree with symbolic links; $W stands for its path.
 type world string
 
 func newWorld(t testing.TB) world {
@@ -46,7 +46,7 @@ func newWorld(t testing.TB) world {
 
 func (w world) path(p string) string { return strings.ReplaceAll(p, "$W", string(w)) }
 
-// grant reads folders such as "rw $W/work"; "state" in place of the access marks the state folder.
+// grant parses directories such as "rw $W/work"; "state" instead of the access marks the state directory.
 func (w world) grant(folders ...string) config.Grant {
 	var g config.Grant
 	for _, f := range folders {
@@ -69,7 +69,7 @@ func (w world) new(t testing.TB, s Setup) *Box {
 	return b
 }
 
-func TestGrantedFoldersAreMounted(t *testing.T) {
+func TestGrantedDirectoriesAreMounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		grant []string
 		want  []vfs.Mount
@@ -81,7 +81,7 @@ func TestGrantedFoldersAreMounted(t *testing.T) {
 		"one in the other":                            {[]string{"r $W/work", "rw $W/link/sub"}, []vfs.Mount{{Path: "$W/work"}, {Path: "$W/work/sub", Write: true}}},
 		"although they are not there yet":             {[]string{"rw $W/other/new/er"}, []vfs.Mount{{Path: "$W/other/new/er", Write: true}}},
 		"not there yet, behind a link":                {[]string{"rw $W/link/new"}, []vfs.Mount{{Path: "$W/work/new", Write: true}}},
-		"with the state folder":                       {[]string{"r $W/work", "state $W/states/p"}, []vfs.Mount{{Path: "$W/work"}, {Path: "$W/states/p", Write: true}}},
+		"with the state directory":                    {[]string{"r $W/work", "state $W/states/p"}, []vfs.Mount{{Path: "$W/work"}, {Path: "$W/states/p", Write: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -108,13 +108,13 @@ func TestGrantedFoldersAreMounted(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ grant, want string }{
-		"a link that leads nowhere":        {"rw $W/dangling", "granted folder $W/dangling: "},
-		"a folder behind one":              {"rw $W/dangling/x", "granted folder $W/dangling/x: "},
-		"a link that leads to itself":      {"rw $W/loop", "granted folder $W/loop: "},
-		"a folder in a file":               {"r $W/file/x", "granted folder $W/file/x: "},
-		"a state folder that is a file":    {"state $W/file", "state folder: mkdir $W/file: "},
-		"a state folder in a file":         {"state $W/file/p", "state folder: mkdir $W/file: "},
-		"a state folder that is no folder": {"state $W/dangling", "state folder: mkdir $W/dangling: "},
+		"a dangling link":                        {"rw $W/dangling", "granted directory $W/dangling: "},
+		"a directory behind one":                 {"rw $W/dangling/x", "granted directory $W/dangling/x: "},
+		"a link to itself":                       {"rw $W/loop", "granted directory $W/loop: "},
+		"a directory in a file":                  {"r $W/file/x", "granted directory $W/file/x: "},
+		"a state directory that is a file":       {"state $W/file", "state directory: mkdir $W/file: "},
+		"a state directory in a file":            {"state $W/file/p", "state directory: mkdir $W/file: "},
+		"a state directory that is no directory": {"state $W/dangling", "state directory: mkdir $W/dangling: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -123,7 +123,7 @@ func TestNewRefuses(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a repository behind a link that leads nowhere", func(t *testing.T) {
+	t.Run("a repository behind a dangling link", func(t *testing.T) {
 		w := newWorld(t)
 		_, err := open(Setup{Grant: config.Grant{Git: []config.Git{{Repo: w.path("$W/dangling")}}}})
 		if want := w.path("granted repository $W/dangling: "); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -132,7 +132,7 @@ func TestNewRefuses(t *testing.T) {
 	})
 }
 
-func TestTheStateFolderIsTheUsersOwn(t *testing.T) {
+func TestStateDirectoryIsPrivate(t *testing.T) {
 	w := newWorld(t)
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("state $W/new/states/p")})
 	for _, dir := range []string{"$W/new", "$W/new/states", "$W/new/states/p"} {
@@ -147,8 +147,8 @@ func TestTheStateFolderIsTheUsersOwn(t *testing.T) {
 	w.new(t, Setup{Plugin: "p", Grant: w.grant("state $W/new/states/p")}) // that it is there is no error
 }
 
-// Whoever moves a link later does not move the grant.
-func TestTheGrantStaysWhereTheLinkLed(t *testing.T) {
+// A grant is the directory that its path resolved to when it was opened.
+func TestMovingSymbolicLinkDoesNotMoveGrant(t *testing.T) {
 	w := newWorld(t)
 	if err := os.WriteFile(w.path("$W/other/secret"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -162,29 +162,29 @@ func TestTheGrantStaysWhereTheLinkLed(t *testing.T) {
 	}
 	tree := b.FS(&faults{})
 	if _, errno := tree.Stat(w.path("$W/work/sub")[1:]); errno != 0 {
-		t.Errorf("the granted folder: %v", errno)
+		t.Errorf("the granted directory: %v", errno)
 	}
 	if _, errno := tree.Stat(w.path("$W/link/secret")[1:]); errno == 0 {
-		t.Error("the folder that the link leads to now is open")
+		t.Error("the directory that the link leads to now is open")
 	}
 }
 
-func TestTheWorkingDirectoryIs(t *testing.T) {
+func TestWorkingDirectory(t *testing.T) {
 	for name, c := range map[string]struct {
 		grant        []string
 		cwd, project string
 		want         string
 	}{
-		"the host's, where it is granted":                    {[]string{"r $W/work"}, "$W/work", "$W/other", "$W/work"},
-		"the host's, in a granted folder":                    {[]string{"r $W/work"}, "$W/work/sub", "$W/work", "$W/work/sub"},
-		"the project where the host's is not granted":        {[]string{"r $W/work"}, "$W/other", "$W/work", "$W/work"},
-		"the project where the host's only begins the same":  {[]string{"r $W/work"}, "$W/workshop", "$W/work", "$W/work"},
-		"the root where neither is granted":                  {[]string{"r $W/work"}, "$W/other", "$W/other", "/"},
-		"the root where there is no project":                 {[]string{"r $W/work"}, "/", "", "/"},
-		"the root without any folder":                        {nil, "$W/work", "$W/work", "/"},
-		"the host's where the root is granted":               {[]string{"r /"}, "$W/work", "$W/other", "$W/work"},
-		"the project where a link granted it":                {[]string{"r $W/link"}, "/", "$W/work", "$W/work"},
-		"not the state folder although it is always granted": {[]string{"state $W/states/p"}, "$W/work", "$W/work", "/"},
+		"the host's, where it is granted":                       {[]string{"r $W/work"}, "$W/work", "$W/other", "$W/work"},
+		"the host's, in a granted directory":                    {[]string{"r $W/work"}, "$W/work/sub", "$W/work", "$W/work/sub"},
+		"the project where the host's is not granted":           {[]string{"r $W/work"}, "$W/other", "$W/work", "$W/work"},
+		"the project where the host's only begins the same":     {[]string{"r $W/work"}, "$W/workshop", "$W/work", "$W/work"},
+		"the root where neither is granted":                     {[]string{"r $W/work"}, "$W/other", "$W/other", "/"},
+		"the root where there is no project":                    {[]string{"r $W/work"}, "/", "", "/"},
+		"the root without any directory":                        {nil, "$W/work", "$W/work", "/"},
+		"the host's where the root is granted":                  {[]string{"r /"}, "$W/work", "$W/other", "$W/work"},
+		"the project where a link granted it":                   {[]string{"r $W/link"}, "/", "$W/work", "$W/work"},
+		"not the state directory although it is always granted": {[]string{"state $W/states/p"}, "$W/work", "$W/work", "/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -196,7 +196,7 @@ func TestTheWorkingDirectoryIs(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentIs(t *testing.T) {
+func TestEnvironment(t *testing.T) {
 	w := newWorld(t)
 	set := map[string]string{
 		"PWD": w.path("$W/work"), "BULKHEAD_PROJECT": w.path("$W/work"), "BULKHEAD_STATE": w.path("$W/states/p"),
@@ -232,7 +232,7 @@ func TestTheEnvironmentIs(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreLoggedAFewTimes(t *testing.T) {
+func TestRefusalLogIsRateLimited(t *testing.T) {
 	w := newWorld(t)
 	var log bytes.Buffer
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/work"), Log: hclog.New(&hclog.LoggerOptions{Output: &log})})
@@ -240,7 +240,7 @@ func TestRefusalsAreLoggedAFewTimes(t *testing.T) {
 		tree := b.FS(&faults{})
 		for range 3 * maxDenials {
 			if errno := tree.Mkdir(w.path("$W/work/new")[1:], 0o755); errno == 0 {
-				t.Fatal("a folder was made in what is read-only")
+				t.Fatal("a directory was made in what is read-only")
 			}
 		}
 	}
@@ -252,8 +252,8 @@ func TestRefusalsAreLoggedAFewTimes(t *testing.T) {
 	}
 }
 
-// More open files than an instance may have are an error that WASI has no number for.
-func TestFaultsNameTheFileInFewWords(t *testing.T) {
+// Exceeding the limit of open files is an error for which WASI has no number.
+func TestFaultMessagesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	name := w.path("$W/work/" + strings.Repeat("ä", 100) + "/" + strings.Repeat("b", 200))
 	if err := os.Mkdir(filepath.Dir(name), 0o755); err != nil {
@@ -278,7 +278,7 @@ func TestFaultsNameTheFileInFewWords(t *testing.T) {
 	}
 }
 
-func TestBoundedText(t *testing.T) {
+func TestBounded(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"short stays":                       {"a\x00ä", "a\x00ä"},
 		"long is cut":                       {strings.Repeat("x", 301), strings.Repeat("x", 300) + "…"},

@@ -22,14 +22,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Setup is what a plugin was granted, by paths.
+// Setup is a grant by paths.
 type Setup struct {
 	Plugin string
 	Grant  config.Grant
 	Places config.Places
-	// Own are files and directories of the host's, absolute, which no grant of a directory around them means.
+	// Own are absolute paths of the host's files and directories; see Hidden.Own.
 	Own []string
-	// Secret reads the value of a credential. Its error must not hold it.
+	// Secret reads the value of a credential, which its error must not contain.
 	Secret func(*config.Credential) (string, error)
 	// The others are as in Config.
 	Messages bool
@@ -39,7 +39,7 @@ type Setup struct {
 	Log      hclog.Logger
 }
 
-// open makes a Box of what is granted, in one process.
+// open makes a Box from a grant, in one process.
 func open(s Setup) (*Box, error) {
 	c, err := openGrant(s)
 	if err != nil {
@@ -56,9 +56,8 @@ func open(s Setup) (*Box, error) {
 	return New(c)
 }
 
-// openGrant resolves the granted directories, opens them, and makes the plugin's directories for state and
-// locks. Later changes of the links that lead to a granted directory do not move the grant. What is opened is
-// closed when nothing refers to it any more. Fetch and Transport are left out.
+// openGrant resolves and opens the granted directories, and creates the plugin's directories for state and locks. Files are
+// closed by their finalizers. Fetch and Transport are not set.
 func openGrant(s Setup) (Config, error) {
 	c := Config{
 		Plugin: s.Plugin, Env: s.Grant.Env, Limits: s.Grant.Limits, Cwd: s.Places.Cwd, Project: s.Places.Project,
@@ -66,14 +65,14 @@ func openGrant(s Setup) (Config, error) {
 	}
 	for _, granted := range s.Grant.FS {
 		if granted.State {
-			// Nobody but the user has any business in what a plugin keeps.
+			// Only the user may access the state.
 			if err := os.MkdirAll(granted.Path, 0o700); err != nil {
-				return c, fmt.Errorf("state folder: %w", err)
+				return c, fmt.Errorf("state directory: %w", err)
 			}
 		}
 		m, err := openMount(granted)
 		if err != nil {
-			return c, fmt.Errorf("granted folder %s: %w", granted.Path, err)
+			return c, fmt.Errorf("granted directory %s: %w", granted.Path, err)
 		}
 		if granted.State {
 			c.State = m.Path
@@ -108,7 +107,7 @@ func openMount(granted config.Mount) (vfs.Mount, error) {
 	return m, err
 }
 
-// addMount adds a directory; of two names for one the wider access counts.
+// addMount adds a directory; for two names of one directory write access wins.
 func addMount(mounts []vfs.Mount, m vfs.Mount) []vfs.Mount {
 	for i := range mounts {
 		if have := &mounts[i]; have.Path == m.Path {
@@ -123,7 +122,7 @@ func addMount(mounts []vfs.Mount, m vfs.Mount) []vfs.Mount {
 	return append(mounts, m)
 }
 
-// openIfThere opens a directory; nil if there is none.
+// openIfThere opens a directory; nil if it does not exist.
 func openIfThere(path string) (*os.File, error) {
 	file, err := beneath.OpenPath(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -132,8 +131,8 @@ func openIfThere(path string) (*os.File, error) {
 	return file, err
 }
 
-// creator gives a function that makes a directory that is not there, below the nearest existing ancestor, which
-// it opens now. It follows no link on the way.
+// creator returns a function that creates an absent directory below its nearest existing ancestor, which is opened now. No
+// symbolic link is followed.
 func creator(path string) (func(context.Context) (*os.File, error), error) {
 	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
 		file, err := openIfThere(above)
@@ -184,8 +183,7 @@ func (c *Config) openRepos(granted []config.Git) error {
 	return nil
 }
 
-// openLocks opens a plugin's directory of locks. It lies beside the plugins' state directories, where no
-// module can take anything away.
+// openLocks opens a plugin's directory of lock files, beside the state directories, where no module can remove them.
 func openLocks(state, plugin string) (*os.File, error) {
 	path := filepath.Join(state, ".locks", plugin)
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -194,10 +192,10 @@ func openLocks(state, plugin string) (*os.File, error) {
 	return beneath.OpenPath(path)
 }
 
-// maxAnchorLinks bounds the links of one path that are followed.
+// maxAnchorLinks bounds the symbolic links of one path.
 const maxAnchorLinks = 40
 
-// anchors are the directories and links that a path leads through, itself included, as far as they are there.
+// anchors returns the existing directories and symbolic links on a path, itself included.
 func anchors(path string, links int) []vfs.FileID {
 	var ids []vfs.FileID
 	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
@@ -220,7 +218,7 @@ func anchors(path string, links int) []vfs.FileID {
 	return ids
 }
 
-// anchor identifies a name in an open directory, and gives the target if it is a link.
+// anchor identifies a name in an open directory, and returns the target of a symbolic link.
 func anchor(file *os.File, name string) (ids []vfs.FileID, target string) {
 	dir, err := beneath.New(file)
 	if err != nil {
@@ -239,7 +237,7 @@ func anchor(file *os.File, name string) (ids []vfs.FileID, target string) {
 	return []vfs.FileID{st.FileID}, target
 }
 
-// newFetch prepares http/fetch, for the process that has a network and the credentials.
+// newFetch implements http/fetch in the process that has a network and the credentials.
 func (s *Setup) newFetch() (*fetch.Fetcher, error) {
 	limits := s.Grant.Limits
 	c := fetch.Config{

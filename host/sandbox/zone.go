@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// maxZone bounds zone data, in bytes; the largest in use have 4 KiB.
+// maxZone bounds zone data, in bytes; real zones have at most 4 KiB.
 const maxZone = 64 << 10
 
-// zoneFolders are where Unix systems keep the zone database.
-var zoneFolders = []string{"/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo"}
+// zoneDirs are the directories of the zone database on Unix systems.
+var zoneDirs = []string{"/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo"}
 
-// LocalZone reads the local time zone as TZif data. tz is the variable TZ, set whether it is set: it names
-// a zone or, after an optional colon, a file; empty means UTC. Unset, /etc/localtime counts. Without any of
-// these the result is nil, which means UTC, as it does to Go itself.
+// LocalZone reads the local time zone as TZif data; nil means UTC. tz is the environment variable TZ, and set whether it is
+// set: after an optional colon it names a zone or an absolute path, and empty means UTC. If it is unset /etc/localtime is
+// read. As in package time, a zone that cannot be read is UTC.
 func LocalZone(tz string, set bool) []byte {
 	if !set {
 		return readZone("/etc/localtime")
@@ -31,15 +31,15 @@ func LocalZone(tz string, set bool) []byte {
 	if !filepath.IsLocal(name) {
 		return nil
 	}
-	for _, folder := range zoneFolders {
-		if data := readZone(filepath.Join(folder, name)); data != nil {
+	for _, dir := range zoneDirs {
+		if data := readZone(filepath.Join(dir, name)); data != nil {
 			return data
 		}
 	}
 	return nil
 }
 
-// readZone gives nothing where there is no zone in the file.
+// readZone returns nil if the file is absent or not a valid zone.
 func readZone(file string) []byte {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxZone {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// zoneFile is a zone of one offset, as TZif data of version 1 (https://www.rfc-editor.org/rfc/rfc8536).
+// zoneFile returns a zone with one offset as TZif data of version 1 (https://www.rfc-editor.org/rfc/rfc8536).
 func zoneFile(hours int) string {
 	offset := uint32(int32(hours * 3600))
 	header := "TZif\x00" + string(make([]byte, 15)) +
@@ -17,7 +17,7 @@ func zoneFile(hours int) string {
 	return header + string([]byte{byte(offset >> 24), byte(offset >> 16), byte(offset >> 8), byte(offset), 0, 0}) + "XYZ\x00"
 }
 
-func TestLocalZoneIs(t *testing.T) {
+func TestLocalZone(t *testing.T) {
 	w := newWorld(t)
 	for name, content := range map[string]string{
 		"zone": zoneFile(5), "garbage": "TZif, or so it says", "empty": "", "cut": zoneFile(5)[:30], "huge": zoneFile(5) + string(make([]byte, maxZone)),
@@ -39,7 +39,7 @@ func TestLocalZoneIs(t *testing.T) {
 		"UTC where the file is cut off":         {"$W/cut", ""},
 		"UTC where the file is empty":           {"$W/empty", ""},
 		"UTC where the file is far too large":   {"$W/huge", ""},
-		"UTC where the file is a folder":        {"$W/work", ""},
+		"UTC where the file is a directory":     {"$W/work", ""},
 		"UTC where the file is a device":        {"/dev/zero", ""},
 		"UTC where there is no such file":       {"$W/none", ""},
 		"UTC where there is no zone of a name":  {"Nowhere/At_All", ""},
@@ -59,8 +59,8 @@ func TestLocalZoneIs(t *testing.T) {
 	}
 }
 
-// The zone database and /etc/localtime are the machine's.
-func TestLocalZoneOfTheMachine(t *testing.T) {
+// These read the zone database and /etc/localtime of the machine.
+func TestLocalZoneFromSystem(t *testing.T) {
 	t.Run("by a name", func(t *testing.T) {
 		want, err := os.ReadFile("/usr/share/zoneinfo/Asia/Tokyo")
 		if err != nil {
@@ -83,8 +83,7 @@ func TestLocalZoneOfTheMachine(t *testing.T) {
 	})
 }
 
-// What the host hands over is what a module reads.
-func TestTheZoneArrives(t *testing.T) {
+func TestZoneReachesModule(t *testing.T) {
 	b := newWorld(t).new(t, Setup{Zone: []byte(zoneFile(-3))})
 	data, err := base64.StdEncoding.DecodeString(b.Env()["BULKHEAD_ZONEINFO"])
 	if err != nil {

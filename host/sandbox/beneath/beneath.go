@@ -1,14 +1,16 @@
 //go:build linux || darwin
 
-// Package beneath works on files below an open directory, by names that never lead out of it.
+// Package beneath opens and changes files below an open directory, by names that cannot leave it. Start with New.
 //
-// Start with New, which takes the descriptor of a directory. A Dir opens nothing by absolute path and
-// needs no /proc, so it works in a process that can resolve neither. It comes in two forms. The strict
-// form follows no symbolic link at all; the form that Following gives follows those that are relative and
-// stay below the directory. In both forms a name that leads out is ErrEscapes.
+// It is the trust boundary of the file system: names are chosen by modules, and other processes may replace directories by
+// symbolic links between any two system calls. No such race makes an operation leave the directory. A Dir opens nothing by
+// absolute path and needs no /proc, so it works in a confined process.
 //
-// On Linux the kernel resolves names in one step (openat2); where that system call is missing, and on
-// macOS, names are walked component by component, each opened without following links.
+// The strict form of a Dir follows no symbolic link. The form that Following returns follows those that are relative and
+// stay below the directory. In both, a name that leaves the directory is ErrEscapes.
+//
+// On Linux the kernel resolves a name atomically (openat2 with RESOLVE_BENEATH). Without that system call, and on macOS, a
+// name is walked component by component, each opened without following links.
 package beneath
 
 import (
@@ -25,22 +27,22 @@ import (
 
 // Errors of a lookup. They come wrapped in an *fs.PathError.
 var (
-	// ErrEscapes says that a name, or a symbolic link on its way, leads out of the directory.
-	ErrEscapes = errors.New("leads out of the directory")
-	// ErrSpecial says that a name stands for a device, FIFO or socket, which are never opened.
+	// ErrEscapes says that a name, or a symbolic link in it, leaves the directory.
+	ErrEscapes = errors.New("leaves the directory")
+	// ErrSpecial says that a name is a device, FIFO or socket, which are never opened.
 	ErrSpecial = errors.New("neither a regular file nor a directory")
 )
 
-// Dir is an open directory. Its methods may be called from several goroutines, except for Close. Names
-// are relative and slash-separated, without empty components; "." is the directory itself.
+// Dir is an open directory. It is safe for concurrent use, except for Close. Names are relative and slash-separated,
+// without empty components; "." is the directory itself.
 type Dir struct {
 	fd     int
-	file   *os.File // of New, kept from being collected; nil: fd belongs to this Dir
+	file   *os.File // of New, kept reachable so that fd stays open; nil means that the Dir owns fd
 	follow bool
 }
 
-// New gives the strict form for a directory that was opened elsewhere, on Linux possibly with O_PATH. The
-// file stays the caller's to close, after the last use of the Dir and of those that came from it.
+// New returns the strict form of a directory that the caller has opened, on Linux possibly with O_PATH. The caller closes
+// the file, after the last use of the Dir and its Following.
 func New(file *os.File) (*Dir, error) {
 	conn, err := file.SyscallConn()
 	if err != nil {
@@ -60,17 +62,17 @@ func New(file *os.File) (*Dir, error) {
 	return d, nil
 }
 
-// Following gives the form that follows relative links, for the same descriptor. It is closed with d.
+// Following returns the form that follows relative symbolic links. It shares the descriptor of d, and is not closed.
 func (d *Dir) Following() *Dir { return &Dir{fd: d.fd, file: d.file, follow: true} }
 
-// Close closes the descriptor, unless that came from New. It must be called once, after all other use.
+// Close closes a descriptor of OpenDir; for New it does nothing. It must be called once, after all other use.
 func (d *Dir) Close() {
 	if d.file == nil {
-		_ = unix.Close(d.fd) // nothing was written through it
+		_ = unix.Close(d.fd)
 	}
 }
 
-// OpenDir opens a directory, to look names up in it. It keeps the form of d.
+// OpenDir opens a directory for lookups, in the form of d.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
 	fd, err := d.lookup(name, openDirFlags, 0, d.follow)
 	runtime.KeepAlive(d)
@@ -80,9 +82,9 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	return &Dir{fd: fd, follow: d.follow}, nil
 }
 
-// Open opens a regular file or a directory, without waiting for whatever is there. The flags are those of
-// package os; a file that it creates gets the permissions perm. A link in the last component is followed
-// in the form that follows links, unless flag has O_NOFOLLOW or O_EXCL; else it is ELOOP.
+// Open opens a regular file or a directory; it never blocks, and a special file is ErrSpecial. The flags are those of
+// package os; a new file gets the permissions perm. A symbolic link as the last component is followed in the form that
+// follows links, unless flag has O_NOFOLLOW or O_EXCL; otherwise it is ELOOP.
 func (d *Dir) Open(name string, flag int, perm fs.FileMode) (*os.File, Stat, error) {
 	flag |= unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY
 	follow := d.follow && flag&(unix.O_NOFOLLOW|unix.O_EXCL) == 0
@@ -99,7 +101,7 @@ func (d *Dir) Open(name string, flag int, perm fs.FileMode) (*os.File, Stat, err
 		err = ErrSpecial
 	}
 	if err == nil {
-		// The flag has no effect on what it is now known to be, but os would ask the poller about it.
+		// Clear O_NONBLOCK: it has no effect on this type of file, but os would register the file with its poller.
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag&(unix.O_APPEND|unix.O_SYNC))
 	}
 	if err != nil {
@@ -116,7 +118,7 @@ func (d *Dir) Stat() (Stat, error) {
 	return st, pathError("stat", ".", err)
 }
 
-// StatName describes what a name stands for, in the form that follows links a link's target.
+// StatName describes a file; in the form that follows links, the target of a symbolic link.
 func (d *Dir) StatName(name string) (Stat, error) {
 	if !d.follow {
 		return d.Lstat(name)
@@ -126,7 +128,7 @@ func (d *Dir) StatName(name string) (Stat, error) {
 	return st, pathError("stat", name, err)
 }
 
-// Lstat describes what a name stands for, a link in the last component as such.
+// Lstat describes a file, without following a symbolic link as the last component.
 func (d *Dir) Lstat(name string) (st Stat, err error) {
 	if name == "." {
 		return d.Stat()
@@ -138,7 +140,7 @@ func (d *Dir) Lstat(name string) (st Stat, err error) {
 	return st, err
 }
 
-// Readlink gives the target of a symbolic link.
+// Readlink returns the target of a symbolic link.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.at("readlink", name, func(fd int, leaf string) error {
 		buf := make([]byte, maxTarget)
@@ -152,14 +154,14 @@ func (d *Dir) Readlink(name string) (target string, err error) {
 	return target, err
 }
 
-// Mkdir makes a directory with the permissions perm, under the umask.
+// Mkdir creates a directory with the permissions perm before the umask.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 	return d.at("mkdir", name, func(fd int, leaf string) error {
 		return unix.Mkdirat(fd, leaf, uint32(perm.Perm()))
 	})
 }
 
-// MkdirAll makes a directory and those above it that are missing. What is there and no directory is ENOTDIR.
+// MkdirAll creates a directory and its missing ancestors. An existing file that is no directory is ENOTDIR.
 func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 	for end := 0; end < len(name); {
 		if next := strings.IndexByte(name[end+1:], '/'); next >= 0 {
@@ -185,12 +187,12 @@ func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 	return nil
 }
 
-// Symlink makes a symbolic link. The target is not looked at.
+// Symlink creates a symbolic link. The target is not checked.
 func (d *Dir) Symlink(target, name string) error {
 	return d.at("symlink", name, func(fd int, leaf string) error { return unix.Symlinkat(target, fd, leaf) })
 }
 
-// Unlink removes a name that is none of a directory.
+// Unlink removes a file that is no directory.
 func (d *Dir) Unlink(name string) error {
 	return d.at("unlink", name, func(fd int, leaf string) error { return unix.Unlinkat(fd, leaf, 0) })
 }
@@ -200,22 +202,22 @@ func (d *Dir) Rmdir(name string) error {
 	return d.at("rmdir", name, func(fd int, leaf string) error { return unix.Unlinkat(fd, leaf, unix.AT_REMOVEDIR) })
 }
 
-// Rename moves what a name in one directory stands for to a name in another, a link as such.
+// Rename moves a file from one directory to another. A symbolic link is moved itself.
 func Rename(from *Dir, name string, to *Dir, other string) error {
 	return from.at("rename", name, func(a int, old string) error {
 		return to.at("rename", other, func(b int, new string) error { return unix.Renameat(a, old, b, new) })
 	})
 }
 
-// Link gives a file a second name. A symbolic link is linked itself, where the system can do that.
+// Link creates a hard link. A symbolic link is linked itself, if the system supports that.
 func Link(from *Dir, name string, to *Dir, other string) error {
 	return from.at("link", name, func(a int, old string) error {
 		return to.at("link", other, func(b int, new string) error { return unix.Linkat(a, old, b, new, 0) })
 	})
 }
 
-// at runs do on the directory that holds a name, and the name's last component. What do does there can
-// neither leave that directory nor follow a link.
+// at runs do with the open parent directory of a name and the name's last component, for an *at system call. The component
+// is neither ".." nor contains a slash, so the call cannot leave that directory.
 func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
 	defer runtime.KeepAlive(d)
 	fd, leaf := d.fd, name
@@ -224,7 +226,7 @@ func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
 		if fd, err = d.lookup(name[:slash], openDirFlags, 0, d.follow); err != nil {
 			return pathError(op, name, err)
 		}
-		defer func() { _ = unix.Close(fd) }() // nothing was written through it
+		defer func() { _ = unix.Close(fd) }()
 		leaf = name[slash+1:]
 	}
 	err := checkLeaf(leaf)
@@ -238,7 +240,7 @@ func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
 	return pathError(op, name, err)
 }
 
-// checkLeaf demands a name that *at system calls look up in their directory and nowhere else.
+// checkLeaf refuses a component that an *at system call would not look up in its directory.
 func checkLeaf(leaf string) error {
 	switch leaf {
 	case "", ".":
@@ -249,8 +251,8 @@ func checkLeaf(leaf string) error {
 	return nil
 }
 
-// lookup opens what a name stands for. follow says whether a link in the last component is followed; those
-// before it are followed in the form that does so.
+// lookup opens a name. follow says whether a symbolic link as the last component is followed; those before it are followed
+// in the form that follows links.
 func (d *Dir) lookup(name string, flag int, perm uint32, follow bool) (int, error) {
 	if !follow {
 		flag |= unix.O_NOFOLLOW
@@ -274,7 +276,7 @@ func openat(dir int, name string, flag int, perm uint32) (int, error) {
 	return retry(func() (int, error) { return unix.Openat(dir, name, flag|unix.O_CLOEXEC, perm) })
 }
 
-// retry repeats a system call that a signal interrupted.
+// retry repeats a system call that was interrupted by a signal.
 func retry(call func() (int, error)) (int, error) {
 	for {
 		seam.Call()
@@ -285,7 +287,7 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
-// pathError names the operation and what it was for; an error that does so already stays.
+// pathError wraps an error in an *fs.PathError, unless it is one.
 func pathError(op, name string, err error) error {
 	switch err.(type) {
 	case nil:
@@ -296,8 +298,8 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// OpenPath opens a directory by its path, for New. It is the one function here that takes a path, for the
-// process that grants directories. Links on the way are followed; what is at the path itself must be no link.
+// OpenPath opens a directory by its absolute path, for New in the process that grants directories. Symbolic links are
+// followed, except as the last component.
 func OpenPath(path string) (*os.File, error) {
 	return os.OpenFile(path, openDirFlags|unix.O_NOFOLLOW, 0)
 }

@@ -1,7 +1,7 @@
 package beneath
 
 func init() {
-	forms["walked"] = func() (restore func()) {
+	forms["walk without openat2"] = func() (restore func()) {
 		noOpenat2.Store(true)
 		return func() { noOpenat2.Store(false) }
 	}

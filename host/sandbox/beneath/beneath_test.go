@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forms are the ways in which names are resolved on this system.
-var forms = map[string]func() (restore func()){"as the system does": func() func() { return func() {} }}
+// forms are the implementations of name resolution on this system.
+var forms = map[string]func() (restore func()){"system default": func() func() { return func() {} }}
 
-// inEachForm runs a test with each way to resolve names.
+// inEachForm runs a test with each implementation.
 func inEachForm(t *testing.T, test func(t *testing.T)) {
 	for name, use := range forms {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func inEachForm(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// newDir makes a directory in which "in" is to be used, and "out" is beside it.
+// newDir creates a directory whose "in" is the Dir under test, and whose "out" must not be reached.
 func newDir(t testing.TB) (*Dir, string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -77,7 +77,7 @@ func openDir(t testing.TB, path string) *Dir {
 	return dir
 }
 
-func TestOpenStaysBelowTheDirectory(t *testing.T) {
+func TestOpenStaysBelowDirectory(t *testing.T) {
 	const escapes, loop = "escapes", "loop"
 	for name, want := range map[string]struct{ strict, following string }{
 		"f": {"in/f", "in/f"}, "a/f": {"in/a/f", "in/a/f"}, "a/b/f": {"in/a/b/f", "in/a/b/f"},
@@ -92,18 +92,18 @@ func TestOpenStaysBelowTheDirectory(t *testing.T) {
 	} {
 		inEachForm(t, func(t *testing.T) {
 			d, _ := newDir(t)
-			if got := said(d, name); got != want.strict {
+			if got := openResult(d, name); got != want.strict {
 				t.Errorf("%q, strictly: %s, want %s", name, got, want.strict)
 			}
-			if got := said(d.Following(), name); got != want.following {
+			if got := openResult(d.Following(), name); got != want.following {
 				t.Errorf("%q, following: %s, want %s", name, got, want.following)
 			}
 		})
 	}
 }
 
-// said is what a file holds, or in a word why it was not opened.
-func said(d *Dir, name string) string {
+// openResult returns the content of a file, or a word for the error.
+func openResult(d *Dir, name string) string {
 	file, _, err := d.Open(name, os.O_RDONLY, 0)
 	for word, is := range map[string]error{
 		"escapes": ErrEscapes, "special": ErrSpecial, "loop": unix.ELOOP, "none": fs.ErrNotExist, "no directory": unix.ENOTDIR,
@@ -124,7 +124,7 @@ func said(d *Dir, name string) string {
 	return string(content)
 }
 
-func TestChangesStayBelowTheDirectory(t *testing.T) {
+func TestChangesStayBelowDirectory(t *testing.T) {
 	inEachForm(t, func(t *testing.T) {
 		d, root := newDir(t)
 		for _, d := range []*Dir{d, d.Following()} {
@@ -202,7 +202,7 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-func TestADirectoryIsWhatADirIsMadeOf(t *testing.T) {
+func TestNewRefusesFile(t *testing.T) {
 	file, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -265,9 +265,9 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// TestSwapsLeadNowhere has a directory on the way turn into a link out and back, between any two system
-// calls of a lookup. Nothing outside may be read, made or removed.
-func TestSwapsLeadNowhere(t *testing.T) {
+// Another goroutine replaces a directory by a symbolic link out and back, between any two system calls of a lookup.
+// Nothing outside may be read, created or removed.
+func TestSwappedDirectoriesDoNotEscape(t *testing.T) {
 	inEachForm(t, func(t *testing.T) {
 		d, root := newDir(t)
 		in := filepath.Join(root, "in")
@@ -291,7 +291,7 @@ func TestSwapsLeadNowhere(t *testing.T) {
 		read, made := 0, 0
 		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end) || read == 0 || made == 0; {
 			for _, d := range []*Dir{d, d.Following()} {
-				switch got := said(d, "a/f"); got {
+				switch got := openResult(d, "a/f"); got {
 				case "in/a/f":
 					read++
 				case "out/f":

@@ -12,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listBuffer is how many bytes of entries are asked of the system at a time, and the most that an open
-// Listing holds.
+// listBuffer is the size of the buffer for the system call, and bounds the memory of a Listing, in bytes.
 const listBuffer = 8 << 10
 
-// Entry is one name in a directory. Type has the bits of fs.ModeType.
+// Entry is a directory entry. Type has the bits of fs.ModeType.
 type Entry struct {
 	Name string
 	Type fs.FileMode
@@ -25,13 +24,13 @@ type Entry struct {
 // IsDir reports whether the entry is a directory.
 func (e Entry) IsDir() bool { return e.Type.IsDir() }
 
-// Listing reads an open directory in portions. It is not safe for concurrent use.
+// Listing reads an open directory incrementally. It is not safe for concurrent use.
 type Listing struct {
 	file *os.File
-	left []byte // read and not given out; nil once it is used up
+	left []byte // entries read from the system and not yet returned
 }
 
-// List begins to list a directory that Open opened. The file stays the caller's to close.
+// List starts to list a directory that Open returned. The caller closes the file.
 func List(file *os.File) *Listing { return &Listing{file: file} }
 
 // Rewind goes back to the first entry.
@@ -41,8 +40,8 @@ func (l *Listing) Rewind() error {
 	return err
 }
 
-// Read gives the next entries, at most n and at least one, without "." and ".."; at the end it is io.EOF.
-// What was removed while it was listed is left out.
+// Read returns the next entries, at least one and at most n, without "." and ".."; io.EOF at the end. Entries that were
+// removed meanwhile may be left out.
 func (l *Listing) Read(n int) ([]Entry, error) {
 	var out []Entry
 	err := control(l.file, func(fd int) error {
@@ -66,7 +65,7 @@ func (l *Listing) Read(n int) ([]Entry, error) {
 		return nil
 	})
 	if len(out) > 0 {
-		err = nil // it comes back with the next portion, if it persists
+		err = nil // a persistent error recurs at the next call
 	}
 	if err == io.EOF {
 		return nil, err
@@ -87,7 +86,7 @@ func (l *Listing) fill(fd int) error {
 	return nil
 }
 
-// next takes one entry off what was read; ok is false for those that are left out.
+// next decodes one entry; ok is false for one to be left out.
 func (l *Listing) next(fd int) (e Entry, ok bool, err error) {
 	record, name, kind, ok := entryAt(l.left)
 	if !ok {
@@ -115,7 +114,7 @@ func (l *Listing) next(fd int) (e Entry, ok bool, err error) {
 		e.Type = fs.ModeDevice
 	case unix.DT_CHR:
 		e.Type = fs.ModeDevice | fs.ModeCharDevice
-	default: // the file system does not say
+	default: // the file system does not report types
 		st, err := fstatat(fd, e.Name)
 		if err == unix.ENOENT {
 			return e, false, nil
@@ -126,7 +125,7 @@ func (l *Listing) next(fd int) (e Entry, ok bool, err error) {
 	return e, true, nil
 }
 
-// cutEntry takes the first of several records, whose length, type and name begin at the given offsets.
+// cutEntry decodes the first record, given the offsets of its length, type and name.
 func cutEntry(b []byte, length, typ, begin int) (record, name []byte, kind byte, ok bool) {
 	if len(b) < begin {
 		return nil, nil, 0, false

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDirFlags opens a directory to look names up in it, for which it need not be readable.
+// openDirFlags opens a directory for lookups, which need no read permission.
 const openDirFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
 
-// maxAgain bounds how often a lookup starts anew because directories were moved meanwhile.
-const maxAgain = 32
+// maxRetries bounds the retries of a lookup that raced with a rename (EAGAIN).
+const maxRetries = 32
 
-// noOpenat2 is set where the kernel has no openat2, or a filter refuses it.
+// noOpenat2 is set if the kernel lacks openat2, or a seccomp filter refuses it.
 var noOpenat2 atomic.Bool
 
 func (d *Dir) resolve(name string, flag int, perm uint32, follow bool) (int, error) {
@@ -29,7 +29,7 @@ func (d *Dir) resolve(name string, flag int, perm uint32, follow bool) (int, err
 	for try := 0; ; try++ {
 		fd, err := retry(func() (int, error) { return unix.Openat2(d.fd, name, &how) })
 		switch {
-		case err == unix.EAGAIN && try < maxAgain:
+		case err == unix.EAGAIN && try < maxRetries:
 			continue
 		case err == unix.EXDEV:
 			err = ErrEscapes
@@ -40,8 +40,7 @@ func (d *Dir) resolve(name string, flag int, perm uint32, follow bool) (int, err
 	}
 }
 
-// hasOpenat2 tells by a harmless lookup whether the system call works at all: EPERM may as well be about a
-// file.
+// hasOpenat2 probes the system call: EPERM may come from a seccomp filter or from the file.
 func hasOpenat2() bool {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH}
 	fd, err := retry(func() (int, error) { return unix.Openat2(unix.AT_FDCWD, ".", &how) })
@@ -58,6 +57,6 @@ func (d *Dir) statFollowing(name string) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
-	defer func() { _ = unix.Close(fd) }() // nothing was written through it
+	defer func() { _ = unix.Close(fd) }()
 	return fstat(fd)
 }

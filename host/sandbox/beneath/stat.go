@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/internal/seam"
 )
 
-// FileID tells files apart for as long as they are there.
+// FileID identifies a file while it exists.
 type FileID struct{ Dev, Ino uint64 }
 
 // Stat describes a file. Times are in nanoseconds since 1970.
@@ -30,7 +30,7 @@ func (s Stat) IsDir() bool { return s.Mode.IsDir() }
 // IsLink reports whether it is a symbolic link.
 func (s Stat) IsLink() bool { return s.Mode&fs.ModeSymlink != 0 }
 
-// ModTime is when the content last changed.
+// ModTime returns the modification time.
 func (s Stat) ModTime() time.Time { return time.Unix(0, s.Mtime) }
 
 // StatFile describes an open file.
@@ -48,7 +48,7 @@ func Chmod(file *os.File, perm fs.FileMode) error {
 	return pathError("chmod", file.Name(), err)
 }
 
-// control runs do on the descriptor of an open file; on a closed one it is os.ErrClosed.
+// control runs do on the descriptor of an open file; a closed one is os.ErrClosed.
 func control(file *os.File, do func(fd int) error) error {
 	conn, err := file.SyscallConn()
 	if err != nil {
@@ -81,7 +81,7 @@ func fstatat(dir int, leaf string) (Stat, error) {
 	}
 }
 
-// modeOf translates a mode of the system's.
+// modeOf converts the mode of a stat structure.
 func modeOf(mode uint32) fs.FileMode {
 	out := fs.FileMode(mode & 0o777)
 	switch mode & unix.S_IFMT {

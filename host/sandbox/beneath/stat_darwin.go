@@ -14,7 +14,7 @@ func statOf(st *unix.Stat_t) Stat {
 	}
 }
 
-// SetTimes sets the times of an open file, in nanoseconds since 1970, to the microsecond.
+// SetTimes sets the times of an open file, in nanoseconds since 1970, with a precision of microseconds.
 func SetTimes(file *os.File, atime, mtime int64) error {
 	err := control(file, func(fd int) error {
 		return unix.Futimes(fd, []unix.Timeval{unix.NsecToTimeval(atime), unix.NsecToTimeval(mtime)})
@@ -26,7 +26,7 @@ func entryAt(b []byte) (record, name []byte, kind byte, ok bool) {
 	const length, typ, begin = 16, 20, 21
 	record, name, kind, ok = cutEntry(b, length, typ, begin)
 	if ok && binary.NativeEndian.Uint64(record) == 0 {
-		name = nil // of a file that was removed
+		name = nil // removed
 	}
 	return record, name, kind, ok
 }

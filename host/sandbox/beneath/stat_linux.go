@@ -18,7 +18,7 @@ func statOf(st *unix.Stat_t) Stat {
 func SetTimes(file *os.File, atime, mtime int64) error {
 	err := control(file, func(fd int) error {
 		ts := [2]unix.Timespec{unix.NsecToTimespec(atime), unix.NsecToTimespec(mtime)}
-		// Without a path, which x/sys/unix always passes: a system call filter can tell this from setting the
+		// The path is NULL, unlike in x/sys/unix, so that the seccomp filter can distinguish this from setting the
 		// times of a name.
 		_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 		if errno != 0 {

@@ -8,21 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of one walk.
+// Limits of one walk.
 const (
-	maxTarget = 4097 // bytes of a link's target, and one more to see that it is longer
-	maxLinks  = 40   // followed
-	maxSteps  = 8192 // components, those of targets and of restarts included
+	maxTarget = 4097 // bytes of a link's target, plus one to detect truncation
+	maxLinks  = 40   // symbolic links followed
+	maxSteps  = 8192 // components, including those of link targets and of restarts
 )
 
-// walk resolves a name component by component, where the kernel cannot do it in one step. No component is
-// opened through a link, so a link that takes the place of a directory meanwhile is seen as one.
+// walk resolves a name component by component, where the kernel cannot resolve it atomically. Every component is opened
+// with O_NOFOLLOW, so a directory that is replaced by a symbolic link after the check is an error and is not followed.
 type walk struct {
 	dir    *Dir
-	follow bool     // a link in the last component
+	follow bool     // a symbolic link as the last component
 	fd     int      // the directory reached
-	done   []string // its name, free of links
-	rest   []string
+	done   []string // its name, without symbolic links
+	rest   []string // remaining components
 	steps  int
 	links  int
 }
@@ -33,12 +33,12 @@ func newWalk(d *Dir, name string, follow bool) *walk {
 
 func (w *walk) close() {
 	if w.fd != w.dir.fd {
-		_ = unix.Close(w.fd) // nothing was written through it
+		_ = unix.Close(w.fd)
 	}
 	w.fd = w.dir.fd
 }
 
-// walk opens what a name stands for.
+// walk opens a name.
 func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error) {
 	w := newWalk(d, name, follow)
 	defer w.close()
@@ -48,7 +48,7 @@ func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error)
 			return -1, err
 		}
 		fd, err := openat(w.fd, leaf, flag|unix.O_NOFOLLOW, perm)
-		// A link that took the last component's place since it was looked at is followed as one.
+		// The last component was replaced by a symbolic link after the check: resolve that.
 		if err == unix.ELOOP && follow && leaf != "." {
 			w.rest = append(w.rest, leaf)
 			continue
@@ -57,7 +57,7 @@ func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error)
 	}
 }
 
-// toLeaf goes to the directory that holds the last component, which is not a link that is to be followed.
+// toLeaf walks to the parent of the last component, which it returns. Symbolic links that are to be followed are resolved.
 func (w *walk) toLeaf() (string, error) {
 	for len(w.rest) > 0 {
 		if w.steps++; w.steps > maxSteps {
@@ -82,7 +82,7 @@ func (w *walk) toLeaf() (string, error) {
 	return ".", nil
 }
 
-// step goes down one component; leaf says that it is the last one, and stays to be used.
+// step descends one component; leaf reports that it is the last one, which is not entered.
 func (w *walk) step(name string) (leaf bool, err error) {
 	last := len(w.rest) == 0
 	if last && !w.follow {
@@ -108,7 +108,7 @@ func (w *walk) step(name string) (leaf bool, err error) {
 	return false, nil
 }
 
-// up goes to the parent by a walk from the beginning: the directory reached may have another parent by now.
+// up restarts the walk to the parent. The open directory may have been moved, and its ".." may be outside of the root.
 func (w *walk) up() error {
 	if len(w.done) == 0 {
 		return ErrEscapes

@@ -2,25 +2,25 @@ package dial
 
 import "net/netip"
 
-// Class is what kind of network an address belongs to, in words that fit into an error.
+// Class is the kind of network that an address belongs to. Its text is used in errors.
 type Class string
 
-// The classes. Everything but Public is refused unless the host was granted as private; Config
-// says what is refused even then.
+// The classes. All but Public are refused unless the host is granted as private; Config.Private says which are refused
+// even then.
 const (
 	Public        Class = "public"
 	Loopback      Class = "loopback"
-	Private       Class = "private"           // RFC 1918, and site-local of old
+	Private       Class = "private"           // RFC 1918, and deprecated site-local
 	Shared        Class = "carrier-grade NAT" // RFC 6598
 	UniqueLocal   Class = "unique-local"      // RFC 4193
 	LinkLocal     Class = "link-local"        // RFC 3927, RFC 4291
-	Metadata      Class = "cloud metadata"    // where clouds hand credentials to their machines
+	Metadata      Class = "cloud metadata"    // services that hand credentials to cloud machines
 	Multicast     Class = "multicast"
 	Unspecified   Class = "unspecified"         // connects to the machine itself
 	Documentation Class = "documentation"       // RFC 5737, RFC 3849, RFC 9637
 	Benchmark     Class = "benchmark"           // RFC 2544, RFC 5180
-	Translated    Class = "local NAT64"         // RFC 8215: leads to whatever the network likes
-	Reserved      Class = "reserved"            // anything else that the IANA registries hold back
+	Translated    Class = "local NAT64"         // RFC 8215: the local network decides where it leads
+	Reserved      Class = "reserved"            // other reserved blocks of the IANA registries
 	Tunnel        Class = "obsolete tunnelling" // 6to4, Teredo, IPv4-compatible
 )
 
@@ -30,13 +30,13 @@ type block struct {
 }
 
 // blocks4 and blocks6 follow the registries of special-purpose addresses
-// (https://www.iana.org/assignments/iana-ipv4-special-registry and …-ipv6-…), and the documentation of
-// the clouds for their metadata services. The first match counts.
+// (https://www.iana.org/assignments/iana-ipv4-special-registry and …-ipv6-…) and the documentation of cloud metadata
+// services. The first match wins.
 var blocks4 = []block{
 	{netip.MustParsePrefix("169.254.169.254/32"), Metadata}, // most clouds
 	{netip.MustParsePrefix("169.254.170.0/24"), Metadata},   // credentials of containers
 	{netip.MustParsePrefix("100.100.100.200/32"), Metadata},
-	{netip.MustParsePrefix("168.63.129.16/32"), Metadata}, // looks public, and is not
+	{netip.MustParsePrefix("168.63.129.16/32"), Metadata}, // in a public block
 	{netip.MustParsePrefix("192.0.0.192/32"), Metadata},
 	{netip.MustParsePrefix("0.0.0.0/8"), Unspecified},
 	{netip.MustParsePrefix("127.0.0.0/8"), Loopback},
@@ -72,26 +72,26 @@ var blocks6 = []block{
 	{netip.MustParsePrefix("3fff::/20"), Documentation},
 	{netip.MustParsePrefix("2001::/23"), Reserved},
 	{netip.MustParsePrefix("2000::/3"), Public},
-	{netip.MustParsePrefix("::/0"), Reserved}, // nothing else is handed out
+	{netip.MustParsePrefix("::/0"), Reserved}, // not allocated
 }
 
-// embeddings are the forms of IPv6 that carry an IPv4 address to which the packets go in the end. plain
-// is the class where that address is a public one.
+// embeddings are the IPv6 formats that embed the IPv4 address to which packets are finally delivered. plain is the class
+// if that address is public.
 var embeddings = []struct {
 	prefix netip.Prefix
 	at     int  // of the IPv4 address
-	mask   byte // that its bytes are written with
+	mask   byte // XORed with its bytes
 	plain  Class
 }{
-	{netip.MustParsePrefix("64:ff9b::/96"), 12, 0, Public}, // NAT64, how a network without IPv4 reaches it
+	{netip.MustParsePrefix("64:ff9b::/96"), 12, 0, Public}, // NAT64
 	{netip.MustParsePrefix("2002::/16"), 2, 0, Tunnel},     // 6to4
 	{netip.MustParsePrefix("2001::/32"), 4, 0, Tunnel},     // Teredo's server
 	{netip.MustParsePrefix("2001::/32"), 12, 0xff, Tunnel}, // Teredo's client
 	{netip.MustParsePrefix("::/96"), 12, 0, Tunnel},        // IPv4-compatible
 }
 
-// Classify gives the class of an address. IPv4 inside of IPv6 counts as the address that it leads to;
-// of two, as the first that is not public. An invalid address is Reserved.
+// Classify returns the class of an address. An embedded IPv4 address is classified itself; of several, the first that is
+// not public. An invalid address is Reserved.
 func Classify(a netip.Addr) Class {
 	a = a.Unmap().WithZone("")
 	switch {
@@ -127,11 +127,11 @@ func embedded(a netip.Addr, at int, mask byte) netip.Addr {
 	return netip.AddrFrom4(four)
 }
 
-func lookup(blocks []block, a netip.Addr, otherwise Class) Class {
+func lookup(blocks []block, a netip.Addr, fallback Class) Class {
 	for _, b := range blocks {
 		if b.prefix.Contains(a) {
 			return b.class
 		}
 	}
-	return otherwise
+	return fallback
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/dial"
 )
 
-func TestClasses(t *testing.T) {
+func TestClassify(t *testing.T) {
 	for class, addresses := range map[dial.Class][]string{
 		dial.Public: {"1.1.1.1", "93.184.216.34", "11.0.0.1", "172.15.255.255", "172.32.0.0", "100.63.255.255", "100.128.0.0",
 			"223.255.255.255", "2606:2800::1", "2a00:1450::1", "::ffff:8.8.8.8", "64:ff9b::808:808"},
@@ -36,8 +36,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// Both addresses in Teredo's form count: the server's, and the client's, which is written inverted.
-func TestClassesOfTeredo(t *testing.T) {
+// Both addresses in a Teredo address are classified: the server's, and the client's, which is stored inverted.
+func TestClassifyTeredo(t *testing.T) {
 	for address, want := range map[string]dial.Class{
 		"2001:0:7f00:1::f7f7:f7f7":  dial.Loopback,
 		"2001:0:808:808::80ff:fffe": dial.Loopback,
@@ -49,7 +49,7 @@ func TestClassesOfTeredo(t *testing.T) {
 	}
 }
 
-// What the standard library knows as not public is never public here, in any form that embeds it.
+// What package netip classifies as not public is never Public, in any embedding.
 func FuzzClassify(f *testing.F) {
 	for _, seed := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "8.8.8.8", "::1", "fe80::1", "64:ff9b::7f00:1", "2002:7f00:1::", "ff02::1"} {
 		f.Add(netip.MustParseAddr(seed).AsSlice())

@@ -1,10 +1,9 @@
-// Package dial connects to hosts by name, and to public addresses only: a plugin that was granted a host
-// must not reach, by what that host's name resolves to, the services of the machine or of its network.
-// New makes a Dialer from what may be reached otherwise; DialContext fits into net/http's Transport.
+// Package dial connects to hosts by name, by default only to public addresses. It prevents server-side request forgery: a
+// plugin that was granted a host must not reach services of the machine or its network by the addresses that the host's
+// name resolves to. Start with New; Dialer.DialContext fits into http.Transport.
 //
-// Every connection resolves the name once, checks every address of the answer and dials exactly what was
-// checked, so an answer that changes between check and use (rebinding) changes nothing. It is not asked
-// here whether a host is granted at all: whoever dials has to have checked that.
+// Every connection resolves the name once, checks every address and dials exactly those, so that DNS rebinding, a
+// different answer between check and use, has no effect. Callers must have checked that the host is granted.
 package dial
 
 import (
@@ -21,40 +20,39 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Bounds of one connection.
+// Limits of one connection.
 const (
-	// maxAttempts is how many of a host's addresses are tried.
+	// maxAttempts bounds the addresses of a host that are tried.
 	maxAttempts = 8
-	// attemptTime is how long one address is tried while there is another.
+	// attemptTime bounds an attempt that is not the last.
 	attemptTime = 5 * time.Second
-	// connectTime is how long all of it may take. net/http does not end a connection that is being made
-	// when the request that wanted it ends.
+	// connectTime bounds resolution and all attempts. net/http does not cancel a dial when the request that started it
+	// ends.
 	connectTime = 20 * time.Second
 )
 
-// Resolver finds the addresses of a host; *net.Resolver is one.
+// Resolver resolves host names; *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Config says how a Dialer finds hosts and which of them may be private.
+// Config says how a Dialer resolves and reaches hosts.
 type Config struct {
-	// Resolver finds the addresses of names; nil means the system's.
+	// Resolver resolves names; nil means the system's.
 	Resolver Resolver
-	// Private tells whether host, in lower case and without brackets, was granted as one that is not
-	// public; nil means that none was. Even then nothing connects to a multicast or unspecified address,
-	// nor to a metadata service whose address is not itself the host that was granted.
+	// Private reports whether host, in lower case and without brackets, is granted as private; nil means that none is.
+	// Even then multicast and unspecified addresses are refused, and so is a cloud metadata address unless the host is
+	// that address itself.
 	Private func(host string, port uint16) bool
-	// Connect opens a connection to an address that was checked; nil means TCP. Tests put their own
-	// network here.
+	// Connect connects to a checked address; nil means TCP. It is for tests.
 	Connect func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
-	// Log takes, at debug, the addresses that were refused: the error does not name them, and whoever
-	// dials reports the refusal itself. Nil means none.
+	// Log receives refused addresses at debug level, since the error does not name them; callers report the refusal. nil
+	// means none.
 	Log hclog.Logger
 }
 
-// Refused is the error for a host that has an address of a class that may not be dialled. It does not
-// hold the address: what a name resolves to in the host's network is no business of a plugin's.
+// Refused is the error for a host with an address of a class that must not be dialed. It does not contain the address:
+// plugins must not learn what names resolve to in the local network.
 type Refused struct {
 	Host  string
 	Class Class
@@ -74,7 +72,7 @@ func (r *Refused) Error() string {
 // Dialer connects to hosts. It is safe for concurrent use.
 type Dialer struct{ config Config }
 
-// New makes a Dialer; it connects to nothing.
+// New returns a Dialer; it does not connect.
 func New(c Config) *Dialer {
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver
@@ -91,8 +89,8 @@ func New(c Config) *Dialer {
 	return &Dialer{config: c}
 }
 
-// DialContext connects to "host:port"; the network can only be "tcp". The error is a *Refused where the
-// host has an address that may not be dialled, even if it has others that may.
+// DialContext connects to "host:port" over "tcp", the only network. The error is a *Refused if any address of the host
+// must not be dialed.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if network != "tcp" {
 		return nil, fmt.Errorf("dial %s: network %q is not tcp", address, network)
@@ -114,7 +112,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 			return nil, &Refused{Host: host, Class: class}
 		}
 	}
-	return d.first(ctx, addresses, port)
+	return d.connectFirst(ctx, addresses, port)
 }
 
 func split(address string) (host string, port uint16, err error) {
@@ -134,7 +132,7 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// resolve gives the addresses of host, at least one.
+// resolve returns the addresses of host, at least one.
 func (d *Dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a.Unmap()}, nil
@@ -146,7 +144,7 @@ func (d *Dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	if len(found) == 0 {
 		return nil, fmt.Errorf("resolve %s: %w", host, &net.DNSError{Err: "no address", Name: host, IsNotFound: true})
 	}
-	// The slice may be the resolver's own: what is checked must not change before it is dialled.
+	// Copy: the resolver may own the slice, and addresses must not change between check and use.
 	addresses := make([]netip.Addr, len(found))
 	for i, a := range found {
 		addresses[i] = a.Unmap()
@@ -154,7 +152,7 @@ func (d *Dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addresses, nil
 }
 
-// allowed decides on an address of a class. literal tells that the host is an address, not a name.
+// allowed decides on an address by its class. literal says that the host is an address and not a name.
 func allowed(class Class, private, literal bool) bool {
 	switch class {
 	case Public:
@@ -168,8 +166,8 @@ func allowed(class Class, private, literal bool) bool {
 	}
 }
 
-// first connects to the first address that answers.
-func (d *Dialer) first(ctx context.Context, addresses []netip.Addr, port uint16) (net.Conn, error) {
+// connectFirst connects to the first address that accepts.
+func (d *Dialer) connectFirst(ctx context.Context, addresses []netip.Addr, port uint16) (net.Conn, error) {
 	addresses = addresses[:min(len(addresses), maxAttempts)]
 	var errs []error
 	for i, a := range addresses {
@@ -194,16 +192,15 @@ func (d *Dialer) attempt(ctx context.Context, to netip.AddrPort, last bool) (net
 	return d.config.Connect(ctx, to)
 }
 
-// connect dials an address. Control is the second line: it sees the address that the socket is about to
-// be connected to, whatever came before.
+// connect dials an address. As defense in depth, Control verifies the address that the socket is about to connect to.
 func connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
-		return exactly(address, to)
+		return checkAddress(address, to)
 	}}
 	return dialer.DialContext(ctx, "tcp", to.String())
 }
 
-func exactly(address string, want netip.AddrPort) error {
+func checkAddress(address string, want netip.AddrPort) error {
 	got, err := netip.ParseAddrPort(address)
 	if err != nil || netip.AddrPortFrom(got.Addr().Unmap(), got.Port()) != want {
 		return errors.New("dial: the address is not the one that was checked")

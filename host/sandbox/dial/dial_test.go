@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names is a resolver: each lookup of a host takes the next of its answers, the last for good.
+// names is a resolver: each lookup of a host returns its next answer, and the last one repeatedly.
 type names struct {
 	answers map[string][]string // addresses separated by blanks
 	lookups int
@@ -41,15 +41,15 @@ func (n *names) LookupNetIP(ctx context.Context, network, host string) ([]netip.
 	return out, nil
 }
 
-// network stands in for TCP: it notes what is dialled, and takes it unless it is in dead (refused) or
-// silent (no answer).
+// network replaces TCP: it records dialed addresses, and accepts those that are neither in dead (refused) nor in silent (no
+// answer).
 type network struct {
-	dialled      []string
+	dialed       []string
 	dead, silent []string
 }
 
 func (n *network) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-	n.dialled = append(n.dialled, to.String())
+	n.dialed = append(n.dialed, to.String())
 	switch {
 	case slices.Contains(n.silent, to.String()):
 		<-ctx.Done()
@@ -62,32 +62,32 @@ func (n *network) connect(ctx context.Context, to netip.AddrPort) (net.Conn, err
 	return a, nil
 }
 
-func TestOnlyCheckedAddressesAreDialled(t *testing.T) {
+func TestOnlyCheckedAddressesAreDialed(t *testing.T) {
 	granted := func(host string, port uint16) bool {
 		return port == 80 && slices.Contains([]string{"intranet", "127.0.0.1", "169.254.169.254", "0.0.0.0", "224.0.0.1"}, host)
 	}
 	for name, c := range map[string]struct {
 		answer, address string
-		dialled         string
+		dialed          string
 		refused         dial.Class
 	}{
-		"a public address":                                   {answer: "93.184.216.34", address: "a.example:443", dialled: "93.184.216.34:443"},
-		"the first of two public ones":                       {answer: "2606:2800::1 93.184.216.34", address: "a.example:443", dialled: "[2606:2800::1]:443"},
-		"a public one written as IPv6":                       {answer: "::ffff:93.184.216.34", address: "a.example:443", dialled: "93.184.216.34:443"},
+		"a public address":                                   {answer: "93.184.216.34", address: "a.example:443", dialed: "93.184.216.34:443"},
+		"the first of two public ones":                       {answer: "2606:2800::1 93.184.216.34", address: "a.example:443", dialed: "[2606:2800::1]:443"},
+		"a public one written as IPv6":                       {answer: "::ffff:93.184.216.34", address: "a.example:443", dialed: "93.184.216.34:443"},
 		"loopback is refused":                                {answer: "127.0.0.1", address: "a.example:443", refused: dial.Loopback},
 		"one private address among public ones refuses all":  {answer: "93.184.216.34 10.0.0.1", address: "a.example:443", refused: dial.Private},
 		"loopback written as IPv6 is refused":                {answer: "::ffff:127.0.0.1", address: "a.example:443", refused: dial.Loopback},
 		"a literal is checked too":                           {address: "10.1.2.3:443", refused: dial.Private},
 		"a literal with a zone is checked too":               {address: "[fe80::1%lo]:80", refused: dial.LinkLocal},
-		"a public literal":                                   {address: "[2606:2800::1]:443", dialled: "[2606:2800::1]:443"},
-		"a private grant reaches a private address":          {answer: "10.0.0.1", address: "intranet:80", dialled: "10.0.0.1:80"},
-		"a private grant reaches loopback":                   {answer: "127.0.0.1", address: "intranet:80", dialled: "127.0.0.1:80"},
+		"a public literal":                                   {address: "[2606:2800::1]:443", dialed: "[2606:2800::1]:443"},
+		"a private grant reaches a private address":          {answer: "10.0.0.1", address: "intranet:80", dialed: "10.0.0.1:80"},
+		"a private grant reaches loopback":                   {answer: "127.0.0.1", address: "intranet:80", dialed: "127.0.0.1:80"},
 		"a private grant is for its port":                    {answer: "10.0.0.1", address: "intranet:81", refused: dial.Private},
 		"a private grant is for its host, not the address":   {answer: "127.0.0.1", address: "a.example:80", refused: dial.Loopback},
-		"a private grant of a name in upper case":            {answer: "10.0.0.1", address: "INTRANET:80", dialled: "10.0.0.1:80"},
-		"a private grant of an address":                      {address: "127.0.0.1:80", dialled: "127.0.0.1:80"},
+		"a private grant of a name in upper case":            {answer: "10.0.0.1", address: "INTRANET:80", dialed: "10.0.0.1:80"},
+		"a private grant of an address":                      {address: "127.0.0.1:80", dialed: "127.0.0.1:80"},
 		"a private grant of a name does not reach metadata":  {answer: "169.254.169.254", address: "intranet:80", refused: dial.Metadata},
-		"a private grant of the metadata address reaches it": {address: "169.254.169.254:80", dialled: "169.254.169.254:80"},
+		"a private grant of the metadata address reaches it": {address: "169.254.169.254:80", dialed: "169.254.169.254:80"},
 		"no grant reaches the unspecified address":           {address: "0.0.0.0:80", refused: dial.Unspecified},
 		"no grant reaches multicast":                         {address: "224.0.0.1:80", refused: dial.Multicast},
 	} {
@@ -99,8 +99,8 @@ func TestOnlyCheckedAddressesAreDialled(t *testing.T) {
 			if conn != nil {
 				conn.Close()
 			}
-			if got := strings.Join(net.dialled, " "); got != c.dialled {
-				t.Errorf("dialled %q, want %q", got, c.dialled)
+			if got := strings.Join(net.dialed, " "); got != c.dialed {
+				t.Errorf("dialed %q, want %q", got, c.dialed)
 			}
 			var refused *dial.Refused
 			switch {
@@ -113,8 +113,8 @@ func TestOnlyCheckedAddressesAreDialled(t *testing.T) {
 	}
 }
 
-// The second answer, which a rebinding name server gives, is never asked for: what was checked is dialled.
-func TestANameIsResolvedOnceForAConnection(t *testing.T) {
+// A rebinding name server gets no second query: the checked addresses are dialed.
+func TestNameIsResolvedOncePerConnection(t *testing.T) {
 	resolver := &names{answers: map[string][]string{"rebind.example": {"93.184.216.34", "127.0.0.1"}}}
 	net := &network{}
 	d := dial.New(dial.Config{Resolver: resolver, Connect: net.connect})
@@ -123,18 +123,18 @@ func TestANameIsResolvedOnceForAConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	if diff := cmp.Diff([]string{"93.184.216.34:80"}, net.dialled); diff != "" || resolver.lookups != 1 {
-		t.Errorf("%d lookups, and dialled %s", resolver.lookups, diff)
+	if diff := cmp.Diff([]string{"93.184.216.34:80"}, net.dialed); diff != "" || resolver.lookups != 1 {
+		t.Errorf("%d lookups, and dialed %s", resolver.lookups, diff)
 	}
 	_, err = d.DialContext(t.Context(), "tcp", "rebind.example:80")
 	var refused *dial.Refused
-	if !errors.As(err, &refused) || refused.Class != dial.Loopback || len(net.dialled) != 1 {
-		t.Errorf("the second connection: %v; dialled %q", err, net.dialled)
+	if !errors.As(err, &refused) || refused.Class != dial.Loopback || len(net.dialed) != 1 {
+		t.Errorf("the second connection: %v; dialed %q", err, net.dialed)
 	}
 }
 
-// A resolver that keeps its slice and changes it after the check changes nothing.
-func TestAnAnswerCannotChangeAfterItsCheck(t *testing.T) {
+// A resolver that modifies its slice after the check has no effect.
+func TestAddressesCannotChangeAfterCheck(t *testing.T) {
 	answer := []netip.Addr{netip.MustParseAddr("93.184.216.34")}
 	net := &network{}
 	d := dial.New(dial.Config{
@@ -150,7 +150,7 @@ func TestAnAnswerCannotChangeAfterItsCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	if diff := cmp.Diff([]string{"93.184.216.34:80"}, net.dialled); diff != "" {
+	if diff := cmp.Diff([]string{"93.184.216.34:80"}, net.dialed); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -161,7 +161,7 @@ func (f resolverFunc) LookupNetIP(context.Context, string, string) ([]netip.Addr
 	return f(), nil
 }
 
-func TestTheNextAddressIsTriedWhereOneFails(t *testing.T) {
+func TestNextAddressIsTriedAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &network{dead: []string{"93.184.216.1:80"}, silent: []string{"93.184.216.2:80"}}
 		d := dial.New(dial.Config{
@@ -174,7 +174,7 @@ func TestTheNextAddressIsTriedWhereOneFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn.Close()
-		if diff := cmp.Diff([]string{"93.184.216.1:80", "93.184.216.2:80", "93.184.216.3:80"}, net.dialled); diff != "" {
+		if diff := cmp.Diff([]string{"93.184.216.1:80", "93.184.216.2:80", "93.184.216.3:80"}, net.dialed); diff != "" {
 			t.Error(diff)
 		}
 		if took := time.Since(start); took > 10*time.Second {
@@ -183,7 +183,7 @@ func TestTheNextAddressIsTriedWhereOneFails(t *testing.T) {
 	})
 }
 
-func TestNoMoreThanEightAddressesAreTried(t *testing.T) {
+func TestAtMostEightAddressesAreTried(t *testing.T) {
 	answer, dead := "", []string(nil)
 	for _, last := range strings.Fields("1 2 3 4 5 6 7 8 9 10") {
 		answer += " 93.184.216." + last
@@ -194,25 +194,25 @@ func TestNoMoreThanEightAddressesAreTried(t *testing.T) {
 	if _, err := d.DialContext(t.Context(), "tcp", "a.example:80"); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got the error %v", err)
 	}
-	if diff := cmp.Diff(dead[:8], net.dialled); diff != "" {
+	if diff := cmp.Diff(dead[:8], net.dialed); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestACancelledConnectionEndsAtOnce(t *testing.T) {
+func TestCanceledDialEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		net := &network{silent: []string{"93.184.216.1:80"}}
 		d := dial.New(dial.Config{Resolver: &names{answers: map[string][]string{"a.example": {"93.184.216.1 93.184.216.2"}}}, Connect: net.connect})
 		_, err := d.DialContext(ctx, "tcp", "a.example:80")
-		if !errors.Is(err, context.DeadlineExceeded) || len(net.dialled) != 1 {
-			t.Errorf("got the error %v after dialling %q", err, net.dialled)
+		if !errors.Is(err, context.DeadlineExceeded) || len(net.dialed) != 1 {
+			t.Errorf("got the error %v after dialing %q", err, net.dialed)
 		}
 	})
 }
 
-func TestAHostThatNeverAnswersIsGivenUp(t *testing.T) {
+func TestUnresponsiveHostTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &network{silent: []string{"93.184.216.1:80"}}
 		d := dial.New(dial.Config{Resolver: &names{answers: map[string][]string{"a.example": {"93.184.216.1"}}}, Connect: net.connect})
@@ -224,7 +224,7 @@ func TestAHostThatNeverAnswersIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoTCPAddressIsAnError(t *testing.T) {
+func TestNonTCPAddressesFail(t *testing.T) {
 	for name, c := range map[string]struct{ network, address, want string }{
 		"another network":        {"udp", "a.example:53", "is not tcp"},
 		"a socket of the system": {"unix", "/run/x", "is not tcp"},
@@ -242,14 +242,14 @@ func TestWhatIsNoTCPAddressIsAnError(t *testing.T) {
 			if _, err := d.DialContext(t.Context(), c.network, c.address); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got the error %v, want %q in it", err, c.want)
 			}
-			if len(net.dialled) != 0 {
-				t.Errorf("dialled %q", net.dialled)
+			if len(net.dialed) != 0 {
+				t.Errorf("dialed %q", net.dialed)
 			}
 		})
 	}
 }
 
-func TestARefusalNamesTheClassAndNotTheAddress(t *testing.T) {
+func TestRefusalNamesClassButNotAddress(t *testing.T) {
 	d := dial.New(dial.Config{Resolver: &names{answers: map[string][]string{"a.example": {"10.11.12.13"}}}})
 	_, err := d.DialContext(t.Context(), "tcp", "a.example:443")
 	if want := "a.example has a private address: only a grant as private reaches it"; err == nil || err.Error() != want {
@@ -257,8 +257,8 @@ func TestARefusalNamesTheClassAndNotTheAddress(t *testing.T) {
 	}
 }
 
-// Without a network of the test's own: a real socket, on loopback.
-func TestARealConnection(t *testing.T) {
+// This uses a real socket on loopback.
+func TestRealConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -24,9 +24,8 @@ func hostError(code, format string, args []any) error {
 	return &abi.HostError{Code: code, Message: "http: " + fmt.Sprintf(format, args...)}
 }
 
-// explain says in the host's own words what is wrong with a server. The libraries' words may repeat what
-// the server sent, and with it a credential that the server repeated, or name addresses of the host's
-// network. Where ctx ended, that is the error.
+// explain maps an error of the exchange to one with a fixed text. Errors of libraries may quote the server, which may echo a
+// credential, or name addresses of the local network. If ctx has ended, its error is returned.
 func explain(ctx context.Context, o origin.Origin, err error) error {
 	var (
 		refused     *dial.Refused
@@ -42,25 +41,25 @@ func explain(ctx context.Context, o origin.Origin, err error) error {
 	case errors.As(err, &refused):
 		return denied("%s: %v", o, refused)
 	case errors.As(err, &unknown) && unknown.IsNotFound:
-		return failed("%s: there is no such host", o)
+		return failed("%s: no such host", o)
 	case errors.As(err, &unknown):
-		return failed("%s: the host's name could not be looked up", o)
+		return failed("%s: the host's name could not be resolved", o)
 	case errors.As(err, &certificate):
-		return failed("%s: its certificate %s", o, fault(certificate))
+		return failed("%s: its certificate %s", o, certificateFault(certificate))
 	case errors.As(err, &noTLS) || errors.Is(err, http.ErrSchemeMismatch):
 		return failed("%s does not speak TLS", o)
 	case errors.As(err, &errno):
 		return failed("%s: %v", o, errno)
 	case errors.As(err, &network) && network.Timeout():
-		return failed("%s takes too long to answer", o)
+		return failed("%s did not respond in time", o)
 	case strings.Contains(err.Error(), "headers exceeded"), strings.Contains(err.Error(), "header list larger"):
-		return failed("%s answers with more than %d bytes of headers", o, maxResponseHeader)
+		return failed("%s responds with more than %d bytes of headers", o, maxResponseHeader)
 	}
-	return failed("%s: the connection broke off, or the answer is not valid HTTP", o)
+	return failed("%s: the connection was lost, or the response is not valid HTTP", o)
 }
 
-// fault is what is wrong with a certificate, without the names that are in it.
-func fault(err error) string {
+// certificateFault describes an invalid certificate without quoting its names.
+func certificateFault(err error) string {
 	var (
 		authority x509.UnknownAuthorityError
 		host      x509.HostnameError

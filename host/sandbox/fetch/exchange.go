@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// userAgent is sent where the module names none.
+// userAgent is the default User-Agent.
 const userAgent = "bulkhead"
 
-// maxDiscard is how much of a redirect's own body is read so that its connection can be used again.
+// maxDiscard bounds how much of a redirect's body is read so that its connection can be reused, in bytes.
 const maxDiscard = 2 << 10
 
-// exchange sends one request and reads the answer. Location is not empty where the answer is a redirect
-// to be followed; then it has no body.
+// exchange sends one request and reads the response. location is set for a redirect to be followed, whose headers and body
+// are dropped.
 func (f *Fetcher) exchange(ctx context.Context, h hop, manual bool) (response abi.HTTPResponse, location string, err error) {
 	record := Record{Method: h.method, Target: h.target()}
 	defer func() { f.record(ctx, record, err) }()
@@ -33,9 +33,9 @@ func (f *Fetcher) exchange(ctx context.Context, h hop, manual bool) (response ab
 	defer answer.Body.Close()
 	record.Status = answer.StatusCode
 	response = abi.HTTPResponse{Status: answer.StatusCode, URL: h.url.String()}
-	if !manual && redirects(answer.StatusCode) {
+	if !manual && isRedirect(answer.StatusCode) {
 		if location = answer.Header.Get("Location"); location != "" {
-			_, _ = io.CopyN(io.Discard, answer.Body, maxDiscard) // only to keep the connection
+			_, _ = io.CopyN(io.Discard, answer.Body, maxDiscard) // to reuse the connection
 			return response, location, nil
 		}
 	}
@@ -50,7 +50,7 @@ func (f *Fetcher) exchange(ctx context.Context, h hop, manual bool) (response ab
 	return response, "", nil
 }
 
-// request checks the grant, at the last moment before it counts, and adds its credential.
+// request authorizes a hop, directly before it is sent, and adds the grant's credential.
 func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
 	grant, ok := f.grants[h.origin]
 	if !ok {
@@ -74,31 +74,30 @@ func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
 		return nil, failed("the credential for %s cannot be read; the host's log says why", h.origin)
 	}
 	if value == "" || checkValue(value) != nil {
-		f.log.Error("http: no credential", "origin", h.origin, "header", grant.Credential.Header, "error", "it is empty or holds a control character")
-		return nil, failed("the credential for %s is empty or holds a control character", h.origin)
+		f.log.Error("http: no credential", "origin", h.origin, "header", grant.Credential.Header, "error", "it is empty or contains a control character")
+		return nil, failed("the credential for %s is empty or contains a control character", h.origin)
 	}
 	request.Header.Set(grant.Credential.Header, value)
 	return request, nil
 }
 
-// headers are the answer's, in lower case as HTTP/2 writes them, without those of the connection.
+// headers returns the response's headers with names in lower case, as in HTTP/2, without those of the connection.
 func (f *Fetcher) headers(h hop, answer *http.Response) (map[string][]string, error) {
 	headers, count := map[string][]string{}, 0
 	for name, values := range answer.Header {
-		if ofConnection(name) && name != "Content-Length" {
+		if isConnectionHeader(name) && name != "Content-Length" {
 			continue
 		}
 		headers[strings.ToLower(name)] = values
 		count += len(values)
 	}
 	if count > maxResponseHeaders {
-		return nil, failed("%s answers with %d headers; the limit is %d", h.origin, count, maxResponseHeaders)
+		return nil, failed("%s responds with %d headers; the limit is %d", h.origin, count, maxResponseHeaders)
 	}
 	return headers, nil
 }
 
-// body reads the answer's body, of which net/http has undone the packing that it asked for: what counts
-// is what comes out.
+// body reads the response's body. net/http has decompressed it, so the limit applies to the decompressed size.
 func (f *Fetcher) body(ctx context.Context, h hop, answer *http.Response) ([]byte, error) {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		return nil, failed("%s switches to another protocol than HTTP", h.origin)
@@ -107,13 +106,13 @@ func (f *Fetcher) body(ctx context.Context, h hop, answer *http.Response) ([]byt
 	body, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
 	switch {
 	case ctx.Err() != nil:
-		// When ctx ends the connection is closed, and a server that notices may end a half-sent body
-		// properly in time to be read: that is not the answer.
+		// ctx closes the connection when it ends. A server that notices may terminate a partial body properly, which
+		// must not pass for a complete response.
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, explain(ctx, h.origin, err)
 	case int64(len(body)) > limit:
-		return nil, failed("%s answers with more than %d bytes", h.origin, limit)
+		return nil, failed("%s responds with more than %d bytes", h.origin, limit)
 	}
 	return body, nil
 }

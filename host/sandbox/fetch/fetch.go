@@ -1,13 +1,11 @@
-// Package fetch is the host operation http/fetch: a module asks a web server something, and gets the
-// answer if the admin granted the server's origin. Start with New; Fetch is the operation.
+// Package fetch implements the host operation http/fetch: a module sends a request to a web server whose origin the
+// admin has granted. Start with New; Fetch is the operation.
 //
-// An origin is granted by scheme, host and port, and each redirect is checked like the request itself; one
-// to another origin carries no more than the URL (see redirect.go).
-// The address behind a host's name has to be public, unless the grant says that the host is private;
-// package dial connects to exactly the address that was checked. A grant's credential is added here, for
-// requests to its own origin only, and is never part of an error, a log line or a record. No proxy is
-// used, no cookie is kept, nothing is cached, and connections are shared with nobody: a Fetcher belongs
-// to one plugin.
+// Modules and servers are untrusted. An origin is granted by scheme, host and port, and is checked for the request and
+// each redirect; a redirect to another origin carries nothing of the request but the URL (see redirect.go). The addresses
+// of a host must be public unless the grant is private; package dial connects to exactly the address that was checked. A
+// grant's credential is added to requests to its own origin only, and never appears in an error, log line or record. There
+// is no proxy, cookie or cache, and plugins share no connections: a Fetcher belongs to one plugin.
 package fetch
 
 import (
@@ -34,7 +32,7 @@ const (
 	DefaultConcurrent   = 4
 )
 
-// Bounds that nobody sets.
+// Fixed limits.
 const (
 	maxURL             = 8 << 10  // bytes
 	maxRequestHeaders  = 100      // values
@@ -47,59 +45,58 @@ const (
 
 // Config says what a Fetcher may reach.
 type Config struct {
-	// Grants are the granted origins, each of them once; none means that every request is denied.
+	// Grants are the granted origins, without duplicates; without any, every request is denied.
 	Grants []Grant
 	Limits Limits
-	// Dial says how hosts are found and reached. Its Private is replaced by what the grants say, its Log
-	// by Config's.
+	// Dial says how hosts are resolved and reached. Its Private and Log are ignored: the grants and Config.Log apply.
 	Dial dial.Config
-	// RootCAs are the authorities that servers' certificates are checked against; nil means the system's.
+	// RootCAs verify the certificates of servers; nil means the system's.
 	RootCAs *x509.CertPool
-	// Log takes refusals; nil means none.
+	// Log receives refusals; nil means none.
 	Log hclog.Logger
-	// Audit takes a record of every request that is sent or refused; nil means none. It may be called by
-	// several goroutines at the same time.
+	// Audit receives a record of every request that is sent or refused; nil means none. It must be safe for concurrent
+	// use.
 	Audit func(context.Context, Record)
 }
 
-// Grant is an origin that may be asked.
+// Grant permits requests to an origin.
 type Grant struct {
 	Origin origin.Origin
-	// Private lets the host be one of the machine or the network: by loopback, private or link-local
-	// addresses, and by that of a metadata service where it is itself the origin's host.
+	// Private permits loopback, private and link-local addresses, and a cloud metadata address if it is itself the
+	// origin's host.
 	Private bool
-	// Credential is added to every request to the origin; nil means none. Over plain http it is refused
-	// unless the grant is private.
+	// Credential is added to every request to the origin; nil means none. For http it is refused unless the grant is
+	// private.
 	Credential *Credential
 }
 
 // Credential is a header that the host adds and a module never sees.
 type Credential struct {
 	Header string
-	// Value gives the header's value. It is asked for each request, so that a changed one is used, and may
-	// be called by several goroutines at the same time. Its error is logged and must not hold the secret.
+	// Value returns the header's value. It is called for each request, so that a changed one is used, and must be safe
+	// for concurrent use. Its error is logged and must not contain the secret.
 	Value func() (string, error)
 }
 
 // Limits bound one plugin's requests. Zero means the default.
 type Limits struct {
 	RequestBody  int64         // bytes; DefaultRequestBody
-	ResponseBody int64         // bytes, once unpacked; DefaultResponseBody
-	Time         time.Duration // of a whole operation, redirects and waiting included; DefaultTime
-	Concurrent   int           // requests at the same time, beyond which they wait; DefaultConcurrent
+	ResponseBody int64         // bytes after decompression; DefaultResponseBody
+	Time         time.Duration // of an operation, with redirects and queueing; DefaultTime
+	Concurrent   int           // operations in flight; further ones wait; DefaultConcurrent
 }
 
-// Fetcher does one plugin's requests. It is safe for concurrent use.
+// Fetcher performs the requests of one plugin. It is safe for concurrent use.
 type Fetcher struct {
 	grants    map[origin.Origin]Grant
 	limits    Limits
 	transport *http.Transport
-	slots     chan struct{}
+	slots     chan struct{} // semaphore of Limits.Concurrent
 	log       hclog.Logger
 	audit     func(context.Context, Record)
 }
 
-// New checks the grants and connects to nothing. Whoever makes a Fetcher closes it.
+// New validates the grants; it does not connect. The caller closes the Fetcher.
 func New(c Config) (*Fetcher, error) {
 	limits, err := c.Limits.complete()
 	if err != nil {
@@ -122,8 +119,8 @@ func New(c Config) (*Fetcher, error) {
 		if err := g.check(); err != nil {
 			return nil, fmt.Errorf("grant of %s: %w", g.Origin, err)
 		}
-		if _, twice := f.grants[g.Origin]; twice {
-			return nil, fmt.Errorf("grant of %s: is there twice", g.Origin)
+		if _, duplicate := f.grants[g.Origin]; duplicate {
+			return nil, fmt.Errorf("grant of %s: is a duplicate", g.Origin)
 		}
 		f.grants[g.Origin] = g
 	}
@@ -132,25 +129,26 @@ func New(c Config) (*Fetcher, error) {
 	return f, nil
 }
 
-// transport is one plugin's own. It has no proxy, unlike the one that net/http begins with.
+// transport returns the transport of one plugin. Unlike http.DefaultTransport it uses no proxy, which would bypass the
+// dialer's checks.
 func transport(d *dial.Dialer, roots *x509.CertPool, limits Limits) *http.Transport {
 	return &http.Transport{
 		DialContext:            d.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    handshakeTime,
-		ForceAttemptHTTP2:      true, // a dialer of one's own turns it off otherwise
+		ForceAttemptHTTP2:      true, // a custom dialer disables it otherwise
 		MaxResponseHeaderBytes: maxResponseHeader,
 		MaxIdleConns:           limits.Concurrent,
-		MaxConnsPerHost:        limits.Concurrent, // counts connections being made for requests that have ended
+		MaxConnsPerHost:        limits.Concurrent, // includes dials of requests that have ended
 		IdleConnTimeout:        idleTime,
 	}
 }
 
-// Close gives up idle connections; requests in flight go on.
+// Close closes idle connections; requests in flight continue.
 func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
 
-// private answers the dialer. It does not know the scheme, so of http and https on the same port either
-// counts: both are grants of the same listener.
+// private implements dial.Config.Private. The dialer does not know the scheme, so a private grant of http or https on the
+// port suffices: both are grants of the same listener.
 func (f *Fetcher) private(host string, port uint16) bool {
 	for _, scheme := range []string{"http", "https"} {
 		if f.grants[origin.Origin{Scheme: scheme, Host: host, Port: port}].Private {
@@ -181,7 +179,7 @@ func (l Limits) complete() (Limits, error) {
 
 func (g Grant) check() error {
 	if again, err := origin.Parse(g.Origin.String()); err != nil || again != g.Origin {
-		return errors.New("is not an origin as package origin reads it")
+		return errors.New("is not an origin in canonical form")
 	}
 	c := g.Credential
 	switch {
@@ -195,9 +193,8 @@ func (g Grant) check() error {
 	return CheckHeader(c.Header)
 }
 
-// Fetch asks q's server, and follows its redirects. The error is an *abi.HostError (HostInvalid for a
-// request that is not of the operation's form, HostDenied for what is not granted, HostFailed for what was
-// tried and did not work) or that of ctx.
+// Fetch sends a request and follows redirects. The error is an *abi.HostError (HostInvalid for a malformed request,
+// HostDenied for one that is not granted, HostFailed for one that did not succeed) or that of ctx.
 func (f *Fetcher) Fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {
 	first, err := f.check(q)
 	if err != nil {
@@ -221,7 +218,7 @@ func (f *Fetcher) Fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPRespons
 	return abi.HTTPResponse{}, err
 }
 
-// follow waits for a place, and goes from redirect to redirect.
+// follow waits for a slot, and follows redirects.
 func (f *Fetcher) follow(ctx context.Context, h hop, manual bool) (abi.HTTPResponse, error) {
 	select {
 	case f.slots <- struct{}{}:

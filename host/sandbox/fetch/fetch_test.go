@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestARequestAndItsAnswer(t *testing.T) {
+func TestRequestAndResponse(t *testing.T) {
 	for _, where := range []string{"https://api.example.com", "http://api.example.com:8080"} {
 		w := newWorld()
 		var got string
@@ -59,7 +59,7 @@ func TestARequestAndItsAnswer(t *testing.T) {
 	}
 }
 
-func TestOnlyGrantedOriginsAreAsked(t *testing.T) {
+func TestOnlyGrantedOriginsAreReached(t *testing.T) {
 	w := newWorld()
 	asked := 0
 	hit := func(http.ResponseWriter, *http.Request) { asked++ }
@@ -83,7 +83,7 @@ func TestOnlyGrantedOriginsAreAsked(t *testing.T) {
 		"a granted host with a private address":     {"https://inside.example.com/", abi.HostDenied},
 		"a granted metadata address, not private":   {"http://169.254.169.254/latest/meta-data", abi.HostDenied},
 		"loopback":                                  {"http://127.0.0.1/", abi.HostDenied},
-		"the granted host in the user's place":      {"https://api.example.com@other.example.com/", abi.HostInvalid},
+		"the granted host as the user name":         {"https://api.example.com@other.example.com/", abi.HostInvalid},
 		"a user before the granted host":            {"https://me:pw@api.example.com/", abi.HostInvalid},
 		"a backslash before the granted host":       {`https://other.example.com\@api.example.com/`, abi.HostInvalid},
 		"a backslash in the path":                   {`https://api.example.com/\other.example.com/`, ""},
@@ -116,8 +116,8 @@ func TestOnlyGrantedOriginsAreAsked(t *testing.T) {
 	}
 }
 
-// A name server that answers with a public address when it is asked first, and with loopback then.
-func TestRebindingLeadsNowhere(t *testing.T) {
+// A name server that responds with a public address first, and then with loopback.
+func TestDNSRebindingHasNoEffect(t *testing.T) {
 	w := newWorld()
 	outside, inside := 0, 0
 	w.serve(t, "http://rebind.example.com", func(rw http.ResponseWriter, _ *http.Request) {
@@ -139,7 +139,7 @@ func TestRebindingLeadsNowhere(t *testing.T) {
 	}
 }
 
-func TestAPrivateGrantReachesThePrivateHost(t *testing.T) {
+func TestPrivateGrantReachesPrivateHost(t *testing.T) {
 	w := newWorld()
 	w.names["inside.example.com"] = []string{"10.0.0.7"}
 	for _, where := range []string{"http://127.0.0.1:8080", "http://[::1]:8080", "https://inside.example.com", "http://169.254.169.254"} {
@@ -151,7 +151,7 @@ func TestAPrivateGrantReachesThePrivateHost(t *testing.T) {
 	}
 }
 
-func TestNoCookieIsKept(t *testing.T) {
+func TestCookiesAreNotKept(t *testing.T) {
 	w := newWorld()
 	cookies := 0
 	w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, r *http.Request) {
@@ -169,7 +169,7 @@ func TestNoCookieIsKept(t *testing.T) {
 	}
 }
 
-func TestGrantsThatAreRefused(t *testing.T) {
+func TestNewRefusesInvalidGrants(t *testing.T) {
 	api := mustOrigin(t, "https://api.example.com")
 	plain := mustOrigin(t, "http://api.example.com")
 	for name, c := range map[string]struct {
@@ -178,8 +178,8 @@ func TestGrantsThatAreRefused(t *testing.T) {
 		want   string
 	}{
 		"no origin":                           {grants: []fetch.Grant{{}}, want: "is not an origin"},
-		"an origin that nobody has parsed":    {grants: []fetch.Grant{{Origin: origin.Origin{Scheme: "https", Host: "API.example.com", Port: 443}}}, want: "is not an origin"},
-		"the same origin twice":               {grants: []fetch.Grant{{Origin: api}, {Origin: api, Private: true}}, want: "is there twice"},
+		"an origin that is not canonical":     {grants: []fetch.Grant{{Origin: origin.Origin{Scheme: "https", Host: "API.example.com", Port: 443}}}, want: "is not an origin"},
+		"the same origin twice":               {grants: []fetch.Grant{{Origin: api}, {Origin: api, Private: true}}, want: "is a duplicate"},
 		"a credential without a value":        {grants: []fetch.Grant{{Origin: api, Credential: &fetch.Credential{Header: "Authorization"}}}, want: "has no value"},
 		"a credential that is no header":      {grants: []fetch.Grant{{Origin: api, Credential: secret("A b", "x")}}, want: "a header's name"},
 		"a credential that is the host":       {grants: []fetch.Grant{{Origin: api, Credential: secret("host", "x")}}, want: "belongs to the connection"},

@@ -20,8 +20,8 @@ import (
 
 var public = netip.MustParseAddr("93.184.216.34")
 
-// pipes is a network that knows every name, notes who is connected to, and answers every request with
-// the answer of the moment, or with 200.
+// pipes is a fake network that resolves every name, records connections, and responds to requests with the current
+// response or with 200.
 type pipes struct {
 	mu           sync.Mutex
 	names, ports []string
@@ -75,7 +75,7 @@ func (p *pipes) fetcher(t testing.TB) *fetch.Fetcher {
 	return f
 }
 
-// check fails where something else than a granted origin was connected to or named to a server.
+// check fails the test if anything but a granted origin was connected to or sent as Host.
 func (p *pipes) check(t *testing.T, what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,8 +91,8 @@ func (p *pipes) check(t *testing.T, what string) {
 	}
 }
 
-// Whatever a URL holds, nothing but a granted origin is resolved, connected to and named; and where the
-// request is let through, net/http reads the same host in the URL as it was written.
+// FuzzURL checks that no URL reaches anything but a granted origin, and that package url and net/http agree on the host of
+// an accepted URL.
 func FuzzURL(f *testing.F) {
 	for _, seed := range []string{"http://a.example/x?y#z", "http://A.EXAMPLE:80", "http://b.example:8080/", "http://b.example", "http://a.example@b.example:8080/",
 		`http://c.example\@a.example/`, "http://a.example:80@c.example/", "http://a.example./", "http://[::1]/", "http://127.1/", "//a.example", "http:a.example", "http://a.example:080/"} {
@@ -118,7 +118,7 @@ func FuzzURL(f *testing.F) {
 	})
 }
 
-// Whatever a server redirects to, nothing but a granted origin is asked next.
+// FuzzRedirect checks that no redirect reaches anything but a granted origin.
 func FuzzRedirect(f *testing.F) {
 	for _, seed := range []string{"/x", "//b.example:8080/x", "//c.example", "http://b.example:8080", "http://c.example", "https://a.example", `\\c.example`, `/\c.example`,
 		"http:/c.example", "http:c.example", "http://a.example@c.example", "http://me@a.example", "?x", "#x", "", "http://169.254.169.254/", "javascript:x"} {
@@ -137,8 +137,8 @@ func FuzzRedirect(f *testing.F) {
 	})
 }
 
-// Whatever a module writes into headers and method, the server reads one request, to the granted host,
-// and none of the headers that belong to the connection as the module wrote it.
+// FuzzHeaders checks that, for any headers and method, the server parses exactly one request, for the granted host, without
+// the module's values of connection headers.
 func FuzzHeaders(f *testing.F) {
 	f.Add("GET", "X-A", "b")
 	f.Add("POST", "host", "c.example")

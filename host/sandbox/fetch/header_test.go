@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestRequestsThatAreNotOfTheForm(t *testing.T) {
+func TestMalformedRequestsAreInvalid(t *testing.T) {
 	w := newWorld()
 	w.serve(t, "https://api.example.com", func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	g := grants(t, "https://api.example.com")
@@ -53,7 +53,7 @@ func TestRequestsThatAreNotOfTheForm(t *testing.T) {
 		"a value with a bare LF":          {with("X-A", "a\nb"), "control character"},
 		"a value with NUL":                {with("X-A", "a\x00b"), "control character"},
 		"too many headers":                {many, "101 headers"},
-		"too large headers":               {with("X-A", strings.Repeat("a", 33<<10)), "the limit is 100 of 32768"},
+		"too large headers":               {with("X-A", strings.Repeat("a", 33<<10)), "the limits are 100 and 32768 bytes"},
 		"CONNECT":                         {abi.HTTPRequest{Method: "CONNECT"}, "the method"},
 		"TRACE":                           {abi.HTTPRequest{Method: "TRACE"}, "the method"},
 		"a method in lower case":          {abi.HTTPRequest{Method: "get"}, "the method"},
@@ -72,7 +72,7 @@ func TestRequestsThatAreNotOfTheForm(t *testing.T) {
 	}
 }
 
-func TestACredentialIsAddedAndNeverSeen(t *testing.T) {
+func TestCredentialIsAddedAndNotDisclosed(t *testing.T) {
 	const hidden = "s3cr3t-t0ken"
 	w := newWorld()
 	got := ""
@@ -126,7 +126,7 @@ func TestACredentialIsAddedAndNeverSeen(t *testing.T) {
 	}
 }
 
-func TestACredentialThatCannotBeUsedIsNotLeftOut(t *testing.T) {
+func TestUnusableCredentialFailsRequest(t *testing.T) {
 	for name, value := range map[string]func() (string, error){
 		"unreadable":        func() (string, error) { return "", errors.New("open token: no such file") },
 		"empty":             func() (string, error) { return "", nil },

@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// fill writes n bytes that pack well.
+// fill writes n compressible bytes.
 func fill(rw interface{ Write([]byte) (int, error) }, n int) {
 	chunk := make([]byte, 64<<10)
 	for n > 0 {
@@ -31,7 +31,7 @@ func fill(rw interface{ Write([]byte) (int, error) }, n int) {
 	}
 }
 
-func TestTheSizeOfAnAnswerCountsUnpacked(t *testing.T) {
+func TestResponseLimitAppliesAfterDecompression(t *testing.T) {
 	const limit = 1 << 20
 	w := newWorld()
 	w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, r *http.Request) {
@@ -51,11 +51,11 @@ func TestTheSizeOfAnAnswerCountsUnpacked(t *testing.T) {
 		path, code string
 		size       int
 	}{
-		"just as large":           {fmt.Sprintf("/%d", limit), "", limit},
-		"one byte too large":      {fmt.Sprintf("/%d", limit+1), abi.HostFailed, 0},
-		"packed, just as large":   {fmt.Sprintf("/%d?gzip", limit), "", limit},
-		"packed, a byte too much": {fmt.Sprintf("/%d?gzip", limit+1), abi.HostFailed, 0},
-		"a bomb":                  {fmt.Sprintf("/%d?gzip", 1<<30), abi.HostFailed, 0},
+		"just as large":                {fmt.Sprintf("/%d", limit), "", limit},
+		"one byte too large":           {fmt.Sprintf("/%d", limit+1), abi.HostFailed, 0},
+		"compressed, just as large":    {fmt.Sprintf("/%d?gzip", limit), "", limit},
+		"compressed, a byte too large": {fmt.Sprintf("/%d?gzip", limit+1), abi.HostFailed, 0},
+		"a decompression bomb":         {fmt.Sprintf("/%d?gzip", 1<<30), abi.HostFailed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com" + c.path})
@@ -69,7 +69,7 @@ func TestTheSizeOfAnAnswerCountsUnpacked(t *testing.T) {
 	}
 }
 
-func TestAModuleMayUnpackItself(t *testing.T) {
+func TestModuleMayDecompressItself(t *testing.T) {
 	w := newWorld()
 	w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Encoding", "br")
@@ -82,7 +82,7 @@ func TestAModuleMayUnpackItself(t *testing.T) {
 	}
 }
 
-func TestTheHeadersOfAnAnswerAreBounded(t *testing.T) {
+func TestResponseHeadersAreBounded(t *testing.T) {
 	w := newWorld()
 	handler := func(rw http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -104,7 +104,7 @@ func TestTheHeadersOfAnAnswerAreBounded(t *testing.T) {
 	}
 }
 
-// stalls is a server that sends a part of its answer and then nothing until the client is gone.
+// stalls sends a part of a response and then waits until the client disconnects.
 func stalls(rw http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/body" {
 		fmt.Fprint(rw, "begins")
@@ -113,7 +113,7 @@ func stalls(rw http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-func TestASlowServerIsGivenUp(t *testing.T) {
+func TestSlowServerTimesOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		path    string
 		limit   time.Duration
@@ -140,7 +140,7 @@ func TestASlowServerIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestACancelledCallEndsTheRequest(t *testing.T) {
+func TestCanceledCallEndsRequest(t *testing.T) {
 	for _, path := range []string{"/headers", "/body"} {
 		w := newWorld()
 		asked, gone := make(chan struct{}), make(chan struct{})
@@ -165,7 +165,7 @@ func TestACancelledCallEndsTheRequest(t *testing.T) {
 	}
 }
 
-func TestRequestsWaitForAPlace(t *testing.T) {
+func TestConcurrentRequestsAreBounded(t *testing.T) {
 	w := newWorld()
 	var now, most atomic.Int32
 	release := make(chan struct{})
@@ -189,7 +189,7 @@ func TestRequestsWaitForAPlace(t *testing.T) {
 			t.Fatal("no two requests arrived")
 		}
 	}
-	// There is no place: one more waits, and gives up in time.
+	// All slots are taken: another request waits until its timeout.
 	_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com/", TimeoutMS: 20})
 	if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "no answer within 20ms") {
 		t.Errorf("without a place: %v", err)
@@ -205,7 +205,7 @@ func TestRequestsWaitForAPlace(t *testing.T) {
 	}
 }
 
-func TestServersThatCannotBeTalkedTo(t *testing.T) {
+func TestUnreachableServersFail(t *testing.T) {
 	w := newWorld()
 	w.serve(t, "https://untrusted.example.com", func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	w.serve(t, "https://api.example.net", func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
@@ -229,8 +229,8 @@ func TestServersThatCannotBeTalkedTo(t *testing.T) {
 		"a certificate of another":   {f, "https://api.example.net/", "its certificate is for another host"},
 		"plain http where TLS is":    {f, "https://plain.example.com/", "does not speak TLS"},
 		"another protocol than HTTP": {f, "http://switch.example.com/", "switches to another protocol"},
-		"no such host":               {f, "https://nowhere.example.com/", "there is no such host"},
-		"nothing at the address":     {f, "https://nothing.example.com/", "the connection broke off"},
+		"no such host":               {f, "https://nowhere.example.com/", "no such host"},
+		"nothing at the address":     {f, "https://nothing.example.com/", "the connection was lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.fetcher.Fetch(t.Context(), abi.HTTPRequest{URL: c.url})
@@ -260,7 +260,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-func TestHTTP2IsSpoken(t *testing.T) {
+func TestHTTP2IsUsed(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/large" {
 			for i := range 66 {

@@ -8,24 +8,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Canceled is the Code of a Record whose call ended before the answer was there.
+// Canceled is the Code of a Record whose call ended before the response.
 const Canceled = "canceled"
 
-// maxTarget bounds a record's target, which is a module's or a server's own words, in bytes.
+// maxTarget bounds a record's target, which is untrusted, in bytes.
 const maxTarget = 300
 
-// Record is what is kept of one request, be it the module's own or one that a redirect led to. It holds
-// nothing of queries, headers and bodies.
+// Record is the audit record of one request, the module's own or that of a redirect. It contains nothing of queries,
+// headers and bodies, which may be secret.
 type Record struct {
 	Method   string
 	Target   string // origin and path
-	Code     string // that of the *abi.HostError, or Canceled; empty where there is an answer
-	Status   int    // 0 where there is no answer
-	Sent     int64  // bytes of the body; 0 where nothing was sent
-	Received int64  // bytes of the body, unpacked
+	Code     string // of the *abi.HostError, or Canceled; empty on success
+	Status   int    // 0 without a response
+	Sent     int64  // bytes of the body
+	Received int64  // bytes of the body after decompression
 }
 
-// target is where a hop goes, in words for a log.
+// target returns origin and path for logs.
 func (h hop) target() string {
 	target := h.origin.String() + h.url.EscapedPath()
 	if len(target) > maxTarget {

@@ -10,12 +10,12 @@ import (
 // maxRedirects bounds the redirects of one operation.
 const maxRedirects = 10
 
-// crossOriginHeaders are the module's headers that a redirect takes to another origin: those that only
-// negotiate the form of the answer. Any other may hold a secret that was meant for the first origin.
+// crossOriginHeaders are the module's headers that are kept in a redirect to another origin: those that only negotiate
+// the representation. Any other may contain a secret meant for the first origin.
 var crossOriginHeaders = []string{"Accept", "Accept-Encoding", "Accept-Language", "Range", "User-Agent"}
 
-// redirects tells whether a status with a Location is a redirect to be followed.
-func redirects(status int) bool {
+// isRedirect reports whether a status with a Location is a redirect to be followed.
+func isRedirect(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -24,16 +24,16 @@ func redirects(status int) bool {
 	return false
 }
 
-// redirected is the request that a redirect asks for, by the rules of the Fetch standard
-// (https://fetch.spec.whatwg.org/#http-redirect-fetch) and the stricter ones of crossOrigin. Whether its
-// origin is granted is checked when it is sent.
+// redirected returns the request of a redirect, by the rules of the Fetch standard
+// (https://fetch.spec.whatwg.org/#http-redirect-fetch) and the stricter ones of crossOrigin. Its grant is checked when it
+// is sent.
 func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
 	if len(location) > maxURL {
 		return hop{}, failed("%s redirects to a URL of more than %d bytes", h.origin, maxURL)
 	}
 	u, err := h.url.Parse(location)
 	if err != nil {
-		return hop{}, failed("%s redirects to something that cannot be read as a URL", h.origin)
+		return hop{}, failed("%s redirects to a malformed URL", h.origin)
 	}
 	next := h
 	next.header = h.header.Clone()
@@ -50,14 +50,14 @@ func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
 	return next, f.crossOrigin(h, &next)
 }
 
-// crossOrigin refuses a redirect to another origin that would do more than read there what anybody can
-// read. The redirecting server chose the URL, not the module: the next origin must not receive what the
-// module sent to the first one, and the first one must not use what the host has for the next one, a
-// credential or a place in a private network. A module that wants such a request sends it itself.
+// crossOrigin restricts a redirect to another origin to what anybody could read there. The redirecting server, which is
+// untrusted, chose the URL: the next origin must not receive what the module sent to the first one, and the first one must
+// not act with the host's authority on the next one, a credential or access to a private network (a confused deputy). A
+// module can send such a request itself.
 func (f *Fetcher) crossOrigin(h hop, next *hop) error {
 	grant, ok := f.grants[next.origin]
 	if !ok {
-		return nil // refused as any request to it is
+		return nil // not granted: refused when it is sent
 	}
 	const remedy = `use redirect "manual", and send a request of its own if that is right`
 	switch {

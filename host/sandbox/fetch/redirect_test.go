@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// to answers with a redirect.
+// to responds with a redirect.
 func to(status int, location string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Location", location)
@@ -22,7 +22,7 @@ func to(status int, location string) http.HandlerFunc {
 	}
 }
 
-func TestRedirectsLeadOnlyToGrantedOrigins(t *testing.T) {
+func TestRedirectsReachOnlyGrantedOrigins(t *testing.T) {
 	for name, c := range map[string]struct{ location, code, url string }{
 		"a path":                             {"/end?a=b#c", "", "https://api.example.com/end?a=b"},
 		"a relative path":                    {"end", "", "https://api.example.com/end"},
@@ -76,7 +76,7 @@ func TestRedirectsLeadOnlyToGrantedOrigins(t *testing.T) {
 	}
 }
 
-func TestWhatARedirectMakesOfAMethod(t *testing.T) {
+func TestRedirectChangesMethod(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		method string
@@ -125,7 +125,7 @@ func TestWhatARedirectMakesOfAMethod(t *testing.T) {
 	}
 }
 
-func TestARedirectWithoutLocationIsAnAnswer(t *testing.T) {
+func TestRedirectWithoutLocationIsReturned(t *testing.T) {
 	w := newWorld()
 	w.serve(t, "https://api.example.com", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusFound) })
 	f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com")})
@@ -134,7 +134,7 @@ func TestARedirectWithoutLocationIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestManualGivesTheRedirectItself(t *testing.T) {
+func TestManualRedirectIsReturned(t *testing.T) {
 	w := newWorld()
 	w.serve(t, "https://api.example.com", to(http.StatusFound, "http://127.0.0.1/"))
 	f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com")})
@@ -144,7 +144,7 @@ func TestManualGivesTheRedirectItself(t *testing.T) {
 	}
 }
 
-func TestTenRedirectsAndNoMore(t *testing.T) {
+func TestRedirectsAreBounded(t *testing.T) {
 	for hops, want := range map[int]string{10: "", 11: abi.HostFailed} {
 		w := newWorld()
 		asked := 0
@@ -162,9 +162,9 @@ func TestTenRedirectsAndNoMore(t *testing.T) {
 	}
 }
 
-// Headers of the module's stay with the origin that they were sent to, but for those that negotiate the form
-// of the answer; a way back does not bring them back.
-func TestHeadersStayWithTheirOrigin(t *testing.T) {
+// A cross-origin redirect drops the module's headers except those that negotiate the representation; a redirect back to
+// the first origin does not restore them.
+func TestHeadersAreDroppedAcrossOrigins(t *testing.T) {
 	w := newWorld()
 	got := []string{}
 	chain := map[string]string{
@@ -202,7 +202,7 @@ func TestHeadersStayWithTheirOrigin(t *testing.T) {
 	}
 }
 
-func TestRedirectToAnotherOriginCarriesNeitherMethodNorBody(t *testing.T) {
+func TestCrossOriginRedirectCarriesNeitherMethodNorBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		status       int
 		method, body string
@@ -248,9 +248,9 @@ func TestRedirectToAnotherOriginCarriesNeitherMethodNorBody(t *testing.T) {
 	}
 }
 
-// A server must not use another origin's credential, or the host's place in a private network, by a
-// redirect: neither to an origin that the module did not ask, nor back to the one that it asked.
-func TestRedirectFromAnotherOriginUsesNoAuthority(t *testing.T) {
+// A server must not use another origin's credential, or the host's access to a private network, by a redirect to another
+// origin or back to the module's own (confused deputy).
+func TestCrossOriginRedirectUsesNoAuthority(t *testing.T) {
 	for name, c := range map[string]struct{ ask, location, want string }{
 		"to an origin with a credential":       {"https://plain.example.com/", "https://api.example.com/delete?all", "https://api.example.com, for which the host has a credential"},
 		"back to the origin with a credential": {"https://api.example.com/start", "https://plain.example.com/", "https://api.example.com, for which the host has a credential"},

@@ -13,10 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// hop is one request of an operation: the module's own, or the one that a redirect led to.
+// hop is one request of an operation: the module's own, or that of a redirect.
 type hop struct {
 	method string
-	url    url.URL // of origin and no other, without user and fragment
+	url    url.URL // has this origin, and neither user nor fragment
 	origin origin.Origin
 	header http.Header // the module's; canonical names
 	body   []byte
@@ -35,37 +35,37 @@ func isHeaderName(s string) bool {
 	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
 }
 
-// connectionHeaders belong to the connection and not to whoever uses it, as do those that begin with
-// Proxy-. Connection would also let a module name others that the next server drops.
+// connectionHeaders belong to the connection, as do those that begin with Proxy-. With them a module could confuse the
+// framing of a request (request smuggling), or with Connection make the next server drop other headers.
 var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade"}
 
-func ofConnection(canonical string) bool {
+func isConnectionHeader(canonical string) bool {
 	return slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-")
 }
 
-// CheckHeader tells why nobody but the host may set a header of that name; nil if a request may have it.
+// CheckHeader refuses the name of a header that a request must not set.
 func CheckHeader(name string) error {
 	switch {
 	case !isHeaderName(name):
-		return errors.New("a header's name is not 1 to 128 letters, digits and marks of HTTP's")
-	case ofConnection(http.CanonicalHeaderKey(name)):
+		return errors.New("a header's name is malformed: it needs 1 to 128 token characters of HTTP")
+	case isConnectionHeader(http.CanonicalHeaderKey(name)):
 		return fmt.Errorf("the header %s belongs to the connection: leave it out", http.CanonicalHeaderKey(name))
 	}
 	return nil
 }
 
-// checkValue: HTTP lets a value hold anything but what ends it or what a server may take for that.
+// checkValue refuses control characters, with which a value could inject headers.
 func checkValue(value string) error {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return errors.New("holds a control character")
+			return errors.New("contains a control character")
 		}
 	}
 	return nil
 }
 
-// check brings a request into the form in which it is sent. It does not ask whether it is granted.
+// check validates and normalizes a request. The grant is checked when it is sent.
 func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 	h := hop{method: q.Method, body: q.Body}
 	if h.method == "" {
@@ -73,7 +73,7 @@ func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 	}
 	switch {
 	case !isMethod(h.method) || h.method == http.MethodConnect || h.method == http.MethodTrace:
-		return hop{}, invalid("the method is not one that can be sent: write GET, POST or another in upper case")
+		return hop{}, invalid("the method is not supported: use GET, POST or another in upper case")
 	case q.Redirect != "" && q.Redirect != abi.RedirectFollow && q.Redirect != abi.RedirectManual:
 		return hop{}, invalid("redirect is neither %q nor %q", abi.RedirectFollow, abi.RedirectManual)
 	case q.TimeoutMS < 0:
@@ -85,7 +85,7 @@ func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 	}
 	u, err := url.Parse(q.URL)
 	if err != nil {
-		return hop{}, invalid("the URL cannot be read") // the parser's own words repeat it
+		return hop{}, invalid("the URL is malformed") // the parser's message would quote it
 	}
 	if err := h.aim(u); err != nil {
 		return hop{}, invalid("the URL %v", err)
@@ -99,7 +99,8 @@ func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 	return h, nil
 }
 
-// aim points the hop at u, in the form that was compared and not in the one that was written.
+// aim sets the hop's URL. Its host is replaced by the canonical form that is compared with grants, so that no difference
+// between parsers lets a request reach another host.
 func (h *hop) aim(u *url.URL) error {
 	o, err := origin.Of(u)
 	if err != nil {
@@ -113,7 +114,7 @@ func (h *hop) aim(u *url.URL) error {
 
 func checkHeaders(given map[string][]string) (http.Header, error) {
 	header, count, size := http.Header{}, 0, 0
-	// In the order of their names, so that of two spellings of one name the same comes first every time.
+	// Sorted, so that the values of two spellings of one name have a deterministic order.
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if err := CheckHeader(name); err != nil {
 			return nil, invalid("%v", err)
@@ -128,7 +129,7 @@ func checkHeaders(given map[string][]string) (http.Header, error) {
 		}
 	}
 	if count > maxRequestHeaders || size > maxRequestHeader {
-		return nil, invalid("there are %d headers of %d bytes; the limit is %d of %d", count, size, maxRequestHeaders, maxRequestHeader)
+		return nil, invalid("%d headers of %d bytes; the limits are %d and %d bytes", count, size, maxRequestHeaders, maxRequestHeader)
 	}
 	return header, nil
 }

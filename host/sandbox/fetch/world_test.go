@@ -20,8 +20,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// TestMain names a proxy, for all tests, to which nothing may go: net/http reads these variables once in
-// the life of a process.
+// TestMain sets a proxy that no test may use. net/http reads these variables once per process.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
 		if err := os.Setenv(name, "http://proxy.example.com"); err != nil {
@@ -31,8 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// world is an internet of its own: names have addresses, and behind an address and port there is a
-// server. Nothing of it leaves the process but connections to loopback, which are made here.
+// world is a fake internet: it resolves names to addresses, and maps addresses with ports to test servers on loopback.
 type world struct {
 	mu      sync.Mutex
 	names   map[string][]string // one more for each lookup; the last for good
@@ -73,7 +71,7 @@ func (w *world) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error
 	return d.DialContext(ctx, "tcp", server)
 }
 
-// serve puts a server behind an origin. Certificates are good for example.com and the hosts below it.
+// serve starts a server for an origin. Its certificate is valid for example.com and subdomains.
 func (w *world) serve(t testing.TB, where string, handler http.HandlerFunc) {
 	t.Helper()
 	o := mustOrigin(t, where)
@@ -98,7 +96,7 @@ func (w *world) serve(t testing.TB, where string, handler http.HandlerFunc) {
 	w.servers[netip.AddrPortFrom(address, o.Port)] = server.Listener.Addr().String()
 }
 
-// fetcher is one with the world for its network, and whatever else c says.
+// fetcher returns a Fetcher on this network.
 func (w *world) fetcher(t testing.TB, c fetch.Config) *fetch.Fetcher {
 	t.Helper()
 	c.Dial = dial.Config{Resolver: w, Connect: w.connect}
@@ -117,7 +115,7 @@ func (w *world) fetcher(t testing.TB, c fetch.Config) *fetch.Fetcher {
 	return f
 }
 
-// grants are plain ones of these origins.
+// grants returns grants of these origins.
 func grants(t testing.TB, origins ...string) []fetch.Grant {
 	var out []fetch.Grant
 	for _, o := range origins {
@@ -139,7 +137,7 @@ func secret(header, value string) *fetch.Credential {
 	return &fetch.Credential{Header: header, Value: func() (string, error) { return value, nil }}
 }
 
-// code is the error's for a module; "" for none.
+// code returns the code of a host error; "" for nil.
 func code(err error) string {
 	var host *abi.HostError
 	switch {

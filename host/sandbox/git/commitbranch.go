@@ -142,7 +142,7 @@ func commitBranch(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit, 
 		return none, err
 	}
 	if tree == base.Tree {
-		return none, errors.New("nothing to commit: the files are already so")
+		return none, errors.New("nothing to commit: no file differs")
 	}
 	text := fmt.Sprintf("tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s", tree, parent, signature, signature, q.Message)
 	commit := batch.Add(plumbing.CommitObject, []byte(text))
@@ -168,11 +168,11 @@ func baseCommit(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit) (p
 		return hash, err
 	}
 	if !ok {
-		return hash, fmt.Errorf("%s has no commit to stand on", described)
+		return hash, fmt.Errorf("%s has no commit to start from", described)
 	}
 	// Creating the unborn branch of HEAD would change what HEAD resolves to.
 	if current, err := refs.HeadBranch(r); err != nil || current == q.Branch {
-		return hash, errors.Join(err, fmt.Errorf("the branch %s is the one that HEAD is on", q.Branch))
+		return hash, errors.Join(err, fmt.Errorf("the branch %s is the current branch (HEAD)", q.Branch))
 	}
 	return hash, nil
 }

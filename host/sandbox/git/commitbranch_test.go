@@ -40,17 +40,17 @@ func TestCommitBranch(t *testing.T) {
 	}{
 		{"a file is changed", []abi.GitChange{gittest.Text("notes.txt", "new\n")}, with("notes.txt", "100644 new")},
 		{"a file is added", []abi.GitChange{gittest.Text("a.txt", "a\n")}, with("a.txt", "100644 a")},
-		{"a file is added in new folders", []abi.GitChange{gittest.Text("x/y/z.txt", "z")}, with("x/y/z.txt", "100644 z")},
-		{"a file is added in a folder", []abi.GitChange{gittest.Text("dir/a.txt", "a")}, with("dir/a.txt", "100644 a")},
-		{"a folder and a file that sort apart", []abi.GitChange{gittest.Text("a.b", "1"), gittest.Text("a/b", "2"), gittest.Text("a0", "3")},
+		{"a file is added in new directories", []abi.GitChange{gittest.Text("x/y/z.txt", "z")}, with("x/y/z.txt", "100644 z")},
+		{"a file is added in a directory", []abi.GitChange{gittest.Text("dir/a.txt", "a")}, with("dir/a.txt", "100644 a")},
+		{"a directory and a file that sort apart", []abi.GitChange{gittest.Text("a.b", "1"), gittest.Text("a/b", "2"), gittest.Text("a0", "3")},
 			with("a.b", "100644 1", "a/b", "100644 2", "a0", "100644 3")},
 		{"an executable stays one", []abi.GitChange{gittest.Text("run.sh", "#!/bin/bash")}, with("run.sh", "100755 #!/bin/bash")},
 		{"a mode can be given", []abi.GitChange{{Path: "notes.txt", Content: []byte("main\n"), Mode: "100755"}}, with("notes.txt", "100755 main")},
 		{"and taken", []abi.GitChange{{Path: "run.sh", Content: []byte("x"), Mode: "100644"}}, with("run.sh", "100644 x")},
 		{"a file is deleted", []abi.GitChange{{Path: "notes.txt", Deleted: true}}, with("notes.txt", "")},
-		{"with a folder's last file it goes", []abi.GitChange{{Path: "dir/deep.txt", Deleted: true}}, with("dir/deep.txt", "")},
-		{"a file becomes a folder", []abi.GitChange{{Path: "notes.txt", Deleted: true}, gittest.Text("notes.txt/a", "a")}, with("notes.txt", "", "notes.txt/a", "100644 a")},
-		{"a folder becomes a file", []abi.GitChange{gittest.Text("dir", "d"), {Path: "dir/deep.txt", Deleted: true}}, with("dir/deep.txt", "", "dir", "100644 d")},
+		{"with a directory's last file it goes", []abi.GitChange{{Path: "dir/deep.txt", Deleted: true}}, with("dir/deep.txt", "")},
+		{"a file becomes a directory", []abi.GitChange{{Path: "notes.txt", Deleted: true}, gittest.Text("notes.txt/a", "a")}, with("notes.txt", "", "notes.txt/a", "100644 a")},
+		{"a directory becomes a file", []abi.GitChange{gittest.Text("dir", "d"), {Path: "dir/deep.txt", Deleted: true}}, with("dir/deep.txt", "", "dir", "100644 d")},
 		{"an empty file", []abi.GitChange{gittest.Text("e", "")}, with("e", "100644 ")},
 		{"names that git quotes", []abi.GitChange{gittest.Text("ü b", "x")}, with(`"\303\274 b"`, "100644 x")},
 	}
@@ -69,7 +69,7 @@ func TestCommitBranch(t *testing.T) {
 				after := gittest.Snapshot(t, r.Dir)
 				for name, content := range before {
 					if after[name] != content {
-						t.Errorf("%s is not what it was: %q", name, after[name])
+						t.Errorf("%s has changed: %q", name, after[name])
 					}
 				}
 				if diff := cmp.Diff(c.want, r.BranchFiles("new")); diff != "" {
@@ -103,50 +103,50 @@ func TestCommitBranchRefuses(t *testing.T) {
 		code    string
 		why     string
 	}{
-		{"a branch that exists", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "feature/x" }, abi.HostFailed, "exists already"},
+		{"a branch that exists", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "feature/x" }, abi.HostFailed, "already exists"},
 		{"a packed branch that exists", func(r *gittest.Repo, q *abi.GitNewCommit) {
 			q.Branch = "feature/x"
 			gittest.Must(r.TB, r.Store.PackRefs())
-		}, abi.HostFailed, "exists already"},
-		{"the branch that HEAD is on", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "main" }, abi.HostFailed, "HEAD is on"},
+		}, abi.HostFailed, "already exists"},
+		{"the branch that HEAD is on", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "main" }, abi.HostFailed, "current branch"},
 		{"the unborn branch that HEAD is on", func(r *gittest.Repo, q *abi.GitNewCommit) {
 			r.SetHead("unborn")
 			q.Branch, q.Base = "unborn", "main"
-		}, abi.HostFailed, "HEAD is on"},
-		{"a branch below another", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "main/x" }, abi.HostFailed, "beginning of this one"},
+		}, abi.HostFailed, "current branch"},
+		{"a branch below another", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "main/x" }, abi.HostFailed, "a prefix of it"},
 		{"a branch below a packed one", func(r *gittest.Repo, q *abi.GitNewCommit) {
 			q.Branch = "main/x"
 			gittest.Must(r.TB, r.Store.PackRefs())
-		}, abi.HostFailed, "there is the branch main"},
+		}, abi.HostFailed, "conflicts with the branch main"},
 		{"a branch above another", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "feature" }, abi.HostFailed, "begin with feature/"},
 		{"a branch above a packed one", func(r *gittest.Repo, q *abi.GitNewCommit) {
 			q.Branch = "feature"
 			gittest.Must(r.TB, r.Store.PackRefs())
-		}, abi.HostFailed, "there is the branch feature/x"},
-		{"a branch that is locked", func(r *gittest.Repo, _ *abi.GitNewCommit) { gittest.Write(r.TB, r.Dot+"/refs/heads/new.lock", "") }, abi.HostFailed, "new.lock is there"},
-		{"a link to nothing in the branch's place", func(r *gittest.Repo, _ *abi.GitNewCommit) {
+		}, abi.HostFailed, "conflicts with the branch feature/x"},
+		{"a branch that is locked", func(r *gittest.Repo, _ *abi.GitNewCommit) { gittest.Write(r.TB, r.Dot+"/refs/heads/new.lock", "") }, abi.HostFailed, "new.lock exists"},
+		{"a dangling link in the branch's place", func(r *gittest.Repo, _ *abi.GitNewCommit) {
 			gittest.Symlink(r.TB, "nothing", r.Dot+"/refs/heads/new")
-		}, abi.HostFailed, "exists already"},
-		{"a base that is not there", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Base = "nope" }, abi.HostFailed, "the branch nope has no commit"},
+		}, abi.HostFailed, "already exists"},
+		{"a base that does not exist", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Base = "nope" }, abi.HostFailed, "the branch nope has no commit"},
 		{"an unborn HEAD", func(r *gittest.Repo, _ *abi.GitNewCommit) { r.SetHead("unborn") }, abi.HostFailed, "HEAD has no commit"},
 		{"no repository", func(r *gittest.Repo, _ *abi.GitNewCommit) { gittest.Must(r.TB, os.RemoveAll(r.Dot)) }, abi.HostFailed, "no git repository"},
-		{"a file that is so already", func(_ *gittest.Repo, q *abi.GitNewCommit) {
+		{"an unchanged file", func(_ *gittest.Repo, q *abi.GitNewCommit) {
 			q.Changes = []abi.GitChange{gittest.Text("notes.txt", "main\n")}
 		}, abi.HostFailed, "nothing to commit"},
-		{"a file to delete that is not there", changed(abi.GitChange{Path: "nope", Deleted: true}), abi.HostFailed, "no such file"},
-		{"a folder to delete", changed(abi.GitChange{Path: "dir", Deleted: true}), abi.HostFailed, "no such file"},
-		{"a file in a folder's place", changed(gittest.Text("dir", "x")), abi.HostFailed, "is a folder"},
-		{"a file below a file", changed(gittest.Text("notes.txt/x", "x")), abi.HostFailed, "is a file, so nothing"},
-		{"a file below a link", changed(gittest.Text("link/x", "x")), abi.HostFailed, "is a symbolic link, so nothing"},
+		{"a file to delete that does not exist", changed(abi.GitChange{Path: "nope", Deleted: true}), abi.HostFailed, "no such file"},
+		{"a directory to delete", changed(abi.GitChange{Path: "dir", Deleted: true}), abi.HostFailed, "no such file"},
+		{"a file in a directory's place", changed(gittest.Text("dir", "x")), abi.HostFailed, "is a directory"},
+		{"a file below a file", changed(gittest.Text("notes.txt/x", "x")), abi.HostFailed, "is a file, and cannot"},
+		{"a file below a link", changed(gittest.Text("link/x", "x")), abi.HostFailed, "is a symbolic link, and cannot"},
 		{"a file in a link's place", changed(gittest.Text("link", "x")), abi.HostFailed, "is a symbolic link"},
 		{"a file in a submodule's place", changed(gittest.Text("sub", "x")), abi.HostFailed, "is a submodule"},
-		{"two files of which one is the other's folder", changed(gittest.Text("a", "x"), gittest.Text("a/b", "y")), abi.HostFailed, "is a folder"},
+		{"two files of which one is the other's directory", changed(gittest.Text("a", "x"), gittest.Text("a/b", "y")), abi.HostFailed, "is a directory"},
 		{"a file twice", changed(gittest.Text("a", "x"), gittest.Text("a", "y")), abi.HostInvalid, "twice"},
 		{"no file", changed(), abi.HostInvalid, "1 to 1000 files"},
 		{"too many files", changed(make([]abi.GitChange, 1001)...), abi.HostInvalid, "1 to 1000 files"},
 		{"too much content", changed(abi.GitChange{Path: "a", Content: make([]byte, 32<<20+1)}), abi.HostInvalid, "at most 33554432 bytes"},
 		{"a mode of a link", changed(abi.GitChange{Path: "a", Mode: "120000"}), abi.HostInvalid, "mode"},
-		{"a deleted file with content", changed(abi.GitChange{Path: "notes.txt", Deleted: true, Content: []byte("x")}), abi.HostInvalid, "to be deleted"},
+		{"a deleted file with content", changed(abi.GitChange{Path: "notes.txt", Deleted: true, Content: []byte("x")}), abi.HostInvalid, "a deleted file"},
 		{"an empty message", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Message = " \n\n" }, abi.HostInvalid, "message"},
 		{"a message with NUL", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Message = "a\x00b" }, abi.HostInvalid, "message"},
 		{"a message that is not UTF-8", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Message = "a\xff" }, abi.HostInvalid, "message"},
@@ -155,7 +155,7 @@ func TestCommitBranchRefuses(t *testing.T) {
 		{"references that are a link out", func(r *gittest.Repo, _ *abi.GitNewCommit) {
 			gittest.Must(r.TB, os.Rename(r.Dot+"/refs/heads", r.Dir+"/../heads"))
 			gittest.Symlink(r.TB, "../../../heads", r.Dot+"/refs/heads")
-		}, abi.HostDenied, "is a link to"},
+		}, abi.HostDenied, "is a symbolic link to"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestCommitBranchRefuses(t *testing.T) {
 				t.Errorf("got %v; want %s with %q", err, c.code, c.why)
 			}
 			if diff := cmp.Diff(before, gittest.Snapshot(t, r.Dir)); diff != "" {
-				t.Errorf("something was written: %s", diff)
+				t.Errorf("the repository was changed: %s", diff)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func changed(changes ...abi.GitChange) func(*gittest.Repo, *abi.GitNewCommit) {
 	return func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Changes = changes }
 }
 
-func TestCommitBranchNeedsAGrantToWrite(t *testing.T) {
+func TestCommitBranchNeedsWriteAccess(t *testing.T) {
 	all := t.TempDir()
 	r := gittest.Sample(t, all+"/repo")
 	gittest.Mkdir(t, r.Dir+"/dir")
@@ -190,9 +190,9 @@ func TestCommitBranchNeedsAGrantToWrite(t *testing.T) {
 	}{
 		{"reading is not enough", []git.Grant{{Repo: r.Dir, Access: "r"}}, abi.HostDenied, `access = "rw"`},
 		{"nor is no access", []git.Grant{{Repo: r.Dir}}, abi.HostDenied, `access = "rw"`},
-		{"nothing granted", nil, abi.HostDenied, "granted no repository"},
-		{"another folder granted", []git.Grant{{Repo: all + "/other", Access: "rw"}}, abi.HostDenied, "outside"},
-		{"a folder in it granted to write", []git.Grant{{Repo: r.Dir, Access: "r"}, {Repo: r.Dir + "/dir", Access: "rw"}}, abi.HostDenied, `access = "rw"`},
+		{"no grant", nil, abi.HostDenied, "granted no repository"},
+		{"another directory granted", []git.Grant{{Repo: all + "/other", Access: "rw"}}, abi.HostDenied, "outside"},
+		{"a directory in it granted to write", []git.Grant{{Repo: r.Dir, Access: "r"}, {Repo: r.Dir + "/dir", Access: "rw"}}, abi.HostDenied, `access = "rw"`},
 		{"one of two grants", []git.Grant{{Repo: all, Access: "r"}, {Repo: r.Dir, Access: "rw"}}, "", ""},
 	}
 	for _, c := range cases {
@@ -204,7 +204,7 @@ func TestCommitBranchNeedsAGrantToWrite(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a worktree whose repository lies outside of the grant", func(t *testing.T) {
+	t.Run("a worktree whose repository is outside of the grant", func(t *testing.T) {
 		r := gittest.GitSample(t)
 		tree := filepath.Join(t.TempDir(), "tree")
 		gittest.Git(t, r.Dir, "worktree", "add", "--quiet", "-b", "other", tree)
@@ -235,12 +235,12 @@ func TestCommitIdentity(t *testing.T) {
 		want         string // empty: refused
 	}{
 		{"the user's own", "", gittest.Someone, "Some One <one@example.com>"},
-		{"the repository's counts more", "[user]\n\tname = R\n\temail = r@example.com\n", gittest.Someone, "R <r@example.com>"},
+		{"the repository's has precedence", "[user]\n\tname = R\n\temail = r@example.com\n", gittest.Someone, "R <r@example.com>"},
 		{"each by itself", "[user]\n\temail = r@example.com\n", gittest.Someone, "Some One <r@example.com>"},
-		{"what would forge a header is taken out", "[user]\n\tname = \"a <x>\\nparent 0\"\n", gittest.Someone, "a xparent 0 <one@example.com>"},
+		{"characters that could forge a header are removed", "[user]\n\tname = \"a <x>\\nparent 0\"\n", gittest.Someone, "a xparent 0 <one@example.com>"},
 		{"none", "", git.Identity{}, ""},
 		{"no name", "[user]\n\temail = r@example.com\n", git.Identity{}, ""},
-		{"a name of nothing", "[user]\n\tname = \" . \"\n\temail = r@example.com\n", git.Identity{}, ""},
+		{"a name of punctuation", "[user]\n\tname = \" . \"\n\temail = r@example.com\n", git.Identity{}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -269,8 +269,8 @@ func TestCommitIdentity(t *testing.T) {
 	}
 }
 
-// Of many that make one branch at once, one does; every other is told why not, and nothing is left behind.
-func TestBranchIsMadeOnce(t *testing.T) {
+// Of concurrent calls that create one branch exactly one succeeds, the others say why they failed, and no lock remains.
+func TestConcurrentCommitsCreateBranchOnce(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	ops := gittest.Writer(r.Dir)
 	var made sync.Map
@@ -280,7 +280,7 @@ func TestBranchIsMadeOnce(t *testing.T) {
 			done, err := ops.CommitBranch(t.Context(), gittest.NewCommit(r, gittest.Text("a", fmt.Sprint(i))))
 			if err == nil {
 				made.Store(done.Commit, true)
-			} else if !strings.Contains(err.Error(), "exists already") && !strings.Contains(err.Error(), "new.lock is there") {
+			} else if !strings.Contains(err.Error(), "already exists") && !strings.Contains(err.Error(), "new.lock exists") {
 				t.Error(err)
 			}
 		})
@@ -299,11 +299,11 @@ func TestBranchIsMadeOnce(t *testing.T) {
 		t.Errorf("made %d times", n)
 	}
 	if _, err := os.Stat(r.Dot + "/refs/heads/new.lock"); !os.IsNotExist(err) {
-		t.Errorf("the lock is left: %v", err)
+		t.Errorf("the lock remains: %v", err)
 	}
 }
 
-func TestObjectsThatAreThereAreKept(t *testing.T) {
+func TestExistingObjectsAreNotRewritten(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	blob := r.Blob("kept\n").String()
 	name := filepath.Join(r.Dot, "objects", blob[:2], blob[2:])
@@ -318,11 +318,11 @@ func TestObjectsThatAreThereAreKept(t *testing.T) {
 	now, err := os.Stat(name)
 	gittest.Must(t, err)
 	if !bytes.Equal(before, after) || !os.SameFile(info, now) {
-		t.Error("the object was written anew")
+		t.Error("the object was rewritten")
 	}
 }
 
-func TestHooksAndConfigurationDoNotRun(t *testing.T) {
+func TestHooksAndFiltersDoNotRun(t *testing.T) {
 	r := gittest.GitSample(t)
 	marker := filepath.Join(t.TempDir(), "ran")
 	script := "#!/bin/sh\ntouch " + marker + "\n"

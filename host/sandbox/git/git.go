@@ -77,7 +77,7 @@ func New(c Config) *Ops {
 	}
 	remotes, err := remote.New(remote.Config{Remotes: c.Remotes, Transport: c.Transport, MaxFile: c.MaxFile})
 	if err != nil {
-		c.Log.Error("git: a granted remote is left out", "error", err)
+		c.Log.Error("git: a malformed granted remote is ignored", "error", err)
 	}
 	return &Ops{config: c, remotes: remotes, log: c.Log}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// layouts are the same repository, stored in each of the ways that git has.
+// layouts are the storage layouts of git for one repository.
 var layouts = map[string]func(*gittest.Repo){
 	"loose objects and references":  func(*gittest.Repo) {},
 	"packed objects":                func(r *gittest.Repo) { r.Pack(false) },
@@ -44,7 +44,7 @@ func TestBranchExists(t *testing.T) {
 	}{
 		{"a branch exists", "main", true},
 		{"a branch with a slash exists", "feature/x", true},
-		{"the folder of a branch is no branch", "feature", false},
+		{"the directory of a branch is no branch", "feature", false},
 		{"a name below a branch is no branch", "main/x", false},
 		{"an unknown branch does not exist", "other", false},
 		{"the end of a branch's name is no branch", "x", false},
@@ -74,16 +74,16 @@ func TestReadFile(t *testing.T) {
 		{"each branch has its own", "feature/x", "notes.txt", found("feature\n")},
 		{"an executable file is a file", "main", "run.sh", found("#!/bin/sh\n")},
 		{"an empty file is found", "main", "empty.txt", found("")},
-		{"a file in a folder is read", "main", "dir/deep.txt", found("deep\n")},
+		{"a file in a directory is read", "main", "dir/deep.txt", found("deep\n")},
 		{"an unknown file is not found", "main", "nope.txt", abi.GitContent{}},
 		{"a file that another branch has is not found", "feature/x", "dir/deep.txt", abi.GitContent{}},
 		{"an unknown branch has no files", "other", "notes.txt", abi.GitContent{}},
-		{"a folder is no file", "main", "dir", abi.GitContent{}},
-		{"a link is no file", "main", "link", abi.GitContent{}},
-		{"a submodule is no file", "main", "sub", abi.GitContent{}},
-		{"nothing is below a file", "main", "notes.txt/x", abi.GitContent{}},
-		{"nothing is below a submodule", "main", "sub/x", abi.GitContent{}},
-		{"nothing is below a link", "main", "link/x", abi.GitContent{}},
+		{"a directory is not a file", "main", "dir", abi.GitContent{}},
+		{"a link is not a file", "main", "link", abi.GitContent{}},
+		{"a submodule is not a file", "main", "sub", abi.GitContent{}},
+		{"nothing is found below a file", "main", "notes.txt/x", abi.GitContent{}},
+		{"nothing is found below a submodule", "main", "sub/x", abi.GitContent{}},
+		{"nothing is found below a link", "main", "link/x", abi.GitContent{}},
 	}
 	for layout, arrange := range layouts {
 		r := gittest.Sample(t, t.TempDir())
@@ -137,7 +137,7 @@ func TestFindCommit(t *testing.T) {
 	}
 }
 
-func TestHead(t *testing.T) {
+func TestFindCommitFromHead(t *testing.T) {
 	cases := map[string]struct {
 		arrange func(*gittest.Repo, plumbing.Hash)
 		want    bool
@@ -243,7 +243,7 @@ func TestFileSizeIsLimited(t *testing.T) {
 	}
 }
 
-func TestEndedContextEndsTheOperation(t *testing.T) {
+func TestCanceledContextEndsOperation(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -253,7 +253,7 @@ func TestEndedContextEndsTheOperation(t *testing.T) {
 	}
 }
 
-func TestRepositoriesOfOtherFormatsAreRefused(t *testing.T) {
+func TestUnsupportedRepositoryFormatsFail(t *testing.T) {
 	cases := []struct{ config, why string }{
 		{"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n", "SHA-256"},
 		{"[core]\n\trepositoryformatversion = 2\n", `version "2"`},

@@ -13,26 +13,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// What a grant reaches. In each case the repository "repo" lies in the folder all/grant.
-func TestReach(t *testing.T) {
+// In each case the repository "repo" is in the directory all/grant.
+func TestGrantContainsRepository(t *testing.T) {
 	cases := []struct {
 		rule          string
 		grant, folder string // below all
 		found         bool
 		code          string
 	}{
-		{"the granted folder itself", "grant/repo", "grant/repo", true, ""},
+		{"the granted directory itself", "grant/repo", "grant/repo", true, ""},
 		{"a grant that ends in a slash", "grant/repo/", "grant/repo", true, ""},
-		{"a folder of the repository", "grant/repo", "grant/repo/dir", true, ""},
-		{"a repository below the granted folder", "grant", "grant/repo", true, ""},
-		{"a folder without a repository", "grant", "grant", false, ""},
-		{"a folder that is not there", "grant", "grant/nope", false, ""},
-		{"a file is no folder", "grant", "grant/repo/.git/HEAD", false, ""},
-		{"a granted folder that is not there", "nope", "nope", false, ""},
-		{"a repository whose top lies above the grant", "grant/repo/dir", "grant/repo/dir", false, ""},
-		{"a folder beside the grant", "grant/repo", "grant/other", false, abi.HostDenied},
-		{"a folder that begins like the grant", "grant/repo", "grant/repo-2", false, abi.HostDenied},
-		{"a folder above the grant", "grant/repo", "grant", false, abi.HostDenied},
+		{"a directory of the repository", "grant/repo", "grant/repo/dir", true, ""},
+		{"a repository below the granted directory", "grant", "grant/repo", true, ""},
+		{"a directory without a repository", "grant", "grant", false, ""},
+		{"a directory that does not exist", "grant", "grant/nope", false, ""},
+		{"a file is not a directory", "grant", "grant/repo/.git/HEAD", false, ""},
+		{"a granted directory that does not exist", "nope", "nope", false, ""},
+		{"a repository whose top level is above the grant", "grant/repo/dir", "grant/repo/dir", false, ""},
+		{"a directory beside the grant", "grant/repo", "grant/other", false, abi.HostDenied},
+		{"a directory that begins like the grant", "grant/repo", "grant/repo-2", false, abi.HostDenied},
+		{"a directory above the grant", "grant/repo", "grant", false, abi.HostDenied},
 		{"a way out by two dots", "grant/repo", "grant/repo/../repo-2", false, abi.HostDenied},
 		{"a way in by two dots", "grant/repo", "grant/repo-2/../repo", true, ""},
 		{"the root of all", "grant/repo", "../../../../../../../../..", false, abi.HostDenied},
@@ -52,7 +52,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-func TestNoGrantReachesNothing(t *testing.T) {
+func TestWithoutGrantRepositoriesAreDenied(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	_, err := gittest.Granted().BranchExists(t.Context(), abi.GitBranch{Repo: r.Dir, Branch: "main"})
 	if gittest.Code(err) != abi.HostDenied || !strings.Contains(err.Error(), "[capabilities] git") {
@@ -60,7 +60,7 @@ func TestNoGrantReachesNothing(t *testing.T) {
 	}
 }
 
-func TestOneOfSeveralGrantsIsEnough(t *testing.T) {
+func TestAnyContainingGrantSuffices(t *testing.T) {
 	dir := t.TempDir()
 	r := gittest.Sample(t, filepath.Join(dir, "b"))
 	gittest.Mkdir(t, r.Dir+"/dir")
@@ -72,9 +72,8 @@ func TestOneOfSeveralGrantsIsEnough(t *testing.T) {
 	}
 }
 
-// A grant may have been named by a link: it is the directory that the link led to, by whose path modules name
-// it, and git writes absolute paths with links resolved.
-func TestGrantThatIsALink(t *testing.T) {
+// A grant by a symbolic link is known to modules by its resolved path. Git writes resolved absolute paths too.
+func TestGrantBySymbolicLink(t *testing.T) {
 	all := t.TempDir()
 	r := gittest.Sample(t, filepath.Join(all, "real", "repo"))
 	gittest.Must(t, os.Rename(r.Dot, filepath.Join(all, "real", "git")))
@@ -86,8 +85,7 @@ func TestGrantThatIsALink(t *testing.T) {
 	}
 }
 
-// Configuration, hooks and replacements take no effect.
-func TestNothingIsConfigured(t *testing.T) {
+func TestConfigurationHooksAndReplacementsAreIgnored(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	main, err := r.Store.Reference("refs/heads/main")
 	gittest.Must(t, err)

@@ -154,7 +154,7 @@ func (o *Ops) RemoteURL(ctx context.Context, q abi.GitRemote) (abi.GitURL, error
 	}
 	err := plumbing.ReferenceName("refs/remotes/" + q.Remote).Validate()
 	if err != nil || len(q.Remote) > refs.MaxName || strings.HasPrefix(q.Remote, "-") {
-		return abi.GitURL{}, hosterror.Invalid("remote: %q: not a valid name of a remote", hosterror.Truncate(q.Remote))
+		return abi.GitURL{}, hosterror.Invalid("remote: %q: not a valid remote name", hosterror.Truncate(q.Remote))
 	}
 	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitURL, error) {
 		config, err := r.Config()

@@ -17,11 +17,11 @@ func TestTopLevel(t *testing.T) {
 	gittest.Write(t, dir+"/repo/tree/.git", "gitdir: elsewhere\n")
 	gittest.Mkdir(t, dir+"/repo/tree/c")
 	cases := map[string]struct{ dir, want string }{
-		"the top level itself":                    {"/repo", "/repo"},
-		"a folder below it":                       {"/repo/a/b", "/repo"},
-		"a folder that is not there yet":          {"/repo/a/new", "/repo"},
-		"a nested one whose .git is a file":       {"/repo/tree/c", "/repo/tree"},
-		"the .git folder belongs to its worktree": {"/repo/.git", "/repo"},
+		"the top level itself":                       {"/repo", "/repo"},
+		"a directory below it":                       {"/repo/a/b", "/repo"},
+		"a directory that does not exist yet":        {"/repo/a/new", "/repo"},
+		"a nested one whose .git is a file":          {"/repo/tree/c", "/repo/tree"},
+		"the .git directory belongs to its worktree": {"/repo/.git", "/repo"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,14 +56,14 @@ func TestReadUser(t *testing.T) {
 	gittest.Write(t, home+"/.config/git/ignore", "*.bak\n")
 	want := git.User{Identity: git.Identity{Name: "X", Email: "x@example.com"}, Excludes: []byte("*.bak\n")}
 	if diff := cmp.Diff(want, read()); diff != "" {
-		t.Errorf("from the folder for configuration: %s", diff)
+		t.Errorf("from the directory for configuration: %s", diff)
 	}
 	gittest.Write(t, home+"/.gitconfig", "[user]\n\tname = Y\n[core]\n\texcludesFile = ~/mine\n[include]\n\tpath = more\n")
 	gittest.Write(t, home+"/mine", "*.tmp\n")
 	gittest.Write(t, home+"/more", "[user]\n\tname = Z\n")
 	want = git.User{Identity: git.Identity{Name: "Y", Email: "x@example.com"}, Excludes: []byte("*.tmp\n")}
 	if diff := cmp.Diff(want, read()); diff != "" {
-		t.Errorf("the file in the home folder counts more: %s", diff)
+		t.Errorf("the file in the home directory counts more: %s", diff)
 	}
 	gittest.Write(t, home+"/.gitconfig", "[user\n")
 	if u, err := git.ReadUser(home, ""); err == nil || !strings.Contains(err.Error(), ".gitconfig: line 1") || u.Identity.Name != "X" {

@@ -34,7 +34,7 @@ func BenchmarkOpenReadClose(b *testing.B) {
 	}
 }
 
-// BenchmarkHostOpenReadClose is what the same costs without the tree.
+// BenchmarkHostOpenReadClose is the baseline without the tree.
 func BenchmarkHostOpenReadClose(b *testing.B) {
 	w := newWorld(b)
 	name, buf := w.at("w/dir/b.txt"), make([]byte, 512)

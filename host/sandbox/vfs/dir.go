@@ -17,8 +17,8 @@ import (
 )
 
 func (f *FS) openDir(p *place) (sys.File, error) {
-	if p.bare() {
-		return &bareDir{fs: f, path: p.path}, nil
+	if p.isVirtual() {
+		return &virtualDir{fs: f, path: p.path}, nil
 	}
 	osFile, err := p.openSame(os.O_RDONLY)
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *FS) openDir(p *place) (sys.File, error) {
 	return &dir{handle: newHandle(f, osFile, p.path, *p.info), list: beneath.List(osFile)}, nil
 }
 
-// dir is an open directory of a mount. It lists and tells its times; names in it are looked up by path.
+// dir is an open directory of a mount, for listing and metadata; names in it are looked up by path.
 type dir struct {
 	handle
 	sys.DirFile
@@ -47,9 +47,8 @@ func (h *dir) Seek(offset position, whence int) (int64, sys.Errno) {
 	return 0, h.fail("seek", h.list.Rewind())
 }
 
-// Readdir lists the next n entries, without "." and "..", which wazero adds. A shorter answer than asked
-// for means the end of the directory to wazero, so one of more entries than are held is read in smaller
-// portions or not at all.
+// Readdir returns the next n entries without "." and "..", which wazero adds. wazero takes fewer than n entries for the
+// end of the directory, so more than the limit of memory allows is an error and not a partial result.
 func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	var names portion
 	for n <= 0 || names.len() < n {
@@ -80,47 +79,47 @@ func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	return names.dirents(), 0
 }
 
-// hidesEntry reports whether a listing leaves out the entry at a path. What leads to a mount is shown.
+// hidesEntry reports whether listings leave out a path. Ancestors of mounts are listed.
 func (f *FS) hidesEntry(p string) bool {
-	return f.policy.hides(p) && !f.mounts.below(p) && f.mounts.at(p) == nil
+	return f.policy.isHidden(p) && !f.mounts.hasBelow(p) && f.mounts.at(p) == nil
 }
 
-// bareDir is an open folder above the mounts. It has no counterpart on the host.
-type bareDir struct {
+// virtualDir is an open virtual directory above the mounts. It is not opened on the host.
+type virtualDir struct {
 	unimplemented
 	sys.DirFile
 
 	fs     *FS
 	path   string
-	names  []string // still to be listed; nil: not begun
+	names  []string // not yet listed; nil before the first Readdir
 	closed atomic.Bool
 }
 
-// unimplemented lies a level deeper than sys.DirFile, whose methods win over it.
+// unimplemented embeds at a greater depth than sys.DirFile, whose methods therefore take precedence.
 type unimplemented struct{ sys.UnimplementedFile }
 
-// bareStat is the same at all times, so that a folder stays the same file for the module.
-func bareStat(p string) wsys.Stat_t {
+// virtualStat derives the inode number from the path, so that a directory keeps its identity.
+func virtualStat(p string) wsys.Stat_t {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p)) // never fails
 	return wsys.Stat_t{Ino: h.Sum64() | 1, Mode: fs.ModeDir | 0o555, Nlink: 1}
 }
 
-func (d *bareDir) check() sys.Errno {
+func (d *virtualDir) check() sys.Errno {
 	if d.closed.Load() {
 		return sys.EBADF
 	}
 	return 0
 }
 
-func (d *bareDir) Dev() (uint64, sys.Errno)       { return 0, d.check() }
-func (d *bareDir) Ino() (wsys.Inode, sys.Errno)   { return bareStat(d.path).Ino, d.check() }
-func (d *bareDir) Stat() (wsys.Stat_t, sys.Errno) { return bareStat(d.path), d.check() }
-func (d *bareDir) Utimens(int64, int64) sys.Errno {
+func (d *virtualDir) Dev() (uint64, sys.Errno)       { return 0, d.check() }
+func (d *virtualDir) Ino() (wsys.Inode, sys.Errno)   { return virtualStat(d.path).Ino, d.check() }
+func (d *virtualDir) Stat() (wsys.Stat_t, sys.Errno) { return virtualStat(d.path), d.check() }
+func (d *virtualDir) Utimens(int64, int64) sys.Errno {
 	return d.fs.fail("utimens", d.path, refusal{errno: sys.EACCES})
 }
 
-func (d *bareDir) Seek(offset position, whence int) (int64, sys.Errno) {
+func (d *virtualDir) Seek(offset position, whence int) (int64, sys.Errno) {
 	if offset != 0 || whence != io.SeekStart {
 		return 0, sys.EINVAL
 	}
@@ -128,7 +127,7 @@ func (d *bareDir) Seek(offset position, whence int) (int64, sys.Errno) {
 	return 0, d.check()
 }
 
-func (d *bareDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
+func (d *virtualDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	if errno := d.check(); errno != 0 {
 		return nil, errno
 	}
@@ -146,20 +145,20 @@ func (d *bareDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	return out, 0
 }
 
-func (d *bareDir) Close() sys.Errno {
+func (d *virtualDir) Close() sys.Errno {
 	if !d.closed.Swap(true) {
 		d.fs.open.Add(-1)
 	}
 	return 0
 }
 
-// givenDir is the descriptor of "/" that every module begins with, which wazero opens when it is first used.
-type givenDir struct {
+// preopenedDir is the preopened descriptor of "/", which wazero opens when it is first used.
+type preopenedDir struct {
 	sys.File
 	fs *FS
 }
 
-func (d *givenDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
+func (d *preopenedDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	d.fs.altered.Store(true)
 	return d.File.Readdir(n)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// refusal is an error of the tree's own making: what was asked is not granted. why is for the host to say,
-// where the path alone does not explain it.
+// refusal is an error of the policy: the operation is not granted. why is for the host's log, where the path alone does
+// not explain it.
 type refusal struct {
 	errno sys.Errno
 	why   error
@@ -29,16 +29,16 @@ func (r refusal) Error() string {
 	return "denied: " + r.errno.Error()
 }
 
-// Reasons that the host gives for a refusal or a vague number.
+// Reasons for the host's log.
 var (
-	errChanged      = errors.New("the file was replaced while it was opened, again and again")
-	errLeadsOut     = errors.New("a symbolic link would lead out of the granted directories")
+	errChanged      = errors.New("the file was replaced repeatedly while it was being opened")
+	errLinkEscapes  = errors.New("a symbolic link would lead out of the granted directories")
 	errMoveTooLarge = fmt.Errorf("a directory of more than %d entries is not moved to another one", maxMoved)
 	errGitDirectory = errors.New("it would complete a git directory, which a plugin may not write")
-	errListings     = fmt.Errorf("the listings that are kept of open directories take more than %d bytes", maxListed)
+	errListings     = fmt.Errorf("the listings of open directories take more than %d bytes", maxListed)
 )
 
-// tooManyOpen says that a tree has as many open files as it may have.
+// tooManyOpen is the error of a tree with as many open files as its limit allows.
 type tooManyOpen int64
 
 func (n tooManyOpen) Error() string {
@@ -47,13 +47,13 @@ func (n tooManyOpen) Error() string {
 
 func (tooManyOpen) Unwrap() error { return syscall.EMFILE }
 
-// fail turns an error into the number the module gets, and tells the host what that number hides.
+// fail maps an error to the number that the module gets, and reports to the host what the number does not say.
 func (f *FS) fail(op, name string, err error) sys.Errno {
 	if err == nil || err == io.EOF {
 		return 0
 	}
 	if !path.IsAbs(name) {
-		name = "/" + name // wazero's paths start at its mount
+		name = "/" + name // wazero passes paths relative to its mount
 	}
 	name = name[:min(len(name), maxPath)]
 	if r, ok := errors.AsType[refusal](err); ok {
@@ -72,8 +72,7 @@ func (f *FS) fail(op, name string, err error) sys.Errno {
 	return errno
 }
 
-// toErrno maps an error to wazero's set, which is a part of POSIX's. exact is false where the number
-// says less than the error did.
+// toErrno maps an error to wazero's numbers, a subset of POSIX's. exact is false if the number says less than the error.
 func toErrno(err error) (errno sys.Errno, exact bool) {
 	if e, ok := errors.AsType[sys.Errno](err); ok {
 		return e, true
@@ -103,7 +102,7 @@ func toErrno(err error) (errno sys.Errno, exact bool) {
 	if e == syscall.EOPNOTSUPP { // the same number as ENOTSUP on Linux only
 		return sys.ENOTSUP, true
 	}
-	// All others that wazero does not know, such as ENOSPC, EDQUOT, EFBIG and EMFILE, become EIO.
+	// Others that wazero lacks, such as ENOSPC, EDQUOT, EFBIG and EMFILE, become EIO.
 	errno = sys.UnwrapOSError(e)
 	return errno, errno != sys.EIO
 }

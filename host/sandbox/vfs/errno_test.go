@@ -22,30 +22,30 @@ func TestErrnoMapping(t *testing.T) {
 		want     sys.Errno
 		reported bool
 	}{
-		"none":                                {nil, 0, false},
-		"the end of a file":                   {io.EOF, 0, false},
-		"one that wazero has":                 {syscall.ENOTEMPTY, sys.ENOTEMPTY, false},
-		"within a path error":                 {&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, sys.ENOENT, false},
-		"within a link error":                 {&os.LinkError{Op: "rename", Old: "x", New: "y", Err: syscall.EISDIR}, sys.EISDIR, false},
-		"wrapped":                             {fmt.Errorf("x: %w", syscall.EACCES), sys.EACCES, false},
-		"joined":                              {errors.Join(syscall.EPERM, nil), sys.EPERM, false},
-		"wazero's own":                        {sys.ELOOP, sys.ELOOP, false},
-		"a closed file":                       {&fs.PathError{Err: os.ErrClosed}, sys.EBADF, false},
-		"a read-only file system":             {syscall.EROFS, sys.EROFS, false},
-		"a full disk":                         {syscall.ENOSPC, sys.EIO, true},
-		"a spent quota":                       {syscall.EDQUOT, sys.EIO, true},
-		"a file too large":                    {syscall.EFBIG, sys.EIO, true},
-		"a disk error":                        {syscall.EIO, sys.EIO, true},
-		"another file system":                 {syscall.EXDEV, sys.ENOTSUP, true},
-		"not supported":                       {syscall.EOPNOTSUPP, sys.ENOTSUP, false},
-		"too many open files":                 {syscall.EMFILE, sys.EIO, true},
-		"too many open files of the system":   {syscall.ENFILE, sys.EIO, true},
-		"a program that runs":                 {syscall.ETXTBSY, sys.EAGAIN, true},
-		"a socket opened as a file":           {syscall.ENXIO, sys.EPERM, true},
-		"a number too large":                  {syscall.EOVERFLOW, sys.ERANGE, true},
-		"one that nobody knows":               {syscall.Errno(4000), sys.EIO, true},
-		"one that is no number":               {errors.New("path escapes from parent"), sys.EIO, true},
-		"a file that does not stop to change": {errChanged, sys.EIO, true},
+		"none":                               {nil, 0, false},
+		"the end of a file":                  {io.EOF, 0, false},
+		"a wazero errno":                     {syscall.ENOTEMPTY, sys.ENOTEMPTY, false},
+		"within a path error":                {&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, sys.ENOENT, false},
+		"within a link error":                {&os.LinkError{Op: "rename", Old: "x", New: "y", Err: syscall.EISDIR}, sys.EISDIR, false},
+		"wrapped":                            {fmt.Errorf("x: %w", syscall.EACCES), sys.EACCES, false},
+		"joined":                             {errors.Join(syscall.EPERM, nil), sys.EPERM, false},
+		"an errno of wazero":                 {sys.ELOOP, sys.ELOOP, false},
+		"a closed file":                      {&fs.PathError{Err: os.ErrClosed}, sys.EBADF, false},
+		"a read-only file system":            {syscall.EROFS, sys.EROFS, false},
+		"a full disk":                        {syscall.ENOSPC, sys.EIO, true},
+		"an exceeded quota":                  {syscall.EDQUOT, sys.EIO, true},
+		"a file too large":                   {syscall.EFBIG, sys.EIO, true},
+		"a disk error":                       {syscall.EIO, sys.EIO, true},
+		"another file system":                {syscall.EXDEV, sys.ENOTSUP, true},
+		"not supported":                      {syscall.EOPNOTSUPP, sys.ENOTSUP, false},
+		"too many open files":                {syscall.EMFILE, sys.EIO, true},
+		"too many open files of the system":  {syscall.ENFILE, sys.EIO, true},
+		"a program that runs":                {syscall.ETXTBSY, sys.EAGAIN, true},
+		"a socket opened as a file":          {syscall.ENXIO, sys.EPERM, true},
+		"a number too large":                 {syscall.EOVERFLOW, sys.ERANGE, true},
+		"an unknown errno":                   {syscall.Errno(4000), sys.EIO, true},
+		"an error without errno":             {errors.New("path escapes from parent"), sys.EIO, true},
+		"a file that is replaced repeatedly": {errChanged, sys.EIO, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got error
@@ -75,8 +75,8 @@ func TestFailWithoutListeners(t *testing.T) {
 	}
 }
 
-// A limit on the size of files stands in for a full disk: both end a write part of the way.
-func TestWriteThatTheSystemEnds(t *testing.T) {
+// RLIMIT_FSIZE simulates a full disk: both make a write incomplete.
+func TestPartialWriteIsReported(t *testing.T) {
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// MountsAt opens the directories of mounts by path, as the host does that grants them.
+// MountsAt opens the directories of mounts by path, as the granting host does.
 func MountsAt(t testing.TB, list ...Mount) *Mounts {
 	t.Helper()
 	for i := range list {
@@ -45,7 +45,7 @@ func openAt(t testing.TB, path string) (*os.File, error) {
 	return file, err
 }
 
-// anchorsOf are the directories and links that a path leads through.
+// anchorsOf returns the directories and symbolic links on a path.
 func anchorsOf(t testing.TB, path string) []FileID {
 	var ids []FileID
 	for ; path != "/"; path = filepath.Dir(path) {

@@ -16,8 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// maxOpenTries bounds how often an open starts anew because the name came to stand for another file
-// meanwhile, as it does when a program saves by renaming.
+// maxOpenTries bounds the retries of an open that lost a race, as with a program that saves by renaming.
 const maxOpenTries = 16
 
 // OpenFile implements sys.FS. New files have the mode 0644, whatever perm says.
@@ -27,8 +26,8 @@ func (f *FS) OpenFile(name string, flag sys.Oflag, perm fs.FileMode) (sys.File, 
 		return nil, f.fail("open", name, err)
 	}
 	if name == "." && perm == 0 {
-		f.given.Add(1) // what a module opens has 0600
-		file = &givenDir{File: file, fs: f}
+		f.preopens.Add(1) // a module's own opens have the perm 0600
+		file = &preopenedDir{File: file, fs: f}
 	}
 	return file, 0
 }
@@ -53,7 +52,7 @@ func (f *FS) tryOpen(name string, flag sys.Oflag) (sys.File, error) {
 	exclusive := flag&sys.O_CREAT != 0 && flag&sys.O_EXCL != 0
 	write := flag&(sys.O_RDWR|sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC) != 0
 	if !write && flag&(sys.O_DIRECTORY|sys.O_APPEND) == 0 {
-		if file, err, ok := f.quickOpen(name); ok {
+		if file, err, ok := f.fastOpen(name); ok {
 			return file, err
 		}
 	}
@@ -62,7 +61,7 @@ func (f *FS) tryOpen(name string, flag sys.Oflag) (sys.File, error) {
 		return nil, err
 	}
 	defer p.close()
-	if !p.bare() && p.info == nil {
+	if !p.isVirtual() && p.info == nil {
 		if flag&sys.O_CREAT == 0 {
 			return nil, sys.ENOENT
 		}
@@ -71,7 +70,7 @@ func (f *FS) tryOpen(name string, flag sys.Oflag) (sys.File, error) {
 	switch {
 	case exclusive:
 		return nil, sys.EEXIST
-	case p.bare() || p.info.IsDir():
+	case p.isVirtual() || p.info.IsDir():
 		if write {
 			return nil, sys.EISDIR
 		}
@@ -86,8 +85,8 @@ func (f *FS) tryOpen(name string, flag sys.Oflag) (sys.File, error) {
 	return f.openRegular(p, flag)
 }
 
-// create makes a file where there was none. Exclusively, so that it is neither another's nor behind a
-// link; if there is one now after all, the next try opens it.
+// create creates a file exclusively, so that it is neither an existing file nor one behind a symbolic link. If a file has
+// appeared meanwhile, the next try opens it.
 func (f *FS) create(p *place, flag sys.Oflag) (sys.File, error) {
 	if err := f.mayReplace(p); err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func (f *FS) create(p *place, flag sys.Oflag) (sys.File, error) {
 	}
 	var osFile *os.File
 	var st beneath.Stat
-	err := p.make(func() (err error) {
+	err := p.create(func() (err error) {
 		osFile, st, err = p.dir.Open(p.name, osFlag(flag)|os.O_CREATE|os.O_EXCL, fileMode)
 		return err
 	}, func() error {
@@ -122,7 +121,7 @@ func (f *FS) openRegular(p *place, flag sys.Oflag) (sys.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Emptied only now that it is known to be the file that was judged.
+	// Truncate only after the identity check: O_TRUNC would already have emptied a file that was not authorized.
 	if flag&sys.O_TRUNC != 0 {
 		if err := osFile.Truncate(0); err != nil {
 			_ = osFile.Close()
@@ -132,13 +131,13 @@ func (f *FS) openRegular(p *place, flag sys.Oflag) (sys.File, error) {
 	return f.newFile(osFile, p, *p.info, flag)
 }
 
-// openSame opens the file or directory that p.info was seen of, or none. A FIFO that took its place in
-// between does not block, and is not the same.
+// openSame opens the file or directory that p.info describes. If the name has been replaced since the check, by a
+// symbolic link, a FIFO or another file, it fails instead of opening what was not authorized.
 func (p *place) openSame(flag int) (*os.File, error) {
 	file, st, err := p.dir.Open(p.name, flag, 0)
 	switch {
 	case errors.Is(err, syscall.ELOOP):
-		return nil, errChanged // it is a link now
+		return nil, errChanged // replaced by a symbolic link
 	case errors.Is(err, beneath.ErrSpecial):
 		return nil, refusal{errno: sys.EPERM}
 	case err != nil:
@@ -150,8 +149,8 @@ func (p *place) openSame(flag int) (*os.File, error) {
 	return file, nil
 }
 
-// osFlag translates the flags that are left to the system. Creating, emptying and appending are done
-// here, after the look at what was opened.
+// osFlag translates flags for the open system call. Creation, truncation and append mode are handled by this package,
+// after the identity check.
 func osFlag(flag sys.Oflag) int {
 	out := os.O_RDONLY
 	switch {
@@ -225,8 +224,7 @@ func (h *file) Pwrite(buf []byte, off int64) (int, sys.Errno) {
 	return n, h.fail("write", err)
 }
 
-// position is a place in a file, in bytes. The name keeps go vet from taking the Seek that wazero
-// wants for a wrong io.Seeker.
+// position is an offset in a file, in bytes. The alias keeps go vet from reporting wazero's Seek as a wrong io.Seeker.
 type position = int64
 
 func (h *file) Seek(offset position, whence int) (int64, sys.Errno) {
@@ -244,16 +242,16 @@ func (h *file) Truncate(size int64) sys.Errno {
 	return h.fail("truncate", h.os.Truncate(size))
 }
 
-// handle is what open files and open real folders have in common.
+// handle is the common part of open files and directories of mounts.
 type handle struct {
 	sys.UnimplementedFile
 
 	fs     *FS
 	os     *os.File
-	path   string // where it was opened
+	path   string // by which it was opened
 	id     FileID
 	closed atomic.Bool
-	// changeable says that it was judged, when it was opened, to be one that may change.
+	// changeable says that a change was authorized when it was opened.
 	changeable bool
 }
 
@@ -261,7 +259,7 @@ func newHandle(f *FS, osFile *os.File, path string, st beneath.Stat) handle {
 	return handle{fs: f, os: osFile, path: path, id: st.FileID}
 }
 
-// Utimens answers EACCES where it is refused: on EPERM wazero would try again by path.
+// Utimens returns EACCES for a refusal: on EPERM wazero would retry by path.
 func (h *handle) Utimens(atim, mtim int64) sys.Errno {
 	if !h.changeable && !h.mayChangeNow() && !h.closed.Load() {
 		return h.fail("utimens", refusal{errno: sys.EACCES})
@@ -269,9 +267,9 @@ func (h *handle) Utimens(atim, mtim int64) sys.Errno {
 	return h.fail("utimens", setTimes(h.os, atim, mtim))
 }
 
-// mayChangeNow judges what was opened to be read by where it was opened, if it is still there.
+// mayChangeNow authorizes a change of a file that was opened for reading, if its path still refers to it.
 func (h *handle) mayChangeNow() bool {
-	p, err := h.fs.change(h.path, false, present(h.fs.mayChange))
+	p, err := h.fs.change(h.path, false, ifExists(h.fs.mayChange))
 	if err != nil {
 		return false
 	}
@@ -279,7 +277,7 @@ func (h *handle) mayChangeNow() bool {
 	return p.info != nil && p.info.FileID == h.id
 }
 
-// fail does what FS.fail does. Not all of os's errors of a closed file are os.ErrClosed.
+// fail is FS.fail, with EBADF after Close: not all errors of os for a closed file are os.ErrClosed.
 func (h *handle) fail(op string, err error) sys.Errno {
 	if err != nil && h.closed.Load() {
 		return sys.EBADF
@@ -301,7 +299,7 @@ func (h *handle) Stat() (wsys.Stat_t, sys.Errno) {
 func (h *handle) Sync() sys.Errno     { return h.fail("sync", h.os.Sync()) }
 func (h *handle) Datasync() sys.Errno { return h.fail("sync", datasync(h.os)) }
 
-// Close can be called again; only the first call counts.
+// Close is idempotent.
 func (h *handle) Close() sys.Errno {
 	if h.closed.Swap(true) {
 		return 0
@@ -310,7 +308,7 @@ func (h *handle) Close() sys.Errno {
 	return h.fs.fail("close", h.path, h.os.Close())
 }
 
-// realStat is what a module learns of a file: all but the mode bits beyond read, write and execute.
+// realStat converts a Stat for the module, without setuid, setgid and sticky bits.
 func realStat(st beneath.Stat) wsys.Stat_t {
 	return wsys.Stat_t{
 		Dev: st.Dev, Ino: st.Ino, Mode: st.Mode & (fs.ModeType | fs.ModePerm), Nlink: st.Nlink, Size: st.Size,

@@ -34,18 +34,18 @@ func TestFileHandle(t *testing.T) {
 		{"pread may come up short", func() (int64, sys.Errno) { n, e := f.Pread(make([]byte, 8), 6); return int64(n), e }, 3, 0},
 		{"seek from the end", func() (int64, sys.Errno) { return f.Seek(-3, io.SeekEnd) }, 6, 0},
 		{"seek to before the start", func() (int64, sys.Errno) { _, e := f.Seek(-1, io.SeekStart); return 0, e }, 0, sys.EINVAL},
-		{"seek from nowhere", func() (int64, sys.Errno) { return f.Seek(0, 3) }, 0, sys.EINVAL},
+		{"seek with an invalid whence", func() (int64, sys.Errno) { return f.Seek(0, 3) }, 0, sys.EINVAL},
 		{"pread before the start", func() (int64, sys.Errno) { n, e := f.Pread(nil, -1); return int64(n), e }, 0, sys.EINVAL},
 		{"pwrite before the start", func() (int64, sys.Errno) { n, e := f.Pwrite(nil, -1); return int64(n), e }, 0, sys.EINVAL},
 		{"truncate", func() (int64, sys.Errno) { return 0, f.Truncate(5) }, 0, 0},
-		{"truncate to less than nothing", func() (int64, sys.Errno) { return 0, f.Truncate(-1) }, 0, sys.EINVAL},
+		{"truncate to a negative size", func() (int64, sys.Errno) { return 0, f.Truncate(-1) }, 0, sys.EINVAL},
 		{"sync", func() (int64, sys.Errno) { return 0, f.Sync() }, 0, 0},
 		{"datasync", func() (int64, sys.Errno) { return 0, f.Datasync() }, 0, 0},
 		{"stat tells the size", func() (int64, sys.Errno) { st, e := f.Stat(); return st.Size, e }, 5, 0},
 		{"appending can be switched on", func() (int64, sys.Errno) { return 0, f.SetAppend(true) }, 0, 0},
 		{"then writes go to the end", func() (int64, sys.Errno) { n, e := f.Write([]byte("!")); return int64(n), e }, 1, 0},
 		{"and off", func() (int64, sys.Errno) { return 0, f.SetAppend(false) }, 0, 0},
-		{"readdir is for folders", func() (int64, sys.Errno) { _, e := f.Readdir(1); return 0, e }, 0, sys.ENOSYS},
+		{"readdir is for directories", func() (int64, sys.Errno) { _, e := f.Readdir(1); return 0, e }, 0, sys.ENOSYS},
 		{"close", func() (int64, sys.Errno) { return 0, f.Close() }, 0, 0},
 		{"close again", func() (int64, sys.Errno) { return 0, f.Close() }, 0, 0},
 		{"a closed file cannot be read", func() (int64, sys.Errno) { n, e := f.Read(make([]byte, 1)); return int64(n), e }, 0, sys.EBADF},
@@ -64,7 +64,7 @@ func TestFileHandle(t *testing.T) {
 	}
 }
 
-func TestOpenFlagsHoldForTheHandle(t *testing.T) {
+func TestOpenFlagsApplyToHandle(t *testing.T) {
 	w := newWorld(t)
 	r := w.mustOpen("w/a.txt", sys.O_RDONLY)
 	if _, errno := r.Write([]byte("x")); errno != sys.EBADF {
@@ -86,7 +86,7 @@ func TestOpenFlagsHoldForTheHandle(t *testing.T) {
 	}
 }
 
-func TestRealFolderHandle(t *testing.T) {
+func TestDirectoryHandle(t *testing.T) {
 	w := newWorld(t)
 	var want []string
 	for i := range 1000 {
@@ -110,7 +110,7 @@ func TestRealFolderHandle(t *testing.T) {
 		t.Fatal(errno)
 	}
 	if !slices.Contains(w.names(d, 100), "late") {
-		t.Error("a rewound folder does not list what was added")
+		t.Error("a rewound directory does not list what was added")
 	}
 	st, _ := w.fs.Stat(w.in("w/many"))
 	if ino, errno := d.Ino(); errno != 0 || ino == 0 || ino != st.Ino {
@@ -133,13 +133,13 @@ func TestRealFolderHandle(t *testing.T) {
 	}
 	d.Close()
 	if _, errno := d.Readdir(1); errno != sys.EBADF {
-		t.Errorf("list a closed folder: %v", errno)
+		t.Errorf("list a closed directory: %v", errno)
 	}
 }
 
-func TestBareFoldersLeadToTheMountsOnly(t *testing.T) {
+func TestVirtualDirectoriesListOnlyMounts(t *testing.T) {
 	w := newWorld(t)
-	// p holds mounts of its own, which a real folder shows as it is; absent ones are not shown.
+	// p contains mounts, which a directory of a mount lists as its own entries; absent ones are not listed.
 	for p, want := range map[string][]string{
 		"":            {"p", "ro", "w"},
 		"p/deep/er":   {"grant"},
@@ -173,18 +173,18 @@ func TestBareFoldersLeadToTheMountsOnly(t *testing.T) {
 		}
 		d.Close()
 		if _, errno := d.Readdir(1); errno != sys.EBADF {
-			t.Errorf("list a closed folder: %v", errno)
+			t.Errorf("list a closed directory: %v", errno)
 		}
 	}
 	a, _ := w.fs.Stat("/")
 	b, _ := w.fs.Stat(".")
 	c, _ := w.fs.Stat(w.root)
 	if a.Mode != fs.ModeDir|0o555 || a.Ino != b.Ino || a.Ino == c.Ino || a.Ino == 0 {
-		t.Errorf("bare folders: %+v, %+v, %+v", a, b, c)
+		t.Errorf("virtual directories: %+v, %+v, %+v", a, b, c)
 	}
 }
 
-func TestMaxOpenIsABound(t *testing.T) {
+func TestMaxOpen(t *testing.T) {
 	w := newWorld(t, func(c *vfs.Config) { c.MaxOpen = 2 })
 	a := w.mustOpen("w/a.txt", sys.O_RDONLY)
 	w.mustOpen("", sys.O_RDONLY)
@@ -204,14 +204,14 @@ func TestMaxOpenIsABound(t *testing.T) {
 	}
 }
 
-// Another instance of the same module may swap a folder for a link, and a file for a link, while this
-// one writes. Whatever the moment, the write must not land behind the link.
-func TestSwappedLinksAreNotFollowed(t *testing.T) {
+// Another instance of the same module replaces directories and files by symbolic links while this one writes. At no point
+// may the write go through the link.
+func TestSwappedLinksAreNotFollowedOnWrite(t *testing.T) {
 	w := newWorld(t)
 	w.put("w/.git/hooks/t", "hook")
 	w.put("w/swap/t", "plain")
 	w.put("w/t", "plain")
-	// The swaps themselves go through a tree, so they are what a module can do.
+	// The swaps go through a tree, so a module can do them.
 	swaps := []func(){
 		func() {
 			w.fs.Rename(w.in("w/swap"), w.in("w/swap.real"))

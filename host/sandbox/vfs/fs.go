@@ -2,15 +2,18 @@
 
 // Package vfs is the one file tree that a WebAssembly module sees, mounted at "/" by wazero.
 //
-// It shows the granted directories at the paths they have on the host, and the directories above them as
-// bare ones that hold nothing else. NewMounts takes the open granted directories, New makes a tree of them,
-// sysfs.FSConfig.WithSysFSMount mounts it. Nothing here opens an absolute path. Every path is first led to a
-// place without links, by a walk from the innermost granted directory, through package beneath; mounts and
-// policy judge that place, and the operation then names a single component in its open directory. What a
-// module may not do, and why a mount point cannot be swapped, is in policy.go, links.go and gitdir.go.
+// It shows the granted directories at their paths on the host, and their ancestors as virtual directories that
+// contain nothing else. NewMounts takes the open granted directories, New makes a tree of them, and
+// sysfs.FSConfig.WithSysFSMount mounts it.
 //
-// It does not limit how much is written, and gives out no devices, FIFOs or sockets. It runs on Linux
-// and macOS.
+// The module controls every path and link target, and other processes may change the directories at any time. So no
+// absolute path is opened: a path is first resolved, by a walk from the innermost granted directory through package
+// beneath, to a place, which is an open directory and a name in it. Mounts and policy authorize the resolved place, and
+// the operation then uses that directory handle, so a directory that is swapped between check and use has no effect.
+// policy.go, linkpolicy.go and gitdir.go say what a module may not do, and why it cannot replace a mount point.
+//
+// The amount of data written is not limited, and devices, FIFOs and sockets are never opened. It runs on Linux and
+// macOS.
 package vfs
 
 import (
@@ -28,40 +31,39 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// Modes of what is made here, under the process's umask: WASI passes none.
+// Modes of new files and directories, before the umask: WASI passes none.
 const (
 	fileMode = 0o644
 	dirMode  = 0o755
 )
 
-// defaultMaxOpen is what Config.MaxOpen means when it is 0.
+// defaultMaxOpen is the default of Config.MaxOpen.
 const defaultMaxOpen = 256
 
-// Config says what a tree shows and whom it tells. Its functions may be called from several goroutines.
-// Paths that OnError and Denied get are absolute and of at most 4096 bytes, else the module's own words:
-// quote them, and bound how many are logged.
+// Config says what a tree shows and what it reports. Its functions must be safe for concurrent use. The paths passed to
+// OnError and Denied are absolute and at most 4096 bytes long, but chosen by the module: quote them, and bound how many
+// are logged.
 type Config struct {
-	// Mounts are the granted directories; nil: none. They may lie in each other: the longest path decides.
-	// One that is not there is absent from the tree; if it may be written, Mkdir makes it.
+	// Mounts are the granted directories; nil means none. They may be nested: the longest path decides. One that does
+	// not exist is absent from the tree; if it is writable, Mkdir creates it.
 	Mounts *Mounts
-	// MaxOpen bounds the files and directories open at one time; 0 or less means 256. One more is refused with
-	// EIO, since wazero has no EMFILE, and OnError learns of the bound.
+	// MaxOpen bounds the files and directories open at the same time; 0 or less means 256. Further ones fail with EIO,
+	// since wazero has no EMFILE, and OnError is called with the limit.
 	MaxOpen int
-	// Charge learns of directory entries that the host goes through on a call's behalf; nil: nobody does. It
-	// may end the call by a panic.
+	// Charge is called with the number of directory entries that the host has read on behalf of a call; nil means it is
+	// not. It may end the call by a panic.
 	Charge func(entries int)
-	// Context is the one of the call that runs; nil: context.Background.
+	// Context returns the context of the running call; nil means context.Background.
 	Context func() context.Context
-	// Changing is called before anything is changed; nil: it is not.
+	// Changing is called before every change; nil means it is not.
 	Changing func()
-	// OnError learns of errors that the module gets a vaguer number for, such as a full disk (EIO);
-	// nil: nobody does.
+	// OnError is called with errors for which the module gets a less specific number, such as EIO for a full disk; nil
+	// means it is not.
 	OnError func(op, path string, err error)
-	// Denied learns of what was refused because it is not granted; nil: nobody does.
+	// Denied is called for every refusal of something that is not granted; nil means it is not.
 	Denied func(op, path string)
-	// Hidden reports whether the module is to see nothing at a path, which is absolute and free of
-	// links; nil hides nothing. With below set it is asked of a folder about to be moved, and answers
-	// true also if it hides something further down in it, there now or not.
+	// Hidden reports whether a resolved absolute path does not exist for the module; nil hides nothing. With below set,
+	// for a directory that is about to be moved, it also reports whether it hides any path below, existing or not.
 	Hidden func(path string, below bool) bool
 }
 
@@ -79,8 +81,8 @@ type FS struct {
 	// changing is Config.Changing.
 	changing func()
 	listed   listings
-	open     atomic.Int64 // handles given out and not closed
-	given    atomic.Int64 // of the descriptor that wazero opens by itself, when it is first used
+	open     atomic.Int64 // handles that are not closed
+	preopens atomic.Int64 // handles among open of the descriptor that wazero opens itself
 	altered  atomic.Bool  // that descriptor was listed
 }
 
@@ -110,12 +112,11 @@ func New(c Config) *FS {
 	}
 }
 
-// Handles is how many files and directories the module has opened and not closed. The descriptor of "/" that
-// every module begins with does not count.
-func (f *FS) Handles() int { return int(f.open.Load() - f.given.Load()) }
+// Handles returns how many files and directories the module has open, without the preopened descriptor of "/".
+func (f *FS) Handles() int { return int(f.open.Load() - f.preopens.Load()) }
 
-// Altered reports whether the module has listed the descriptor of "/" that it began with. How far it came is
-// kept by wazero, where a later call on the same instance would find it.
+// Altered reports whether the module has listed the preopened descriptor of "/". wazero keeps its position, which a later
+// call on the same instance could observe.
 func (f *FS) Altered() bool { return f.altered.Load() }
 
 // Stat implements sys.FS.
@@ -131,7 +132,7 @@ func (f *FS) Lstat(name string) (wsys.Stat_t, sys.Errno) {
 }
 
 func (f *FS) stat(name string, follow bool) (wsys.Stat_t, error) {
-	if st, err, ok := f.quickStat(name); ok {
+	if st, err, ok := f.fastStat(name); ok {
 		return st, err
 	}
 	p, err := f.resolve(name, walkMode{follow: follow})
@@ -139,48 +140,47 @@ func (f *FS) stat(name string, follow bool) (wsys.Stat_t, error) {
 		return wsys.Stat_t{}, err
 	}
 	defer p.close()
-	if err := p.exists(); err != nil {
+	if err := p.checkExists(); err != nil {
 		return wsys.Stat_t{}, err
 	}
-	if p.bare() {
-		return bareStat(p.path), nil
+	if p.isVirtual() {
+		return virtualStat(p.path), nil
 	}
 	return realStat(*p.info), nil
 }
 
-// change resolves a path that is about to be changed and asks may whether it can be.
-func (f *FS) change(name string, follow bool, may func(*place) error) (*place, error) {
+// change resolves a path that is about to be changed, and authorizes the change by check.
+func (f *FS) change(name string, follow bool, check func(*place) error) (*place, error) {
 	p, err := f.resolve(name, walkMode{follow: follow, write: true})
 	if err != nil {
 		return nil, err
 	}
-	if err := may(p); err != nil {
+	if err := check(p); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-// present puts the question whether there is anything before the one whether it may change: what is
-// not there is ENOENT in a read-only folder too.
-func present(may func(*place) error) func(*place) error {
+// ifExists reports that a file is absent before check can refuse it: it is ENOENT in a read-only directory too.
+func ifExists(check func(*place) error) func(*place) error {
 	return func(p *place) error {
-		if err := p.exists(); err != nil {
+		if err := p.checkExists(); err != nil {
 			return err
 		}
-		return may(p)
+		return check(p)
 	}
 }
 
-// Mkdir implements sys.FS. The mode is 0755, whatever perm says. It also makes a mount's own directory.
+// Mkdir implements sys.FS. The mode is 0755, whatever perm says. It also creates the directory of an absent mount.
 func (f *FS) Mkdir(name string, _ fs.FileMode) sys.Errno {
 	return f.fail("mkdir", name, f.mkdir(name))
 }
 
 func (f *FS) mkdir(name string) error {
-	// What is there already is said before what is allowed: making a whole path counts on that.
+	// EEXIST takes precedence over a refusal: mkdir -p relies on that.
 	p, err := f.change(name, false, func(p *place) error {
-		if p.bare() || p.info != nil {
+		if p.isVirtual() || p.info != nil {
 			return sys.EEXIST
 		}
 		return f.mayChange(p)
@@ -192,7 +192,7 @@ func (f *FS) mkdir(name string) error {
 	if p.path == p.mount.Path && p.mount.dir() == nil {
 		return p.mount.create(f.context())
 	}
-	return p.make(func() error { return p.dir.Mkdir(p.name, dirMode) }, func() error { return p.dir.Rmdir(p.name) })
+	return p.create(func() error { return p.dir.Mkdir(p.name, dirMode) }, func() error { return p.dir.Rmdir(p.name) })
 }
 
 // Chmod implements sys.FS. Only the permission bits are set. It follows links.
@@ -201,7 +201,7 @@ func (f *FS) Chmod(name string, perm fs.FileMode) sys.Errno {
 }
 
 func (f *FS) chmod(name string, perm fs.FileMode) error {
-	p, err := f.change(name, true, present(f.mayChange))
+	p, err := f.change(name, true, ifExists(f.mayChange))
 	if err != nil {
 		return err
 	}
@@ -209,12 +209,12 @@ func (f *FS) chmod(name string, perm fs.FileMode) error {
 	return p.chmod(perm)
 }
 
-// chmod sets the mode through an open file: by its name, another could get it that just took its place.
+// chmod sets the mode through an open file: by name it could be set on a file that replaces this one meanwhile.
 func (p *place) chmod(perm fs.FileMode) error {
 	return p.withOpen(func(file *os.File) error { return beneath.Chmod(file, perm) })
 }
 
-// withOpen opens p to change what is known of it, which a file that may only be written allows too.
+// withOpen opens p to change its metadata. A file that is only writable is opened for writing.
 func (p *place) withOpen(do func(*os.File) error) error {
 	file, err := p.openSame(os.O_RDONLY)
 	if errors.Is(err, syscall.EACCES) && p.info.Mode.IsRegular() {
@@ -233,7 +233,7 @@ func (f *FS) Utimens(name string, atim, mtim int64) sys.Errno {
 }
 
 func (f *FS) utimens(name string, atim, mtim int64) error {
-	p, err := f.change(name, true, present(f.mayChange))
+	p, err := f.change(name, true, ifExists(f.mayChange))
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (f *FS) Rmdir(name string) sys.Errno {
 }
 
 func (f *FS) remove(name string, dir bool) error {
-	p, err := f.change(name, false, present(f.mayReplace))
+	p, err := f.change(name, false, ifExists(f.mayReplace))
 	if err != nil {
 		return err
 	}

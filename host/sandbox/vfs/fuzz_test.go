@@ -12,14 +12,14 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// names are the components that scripts build their paths and links' targets from.
+// names are the components of paths and link targets in scripts.
 var names = []string{
 	"w", "p", "ro", "out", "workshop", "sub", "dir", "link", "dirlink", "abs-out", "rel-out", "dir-out", "gitdirlink",
 	".git", "config", "hooks", "canary.txt", "a.txt", "s.txt", "alias", "deep", "er", "grant", "evil", "later", "absent",
 	"module", "empty", "new", "..", ".", "",
 }
 
-// script is a sequence of operations on paths, drawn from bytes.
+// script decodes bytes to a sequence of operations on paths.
 type script struct {
 	w    *world
 	left []byte
@@ -35,7 +35,7 @@ func (s *script) next() byte {
 	return b
 }
 
-// path has up to four components, below the world's root, below "/", or relative.
+// path returns a path of up to four components, below the world's root, absolute or relative.
 func (s *script) path() string {
 	b := s.next()
 	parts := []string{[]string{s.w.root, s.w.root + "/w", "", s.w.root + "/p"}[b&3]}
@@ -53,7 +53,7 @@ func (s *script) path() string {
 	return strings.Join(parts, "/")
 }
 
-// run does the next operation and says what could be read by it.
+// run performs the next operation and returns what it could read.
 func (s *script) run() string {
 	f, op := s.w.fs, s.next()
 	switch op % 12 {
@@ -84,7 +84,7 @@ func (s *script) run() string {
 	return ""
 }
 
-// use opens a file or folder with any flags, reads all of it, and changes what it can.
+// use opens a file or directory with any flags, reads all of it, and changes what it can.
 func (s *script) use(p string, flag sys.Oflag) string {
 	file, errno := s.w.fs.OpenFile(p, flag, 0)
 	if errno != 0 {
@@ -104,9 +104,9 @@ func (s *script) use(p string, flag sys.Oflag) string {
 	return read
 }
 
-// FuzzNothingOutsideIsTouched runs any sequence of operations. None may read a file that is not granted,
-// and in the end all that may not be written is as it was.
-func FuzzNothingOutsideIsTouched(f *testing.F) {
+// FuzzOperationsStayInsideGrants runs arbitrary sequences of operations. None may read a file that is not granted or change
+// one that is not writable.
+func FuzzOperationsStayInsideGrants(f *testing.F) {
 	f.Add([]byte{}, "")
 	f.Add([]byte{10, 8, 3, 16, 0}, "x")                          // read out/canary.txt
 	f.Add([]byte{3, 8, 3, 16, 5, 28, 10, 5, 28, 0}, "x")         // link w/new to it, read that
@@ -116,7 +116,7 @@ func FuzzNothingOutsideIsTouched(f *testing.F) {
 	f.Add([]byte{2, 9, 13, 14, 5, 28, 10, 5, 28, 2, 0}, "x")     // hard-link out of .git, write that
 	f.Add([]byte{10, 6, 32, 0, 0}, "\x00")                       // a NUL
 	f.Add([]byte{10, 6, 32, 0, 0}, strings.Repeat("../", 30))    // far up
-	f.Add([]byte{0, 5, 32, 3, 5, 17, 9, 32, 28, 1, 5, 32}, "é~") // a folder with a link in it, moved
+	f.Add([]byte{0, 5, 32, 3, 5, 17, 9, 32, 28, 1, 5, 32}, "é~") // a directory with a link in it, moved
 	f.Fuzz(func(t *testing.T, ops []byte, raw string) {
 		if len(ops) > 200 {
 			return
@@ -138,8 +138,8 @@ func FuzzNothingOutsideIsTouched(f *testing.F) {
 	})
 }
 
-// protected is all there is that no operation may change. The folder that holds w/module/.git may be
-// moved, so what is in that one is looked for everywhere.
+// protected returns all files that no operation may change. The parent of w/module/.git may be moved, so that directory is
+// searched for everywhere.
 func protected(t *testing.T, w *world) []map[string]string {
 	t.Helper()
 	var out []map[string]string

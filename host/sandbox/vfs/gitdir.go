@@ -13,19 +13,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// Git runs what a git directory configures: hooks, core.fsmonitor, filters. It takes for one not only what
-// is called .git but any directory with the structure of one: a bare repository, the target of
-// --separate-git-dir, what belongs to a linked worktree. So no module changes anything in a directory that
+// Git runs programs that a git directory configures: hooks, core.fsmonitor, filters. It recognizes one not only by the
+// name .git but by structure: a bare repository, the target of --separate-git-dir, the directory of a linked worktree. A
+// module that could write one would execute code as the user. So no module changes anything in or below a directory that
 //
 //   - is called .git on some file system, or
-//   - has HEAD and commondir, or HEAD, objects and refs, of whatever type,
+//   - has HEAD and commondir, or HEAD, objects and refs, of any type,
 //
-// nor further down in it; and none gives a directory the last of those names, since it could have written
-// the hooks before. Reading looks for none of this. A change costs one system call more for each directory
-// on the way, which looks for HEAD: that there is none holds for this operation only, since whoever else
-// may write there can make one at any time.
+// and none creates the last of these names in a directory, since it could have written hooks there before. Reads are not
+// affected. A change costs one more system call for each directory on the path, to look for HEAD; the result is not
+// cached, since other processes can create HEAD at any time.
 
-// gitParts are the names that make a git directory.
+// The names that make a directory a git directory.
 const (
 	gitHead      = "HEAD"
 	gitCommonDir = "commondir"
@@ -33,24 +32,23 @@ const (
 	gitRefs      = "refs"
 )
 
-// completing is held from the look whether a name completes a git directory until it is made, so that two
-// instances of this process cannot each make a half. Of those in other processes one finds, after its own
-// part, that the other's is there, and takes its own back.
+// completing makes checking for a git directory and creating a name one critical section, so that two instances in this
+// process cannot each create a part. Of two processes that race, at least one finds the directory complete after its own
+// part, and rolls that back.
 var completing sync.Mutex
 
-// InGit tells whether a path is that of a .git, or of something in one, which no module may ever write. The
-// path is absolute and clean.
+// InGit reports whether a clean absolute path is, or is below, a .git, which no module may write.
 func InGit(path string) bool { return policy{}.readOnly(path) }
 
-// InGitDirectory tells whether a path is, or lies in, a directory that git would take for a repository's own
-// whatever its name. It looks at files of the host, by path.
+// InGitDirectory reports whether a path is, or is below, a directory that git recognizes by its structure. It is for the
+// host process: it looks at files by path.
 func InGitDirectory(path string) bool {
 	for dir := path; ; dir = filepath.Dir(dir) {
-		there := func(name string) bool {
+		exists := func(name string) bool {
 			_, err := os.Lstat(filepath.Join(dir, name))
 			return err == nil
 		}
-		if isGitDirectory(there) {
+		if isGitDirectory(exists) {
 			return true
 		}
 		if dir == filepath.Dir(dir) {
@@ -59,49 +57,49 @@ func InGitDirectory(path string) bool {
 	}
 }
 
-// isGitDirectory reports whether a directory with these names in it is a git directory.
-func isGitDirectory(there func(name string) bool) bool {
-	return there(gitHead) && (there(gitCommonDir) || there(gitObjects) && there(gitRefs))
+// isGitDirectory reports whether a directory that contains certain names is a git directory.
+func isGitDirectory(contains func(name string) bool) bool {
+	return contains(gitHead) && (contains(gitCommonDir) || contains(gitObjects) && contains(gitRefs))
 }
 
-// in looks for names in a directory; prefix leads to it, and ends in a slash or is empty. A directory that
-// cannot be searched cannot be changed either.
-func in(dir *beneath.Dir, prefix string) func(name string) bool {
+// lookIn returns a function that reports whether a directory contains a name. prefix is "" or a path below dir that ends
+// in a slash. A directory that cannot be searched cannot be changed either.
+func lookIn(dir *beneath.Dir, prefix string) func(name string) bool {
 	return func(name string) bool {
 		_, err := dir.Lstat(prefix + name)
 		return err == nil
 	}
 }
 
-// noteGit notes whether the directory that the walk has come to is a git directory.
-func (w *walk) noteGit() {
+// detectGit sets inGit if the directory that the walk has reached is a git directory.
+func (w *walk) detectGit() {
 	if w.mode.write && !w.place.inGit {
-		w.place.inGit = isGitDirectory(in(w.place.dir, ""))
+		w.place.inGit = isGitDirectory(lookIn(w.place.dir, ""))
 	}
 }
 
-// noteGitAt does the same for the last component, if that is a directory.
-func (w *walk) noteGitAt() {
+// detectGitAt does the same for the last component, if that is a directory.
+func (w *walk) detectGitAt() {
 	if w.mode.write && !w.place.inGit && w.place.info != nil && w.place.info.IsDir() {
-		w.place.inGit = isGitDirectory(in(w.place.dir, w.place.name+"/"))
+		w.place.inGit = isGitDirectory(lookIn(w.place.dir, w.place.name+"/"))
 	}
 }
 
-// make makes something at p, which undo takes away again, unless that would complete a git directory.
-func (p *place) make(do, undo func() error) error {
+// create runs do, which creates p, unless that completes a git directory. undo removes p.
+func (p *place) create(do, undo func() error) error {
 	if !isGitPart(p.name) {
 		return do()
 	}
 	completing.Lock()
 	defer completing.Unlock()
-	there := in(p.dir, "")
-	if isGitDirectory(func(name string) bool { return FoldName(p.name) == FoldName(name) || there(name) }) {
+	contains := lookIn(p.dir, "")
+	if isGitDirectory(func(name string) bool { return FoldName(p.name) == FoldName(name) || contains(name) }) {
 		return refusal{errno: sys.EPERM, why: errGitDirectory}
 	}
 	if err := do(); err != nil {
 		return err
 	}
-	if !isGitDirectory(there) {
+	if !isGitDirectory(contains) {
 		return nil
 	}
 	if err := undo(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// gitDirectories adds a bare repository, a linked working tree's directory, and what is close to one.
+// gitDirectories adds a bare repository, the directory of a linked worktree, and directories with some of git's names.
 func gitDirectories(w *world) {
 	for name, content := range map[string]string{
 		"w/.bare/HEAD": "ref: refs/heads/main\n", "w/.bare/config": "[core]\n", "w/.bare/objects/": "", "w/.bare/refs/": "", "w/.bare/hooks/pre-push": "hook",
@@ -26,7 +26,7 @@ func gitDirectories(w *world) {
 	}
 }
 
-func TestGitDirectoriesOfAnyNameAreNotWritten(t *testing.T) {
+func TestGitDirectoriesOfAnyNameAreReadOnly(t *testing.T) {
 	for name, do := range map[string]change{
 		"write its configuration":              writes("w/.bare/config"),
 		"make a hook":                          writes("w/.bare/hooks/post-checkout"),
@@ -76,8 +76,8 @@ func TestGitDirectoriesOfAnyNameAreNotWritten(t *testing.T) {
 	}
 }
 
-// Ordinary projects are not hindered: what is beside a git directory, or has some of its names, can be written.
-func TestWhatIsCloseToAGitDirectoryIsWritten(t *testing.T) {
+// Siblings of git directories, and directories with some of their names, stay writable.
+func TestDirectoriesSimilarToGitAreWritable(t *testing.T) {
 	for name, do := range map[string]change{
 		"a file of the working tree":         writes("w/tree/f"),
 		"a directory with objects in it":     both(mkdirs("w/dir/objects"), writes("w/dir/objects/o")),
@@ -105,7 +105,7 @@ func TestWhatIsCloseToAGitDirectoryIsWritten(t *testing.T) {
 	}
 }
 
-func TestMountInAGitDirectoryIsNotWritten(t *testing.T) {
+func TestMountInGitDirectoryIsReadOnly(t *testing.T) {
 	w := newWorld(t)
 	gitDirectories(w)
 	path := w.at("w/.bare/hooks")
@@ -121,8 +121,8 @@ func TestMountInAGitDirectoryIsNotWritten(t *testing.T) {
 	}
 }
 
-// Of two plugins that each make a half of a git directory at the same time, neither sees the other's beforehand.
-func TestGitDirectoryIsNotMadeInTwoHalves(t *testing.T) {
+// Two plugins that each create a part of a git directory concurrently do not see each other's part before.
+func TestConcurrentCallsCannotCompleteGitDirectory(t *testing.T) {
 	defer func() { seam.Before = nil }()
 	for name, do := range map[string]change{
 		"by a directory": mkdirs("w/half/refs"), "by a link": symlinks("../a.txt", "w/half/refs"), "by a file": writes("w/half/refs"),

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// Readlink implements sys.FS. The target is given as it stands, wherever it leads.
+// Readlink implements sys.FS. The target is returned unchanged, inside of the grants or not.
 func (f *FS) Readlink(name string) (string, sys.Errno) {
 	target, err := f.readlink(name)
 	return target, f.fail("readlink", name, err)
@@ -22,16 +22,16 @@ func (f *FS) readlink(name string) (string, error) {
 		return "", err
 	}
 	defer p.close()
-	if err := p.exists(); err != nil {
+	if err := p.checkExists(); err != nil {
 		return "", err
 	}
-	if p.bare() || !p.info.IsLink() {
+	if p.isVirtual() || !p.info.IsLink() {
 		return "", sys.EINVAL
 	}
 	return p.dir.Readlink(p.name)
 }
 
-// Symlink implements sys.FS. A target that lies in no granted directory is refused; links.go has the rule.
+// Symlink implements sys.FS. A target outside of the grants is refused; see linkpolicy.go.
 func (f *FS) Symlink(target, name string) sys.Errno {
 	return f.fail("symlink", name, f.symlink(target, name))
 }
@@ -44,7 +44,7 @@ func (f *FS) symlink(target, name string) error {
 		return err
 	}
 	defer p.close()
-	switch err := f.mayPoint(p, target); {
+	switch err := f.checkTarget(p, target); {
 	case err != nil:
 		return err
 	case p.info != nil:
@@ -52,12 +52,12 @@ func (f *FS) symlink(target, name string) error {
 	case p.dirOnly:
 		return sys.ENOENT
 	}
-	return p.make(func() error { return f.makeLink(p, target) }, func() error { return p.dir.Unlink(p.name) })
+	return p.create(func() error { return f.createLink(p, target) }, func() error { return p.dir.Unlink(p.name) })
 }
 
-// makeLink makes a link that was judged at p's path, and makes sure that it is there: another process may
-// just have moved the directory that holds it.
-func (f *FS) makeLink(p *place, target string) error {
+// createLink creates a symbolic link that was checked for p's path, and verifies that p's path still refers to it:
+// another process may have moved its directory meanwhile, from which a relative target resolves differently.
+func (f *FS) createLink(p *place, target string) error {
 	if err := p.dir.Symlink(target, p.name); err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (f *FS) makeLink(p *place, target string) error {
 	return errChanged
 }
 
-// Link implements sys.FS. Only regular files can be linked, within one mount: a second name
-// elsewhere would outlive the rules for the first.
+// Link implements sys.FS. Only regular files can be linked, and only within one mount: a hard link in another mount would
+// bypass the access of the first.
 func (f *FS) Link(from, to string) sys.Errno {
 	return f.fail("link", to, f.link(from, to))
 }
@@ -83,7 +83,7 @@ func (f *FS) Link(from, to string) sys.Errno {
 func (f *FS) link(from, to string) error {
 	linking.Lock()
 	defer linking.Unlock()
-	src, dst, err := f.ends(from, to)
+	src, dst, err := f.resolveBoth(from, to)
 	if err != nil {
 		return err
 	}
@@ -98,12 +98,12 @@ func (f *FS) link(from, to string) error {
 		return sys.ENOENT
 	}
 	undo := func() error { return dst.dir.Unlink(dst.name) }
-	return dst.make(func() error {
+	return dst.create(func() error {
 		if err := beneath.Link(src.dir, src.name, dst.dir, dst.name); err != nil {
 			return err
 		}
-		// A symbolic link that took the file's place would be linked itself.
-		if st, err := dst.dir.Lstat(dst.name); err == nil && !same(st, *src.info) {
+		// The file may have been replaced since the check, by a symbolic link for instance.
+		if st, err := dst.dir.Lstat(dst.name); err == nil && !sameFile(st, *src.info) {
 			return errors.Join(errChanged, undo())
 		}
 		return nil

@@ -16,18 +16,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// wazero keeps what was listed of an open directory until the module has read past it, and how much that is
-// it does not tell. So the names of a portion share one string, by which the garbage collector tells
-// whether any of them is still in use, and their sizes are added up for all directories of a tree.
+// wazero keeps listed entries of an open directory until the module has read past them, and does not report how many. A
+// module could exhaust the host's memory by opening many directories. So the names of a portion share one string, whose
+// weak pointer tells whether any of them is still reachable, and the sizes of all portions of a tree are added up.
 
 const (
-	// maxListed bounds what the listings of one tree's open directories take, in bytes.
+	// maxListed bounds the memory of the listings of a tree, in bytes.
 	maxListed = 8 << 20
-	// entrySize is what an entry takes besides its name: it may lie in an array of which half is not used.
+	// entrySize is the memory of an entry without its name, in a slice of which half may be unused.
 	entrySize = 2 * int64(unsafe.Sizeof(sys.Dirent{}))
 )
 
-// portion is what one Readdir gives.
+// portion is the entries of one Readdir.
 type portion struct {
 	names strings.Builder
 	ends  []int
@@ -54,12 +54,12 @@ func (p *portion) dirents() []sys.Dirent {
 	return out
 }
 
-// listings are the portions that may still be in use.
+// listings are the portions that may still be reachable.
 type listings struct {
 	mu       sync.Mutex
 	portions []keptPortion
 	size     int64
-	since    int64 // bytes that were listed since the garbage collector was last run
+	since    int64 // bytes listed since the last garbage collection
 }
 
 type keptPortion struct {
@@ -67,7 +67,7 @@ type keptPortion struct {
 	size  int64
 }
 
-// keep adds a portion, if there is room for it.
+// keep adds a portion; it fails with errListings beyond the limit.
 func (l *listings) keep(p *portion, charge func(entries int)) error {
 	if p.len() == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (l *listings) keep(p *portion, charge func(entries int)) error {
 		l.drop()
 	}
 	if l.size+size > maxListed && l.since >= maxListed/2 {
-		// As much was listed meanwhile as takes longer than this.
+		// Rate limit: listing half of the limit takes longer than a collection.
 		runtime.GC()
 		l.since = 0
 		l.drop()
@@ -95,7 +95,7 @@ func (l *listings) keep(p *portion, charge func(entries int)) error {
 	return nil
 }
 
-// drop forgets what is no longer in use.
+// drop removes portions that are no longer reachable.
 func (l *listings) drop() {
 	l.portions = slices.DeleteFunc(l.portions, func(k keptPortion) bool {
 		unused := k.names.Value() == nil

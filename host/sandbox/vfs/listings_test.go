@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// manyFiles makes a directory of n files with long names.
+// manyFiles creates a directory of n files with long names.
 func (w *world) manyFiles(dir string, n int) {
 	w.t.Helper()
 	w.put(dir+"/", "")
@@ -28,8 +28,8 @@ func (w *world) manyFiles(dir string, n int) {
 	}
 }
 
-// What is kept of the listings of open directories is bounded for all of them together.
-func TestListingsOfManyOpenDirectoriesAreBounded(t *testing.T) {
+// The memory of listings is bounded for all open directories together.
+func TestListingsOfManyDirectoriesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.manyFiles("w/many", 2000)
 	var before, after runtime.MemStats
@@ -54,7 +54,7 @@ func TestListingsOfManyOpenDirectoriesAreBounded(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// What is listed of one directory, and kept, is bounded too, in however small portions it is asked for.
+// The memory of a listing of one directory is bounded too, for any size of portions.
 func TestListingOfOneDirectoryIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.manyFiles("w/many", 2000)
@@ -80,8 +80,8 @@ func TestListingOfOneDirectoryIsBounded(t *testing.T) {
 	runtime.KeepAlive(cache)
 }
 
-// Whoever reads on can list as much as there is.
-func TestListingsThatAreReadAreNotBounded(t *testing.T) {
+// Entries that have been read no longer count.
+func TestConsumedListingsAreNotBounded(t *testing.T) {
 	charged := 0
 	w := newWorld(t, func(c *vfs.Config) { c.Charge = func(n int) { charged += n } })
 	w.manyFiles("w/many", 2000)

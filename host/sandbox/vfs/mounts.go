@@ -17,27 +17,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// FileID tells files apart for as long as they are there.
+// FileID identifies a file while it exists.
 type FileID = beneath.FileID
 
-// Mount is one granted directory. It appears in the tree at the path it has on the host.
+// Mount is one granted directory. Its path in the tree is its path on the host.
 type Mount struct {
-	// Path is absolute, clean and free of symbolic links, by the word of whoever resolved it. The tree
-	// opens nothing by it.
+	// Path is absolute and clean, and resolved by the caller. The tree does not open it.
 	Path string
 	// Write allows changes; false: the directory can only be read.
 	Write bool
-	// Dir is the directory, on Linux possibly opened with O_PATH; nil: it is not there yet. It must stay
-	// open for as long as the trees are in use.
+	// Dir is the open directory, on Linux possibly with O_PATH; nil means that it does not exist yet. It must stay open
+	// while the trees are used.
 	Dir *os.File
-	// Create makes the directory when Dir is nil and a module makes a directory of the mount's own path, in the call that the context belongs to. All
-	// trees use what it returns from then on. nil: the directory cannot be made.
+	// Create creates the directory if Dir is nil, when a module calls mkdir with the mount's path; the context is that of
+	// the module's call. All trees use the directory from then on. nil means that it cannot be created.
 	Create func(context.Context) (*os.File, error)
-	// Anchors are the directories and symbolic links that lead to the mount, which no module may move or
-	// replace: whoever can put something else in their place would choose what is granted next time.
+	// Anchors are the directories and symbolic links on the granted path, which no module may move or replace: it would
+	// choose the directory that is granted at the next start.
 	Anchors []FileID
-	// InGit says that the directory is, or lies in, what InGitDirectory calls a git directory: nothing in it
-	// can be changed.
+	// InGit says that InGitDirectory holds for the directory: nothing in it can be changed.
 	InGit bool
 }
 
@@ -47,21 +45,21 @@ type Mounts struct {
 	anchors map[FileID]bool
 }
 
-// mount is a granted directory, and what is known of it by now.
+// mount is a granted directory and its current handle.
 type mount struct {
 	Mount
 	creating sync.Mutex
-	handle   atomic.Pointer[handleOf]
+	handle   atomic.Pointer[mountHandle]
 }
 
-// handleOf is the open directory of a mount.
-type handleOf struct {
+// mountHandle is the open directory of a mount.
+type mountHandle struct {
 	dir *beneath.Dir
 	id  FileID
 }
 
-// NewMounts checks the mounts of a plugin. It is an error if a path is not absolute and clean, or is given
-// twice, or a handle is not that of a directory.
+// NewMounts validates the mounts of a plugin. A path that is relative, not clean or a duplicate, and a handle that is no
+// directory, are errors.
 func NewMounts(list []Mount) (*Mounts, error) {
 	ms := &Mounts{anchors: map[FileID]bool{}}
 	for _, m := range list {
@@ -102,11 +100,11 @@ func (m *mount) use(file *os.File) error {
 	if err != nil {
 		return err
 	}
-	m.handle.Store(&handleOf{dir, st.FileID})
+	m.handle.Store(&mountHandle{dir, st.FileID})
 	return nil
 }
 
-// dir is the mount's directory; nil: it is not there yet.
+// dir returns the mount's directory; nil if it does not exist yet.
 func (m *mount) dir() *beneath.Dir {
 	if h := m.handle.Load(); h != nil {
 		return h.dir
@@ -114,7 +112,7 @@ func (m *mount) dir() *beneath.Dir {
 	return nil
 }
 
-// create makes the mount's directory. Of several that try at the same time one succeeds.
+// create creates the mount's directory. Of concurrent calls one succeeds, and the others fail with fs.ErrExist.
 func (m *mount) create(ctx context.Context) error {
 	m.creating.Lock()
 	defer m.creating.Unlock()
@@ -131,9 +129,9 @@ func (m *mount) create(ctx context.Context) error {
 	return m.use(file)
 }
 
-var errCannotCreate = errors.New("the granted directory is not there and cannot be made")
+var errCannotCreate = errors.New("the granted directory does not exist and cannot be created")
 
-// at is the mount whose directory is p itself; nil: none.
+// at returns the mount whose path is p; nil if there is none.
 func (ms *Mounts) at(p string) *mount {
 	for _, m := range ms.list {
 		if m.Path == p {
@@ -143,8 +141,8 @@ func (ms *Mounts) at(p string) *mount {
 	return nil
 }
 
-// holding is the mount that serves p: the longest that is p or an ancestor of it; nil: none.
-func (ms *Mounts) holding(p string) *mount {
+// containing returns the innermost mount whose path is p or an ancestor of it; nil if there is none.
+func (ms *Mounts) containing(p string) *mount {
 	for _, m := range ms.list {
 		if inside(m.Path, p) {
 			return m
@@ -153,7 +151,7 @@ func (ms *Mounts) holding(p string) *mount {
 	return nil
 }
 
-// open is the longest mount whose directory is there and that is p or an ancestor of it; nil: none.
+// open returns the innermost mount that exists and whose path is p or an ancestor of it; nil if there is none.
 func (ms *Mounts) open(p string) *mount {
 	for _, m := range ms.list {
 		if inside(m.Path, p) && m.dir() != nil {
@@ -163,18 +161,18 @@ func (ms *Mounts) open(p string) *mount {
 	return nil
 }
 
-// below reports whether some mount lies further down than p.
-func (ms *Mounts) below(p string) bool {
+// hasBelow reports whether the path of some mount is below p.
+func (ms *Mounts) hasBelow(p string) bool {
 	return slices.ContainsFunc(ms.list, func(m *mount) bool { return m.Path != p && inside(p, m.Path) })
 }
 
-// inside reports whether p is dir or lies in it, by whole components.
+// inside reports whether p is dir or below it.
 func inside(dir, p string) bool {
 	return dir == "/" || p == dir || (strings.HasPrefix(p, dir) && p[len(dir)] == '/')
 }
 
-// children are the names that a bare directory shows, sorted: the next component towards each mount.
-// A mount whose directory is not there is not shown.
+// children returns the sorted entries of a virtual directory: the next component of the path of each mount below it.
+// Absent mounts are left out.
 func (ms *Mounts) children(dir string) []string {
 	var names []string
 	for _, m := range ms.list {
@@ -190,7 +188,7 @@ func (ms *Mounts) children(dir string) []string {
 	return slices.Compact(names)
 }
 
-// aliased is the mount that can only be read and whose directory has this identity; nil: none.
+// aliased returns the read-only mount whose directory has this identity; nil if there is none.
 func (ms *Mounts) aliased(id FileID) *mount {
 	for _, m := range ms.list {
 		if h := m.handle.Load(); !m.Write && h != nil && h.id == id {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// FoldName makes names equal that some file system takes for the same: by case, by the way an accented
-// letter is written, or by invisible code points that HFS+ and ext4 pass over.
+// FoldName maps names to one form that some file system treats as equal: by case, Unicode normalization, or invisible code
+// points that HFS+ and ext4 ignore.
 func FoldName(name string) string {
 	lower := true
 	for i := range len(name) {
@@ -31,7 +31,7 @@ func foldUnicode(name string) string {
 	return norm.NFC.String(strings.Map(dropIgnored, folded))
 }
 
-// dropIgnored drops the code points that are not shown: format characters, variation selectors, fillers.
+// dropIgnored drops invisible code points: format characters, variation selectors, fillers.
 func dropIgnored(r rune) rune {
 	if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
 		return -1
@@ -39,8 +39,7 @@ func dropIgnored(r rune) rune {
 	return r
 }
 
-// isGit reports whether some file system takes name for ".git": as FoldName does, or by the short name that
-// FAT and NTFS give it.
+// isGit reports whether name is ".git" on some file system, by FoldName or as the short name on FAT and NTFS.
 func isGit(name string) bool {
 	if len(name) < len(".git") {
 		return false

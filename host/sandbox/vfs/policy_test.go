@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsGit(t *testing.T) {
+func TestIsGit(t *testing.T) {
 	for name, want := range map[string]bool{
 		".git": true, ".GIT": true, ".Git": true, "git~1": true, "GIT~1": true,
 		".g\u200cit": true, "\ufeff.git": true, ".gi\u206ft": true,
@@ -34,7 +34,7 @@ func TestFoldName(t *testing.T) {
 	}
 }
 
-func TestMoveThatFailsPutsTheModeBack(t *testing.T) {
+func TestFailedMoveRestoresMode(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"new": 0o640, "old": 0o600} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
@@ -45,7 +45,7 @@ func TestMoveThatFailsPutsTheModeBack(t *testing.T) {
 		}
 	}
 	f := New(Config{Mounts: MountsAt(t, Mount{Path: dir, Write: true})})
-	src, dst, err := f.ends(dir+"/new", dir+"/old")
+	src, dst, err := f.resolveBoth(dir+"/new", dir+"/old")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// Rename implements sys.FS. Between two mounts it is ENOTSUP, the nearest that wazero has to EXDEV.
+// Rename implements sys.FS. Between two mounts it is ENOTSUP, since wazero has no EXDEV.
 //
-// A file renamed over another gets that one's permissions. Programs save by writing a new file and
-// renaming it over the old, and WASI gives them no way to keep the mode themselves.
+// A file that replaces another gets its permissions. Programs save by renaming a new file over the old one, and WASI gives
+// them no way to preserve the mode.
 func (f *FS) Rename(from, to string) sys.Errno {
 	return f.fail("rename", from, f.rename(from, to))
 }
@@ -23,7 +23,7 @@ func (f *FS) Rename(from, to string) sys.Errno {
 func (f *FS) rename(from, to string) error {
 	linking.Lock()
 	defer linking.Unlock()
-	src, dst, err := f.ends(from, to)
+	src, dst, err := f.resolveBoth(from, to)
 	if err != nil {
 		return err
 	}
@@ -35,10 +35,10 @@ func (f *FS) rename(from, to string) error {
 	if src.info.IsDir() && (f.policy.hidesBelow(src.path) || f.policy.hidesBelow(dst.path)) {
 		return refusal{errno: sys.EACCES}
 	}
-	if err := f.mayBeAt(src, src.path, dst.path); err != nil {
+	if err := f.checkMove(src, src.path, dst.path); err != nil {
 		return err
 	}
-	return dst.make(func() error { return f.move(src, dst) }, func() error { return moveBack(src, dst) })
+	return dst.create(func() error { return f.move(src, dst) }, func() error { return moveBack(src, dst) })
 }
 
 func (f *FS) move(src, dst *place) error {
@@ -58,30 +58,30 @@ func (f *FS) move(src, dst *place) error {
 	return src.moveWithMode(dst, move)
 }
 
-// checkMoved makes sure that what was moved is what was judged, and is where it was judged to be: another
-// process may have replaced it, made a link in it or moved the directory that it came to.
+// checkMoved repeats the checks after a move, which another process may have raced with: it may have replaced the file,
+// created a symbolic link in the directory, or moved the target's parent.
 func (f *FS) checkMoved(src, dst *place) error {
 	st, err := dst.dir.Lstat(dst.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // and on to somewhere else
+		return nil // moved on or removed by another process
 	case err != nil:
 		return err
-	case !same(st, *src.info):
+	case !sameFile(st, *src.info):
 		return errChanged
 	case !st.IsDir() && !st.IsLink():
 		return nil
 	case !f.isAt(dst.path, st.FileID):
 		return errChanged
 	}
-	return f.mayBeAt(dst, src.path, dst.path)
+	return f.checkMove(dst, src.path, dst.path)
 }
 
-// same reports whether two looks were at one file, as far as that can be told: what is removed leaves its
-// number to the next that is made, which may be a link where there was a file.
-func same(a, b beneath.Stat) bool { return a.FileID == b.FileID && a.Mode.Type() == b.Mode.Type() }
+// sameFile reports whether two Stats are of one file. The inode number of a removed file may be reused, so the types are
+// compared too.
+func sameFile(a, b beneath.Stat) bool { return a.FileID == b.FileID && a.Mode.Type() == b.Mode.Type() }
 
-// isAt reports whether a path leads to a file now.
+// isAt reports whether a path resolves to a file now.
 func (f *FS) isAt(name string, id FileID) bool {
 	p, err := f.resolve(name, walkMode{})
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *FS) isAt(name string, id FileID) bool {
 	return p.info != nil && p.info.FileID == id
 }
 
-// moveBack undoes a rename, unless something has come to the old name.
+// moveBack rolls back a rename, unless the old name has been reused.
 func moveBack(src, dst *place) error {
 	if _, err := src.dir.Lstat(src.name); err == nil {
 		return sys.EEXIST
@@ -99,9 +99,8 @@ func moveBack(src, dst *place) error {
 	return beneath.Rename(dst.dir, dst.name, src.dir, src.name)
 }
 
-// moveWithMode gives the file the mode of the one it replaces before it takes its place: the other
-// way round there would be a moment in which a private file can be read by all. If the mode cannot
-// be set, nothing is moved, so the old file stays whole; if the move fails, the mode is put back.
+// moveWithMode sets the mode of the replaced file before the rename: set afterwards, a private file would be readable by
+// all for a moment. If the mode cannot be set nothing is moved; if the move fails the mode is restored.
 func (p *place) moveWithMode(over *place, move func() error) error {
 	if err := p.chmod(over.info.Mode.Perm()); err != nil {
 		return err
@@ -113,9 +112,9 @@ func (p *place) moveWithMode(over *place, move func() error) error {
 	return err
 }
 
-// ends resolves both ends of a rename or link, of which the first exists and both may be replaced.
-func (f *FS) ends(from, to string) (src, dst *place, err error) {
-	if src, err = f.change(from, false, present(f.mayReplace)); err != nil {
+// resolveBoth resolves and authorizes the operands of a rename or link. The first must exist.
+func (f *FS) resolveBoth(from, to string) (src, dst *place, err error) {
+	if src, err = f.change(from, false, ifExists(f.mayReplace)); err != nil {
 		return nil, nil, err
 	}
 	dst, err = f.change(to, false, f.mayReplace)

@@ -16,24 +16,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/beneath"
 )
 
-// Bounds of one path resolution. POSIX systems have much the same.
+// Limits of one path resolution, similar to those of POSIX systems.
 const (
 	maxPath  = 4096 // bytes of a path or a link's target
-	maxLinks = 40   // links followed
-	maxSteps = 1024 // components looked at, those of links' targets and of restarts included
+	maxLinks = 40   // symbolic links followed
+	maxSteps = 1024 // components, including those of link targets and of restarts
 )
 
-// place is where a path leads once no link is left in it: a name in an open directory. What happens to
-// a place goes through that directory, so one swapped meanwhile higher up changes nothing.
+// place is a resolved path: a name in an open directory. Operations on a place go through that directory, so replacing
+// one of its ancestors after the check has no effect.
 type place struct {
-	path    string        // absolute, free of links
-	mount   *mount        // nil: a bare directory
-	dir     *beneath.Dir  // holds name; nil for a bare directory, and for a mount that is not there
-	name    string        // one component; "." for the directory of a mount itself
-	info    *beneath.Stat // of the thing itself, never of a link's target; nil: a bare directory, or nothing there
+	path    string        // absolute, without symbolic links
+	mount   *mount        // nil for a virtual directory above the mounts
+	dir     *beneath.Dir  // contains name; nil for a virtual directory and for an absent mount
+	name    string        // one component; "." for the directory of a mount
+	info    *beneath.Stat // of name itself, not of a link's target; nil if it is virtual or absent
 	dirOnly bool          // the path ended in a slash
-	inGit   bool          // it is or lies in a git directory; known only of a place that is to be changed
-	viaGit  bool          // a link called .git was followed
+	inGit   bool          // it is or is in a git directory; only computed for a change
+	viaGit  bool          // a symbolic link called .git was followed
 	owned   bool          // dir is closed with the place
 }
 
@@ -44,12 +44,12 @@ func (p *place) close() {
 	p.dir, p.owned = nil, false
 }
 
-func (p *place) bare() bool { return p.mount == nil }
+func (p *place) isVirtual() bool { return p.mount == nil }
 
-// exists reports an error for a place where there is nothing, or no directory where one was asked for.
-func (p *place) exists() error {
+// checkExists fails if p is absent, or is no directory although its path ended in a slash.
+func (p *place) checkExists() error {
 	switch {
-	case p.bare():
+	case p.isVirtual():
 		return nil
 	case p.info == nil:
 		return sys.ENOENT
@@ -59,7 +59,7 @@ func (p *place) exists() error {
 	return nil
 }
 
-// split checks a path and cuts it into components, without the empty ones and ".".
+// split validates a path and splits it into components, without empty ones and ".".
 func split(name string) (parts []string, dirOnly bool, err error) {
 	switch {
 	case name == "" || strings.ContainsRune(name, 0) || !utf8.ValidString(name):
@@ -81,23 +81,23 @@ func components(name string) []string {
 	return parts
 }
 
-// How a walk treats the last component, and what it is for.
+// walkMode says what a walk is for.
 type walkMode struct {
-	follow bool // follow a link in the last component
+	follow bool // follow a symbolic link in the last component
 	write  bool // the place is to be changed
 }
 
-// walk is one resolution under way.
+// walk is the state of a resolution.
 type walk struct {
 	fs    *FS
 	mode  walkMode
-	rest  []string // components to come
+	rest  []string // remaining components
 	steps int
 	links int
-	place place // where the walk is: path, mount and dir, the open directory of that path
+	place place // reached so far: path, mount and the open directory dir
 }
 
-// resolve leads a path to its place, which the caller closes. The last component need not exist.
+// resolve resolves a path to a place, which the caller closes. The last component need not exist.
 func (f *FS) resolve(name string, mode walkMode) (*place, error) {
 	parts, dirOnly, err := split(name)
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *walk) run() error {
 			return err
 		}
 	}
-	if w.place.bare() || w.place.dir == nil {
+	if w.place.isVirtual() || w.place.dir == nil {
 		return nil
 	}
 	w.place.name = "."
@@ -136,51 +136,51 @@ func (w *walk) run() error {
 	return err
 }
 
-// restart goes back to "/", and from there to the innermost mount on the way: its directory was opened when
-// it was granted, and what lies above it has no say in where that is.
+// restart continues from the innermost mount on the lexical path of the rest. Its directory was opened when it was
+// granted, so its ancestors, which may have been replaced since, are not resolved again.
 func (w *walk) restart() error {
 	w.place.close()
 	w.place.path, w.place.mount, w.place.inGit = "/", nil, false
-	way := "/" + strings.Join(w.rest, "/")
+	lexical := "/" + strings.Join(w.rest, "/")
 	if i := slices.Index(w.rest, ".."); i >= 0 {
-		way = "/" + strings.Join(w.rest[:i], "/")
+		lexical = "/" + strings.Join(w.rest[:i], "/")
 	}
-	m := w.fs.mounts.open(way)
+	m := w.fs.mounts.open(lexical)
 	if m == nil {
 		return nil
 	}
 	if m.Path != "/" {
-		passed := strings.Count(m.Path, "/")
-		w.steps += passed
-		w.rest = w.rest[passed:]
+		depth := strings.Count(m.Path, "/")
+		w.steps += depth
+		w.rest = w.rest[depth:]
 	}
 	_, err := w.enterMount(m)
 	return err
 }
 
-// step takes one component. done is true once the place is complete.
+// step resolves one component. done reports that the place is complete.
 func (w *walk) step(name string) (done bool, err error) {
 	if name == ".." {
 		if w.place.path == "/" {
 			return false, nil
 		}
-		// The parent of a resolved path is a resolved path: walk there anew, since the open directory
-		// may have another parent by now.
+		// The parent of a resolved path is resolved. Walk to it from the mount: the open directory may have been moved,
+		// and its ".." may be outside of the grant.
 		w.rest = append(components(path.Dir(w.place.path)), w.rest...)
 		return false, w.restart()
 	}
-	if w.place.bare() {
-		return w.stepBare(path.Join(w.place.path, name))
+	if w.place.isVirtual() {
+		return w.stepVirtual(path.Join(w.place.path, name))
 	}
 	return w.stepReal(name)
 }
 
-// stepBare goes down from a bare directory, which shows nothing but the ways to the mounts.
-func (w *walk) stepBare(next string) (done bool, err error) {
+// stepVirtual descends from a virtual directory, which contains only the ancestors of mounts.
+func (w *walk) stepVirtual(next string) (done bool, err error) {
 	if m := w.fs.mounts.at(next); m != nil {
 		return w.enterMount(m)
 	}
-	if w.fs.mounts.below(next) {
+	if w.fs.mounts.hasBelow(next) {
 		w.place.path = next
 		return false, nil
 	}
@@ -190,8 +190,8 @@ func (w *walk) stepBare(next string) (done bool, err error) {
 	return false, refusal{errno: sys.ENOENT}
 }
 
-// enterMount goes on from the directory of a mount. Where that is not there yet, and this may be about to
-// make it, the place is without one, and mayReplace allows nothing but Mkdir on it.
+// enterMount continues from the directory of a mount. If that is absent and may be about to be created, the place has no
+// directory; mayReplace then refuses everything but Mkdir.
 func (w *walk) enterMount(m *mount) (done bool, err error) {
 	w.place.close()
 	w.place.path, w.place.mount = m.Path, m
@@ -205,16 +205,16 @@ func (w *walk) enterMount(m *mount) (done bool, err error) {
 		return true, nil
 	}
 	w.place.dir = dir
-	w.noteGit()
+	w.detectGit()
 	return false, nil
 }
 
-// stepReal goes down from an open directory of a mount.
+// stepReal descends from an open directory of a mount.
 func (w *walk) stepReal(name string) (done bool, err error) {
 	next := path.Join(w.place.path, name)
 	last := len(w.rest) == 0
 	nested := w.fs.mounts.at(next)
-	if nested == nil && w.fs.policy.hides(next) {
+	if nested == nil && w.fs.policy.isHidden(next) {
 		return w.stepHidden(name, next)
 	}
 	if nested != nil && nested.dir() != nil {
@@ -231,13 +231,13 @@ func (w *walk) stepReal(name string) (done bool, err error) {
 	switch {
 	case info == nil:
 	case info.IsLink() && nested != nil:
-		return false, refusal{errno: sys.EACCES} // a grant is for a directory, not for what a link there shows
+		return false, refusal{errno: sys.EACCES} // the grant is of a directory, not of the target of a link in its place
 	case info.IsLink() && (!last || w.mode.follow):
 		return false, w.followLink(name)
 	case info.IsDir():
 		if nested == nil && w.mode.write {
-			// It keeps a second name for a directory that can only be read from being used with the access of
-			// the mount around that name. Reading needs no such care: every mount can be read.
+			// An alias of a read-only mount in a writable one (by a bind mount or a case-insensitive name) must not be
+			// writable. Reading needs no such check: every mount is readable.
 			nested = w.fs.mounts.aliased(info.FileID)
 		}
 		if nested != nil || !last {
@@ -250,14 +250,14 @@ func (w *walk) stepReal(name string) (done bool, err error) {
 	if nested != nil {
 		w.place.mount = nested
 	}
-	w.noteGitAt()
+	w.detectGitAt()
 	return true, nil
 }
 
-// stepHidden goes down to what the module is not to see. Where that leads to a mount it is a bare directory.
+// stepHidden descends to a hidden path. An ancestor of a mount becomes a virtual directory.
 func (w *walk) stepHidden(name, next string) (done bool, err error) {
 	switch {
-	case w.fs.mounts.below(next):
+	case w.fs.mounts.hasBelow(next):
 		w.place.close()
 		w.place.path, w.place.mount = next, nil
 		return false, nil
@@ -265,16 +265,16 @@ func (w *walk) stepHidden(name, next string) (done bool, err error) {
 		return false, refusal{errno: sys.ENOENT}
 	}
 	w.place.path, w.place.name = next, name
-	return true, nil // mayChange refuses it, without a word on whether it is there
+	return true, nil // mayChange refuses it, and does not disclose whether it exists
 }
 
-// enter opens the directory that info was seen of, and goes on from there. What took its place in between
-// is not judged, so the opened directory must be the one seen.
+// enter opens the directory that info describes and continues from it. A directory that has replaced it since has not
+// been checked (it may be an alias of a read-only mount), so the opened directory must have the same identity.
 func (w *walk) enter(name, next string, info *beneath.Stat, nested *mount) error {
 	dir, err := w.place.dir.OpenDir(name)
 	if err != nil {
 		if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-			err = sys.ENOENT // it was a directory when it was looked at
+			err = sys.ENOENT // it was a directory before
 		}
 		return err
 	}
@@ -292,12 +292,12 @@ func (w *walk) enter(name, next string, info *beneath.Stat, nested *mount) error
 		w.place.mount, w.place.path = nested, nested.Path
 		w.place.inGit = w.place.inGit || nested.InGit
 	}
-	w.noteGit()
+	w.detectGit()
 	return nil
 }
 
-// followLink puts a link's target before the rest of the way. Paths in the tree are the host's, so an
-// absolute target starts at "/" of the tree.
+// followLink prepends a link's target to the remaining components. Paths in the tree are those of the host, so an
+// absolute target is resolved from the tree's root.
 func (w *walk) followLink(name string) error {
 	if w.links++; w.links > maxLinks {
 		return sys.ELOOP

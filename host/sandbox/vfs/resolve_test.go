@@ -14,7 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
-func TestInsideIsByWholeComponents(t *testing.T) {
+func TestInsideComparesWholeComponents(t *testing.T) {
 	for _, c := range []struct {
 		dir, p string
 		want   bool
@@ -29,7 +29,7 @@ func TestInsideIsByWholeComponents(t *testing.T) {
 	}
 }
 
-func TestMountAtTheRoot(t *testing.T) {
+func TestMountAtRoot(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -42,18 +42,17 @@ func TestMountAtTheRoot(t *testing.T) {
 		t.Errorf("stat /etc: %v", errno)
 	}
 	if errno := f.Mkdir("/no-such-folder", 0); errno != sys.EACCES {
-		t.Errorf("make a folder in the read-only root: %v", errno)
+		t.Errorf("make a directory in the read-only root: %v", errno)
 	}
 	if errno := f.Unlink(filepath.Join(dir, "f")); errno != 0 {
 		t.Errorf("remove in the writable mount: %v", errno)
 	}
 }
 
-// Between the look at a name and the open, something else takes the name: a link, which could be followed, or
-// a FIFO, which could block.
-func TestWhatIsOpenedIsWhatWasLookedAt(t *testing.T) {
+// Between check and open the name is replaced by a symbolic link, which could be followed, or by a FIFO, which could block.
+func TestOpenRefusesPathSwappedAfterCheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		place func(name string) error // puts something in place of the file or folder
+		place func(name string) error // puts something in place of the file or directory
 		want  func(error) bool
 	}{
 		"a link to another": {func(p string) error { return os.Symlink("other", p) },
@@ -96,7 +95,7 @@ func TestWhatIsOpenedIsWhatWasLookedAt(t *testing.T) {
 	}
 }
 
-// opens opens a place as the last step of an open, or as a step on the way.
+// opens opens a place as the last component of a path, or as a directory within it.
 func opens(f *FS, p *place, kind string) error {
 	if kind == "file" {
 		file, err := p.openSame(os.O_RDONLY)

@@ -22,18 +22,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// swapVariable names the directory in which a copy of the test swaps things, as a second process.
+// swapVariable passes the directory to a copy of the test that swaps files in it, as a second process.
 const swapVariable = "BULKHEAD_TEST_SWAP"
 
-// TestSwapsByASecondProcess has another process replace directories by links that lead out, move them in and out
-// of each other, and put them back, between any two system calls of the tree. Whatever the moment, nothing outside is read,
-// written, made, moved or removed.
-func TestSwapsByASecondProcess(t *testing.T) {
+// Another process replaces directories by symbolic links out of the grants, moves them into and out of each other, and
+// restores them, between any two system calls of the tree. Nothing outside may be read, written, created, moved or removed.
+func TestSwapsByOtherProcessDoNotEscape(t *testing.T) {
 	if root := os.Getenv(swapVariable); root != "" {
 		swapForever(root)
 	}
 	w, before := swapWorld(t)
-	swapper := exec.Command(os.Args[0], "-test.run=^TestSwapsByASecondProcess$")
+	swapper := exec.Command(os.Args[0], "-test.run=^TestSwapsByOtherProcessDoNotEscape$")
 	swapper.Env = append(os.Environ(), swapVariable+"="+w.root)
 	stop, err := swapper.StdinPipe()
 	if err != nil {
@@ -58,8 +57,8 @@ func TestSwapsByASecondProcess(t *testing.T) {
 	unharmed(t, w, before)
 }
 
-// TestSwapsBetweenSystemCalls does single swaps at each point between two system calls of an operation.
-func TestSwapsBetweenSystemCalls(t *testing.T) {
+// This performs a single swap at each point between two system calls of an operation.
+func TestSwapsBetweenSystemCallsDoNotEscape(t *testing.T) {
 	w, before := swapWorld(t)
 	tree := swapTree(t, w)
 	seed := uint64(time.Now().UnixNano())
@@ -94,7 +93,7 @@ func TestSwapsBetweenSystemCalls(t *testing.T) {
 	unharmed(t, w, before)
 }
 
-// swaps put something else in place of what an operation may be using, and give what undoes that.
+// swaps replace a file that an operation may be using, and return a function that undoes that.
 var swaps = []func(w *world) (undo func()){
 	replaced("w/s", "w/x", "$/out"), replaced("w/s", "w/x", "../out"), replaced("w/s", "w/x", ".git"),
 	replaced("w/s/d", "w/y", "$/out/d"), replaced("w/s/d", "w/y", "../../out/d"), replaced("w/s/d", "w/y", "../.git/d"),
@@ -103,7 +102,7 @@ var swaps = []func(w *world) (undo func()){
 	replaced("w/s/made-a", "w/z", "$/out"), replaced("w/s/d/made-a", "w/z", "$/out/d"), replaced("w/s/d/made-b", "w/z", "../../out/f.txt"),
 }
 
-// replaced moves one name to another and puts a link in its place; without a target it puts nothing there.
+// replaced moves one name to another and creates a symbolic link in its place, if there is a target.
 func replaced(name, away, target string) func(w *world) func() {
 	return func(w *world) func() {
 		if os.Rename(w.at(name), w.at(away)) != nil {
@@ -121,8 +120,7 @@ func replaced(name, away, target string) func(w *world) func() {
 	}
 }
 
-// swapWorld has the same files at the same names in what may be written and what may not, and gives what the
-// latter is before the test.
+// swapWorld has the same files in writable and protected directories, and returns a snapshot of the latter.
 func swapWorld(t *testing.T) (*world, []map[string]string) {
 	t.Helper()
 	w := newWorld(t)
@@ -152,10 +150,10 @@ func unharmed(t *testing.T, w *world, before []map[string]string) {
 	noLinkLeadsOut(t, w)
 }
 
-// made begins the names that the tree's operations give, by which they are told from the other process's.
+// made is the prefix of names that the tree's operations create, which distinguishes them from the other process's.
 const made = "made-"
 
-// anyOperation does one operation and reports whether it succeeded.
+// anyOperation performs a random operation and reports whether it succeeded.
 func anyOperation(t *testing.T, w *world, tree *vfs.FS, random *rand.Rand) bool {
 	t.Helper()
 	dirs := []string{"w/s", "w/s/d", "w/s/d/e", "w/x", "w/x/d", "w/s/d/e/../d"}
@@ -213,7 +211,7 @@ func anyOperation(t *testing.T, w *world, tree *vfs.FS, random *rand.Rand) bool 
 	return true
 }
 
-// noLinkLeadsOut looks at the links that were made in the tree, where they came to be.
+// noLinkLeadsOut checks the symbolic links that were created, at their final paths.
 func noLinkLeadsOut(t *testing.T, w *world) {
 	t.Helper()
 	err := filepath.WalkDir(w.at("w"), func(p string, e fs.DirEntry, err error) error {
@@ -231,7 +229,7 @@ func noLinkLeadsOut(t *testing.T, w *world) {
 	}
 }
 
-// swapForever is the second process. It ends with its standard input, when all is back in its place.
+// swapForever is the second process. When its standard input is closed it restores all files and exits.
 func swapForever(root string) {
 	w, out := root+"/w", root+"/out"
 	var ended atomic.Bool
@@ -258,13 +256,13 @@ func swapForever(root string) {
 	os.Exit(0)
 }
 
-// TestLinksOfTwoPluginsDoNotMeet has a second plugin, in a process of its own, do what it may between two system
-// calls of an operation. Neither does anything wrong, and together they must not make a link that leads out.
-func TestLinksOfTwoPluginsDoNotMeet(t *testing.T) {
+// A second plugin, in another process, acts between two system calls of an operation. Each does only what it may, and
+// together they must not create a symbolic link out of the grants.
+func TestTwoPluginsCannotCreateEscapingLink(t *testing.T) {
 	link := func(target, name string) func(w *world) { return func(w *world) { w.put(name, "->"+target) } }
 	move := func(from, to, unless string) func(w *world) {
 		return func(w *world) {
-			// With the link in it, the other would not be allowed to move it.
+			// The other plugin could not move the directory if the link were in it already.
 			if _, err := os.Lstat(w.at(unless)); err != nil {
 				_ = os.Rename(w.at(from), w.at(to))
 			}

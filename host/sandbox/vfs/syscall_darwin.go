@@ -2,5 +2,5 @@ package vfs
 
 import "os"
 
-// datasync writes the content of a file through to the disk.
+// datasync flushes the content of a file to disk.
 func datasync(f *os.File) error { return f.Sync() }

@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datasync writes the content of a file through to the disk.
+// datasync flushes the content of a file to disk.
 func datasync(f *os.File) error { return control(f, unix.Fdatasync) }

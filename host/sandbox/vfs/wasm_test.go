@@ -18,8 +18,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// A Go program, as plugins are, works on the tree through wazero as it would on the host's files.
-func TestGoProgramInTheTree(t *testing.T) {
+// A Go program uses the tree through wazero as it would use the host's files.
+func TestGoProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and compiles a WebAssembly module")
 	}

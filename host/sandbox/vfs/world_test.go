@@ -14,7 +14,7 @@ import (
 
 const canary = "the canary, which no module may see or change"
 
-// world is a temporary folder with granted and ungranted parts, and a tree that shows the former.
+// world is a temporary directory with granted and other parts, and a tree of the former.
 type world struct {
 	t      testing.TB
 	root   string
@@ -24,7 +24,7 @@ type world struct {
 	errors []error
 }
 
-// layout of every world: files by path below its root, a trailing slash for folders, "->" for links.
+// layout of every world: files by path below its root, with a trailing slash for directories and "->" for symbolic links.
 // "$" stands for the root.
 var layout = map[string]string{
 	"w/a.txt":               "a",
@@ -112,13 +112,13 @@ func (w *world) put(name, content string) {
 	}
 }
 
-// host reads a file past the tree; "" if there is none.
+// host reads a file directly; "" if it does not exist.
 func (w *world) host(name string) string {
 	b, _ := os.ReadFile(w.at(name))
 	return string(b)
 }
 
-// in is a path below the root as wazero hands it over: relative to "/".
+// in returns a path below the root as wazero passes it: relative to "/".
 func (w *world) in(name string) string { return strings.TrimPrefix(w.root, "/") + "/" + name }
 
 func (w *world) open(name string, flag sys.Oflag) (sys.File, sys.Errno) {
@@ -158,7 +158,7 @@ func (w *world) mustOpen(name string, flag sys.Oflag) sys.File {
 	return f
 }
 
-// names lists a folder in portions of n.
+// names lists a directory in portions of n.
 func (w *world) names(f sys.File, n int) []string {
 	w.t.Helper()
 	var out []string

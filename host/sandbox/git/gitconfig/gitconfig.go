@@ -75,7 +75,7 @@ func (f File) CheckFormat() error {
 	switch version, ok := f.Last("core", "", "repositoryformatversion"); {
 	case ok && version == "1":
 	case ok && version != "0":
-		return fmt.Errorf("its format is of version %q, which is not supported", hosterror.Truncate(version))
+		return fmt.Errorf("repository format version %q is not supported", hosterror.Truncate(version))
 	}
 	for _, e := range f {
 		if e.Section != "extensions" {
@@ -99,7 +99,7 @@ func (f File) CheckFormat() error {
 func Parse(data []byte) (File, error) {
 	p := parser{rest: strings.TrimPrefix(string(data), "\ufeff"), line: 1}
 	if strings.ContainsRune(p.rest, 0) {
-		return nil, errors.New("holds a NUL byte")
+		return nil, errors.New("contains a NUL byte")
 	}
 	if err := p.file(); err != nil {
 		return nil, fmt.Errorf("line %d: %w", p.line, err)
@@ -171,11 +171,11 @@ func (p *parser) heading() error {
 	spaced := isSpace(c)
 	for ; isSpace(c); c = p.next() {
 		if c == '\n' {
-			return errors.New("a section without its closing bracket")
+			return errors.New("a section without a closing bracket")
 		}
 	}
 	if c != '"' || !spaced {
-		return errors.New("a section whose name is of none of the forms")
+		return errors.New("a malformed section name")
 	}
 	// The rare [a.b "c"] is the subsection b.c.
 	sub := strings.TrimPrefix(p.subsection+".", ".")
@@ -184,13 +184,13 @@ func (p *parser) heading() error {
 			c = p.next()
 		}
 		if c == '\n' {
-			return errors.New("a subsection without its closing quote")
+			return errors.New("a subsection without a closing quote")
 		}
 		sub += string([]byte{c})
 	}
 	p.subsection = sub
 	if p.next() != ']' {
-		return errors.New("a section without its closing bracket")
+		return errors.New("a section without a closing bracket")
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (p *parser) setting(c byte) (err error) {
 	}
 	if c != '\n' {
 		if c != '=' {
-			return errors.New(`a key with neither "=" nor a line end behind it`)
+			return errors.New(`a key followed by neither "=" nor the end of the line`)
 		}
 		e.NoValue = false
 		if e.Value, err = p.value(); err != nil {
@@ -227,7 +227,7 @@ func (p *parser) value() (string, error) {
 		c := p.next()
 		switch {
 		case c == '\n' && quoted:
-			return "", errors.New("a quote that does not end on its line")
+			return "", errors.New("an unterminated quote")
 		case c == '\n':
 			return string(value[:keep]), nil
 		case comment:
@@ -251,7 +251,7 @@ func (p *parser) value() (string, error) {
 			}
 			at := strings.IndexByte(`tbn\"`, c)
 			if at < 0 {
-				return "", fmt.Errorf("the escape \\%c, which does not exist", c)
+				return "", fmt.Errorf("the unknown escape \\%c", c)
 			}
 			c = "\t\b\n\\\""[at]
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git/internal/gittest"
 )
 
-// settingsSeeds are configuration files; those that git refuses too have an empty result.
-var settingsSeeds = []string{
+// seeds are configuration files, valid and malformed.
+var seeds = []string{
 	"", "[core]\n\tbare = false\n", "[remote \"origin\"]\n\turl = https://example.com/r.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
 	"[A]\nB=c", "[a]b=c", "[a]\nb", "[a]\nb = \"x y\" ; comment\n", "[a]\nb = x y # c\n", "[a]\nb = one \\\n two\n", "[a]\nb = \"a\\\"b\\\\c\\td\\n\"\n",
 	"[a \"B\\\"c\"]\nd=e\n", "[a.B]\nc=d\n", "[a.b \"c\"]\nd=e\n", "# only\n; comments\n", "\ufeff[a]\nb=c\n", "[a]\r\nb = c\r\n", "[a]\nb = c\r", "[a]\nb==c\n",
@@ -23,28 +23,28 @@ var settingsSeeds = []string{
 	"[a", "[a]\n1=2\n", "[a]\nb c\n", "[a]\nb = \"c\n", "[a]\nb = \\x\n", "[a \"b]\n", "[a \"b\nc\"]\n", "[a b]\n", "a\n", "=\n", "[a]\nb_c=d\n", "[a \"b\"x]\n", "[\"\"]", "[a\"b\"]\n",
 }
 
-func TestSettingsAreReadAsGitReadsThem(t *testing.T) {
-	for _, seed := range settingsSeeds {
-		sameSettings(t, []byte(seed))
+func TestParseAgreesWithGit(t *testing.T) {
+	for _, seed := range seeds {
+		compareWithGit(t, []byte(seed))
 	}
 }
 
-// FuzzSettings: what is read is what git reads, and what git refuses is refused.
-func FuzzSettings(f *testing.F) {
-	for _, seed := range settingsSeeds {
+// FuzzParse checks that Parse returns what git reads, and refuses what git refuses.
+func FuzzParse(f *testing.F) {
+	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(sameSettings)
+	f.Fuzz(compareWithGit)
 }
 
-func sameSettings(t *testing.T, data []byte) {
+func compareWithGit(t *testing.T, data []byte) {
 	got, err := parseLines(data)
 	if _, lookErr := exec.LookPath("git"); lookErr != nil {
 		t.Log("NOT CHECKED against git: the git program is not on PATH")
 		return
 	}
-	// git before 2.45 turned a tab within a value into a space; a NUL is refused here and not there; a
-	// section without a name or a value without a line end are of no use.
+	// Known differences: git before 2.45 replaces a tab in a value by a space, git accepts NUL, and sections without a
+	// name are of no use.
 	text := string(data)
 	if strings.ContainsAny(text, "\x00\t\r\v\f") || strings.Contains(text, "[]") || strings.Contains(text, "[.") || strings.Contains(text, ".]") ||
 		strings.Contains(text, "..") || strings.Contains(text, `[ `) || strings.Contains(text, `[`+"\n") || strings.Contains(text, ` ""]`) || strings.Contains(text, `"."`) {

@@ -95,7 +95,7 @@ func (s *Store) Expand(digits string) (found plumbing.Hash, ok bool, err error) 
 	first := plumbing.NewHash(digits + strings.Repeat("0", 2*HashSize-len(digits)))
 	add := func(h plumbing.Hash) error {
 		if ok && h != found {
-			return fmt.Errorf("%s: several objects begin so; give more of the hash", digits)
+			return fmt.Errorf("%s: the abbreviated hash is ambiguous; give more digits", digits)
 		}
 		found, ok = h, true
 		return nil

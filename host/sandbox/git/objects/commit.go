@@ -96,12 +96,12 @@ func (s *Store) Peel(hash plumbing.Hash) (plumbing.Hash, bool, error) {
 		case o.kind != plumbing.TagObject:
 			return hash, o.kind == plumbing.CommitObject, nil
 		case HashOf(o.kind, o.data) != hash:
-			return hash, false, fmt.Errorf("tag %s: damaged: its content has another hash", hash)
+			return hash, false, fmt.Errorf("tag %s: damaged: its content does not match its hash", hash)
 		}
 		line, _, _ := strings.Cut(string(o.data[:min(len(o.data), 64)]), "\n")
 		hex, ok := strings.CutPrefix(line, "object ")
 		if !ok {
-			return hash, false, fmt.Errorf("tag %s: damaged: it stands for nothing", hash)
+			return hash, false, fmt.Errorf("tag %s: damaged: it names no object", hash)
 		}
 		next, err := ParseHash(hex)
 		if err != nil {
@@ -109,5 +109,5 @@ func (s *Store) Peel(hash plumbing.Hash) (plumbing.Hash, bool, error) {
 		}
 		hash = next
 	}
-	return hash, false, errors.New("over 8 tags that stand for one another")
+	return hash, false, errors.New("a chain of over 8 tags")
 }

@@ -31,7 +31,7 @@ func NewEdit(changes []abi.GitChange) (*Edit, error) {
 			return nil, hosterror.Invalid("%s: mode %q: give %s or %s, or none", hosterror.Truncate(c.Path), hosterror.Truncate(c.Mode), abi.GitModeFile, abi.GitModeExecutable)
 		}
 		if c.Deleted && (c.Mode != "" || len(c.Content) > 0) {
-			return nil, hosterror.Invalid("%s: is to be deleted, and has a content or a mode", hosterror.Truncate(c.Path))
+			return nil, hosterror.Invalid("%s: a deleted file has neither content nor mode", hosterror.Truncate(c.Path))
 		}
 		at := top
 		for part := range strings.SplitSeq(c.Path, "/") {
@@ -120,7 +120,7 @@ func (b *Batch) apply(base *plumbing.Hash, edit *Edit, prefix string) ([]TreeEnt
 func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry, error) {
 	if edit.change != nil && edit.change.Deleted {
 		if old == nil || old.Mode == ModeDir {
-			return nil, fmt.Errorf("%s: there is no such file to delete", hosterror.Truncate(path))
+			return nil, fmt.Errorf("%s: no such file to delete", hosterror.Truncate(path))
 		}
 		old = nil
 	}
@@ -128,7 +128,7 @@ func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry,
 		var base *plumbing.Hash
 		switch {
 		case old != nil && old.Mode != ModeDir:
-			return nil, fmt.Errorf("%s: is %s, so nothing can be below it", hosterror.Truncate(path), kindOf(old.Mode))
+			return nil, fmt.Errorf("%s: is %s, and cannot contain files", hosterror.Truncate(path), kindOf(old.Mode))
 		case old != nil:
 			base = &old.Hash
 		}
@@ -144,7 +144,7 @@ func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry,
 		return old, nil
 	}
 	if old != nil && old.Mode != ModeFile && old.Mode != ModeExecutable {
-		return nil, fmt.Errorf("%s: is %s, and is not written over", hosterror.Truncate(path), kindOf(old.Mode))
+		return nil, fmt.Errorf("%s: is %s, and is not replaced", hosterror.Truncate(path), kindOf(old.Mode))
 	}
 	now := &TreeEntry{Mode: ModeFile, Hash: b.Add(plumbing.BlobObject, edit.change.Content)}
 	if edit.change.Mode == abi.GitModeExecutable || edit.change.Mode == "" && old != nil && old.Mode == ModeExecutable {
@@ -165,7 +165,7 @@ func (b *Batch) addEntries(all []TreeEntry) plumbing.Hash {
 func kindOf(mode uint32) string {
 	switch mode {
 	case ModeDir:
-		return "a folder"
+		return "a directory"
 	case ModeLink:
 		return "a symbolic link"
 	case ModeSubmodule:

@@ -56,7 +56,7 @@ func (w *historyWalk) push(h plumbing.Hash) error {
 		return nil
 	}
 	if len(w.seen) == maxCommits {
-		return fmt.Errorf("not among the newest %d commits, and no more are looked at", maxCommits)
+		return fmt.Errorf("not among the newest %d commits, where the search ends", maxCommits)
 	}
 	if err := w.store.spend(0); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// What is newest, and how its hash is shortened, is git's own answer, loose or packed.
+// The commit found and the length of its abbreviation are those of git log, for loose and packed objects.
 func TestFindCommitAgreesWithGit(t *testing.T) {
 	for seed := range int64(2) {
 		r := gittest.History(t, 300, seed)
@@ -39,8 +39,8 @@ func TestFindCommitAgreesWithGit(t *testing.T) {
 	}
 }
 
-// Among commits of one date the first parent's side comes first, as in git log.
-func TestFindCommitAmongEqualDates(t *testing.T) {
+// Among commits with equal dates those of the first parent come first, as in git log.
+func TestFindCommitOrdersEqualDates(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	tree := r.Tree()
 	root := r.Commit("root\n", 1, tree)
@@ -61,7 +61,7 @@ func TestFindCommitAmongEqualDates(t *testing.T) {
 	}
 }
 
-// Every commit's abbreviation is git's own, where many begin alike and where there are many.
+// Abbreviations are those of git for many objects and for long common prefixes.
 func TestAbbreviationAgreesWithGit(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	tree := r.Tree()
@@ -74,7 +74,7 @@ func TestAbbreviationAgreesWithGit(t *testing.T) {
 		head = r.Commit(fmt.Sprintf("c%02d.\n", i), int64(i), tree, parents...)
 	}
 	r.Branch("main", head)
-	// Names of files that differ from commits only late, as objects whose hashes nearly collide have them.
+	// Files named like objects whose hashes share a long prefix with the commits.
 	for i, h := range strings.Fields(gittest.Git(t, r.Dir, "log", "--format=%H")) {
 		other := h[:8+i%20] + flip(h[8+i%20:9+i%20]) + h[9+i%20:]
 		gittest.Write(t, filepath.Join(r.Dot, "objects", other[:2], other[2:]), "")
@@ -89,8 +89,8 @@ func TestAbbreviationAgreesWithGit(t *testing.T) {
 	}
 }
 
-// An index with many names is searched in steps; wherever among them a commit stands, it is found, and
-// told from its neighbours. The more objects there are, the longer its abbreviation.
+// A large index is searched by bisection. The commit is found at any position and distinguished from its neighbours. The
+// more objects there are, the longer is the abbreviation.
 func TestFindCommitInLargeIndexes(t *testing.T) {
 	const many = 20_000
 	var data []byte
@@ -137,7 +137,7 @@ func TestFindCommitInLargeIndexes(t *testing.T) {
 	}
 }
 
-// spread gives the i-th of n numbers beside a middle, in steps that shrink if there is no room for them.
+// spread returns the i-th of n numbers above or below middle, in steps that shrink if they do not fit.
 func spread(middle uint32, n int, step, i uint32, above bool) uint32 {
 	room := middle
 	if above {
@@ -150,7 +150,7 @@ func spread(middle uint32, n int, step, i uint32, above bool) uint32 {
 	return middle - (i+1)*step
 }
 
-// hookedContext does something at the n-th time that it is asked whether it has ended.
+// hookedContext runs hook at the n-th call of Err.
 type hookedContext struct {
 	context.Context
 	left int
@@ -164,12 +164,12 @@ func (c *hookedContext) Err() error {
 	return c.Context.Err()
 }
 
-func TestRepackInTheMidstOfASearchIsNoticed(t *testing.T) {
+func TestFindCommitSurvivesConcurrentRepack(t *testing.T) {
 	r := gittest.History(t, 100, 1)
 	ctx := &hookedContext{t.Context(), 40, func() { r.Pack(false) }}
 	got, err := gittest.Granted(r.Dir).FindCommit(ctx, abi.GitSearch{Repo: r.Dir, Text: "commit 0 "})
 	if err != nil || got.Hash == "" || ctx.left > 0 {
-		t.Errorf("got %q, %v, with %d to go before the repack", got.Hash, err, ctx.left)
+		t.Errorf("got %q, %v, with %d calls left before the repack", got.Hash, err, ctx.left)
 	}
 }
 
@@ -180,7 +180,7 @@ func flip(digit string) string {
 	return "0"
 }
 
-// Files and branches as git packed them, with deltas of its own making and an index of many objects.
+// Files and branches in packs that git wrote, with its own deltas.
 func TestReadFileAgreesWithGit(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	var parents []plumbing.Hash
@@ -209,7 +209,7 @@ func TestReadFileAgreesWithGit(t *testing.T) {
 	}
 }
 
-func TestContextThatEndsInTheWalkEndsTheWalk(t *testing.T) {
+func TestContextEndsHistoryWalk(t *testing.T) {
 	r := gittest.History(t, 100, 1)
 	ctx := gittest.EndAfter(t.Context(), 20)
 	_, err := gittest.Granted(r.Dir).FindCommit(ctx, abi.GitSearch{Repo: r.Dir, Text: "not there"})

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestHostileLooseObjects(t *testing.T) {
+func TestHostileLooseObjectsFail(t *testing.T) {
 	zeros := func(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
 	cases := []struct {
 		rule    string
@@ -26,17 +26,17 @@ func TestHostileLooseObjects(t *testing.T) {
 		why     string
 	}{
 		{"not compressed", nil, "zlib"},
-		{"empty", strings.NewReader(""), "ends too early"},
+		{"empty", strings.NewReader(""), "truncated"},
 		{"without a header", strings.NewReader(strings.Repeat("x", 100)), "no header"},
 		{"a header without end", io.MultiReader(strings.NewReader("commit 1"), &oneReader{1 << 28}), "no header"},
 		{"of an unknown type", strings.NewReader("secret 1\x00x"), "invalid object type"},
 		{"of a negative size", strings.NewReader("commit -1\x00x"), "no size"},
 		{"of a size beyond numbers", strings.NewReader("commit 99999999999999999999\x00x"), "no size"},
 		{"that claims a terabyte", strings.NewReader("commit 1099511627776\x00x"), "over the limit"},
-		{"that claims more than it has", strings.NewReader("commit 1000\x00x"), "not the 1000 bytes"},
-		{"that inflates beyond its claim", io.MultiReader(strings.NewReader("commit 10\x00"), zeros(1<<28)), "not the 10 bytes"},
-		{"with the content of another", strings.NewReader("commit 1\x00x"), "another hash"},
-		{"of another type", strings.NewReader("blob 1\x00x"), "a blob where a commit should be"},
+		{"that claims more than it has", strings.NewReader("commit 1000\x00x"), "not the stated 1000 bytes"},
+		{"that inflates beyond its claim", io.MultiReader(strings.NewReader("commit 10\x00"), zeros(1<<28)), "not the stated 10 bytes"},
+		{"with the content of another", strings.NewReader("commit 1\x00x"), "does not match its hash"},
+		{"of another type", strings.NewReader("blob 1\x00x"), "is a blob, not a commit"},
 	}
 	for _, c := range cases {
 		t.Run("an object "+c.rule, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestHostileLooseObjects(t *testing.T) {
 			gittest.FailsWith(t, c.why, gittest.Find(r))
 		})
 	}
-	t.Run("an object that is not there", func(t *testing.T) {
+	t.Run("an object that does not exist", func(t *testing.T) {
 		r := gittest.New(t, t.TempDir())
 		r.Branch("main", plumbing.NewHash(strings.Repeat("ab", 20)))
 		gittest.FailsWith(t, "missing from the repository", gittest.Find(r))
@@ -79,7 +79,7 @@ func (o *oneReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestHostileCommitsAndTrees(t *testing.T) {
+func TestHostileCommitsAndTreesFail(t *testing.T) {
 	zero := strings.Repeat("0", 40)
 	cases := []struct{ rule, commit, why string }{
 		{"an empty commit", "", "without a tree"},
@@ -97,10 +97,10 @@ func TestHostileCommitsAndTrees(t *testing.T) {
 		})
 	}
 	trees := []struct{ rule, tree, why string }{
-		{"a tree that is cut short", "100644 notes.txt\x00abc", "cut short"},
-		{"a tree without modes", "notes.txt\x00" + strings.Repeat("x", 20), "cut short"},
-		{"a tree without names", strings.Repeat("x", 1000), "cut short"},
-		{"a file that is not there", "100644 notes.txt\x00" + strings.Repeat("x", 20), "missing"},
+		{"a truncated tree", "100644 notes.txt\x00abc", "truncated"},
+		{"a tree without modes", "notes.txt\x00" + strings.Repeat("x", 20), "truncated"},
+		{"a tree without names", strings.Repeat("x", 1000), "truncated"},
+		{"a file that does not exist", "100644 notes.txt\x00" + strings.Repeat("x", 20), "missing"},
 	}
 	for _, c := range trees {
 		t.Run(c.rule, func(t *testing.T) {
@@ -119,8 +119,8 @@ func manyParents(n int) string {
 	return s.String()
 }
 
-// A search gives up after 200,000 commits, and gets there in seconds on an idle machine.
-func TestSearchOfAnEndlessHistoryEnds(t *testing.T) {
+// A search ends after 200,000 commits, which takes seconds on an idle machine.
+func TestHistorySearchIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 200,001 commits")
 	}
@@ -158,7 +158,7 @@ func TestSearchOfAnEndlessHistoryEnds(t *testing.T) {
 	}
 }
 
-func TestHostileTrees(t *testing.T) {
+func TestHostileTreesFail(t *testing.T) {
 	hash := strings.Repeat("x", 20)
 	cases := []struct {
 		rule string
@@ -170,8 +170,8 @@ func TestHostileTrees(t *testing.T) {
 		{"a name without letters", func(*gittest.Repo) []byte { return []byte("100644 \x00" + hash) }, "the name"},
 		{"names out of order", func(*gittest.Repo) []byte { return []byte("100644 b\x00" + hash + "100644 a\x00" + hash) }, "out of order"},
 		{"a name twice", func(*gittest.Repo) []byte { return []byte("100644 a\x00" + hash + "100644 a\x00" + hash) }, "out of order"},
-		{"a mode that is none", func(*gittest.Repo) []byte { return []byte("777777777 a\x00" + hash) }, "the mode"},
-		{"folders without end", func(r *gittest.Repo) []byte {
+		{"an invalid mode", func(*gittest.Repo) []byte { return []byte("777777777 a\x00" + hash) }, "the mode"},
+		{"directories without end", func(r *gittest.Repo) []byte {
 			h := r.Raw(2, []byte("100644 a\x00"+hash))
 			for range 3000 {
 				h = r.Raw(2, []byte("40000 d\x00"+string(h[:])))
@@ -191,9 +191,9 @@ func TestHostileTrees(t *testing.T) {
 	}
 }
 
-// A small tree can hold itself so often that it has more files than there are grains of sand. The walk
-// ends after a million, or with its context.
-func TestTreeThatHoldsItself(t *testing.T) {
+// Twelve trees that contain each other ten times describe 10^12 files. The walk ends after a million, or with its
+// context.
+func TestRecursiveTreeIsBounded(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	h := r.Blob("x")
 	level := []byte("100644 a\x00" + string(h[:]))

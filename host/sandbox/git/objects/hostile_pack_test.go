@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestHostilePacks(t *testing.T) {
+func TestHostilePacksFail(t *testing.T) {
 	self := plumbing.NewHash(strings.Repeat("ab", 20))
 	other := plumbing.NewHash(strings.Repeat("cd", 20))
 	delta := func(sizes ...uint64) []byte {
@@ -31,13 +31,13 @@ func TestHostilePacks(t *testing.T) {
 		entries []gittest.Packed
 		why     string
 	}{
-		{"a delta that is its own base", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 2, self[:], delta(1, 1))}}, "circle"},
+		{"a delta that is its own base", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 2, self[:], delta(1, 1))}}, "cycle"},
 		{"deltas that are each other's base", []gittest.Packed{
 			{Hash: self, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 2, other[:], delta(1, 1))},
 			{Hash: other, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 2, self[:], delta(1, 1))},
-		}, "circle"},
-		{"a delta of an object that is not there", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 2, other[:], delta(1, 1))}}, "not in the pack"},
-		{"a delta of what lies before the pack", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.OFSDeltaObject, 2, []byte{0x7f}, delta(1, 1))}}, "delta offset"},
+		}, "cycle"},
+		{"a delta of an object that does not exist", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 2, other[:], delta(1, 1))}}, "not in the pack"},
+		{"a delta of what precedes the pack", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.OFSDeltaObject, 2, []byte{0x7f}, delta(1, 1))}}, "delta offset"},
 		{"a delta of itself by offset", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.OFSDeltaObject, 2, []byte{0}, delta(1, 1))}}, "delta offset"},
 		{"a delta that makes a terabyte", []gittest.Packed{
 			{Hash: other, Bytes: plain}, {Hash: self, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 7, other[:], delta(4, 1<<40))},
@@ -46,13 +46,13 @@ func TestHostilePacks(t *testing.T) {
 		{"a delta of one size", []gittest.Packed{{Hash: other, Bytes: plain}, {Hash: self, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 1, other[:], delta(4))}}, "without sizes"},
 		{"a delta for a base of another size", []gittest.Packed{{Hash: other, Bytes: plain}, {Hash: self, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 2, other[:], delta(5, 4))}}, "invalid delta"},
 		{"an entry that claims a terabyte", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.CommitObject, 1<<40, nil, []byte("x"))}}, "over the limit"},
-		{"an entry that claims more than it has", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.CommitObject, 1<<20, nil, []byte("x"))}}, "not the 1048576 bytes"},
+		{"an entry that claims more than it has", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.CommitObject, 1<<20, nil, []byte("x"))}}, "not the stated 1048576 bytes"},
 		{"an entry that inflates beyond its claim", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(plumbing.CommitObject, 10, nil, make([]byte, 1<<28))}}, "exceeds declared size"},
 		{"an entry of a length beyond numbers", []gittest.Packed{{Hash: self, Bytes: bytes.Repeat([]byte{0x9f}, 100)}}, "overflow"},
 		{"an entry of no type", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(0, 1, nil, []byte("x"))}}, "an object of type 0"},
 		{"an entry of a reserved type", []gittest.Packed{{Hash: self, Bytes: gittest.EntryBytes(5, 1, nil, []byte("x"))}}, "an object of type 5"},
 		{"an entry that is not compressed", []gittest.Packed{{Hash: self, Bytes: []byte{0x15, 1, 2, 3, 4, 5}}}, "zlib"},
-		{"an object under another's name", []gittest.Packed{{Hash: self, Bytes: plain}}, "another hash"},
+		{"an object under another's name", []gittest.Packed{{Hash: self, Bytes: plain}}, "does not match its hash"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestHostilePacks(t *testing.T) {
 	})
 }
 
-func TestHostilePackIndexes(t *testing.T) {
+func TestHostilePackIndexesFail(t *testing.T) {
 	self := plumbing.NewHash(strings.Repeat("ab", 20))
 	good := gittest.IndexBytes(map[plumbing.Hash]uint32{self: 12})
 	with := func(at int, b ...byte) []byte {
@@ -102,13 +102,13 @@ func TestHostilePackIndexes(t *testing.T) {
 		index []byte
 		why   string
 	}{
-		{"an empty index", nil, "ends too early"},
+		{"an empty index", nil, "truncated"},
 		{"an index of version 1", make([]byte, 2000), "version 2"},
-		{"an index that is cut short", good[:len(good)-41], "too short"},
+		{"a truncated index", good[:len(good)-41], "too short"},
 		{"an index that claims four billion objects", with(8+1020, 0xff, 0xff, 0xff, 0xff), "too short"},
 		{"an index whose counts decrease", with(8, 0, 0, 0, 9), "decreases"},
 		{"an offset outside of its table", with(offsets, 0x80, 0, 0, 1), "outside of its table"},
-		{"an offset outside of the pack", with(offsets, 0x7f, 0xff, 0xff, 0xff), "ends too early"},
+		{"an offset outside of the pack", with(offsets, 0x7f, 0xff, 0xff, 0xff), "truncated"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestHostilePackIndexes(t *testing.T) {
 	}
 }
 
-// Any byte of a pack or of its index may be wrong: what is read is right, or there is an error.
-func TestDamagedBytes(t *testing.T) {
+// For any damaged byte of a pack or its index the content is correct or there is an error.
+func TestDamagedByteIsDetected(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	r.Pack(false)
 	files, err := filepath.Glob(r.Dot + "/objects/pack/*")
@@ -148,7 +148,7 @@ func TestDamagedBytes(t *testing.T) {
 	}
 }
 
-// Whatever a pack and its index hold, what is read is right or is an error.
+// FuzzPack checks that content read from an arbitrary pack and index is correct or there is an error.
 func FuzzPack(f *testing.F) {
 	r := gittest.Sample(f, f.TempDir())
 	r.Pack(true)

@@ -56,7 +56,7 @@ func (p *pack) object(s *Store, offset, limit int64) (object, error) {
 		switch header.Type {
 		case plumbing.OFSDeltaObject, plumbing.REFDeltaObject:
 			if len(deltas) == maxChain {
-				return object{}, fmt.Errorf("damaged: over %d deltas on one another, or a circle of them", maxChain)
+				return object{}, fmt.Errorf("damaged: a chain of over %d deltas, or a cycle", maxChain)
 			}
 			deltas = append(deltas, offset)
 			if offset, err = p.base(header); err != nil {

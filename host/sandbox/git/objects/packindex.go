@@ -50,7 +50,7 @@ func newPackIndex(f *os.File) (*packIndex, error) {
 	for i := range x.fanout {
 		x.fanout[i] = binary.BigEndian.Uint32(head[fanoutAt+4*i:])
 		if i > 0 && x.fanout[i] < x.fanout[i-1] {
-			return nil, errors.New("damaged: its table of counts decreases")
+			return nil, errors.New("damaged: its fan-out table decreases")
 		}
 	}
 	if x.size < hashesAt+int64(x.count())*int64(indexRow)+int64(indexTail) {
@@ -132,7 +132,7 @@ func (x *packIndex) offset(h plumbing.Hash) (int64, bool, error) {
 // damage replaces an unexpected end of a file by an error that says so.
 func damage(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("damaged: ends too early")
+		return errors.New("damaged: truncated")
 	}
 	return err
 }

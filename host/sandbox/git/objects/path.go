@@ -39,7 +39,7 @@ func checkNewPath(name string) error {
 	case ".gitmodules":
 		return hosterror.Invalid("path: %q: submodules cannot be changed", hosterror.Truncate(name))
 	}
-	return hosterror.Invalid("path: %q: on some file system it lies in git's own folder, or leads upward", hosterror.Truncate(name))
+	return hosterror.Invalid("path: %q: some file systems resolve it into .git or a parent directory", hosterror.Truncate(name))
 }
 
 // ReservedName returns the reserved name (".git", ".gitmodules", "." or "..") that some component of a path is

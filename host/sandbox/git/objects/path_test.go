@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestPathsForACommit(t *testing.T) {
+func TestCheckNewPath(t *testing.T) {
 	for _, path := range []string{"a", "a/b", ".gitignore", ".github/x", "a.git/b", "git", "~1", "x~1", ".gitx", "...a", "ü", "a b", " a", "gitx~1", "a:b", `a\b`} {
 		t.Run(fmt.Sprintf("%q is taken", path), func(t *testing.T) {
 			if err := objects.CheckNewPath(path); err != nil {
@@ -30,7 +30,7 @@ func TestPathsForACommit(t *testing.T) {
 	}
 }
 
-// FuzzNewPath: a path that is taken makes a tree that git takes.
+// FuzzNewPath checks that git accepts trees with the accepted paths.
 func FuzzNewPath(f *testing.F) {
 	for _, seed := range []string{"a", "a/b", ".git/x", ".GIT", "git~1", "a\\b", ".g\u200cit", "a:b", "x/...", " "} {
 		f.Add(seed)

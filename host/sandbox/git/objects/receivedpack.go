@@ -24,21 +24,21 @@ const packHeader = 12
 // is decoded once to compute its hash. The pack is untrusted; all limits of a store apply.
 func FromPack(ctx context.Context, data []byte) (*Store, error) {
 	if len(data) < packHeader+HashSize || !bytes.HasPrefix(data, []byte("PACK\x00\x00\x00\x02")) {
-		return nil, errors.New("what the remote sent is no pack of version 2")
+		return nil, errors.New("the remote sent no pack of version 2")
 	}
 	if sum := sha1.Sum(data[:len(data)-HashSize]); !bytes.Equal(sum[:], data[len(data)-HashSize:]) {
-		return nil, errors.New("the pack that the remote sent is damaged: its checksum is wrong")
+		return nil, errors.New("the received pack is damaged: its checksum is wrong")
 	}
 	count := binary.BigEndian.Uint32(data[8:])
 	if count > maxReceived {
 		return nil, fmt.Errorf("the remote sent over %d objects", maxReceived)
 	}
 	body := bytes.NewReader(data[:len(data)-HashSize])
-	p := &pack{name: "what the remote sent", objects: map[plumbing.Hash]int64{}, scanner: packfile.NewScanner(body)}
+	p := &pack{name: "received pack", objects: map[plumbing.Hash]int64{}, scanner: packfile.NewScanner(body)}
 	s := &Store{ctx: ctx, repo: &repo.Repository{}, packs: []*pack{p}, bases: map[packOffset]object{}}
 	x := indexer{s, p, map[plumbing.Hash][]int64{}, map[int64][]int64{}}
 	if err := x.scan(int(count)); err != nil {
-		return nil, fmt.Errorf("the pack that the remote sent: %w", err)
+		return nil, fmt.Errorf("the received pack: %w", err)
 	}
 	return s, nil
 }

@@ -88,7 +88,7 @@ func (s *Store) addPack(name string) error {
 		return nil
 	}
 	if len(s.packs) == maxPacks {
-		return fmt.Errorf("over %d packs; git gc makes one of them", maxPacks)
+		return fmt.Errorf("over %d packs; git gc repacks them", maxPacks)
 	}
 	f, err := s.repo.Root.Open(name + ".idx")
 	if repo.IsAbsent(err) { // a repack has removed it since it was listed
@@ -122,9 +122,9 @@ func (s *Store) Get(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]b
 	case !ok:
 		return nil, fmt.Errorf("%s %s: missing from the repository", kind, h)
 	case o.kind != kind:
-		return nil, fmt.Errorf("%s: a %s where a %s should be", h, o.kind, kind)
+		return nil, fmt.Errorf("%s: is a %s, not a %s", h, o.kind, kind)
 	case HashOf(o.kind, o.data) != h:
-		return nil, fmt.Errorf("%s %s: damaged: its content has another hash", kind, h)
+		return nil, fmt.Errorf("%s %s: damaged: its content does not match its hash", kind, h)
 	}
 	return o.data, nil
 }
@@ -199,7 +199,7 @@ func (s *Store) inflate(r io.Reader, size int64) ([]byte, error) {
 		return nil, damage(err)
 	}
 	if n != size {
-		return nil, fmt.Errorf("damaged: not the %d bytes that it claims", size)
+		return nil, fmt.Errorf("damaged: not the stated %d bytes", size)
 	}
 	return data.Bytes(), nil
 }
@@ -207,7 +207,7 @@ func (s *Store) inflate(r io.Reader, size int64) ([]byte, error) {
 // spend adds to the work of the operation; an error ends it, at its limit or with its context.
 func (s *Store) spend(n int64) error {
 	if s.work += n; s.work > maxWork {
-		return fmt.Errorf("over %d bytes had to be unpacked for it", maxWork)
+		return fmt.Errorf("over %d bytes had to be decompressed", maxWork)
 	}
 	return s.ctx.Err()
 }

@@ -73,7 +73,7 @@ func nextEntry(data []byte) (e rawEntry, rest []byte, err error) {
 	head, rest, ok := bytes.Cut(data, []byte{0})
 	mode, name, spaced := bytes.Cut(head, []byte(" "))
 	if !ok || !spaced || len(rest) < HashSize {
-		return e, nil, errors.New("damaged: an entry is cut short")
+		return e, nil, errors.New("damaged: an entry is truncated")
 	}
 	return rawEntry{name, string(mode), plumbing.Hash(rest[:HashSize])}, rest[HashSize:], nil
 }

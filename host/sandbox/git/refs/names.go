@@ -19,7 +19,7 @@ const (
 func CheckBranch(name string) error {
 	err := plumbing.ReferenceName(BranchPrefix + name).Validate()
 	if err != nil || len(name) > MaxName || name == "HEAD" {
-		return hosterror.Invalid("branch: %q: not a valid name of a branch (git check-ref-format says what is)", hosterror.Truncate(name))
+		return hosterror.Invalid("branch: %q: not a valid branch name (see git check-ref-format)", hosterror.Truncate(name))
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func CheckRevision(name string) error {
 	}
 	err := plumbing.ReferenceName("refs/x/" + name).Validate()
 	if err != nil || len(name) > MaxName || strings.HasPrefix(name, "-") {
-		return hosterror.Invalid("ref: %q: give HEAD, a reference, a tag, a branch or a hash; expressions with ^ ~ : @{ are not taken",
+		return hosterror.Invalid("ref: %q: give HEAD, a reference, a tag, a branch or a hash; expressions with ^ ~ : @{ are not supported",
 			hosterror.Truncate(name))
 	}
 	return nil

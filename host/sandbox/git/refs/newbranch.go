@@ -40,10 +40,10 @@ func LockNewBranch(ctx context.Context, r *repo.Repository, branch string) (*New
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil, fmt.Errorf("%s: %s is there: another program is making the branch, or one was ended while it did; "+
-			"if none is at work remove that file", branch, r.Root.Abs(b.lock))
+		return nil, fmt.Errorf("%s: %s exists: another program is creating the branch, or was interrupted while it did; "+
+			"if none is running remove that file", branch, r.Root.Abs(b.lock))
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, fmt.Errorf("%s: there is a branch whose name is the beginning of this one's", branch)
+		return nil, fmt.Errorf("%s: conflicts with a branch whose name is a prefix of it", branch)
 	case err != nil:
 		return nil, r.Root.Explain(b.lock, err)
 	}
@@ -68,7 +68,7 @@ func (b *NewBranch) acquire() error {
 }
 
 func (b *NewBranch) checkAbsent(ctx context.Context, branch string) error {
-	exists := fmt.Errorf("the branch %s exists already", branch)
+	exists := fmt.Errorf("the branch %s already exists", branch)
 	info, err := b.repo.Root.Handle.Lstat(b.ref)
 	switch {
 	case err == nil && !info.IsDir():
@@ -76,7 +76,7 @@ func (b *NewBranch) checkAbsent(ctx context.Context, branch string) error {
 	case err == nil:
 		// Git leaves empty directories of branches behind; Rmdir removes no other.
 		if err := b.repo.Root.Handle.Rmdir(b.ref); err != nil {
-			return fmt.Errorf("%s: there are branches whose names begin with %s/", branch, branch)
+			return fmt.Errorf("%s: conflicts with branches whose names begin with %s/", branch, branch)
 		}
 	case !repo.IsAbsent(err):
 		return b.repo.Root.Explain(b.ref, err)
@@ -88,7 +88,7 @@ func (b *NewBranch) checkAbsent(ctx context.Context, branch string) error {
 		case name == branch:
 			return true, exists
 		case strings.HasPrefix(name, branch+"/"), strings.HasPrefix(branch, name+"/"):
-			return true, fmt.Errorf("%s: there is the branch %s, beside which it cannot be", branch, hosterror.Truncate(name))
+			return true, fmt.Errorf("%s: conflicts with the branch %s", branch, hosterror.Truncate(name))
 		}
 		return false, nil
 	})

@@ -43,11 +43,11 @@ func Resolve(ctx context.Context, r *repo.Repository, name string) (plumbing.Has
 			return hash, !hash.IsZero(), nil
 		}
 		if !strings.HasPrefix(target, "refs/") || plumbing.ReferenceName(target).Validate() != nil {
-			return plumbing.ZeroHash, false, fmt.Errorf("%s: refers to %q, which is no valid reference", name, hosterror.Truncate(target))
+			return plumbing.ZeroHash, false, fmt.Errorf("%s: refers to %q, which is not a valid reference", name, hosterror.Truncate(target))
 		}
 		name = target
 	}
-	return plumbing.ZeroHash, false, fmt.Errorf("%s: symbolic references go in a circle, or deeper than %d", first, maxDepth)
+	return plumbing.ZeroHash, false, fmt.Errorf("%s: symbolic references form a cycle, or nest deeper than %d", first, maxDepth)
 }
 
 // HeadBranch returns the branch that HEAD points to, which may be unborn; "" if HEAD is detached.
@@ -87,7 +87,7 @@ func readLoose(r *repo.Repository, name string) (hash plumbing.Hash, target stri
 	if ref, ok := bytes.CutPrefix(data, []byte("ref:")); ok {
 		target = string(bytes.TrimSpace(ref))
 		if target == "" {
-			return hash, "", fmt.Errorf("%s: refers to nothing", r.Root.Abs(file))
+			return hash, "", fmt.Errorf("%s: names no reference", r.Root.Abs(file))
 		}
 		return hash, target, nil
 	}

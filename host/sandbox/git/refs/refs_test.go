@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestHostileReferences(t *testing.T) {
+func TestHostileReferencesFail(t *testing.T) {
 	ref := func(r *gittest.Repo, name, content string) { gittest.Write(r.TB, filepath.Join(r.Dot, name), content) }
 	hash := strings.Repeat("ab", 20)
 	cases := []struct {
@@ -21,11 +21,11 @@ func TestHostileReferences(t *testing.T) {
 		arrange func(*gittest.Repo)
 		why     string
 	}{
-		{"a reference to itself", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: refs/heads/main") }, "circle"},
+		{"a reference to itself", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: refs/heads/main") }, "cycle"},
 		{"references in a circle", func(r *gittest.Repo) {
 			ref(r, "refs/heads/main", "ref: refs/heads/b")
 			ref(r, "refs/heads/b", "ref: refs/heads/main")
-		}, "circle"},
+		}, "cycle"},
 		{"a chain of references deeper than git's", func(r *gittest.Repo) {
 			ref(r, "refs/heads/main", "ref: refs/heads/c0")
 			for i := range 10 {
@@ -33,10 +33,10 @@ func TestHostileReferences(t *testing.T) {
 			}
 			ref(r, "refs/heads/c10", hash)
 		}, "deeper than 5"},
-		{"a reference to a file of the repository", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: config") }, "no valid reference"},
-		{"a reference out of the references", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: refs/../config") }, "no valid reference"},
-		{"a reference to an absolute path", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: /etc/passwd") }, "no valid reference"},
-		{"a reference to nothing", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: \n") }, "refers to nothing"},
+		{"a reference to a file of the repository", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: config") }, "not a valid reference"},
+		{"a reference out of the references", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: refs/../config") }, "not a valid reference"},
+		{"a reference to an absolute path", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: /etc/passwd") }, "not a valid reference"},
+		{"an empty reference", func(r *gittest.Repo) { ref(r, "refs/heads/main", "ref: \n") }, "names no reference"},
 		{"a reference that is no hash", func(r *gittest.Repo) { ref(r, "refs/heads/main", "\xff\xfe"+hash) }, "is not a hash"},
 		{"an empty reference", func(r *gittest.Repo) { ref(r, "refs/heads/main", "") }, "is not a hash"},
 		{"an endless reference", func(r *gittest.Repo) { ref(r, "refs/heads/main", strings.Repeat("a", 1<<20)) }, "over 8192 bytes"},
@@ -57,7 +57,7 @@ func TestHostileReferences(t *testing.T) {
 	}
 }
 
-// A branch's name that is let through has none of what git forbids, and names a file below refs/heads.
+// FuzzBranchName checks that accepted names contain nothing that git forbids, and are local paths.
 func FuzzBranchName(f *testing.F) {
 	for _, seed := range []string{"main", "feature/x", "", "-x", "a..b", "a@{b", "@", "a.lock", "a/.b", "../../HEAD", "a\\b", "ünï", "a\x00", "HEAD", "a//b"} {
 		f.Add(seed)
@@ -83,7 +83,7 @@ func FuzzBranchName(f *testing.F) {
 	})
 }
 
-// The names of branches that are taken are names that git takes.
+// FuzzBranchNameAgainstGit checks that the accepted names are those that git accepts.
 func FuzzBranchNameAgainstGit(f *testing.F) {
 	for _, seed := range []string{"main", "feature/x", "", "-x", "a..b", "a@{b", "@", "a/@", "a.lock", "a/.b", "a\\b", "ünï", "HEAD", "a//b", "a.", "a/b.lock/c", "é", "a\x7f"} {
 		f.Add(seed)
@@ -100,7 +100,7 @@ func FuzzBranchNameAgainstGit(f *testing.F) {
 			return
 		}
 		gitErr := exec.Command("git", "check-ref-format", "--branch", name).Run()
-		// Only here a part of a name may not be "@": git wants that of the whole.
+		// Stricter than git: no component may be "@"; git only refuses it as the whole name.
 		if strings.Contains("/"+name+"/", "/@/") || strings.HasPrefix(name, "@{-") {
 			gitErr = os.ErrInvalid
 		}

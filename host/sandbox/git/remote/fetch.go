@@ -92,7 +92,7 @@ func (s *session) fetchPack(commit plumbing.Hash) ([]byte, error) {
 
 func (s *session) writeWantV0(request *packetWriter, commit plumbing.Hash) error {
 	if _, ok := s.capabilities["side-band-64k"]; !ok {
-		return errors.New("the remote is too old: it has no side bands")
+		return errors.New("the remote does not support side-band-64k")
 	}
 	_, shallow := s.capabilities["shallow"]
 	words := []string{"side-band-64k"}
@@ -121,7 +121,7 @@ func (s *session) skipToPack(packets *packetReader) error {
 			return nil
 		}
 	}
-	return errors.New("the remote sends no pack")
+	return errors.New("the remote sent no pack")
 }
 
 // page collects one page of a commit's files.
@@ -158,10 +158,10 @@ func (p *page) skipsDir(dir string) bool {
 func (p *page) add(path string, e objects.TreeEntry) error {
 	switch objects.ReservedName(path) {
 	case ".git", ".", "..":
-		return fmt.Errorf("the commit has the path %q, which on some file system lies in git's own folder", hosterror.Truncate(path))
+		return fmt.Errorf("the commit contains the path %q, which some file systems resolve into .git or a parent directory", hosterror.Truncate(path))
 	}
 	if !utf8.ValidString(path) {
-		return fmt.Errorf("the commit has the path %q, which is not UTF-8", hosterror.Truncate(path))
+		return fmt.Errorf("the commit contains the path %q, which is not UTF-8", hosterror.Truncate(path))
 	}
 	if !strings.HasPrefix(path, p.dir) || path <= p.after || e.Mode == objects.ModeSubmodule {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// pkt is packets as a server sends them: texts, and "" for the end of a list.
+// pkt encodes packets: text, "" for a flush packet and "-" for a delimiter.
 func pkt(lines ...string) string {
 	var s strings.Builder
 	for _, line := range lines {
@@ -38,7 +38,7 @@ func pkt(lines ...string) string {
 	return s.String()
 }
 
-// hostileServer answers the first request and those that follow it as it is told.
+// hostileServer responds to the first request with first, and to others by then.
 func hostileServer(tb testing.TB, first string, then func(w io.Writer)) git.Config {
 	return remoteServer(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -53,7 +53,7 @@ func hostileServer(tb testing.TB, first string, then func(w io.Writer)) git.Conf
 
 var firstV2 = pkt("# service=git-upload-pack\n", "", "version 2\n", "ls-refs\n", "fetch=shallow\n", "")
 
-func TestHostileRemoteLists(t *testing.T) {
+func TestHostileReferenceListsFail(t *testing.T) {
 	hash := strings.Repeat("ab", 20)
 	endless := func(line string) func(io.Writer) {
 		return func(w io.Writer) {
@@ -72,19 +72,19 @@ func TestHostileRemoteLists(t *testing.T) {
 		why         string
 	}{
 		{"no protocol", "<html>", nothing, "does not speak git's protocol"},
-		{"a length that is none", "zzzz", nothing, "does not speak git's protocol"},
-		{"a length of nothing", "0003", nothing, "does not speak git's protocol"},
+		{"an invalid length", "zzzz", nothing, "does not speak git's protocol"},
+		{"a length below the header", "0003", nothing, "does not speak git's protocol"},
 		{"a packet that is too long", "ffff" + strings.Repeat("x", 1<<17), nothing, "does not speak git's protocol"},
-		{"an answer that is cut short", pkt("# service=git-upload-pack\n", "")[:20], nothing, "ends too early"},
-		{"nothing", "", nothing, "ends too early"},
+		{"a truncated response", pkt("# service=git-upload-pack\n", "")[:20], nothing, "truncated"},
+		{"nothing", "", nothing, "truncated"},
 		{"its own error", pkt("ERR no \x1b[31mway\n"), nothing, `says "no \x1b[31mway"`},
-		{"capabilities without end", pkt("version 2\n") + strings.Repeat(pkt("a\n", "b\n", "c\n", "d\n", "e\n"), 1) + manyCapabilities(), nothing, "over 100 things"},
+		{"capabilities without end", pkt("version 2\n") + strings.Repeat(pkt("a\n", "b\n", "c\n", "d\n", "e\n"), 1) + manyCapabilities(), nothing, "over 100 capabilities"},
 		{"another kind of hashes", pkt("version 2\n", "object-format=sha256\n", ""), nothing, "SHA-1"},
 		{"references without end", firstV2, endless(hash + " refs/heads/x\n"), "over 10000 references"},
-		{"references of no kind without end", firstV2, endless(hash + " refs/../x\n"), "over 67108864 bytes"},
+		{"malformed references without end", firstV2, endless(hash + " refs/../x\n"), "over 67108864 bytes"},
 		{"a reference without a name", firstV2, func(w io.Writer) { _, _ = io.WriteString(w, pkt(hash+"\n", "")) }, "without a name"},
-		{"a reference that is no hash", firstV2, func(w io.Writer) { _, _ = io.WriteString(w, pkt("xyz refs/heads/x\n", "")) }, "as a hash"},
-		{"a list that is cut short", firstV2, func(w io.Writer) { _, _ = io.WriteString(w, pkt(hash+" refs/heads/x\n")) }, "ends too early"},
+		{"a reference that is no hash", firstV2, func(w io.Writer) { _, _ = io.WriteString(w, pkt("xyz refs/heads/x\n", "")) }, "which is not a hash"},
+		{"a truncated list", firstV2, func(w io.Writer) { _, _ = io.WriteString(w, pkt(hash+" refs/heads/x\n")) }, "truncated"},
 		{"references of version 0 without end", pkt("# service=git-upload-pack\n", "", hash+" HEAD\x00x\n") + strings.Repeat(pkt(hash+" refs/heads/x\n"), 10_001), nothing, "over 10000 references"},
 	}
 	for _, c := range cases {
@@ -121,7 +121,7 @@ func TestHostileRemoteLists(t *testing.T) {
 
 type dialFunc = func(context.Context, string, string) (net.Conn, error)
 
-// cancelling ends the call once it is connected.
+// cancelling cancels the call once it is connected.
 func cancelling(dial dialFunc, cancel func()) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -138,7 +138,7 @@ func manyCapabilities() string {
 	return s.String()
 }
 
-// packOf puts a pack together, with its true checksum.
+// packOf encodes a pack with a valid checksum.
 func packOf(count uint32, entries ...[]byte) []byte {
 	out := bytes.NewBufferString("PACK\x00\x00\x00\x02")
 	_ = binary.Write(out, binary.BigEndian, count)
@@ -149,7 +149,7 @@ func packOf(count uint32, entries ...[]byte) []byte {
 	return append(out.Bytes(), sum[:]...)
 }
 
-func TestHostileRemotePacks(t *testing.T) {
+func TestHostileReceivedPacksFail(t *testing.T) {
 	other := plumbing.NewHash(strings.Repeat("cd", 20))
 	raw := func(kind plumbing.ObjectType, content string) (plumbing.Hash, []byte) {
 		return plumbing.ComputeHash(kind, []byte(content)), gittest.EntryBytes(kind, len(content), nil, []byte(content))
@@ -178,7 +178,7 @@ func TestHostileRemotePacks(t *testing.T) {
 		{"no pack", commit, []byte("hello"), "no pack of version 2"},
 		{"an empty pack", commit, packOf(0), "missing"},
 		{"a wrong checksum", commit, append(packOf(3, good...), 'x'), "checksum"},
-		{"more objects than are sent", commit, packOf(9, good...), "ends too early"},
+		{"more objects than are sent", commit, packOf(9, good...), "truncated"},
 		{"four billion objects", commit, packOf(0xffffffff, good...), "over 500000 objects"},
 		{"not the commit", plumbing.NewHash(strings.Repeat("ab", 20)), packOf(3, good...), "missing"},
 		{"an object that claims a terabyte", commit, packOf(1, gittest.EntryBytes(plumbing.BlobObject, 1<<40, nil, []byte("x"))), "over the limit"},
@@ -187,10 +187,10 @@ func TestHostileRemotePacks(t *testing.T) {
 		{"a delta of what is not sent", commit, packOf(1, gittest.EntryBytes(plumbing.REFDeltaObject, 4, other[:], delta)), "missing"},
 		{"a delta of the middle of an object", commit, packOf(4, append(good[:3:3], gittest.EntryBytes(plumbing.OFSDeltaObject, 4, []byte{5}, delta))...), ""},
 		{"an object of no type", commit, packOf(1, gittest.EntryBytes(5, 1, nil, []byte("x"))), "type 5"},
-		{"a tree with .git", at(whole(".git|config")), packOf(4, of(whole(".git|config"))...), "git's own folder"},
-		{"a tree with a name that folds to it", at(whole("git~1|config")), packOf(4, of(whole("git~1|config"))...), "git's own folder"},
-		{"a tree that leads upward", at(whole("..|x")), packOf(4, of(whole("..|x"))...), "the name"},
-		{"a tree with backslashes that lead upward", at(whole(`..\x`)), packOf(3, of(whole(`..\x`))...), "git's own folder"},
+		{"a tree with .git", at(whole(".git|config")), packOf(4, of(whole(".git|config"))...), "resolve into .git"},
+		{"a tree with a name that folds to it", at(whole("git~1|config")), packOf(4, of(whole("git~1|config"))...), "resolve into .git"},
+		{"a tree with \"..\"", at(whole("..|x")), packOf(4, of(whole("..|x"))...), "the name"},
+		{"a tree with backslashes that lead upward", at(whole(`..\x`)), packOf(3, of(whole(`..\x`))...), "resolve into .git"},
 		{"a name that is not UTF-8", at(whole("\xff")), packOf(3, of(whole("\xff"))...), "not UTF-8"},
 	}
 	for _, c := range cases {
@@ -256,8 +256,7 @@ func sendPack(w io.Writer, pack []byte) {
 	_, _ = io.WriteString(w, pkt(""))
 }
 
-// Deltas by hash may come before their bases.
-func TestFetchOfDeltasBeforeTheirBases(t *testing.T) {
+func TestFetchAcceptsDeltasBeforeBases(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("NOT CHECKED against git: the git program is not on PATH")
 	}
@@ -287,7 +286,7 @@ func TestFetchOfDeltasBeforeTheirBases(t *testing.T) {
 	}
 }
 
-// FuzzRemote: whatever a server sends, the operations answer or fail.
+// FuzzRemote checks that arbitrary responses make the operations return or fail without a panic.
 func FuzzRemote(f *testing.F) {
 	hash := strings.Repeat("ab", 20)
 	f.Add(firstV2, pkt(hash+" refs/heads/main symref-target:x peeled:"+hash+"\n", ""))
@@ -295,7 +294,7 @@ func FuzzRemote(f *testing.F) {
 	f.Add(firstV2, pkt("shallow-info\n", "shallow "+hash+"\n", "-", "packfile\n", "\x02x", "\x03no", ""))
 	f.Add(pkt("# service=git-upload-pack\n", "", hash+" HEAD\x00side-band-64k shallow symref=HEAD:refs/heads/main\n", hash+" refs/tags/v^{}\n", ""), pkt("NAK\n", "\x01PACK", ""))
 	f.Fuzz(func(t *testing.T, a, b string) {
-		ops := git.New(git.Config{Remotes: []string{"*"}, Transport: said{a, b}})
+		ops := git.New(git.Config{Remotes: []string{"*"}, Transport: cannedTransport{a, b}})
 		_, err1 := ops.ListRemote(t.Context(), abi.GitRemoteQuery{URL: "https://example.com/r.git"})
 		_, err2 := ops.Fetch(t.Context(), abi.GitFetch{URL: "https://example.com/r.git", Commit: hash})
 		for _, err := range []error{err1, err2} {
@@ -306,10 +305,10 @@ func FuzzRemote(f *testing.F) {
 	})
 }
 
-// said answers the first request with one text and every other with another.
-type said struct{ first, then string }
+// cannedTransport returns first for the first request and then for all others.
+type cannedTransport struct{ first, then string }
 
-func (s said) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s cannedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind, body := "advertisement", s.first
 	if r.Method == http.MethodPost {
 		kind, body = "result", s.then
@@ -318,7 +317,7 @@ func (s said) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {"application/x-git-upload-pack-" + kind}}}, nil
 }
 
-// FuzzReceivedPack: whatever a pack with a right checksum holds, its files are read or it is an error.
+// FuzzReceivedPack checks that an arbitrary pack with a valid checksum yields the right file or an error.
 func FuzzReceivedPack(f *testing.F) {
 	blob := gittest.EntryBytes(plumbing.BlobObject, 1, nil, []byte("x"))
 	h := plumbing.ComputeHash(plumbing.BlobObject, []byte("x"))
@@ -337,7 +336,7 @@ func FuzzReceivedPack(f *testing.F) {
 		}
 		var answer strings.Builder
 		sendPack(&answer, pack)
-		ops := git.New(git.Config{Remotes: []string{"*"}, Transport: said{firstV2, answer.String()}})
+		ops := git.New(git.Config{Remotes: []string{"*"}, Transport: cannedTransport{firstV2, answer.String()}})
 		got, err := ops.Fetch(t.Context(), abi.GitFetch{URL: "https://example.com/r.git", Commit: want})
 		if c := gittest.Code(err); c != "" && c != abi.HostFailed || err != nil && strings.Contains(err.Error(), "damaged: runtime error") {
 			t.Fatal(err)

@@ -55,11 +55,11 @@ func (l *refList) add(ref abi.GitRemoteRef) error {
 		return nil
 	}
 	if len(l.refs) == maxRefs {
-		return fmt.Errorf("over %d references; name those that are wanted", maxRefs)
+		return fmt.Errorf("over %d references; request them by name", maxRefs)
 	}
 	for _, hash := range []string{ref.Hash, ref.Peeled} {
 		if hash != "" && !plumbing.IsHash(hash) {
-			return fmt.Errorf("the remote gives %q as a hash", hosterror.Truncate(hash))
+			return fmt.Errorf("the remote sent %q, which is not a hash", hosterror.Truncate(hash))
 		}
 	}
 	for _, name := range []string{ref.Name, ref.Target} {
@@ -107,7 +107,7 @@ func (s *session) listV0(list *refList) error {
 // listV2 requests only the references that are wanted.
 func (s *session) listV2(list *refList) error {
 	if _, ok := s.capabilities["ls-refs"]; !ok {
-		return errors.New("the remote lists no references")
+		return errors.New("the remote does not support ls-refs")
 	}
 	var request packetWriter
 	s.beginCommand(&request, "ls-refs")

@@ -64,7 +64,7 @@ func (p *packetReader) line() (text string, ok bool, err error) {
 
 func explainEOF(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the remote's answer ends too early")
+		return errors.New("the remote's response is truncated")
 	}
 	return err
 }

@@ -96,7 +96,7 @@ func (c *Client) connect(ctx context.Context, text string, f func(*session) erro
 		err = f(s)
 	}
 	if timed.Err() != nil && err != nil {
-		return fmt.Errorf("the remote has not answered within %v", timeout)
+		return fmt.Errorf("the remote did not respond within %v", timeout)
 	}
 	return err
 }
@@ -114,7 +114,7 @@ func normalizeURL(text string) (string, error) {
 		host := strings.ToLower(u.Host)
 		return "https://" + strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":") + strings.TrimRight(u.EscapedPath(), "/"), nil
 	}
-	return "", hosterror.Invalid("url: %q: give https://host/path, without user, password, query and dots that lead elsewhere",
+	return "", hosterror.Invalid("url: %q: give https://host/path, without user, password, query, \".\" and \"..\"",
 		hosterror.Truncate(StripCredentials(text)))
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// remoteServer is a TLS server that stands for every host.
+// remoteServer starts a TLS server to which all hosts resolve.
 func remoteServer(tb testing.TB, h http.Handler) git.Config {
 	tb.Helper()
 	server := httptest.NewTLSServer(h)
@@ -38,7 +38,7 @@ func remoteServer(tb testing.TB, h http.Handler) git.Config {
 	}
 }
 
-// backend serves a folder of repositories by git's own program, in one version of the protocol.
+// backend serves a directory of repositories by git http-backend, in one version of the protocol.
 func backend(tb testing.TB, dir, version string) http.Handler {
 	tb.Helper()
 	core := gittest.Git(tb, dir, "--exec-path")
@@ -52,7 +52,7 @@ func backend(tb testing.TB, dir, version string) http.Handler {
 	})
 }
 
-// served is a repository with two commits, tags and branches, as r.git in a folder that it gives.
+// served makes a repository with two commits, tags and branches, and returns the directory of its bare clone r.git.
 func served(t *testing.T) (dir string, r *gittest.Repo) {
 	t.Helper()
 	r = gittest.GitSample(t)
@@ -85,7 +85,7 @@ func TestListRemote(t *testing.T) {
 		{"by name", []string{"refs/heads/main", "refs/tags/v1"}, []abi.GitRemoteRef{main, v1}},
 		{"HEAD", []string{"HEAD"}, []abi.GitRemoteRef{head}},
 		{"a name is not the beginning of one", []string{"refs/heads/mai", "refs/heads/feature"}, []abi.GitRemoteRef{}},
-		{"what is not there", []string{"refs/heads/nope"}, []abi.GitRemoteRef{}},
+		{"an absent file", []string{"refs/heads/nope"}, []abi.GitRemoteRef{}},
 	}
 	for _, version := range []string{"0", "1", "2"} {
 		ops := git.New(remoteServer(t, backend(t, dir, version)))
@@ -112,7 +112,7 @@ func TestListRemote(t *testing.T) {
 	}
 }
 
-// fetchAll fetches page by page.
+// fetchAll fetches all pages.
 func fetchAll(t *testing.T, ops *git.Ops, q abi.GitFetch) (files map[string]string, pages int) {
 	t.Helper()
 	files = map[string]string{}
@@ -155,7 +155,7 @@ func TestFetch(t *testing.T) {
 					t.Errorf("%d pages: %s", pages, diff)
 				}
 			})
-			t.Run("protocol "+version+": a folder of "+branch, func(t *testing.T) {
+			t.Run("protocol "+version+": a directory of "+branch, func(t *testing.T) {
 				in := map[string]string{}
 				for name, content := range want {
 					if strings.HasPrefix(name, "dir/") {
@@ -210,7 +210,7 @@ func TestRemotesMustBeGranted(t *testing.T) {
 		url     string
 		code    string
 	}{
-		{"none granted", nil, "https://example.com/r.git", abi.HostDenied},
+		{"no grant", nil, "https://example.com/r.git", abi.HostDenied},
 		{"another path", []string{"https://example.com/r.git"}, "https://example.com/r.git/x", abi.HostDenied},
 		{"a path that begins so", []string{"https://example.com/r"}, "https://example.com/r.git", abi.HostDenied},
 		{"another host", []string{"https://example.com/r.git"}, "https://example.org/r.git", abi.HostDenied},
@@ -219,7 +219,7 @@ func TestRemotesMustBeGranted(t *testing.T) {
 		{"a way up", []string{"https://example.com/a/r.git"}, "https://example.com/b/../a/r.git", abi.HostInvalid},
 		{"a hidden way up", []string{"*"}, "https://example.com/b/%2e%2e/a", abi.HostInvalid},
 		{"another case of the path", []string{"https://example.com/R.git"}, "https://example.com/r.git", abi.HostDenied},
-		{"the same in other words", []string{"https://Example.com:443/r.git/"}, "https://example.com/r.git", abi.HostFailed},
+		{"the same URL in another form", []string{"https://Example.com:443/r.git/"}, "https://example.com/r.git", abi.HostFailed},
 		{"any", []string{"*"}, "https://example.org/r.git", abi.HostFailed},
 		{"http", []string{"*"}, "http://example.com/r.git", abi.HostInvalid},
 		{"ssh", []string{"*"}, "ssh://git@example.com/r.git", abi.HostInvalid},
@@ -242,7 +242,7 @@ func TestRemotesMustBeGranted(t *testing.T) {
 				t.Errorf("got %v, dialled %v; want %s", err, dialled, c.code)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("the password is told: %v", err)
+				t.Errorf("the password is disclosed: %v", err)
 			}
 			_, err = git.New(config).Fetch(t.Context(), abi.GitFetch{URL: c.url, Commit: strings.Repeat("ab", 20)})
 			if gittest.Code(err) != c.code {
@@ -252,7 +252,7 @@ func TestRemotesMustBeGranted(t *testing.T) {
 	}
 	t.Run("without a transport nothing is reached", func(t *testing.T) {
 		_, err := git.New(git.Config{Remotes: []string{"*"}}).ListRemote(t.Context(), abi.GitRemoteQuery{URL: "https://example.com/r"})
-		if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "connects to no remote") {
+		if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "cannot reach remotes") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -268,7 +268,7 @@ func TestRemotesMustBeGranted(t *testing.T) {
 			t.Errorf("dialled %q", asked)
 		}
 	})
-	t.Run("a certificate of nobody's is refused", func(t *testing.T) {
+	t.Run("an untrusted certificate is refused", func(t *testing.T) {
 		c := remoteServer(t, http.NotFoundHandler())
 		c.Transport.(*http.Transport).TLSClientConfig.RootCAs = x509.NewCertPool()
 		_, err := git.New(c).ListRemote(t.Context(), abi.GitRemoteQuery{URL: "https://example.com/r.git"})
@@ -306,7 +306,7 @@ func TestRedirects(t *testing.T) {
 		{"to another host", "https://example.org/r.git/info/refs?service=git-upload-pack", "not its own origin"},
 		{"to another port", "https://example.com:444/r.git/info/refs", "not its own origin"},
 		{"to plain http", "http://example.com/r.git/info/refs", "not its own origin"},
-		{"to what is no repository", "/r.git/HEAD", "smart protocol"},
+		{"to a URL that is not a repository", "/r.git/HEAD", "smart protocol"},
 		{"in a circle", "/old/info/refs", "over 5 redirects"},
 	}
 	for _, c := range cases {

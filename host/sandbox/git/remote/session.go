@@ -51,7 +51,7 @@ func (s *session) discover() error {
 	final := *response.Request.URL
 	base, ok := strings.CutSuffix(final.EscapedPath(), suffix)
 	if !ok {
-		return errors.New("the remote redirects to what is no repository")
+		return errors.New("the remote redirects to a URL that is not a repository")
 	}
 	s.url = "https://" + final.Host + base
 	s.first, s.body = newPacketReader(response.Body), response.Body
@@ -95,7 +95,7 @@ func (s *session) readCapabilities(service string) error {
 		}
 		s.addCapability(text)
 	}
-	return fmt.Errorf("the remote can do over %d things", maxCapabilities)
+	return fmt.Errorf("the remote advertises over %d capabilities", maxCapabilities)
 }
 
 func (s *session) addCapability(text string) {
@@ -158,13 +158,13 @@ func (s *session) do(request *http.Request, contentType string, limit int64) (*h
 	}{&limitedReader{response.Body, limit, limit}, response.Body}
 	switch got, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";"); {
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
-		err = fmt.Errorf("the remote wants credentials (%d), which cannot be given here; or there is no such repository", response.StatusCode)
+		err = fmt.Errorf("the remote requires credentials (%d), which are not supported, or has no such repository", response.StatusCode)
 	case response.StatusCode == http.StatusNotFound:
 		err = errors.New("the remote has no such repository (404)")
 	case response.StatusCode != http.StatusOK:
-		err = fmt.Errorf("the remote answers with the status %d", response.StatusCode)
+		err = fmt.Errorf("the remote responds with status %d", response.StatusCode)
 	case strings.TrimSpace(got) != contentType:
-		err = fmt.Errorf("the remote answers with %q: it does not speak git's smart protocol", hosterror.Truncate(got))
+		err = fmt.Errorf("the remote responds with %q: it does not speak git's smart protocol", hosterror.Truncate(got))
 	}
 	if err != nil {
 		_ = response.Body.Close()
@@ -198,7 +198,7 @@ type limitedReader struct {
 
 func (l *limitedReader) Read(to []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, fmt.Errorf("the remote's answer is over %d bytes", l.limit)
+		return 0, fmt.Errorf("the remote's response is over %d bytes", l.limit)
 	}
 	n, err := l.r.Read(to[:min(int64(len(to)), l.left)])
 	l.left -= int64(n)

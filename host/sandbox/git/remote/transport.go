@@ -38,5 +38,5 @@ func (noTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		_ = request.Body.Close()
 	}
-	return nil, errors.New("this host connects to no remote")
+	return nil, errors.New("this host cannot reach remotes")
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Repositories that lead out of the grant, into one that is whole and would answer. Each arranges
-// all/grant/repo; the victim is all/victim.
-func TestNothingLeadsOutOfTheGrant(t *testing.T) {
+// Each case makes all/grant/repo point to all/victim, a valid repository outside of the grant.
+func TestPointersOutOfGrantAreDenied(t *testing.T) {
 	cases := []struct {
 		rule    string
 		arrange func(t *testing.T, r, victim *gittest.Repo)
@@ -24,21 +23,21 @@ func TestNothingLeadsOutOfTheGrant(t *testing.T) {
 		{".git is a file that points out, relatively", func(t *testing.T, r, _ *gittest.Repo) {
 			replace(t, r.Dot, func() { gittest.Write(t, r.Dot, "gitdir: ../../victim/.git\n") })
 		}, "/.git points to"},
-		{".git is a file that points at a folder that begins like the grant", func(t *testing.T, r, _ *gittest.Repo) {
+		{".git is a file that points at a directory that begins like the grant", func(t *testing.T, r, _ *gittest.Repo) {
 			replace(t, r.Dot, func() { gittest.Write(t, r.Dot, "gitdir: "+filepath.Dir(r.Dir)+"-2/.git\n") })
 		}, "/.git points to"},
 		{".git is a link out, absolute", func(t *testing.T, r, victim *gittest.Repo) {
 			replace(t, r.Dot, func() { gittest.Symlink(t, victim.Dot, r.Dot) })
-		}, "/.git is a link to"},
+		}, "/.git is a symbolic link to"},
 		{".git is a link out, relative", func(t *testing.T, r, _ *gittest.Repo) {
 			replace(t, r.Dot, func() { gittest.Symlink(t, "../../victim/.git", r.Dot) })
-		}, "/.git is a link to"},
+		}, "/.git is a symbolic link to"},
 		{".git is a link to a link out", func(t *testing.T, r, _ *gittest.Repo) {
 			replace(t, r.Dot, func() { gittest.Symlink(t, "hop/.git", r.Dot); gittest.Symlink(t, "../../victim", r.Dir+"/hop") })
-		}, "/hop is a link to"},
-		{"the repository's folder is a link out", func(t *testing.T, r, _ *gittest.Repo) {
+		}, "/hop is a symbolic link to"},
+		{"the repository's directory is a link out", func(t *testing.T, r, _ *gittest.Repo) {
 			replace(t, r.Dir, func() { gittest.Symlink(t, "../victim", r.Dir) })
-		}, "/repo is a link to"},
+		}, "/repo is a symbolic link to"},
 		{"commondir points out, absolutely", func(t *testing.T, r, victim *gittest.Repo) {
 			gittest.Write(t, r.Dot+"/commondir", victim.Dot+"\n")
 		}, "/commondir points to"},
@@ -47,7 +46,7 @@ func TestNothingLeadsOutOfTheGrant(t *testing.T) {
 		}, "/commondir points to"},
 		{"commondir is a link out", func(t *testing.T, r, _ *gittest.Repo) {
 			gittest.Symlink(t, "/etc/hostname", r.Dot+"/commondir")
-		}, "/commondir is a link to"},
+		}, "/commondir is a symbolic link to"},
 		{"alternates point out, absolutely", func(t *testing.T, r, victim *gittest.Repo) {
 			gittest.Write(t, r.Dot+"/objects/info/alternates", victim.Dot+"/objects\n")
 		}, "/alternates points to"},
@@ -64,13 +63,13 @@ func TestNothingLeadsOutOfTheGrant(t *testing.T) {
 		{"alternates lead to a link out", func(t *testing.T, r, victim *gittest.Repo) {
 			gittest.Write(t, r.Dot+"/objects/info/alternates", "../../store\n")
 			gittest.Symlink(t, victim.Dot+"/objects", r.Dir+"/store")
-		}, "/store is a link to"},
+		}, "/store is a symbolic link to"},
 		{"the objects are a link out", func(t *testing.T, r, victim *gittest.Repo) {
 			replace(t, r.Dot+"/objects", func() { gittest.Symlink(t, victim.Dot+"/objects", r.Dot+"/objects") })
-		}, "/objects is a link to"},
+		}, "/objects is a symbolic link to"},
 		{"the references are a link out", func(t *testing.T, r, victim *gittest.Repo) {
 			replace(t, r.Dot+"/refs", func() { gittest.Symlink(t, victim.Dot+"/refs", r.Dot+"/refs") })
-		}, "/refs is a link to"},
+		}, "/refs is a symbolic link to"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -84,14 +83,14 @@ func TestNothingLeadsOutOfTheGrant(t *testing.T) {
 				t.Fatalf("got %v, %v; want it denied", found, err)
 			}
 			if !strings.Contains(err.Error(), c.names) || !strings.Contains(err.Error(), "--project") {
-				t.Errorf("the message names neither the culprit nor the remedy: %v", err)
+				t.Errorf("the message does not name the pointer and the remedy: %v", err)
 			}
 		})
 	}
 }
 
-// Parts of a repository that are links out are refused by the operations that would read them.
-func TestLinkedPartsAreRefused(t *testing.T) {
+// Parts of a repository that are symbolic links out of the grant are denied by the operations that read them.
+func TestSymbolicLinksOutOfGrantAreDenied(t *testing.T) {
 	branch := func(t *testing.T, r *gittest.Repo) error {
 		_, err := gittest.Granted(r.Dir).BranchExists(t.Context(), abi.GitBranch{Repo: r.Dir, Branch: "main"})
 		return err
@@ -105,10 +104,10 @@ func TestLinkedPartsAreRefused(t *testing.T) {
 		ask        func(*testing.T, *gittest.Repo) error
 	}{
 		{"a branch's file", "refs/heads/main", branch},
-		{"a folder of branches", "refs/heads", branch},
+		{"a directory of branches", "refs/heads", branch},
 		{"HEAD", "HEAD", commit},
 		{"the list of a shallow clone", "shallow", commit},
-		{"the folder of packs", "objects/pack", commit},
+		{"the directory of packs", "objects/pack", commit},
 	}
 	for _, c := range cases {
 		for _, absolute := range []bool{true, false} {
@@ -126,7 +125,7 @@ func TestLinkedPartsAreRefused(t *testing.T) {
 				}
 				replace(t, part, func() { gittest.Symlink(t, target, part) })
 				err := c.ask(t, r)
-				if gittest.Code(err) != abi.HostDenied || !strings.Contains(err.Error(), c.part+" is a link to") {
+				if gittest.Code(err) != abi.HostDenied || !strings.Contains(err.Error(), c.part+" is a symbolic link to") {
 					t.Errorf("got %v; want it denied", err)
 				}
 			})
@@ -145,8 +144,7 @@ func TestLinkedPartsAreRefused(t *testing.T) {
 	})
 }
 
-// Links and pointers that stay inside are followed.
-func TestPointersInsideOfTheGrantAreFollowed(t *testing.T) {
+func TestPointersInsideGrantAreFollowed(t *testing.T) {
 	cases := map[string]func(t *testing.T, r *gittest.Repo){
 		".git is a file, absolute": func(t *testing.T, r *gittest.Repo) {
 			gittest.Must(t, os.Rename(r.Dot, r.Dir+"/../git"))
@@ -175,11 +173,11 @@ func TestPointersInsideOfTheGrantAreFollowed(t *testing.T) {
 			gittest.Write(t, own+"/commondir", "../..\n")
 			gittest.Write(t, r.Dot, "gitdir: "+own+"\n")
 		},
-		"a .git folder that is no repository is passed by": func(t *testing.T, r *gittest.Repo) {
+		"a .git directory that is no repository is passed by": func(t *testing.T, r *gittest.Repo) {
 			gittest.Must(t, os.Rename(r.Dot, r.Dir+"/../.git"))
 			gittest.Mkdir(t, r.Dot)
 		},
-		"alternates that are not there are passed by": func(t *testing.T, r *gittest.Repo) {
+		"alternates that do not exist are passed by": func(t *testing.T, r *gittest.Repo) {
 			gittest.Write(t, r.Dot+"/objects/info/alternates", "../../nope\n\n#x\n")
 		},
 		"alternates in a circle end": func(t *testing.T, r *gittest.Repo) {
@@ -205,8 +203,8 @@ func replace(t *testing.T, name string, by func()) {
 	by()
 }
 
-// A linked worktree inside of the grant, and a shallow clone, as git makes them.
-func TestWorktreeAndShallowCloneMadeByGit(t *testing.T) {
+// A linked worktree in the grant and a shallow clone, made by git.
+func TestLinkedWorktreeAndShallowClone(t *testing.T) {
 	dir := t.TempDir()
 	r := gittest.Sample(t, filepath.Join(dir, "main"))
 	gittest.Git(t, r.Dir, "worktree", "add", "-q", "../linked", "feature/x")

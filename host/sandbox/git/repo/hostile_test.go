@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestFilesThatAreNoFiles(t *testing.T) {
+func TestNamedPipesFail(t *testing.T) {
 	cases := []struct {
 		part string // a named pipe
 		ask  func(*gittest.Repo) func(context.Context) error
@@ -39,8 +39,8 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 	})
 }
 
-// Whatever a repository's files hold, an operation answers or fails: no panic, nothing denied or
-// invalid by chance, no hang.
+// FuzzRepositoryFiles checks that arbitrary files of a repository make operations return or fail: without a panic or hang,
+// and denied only for pointers out of the grant.
 func FuzzRepositoryFiles(f *testing.F) {
 	hash := strings.Repeat("ab", 20)
 	f.Add([]byte("ref: refs/heads/main\n"), []byte(hash+" refs/heads/main\n"), []byte("[core]\n"), []byte("../../store\n"), []byte(hash))
@@ -82,20 +82,20 @@ func TestHostilePointersFail(t *testing.T) {
 		{"a .git file without a pointer", func(r *gittest.Repo) {
 			gittest.Must(r.TB, os.RemoveAll(r.Dot))
 			gittest.Write(r.TB, r.Dot, "gitdir:\n")
-		}, `not of the form "gitdir: FOLDER"`},
+		}, `not of the form "gitdir: DIRECTORY"`},
 		{"a .git file of two lines", func(r *gittest.Repo) {
 			gittest.Must(r.TB, os.RemoveAll(r.Dot))
 			gittest.Write(r.TB, r.Dot, "gitdir: a\nb\n")
-		}, `not of the form "gitdir: FOLDER"`},
+		}, `not of the form "gitdir: DIRECTORY"`},
 		{"a .git file that points to itself", func(r *gittest.Repo) {
 			gittest.Must(r.TB, os.RemoveAll(r.Dot))
 			gittest.Write(r.TB, r.Dot, "gitdir: .git\n")
 		}, "not a git repository"},
-		{"a .git file that points to a folder that is gone", func(r *gittest.Repo) {
+		{"a .git file that points to a directory that is gone", func(r *gittest.Repo) {
 			gittest.Must(r.TB, os.RemoveAll(r.Dot))
 			gittest.Write(r.TB, r.Dot, "gitdir: gone\n")
 		}, "not a git repository"},
-		{"an empty commondir", func(r *gittest.Repo) { ref(r, "commondir", "\n") }, "does not name a folder"},
+		{"an empty commondir", func(r *gittest.Repo) { ref(r, "commondir", "\n") }, "does not name a directory"},
 		{"alternates deeper than git's", func(r *gittest.Repo) {
 			ref(r, "objects/info/alternates", "../../s0\n")
 			for i := range 10 {
@@ -111,7 +111,7 @@ func TestHostilePointersFail(t *testing.T) {
 				all += fmt.Sprintf("../../s%d\n", i)
 			}
 			ref(r, "objects/info/alternates", all)
-		}, "over 16 object folders"},
+		}, "over 16 object directories"},
 		{"endless alternates", func(r *gittest.Repo) { ref(r, "objects/info/alternates", strings.Repeat("x\n", 1<<20)) }, "over 65536 bytes"},
 	}
 	for _, c := range cases {

@@ -107,7 +107,7 @@ func (r *Root) readGitFile(dir, dotGit string) (string, error) {
 	pointer, ok := bytes.CutPrefix(data, []byte("gitdir: "))
 	pointer = bytes.TrimRight(pointer, "\r\n")
 	if !ok || len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
-		return "", fmt.Errorf(`%s: not of the form "gitdir: FOLDER"`, r.Abs(dotGit))
+		return "", fmt.Errorf(`%s: not of the form "gitdir: DIRECTORY"`, r.Abs(dotGit))
 	}
 	return r.resolvePointer(dotGit, dir, string(pointer))
 }
@@ -124,7 +124,7 @@ func (r *Root) readCommonDir(gitDir string) (string, error) {
 	}
 	pointer := bytes.TrimRight(data, "\r\n")
 	if len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
-		return "", fmt.Errorf("%s: does not name a folder", r.Abs(file))
+		return "", fmt.Errorf("%s: does not name a directory", r.Abs(file))
 	}
 	return r.resolvePointer(file, gitDir, string(pointer))
 }
@@ -144,7 +144,7 @@ func (r *Repository) isValid() (bool, error) {
 	}
 	tables, err := r.Root.IsDir(path.Join(r.Common, "reftable"))
 	if tables {
-		err = fmt.Errorf("%s: keeps its references as a reftable, which is not supported; "+
+		err = fmt.Errorf("%s: stores its references as a reftable, which is not supported; "+
 			"git refs migrate --ref-format=files changes that", r.Root.Abs(r.Common))
 	}
 	return !tables, err
@@ -157,7 +157,7 @@ func (r *Repository) addObjectDir(dir string, depth int) error {
 		return nil
 	}
 	if len(r.ObjectDirs) == maxObjectDirs {
-		return fmt.Errorf("%s: over %d object folders in objects/info/alternates", r.Root.Abs(r.Common), maxObjectDirs)
+		return fmt.Errorf("%s: over %d object directories in objects/info/alternates", r.Root.Abs(r.Common), maxObjectDirs)
 	}
 	r.ObjectDirs = append(r.ObjectDirs, dir)
 	file := path.Join(dir, "info", "alternates")

@@ -163,7 +163,7 @@ func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
 		}
 	}
 	if !filepath.IsLocal(name) {
-		return "", hosterror.Denied("%s points to %q, which is outside of the granted folder %s; grant a folder that holds both "+
+		return "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant a directory that contains both "+
 			"(--project names one)", r.Abs(file), pointer, r.path)
 	}
 	return name, nil
@@ -175,8 +175,8 @@ func (r *Root) Explain(name string, err error) error {
 		return err
 	}
 	link, target := r.escapingLink(name)
-	return hosterror.Denied("%s is a link to %q; a link that is absolute or leads out of the granted folder %s is not followed; "+
-		"make it a relative link or grant a folder that holds both (--project names one)", r.Abs(link), target, r.path)
+	return hosterror.Denied("%s is a symbolic link to %q; one that is absolute or leaves the granted directory %s is not followed; "+
+		"make it relative or grant a directory that contains both (--project names one)", r.Abs(link), target, r.path)
 }
 
 // escapingLink finds the symbolic link because of which a name cannot be opened. It is for the message only: the

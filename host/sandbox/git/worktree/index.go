@@ -139,13 +139,13 @@ type indexParser struct {
 	name      string // of the previous entry
 }
 
-var errIndexShort = errors.New("damaged: cut short")
+var errTruncated = errors.New("damaged: truncated")
 
 func (p *indexParser) entry() (e indexEntry, err error) {
 	const fixed = 40 + objects.HashSize + 2
 	start := len(p.all) - len(p.rest)
 	if len(p.rest) < fixed {
-		return e, errIndexShort
+		return e, errTruncated
 	}
 	word := func(i int) uint32 { return binary.BigEndian.Uint32(p.rest[4*i:]) }
 	e.stat = fileStat{word(0), word(1), word(2), word(3), word(5), word(9)}
@@ -156,7 +156,7 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	p.rest = p.rest[fixed:]
 	if flags&flagExtended != 0 {
 		if p.version < 3 || len(p.rest) < 2 {
-			return e, errIndexShort
+			return e, errTruncated
 		}
 		more := binary.BigEndian.Uint16(p.rest)
 		e.skipped, e.intent = more&flagSkip != 0, more&flagIntent != 0
@@ -175,7 +175,7 @@ func (p *indexParser) entryName(start, length int) (string, error) {
 	if p.version == 4 {
 		cut, n := parseVarint(p.rest)
 		if n == 0 || cut > uint64(len(p.name)) {
-			return "", errors.New("damaged: a name shorter than nothing")
+			return "", errors.New("damaged: a name shorter than its prefix")
 		}
 		prefix, p.rest = p.name[:len(p.name)-int(cut)], p.rest[n:]
 	}
@@ -185,7 +185,7 @@ func (p *indexParser) entryName(start, length int) (string, error) {
 	}
 	name := prefix + string(p.rest[:end])
 	if min(len(name), flagName) != length {
-		return "", errors.New("damaged: a name of another length")
+		return "", errors.New("damaged: a name does not match its length")
 	}
 	end++
 	if p.version < 4 {
@@ -193,7 +193,7 @@ func (p *indexParser) entryName(start, length int) (string, error) {
 		end += (8 - size%8) % 8
 	}
 	if end > len(p.rest) {
-		return "", errIndexShort
+		return "", errTruncated
 	}
 	p.rest = p.rest[end:]
 	return name, nil
@@ -225,7 +225,7 @@ func checkEntry(name string, mode uint32) error {
 		return fmt.Errorf("damaged: %q has the mode %o", hosterror.Truncate(name), mode)
 	}
 	if err := objects.CheckPath(name); err != nil {
-		return fmt.Errorf("damaged: %q is no path of a file", hosterror.Truncate(name))
+		return fmt.Errorf("damaged: %q is not a valid path", hosterror.Truncate(name))
 	}
 	return nil
 }
@@ -234,11 +234,11 @@ func checkEntry(name string, mode uint32) error {
 func (p *indexParser) extensions() error {
 	for len(p.rest) > 0 {
 		if len(p.rest) < 8 {
-			return errIndexShort
+			return errTruncated
 		}
 		name, size := string(p.rest[:4]), binary.BigEndian.Uint32(p.rest[4:])
 		if uint64(size) > uint64(len(p.rest)-8) {
-			return errIndexShort
+			return errTruncated
 		}
 		switch {
 		case name == "link":

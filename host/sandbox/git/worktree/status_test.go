@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// porcelain gives a status as git status --porcelain writes it.
+// porcelain formats a status like git status --porcelain.
 func porcelain(s abi.GitStatus) (lines []string) {
 	for _, p := range s.Paths {
 		lines = append(lines, p.Staged+p.Unstaged+" "+p.Path)
@@ -27,14 +27,14 @@ func porcelain(s abi.GitStatus) (lines []string) {
 	return lines
 }
 
-// same demands that the operation and git agree on a working tree.
-func sameStatus(t *testing.T, dir string) {
+// compareWithGit fails the test unless Status and git agree on a working tree.
+func compareWithGit(t *testing.T, dir string) {
 	t.Helper()
 	got, err := gittest.Granted(dir).Status(t.Context(), abi.GitStatusQuery{Repo: dir})
 	if err != nil || !got.Found {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	// Asked after the operation: git brings the index up to date.
+	// Run after the operation, since git refreshes the index.
 	out := gittest.Git(t, dir, "-c", "status.renames=false", "status", "--porcelain", "-z", "--ignore-submodules=dirty")
 	var want []string
 	for line := range strings.SplitSeq(out, "\x00") {
@@ -42,7 +42,7 @@ func sameStatus(t *testing.T, dir string) {
 			want = append(want, line)
 		}
 	}
-	// The program's output was trimmed.
+	// The output was trimmed.
 	if len(want) > 0 && len(want[0]) > 2 && want[0][1] == ' ' && want[0][2] != ' ' {
 		want[0] = " " + want[0]
 	}
@@ -52,7 +52,7 @@ func sameStatus(t *testing.T, dir string) {
 	}
 }
 
-func TestStatusAsGitDoes(t *testing.T) {
+func TestStatusAgreesWithGit(t *testing.T) {
 	cases := []struct {
 		rule    string
 		arrange func(t *testing.T, r *gittest.Repo)
@@ -64,7 +64,7 @@ func TestStatusAsGitDoes(t *testing.T) {
 			gittest.Must(t, os.Chtimes(r.Dir+"/notes.txt", time.Now(), time.Now().Add(time.Hour)))
 		}},
 		{"deleted", func(t *testing.T, r *gittest.Repo) { gittest.Must(t, os.Remove(r.Dir+"/notes.txt")) }},
-		{"deleted with its folder", func(t *testing.T, r *gittest.Repo) { gittest.Must(t, os.RemoveAll(r.Dir+"/dir")) }},
+		{"deleted with its directory", func(t *testing.T, r *gittest.Repo) { gittest.Must(t, os.RemoveAll(r.Dir+"/dir")) }},
 		{"staged", func(t *testing.T, r *gittest.Repo) {
 			gittest.Write(t, r.Dir+"/notes.txt", "new\n")
 			gittest.Write(t, r.Dir+"/added", "new\n")
@@ -102,15 +102,15 @@ func TestStatusAsGitDoes(t *testing.T) {
 			gittest.Must(t, os.Remove(r.Dir+"/link"))
 			gittest.Symlink(t, "empty.txt", r.Dir+"/link")
 		}},
-		{"a folder in a file's place", func(t *testing.T, r *gittest.Repo) {
+		{"a directory in a file's place", func(t *testing.T, r *gittest.Repo) {
 			gittest.Must(t, os.Remove(r.Dir+"/notes.txt"))
 			gittest.Write(t, r.Dir+"/notes.txt/x", "x")
 		}},
-		{"a file in a folder's place", func(t *testing.T, r *gittest.Repo) {
+		{"a file in a directory's place", func(t *testing.T, r *gittest.Repo) {
 			gittest.Must(t, os.RemoveAll(r.Dir+"/dir"))
 			gittest.Write(t, r.Dir+"/dir", "x")
 		}},
-		{"a link in a folder's place", func(t *testing.T, r *gittest.Repo) {
+		{"a link in a directory's place", func(t *testing.T, r *gittest.Repo) {
 			gittest.Must(t, os.Rename(r.Dir+"/dir", r.Dir+"/real"))
 			gittest.Symlink(t, "real", r.Dir+"/dir")
 		}},
@@ -128,7 +128,7 @@ func TestStatusAsGitDoes(t *testing.T) {
 				gittest.Write(t, r.Dir+"/"+name, "x")
 			}
 		}},
-		{"tracked in an ignored folder", func(t *testing.T, r *gittest.Repo) {
+		{"tracked in an ignored directory", func(t *testing.T, r *gittest.Repo) {
 			gittest.Write(t, r.Dir+"/out/tracked", "x")
 			gittest.Git(t, r.Dir, "add", ".")
 			gittest.Write(t, r.Dir+"/.gitignore", "out\n")
@@ -199,8 +199,8 @@ func TestStatusAsGitDoes(t *testing.T) {
 			gittest.Must(t, os.RemoveAll(r.Dir+"/sub"))
 			gittest.Mkdir(t, r.Dir+"/sub")
 		}},
-		{"what is no file", func(t *testing.T, r *gittest.Repo) { gittest.Must(t, syscall.Mkfifo(r.Dir+"/fifo", 0o644)) }},
-		{"a file that is no file any more", func(t *testing.T, r *gittest.Repo) {
+		{"a named pipe", func(t *testing.T, r *gittest.Repo) { gittest.Must(t, syscall.Mkfifo(r.Dir+"/fifo", 0o644)) }},
+		{"a file replaced by a named pipe", func(t *testing.T, r *gittest.Repo) {
 			gittest.Must(t, os.Remove(r.Dir+"/notes.txt"))
 			gittest.Must(t, syscall.Mkfifo(r.Dir+"/notes.txt", 0o644))
 		}},
@@ -215,7 +215,7 @@ func TestStatusAsGitDoes(t *testing.T) {
 	}
 	for _, version := range []string{"2", "3", "4"} {
 		for _, c := range cases {
-			// Version 3 is 2 with more flags: without them git writes 2.
+			// Git writes version 3 only if an entry has extended flags.
 			if version == "3" && c.rule != "to be added" && c.rule != "assumed unchanged" {
 				continue
 			}
@@ -224,7 +224,7 @@ func TestStatusAsGitDoes(t *testing.T) {
 				gittest.Git(t, r.Dir, "config", "index.version", version)
 				gittest.Git(t, r.Dir, "update-index", "--index-version", version)
 				c.arrange(t, r)
-				sameStatus(t, r.Dir)
+				compareWithGit(t, r.Dir)
 			})
 		}
 	}
@@ -238,8 +238,8 @@ func submodule(t *testing.T, r *gittest.Repo) {
 	gittest.Git(t, r.Dir, "commit", "--quiet", "--message=sub")
 }
 
-// A file that is changed within the clock's tick after git looked at it keeps its size and time stamps.
-func TestStatusSeesAChangeWithinATick(t *testing.T) {
+// A file that is modified within a tick of the clock after git add can keep its size and times: it is racily clean.
+func TestStatusDetectsRacilyCleanEntry(t *testing.T) {
 	r := gittest.GitSample(t)
 	info, err := os.Stat(r.Dir + "/notes.txt")
 	gittest.Must(t, err)
@@ -255,7 +255,7 @@ func TestStatusSeesAChangeWithinATick(t *testing.T) {
 	}
 }
 
-func TestStatusOfAWorktreeAndOfAFolderOfIt(t *testing.T) {
+func TestStatusOfLinkedWorktreeAndSubdirectory(t *testing.T) {
 	all := t.TempDir()
 	r := gittest.GitSample(t)
 	gittest.Must(t, os.Rename(r.Dir, all+"/repo"))
@@ -305,7 +305,7 @@ func TestStatusIsBounded(t *testing.T) {
 	})
 }
 
-// BenchmarkStatus compares the operation on 10,000 files with git's own, in one run.
+// BenchmarkStatus reports the ratio to git status on 10,000 files.
 func BenchmarkStatus(b *testing.B) {
 	dir := b.TempDir()
 	gittest.Git(b, dir, "init", "--quiet", ".")
@@ -332,7 +332,7 @@ func BenchmarkStatus(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()/native.Seconds(), "of-git-status")
 }
 
-// mayFail runs git for what it leaves behind, whether it succeeds or not.
+// mayFail runs git for its side effects, whether it succeeds or not.
 func mayFail(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	gittest.Git(t, dir, append([]string{"-c", `alias.maybe=!f() { git "$@" || true; }; f`, "maybe"}, args...)...)

@@ -65,7 +65,7 @@ func (w *walk) code(i int) byte {
 // list returns the entries of a directory ("" or "a/b/") sorted by name, without .git.
 func (w *walk) list(dir string) ([]beneath.Entry, error) {
 	if strings.Count(dir, "/") > maxNesting || len(dir) > objects.MaxPath {
-		return nil, fmt.Errorf("%s: nested deeper than %d folders", hosterror.Truncate(dir), maxNesting)
+		return nil, fmt.Errorf("%s: nested deeper than %d directories", hosterror.Truncate(dir), maxNesting)
 	}
 	name := path.Join(w.repo.Top, dir)
 	f, _, err := w.repo.Root.Handle.Open(name, os.O_RDONLY, 0)
@@ -80,7 +80,7 @@ func (w *walk) list(dir string) ([]beneath.Entry, error) {
 	for l := beneath.List(f); ; {
 		some, err := l.Read(listBatch)
 		if w.visited += len(some); w.visited > maxVisited {
-			return nil, fmt.Errorf("over %d files and folders in the working tree", maxVisited)
+			return nil, fmt.Errorf("over %d files and directories in the working tree", maxVisited)
 		}
 		if all = append(all, some...); len(all) > repo.MaxNames {
 			return nil, fmt.Errorf("%s: over %d files", w.repo.Root.Abs(name), repo.MaxNames)
@@ -317,7 +317,7 @@ func (w *walk) sameContent(t *indexEntry, info beneath.Stat) (bool, error) {
 		n, err := io.CopyN(h, f, 1<<20)
 		left -= n
 		if w.read += n; w.read > maxRead {
-			return false, fmt.Errorf("over %d bytes of files had to be read; git status brings the index up to date", maxRead)
+			return false, fmt.Errorf("over %d bytes of files had to be read; git status refreshes the index", maxRead)
 		}
 		switch {
 		case w.ctx.Err() != nil:

@@ -1,11 +1,11 @@
-// Package seam lets a test act between any two system calls on files.
+// Package seam is a test hook: it lets tests provoke races by acting between any two system calls on files.
 package seam
 
-// Before is called before each system call of package beneath, if it is set. Only tests set it, and not while
-// others use the package.
+// Before, if set, is called before each system call of package beneath. Only tests set it, while no other goroutine uses
+// the package.
 var Before func()
 
-// Call is a place between two system calls.
+// Call runs Before.
 func Call() {
 	if Before != nil {
 		Before()

@@ -25,45 +25,45 @@ func TestIgnored(t *testing.T) {
 	}{
 		{"a name, anywhere", "x\n", "a/b/x", true},
 		{"a name is not a part of one", "x\n", "a/xy", false},
-		{"a path, from the file's folder on", "a/x\n", "b/a/x", false},
+		{"a path, from the file's directory on", "a/x\n", "b/a/x", false},
 		{"a path that begins with a slash", "/x\n", "a/x", false},
 		{"and one at the top", "/x\n", "x", true},
-		{"a folder and what it holds", "dir/\n", "dir/new.txt", true},
-		{"a file is no folder", "notes/\n", "notes", false},
-		{"a path that ends in a slash is a folder's", "new/\n", "new/", true},
+		{"a directory and what it holds", "dir/\n", "dir/new.txt", true},
+		{"a file is not a directory", "notes/\n", "notes", false},
+		{"a path that ends in a slash is a directory's", "new/\n", "new/", true},
 		{"any ending", "*.log\n", "a/b.log", true},
-		{"any folder", "**/x\n", "x", true},
-		{"any folders between", "a/**/x\n", "a/b/c/x", true},
-		{"no folder between", "a/**/x\n", "a/x", true},
-		{"all in a folder", "a/**\n", "a/b/c", true},
+		{"any directory", "**/x\n", "x", true},
+		{"any directories between", "a/**/x\n", "a/b/c/x", true},
+		{"no directory between", "a/**/x\n", "a/x", true},
+		{"all in a directory", "a/**\n", "a/b/c", true},
 		{"a star stops at a slash", "a/*/x\n", "a/b/c/x", false},
 		{"one character", "a?c\n", "abc", true},
 		{"a set", "a[b-d]c\n", "acc", true},
 		{"not of a set", "a[!b-d]c\n", "acc", false},
 		{"a class", "a[[:digit:]]\n", "a7", true},
 		{"a malformed set matches nothing", "a[b\n", "a[b", false},
-		{"taken back", "*.log\n!a.log\n", "a.log", false},
-		{"not taken back below an ignored folder", "dir\n!dir/new.txt\n", "dir/new.txt", true},
-		{"taken back where only what the folder holds is ignored", "dir/*\n!dir/new.txt\n", "dir/new.txt", false},
+		{"re-included", "*.log\n!a.log\n", "a.log", false},
+		{"not re-included below an ignored directory", "dir\n!dir/new.txt\n", "dir/new.txt", true},
+		{"re-included where only what the directory holds is ignored", "dir/*\n!dir/new.txt\n", "dir/new.txt", false},
 		{"a comment", "#x\n", "#x", false},
 		{"an escaped hash", "\\#x\n", "#x", true},
 		{"spaces at the end fall away", "x  \n", "x", true},
 		{"an escaped one stays", "x\\ \n", "x ", true},
 		{"line ends of Windows", "x\r\n", "x", true},
 		{"the last line without its end", "x", "x", true},
-		{"upper case counts", "X\n", "x", false},
-		{"the file in a folder counts more", "*.tmp\n", "sub/keep.tmp", false},
-		{"and holds for the folder alone", "", "own", false},
+		{"case matters", "X\n", "x", false},
+		{"the file in a directory has precedence", "*.tmp\n", "sub/keep.tmp", false},
+		{"and holds for the directory alone", "", "own", false},
 		{"as here", "", "sub/own", true},
-		{"info/exclude counts less", "!excluded\n", "excluded", false},
+		{"info/exclude has lower precedence", "!excluded\n", "excluded", false},
 		{"but does", "", "excluded", true},
-		{"the user's own counts least", "", "b.user", true},
-		{"and can be taken back", "!b.user\n", "b.user", false},
+		{"the user's own has the lowest precedence", "", "b.user", true},
+		{"and can be re-included", "!b.user\n", "b.user", false},
 		{"a tracked file is not ignored", "notes.txt\n", "notes.txt", false},
-		{"nor a folder that has one", "dir\n", "dir", false},
+		{"nor a directory that has one", "dir\n", "dir", false},
 		{"an absolute path", "x\n", "/x", true},
-		{"a link to a folder is none", "ln/\n", "ln", false},
-		{"a .gitignore that is a link is none", "", "lnk/b", false},
+		{"a link to a directory is not a directory", "ln/\n", "ln", false},
+		{"a .gitignore that is a link is not read", "", "lnk/b", false},
 		{"the top level", "*\n", ".", false},
 	}
 	for _, c := range cases {
@@ -101,8 +101,8 @@ func ignoring(dir, user string) *git.Ops {
 	return gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "r"}}, User: git.User{Excludes: []byte(user)}})
 }
 
-// asked are paths that are put to git and to the operation alike.
-var asked = []string{"a", "b", "c", "ab", "abc", "a/b", "a/b/c", "a/b/c/d", "a/ab", "b/a", "b/a/b", "ab/a", "ab/c/a", "a/x.c", "x.c", ".a", "a b", "a ", "#a", "!a", "a-b",
+// probes are the paths that are compared.
+var probes = []string{"a", "b", "c", "ab", "abc", "a/b", "a/b/c", "a/b/c/d", "a/ab", "b/a", "b/a/b", "ab/a", "ab/c/a", "a/x.c", "x.c", ".a", "a b", "a ", "#a", "!a", "a-b",
 
 	"a]", "[a", "b/]", `a\b`, "A", "a/B", "*", "a*", "a/**", "b/c/d/e/a", "c/", "aab", "aaab/aab", "ü", "a/ü"}
 
@@ -119,15 +119,15 @@ func newIgnoreProbe(tb testing.TB) *ignoreProbe {
 	return &ignoreProbe{r, func(user string) *git.Ops { return ignoring(r.Dir, user) }}
 }
 
-// same demands that the operation and git agree.
-func (p *ignoreProbe) same(t *testing.T, top, sub, exclude, user string) {
+// compareWithGit fails the test unless Ignored and git agree.
+func (p *ignoreProbe) compareWithGit(t *testing.T, top, sub, exclude, user string) {
 	t.Helper()
 	gittest.Write(t, p.r.Dir+"/.gitignore", top)
 	gittest.Write(t, p.r.Dir+"/a/.gitignore", sub)
 	gittest.Write(t, p.r.Dot+"/info/exclude", exclude)
 	gittest.Write(t, p.r.Dot+"/user", user)
-	paths := make([]string, 0, len(asked))
-	for _, name := range asked {
+	paths := make([]string, 0, len(probes))
+	for _, name := range probes {
 		paths = append(paths, strings.TrimSuffix(name, "/"))
 	}
 	got, err := p.ops(user).Ignored(t.Context(), abi.GitPaths{Repo: p.r.Dir, Paths: paths})
@@ -159,8 +159,8 @@ func (p *ignoreProbe) same(t *testing.T, top, sub, exclude, user string) {
 	}
 }
 
-// Many files of random patterns, each judged as git judges it.
-func TestIgnoredAsGitDoes(t *testing.T) {
+// This compares random patterns.
+func TestIgnoredAgreesWithGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("NOT CHECKED against git: the git program is not on PATH")
 	}
@@ -182,11 +182,11 @@ func TestIgnoredAsGitDoes(t *testing.T) {
 		rounds = 40
 	}
 	for range rounds {
-		p.same(t, lines(), lines(), lines(), lines())
+		p.compareWithGit(t, lines(), lines(), lines(), lines())
 	}
 }
 
-// FuzzIgnored: any patterns are judged as git judges them.
+// FuzzIgnored checks that Ignored agrees with git on arbitrary patterns.
 func FuzzIgnored(f *testing.F) {
 	if _, err := exec.LookPath("git"); err != nil {
 		f.Skip("NOT CHECKED against git: the git program is not on PATH")
@@ -201,15 +201,15 @@ func FuzzIgnored(f *testing.F) {
 		if len(top)+len(sub) > 500 {
 			return
 		}
-		p.same(t, top, sub, "", "")
+		p.compareWithGit(t, top, sub, "", "")
 	})
 }
 
-func TestHostileIgnoreFiles(t *testing.T) {
+func TestHostileIgnoreFilesAreBounded(t *testing.T) {
 	long := strings.Repeat("a", 200)
 	cases := []struct{ rule, ignore, path, why string }{
-		{"a pattern that takes for ever to try", strings.Repeat("*a", 500) + "*b\n", strings.Repeat(long+"/", 15) + long, ""},
-		{"folders that take for ever to try", strings.Repeat("**/a*", 300) + "/b\n", strings.Repeat("a/", 1000) + "c", ""},
+		{"a pattern with exponential backtracking", strings.Repeat("*a", 500) + "*b\n", strings.Repeat(long+"/", 15) + long, ""},
+		{"directory wildcards with exponential backtracking", strings.Repeat("**/a*", 300) + "/b\n", strings.Repeat("a/", 1000) + "c", ""},
 		{"an endless line", strings.Repeat("a", 10_000), "x", "line 1: over 8192 bytes"},
 		{"an endless file", strings.Repeat("a\n", 1<<20), "x", "over 1048576 bytes"},
 		{"too many patterns", strings.Repeat("a\n", 100_001), "x", "over 100000 patterns"},

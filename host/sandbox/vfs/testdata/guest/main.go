@@ -1,5 +1,4 @@
-// Command guest does with files what programs do, in the folders that it is told of, and ends with the
-// first thing that is not as it should be.
+// Command guest exercises package os in the given directories, and exits with the first failure.
 package main
 
 import (
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-// The folders: one to write in, where PWD is too, one to read, and a file that is not granted.
+// The paths: a writable directory, which is also the working directory, a read-only one, and a file that is not granted.
 var work, read, secret = os.Args[1], os.Args[2], os.Args[3]
 
 func main() {
@@ -25,15 +24,15 @@ func main() {
 	}{
 		{"the working directory is PWD", workingDirectory},
 		{"files are read and written by absolute and relative paths", files},
-		{"a folder of 3000 entries is listed in full", bigFolder},
+		{"a directory of 3000 entries is listed in full", bigFolder},
 		{"rename moves, and replaces", rename},
-		{"folders are made and removed with all in them", folders},
-		{"temporary files and folders are made", temporary},
+		{"directories are made and removed with all in them", folders},
+		{"temporary files and directories are made", temporary},
 		{"a tree is walked", walk},
 		{"links are made, read and resolved", links},
 		{"times are set and kept", times},
 		{"O_EXCL, O_APPEND and truncating work", flags},
-		{"files and folders are synced", sync},
+		{"files and directories are synced", sync},
 		{"os.Root works inside", root},
 		{"what is not granted is a clear error", refusals},
 	} {
@@ -47,7 +46,7 @@ func main() {
 
 func at(name string) string { return filepath.Join(work, name) }
 
-// differ is an error unless the file holds what it should.
+// differ returns an error if the content of a file differs.
 func differ(name, want string) error {
 	got, err := os.ReadFile(name)
 	if err == nil && string(got) != want {
@@ -111,7 +110,7 @@ func folders() error {
 		return err
 	}
 	if _, err := os.Stat("a"); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("a removed folder: %v", err)
+		return fmt.Errorf("a removed directory: %v", err)
 	}
 	return nil
 }
@@ -229,12 +228,12 @@ func refusals() error {
 		return fmt.Errorf("a file in no grant: %q, %v", b, err)
 	}
 	for rule, err := range map[string]error{
-		"write in a folder to read":  os.WriteFile(filepath.Join(read, "n"), nil, 0o600),
-		"make a .git":                os.Mkdir(".git", 0o700),
-		"link out of the grants":     os.Symlink(secret, "out"),
-		"remove the granted folder":  os.Remove(work),
-		"write in a bare folder":     os.WriteFile(filepath.Join(filepath.Dir(work), "n"), nil, 0o600),
-		"remove a whole granted one": os.RemoveAll(read),
+		"write in a directory to read": os.WriteFile(filepath.Join(read, "n"), nil, 0o600),
+		"make a .git":                  os.Mkdir(".git", 0o700),
+		"link out of the grants":       os.Symlink(secret, "out"),
+		"remove the granted directory": os.Remove(work),
+		"write in a virtual directory": os.WriteFile(filepath.Join(filepath.Dir(work), "n"), nil, 0o600),
+		"remove a whole granted one":   os.RemoveAll(read),
 	} {
 		if !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("%s: %v", rule, err)
@@ -247,7 +246,7 @@ func refusals() error {
 	}
 	b, err := os.ReadFile(filepath.Join(read, "r.txt"))
 	if err == nil && !bytes.Equal(b, []byte("r")) {
-		err = fmt.Errorf("the read folder holds %q", b)
+		err = fmt.Errorf("the read directory holds %q", b)
 	}
 	return err
 }

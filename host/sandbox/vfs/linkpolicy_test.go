@@ -14,24 +14,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// A link that a module makes leads into its grants, and goes on doing so however it or what is around it is
-// moved. In each case the steps before the last succeed.
-func TestLinksAreJudgedAgainWhereTheyAreMoved(t *testing.T) {
+// A symbolic link that a module creates resolves into its grants, and still does after it or its ancestors are moved. In
+// each case all steps but the last succeed.
+func TestMovedLinksStayInsideGrants(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []change
 		errno sys.Errno
 	}{
-		"a link moved up leads out":                {[]change{symlinks("../a.txt", "w/dir/l"), renames("w/dir/l", "w/l")}, sys.EACCES},
-		"a link moved down leads inside":           {[]change{symlinks("a.txt", "w/l"), renames("w/l", "w/dir/l")}, 0},
-		"a link moved up and still inside":         {[]change{mkdirs("w/dir/d"), symlinks("../b.txt", "w/dir/d/l"), renames("w/dir/d/l", "w/empty/l")}, 0},
-		"an absolute link can be moved":            {[]change{linkTo("w/dir/l", "w/a.txt"), renames("w/dir/l", "w/l")}, 0},
-		"a directory moved up with a link":         {[]change{mkdirs("w/dir/d"), symlinks("../../a.txt", "w/dir/d/l"), renames("w/dir/d", "w/d")}, sys.EACCES},
-		"a directory around it":                    {[]change{mkdirs("w/dir/d"), mkdirs("w/dir/d/e"), symlinks("../../../a.txt", "w/dir/d/e/l"), renames("w/dir/d", "w/empty/../d")}, sys.EACCES},
-		"a directory moved down with a link":       {[]change{mkdirs("w/d"), symlinks("../a.txt", "w/d/l"), renames("w/d", "w/empty/d")}, 0},
-		"a directory whose links stay in it":       {[]change{mkdirs("w/dir/d"), writes("w/dir/d/f"), symlinks("f", "w/dir/d/l"), renames("w/dir/d", "w/d")}, 0},
-		"a directory renamed in its place":         {[]change{mkdirs("w/d"), symlinks("../a.txt", "w/d/l"), renames("w/d", "w/d2")}, 0},
-		"a user's link that leads out by its name": {[]change{renames("w/abs-out", "w/empty/l")}, sys.EACCES},
-		"a user's relative link that leads out":    {[]change{renames("w/rel-out", "w/l")}, sys.EACCES},
+		"a link moved up resolves outside":   {[]change{symlinks("../a.txt", "w/dir/l"), renames("w/dir/l", "w/l")}, sys.EACCES},
+		"a link moved down resolves inside":  {[]change{symlinks("a.txt", "w/l"), renames("w/l", "w/dir/l")}, 0},
+		"a link moved up and still inside":   {[]change{mkdirs("w/dir/d"), symlinks("../b.txt", "w/dir/d/l"), renames("w/dir/d/l", "w/empty/l")}, 0},
+		"an absolute link can be moved":      {[]change{linkTo("w/dir/l", "w/a.txt"), renames("w/dir/l", "w/l")}, 0},
+		"a directory moved up with a link":   {[]change{mkdirs("w/dir/d"), symlinks("../../a.txt", "w/dir/d/l"), renames("w/dir/d", "w/d")}, sys.EACCES},
+		"a directory around it":              {[]change{mkdirs("w/dir/d"), mkdirs("w/dir/d/e"), symlinks("../../../a.txt", "w/dir/d/e/l"), renames("w/dir/d", "w/empty/../d")}, sys.EACCES},
+		"a directory moved down with a link": {[]change{mkdirs("w/d"), symlinks("../a.txt", "w/d/l"), renames("w/d", "w/empty/d")}, 0},
+		"a directory whose links stay in it": {[]change{mkdirs("w/dir/d"), writes("w/dir/d/f"), symlinks("f", "w/dir/d/l"), renames("w/dir/d", "w/d")}, 0},
+		"a directory renamed in its place":   {[]change{mkdirs("w/d"), symlinks("../a.txt", "w/d/l"), renames("w/d", "w/d2")}, 0},
+		"a user's link out of the grant":     {[]change{renames("w/abs-out", "w/empty/l")}, sys.EACCES},
+		"a user's relative link out":         {[]change{renames("w/rel-out", "w/l")}, sys.EACCES},
 		"a user's absolute link out in a directory": {[]change{func(w *world) sys.Errno {
 			w.put("w/dir/venv/python", "->$/out/canary.txt")
 			return 0
@@ -64,8 +64,8 @@ func TestLinksAreJudgedAgainWhereTheyAreMoved(t *testing.T) {
 	}
 }
 
-// A directory of more entries than are looked at is not moved to another one, but renamed in its place.
-func TestMovedDirectoriesAreBounded(t *testing.T) {
+// A directory with more entries than are checked cannot be moved to another directory, but can be renamed.
+func TestMovedDirectorySizeIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 65,537 files")
 	}

@@ -13,18 +13,18 @@ import (
 	wsys "github.com/tetratelabs/wazero/sys"
 )
 
-// Most paths have no link on them. Those are looked at and opened in one step, where a walk takes several
-// for each component. Where a link, "..", a hidden name or anything else leaves a doubt, ok is false, nothing
-// is said, and the walk has to answer.
+// Most paths contain no symbolic link. Those are opened with one system call, where a walk needs several for each
+// component. Package beneath follows no link here, so a path with a symbolic link fails. For that, "..", a hidden name or
+// any other doubt ok is false, nothing is reported, and the walk decides.
 
-// plain is where a path leads if no link is on it, and its way there from the mount's directory.
-func (f *FS) plain(name string) (at *place, rel string, ok bool) {
+// lexicalPlace returns the place of a path that contains no symbolic link, and its name relative to the mount.
+func (f *FS) lexicalPlace(name string) (at *place, rel string, ok bool) {
 	parts, dirOnly, err := split(name)
 	if err != nil || dirOnly || slices.Contains(parts, "..") {
 		return nil, "", false
 	}
 	at = &place{path: "/" + strings.Join(parts, "/")}
-	at.mount = f.mounts.holding(at.path)
+	at.mount = f.mounts.containing(at.path)
 	if at.mount == nil || at.mount.Path == at.path {
 		return nil, "", false
 	}
@@ -33,16 +33,16 @@ func (f *FS) plain(name string) (at *place, rel string, ok bool) {
 	}
 	begin := len(strings.TrimSuffix(at.mount.Path, "/")) + 1
 	for end := begin; f.policy.hidden != nil && end < len(at.path); end++ {
-		if at.path[end] == '/' && f.policy.hides(at.path[:end]) {
+		if at.path[end] == '/' && f.policy.isHidden(at.path[:end]) {
 			return nil, "", false
 		}
 	}
-	return at, at.path[begin:], !f.policy.hides(at.path)
+	return at, at.path[begin:], !f.policy.isHidden(at.path)
 }
 
-// quickStat is stat for a plain path.
-func (f *FS) quickStat(name string) (out wsys.Stat_t, err error, ok bool) {
-	at, rel, ok := f.plain(name)
+// fastStat is stat for a path without symbolic links.
+func (f *FS) fastStat(name string) (out wsys.Stat_t, err error, ok bool) {
+	at, rel, ok := f.lexicalPlace(name)
 	if !ok {
 		return out, nil, false
 	}
@@ -56,9 +56,9 @@ func (f *FS) quickStat(name string) (out wsys.Stat_t, err error, ok bool) {
 	return realStat(st), nil, true
 }
 
-// quickOpen opens a regular file to be read, at a plain path.
-func (f *FS) quickOpen(name string) (sys.File, error, bool) {
-	at, rel, ok := f.plain(name)
+// fastOpen opens a regular file for reading, for a path without symbolic links.
+func (f *FS) fastOpen(name string) (sys.File, error, bool) {
+	at, rel, ok := f.lexicalPlace(name)
 	if !ok {
 		return nil, nil, false
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// TestQuickAndWalkAgree: what is found in one step is what the walk finds, and where there is a link, ".." or a
-// hidden name the walk decides. It has to for a path with a ".." on it.
-func TestQuickAndWalkAgree(t *testing.T) {
+// The fast path returns what the walk returns. A path with a symbolic link, ".." or a hidden name is left to the walk; a
+// ".." in the path forces it.
+func TestFastPathAgreesWithWalk(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -56,19 +56,19 @@ func TestQuickAndWalkAgree(t *testing.T) {
 	}
 	for _, name := range names {
 		below := strings.TrimPrefix(dir, "/") + "/"
-		if got, want := looked(tree, below+name), looked(tree, below+"w/../"+name); got != want {
+		if got, want := inspect(tree, below+name), inspect(tree, below+"w/../"+name); got != want {
 			t.Errorf("%s: %s, and the walk says %s", name, got, want)
 		}
 	}
 	for _, name := range []string{"w/out/f", "w/outfile", "w/../out/f", "out/f"} {
-		if got := looked(tree, strings.TrimPrefix(dir, "/")+"/"+name); strings.Contains(got, "out/f") {
+		if got := inspect(tree, strings.TrimPrefix(dir, "/")+"/"+name); strings.Contains(got, "out/f") {
 			t.Errorf("%s was read: %s", name, got)
 		}
 	}
 }
 
-// looked is all that can be learned of a path by reading.
-func looked(tree *vfs.FS, path string) string {
+// inspect returns all that can be learned of a path by reading.
+func inspect(tree *vfs.FS, path string) string {
 	st, errno := tree.Stat(path)
 	said := fmt.Sprintf("stat %d %v %d %v", st.Ino, st.Mode, st.Size, errno)
 	st, errno = tree.Lstat(path)
@@ -83,7 +83,7 @@ func looked(tree *vfs.FS, path string) string {
 	return said + fmt.Sprintf(" read %q %v handles %d", content[:max(n, 0)], errno, tree.Handles())
 }
 
-func TestAFileThatIsReplacedAfterItWasFoundIsTheOneThatWasFound(t *testing.T) {
+func TestFastOpenReturnsStatOfOpenedFile(t *testing.T) {
 	w := newWorld(t)
 	file, errno := w.fs.OpenFile(w.in("w/dir/b.txt"), sys.O_RDONLY, 0)
 	if errno != 0 {

@@ -16,12 +16,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// hostCode is the code of what an operation failed with, "" for none.
+// hostCode returns the code of a host error; "" for nil.
 func hostCode(t *testing.T, err error) string {
 	t.Helper()
 	failure := (*abi.HostError)(nil)
 	if err != nil && !errors.As(err, &failure) {
-		t.Fatalf("got %v, which is no error of the ABI's", err)
+		t.Fatalf("got %v, which is not a host error", err)
 	}
 	if failure == nil {
 		return ""
@@ -29,7 +29,7 @@ func hostCode(t *testing.T, err error) string {
 	return failure.Code
 }
 
-func TestAFolderCanBeLocked(t *testing.T) {
+func TestLockDirectoryNeedsWriteAccess(t *testing.T) {
 	w := newWorld(t)
 	for _, folder := range []string{"work/.git/hooks", "work/.private/sub", "work/own/sub", "work/ro/sub", "work/empty"} {
 		if err := os.MkdirAll(filepath.Join(string(w), folder), 0o755); err != nil {
@@ -48,26 +48,26 @@ func TestAFolderCanBeLocked(t *testing.T) {
 	grant.Deny = []string{".private"}
 	for _, test := range []struct{ name, folder, code string }{
 		{"that is granted", "$W/work", ""},
-		{"that lies in one that is granted", "$W/work/sub", ""},
+		{"that is in one that is granted", "$W/work/sub", ""},
 		{"through a link that stays in the grant", "$W/work/in", ""},
 		{"by a path that goes up", "$W/work/sub/../empty/", ""},
 		{"not if it may only be read", "$W/workshop", abi.HostDenied},
 		{"not if it may only be read in one that may be written", "$W/work/ro", abi.HostDenied},
-		{"nor what lies in it", "$W/work/ro/sub", abi.HostDenied},
+		{"nor what is in it", "$W/work/ro/sub", abi.HostDenied},
 		{"nor through a link to it", "$W/work/readonly", abi.HostDenied},
-		{"not through a link that leads out", "$W/work/out", abi.HostDenied},
+		{"not through a link out of the grant", "$W/work/out", abi.HostDenied},
 		{"not if it is not granted", "$W/other", abi.HostDenied},
-		{"nor what lies in one that is not granted", "$W/other/sub", abi.HostDenied},
+		{"nor what is in one that is not granted", "$W/other/sub", abi.HostDenied},
 		{"not one above those that are granted", "$W", abi.HostDenied},
 		{"not the root", "/", abi.HostDenied},
 		{"not if the admin hides it", "$W/work/.private", abi.HostDenied},
-		{"nor what lies in one that is hidden", "$W/work/.private/sub", abi.HostDenied},
+		{"nor what is in one that is hidden", "$W/work/.private/sub", abi.HostDenied},
 		{"not if it is the host's", "$W/work/own", abi.HostDenied},
 		{"not a repository's own", "$W/work/.git", abi.HostDenied},
-		{"nor what lies in it", "$W/work/.git/hooks", abi.HostDenied},
+		{"nor what is in it", "$W/work/.git/hooks", abi.HostDenied},
 		{"nor through a link to it", "$W/work/git", abi.HostDenied},
-		{"not if it is not there", "$W/work/none", abi.HostFailed},
-		{"not if it is granted and not there", "$W/to-come", abi.HostFailed},
+		{"not if it does not exist", "$W/work/none", abi.HostFailed},
+		{"not if it is granted and absent", "$W/to-come", abi.HostFailed},
 		{"not if it is a file", "$W/work/file", abi.HostFailed},
 		{"not by a relative path", "work", abi.HostInvalid},
 		{"not by a path with a NUL", "$W/work/\x00", abi.HostFailed},
@@ -82,7 +82,7 @@ func TestAFolderCanBeLocked(t *testing.T) {
 				if got := hostCode(t, err); got != test.code {
 					t.Errorf("state %q: got %v, want the code %q", state, err, test.code)
 				}
-				if test.code != "" && len(call.locks)+len(call.folders) > 0 {
+				if test.code != "" && len(call.locks)+len(call.dirs) > 0 {
 					t.Error("something is held")
 				}
 				call.End()
@@ -90,12 +90,12 @@ func TestAFolderCanBeLocked(t *testing.T) {
 		})
 	}
 	if left, err := os.ReadDir(w.path("$W/work/empty")); err != nil || len(left) > 0 {
-		t.Errorf("in a folder that was locked is %v, %v", left, err)
+		t.Errorf("in a directory that was locked is %v, %v", left, err)
 	}
 }
 
-// TestALockedFolderIsLockedForAll: for boxes of other users, of other plugins, and for those that use another name.
-func TestALockedFolderIsLockedForAll(t *testing.T) {
+// A directory lock excludes calls of other users, of other plugins, and with other names.
+func TestLockedDirectoryExcludesOtherCalls(t *testing.T) {
 	w := newWorld(t)
 	held := abi.Lock{Name: "n", Folder: w.path("$W/work/sub")}
 	for _, test := range []struct {
@@ -105,13 +105,13 @@ func TestALockedFolderIsLockedForAll(t *testing.T) {
 		waits         bool
 	}{
 		{"another user", "p", "$W/other", held, true},
-		{"a user without a state folder", "p", "", held, true},
+		{"a user without a state directory", "p", "", held, true},
 		{"another plugin", "q", "$W/states", held, true},
 		{"another name", "p", "$W/states", abi.Lock{Name: "m", Folder: held.Folder}, true},
 		{"another path", "p", "$W/other", abi.Lock{Name: "n", Folder: w.path("$W/work/way/sub")}, true},
-		{"another user, another folder", "p", "$W/other", abi.Lock{Name: "n", Folder: w.path("$W/work")}, false},
+		{"another user, another directory", "p", "$W/other", abi.Lock{Name: "n", Folder: w.path("$W/work")}, false},
 		{"another user, only the name", "p", "$W/other", abi.Lock{Name: "n"}, false},
-		{"the same user, another folder, the name", "p", "$W/states", abi.Lock{Name: "n", Folder: w.path("$W/work")}, true},
+		{"the same user, another directory, the name", "p", "$W/states", abi.Lock{Name: "n", Folder: w.path("$W/work")}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if err := os.Symlink("../work", w.path("$W/work/way")); err != nil && !os.IsExist(err) {
@@ -152,8 +152,8 @@ func TestALockedFolderIsLockedForAll(t *testing.T) {
 	}
 }
 
-// TestACallThatHasAFolderGoesOn whatever name and path it comes by, and holds it once.
-func TestACallThatHasAFolderGoesOn(t *testing.T) {
+// A call that holds a directory acquires it again by any name and path, and holds it once.
+func TestLockIsReentrantWithinCall(t *testing.T) {
 	w := newWorld(t)
 	if err := os.Symlink("sub", w.path("$W/work/in")); err != nil {
 		t.Fatal(err)
@@ -169,12 +169,12 @@ func TestACallThatHasAFolderGoesOn(t *testing.T) {
 			t.Errorf("%v: %v", ask, err)
 		}
 	}
-	if len(call.locks) != 2 || len(call.folders) != 1 {
-		t.Errorf("%d names and %d folders are held", len(call.locks), len(call.folders))
+	if len(call.locks) != 2 || len(call.dirs) != 1 {
+		t.Errorf("%d names and %d directories are held", len(call.locks), len(call.dirs))
 	}
 }
 
-func TestLockedFoldersAreBounded(t *testing.T) {
+func TestLockedDirectoriesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
 	ctx, call := Begin(t.Context(), nil, nil)
@@ -185,14 +185,14 @@ func TestLockedFoldersAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := box.lock(ctx, abi.Lock{Name: "n", Folder: folder})
-		if over := i == maxLocks; over != (err != nil && strings.Contains(err.Error(), "at most 16 folders")) {
-			t.Errorf("folder %d: %v", i, err)
+		if over := i == maxLocks; over != (err != nil && strings.Contains(err.Error(), "at most 16 directories")) {
+			t.Errorf("directory %d: %v", i, err)
 		}
 	}
 }
 
-// TestAFolderThatIsReplacedWhileACallWaits: the call holds the one that others find at the path.
-func TestAFolderThatIsReplacedWhileACallWaits(t *testing.T) {
+// A directory that is replaced while a call waits for its lock: the call locks the one that is at the path now.
+func TestLockFollowsReplacedDirectory(t *testing.T) {
 	w := newWorld(t)
 	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
 	folder := w.path("$W/work/sub")
@@ -231,15 +231,15 @@ func TestAFolderThatIsReplacedWhileACallWaits(t *testing.T) {
 	short, cancel := context.WithTimeout(third, 20*time.Millisecond)
 	defer cancel()
 	if _, err := box.lock(short, abi.Lock{Name: "n", Folder: folder}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the new folder: got %v", err)
+		t.Errorf("the new directory: got %v", err)
 	}
 	if _, err := box.lock(third, abi.Lock{Name: "n", Folder: folder + "-old"}); err != nil {
-		t.Errorf("the old folder: %v", err)
+		t.Errorf("the old directory: %v", err)
 	}
 }
 
-// TestAFileSystemWithoutLocks: the name alone is held, and the log says so once.
-func TestAFileSystemWithoutLocks(t *testing.T) {
+// Without locks of directories the name alone is held, and the log says so once.
+func TestFileSystemWithoutLocksUsesNameOnly(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOLCK, unix.EOPNOTSUPP, unix.EBADF} {
 		t.Run(errno.Error(), func(t *testing.T) {
 			w := newWorld(t)
@@ -270,14 +270,14 @@ func TestAFileSystemWithoutLocks(t *testing.T) {
 			if _, err := box.lock(short, ask); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the name: got %v", err)
 			}
-			if n := strings.Count(log.String(), "cannot be locked"); n != 1 || len(call.folders) > 0 {
-				t.Errorf("%d lines and %d folders; the log:\n%s", n, len(call.folders), log.String())
+			if n := strings.Count(log.String(), "cannot be locked"); n != 1 || len(call.dirs) > 0 {
+				t.Errorf("%d lines and %d directories; the log:\n%s", n, len(call.dirs), log.String())
 			}
 			nowhere := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
 			nowhere.flock = box.flock
 			_, err := nowhere.lock(second, ask)
 			if got := hostCode(t, err); got != abi.HostUnavailable {
-				t.Errorf("without a state folder: got %v", err)
+				t.Errorf("without a state directory: got %v", err)
 			}
 		})
 	}

@@ -10,19 +10,19 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// OpenFolder opens a folder in which the module may change things, for the host to use. Each time it is opened
-// anew. What the module may not change, or not see, is EACCES, whether it is there or not.
-func (f *FS) OpenFolder(name string) (*os.File, sys.Errno) {
-	file, err := f.openFolder(name)
+// OpenDirectory opens a directory that the module may change, for use by the host. Each call returns a new open file
+// description. A directory that the module may not change or see is EACCES, whether or not it exists.
+func (f *FS) OpenDirectory(name string) (*os.File, sys.Errno) {
+	file, err := f.openDirectory(name)
 	return file, f.fail("open", name, err)
 }
 
-func (f *FS) openFolder(name string) (*os.File, error) {
+func (f *FS) openDirectory(name string) (*os.File, error) {
 	p, err := f.change(name, true, func(p *place) error {
 		if err := f.mayChange(p); err != nil {
 			return err
 		}
-		if err := p.exists(); err != nil {
+		if err := p.checkExists(); err != nil {
 			return err
 		}
 		if !p.info.IsDir() {
