@@ -122,9 +122,14 @@ func addMount(mounts []vfs.Mount, m vfs.Mount) []vfs.Mount {
 	return append(mounts, m)
 }
 
+// openDirectory opens a directory by path. Symbolic links are followed, except as the last component.
+func openDirectory(path string) (*os.File, error) {
+	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
 // openIfThere opens a directory; nil if it does not exist.
 func openIfThere(path string) (*os.File, error) {
-	file, err := beneath.OpenPath(path)
+	file, err := openDirectory(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil, nil
 	}
@@ -189,7 +194,7 @@ func openLocks(state, plugin string) (*os.File, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
-	return beneath.OpenPath(path)
+	return openDirectory(path)
 }
 
 // maxAnchorLinks bounds the symbolic links of one path.

@@ -297,9 +297,3 @@ func pathError(op, name string, err error) error {
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
-
-// OpenPath opens a directory by its absolute path, for New in the process that grants directories. Symbolic links are
-// followed, except as the last component.
-func OpenPath(path string) (*os.File, error) {
-	return os.OpenFile(path, openDirFlags|unix.O_NOFOLLOW, 0)
-}

@@ -42,12 +42,12 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 		if r == nil || err != nil {
 			return abi.GitCommitted{}, err
 		}
-		author, err := author(r, o.config.User.Identity)
+		identity, err := author(r, o.config.User.Identity)
 		if err != nil {
 			return abi.GitCommitted{}, err
 		}
 		now := o.config.Now()
-		signature := fmt.Sprintf("%s %d %s", author, now.Unix(), now.Format("-0700"))
+		signature := fmt.Sprintf("%s %d %s", identity, now.Unix(), now.Format("-0700"))
 		return commitBranch(ctx, r, &q, edit, signature)
 	})
 	if err == nil && done.Commit == "" {
