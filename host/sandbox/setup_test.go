@@ -209,7 +209,7 @@ func anchors(path string, links int) []vfs.FileID {
 			continue
 		}
 		id, target := anchor(dir, filepath.Base(path))
-		_ = dir.Close() // it was only looked at
+		_ = dir.Close() // read-only
 		ids = append(ids, id...)
 		if target == "" || links == 0 {
 			continue

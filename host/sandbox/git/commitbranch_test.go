@@ -46,7 +46,7 @@ func TestCommitBranch(t *testing.T) {
 			with("a.b", "100644 1", "a/b", "100644 2", "a0", "100644 3")},
 		{"an executable stays one", []abi.GitChange{gittest.Text("run.sh", "#!/bin/bash")}, with("run.sh", "100755 #!/bin/bash")},
 		{"a mode can be given", []abi.GitChange{{Path: "notes.txt", Content: []byte("main\n"), Mode: "100755"}}, with("notes.txt", "100755 main")},
-		{"and taken", []abi.GitChange{{Path: "run.sh", Content: []byte("x"), Mode: "100644"}}, with("run.sh", "100644 x")},
+		{"a mode can be removed", []abi.GitChange{{Path: "run.sh", Content: []byte("x"), Mode: "100644"}}, with("run.sh", "100644 x")},
 		{"a file is deleted", []abi.GitChange{{Path: "notes.txt", Deleted: true}}, with("notes.txt", "")},
 		{"with a directory's last file it goes", []abi.GitChange{{Path: "dir/deep.txt", Deleted: true}}, with("dir/deep.txt", "")},
 		{"a file becomes a directory", []abi.GitChange{{Path: "notes.txt", Deleted: true}, gittest.Text("notes.txt/a", "a")}, with("notes.txt", "", "notes.txt/a", "100644 a")},
@@ -189,7 +189,7 @@ func TestCommitBranchNeedsWriteAccess(t *testing.T) {
 		why    string
 	}{
 		{"reading is not enough", []git.Grant{{Repo: r.Dir, Access: "r"}}, abi.HostDenied, `access = "rw"`},
-		{"nor is no access", []git.Grant{{Repo: r.Dir}}, abi.HostDenied, `access = "rw"`},
+		{"an empty access is not enough", []git.Grant{{Repo: r.Dir}}, abi.HostDenied, `access = "rw"`},
 		{"no grant", nil, abi.HostDenied, "granted no repository"},
 		{"another directory granted", []git.Grant{{Repo: all + "/other", Access: "rw"}}, abi.HostDenied, "outside"},
 		{"a directory in it granted to write", []git.Grant{{Repo: r.Dir, Access: "r"}, {Repo: r.Dir + "/dir", Access: "rw"}}, abi.HostDenied, `access = "rw"`},
