@@ -65,7 +65,12 @@ var arrows = map[string][]string{
 	"plugins/openspec":           {"plugins/openspec/...", "sdk/..."},
 	"sdk":                        {"sdk/..."},
 	"sdk/abi":                    {},
+	"sdk/atomicfile":             {"sdk/filesystem"},
+	"sdk/contain":                {"sdk/filesystem"},
+	"sdk/filesystem":             {"sdk/filesystem"},
+	"sdk/transaction":            {"sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
 	"sdk/internal":               {"sdk/abi", "sdk/internal/..."},
+	"sdk/internal/memfs":         {"sdk/filesystem"}, // for tests
 	"tests":                      {"host/build", "sdk", "tests/..."},
 	"tests/bench":                {"host", "host/build", "plugins/...", "sdk", "tests/bench/..."},
 	"host/internal/grant":        {"host/config", "host/manifest"},
@@ -155,9 +160,11 @@ func TestEveryLibraryHasOneOwner(t *testing.T) {
 }
 
 // pureSDK are packages of the SDK that use neither the ABI nor the host.
-var pureSDK = []string{module + "/sdk/frontmatter"}
+var pureSDK = []string{
+	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/filesystem", module + "/sdk/frontmatter", module + "/sdk/transaction",
+}
 
-func TestDomainPackagesKnowNeitherSDKNorUnsafe(t *testing.T) {
+func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
 	for pkg, imports := range packages(t) {
 		name, sub, _ := strings.Cut(strings.TrimPrefix(pkg, "plugins/"), "/")
 		if !strings.HasPrefix(pkg, "plugins/") || sub == "" || sub == "tools" {

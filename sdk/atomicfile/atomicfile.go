@@ -1,0 +1,241 @@
+// Package atomicfile writes one file atomically and durably. Replace puts new content in the place of a file's, Create
+// makes a file that must not exist; these are the two calls to start with. Whenever the process is killed, the file
+// has all of its old content or all of the new one, and when a call has returned without an error the new content
+// survives a loss of power.
+//
+// The content is written to a temporary file in the same directory, synced, and then renamed or linked to its name;
+// then the directory is synced. A killed process can leave the temporary file behind: Sweep removes such files. New
+// gives access to the steps, for content that is streamed, or checks that belong right before the commit.
+//
+// For changes of several files see package transaction.
+//
+// Stability: additions only within a major version.
+package atomicfile
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// DefaultPattern names temporary files if Options.Pattern is empty.
+const DefaultPattern = ".atomicfile-*.tmp"
+
+const defaultMode fs.FileMode = 0o644
+
+// Options says how a file is written. The zero value is ready to use.
+type Options struct {
+	FS filesystem.FS // nil: filesystem.OS{}
+	// Mode has the permission bits of a file that is new, before the umask; 0: 0644. A file that is replaced keeps
+	// its own.
+	Mode fs.FileMode
+	// Pattern is the name of temporary files; its one asterisk stands for random digits. "": DefaultPattern.
+	Pattern string
+	// TempDir is the directory of temporary files, on the same file system; "": that of the file.
+	TempDir string
+}
+
+func (o Options) fsys() filesystem.FS {
+	if o.FS == nil {
+		return filesystem.OS{}
+	}
+	return o.FS
+}
+
+func (o Options) pattern() (prefix, suffix string) {
+	if o.Pattern == "" {
+		o.Pattern = DefaultPattern
+	}
+	prefix, suffix, found := strings.Cut(o.Pattern, "*")
+	if !found || prefix == "" || strings.ContainsAny(o.Pattern, `/\`) {
+		panic(fmt.Sprintf("atomicfile: the pattern %q is not a file name with a prefix and an asterisk", o.Pattern))
+	}
+	return prefix, suffix
+}
+
+// Replace makes data the content of the file at path, which need not exist. A symbolic link at path is replaced, not
+// followed.
+func Replace(path string, data []byte, o Options) error {
+	return write(path, data, o, (*File).Replace)
+}
+
+// Create makes a file at path with data. If something is there, it stays, and the error matches fs.ErrExist.
+func Create(path string, data []byte, o Options) error {
+	return write(path, data, o, (*File).Create)
+}
+
+func write(path string, data []byte, o Options, commit func(*File) error) error {
+	file, err := New(path, o)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(data); err != nil {
+		return errors.Join(err, file.Discard())
+	}
+	return commit(file)
+}
+
+// File is a temporary file that is going to get its final name. End it by Replace, Create or Discard.
+type File struct {
+	fsys filesystem.FS
+	file filesystem.File // nil: closed
+	temp string          // "": committed or discarded
+	path string
+	err  error // of the first failed write
+}
+
+// New makes a temporary file for path. It has the permission bits of the file at path from the beginning, so that
+// secret content is never readable for more users than before.
+func New(path string, o Options) (*File, error) {
+	f := &File{fsys: o.fsys(), path: path}
+	prefix, suffix := o.pattern()
+	dir, mode := o.TempDir, o.Mode
+	if dir == "" {
+		dir = filepath.Dir(path)
+	}
+	if mode == 0 {
+		mode = defaultMode
+	}
+	temp := filepath.Join(dir, prefix+random()+suffix)
+	file, err := f.fsys.Create(temp, mode)
+	if err != nil {
+		return nil, err
+	}
+	f.file, f.temp = file, temp
+	if err := f.fsys.CopyMode(path, temp); !filesystem.IsAbsent(err) && err != nil {
+		return nil, errors.Join(err, f.Discard())
+	}
+	return f, nil
+}
+
+// random returns digits that no other call uses. They come from the system: in a module whose memory is restored
+// after each call, math/rand repeats itself.
+func random() string {
+	var digits [8]byte
+	_, _ = rand.Read(digits[:]) // never fails
+	return hex.EncodeToString(digits[:])
+}
+
+// Name returns the path of the temporary file.
+func (f *File) Name() string { return f.temp }
+
+// Write appends to the temporary file.
+func (f *File) Write(data []byte) (int, error) {
+	n, err := f.file.Write(data)
+	f.err = errors.Join(f.err, err)
+	return n, err
+}
+
+// Sync makes the content durable and closes the temporary file, which can then be read by its Name. Replace and
+// Create call it.
+func (f *File) Sync() error {
+	if f.file == nil {
+		return f.err
+	}
+	if f.err == nil {
+		f.err = f.file.Sync()
+	}
+	f.err = errors.Join(f.err, f.file.Close())
+	f.file = nil
+	return f.err
+}
+
+// Replace commits the file: it takes the place of what is at its path. After an error the temporary file is removed. If
+// only the sync of the directory failed, the new content is in place, but may not survive a loss of power.
+func (f *File) Replace() error {
+	err := f.Sync()
+	if err == nil {
+		err = f.fsys.Rename(f.temp, f.path)
+	}
+	if err != nil {
+		return errors.Join(err, f.Discard())
+	}
+	f.temp = ""
+	return f.fsys.SyncDir(filepath.Dir(f.path))
+}
+
+// Create commits the file if nothing is at its path; otherwise the error matches fs.ErrExist. After an error no file
+// has been made, and the temporary file is removed.
+func (f *File) Create() error {
+	err := f.Sync()
+	if err == nil {
+		err = f.fsys.Link(f.temp, f.path)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			err = f.createWithoutLinks()
+		}
+	}
+	if err != nil {
+		return errors.Join(err, f.Discard())
+	}
+	if err = f.Discard(); err == nil {
+		err = f.fsys.SyncDir(filepath.Dir(f.path))
+	}
+	if err != nil {
+		return errors.Join(err, f.fsys.Remove(f.path))
+	}
+	return nil
+}
+
+// createWithoutLinks serves file systems without hard links: an exclusively created empty file reserves the name until
+// the rename. A process that is killed in between leaves the empty file.
+func (f *File) createWithoutLinks() error {
+	reserved, err := f.fsys.Create(f.path, defaultMode)
+	if err != nil {
+		return err
+	}
+	if err = reserved.Close(); err == nil {
+		err = f.fsys.Rename(f.temp, f.path)
+	}
+	if err != nil {
+		return errors.Join(err, f.fsys.Remove(f.path))
+	}
+	return nil
+}
+
+// Discard removes the temporary file. After Replace or Create it does nothing.
+func (f *File) Discard() error {
+	if f.temp == "" {
+		return nil
+	}
+	if f.file != nil {
+		_ = f.file.Close() // nothing depends on the content any more
+		f.file = nil
+	}
+	temp := f.temp
+	f.temp = ""
+	return filesystem.RemoveIfExists(f.fsys, temp)
+}
+
+// IsTemporary reports whether a file name, without its directory, is one that o.Pattern gives to temporary files.
+func IsTemporary(name string, o Options) bool {
+	prefix, suffix := o.pattern()
+	return len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix)
+}
+
+// Sweep removes the temporary files that killed processes left in dir, if they are older than age. The caller holds a
+// lock that keeps others from writing there, or chooses an age that no write reaches. An absent directory has none.
+func Sweep(dir string, age time.Duration, o Options) error {
+	entries, err := o.fsys().ReadDir(dir)
+	if err != nil {
+		return filesystem.IgnoreAbsent(err)
+	}
+	var failed error
+	for _, entry := range entries {
+		if entry.IsDir() || !IsTemporary(entry.Name(), o) {
+			continue
+		}
+		info, err := entry.Info()
+		if err == nil && time.Since(info.ModTime()) >= age {
+			err = filesystem.RemoveIfExists(o.fsys(), filepath.Join(dir, entry.Name()))
+		}
+		failed = errors.Join(failed, filesystem.IgnoreAbsent(err))
+	}
+	return failed
+}

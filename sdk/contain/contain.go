@@ -1,0 +1,164 @@
+// Package contain decides whether a path stays inside a directory once symbolic links are followed. Start with
+// Within, which compares names alone, and Resolver.Inside, which follows links; neither path has to exist.
+//
+// A decision holds for the moment: between it and the use of the path another program can swap a link. In a plugin the
+// host enforces the grants at every operation; this package gives early and understandable refusals.
+//
+// Stability: additions only within a major version.
+package contain
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// maxLinks bounds the symbolic links followed for one path, as operating systems do.
+const maxLinks = 40
+
+const separator = string(filepath.Separator)
+
+// ErrOutside says that a path leads out of the directory that it has to stay in.
+var ErrOutside = errors.New("leads outside")
+
+// Within reports whether path is dir or lies below it, by their names alone (lexically).
+func Within(dir, path string) bool {
+	relative, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(relative)
+}
+
+// Below reports whether path lies below dir and is not dir itself, by their names alone.
+func Below(dir, path string) bool {
+	relative, err := filepath.Rel(dir, path)
+	return err == nil && relative != "." && filepath.IsLocal(relative)
+}
+
+// Resolver follows symbolic links. It remembers which paths are plain directories: use one Resolver for many paths of
+// one decision, and a new one where something is about to be written.
+type Resolver struct {
+	FS    filesystem.FS // nil: filesystem.OS{}
+	plain map[string]bool
+}
+
+// Target is where a path leads.
+type Target struct {
+	Path   string // with all symbolic links followed, as far as it exists
+	Exists bool
+	// Dangling says that a symbolic link on the way, or at the end, points to nothing.
+	Dangling bool
+}
+
+// Resolve follows all symbolic links of an absolute path. Below the nearest existing ancestor the names are taken as
+// they are.
+func (r *Resolver) Resolve(path string) (Target, error) {
+	return r.follow(separator, filepath.Clean(path), "")
+}
+
+// Inside resolves path, which lies below dir by its name, and returns an error that matches ErrOutside unless it leads
+// to somewhere below the directory that dir leads to. Links may lead out and in again.
+func (r *Resolver) Inside(dir, path string) (Target, error) {
+	base, err := r.Resolve(dir)
+	if err != nil {
+		return Target{}, err
+	}
+	relative, err := below(dir, path)
+	if err != nil {
+		return Target{}, err
+	}
+	target, err := r.follow(base.Path, relative, "")
+	if err == nil && !Within(base.Path, target.Path) {
+		err = fmt.Errorf("%s: %w of %s: a symbolic link points to %s", path, ErrOutside, dir, target.Path)
+	}
+	return target, err
+}
+
+// InsideOnly is Inside without any access outside of dir, which a sandbox would refuse and report: dir is taken as it
+// is, and a link that leads out of it, even to come back, is ErrOutside.
+func (r *Resolver) InsideOnly(dir, path string) (Target, error) {
+	relative, err := below(dir, path)
+	if err != nil {
+		return Target{}, err
+	}
+	return r.follow(dir, relative, dir)
+}
+
+func below(dir, path string) (string, error) {
+	if !Within(dir, path) {
+		return "", fmt.Errorf("%s: %w of %s", path, ErrOutside, dir)
+	}
+	return filepath.Rel(dir, path)
+}
+
+// follow goes from start, which is not looked at, along path. With a bound, it does not leave that directory.
+func (r *Resolver) follow(start, path, bound string) (Target, error) {
+	fsys := r.FS
+	if fsys == nil {
+		fsys = filesystem.OS{}
+	}
+	if r.plain == nil {
+		r.plain = map[string]bool{}
+	}
+	end, links, exists, dangling := start, 0, true, false
+	rest := split(path)
+	afterLink := len(rest) // how many elements of rest follow those that links brought in
+	for len(rest) > 0 {
+		next := filepath.Join(end, rest[0])
+		rest = rest[1:]
+		if bound != "" && !Within(bound, next) {
+			return Target{Path: next}, fmt.Errorf("%s: %w of %s", path, ErrOutside, bound)
+		}
+		if r.plain[next] {
+			end = next
+			continue
+		}
+		info, err := fsys.Lstat(next)
+		if filesystem.IsAbsent(err) {
+			end, exists, dangling = next, false, dangling || len(rest) >= afterLink
+			continue
+		}
+		if err != nil {
+			return Target{Path: next}, err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			end = next
+			r.plain[next] = info.IsDir()
+			continue
+		}
+		if links++; links > maxLinks {
+			return Target{Path: next, Dangling: true}, &fs.PathError{Op: "resolve", Path: next, Err: syscall.ELOOP}
+		}
+		target, err := fsys.Readlink(next)
+		if err != nil {
+			return Target{Path: next}, err
+		}
+		afterLink = min(afterLink, len(rest))
+		if filepath.IsAbs(target) {
+			end = separator
+			if bound != "" {
+				if target, err = below(bound, target); err != nil {
+					return Target{Path: next}, err
+				}
+				end = bound
+			}
+		}
+		rest = append(split(target), rest...)
+	}
+	return Target{Path: end, Exists: exists, Dangling: dangling}, nil
+}
+
+// split returns the elements of a path without resolving "..": what stands before one may be a link.
+func split(path string) []string {
+	parts := strings.Split(path, separator)
+	kept := parts[:0]
+	for _, part := range parts {
+		if part != "" && part != "." {
+			kept = append(kept, part)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,135 @@
+// Package filesystem is the access to files that the packages atomicfile, contain and transaction share: the
+// operations that they need (FS), those of the operating system (OS), and bounded reading of a regular file
+// (ReadFile). Start with OS{} and ReadFile.
+//
+// A test replaces OS by package faultfs, in which chosen operations fail. Everything here also works in a WASI
+// module.
+//
+// Stability: additions only within a major version. FS may get further methods: implement it by embedding OS.
+package filesystem
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// FS is a file system. Paths are absolute. Errors are those of package os: they match fs.ErrNotExist, fs.ErrExist
+// and fs.ErrPermission.
+type FS interface {
+	Lstat(path string) (fs.FileInfo, error)
+	Stat(path string) (fs.FileInfo, error)
+	Readlink(path string) (string, error)
+	// ReadDir returns the entries sorted by name.
+	ReadDir(path string) ([]fs.DirEntry, error)
+	Open(path string) (io.ReadCloser, error)
+	// Create makes a file for writing. It fails with fs.ErrExist if something is at path.
+	Create(path string, mode fs.FileMode) (File, error)
+	Mkdir(path string) error
+	// Link makes a hard link. It fails with fs.ErrExist if something is at to.
+	Link(from, to string) error
+	Rename(from, to string) error
+	// Remove removes a file, a symbolic link or an empty directory.
+	Remove(path string) error
+	// CopyMode gives to the permission bits of from.
+	CopyMode(from, to string) error
+	// SyncDir makes the names in a directory durable: they survive a loss of power.
+	SyncDir(path string) error
+	// CheckWritable returns an error if this process may not change the entries of a directory. It changes nothing.
+	CheckWritable(dir string) error
+}
+
+// File is a file that Create made.
+type File interface {
+	io.Writer
+	// Sync makes the content durable.
+	Sync() error
+	Close() error
+}
+
+// OS is the file system of the process. The zero value is ready to use.
+type OS struct {
+	// Modes implements CopyMode; nil: by os.Stat and os.Chmod. A WASI module has no permission bits of its own and
+	// asks its host for them.
+	Modes func(from, to string) error
+}
+
+var _ FS = OS{}
+
+// Lstat is os.Lstat.
+func (OS) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
+
+// Stat is os.Stat.
+func (OS) Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
+
+// Readlink is os.Readlink.
+func (OS) Readlink(path string) (string, error) { return os.Readlink(path) }
+
+// ReadDir is os.ReadDir.
+func (OS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
+
+// Open is os.Open.
+func (OS) Open(path string) (io.ReadCloser, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err // a nil *os.File would make a non-nil interface
+	}
+	return file, nil
+}
+
+// Create implements FS.
+func (OS) Create(path string, mode fs.FileMode) (File, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// Mkdir is os.Mkdir with the mode 0755.
+func (OS) Mkdir(path string) error { return os.Mkdir(path, 0o755) }
+
+// Link is os.Link.
+func (OS) Link(from, to string) error { return os.Link(from, to) }
+
+// Rename is os.Rename.
+func (OS) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove is os.Remove.
+func (OS) Remove(path string) error { return os.Remove(path) }
+
+// CopyMode implements FS.
+func (o OS) CopyMode(from, to string) error {
+	if o.Modes != nil {
+		return o.Modes(from, to)
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(to, info.Mode().Perm())
+}
+
+// SyncDir implements FS. A directory that cannot be opened, or a file system that cannot sync directories, is no
+// error: nothing more can be done there.
+func (OS) SyncDir(path string) error {
+	dir, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, dir.Close())
+}
+
+// CheckWritable sets the times of the directory to what they are, which a sandbox refuses outside of what it grants
+// for writing.
+func (OS) CheckWritable(dir string) error { return os.Chtimes(dir, time.Time{}, time.Time{}) }

@@ -1,0 +1,88 @@
+package filesystem
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+)
+
+// Reasons why ReadFile refuses a file.
+var (
+	ErrNotRegular = errors.New("not a regular file")
+	ErrTooLarge   = errors.New("file too large")
+)
+
+// ReadFile returns the content of a regular file of at most limit bytes; a symbolic link is followed. Other files are
+// refused before they are opened, since opening a pipe or a device can block.
+func ReadFile(fsys FS, path string, limit int64) ([]byte, error) {
+	info, err := fsys.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotRegular)
+	}
+	tooLarge := fmt.Errorf("%s: %w: more than %d bytes", path, ErrTooLarge, limit)
+	if info.Size() > limit {
+		return nil, tooLarge
+	}
+	file, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	// The file may grow while it is read. One byte of spare capacity detects the end without a second allocation.
+	content := make([]byte, 0, info.Size()+1)
+	for {
+		n, err := file.Read(content[len(content):cap(content)])
+		content = content[:len(content)+n]
+		switch {
+		case int64(len(content)) > limit:
+			return nil, tooLarge
+		case errors.Is(err, io.EOF):
+			return content, nil
+		case err != nil:
+			return nil, err
+		case len(content) == cap(content):
+			content = append(content, 0)[:len(content)]
+		}
+	}
+}
+
+// IsAbsent reports whether an error says that nothing is at a path: it does not exist, or a file is in the place of
+// one of its directories.
+func IsAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// IgnoreAbsent returns nil for an error that IsAbsent, any other error as it is.
+func IgnoreAbsent(err error) error {
+	if IsAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+// Exists reports whether something is at path; a symbolic link counts, wherever it points.
+func Exists(fsys FS, path string) (bool, error) {
+	_, err := fsys.Lstat(path)
+	return err == nil, IgnoreAbsent(err)
+}
+
+// RemoveIfExists removes a file or an empty directory that may be absent.
+func RemoveIfExists(fsys FS, path string) error { return IgnoreAbsent(fsys.Remove(path)) }
+
+// RemoveEmpty removes a directory if it exists and is empty. Anything else at path stays.
+func RemoveEmpty(fsys FS, path string) error {
+	info, err := fsys.Lstat(path)
+	if err != nil || !info.IsDir() {
+		return IgnoreAbsent(err)
+	}
+	entries, err := fsys.ReadDir(path)
+	if err != nil || len(entries) > 0 {
+		return IgnoreAbsent(err)
+	}
+	return RemoveIfExists(fsys, path)
+}

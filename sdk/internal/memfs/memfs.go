@@ -1,0 +1,290 @@
+// Package memfs is a file system in memory that can lose its power, for tests: LosePower forgets what was not synced,
+// in ways that a real file system may.
+package memfs
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// FS is the file system. It has no symbolic links.
+type FS struct {
+	root  *node
+	nodes []*node // all that there ever were
+	moves []move  // between directories, since the last loss of power
+}
+
+// move is a rename between directories. A journaling file system loses all of it or nothing, and no node.
+type move struct {
+	node     *node
+	from, to *node
+	name     string // in from
+}
+
+var _ filesystem.FS = (*FS)(nil)
+
+// node is a file or directory.
+type node struct {
+	mode     fs.FileMode
+	data     []byte
+	synced   []byte             // the data that survives
+	entries  map[string]*node   // of a directory
+	versions []map[string]*node // the entries as they were last synced, and after each change since
+}
+
+// New returns an empty file system.
+func New() *FS {
+	root := newDir()
+	return &FS{root: root, nodes: []*node{root}}
+}
+
+func newDir() *node {
+	return &node{mode: fs.ModeDir | 0o755, entries: map[string]*node{}, versions: []map[string]*node{{}}}
+}
+
+// LosePower puts every directory into one of the states since it was last synced, and loses unsynced data. Choose
+// returns a number below n.
+func (f *FS) LosePower(choose func(n int) int) {
+	for _, n := range f.nodes {
+		if n.mode.IsDir() {
+			n.entries = n.versions[choose(len(n.versions))]
+		} else if choose(2) == 0 {
+			n.data = n.synced
+		}
+	}
+	for _, m := range slices.Backward(f.moves) {
+		switch arrived := slices.Contains(slices.Collect(maps.Values(m.to.entries)), m.node); {
+		case arrived && m.from.entries[m.name] == m.node:
+			delete(m.from.entries, m.name)
+		case !arrived && m.from.entries[m.name] == nil:
+			m.from.entries[m.name] = m.node
+		}
+	}
+	f.moves = nil
+	for _, n := range f.nodes {
+		n.versions = []map[string]*node{maps.Clone(n.entries)}
+		n.synced = n.data
+	}
+}
+
+// Files returns the contents of all files by path; directories end in a slash.
+func (f *FS) Files() map[string]string {
+	all := map[string]string{}
+	f.root.list("", all)
+	return all
+}
+
+func (n *node) list(path string, all map[string]string) {
+	for name, entry := range n.entries {
+		if below := path + "/" + name; entry.mode.IsDir() {
+			all[below+"/"] = ""
+			entry.list(below, all)
+		} else {
+			all[below] = string(entry.data)
+		}
+	}
+}
+
+func fail(op, path string, errno syscall.Errno) error {
+	return &fs.PathError{Op: op, Path: path, Err: errno}
+}
+
+func (f *FS) find(op, path string) (*node, error) {
+	at := f.root
+	for name := range strings.SplitSeq(strings.Trim(filepath.ToSlash(path), "/"), "/") {
+		if name == "" {
+			continue
+		}
+		if !at.mode.IsDir() {
+			return nil, fail(op, path, syscall.ENOTDIR)
+		}
+		if at = at.entries[name]; at == nil {
+			return nil, fail(op, path, syscall.ENOENT)
+		}
+	}
+	return at, nil
+}
+
+// change gives a name in a directory to a node, or removes it for nil.
+func (f *FS) change(op, path string, to *node) error {
+	dir, err := f.find(op, filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if dir.entries == nil {
+		return fail(op, path, syscall.ENOTDIR)
+	}
+	if name := filepath.Base(path); to == nil {
+		delete(dir.entries, name)
+	} else {
+		dir.entries[name] = to
+	}
+	dir.versions = append(dir.versions, maps.Clone(dir.entries))
+	return nil
+}
+
+func (f *FS) add(op, path string, n *node) error {
+	if _, err := f.find(op, path); err == nil {
+		return fail(op, path, syscall.EEXIST)
+	}
+	f.nodes = append(f.nodes, n)
+	return f.change(op, path, n)
+}
+
+type info struct {
+	name string
+	node *node
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return int64(len(i.node.data)) }
+func (i info) Mode() fs.FileMode  { return i.node.mode }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.node.mode.IsDir() }
+func (i info) Sys() any           { return i.node }
+
+// Lstat implements filesystem.FS, as the following methods do.
+func (f *FS) Lstat(path string) (fs.FileInfo, error) {
+	n, err := f.find("lstat", path)
+	if err != nil {
+		return nil, err
+	}
+	return info{filepath.Base(path), n}, nil
+}
+
+// Stat is Lstat.
+func (f *FS) Stat(path string) (fs.FileInfo, error) { return f.Lstat(path) }
+
+// Readlink fails.
+func (f *FS) Readlink(path string) (string, error) { return "", fail("readlink", path, syscall.EINVAL) }
+
+// ReadDir implements filesystem.FS.
+func (f *FS) ReadDir(path string) ([]fs.DirEntry, error) {
+	n, err := f.find("readdir", path)
+	if err != nil {
+		return nil, err
+	}
+	var entries []fs.DirEntry
+	for _, name := range slices.Sorted(maps.Keys(n.entries)) {
+		entries = append(entries, fs.FileInfoToDirEntry(info{name, n.entries[name]}))
+	}
+	return entries, nil
+}
+
+// Open implements filesystem.FS.
+func (f *FS) Open(path string) (io.ReadCloser, error) {
+	n, err := f.find("open", path)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(n.data)), nil
+}
+
+// Create implements filesystem.FS.
+func (f *FS) Create(path string, mode fs.FileMode) (filesystem.File, error) {
+	n := &node{mode: mode}
+	if err := f.add("create", path, n); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *node) Write(data []byte) (int, error) {
+	n.data = append(slices.Clip(n.data), data...)
+	return len(data), nil
+}
+
+func (n *node) Sync() error {
+	n.synced = n.data
+	return nil
+}
+
+func (n *node) Close() error { return nil }
+
+// Mkdir implements filesystem.FS.
+func (f *FS) Mkdir(path string) error { return f.add("mkdir", path, newDir()) }
+
+// Link implements filesystem.FS.
+func (f *FS) Link(from, to string) error {
+	n, err := f.find("link", from)
+	if err != nil {
+		return err
+	}
+	return f.add("link", to, n)
+}
+
+// Rename implements filesystem.FS. Within a directory it is one change, else two.
+func (f *FS) Rename(from, to string) error {
+	n, err := f.find("rename", from)
+	if err != nil {
+		return err
+	}
+	if there, err := f.find("rename", to); err == nil && there == n {
+		return nil // as POSIX has it for two hard links
+	}
+	if err := f.change("rename", to, n); err != nil {
+		return err
+	}
+	if err := f.change("rename", from, nil); err != nil {
+		return err
+	}
+	source, _ := f.find("rename", filepath.Dir(from))
+	target, _ := f.find("rename", filepath.Dir(to))
+	if source == target {
+		source.versions = slices.Delete(source.versions, len(source.versions)-2, len(source.versions)-1)
+	} else {
+		f.moves = append(f.moves, move{n, source, target, filepath.Base(from)})
+	}
+	return nil
+}
+
+// Remove implements filesystem.FS.
+func (f *FS) Remove(path string) error {
+	n, err := f.find("remove", path)
+	if err != nil {
+		return err
+	}
+	if len(n.entries) > 0 {
+		return fail("remove", path, syscall.ENOTEMPTY)
+	}
+	return f.change("remove", path, nil)
+}
+
+// CopyMode implements filesystem.FS.
+func (f *FS) CopyMode(from, to string) error {
+	source, err := f.find("chmod", from)
+	if err != nil {
+		return err
+	}
+	target, err := f.find("chmod", to)
+	if err != nil {
+		return err
+	}
+	target.mode = source.mode
+	return nil
+}
+
+// SyncDir implements filesystem.FS.
+func (f *FS) SyncDir(path string) error {
+	n, err := f.find("sync", path)
+	if err != nil {
+		return err
+	}
+	n.versions = []map[string]*node{maps.Clone(n.entries)}
+	return nil
+}
+
+// CheckWritable implements filesystem.FS.
+func (f *FS) CheckWritable(path string) error {
+	_, err := f.find("check", path)
+	return err
+}

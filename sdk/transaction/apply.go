@@ -1,0 +1,232 @@
+package transaction
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// The following methods change the file system, and note the directories whose names are not durable yet.
+
+func (t *run) mkdir(dir string) error {
+	if err := t.fs.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return about(dir, err)
+	}
+	t.touch(dir)
+	return nil
+}
+
+// rename notes the new directory before the old one: if only the first sync happens, the file has two names and not
+// none.
+func (t *run) rename(from, to string) error {
+	err := t.fs.Rename(from, to)
+	if err == nil {
+		t.touch(to)
+		t.touch(from)
+	}
+	return err
+}
+
+func (t *run) link(from, to string) error {
+	err := t.fs.Link(from, to)
+	if err == nil {
+		t.touch(to)
+	}
+	return err
+}
+
+func (t *run) remove(path string) error {
+	err := t.fs.Remove(path)
+	if err == nil {
+		t.touch(path)
+	}
+	return about(path, filesystem.IgnoreAbsent(err))
+}
+
+func (t *run) touch(path string) {
+	if dir := filepath.Dir(path); !slices.Contains(t.dirty, dir) {
+		t.dirty = append(t.dirty, dir)
+	}
+}
+
+// flush makes all changed names durable. A directory that was removed since has none.
+func (t *run) flush() error {
+	for _, dir := range t.dirty {
+		if err := t.fs.SyncDir(dir); filesystem.IgnoreAbsent(err) != nil {
+			return about(dir, err)
+		}
+	}
+	t.dirty = t.dirty[:0]
+	return nil
+}
+
+// stage makes the missing directories, and puts new contents and second names beside the destinations.
+func (t *run) stage() error {
+	for _, dir := range t.journal.Folders {
+		if err := t.prove(t.rootOf(dir), filepath.Dir(dir)); err != nil {
+			return err
+		}
+		if err := t.mkdir(dir); err != nil {
+			return err
+		}
+	}
+	for i, s := range t.journal.Steps {
+		if s.From != "" || s.After == "" {
+			continue // a removed file gets its second name by the switch itself
+		}
+		if err := t.stageStep(i, s); err != nil {
+			return about(s.Path, err)
+		}
+	}
+	return nil
+}
+
+// rootOf returns the root of the files below a directory.
+func (t *run) rootOf(dir string) string {
+	for _, s := range t.journal.Steps {
+		if contain.Below(dir, s.Path) {
+			return s.Root
+		}
+	}
+	return string(filepath.Separator)
+}
+
+func (t *run) stageStep(i int, s Step) error {
+	old, fresh := t.format.Names(t.journal, i)
+	like := t.changes[i].Like
+	if s.Before != "" {
+		like = s.Path
+		if err := t.proveStep(s); err != nil {
+			return err
+		}
+		if err := t.secondName(s.Path, old); filesystem.IsAbsent(err) {
+			return changed(s.Path)
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := t.proveStep(s); err != nil {
+		return err
+	}
+	return t.write(fresh, t.changes[i].After, like)
+}
+
+// secondName gives a file another name: on a file system without hard links, that of a copy.
+func (t *run) secondName(path, name string) error {
+	if t.link(path, name) == nil {
+		return nil
+	}
+	content, err := filesystem.ReadFile(t.fs, path, maxJournal)
+	if err != nil {
+		return err
+	}
+	return t.write(name, content, path)
+}
+
+// write durably makes a file with the permission bits of the file like, which it has before it has any content.
+func (t *run) write(path string, content []byte, like string) error {
+	file, err := t.fs.Create(path, 0o644)
+	if err != nil {
+		return err
+	}
+	t.touch(path)
+	if like != "" {
+		err = t.fs.CopyMode(like, path)
+	}
+	if err == nil {
+		_, err = file.Write(content)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// switchAll puts each step's new state in the place of the old one, until one fails.
+func (t *run) switchAll() error {
+	t.reached = 0
+	for i, s := range t.journal.Steps {
+		if err := t.proveStep(s); err != nil {
+			return err
+		}
+		if err := t.expect(s); err != nil {
+			return err
+		}
+		t.reached++
+		if err := t.switchStep(i, s); err != nil {
+			return about(s.Path, err)
+		}
+	}
+	return nil
+}
+
+func (t *run) switchStep(i int, s Step) error {
+	old, fresh := t.format.Names(t.journal, i)
+	switch {
+	case s.From != "":
+		return t.relocate(i, s)
+	case s.After == "":
+		return t.take(s, old)
+	case s.Before == "":
+		return t.place(fresh, s.Path)
+	}
+	return t.rename(fresh, s.Path)
+}
+
+// relocate switches a move. The last one can be what commits the transaction, so all before it becomes durable first.
+func (t *run) relocate(i int, s Step) error {
+	if err := t.prove(s.Root, filepath.Dir(s.From)); err != nil {
+		return err
+	}
+	if i == len(t.journal.Steps)-1 {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	return t.rename(s.From, s.Path)
+}
+
+// place gives a new file its name. A link, unlike a rename, never replaces a file that another program has made since
+// the check. Its first name goes at once: while it exists, the step does not count as switched.
+func (t *run) place(fresh, path string) error {
+	err := t.link(fresh, path)
+	if errors.Is(err, fs.ErrExist) {
+		return changed(path)
+	}
+	if err != nil {
+		return t.rename(fresh, path) // a file system without hard links
+	}
+	return t.remove(fresh)
+}
+
+// take removes a file by giving it its second name, under which no other program changes it. If the file is not the
+// expected one, rolling back returns it to its place. Unlike the other switches, which need a file that was staged
+// beside the destination, this one would also work in a directory behind a link that was swapped in since the proof:
+// so the proof is made once more, and there the file gets its name back at once.
+func (t *run) take(s Step, old string) error {
+	if err := t.rename(s.Path, old); err != nil {
+		return err
+	}
+	if err := t.proveStep(s); errors.Is(err, ErrChanged) {
+		return errors.Join(err, t.rename(old, s.Path))
+	} else if err != nil {
+		return err
+	}
+	now, err := t.digest(old)
+	if err == nil && now != s.Before {
+		err = changed(s.Path)
+	}
+	return err
+}
+
+// sameFile reports whether two names are hard links to one file.
+func (t *run) sameFile(one, two string) bool {
+	a, errA := t.fs.Lstat(one)
+	b, errB := t.fs.Lstat(two)
+	return errA == nil && errB == nil && (os.SameFile(a, b) || a.Sys() != nil && a.Sys() == b.Sys())
+}

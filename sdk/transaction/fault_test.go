@@ -1,0 +1,295 @@
+package transaction_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
+)
+
+// TestFailureAtEveryOperation: what Apply reports is what is there. Where it could not roll everything back, the next
+// Recover does.
+func TestFailureAtEveryOperation(t *testing.T) {
+	for _, mode := range []faultfs.Mode{faultfs.Fail, faultfs.FailAll, faultfs.Full} {
+		failures := 0
+		each(t, mode, func(s *scene, f *faultfs.FS) {
+			f.Reads = true
+			err := s.apply(f)
+			pending, pendingErr := s.log.Pending()
+			must(t, pendingErr)
+			if mode == faultfs.Full && pending {
+				t.Errorf("operation %d: a full disk prevents the rollback: %v", f.At, err)
+			}
+			s.recover(t)
+			now := look(t, s.root)
+			switch {
+			case err == nil && !cmp.Equal(now, s.after):
+				t.Errorf("operation %d: no error, but (-want +got)\n%s", f.At, cmp.Diff(s.after, now))
+			case err != nil && !cmp.Equal(now, s.before) && !(pending && cmp.Equal(now, s.after)):
+				t.Errorf("operation %d: %v, but (-want +got)\n%s", f.At, err, cmp.Diff(s.before, now))
+			}
+			if err != nil {
+				failures++
+			}
+			noJournal(t, s.log)
+		})
+		if failures < 100 {
+			t.Errorf("%s: only %d operations could fail the transaction", mode, failures)
+		}
+	}
+}
+
+// TestKillAtEveryOperation: after Recover all is old or all is new.
+func TestKillAtEveryOperation(t *testing.T) {
+	for _, mode := range []faultfs.Mode{faultfs.KillBefore, faultfs.KillDuring, faultfs.KillAfter} {
+		outcomes := map[transaction.Outcome]int{}
+		each(t, mode, func(s *scene, f *faultfs.FS) {
+			err := s.apply(f)
+			if err == nil && f.Reached() && !cmp.Equal(look(t, s.root), s.after) {
+				s.recover(t) // it was killed while it tidied up
+			}
+			report := s.recover(t)
+			outcomes[report.Outcome]++
+			now := look(t, s.root)
+			want := map[transaction.Outcome]map[string]string{transaction.Nothing: s.before, transaction.Undone: s.before, transaction.Finished: s.after}[report.Outcome]
+			if report.Outcome == transaction.Nothing && cmp.Equal(now, s.after) {
+				want = s.after
+			}
+			if diff := cmp.Diff(want, now); diff != "" || len(report.Kept) > 0 {
+				t.Errorf("operation %d, %v: (-want +got)\n%s", f.At, report, diff)
+			}
+			noJournal(t, s.log)
+			if cmp.Equal(now, s.before) {
+				if err := s.log.Apply(s.changes); err != nil {
+					t.Errorf("operation %d: the same transaction again: %v", f.At, err)
+				}
+				same(t, s.root, s.after)
+			}
+		})
+		if outcomes[transaction.Undone] < 40 || outcomes[transaction.Finished] < 10 {
+			t.Errorf("%s: the outcomes were %v", mode, outcomes)
+		}
+	}
+}
+
+// TestKillOfEveryRecovery kills a transaction at some operations, and its recovery at each operation.
+func TestKillOfEveryRecovery(t *testing.T) {
+	recoveries := 0
+	for _, oneName := range []bool{false, true} {
+		for first := 10; ; first += 5 {
+			killed := false
+			faultfs.Each(noSync{}, faultfs.KillAfter, func(again *faultfs.FS) {
+				s := newScene(t, oneName)
+				f := &faultfs.FS{FS: noSync{}, Mode: faultfs.KillAfter, At: first}
+				_ = s.apply(f)
+				killed = f.Reached()
+				l := s.log
+				l.FS = again
+				_, _ = l.Recover()
+				if again.Reached() {
+					recoveries++
+				}
+				s.recover(t)
+				if now := look(t, s.root); !cmp.Equal(now, s.before) && !cmp.Equal(now, s.after) {
+					t.Errorf("killed at %d, then at %d (-want +got)\n%s", first, again.At, cmp.Diff(s.before, now))
+				}
+				noJournal(t, s.log)
+			})
+			if !killed {
+				break
+			}
+		}
+	}
+	if recoveries < 100 {
+		t.Errorf("only %d recoveries were killed", recoveries)
+	}
+}
+
+// sandbox is a file system that shows nothing of one directory, and grants nothing above it.
+type sandbox struct {
+	noSync
+	without string
+}
+
+func (g sandbox) Lstat(path string) (fs.FileInfo, error) {
+	if path == g.without || strings.HasPrefix(path, g.without+"/") {
+		return nil, fs.ErrNotExist
+	}
+	return g.noSync.Lstat(path)
+}
+
+func (g sandbox) CheckWritable(dir string) error {
+	if strings.HasPrefix(g.without, dir+"/") {
+		return fs.ErrPermission
+	}
+	return g.noSync.CheckWritable(dir)
+}
+
+// TestRecoveryWithoutGrantKeepsJournal kills a transaction at each operation, and recovers first where one of its
+// directories is not granted.
+func TestRecoveryWithoutGrantKeepsJournal(t *testing.T) {
+	refused := 0
+	faultfs.Each(noSync{}, faultfs.KillAfter, func(f *faultfs.FS) {
+		s := newScene(t, false)
+		_ = s.apply(f)
+		killed := look(t, s.root)
+		pending, err := s.log.Pending()
+		must(t, err)
+		l := s.log
+		l.FS = sandbox{without: s.at("real")}
+		_, err = l.Recover()
+		if (err != nil) != pending || pending && !strings.Contains(err.Error(), "cannot be reached") {
+			t.Fatalf("operation %d: %v", f.At, err)
+		}
+		if err != nil {
+			refused++
+		}
+		same(t, s.root, killed)
+		s.recover(t)
+		if now := look(t, s.root); !cmp.Equal(now, s.before) && !cmp.Equal(now, s.after) {
+			t.Errorf("operation %d (-want +got)\n%s", f.At, cmp.Diff(s.before, now))
+		}
+		noJournal(t, s.log)
+	})
+	if refused < 20 {
+		t.Errorf("only %d recoveries were refused", refused)
+	}
+}
+
+// TestChangeOfAnotherProgramIsNeverLost has another program change a file before each operation, except the one that
+// switches this file: nothing could see a change right before it.
+func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
+	writes := func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o644) }
+	replaces := func(path string) error { return errors.Join(writes(path+".theirs"), os.Rename(path+".theirs", path)) }
+	cases := []struct {
+		name, file string
+		change     func(path string) error
+	}{
+		{"a file that is updated is written to", "run.sh", writes},
+		{"a file that is updated is replaced", "run.sh", replaces},
+		{"a file that is removed is replaced", "gone.md", replaces},
+		{"a file that is made is made by another", "real/new.md", writes},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			ended := 0
+			for at := 1; ; at++ {
+				s := newScene(t, false)
+				path, skipped := s.at(test.file), false
+				f := &faultfs.FS{FS: noSync{}, At: at, Reads: true}
+				f.Before = func(operation, to string) {
+					if f.Count() != at {
+						return
+					}
+					if skipped = operation == "rename" && to == path; !skipped {
+						must(t, test.change(path))
+					}
+				}
+				err := s.apply(f)
+				if !f.Reached() {
+					break
+				}
+				if skipped {
+					continue
+				}
+				want := s.after
+				if err != nil {
+					ended++
+					want = s.before
+					if !errors.Is(err, transaction.ErrChanged) {
+						t.Errorf("operation %d: %v", at, err)
+					}
+				}
+				theirs(t, s, at, test.file, want)
+				noJournal(t, s.log)
+			}
+			if ended < 5 {
+				t.Errorf("only %d changes ended the transaction", ended)
+			}
+		})
+	}
+}
+
+// theirs fails the test unless a file has the other program's content and all others are as wanted.
+func theirs(t *testing.T, s *scene, at int, name string, want map[string]string) {
+	t.Helper()
+	now := look(t, s.root)
+	if !strings.HasSuffix(now[name], " theirs") {
+		t.Errorf("operation %d: %s is %q", at, name, now[name])
+	}
+	rest := map[string]string{}
+	for path, content := range want {
+		if path != name {
+			rest[path] = content
+		}
+	}
+	for path := range now {
+		if s.log.IsTemporary(filepath.Base(path)) {
+			delete(now, path) // the old content of a file that is theirs by now
+		}
+	}
+	delete(now, name)
+	if diff := cmp.Diff(rest, now); diff != "" {
+		t.Errorf("operation %d (-want +got)\n%s", at, diff)
+	}
+}
+
+// TestDirectorySwappedForLinkIsNotWrittenThrough has another program move a directory away, before each operation that
+// only reads, and put a symbolic link in its place, to a directory of the same files.
+func TestDirectorySwappedForLinkIsNotWrittenThrough(t *testing.T) {
+	ended := 0
+	for at := 1; ; at++ {
+		base := tree(t, map[string]string{
+			"r/d/update": "old", "r/d/remove": "old", "outside/update": "old", "outside/remove": "old", "outside/move": "old",
+			"r/d/move": "old", "r/last": "old",
+		})
+		root, outside := filepath.Join(base, "r"), filepath.Join(base, "outside")
+		before := look(t, outside)
+		var changes []transaction.Change
+		for name, change := range map[string]transaction.Change{
+			"d/update": {Before: digest("old"), After: []byte("new")}, "d/remove": {Before: digest("old"), Delete: true},
+			"d/e/make": {After: []byte("new")}, "moved-here": {From: filepath.Join(root, "d/move")},
+		} {
+			change.Root, change.Path = root, filepath.Join(root, name)
+			changes = append(changes, change)
+		}
+		skipped := false
+		f := &faultfs.FS{FS: noSync{}, At: at, Reads: true}
+		f.Before = func(operation, to string) {
+			if f.Count() != at {
+				return
+			}
+			if skipped = operation != "lstat" && operation != "readdir"; !skipped {
+				must(t, errors.Join(os.Rename(filepath.Join(root, "d"), filepath.Join(root, "moved")), os.Symlink("../outside", filepath.Join(root, "d"))))
+			}
+		}
+		l := transaction.Log{FS: f, Dir: filepath.Join(base, "journal")}
+		err := l.Apply(changes)
+		if !f.Reached() {
+			break
+		}
+		if skipped {
+			continue
+		}
+		if err != nil {
+			ended++
+		}
+		l.FS = noSync{}
+		if _, err := l.Recover(); err != nil {
+			t.Errorf("operation %d: recover: %v", at, err)
+		}
+		if diff := cmp.Diff(before, look(t, outside)); diff != "" {
+			t.Errorf("operation %d: %v, outside (-want +got)\n%s", at, err, diff)
+		}
+	}
+	if ended < 10 {
+		t.Errorf("only %d transactions ended", ended)
+	}
+}

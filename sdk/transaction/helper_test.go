@@ -1,0 +1,205 @@
+package transaction_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noSync is the operating system without the cost of syncs: most tests lose no power.
+type noSync struct{ filesystem.OS }
+
+func (noSync) SyncDir(string) error { return nil }
+
+func (o noSync) Create(path string, mode fs.FileMode) (filesystem.File, error) {
+	file, err := o.OS.Create(path, mode)
+	return noSyncFile{file}, err
+}
+
+type noSyncFile struct{ filesystem.File }
+
+func (noSyncFile) Sync() error { return nil }
+
+// tree makes files, by paths below a new directory, which it returns. A path that ends in a slash is a directory; a
+// content that begins with "-> " makes a symbolic link.
+func tree(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root := directory(t)
+	for name, content := range files {
+		path := filepath.Join(root, name)
+		if strings.HasSuffix(name, "/") {
+			must(t, os.MkdirAll(path, 0o755))
+			continue
+		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		if target, ok := strings.CutPrefix(content, "-> "); ok {
+			must(t, os.Symlink(target, path))
+		} else {
+			must(t, os.WriteFile(path, []byte(content), 0o644))
+		}
+	}
+	return root
+}
+
+// directory returns an empty directory, in memory where the system has a place for that: these tests make thousands.
+func directory(t testing.TB) string {
+	t.Helper()
+	path, err := os.MkdirTemp("/dev/shm", "transaction-test-")
+	if err != nil {
+		path = t.TempDir()
+	}
+	t.Cleanup(func() { must(t, os.RemoveAll(path)) })
+	path, err = filepath.EvalSymlinks(path)
+	must(t, err)
+	return path
+}
+
+// look returns what is below a directory, with modes.
+func look(t testing.TB, root string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	must(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		name := strings.TrimPrefix(path, root+"/")
+		if entry.IsDir() {
+			found[name+"/"] = ""
+			return nil
+		}
+		if entry.Type()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(path)
+			found[name] = "-> " + target
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		found[name] = fmt.Sprintf("%o %s", info.Mode().Perm(), content)
+		return err
+	}))
+	return found
+}
+
+func digest(content string) string { return transaction.Digest([]byte(content)) }
+
+// same fails the test unless want is below root.
+func same(t testing.TB, root string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, look(t, root)); diff != "" {
+		t.Errorf("below the root (-want +got)\n%s", diff)
+	}
+}
+
+// noJournal fails the test if a journal is left.
+func noJournal(t testing.TB, l transaction.Log) {
+	t.Helper()
+	if entries, err := os.ReadDir(l.Dir); err == nil && len(entries) > 0 {
+		t.Errorf("left in the journal's directory: %v", entries)
+	}
+}
+
+// scene is a directory with every kind of change in it, and a log beside it.
+type scene struct {
+	root          string
+	log           transaction.Log
+	changes       []transaction.Change
+	before, after map[string]string
+}
+
+// newScene lays out a scene whose log keeps the states of a transaction apart, or not.
+func newScene(t testing.TB, oneName bool) *scene {
+	t.Helper()
+	base := tree(t, map[string]string{
+		"root/run.sh": "old run", "root/gone.md": "old gone", "root/private.md": "old private", "root/real/kept.md": "kept",
+		"root/pruned/deep/last.md": "last", "root/active/file": "moved", "root/done/": "",
+	})
+	s := &scene{root: filepath.Join(base, "root")}
+	for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "private.md": 0o600, "gone.md": 0o640} {
+		must(t, os.Chmod(filepath.Join(s.root, name), mode))
+	}
+	s.log = transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "state", "journal")}
+	if oneName {
+		s.log.Format = &transaction.Format{Staging: "lock", Switching: "lock", Committed: "lock"}
+	}
+	s.changes = []transaction.Change{
+		s.change("run.sh", "old run", "new run"),
+		s.change("a/b/new.md", "", "new in new directories"),
+		s.change("gone.md", "old gone", ""),
+		s.change("private.md", "old private", "new private"),
+		s.change("real/new.md", "", "new in an old directory"),
+		s.change("real/kept.md", "kept", "kept"), // already is as it is to be
+		s.change("pruned/deep/last.md", "last", ""),
+		{Root: s.root, Path: s.at("done/dated"), From: s.at("active")},
+	}
+	s.changes[6].Prune = true
+	s.before = look(t, s.root)
+	s.after = map[string]string{
+		"run.sh": "755 new run", "a/": "", "a/b/": "", "a/b/new.md": "644 new in new directories", "private.md": "600 new private",
+		"real/": "", "real/kept.md": "644 kept", "real/new.md": "644 new in an old directory",
+		"done/": "", "done/dated/": "", "done/dated/file": "644 moved",
+	}
+	return s
+}
+
+func (s *scene) at(name string) string { return filepath.Join(s.root, name) }
+
+func (s *scene) change(name, before, after string) transaction.Change {
+	c := transaction.Change{Root: s.root, Path: s.at(name), After: []byte(after), Delete: after == ""}
+	if before != "" {
+		c.Before = digest(before)
+	}
+	return c
+}
+
+// apply applies the scene's changes on a file system.
+func (s *scene) apply(fsys filesystem.FS) error {
+	l := s.log
+	l.FS = fsys
+	return l.Apply(s.changes)
+}
+
+// recover recovers with the log of the scene.
+func (s *scene) recover(t testing.TB) transaction.Report {
+	t.Helper()
+	report, err := s.log.Recover()
+	if err != nil {
+		t.Fatalf("recover: %v", err)
+	}
+	return report
+}
+
+// each runs a test for each operation of a mode, with a new scene for each.
+func each(t *testing.T, mode faultfs.Mode, run func(s *scene, f *faultfs.FS)) {
+	for _, oneName := range []bool{false, true} {
+		for _, noLinks := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, one name %t, no links %t", mode, oneName, noLinks), func(t *testing.T) {
+				faultfs.Each(noSync{}, mode, func(f *faultfs.FS) {
+					f.NoLinks = noLinks
+					run(newScene(t, oneName), f)
+				})
+			})
+		}
+	}
+}
+
+var errTest = errors.New("of the test")

@@ -1,0 +1,241 @@
+package transaction
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+const (
+	journalVersion = 1
+	idSize         = 8 // bytes
+	maxSteps       = 100_000
+	maxJournal     = 64 << 20 // bytes
+)
+
+// Journal describes a transaction.
+type Journal struct {
+	Version int      `json:"version"` // 1
+	ID      string   `json:"id"`      // 16 hexadecimal digits
+	Folders []string `json:"folders"` // the directories that the transaction makes, each after its parent
+	Steps   []Step   `json:"steps"`
+}
+
+// Step is one change. Before and After are Digests, "" where there is no file; a move has neither.
+type Step struct {
+	Root   string `json:"root"`
+	Path   string `json:"path"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+	From   string `json:"from,omitempty"`
+	Prune  bool   `json:"prune,omitempty"`
+}
+
+// Format is how a Log keeps its journal. Zero fields have defaults.
+type Format struct {
+	// Staging, Switching and Committed are the names of the journal's file in the states of a transaction. They change
+	// by renames, which take no disk space. Names may be equal: then the states cannot be told apart, and a recovery
+	// takes the transaction as committed if all of its steps are switched, or the last one, if that is a move.
+	Staging, Switching, Committed string
+	// Temporary is the atomicfile pattern of a journal that is being written.
+	Temporary string
+	// Encode and Decode convert a journal. Decode refuses what no Encode wrote, since Recover moves and removes files by
+	// it; ErrTorn is for a journal that was not written completely, which is removed.
+	Encode func(*Journal) ([]byte, error)
+	Decode func([]byte) (*Journal, error)
+	// Names returns the paths of the files that a transaction keeps for step i: the old content and the new one. They
+	// are on the file system of the step's path.
+	Names func(j *Journal, i int) (old, new string)
+}
+
+// ErrTorn is returned by Format.Decode for the beginning of a journal: its transaction changed nothing.
+var ErrTorn = errors.New("the journal is incomplete")
+
+func (l Log) format() Format {
+	f := Format{}
+	if l.Format != nil {
+		f = *l.Format
+	}
+	for _, name := range []struct {
+		field  *string
+		preset string
+	}{
+		{&f.Staging, "staging.json"}, {&f.Switching, "switching.json"}, {&f.Committed, "committed.json"}, {&f.Temporary, "journal*.tmp"},
+	} {
+		if *name.field == "" {
+			*name.field = name.preset
+		}
+	}
+	if f.Encode == nil {
+		f.Encode = func(j *Journal) ([]byte, error) { return json.Marshal(j) }
+	}
+	if f.Decode == nil {
+		f.Decode = func(raw []byte) (*Journal, error) {
+			if len(raw) == 0 {
+				return nil, ErrTorn // the name was reserved, on a file system without hard links
+			}
+			j := new(Journal)
+			return j, json.Unmarshal(raw, j)
+		}
+	}
+	if f.Names == nil {
+		f.Names = l.names
+	}
+	return f
+}
+
+// names derives the names from the journal's ID and not from paths in it, so that a journal leads to no other files.
+func (l Log) names(j *Journal, i int) (old, new string) {
+	base := filepath.Join(filepath.Dir(j.Steps[i].Path), l.prefix()+j.ID+"-"+strconv.Itoa(i))
+	return base + ".old", base + ".new"
+}
+
+func (l Log) prefix() string {
+	if l.Prefix == "" {
+		return DefaultPrefix
+	}
+	return l.Prefix
+}
+
+// IsTemporary reports whether a file name, without its directory, is one that a transaction in progress, or one that
+// was interrupted, uses beside its files, unless Format.Names has others.
+func (l Log) IsTemporary(name string) bool { return strings.HasPrefix(name, l.prefix()) }
+
+// Pending reports whether a transaction was interrupted, or is in progress, so that Recover has something to do.
+func (l Log) Pending() (bool, error) {
+	state, err := l.state()
+	return state != "", l.convert(err)
+}
+
+// state returns the name of the journal's file, "" if there is none.
+func (l Log) state() (string, error) {
+	f := l.format()
+	for _, name := range []string{f.Staging, f.Switching, f.Committed} {
+		exists, err := filesystem.Exists(l.fsys(), l.at(name))
+		if exists || err != nil {
+			return name, about(l.at(name), err)
+		}
+	}
+	return "", nil
+}
+
+func (l Log) at(name string) string { return filepath.Join(l.Dir, name) }
+
+func (l Log) temporary(f Format) atomicfile.Options {
+	return atomicfile.Options{FS: l.fsys(), Pattern: f.Temporary}
+}
+
+// record writes the journal.
+func (t *run) record() error {
+	raw, err := t.format.Encode(t.journal)
+	if err != nil {
+		return err
+	}
+	if len(t.journal.Steps) > maxSteps || len(t.journal.Folders) > maxSteps || len(raw) > maxJournal {
+		return fmt.Errorf("%d files are too many for one transaction of %d steps and %d MiB of journal", len(t.journal.Steps), maxSteps, maxJournal>>20)
+	}
+	if err := t.makeJournalDir(t.Dir); err != nil {
+		return err
+	}
+	file := t.at(t.format.Staging)
+	err = atomicfile.Create(file, raw, t.temporary(t.format))
+	if errors.Is(err, fs.ErrExist) {
+		return ErrPending
+	}
+	return about(file, err)
+}
+
+// makeJournalDir makes a directory and those above it. They stay when the transaction ends.
+func (t *run) makeJournalDir(dir string) error {
+	info, err := t.fs.Stat(dir)
+	if err == nil && info.IsDir() {
+		return nil
+	}
+	if err != nil && !filesystem.IsAbsent(err) {
+		return about(dir, err)
+	}
+	if parent := filepath.Dir(dir); parent != dir {
+		if err := t.makeJournalDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := t.mkdir(dir); err != nil {
+		return err
+	}
+	return t.flush()
+}
+
+// enter durably changes the state of the journal.
+func (t *run) enter(from, to string) error {
+	err := t.flush()
+	if err == nil && from != to {
+		err = t.rename(t.at(from), t.at(to))
+	}
+	if err == nil {
+		err = t.flush()
+	}
+	return about(t.at(from), err)
+}
+
+// validate refuses what no Apply has written.
+func (j *Journal) validate() error {
+	if j.Version != journalVersion {
+		return fmt.Errorf("its version is %d, which this program does not know", j.Version)
+	}
+	if id, err := hex.DecodeString(j.ID); err != nil || len(id) != idSize {
+		return fmt.Errorf("its id is %q, and not %d hexadecimal digits", j.ID, 2*idSize)
+	}
+	if len(j.Steps) > maxSteps || len(j.Folders) > maxSteps {
+		return fmt.Errorf("it has more than %d steps", maxSteps)
+	}
+	above := map[string]bool{} // the directories that the transaction can have made
+	for i, s := range j.Steps {
+		if err := s.validate(); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+		for dir := filepath.Dir(s.Path); !above[dir]; dir = filepath.Dir(dir) {
+			above[dir] = true
+		}
+	}
+	for _, dir := range j.Folders {
+		if !above[dir] {
+			return fmt.Errorf("the directory %q holds none of its files", dir)
+		}
+	}
+	return nil
+}
+
+func (s Step) validate() error {
+	paths := []string{s.Path}
+	switch {
+	case s.From != "" && (s.Before != "" || s.After != ""):
+		return errors.New("it moves a file and replaces it")
+	case s.From != "":
+		paths = append(paths, s.From)
+	case s.Before == s.After:
+		return errors.New("it changes nothing")
+	}
+	for _, path := range paths {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+			return fmt.Errorf("%q is not an absolute path", path)
+		}
+		if !filepath.IsAbs(s.Root) || !contain.Below(s.Root, path) {
+			return fmt.Errorf("%q is not in %q", path, s.Root)
+		}
+	}
+	for _, sum := range []string{s.Before, s.After} {
+		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != 0 && len(raw) != 32 {
+			return fmt.Errorf("%q is not a digest", sum)
+		}
+	}
+	return nil
+}

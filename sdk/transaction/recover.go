@@ -1,0 +1,310 @@
+package transaction
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// Outcome is what became of an interrupted transaction.
+type Outcome string
+
+// The outcomes of a recovery.
+const (
+	Nothing  Outcome = ""         // no transaction was interrupted
+	Finished Outcome = "finished" // rolled forward: all files are as the transaction wanted them
+	Undone   Outcome = "undone"   // rolled back: all files are as they were before
+)
+
+// Report says what Recover did. Kept are files that were not rolled back, since another program has changed them; their
+// old contents, where the transaction had switched them, lie beside them in files that IsTemporary.
+type Report struct {
+	Outcome Outcome
+	Kept    []string
+}
+
+// Recover rolls a transaction forward that was interrupted after its last file was switched, and rolls one back that
+// was interrupted earlier. It may be interrupted, too, and repeated. A journal that it cannot read, or that is about
+// directories which this process may not change, stays, with an error.
+func (l Log) Recover() (Report, error) {
+	report, err := l.recover()
+	if err == nil {
+		err = l.sweep()
+	}
+	return report, l.convert(err)
+}
+
+func (l Log) recover() (Report, error) {
+	state, err := l.state()
+	if err != nil || state == "" {
+		return Report{}, err
+	}
+	t, err := l.read(state)
+	if errors.Is(err, ErrTorn) {
+		return Report{}, about(l.at(state), l.fsys().Remove(l.at(state)))
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	if err := t.checkWritable(l.at(state)); err != nil {
+		return Report{}, err
+	}
+	switch f := t.format; {
+	case state == f.Committed && state != f.Switching:
+		return Report{Outcome: Finished}, t.tidy()
+	case state == f.Staging && state != f.Switching:
+		return Report{Outcome: Undone}, t.unstage(state, nil)
+	}
+	all, err := t.allSwitched()
+	if err != nil {
+		return Report{}, err
+	}
+	if !all {
+		kept, err := t.rollBack(state)
+		return Report{Outcome: Undone, Kept: kept}, err
+	}
+	if err := t.enter(state, t.format.Committed); err != nil {
+		return Report{}, err
+	}
+	return Report{Outcome: Finished}, t.tidy()
+}
+
+// sweep removes journals that were never complete. It looks first: where nothing may be written there are none, and to
+// try would be refused.
+func (l Log) sweep() error {
+	return about(l.Dir, atomicfile.Sweep(l.Dir, 0, l.temporary(l.format())))
+}
+
+func (l Log) read(state string) (*run, error) {
+	file := l.at(state)
+	raw, err := filesystem.ReadFile(l.fsys(), file, maxJournal)
+	if err != nil {
+		return nil, about(file, err)
+	}
+	j, err := l.format().Decode(raw)
+	if err == nil {
+		err = j.validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s, the journal of an interrupted transaction, cannot be used: %w; look at the files whose names begin with %s, then remove it", file, err, l.prefix())
+	}
+	return l.run(j), nil
+}
+
+// checkWritable returns an error unless this process may change all directories of a journal. A sandbox shows a
+// directory that it has not granted as absent, which must not be taken for one that was removed: what the transaction
+// began there would stay, and the rest be rolled back.
+func (t *run) checkWritable(file string) error {
+	checked := map[string]bool{}
+	for _, s := range t.journal.Steps {
+		dir := filepath.Dir(s.Path)
+		if checked[dir] {
+			continue
+		}
+		checked[dir] = true
+		if err := CheckWritable(t.fs, dir); err != nil {
+			return about(s.Path, fmt.Errorf("it wrote into %s, which cannot be reached: %w; call again where that is granted, such as in the project that it belongs to, or, if it is gone for good, remove %s", dir, err, file))
+		}
+	}
+	return nil
+}
+
+// CheckWritable returns an error if this process may not change a directory or, where that does not exist, its nearest
+// existing ancestor.
+func CheckWritable(fsys filesystem.FS, dir string) error {
+	for ; ; dir = filepath.Dir(dir) {
+		_, err := fsys.Lstat(dir)
+		if err == nil {
+			return fsys.CheckWritable(dir)
+		}
+		if !filesystem.IsAbsent(err) || dir == filepath.Dir(dir) {
+			return err
+		}
+	}
+}
+
+// allSwitched reports whether every step was switched. A move shows that those before it were. A file that was removed
+// must be the one that was to be removed.
+func (t *run) allSwitched() (bool, error) {
+	for i, s := range slices.Backward(t.journal.Steps) {
+		if s.From != "" {
+			return t.isMoved(s)
+		}
+		now, err := t.digest(s.Path)
+		if err == nil && now == s.After && s.After == "" {
+			old, _ := t.format.Names(t.journal, i)
+			var removed string
+			removed, err = t.digest(old)
+			if err == nil && removed != s.Before {
+				return false, nil
+			}
+		}
+		if err != nil || now != s.After {
+			return false, about(s.Path, err)
+		}
+	}
+	return true, nil
+}
+
+func (t *run) isMoved(s Step) (bool, error) {
+	waits, err := filesystem.Exists(t.fs, s.From)
+	if err != nil || waits {
+		return false, about(s.From, err)
+	}
+	arrived, err := filesystem.Exists(t.fs, s.Path)
+	return arrived, about(s.Path, err)
+}
+
+// rollBack returns everything to the old state, whatever the state of each step, and then removes the journal. It may
+// be interrupted and repeated at any point. It returns the files that stay as another program left them.
+func (t *run) rollBack(state string) (kept []string, err error) {
+	var keep []int
+	for i, s := range slices.Backward(t.journal.Steps[:t.reached]) {
+		theirs, err := t.undo(i, s)
+		if err != nil {
+			return kept, about(s.Path, err)
+		}
+		if theirs {
+			kept = append(kept, s.Path)
+			keep = append(keep, i)
+		}
+	}
+	slices.Sort(kept)
+	return kept, t.unstage(state, keep)
+}
+
+// undo rolls one step back. Where neither the old nor the new content is, another program has changed the file: it
+// stays, and so does its old content under the second name.
+func (t *run) undo(i int, s Step) (theirs bool, err error) {
+	if err := t.proveStep(s); err != nil {
+		return !t.isOld(s), ignoreMoved(err)
+	}
+	if s.From != "" {
+		moved, err := t.isMoved(s)
+		if err != nil || !moved {
+			return false, err
+		}
+		if err := t.prove(s.Root, filepath.Dir(s.From)); err != nil {
+			return true, ignoreMoved(err)
+		}
+		return false, t.rename(s.Path, s.From)
+	}
+	old, fresh := t.format.Names(t.journal, i)
+	now, err := t.digest(s.Path)
+	if err != nil || now == s.Before {
+		return false, err
+	}
+	waits, err := filesystem.Exists(t.fs, fresh)
+	if err != nil || waits && !t.sameFile(fresh, s.Path) {
+		return false, err // not switched
+	}
+	kept, err := filesystem.Exists(t.fs, old)
+	switch {
+	case err != nil:
+		return false, err
+	case now != s.After && kept && t.OnConflict != nil:
+		return true, t.OnConflict(s.Path, old)
+	case now != s.After, s.Before != "" && !kept:
+		return true, nil
+	}
+	if err := t.proveStep(s); err != nil {
+		return true, ignoreMoved(err)
+	}
+	if s.Before == "" {
+		return false, t.remove(s.Path)
+	}
+	return false, t.rename(old, s.Path)
+}
+
+// isOld reports whether a step whose directory is not as expected has nothing to roll back: it was not made yet.
+func (t *run) isOld(s Step) bool {
+	if s.From != "" {
+		waits, err := filesystem.Exists(t.fs, s.From)
+		return err == nil && waits
+	}
+	exists, err := filesystem.Exists(t.fs, s.Path)
+	return err == nil && !exists && s.Before == ""
+}
+
+// ignoreMoved drops the errors which say that a directory is not where the transaction had it: another program has
+// moved it, and nothing can be rolled back there.
+func ignoreMoved(err error) error {
+	if errors.Is(err, ErrChanged) {
+		return nil
+	}
+	return filesystem.IgnoreAbsent(err)
+}
+
+// unstage removes what staging has left, except the old contents of the steps in keep, and then the journal.
+func (t *run) unstage(state string, keep []int) error {
+	if err := t.clear(keep); err != nil {
+		return err
+	}
+	for _, dir := range slices.Backward(t.journal.Folders) {
+		if err := t.removeEmpty(dir); err != nil {
+			return err
+		}
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return t.remove(t.at(state))
+}
+
+// clear removes the temporary files, except the old contents of the steps in keep.
+func (t *run) clear(keep []int) error {
+	for i, s := range t.journal.Steps {
+		if s.From != "" {
+			continue
+		}
+		if err := t.proveStep(s); err != nil {
+			if err := ignoreMoved(err); err != nil {
+				return err
+			}
+			continue
+		}
+		old, fresh := t.format.Names(t.journal, i)
+		if err := t.remove(fresh); err != nil {
+			return err
+		}
+		if slices.Contains(keep, i) {
+			continue
+		}
+		if err := t.remove(old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy removes what a committed transaction has left, and then the journal.
+func (t *run) tidy() error {
+	if err := t.clear(nil); err != nil {
+		return err
+	}
+	for _, s := range t.journal.Steps {
+		for dir := filepath.Dir(s.Path); s.Prune && contain.Below(s.Root, dir); dir = filepath.Dir(dir) {
+			if err := t.removeEmpty(dir); err != nil {
+				return err
+			}
+		}
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return t.remove(t.at(t.format.Committed))
+}
+
+// removeEmpty removes a directory unless another program has put something into it, or a link in its place.
+func (t *run) removeEmpty(dir string) error {
+	err := filesystem.RemoveEmpty(t.fs, dir)
+	if err == nil {
+		t.touch(dir)
+	}
+	return about(dir, err)
+}

@@ -1,0 +1,321 @@
+// Package transaction changes many files atomically: all of them or none, whenever the process is killed or a call
+// fails. Log.Apply makes the changes and Log.Recover, in a later process, rolls an interrupted transaction back or
+// forward; these are the two calls to start with.
+//
+// How a transaction proceeds:
+//
+//   - Check: each file is as the change expects it, and no symbolic link is on the way from its root.
+//   - Stage: a journal names the files. New contents are written beside their destinations, and files that are to be
+//     replaced get a second name there. Whatever needs disk space has happened when this ends.
+//   - Switch: the journal is renamed, and each file is checked once more and switched by a rename or a link.
+//   - Commit: the journal is renamed again. The second names and the journal are removed.
+//
+// Durability: contents, names and each state of the journal are synced before the next step depends on them, so an
+// applied transaction survives a loss of power, and an interrupted one can be recovered after it.
+//
+// Rolling back takes renames and removals only, so a full disk cannot prevent it. A file that another program changed
+// meanwhile is overwritten neither by a switch nor by rolling one back. A change between the last check of a file and
+// the rename that replaces it goes unnoticed; a file that is made or removed has not even this gap.
+//
+// One process at a time uses a Log: callers hold a lock, or keep the journal in a place that they share with all other
+// writers and use Apply's ErrPending. Readers that hold no lock can see some files switched and others not.
+//
+// Stability: additions only within a major version; journals of earlier versions stay recoverable.
+package transaction
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// Log is the place of transactions. Dir is required, the zero values of all other fields are defaults.
+type Log struct {
+	FS filesystem.FS // nil: filesystem.OS{}
+	// Dir is the absolute path of the journal's directory; it is made if it does not exist.
+	Dir string
+	// Prefix begins the names of temporary files beside the destinations; "": DefaultPrefix.
+	Prefix string
+	// Format is for journals in a format of the caller's; nil: JSON in files of fixed names.
+	Format *Format
+	// OnConflict decides about a file that another program changed after it was switched; its old content is at the
+	// path old. An error stops the rollback and keeps the journal. Otherwise, and without OnConflict, the file and its
+	// old content stay, and the rollback goes on.
+	OnConflict func(path, old string) error
+	// OnError converts an error about path before it is returned, for a caller with error codes of its own.
+	OnError func(path string, err error) error
+	// OnLeftover is told why files of a committed transaction could not be removed. The next Recover removes them.
+	OnLeftover func(err error)
+}
+
+// DefaultPrefix begins the names of temporary files if Log.Prefix is empty.
+const DefaultPrefix = ".transaction-"
+
+// Change is one file that is written, removed or moved.
+type Change struct {
+	// Root is the directory that bounds the change: no symbolic link is accepted between it and the file. It may be
+	// reached through links itself. Root and Path are absolute.
+	Root string
+	Path string
+	// Before is the Digest of the file as it was read; "": nothing is there.
+	Before string
+	After  []byte // the new content
+	Delete bool   // the file is removed instead
+	Prune  bool   // with Delete: so are the directories above it, up to Root, that are then empty
+	Like   string // the file whose permission bits a new file gets; "": ordinary ones. A replaced file keeps its own.
+	// From, if not empty, is a file or directory below Root that is renamed to Path, where nothing may be. Neither its
+	// content nor Before is looked at.
+	From string
+}
+
+var (
+	// ErrChanged says that a file is not as the change expects it. The transaction had no effect.
+	ErrChanged = errors.New("was changed by another program; nothing was written")
+	// ErrPending says that the log holds an interrupted transaction, which Recover ends, or one that is in progress.
+	ErrPending = errors.New("an earlier transaction was interrupted and has to be recovered first")
+)
+
+// Digest returns the SHA-256 of content in hexadecimal.
+func Digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// Apply makes all changes, in their order, or none and returns an error: ErrPending, ErrChanged, or one of the file
+// system's. If rolling back fails as well, the error says so, and Recover tries again.
+//
+// Missing directories are made. A change whose file already is as it is to be is left out.
+func (l Log) Apply(changes []Change) error {
+	switch found, err := l.state(); {
+	case err != nil:
+		return l.convert(err)
+	case found != "":
+		return ErrPending
+	}
+	t, err := l.check(changes)
+	if err == nil && len(t.journal.Steps) > 0 {
+		err = t.record()
+	}
+	if err != nil || len(t.journal.Steps) == 0 {
+		return l.convert(err)
+	}
+	if err = t.stage(); err == nil {
+		err = t.enter(t.format.Staging, t.format.Switching)
+	}
+	if err != nil {
+		return l.because(err, t.unstage(t.format.Staging, nil), nil)
+	}
+	if err = t.switchAll(); err == nil {
+		err = t.enter(t.format.Switching, t.format.Committed)
+	}
+	if err != nil {
+		kept, failed := t.rollBack(t.format.Switching)
+		return l.because(err, failed, kept)
+	}
+	if err := t.tidy(); err != nil && l.OnLeftover != nil {
+		l.OnLeftover(l.convert(err))
+	}
+	return nil
+}
+
+// because returns why a transaction ended, and what of it could not be rolled back.
+func (l Log) because(why, failed error, kept []string) error {
+	why = l.convert(why)
+	if len(kept) > 0 {
+		why = fmt.Errorf("%w; not rolled back, because another program has changed them since: %s", why, strings.Join(kept, ", "))
+	}
+	if failed != nil {
+		why = fmt.Errorf("%w; rolling back failed as well and is tried again in the next call that writes: %w", why, l.convert(failed))
+	}
+	return why
+}
+
+// pathError is an error about a destination, while the system's error names a temporary file.
+type pathError struct {
+	path string
+	err  error
+}
+
+func (e *pathError) Error() string { return e.err.Error() }
+func (e *pathError) Unwrap() error { return e.err }
+
+func about(path string, err error) error {
+	if err == nil || errors.As(err, new(*pathError)) {
+		return err
+	}
+	return &pathError{path, err}
+}
+
+func changed(path string) error { return about(path, fmt.Errorf("%s %w", path, ErrChanged)) }
+
+func (l Log) convert(err error) error {
+	of, ok := err.(*pathError)
+	switch {
+	case !ok:
+		return err
+	case l.OnError == nil:
+		return of.err
+	}
+	return l.OnError(of.path, of.err)
+}
+
+func (l Log) fsys() filesystem.FS {
+	if l.FS == nil {
+		return filesystem.OS{}
+	}
+	return l.FS
+}
+
+// run is a transaction in progress, or one that is recovered.
+type run struct {
+	Log
+	fs      filesystem.FS
+	format  Format
+	journal *Journal
+	changes []Change // of the journal's steps; nil in a recovery
+	reached int      // so many steps may be switched
+	dirty   []string // directories with names that are not durable yet
+}
+
+func (l Log) run(j *Journal) *run {
+	return &run{Log: l, fs: l.fsys(), format: l.format(), journal: j, reached: len(j.Steps)}
+}
+
+// check looks at everything before anything is changed, and plans the journal.
+func (l Log) check(changes []Change) (*run, error) {
+	id := make([]byte, idSize)
+	_, _ = rand.Read(id) // never fails
+	t := l.run(&Journal{Version: journalVersion, ID: hex.EncodeToString(id)})
+	planned := map[string]bool{}
+	seen := map[string]bool{}
+	for _, change := range changes {
+		s := Step{Root: change.Root, Path: change.Path, Before: change.Before, From: change.From, Prune: change.Delete && change.Prune}
+		if !change.Delete && change.From == "" {
+			s.After = Digest(change.After)
+		}
+		if err := t.expect(s); err != nil {
+			return nil, err
+		}
+		if s.Before == s.After && s.From == "" {
+			continue
+		}
+		if seen[s.Path] {
+			return nil, fmt.Errorf("%s would be written twice", s.Path)
+		}
+		seen[s.Path] = true
+		if !change.Delete {
+			if err := t.planDir(filepath.Dir(s.Path), planned); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.validate(); err != nil {
+			return nil, err
+		}
+		t.journal.Steps = append(t.journal.Steps, s)
+		t.changes = append(t.changes, change)
+	}
+	return t, nil
+}
+
+// planDir adds a directory, and those above it, to the journal if they do not exist.
+func (t *run) planDir(dir string, planned map[string]bool) error {
+	if planned[dir] {
+		return nil
+	}
+	planned[dir] = true
+	info, err := t.fs.Lstat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		if info, err = t.fs.Stat(dir); err == nil && info.IsDir() {
+			return nil // a root, or a directory above it, may be reached through a link
+		}
+		return about(dir, fmt.Errorf("%s has to be a directory, but is something else", dir))
+	case !filesystem.IsAbsent(err):
+		return about(dir, err)
+	case dir == filepath.Dir(dir):
+		return err
+	}
+	if err := t.planDir(filepath.Dir(dir), planned); err != nil {
+		return err
+	}
+	t.journal.Folders = append(t.journal.Folders, dir)
+	return nil
+}
+
+// expect returns an error unless the file of a step is as it is to be before the step.
+func (t *run) expect(s Step) error {
+	if s.From != "" {
+		waits, err := filesystem.Exists(t.fs, s.From)
+		if err == nil && !waits {
+			return changed(s.From)
+		}
+		occupied, pathErr := filesystem.Exists(t.fs, s.Path)
+		if occupied {
+			return changed(s.Path)
+		}
+		return about(s.Path, errors.Join(err, pathErr))
+	}
+	now, err := t.digest(s.Path)
+	if err != nil {
+		return about(s.Path, err)
+	}
+	if now != s.Before {
+		return changed(s.Path)
+	}
+	return nil
+}
+
+// digest returns the Digest of a file, "" if nothing is there.
+func (t *run) digest(path string) (string, error) {
+	if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
+		return "", err
+	}
+	info, err := t.fs.Stat(path)
+	if filesystem.IsAbsent(err) {
+		return "", fmt.Errorf("%s is a symbolic link that points to nothing: remove it", path)
+	}
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: %w", path, filesystem.ErrNotRegular)
+	}
+	file, err := t.fs.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	// The bound is for a file that another program keeps appending to.
+	if _, err := io.Copy(sum, io.LimitReader(file, info.Size()+1)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// prove returns ErrChanged if something other than a directory is now among the directories from a step's root down to
+// its file. It comes right before each write, to narrow the time in which a link can be swapped in.
+func (t *run) prove(root, dir string) error {
+	for ; contain.Below(root, dir); dir = filepath.Dir(dir) {
+		info, err := t.fs.Lstat(dir)
+		if filesystem.IsAbsent(err) || err == nil && !info.IsDir() {
+			return changed(dir)
+		}
+		if err != nil {
+			return about(dir, err)
+		}
+	}
+	return nil
+}
+
+func (t *run) proveStep(s Step) error { return t.prove(s.Root, filepath.Dir(s.Path)) }

@@ -1,0 +1,271 @@
+package transaction_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
+)
+
+func TestApplyMakesAllChanges(t *testing.T) {
+	for name, system := range map[string]filesystem.FS{"synced": filesystem.OS{}, "unsynced": noSync{}, "without links": &faultfs.FS{FS: noSync{}, NoLinks: true}} {
+		for _, oneName := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", one name ", oneName), func(t *testing.T) {
+				s := newScene(t, oneName)
+				must(t, s.apply(system))
+				same(t, s.root, s.after)
+				noJournal(t, s.log)
+			})
+		}
+	}
+}
+
+func TestApplyRefusesAndChangesNothing(t *testing.T) {
+	cases := []struct {
+		name   string
+		files  map[string]string
+		path   string
+		change transaction.Change // without paths
+		from   string
+		want   string // in the error
+	}{
+		{name: "a file that differs", files: map[string]string{"r/f": "theirs"}, path: "r/f",
+			change: transaction.Change{Before: digest("ours"), After: []byte("new")}, want: "was changed"},
+		{name: "a file that was absent", files: map[string]string{"r/f": "theirs"}, path: "r/f",
+			change: transaction.Change{After: []byte("new")}, want: "was changed"},
+		{name: "a file that was absent and is as it is to be", files: map[string]string{"r/f": "new"}, path: "r/f",
+			change: transaction.Change{After: []byte("new")}, want: "was changed"},
+		{name: "a file that is gone", files: map[string]string{"r/": ""}, path: "r/f",
+			change: transaction.Change{Before: digest("ours"), Delete: true}, want: "was changed"},
+		{name: "a path outside of the root", files: map[string]string{"r/": ""}, path: "f",
+			change: transaction.Change{After: []byte("new")}, want: "is not in"},
+		{name: "the root itself", files: map[string]string{"r/": ""}, path: "r",
+			change: transaction.Change{Before: "", After: []byte("new")}, want: "not a regular file"},
+		{name: "a directory that is a link", files: map[string]string{"r/d": "-> ../out", "out/": ""}, path: "r/d/f",
+			change: transaction.Change{After: []byte("new")}, want: "was changed"},
+		{name: "a missing directory behind a link", files: map[string]string{"r/d": "-> ../out", "out/": ""}, path: "r/d/e/f",
+			change: transaction.Change{After: []byte("new")}, want: "was changed"},
+		{name: "a dangling link", files: map[string]string{"r/f": "-> nowhere"}, path: "r/f",
+			change: transaction.Change{After: []byte("new")}, want: "points to nothing: remove it"},
+		{name: "a directory in the place of the file", files: map[string]string{"r/f/": ""}, path: "r/f",
+			change: transaction.Change{After: []byte("new")}, want: "not a regular file"},
+		{name: "a file in the place of the directory", files: map[string]string{"r/d": "x"}, path: "r/d/f",
+			change: transaction.Change{After: []byte("new")}, want: "r/d has to be a directory"},
+		{name: "a move of what is gone", files: map[string]string{"r/": ""}, path: "r/to", from: "r/from", want: "was changed"},
+		{name: "a move to what exists", files: map[string]string{"r/to": "x", "r/from": "y"}, path: "r/to", from: "r/from", want: "was changed"},
+		{name: "a move out of the root", files: map[string]string{"r/": "", "from": "y"}, path: "r/to", from: "from", want: "is not in"},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			base := tree(t, test.files)
+			before := look(t, base)
+			test.change.Root, test.change.Path = filepath.Join(base, "r"), filepath.Join(base, test.path)
+			if test.from != "" {
+				test.change.From = filepath.Join(base, test.from)
+			}
+			good := transaction.Change{Root: base, Path: filepath.Join(base, "good/f"), After: []byte("good")}
+			l := transaction.Log{FS: noSync{}, Dir: filepath.Join(t.TempDir(), "journal")}
+			err := l.Apply([]transaction.Change{good, test.change})
+			if err == nil || !strings.Contains(err.Error(), test.want) || test.want == "was changed" && !errors.Is(err, transaction.ErrChanged) {
+				t.Errorf("got %v, want …%s…", err, test.want)
+			}
+			same(t, base, before)
+			noJournal(t, l)
+		})
+	}
+}
+
+func TestApplyRefusesPathWrittenTwice(t *testing.T) {
+	s := newScene(t, false)
+	s.changes = []transaction.Change{s.change("run.sh", "old run", "one"), s.change("run.sh", "old run", "two")}
+	if err := s.log.Apply(s.changes); err == nil || !strings.Contains(err.Error(), "written twice") {
+		t.Errorf("got %v", err)
+	}
+	same(t, s.root, s.before)
+}
+
+// TestApplyRefusesJournalThatRecoverRefuses: a transaction of more steps could not be recovered.
+func TestApplyRefusesJournalThatRecoverRefuses(t *testing.T) {
+	base := tree(t, map[string]string{"r/": ""})
+	root := filepath.Join(base, "r")
+	var changes []transaction.Change
+	for i := range 100_001 {
+		changes = append(changes, transaction.Change{Root: root, Path: filepath.Join(root, strconv.Itoa(i))})
+	}
+	l := transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "journal")}
+	if err := l.Apply(changes); err == nil || !strings.Contains(err.Error(), "too many for one transaction") {
+		t.Errorf("got %v", err)
+	}
+	same(t, base, map[string]string{"r/": ""})
+}
+
+func TestApplyWithoutEffectWritesNoJournal(t *testing.T) {
+	s := newScene(t, false)
+	must(t, s.log.Apply([]transaction.Change{s.change("run.sh", "old run", "old run")}))
+	must(t, s.log.Apply(nil))
+	if _, err := os.Stat(s.log.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the journal's directory: %v", err)
+	}
+}
+
+func TestRootMayBeReachedThroughLink(t *testing.T) {
+	base := tree(t, map[string]string{"real/f": "old", "link": "-> real"})
+	l := transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "link", "journal")}
+	root := filepath.Join(base, "link")
+	must(t, l.Apply([]transaction.Change{
+		{Root: root, Path: filepath.Join(root, "f"), Before: digest("old"), After: []byte("new")},
+		{Root: root, Path: filepath.Join(root, "d/g"), After: []byte("made")},
+	}))
+	same(t, filepath.Join(base, "real"), map[string]string{"f": "644 new", "d/": "", "d/g": "644 made", "journal/": ""})
+}
+
+// killed returns a scene whose transaction was killed right after run.sh was switched.
+func killed(t *testing.T, oneName bool) *scene {
+	t.Helper()
+	for at := 1; ; at++ {
+		s := newScene(t, oneName)
+		f := &faultfs.FS{FS: noSync{}, Mode: faultfs.KillAfter, At: at}
+		_ = s.apply(f)
+		if content, err := os.ReadFile(s.at("run.sh")); err == nil && string(content) == "new run" {
+			return s
+		}
+		if !f.Reached() {
+			t.Fatal("run.sh was never switched")
+		}
+	}
+}
+
+func TestApplyRefusesPendingTransaction(t *testing.T) {
+	for _, oneName := range []bool{false, true} {
+		s := killed(t, oneName)
+		if err := s.log.Apply(s.changes); !errors.Is(err, transaction.ErrPending) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// TestApplyRefusesJournalOfConcurrentTransaction: the other one begins after the look for pending ones.
+func TestApplyRefusesJournalOfConcurrentTransaction(t *testing.T) {
+	s := newScene(t, true)
+	f := &faultfs.FS{FS: noSync{}}
+	f.Before = func(operation, path string) {
+		if operation == "link" && filepath.Base(path) == "lock" {
+			must(t, os.WriteFile(path, []byte("theirs"), 0o644))
+		}
+	}
+	if err := s.apply(f); !errors.Is(err, transaction.ErrPending) {
+		t.Errorf("got %v", err)
+	}
+	same(t, s.root, s.before)
+	if content, err := os.ReadFile(filepath.Join(s.log.Dir, "lock")); err != nil || string(content) != "theirs" {
+		t.Errorf("the other journal has %q, %v", content, err)
+	}
+}
+
+func TestRecoverKeepsChangeOfAnotherProgram(t *testing.T) {
+	edits := map[string]func(path string) error{
+		"edited":  func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o644) },
+		"removed": os.Remove,
+	}
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			s := killed(t, false)
+			must(t, edit(s.at("run.sh")))
+			want := transaction.Report{Outcome: transaction.Undone, Kept: []string{s.at("run.sh")}}
+			if diff := cmp.Diff(want, s.recover(t)); diff != "" {
+				t.Fatal(diff)
+			}
+			old := ""
+			for path, content := range look(t, s.root) {
+				if s.log.IsTemporary(path) {
+					old = content
+				}
+			}
+			if old != "755 old run" {
+				t.Errorf("the old content is %q", old)
+			}
+			noJournal(t, s.log)
+		})
+	}
+}
+
+func TestConflictCanStopRecovery(t *testing.T) {
+	s := killed(t, false)
+	must(t, os.WriteFile(s.at("run.sh"), []byte("theirs"), 0o644))
+	s.log.OnConflict = func(path, old string) error {
+		if content, err := os.ReadFile(old); err != nil || string(content) != "old run" || path != s.at("run.sh") {
+			t.Errorf("conflict about %s: the old content is %q, %v", path, content, err)
+		}
+		return errTest
+	}
+	for range 2 {
+		if _, err := s.log.Recover(); !errors.Is(err, errTest) {
+			t.Errorf("got %v", err)
+		}
+	}
+	s.log.OnConflict = nil
+	s.recover(t)
+	if content, err := os.ReadFile(s.at("run.sh")); err != nil || string(content) != "theirs" {
+		t.Errorf("the file has %q, %v", content, err)
+	}
+}
+
+func TestErrorsNameTheDestination(t *testing.T) {
+	s := newScene(t, false)
+	var path string
+	s.log.OnError = func(about string, err error) error { path = about; return fmt.Errorf("converted: %w", err) }
+	f := &faultfs.FS{FS: noSync{}, Mode: faultfs.Fail}
+	f.Before = func(operation, to string) {
+		if operation == "create" && filepath.Dir(to) == s.root && f.At == 0 {
+			f.At = f.Count()
+		}
+	}
+	if err := s.apply(f); !errors.Is(err, faultfs.ErrInjected) || !strings.HasPrefix(err.Error(), "converted: ") || path != s.at("run.sh") {
+		t.Errorf("got %v about %s", err, path)
+	}
+}
+
+func TestLeftoverOfCommittedTransactionIsReported(t *testing.T) {
+	s := newScene(t, false)
+	var leftover error
+	s.log.OnLeftover = func(err error) { leftover = err }
+	f := &faultfs.FS{FS: noSync{}, Mode: faultfs.Fail}
+	f.Before = func(operation, to string) {
+		if operation == "remove" && strings.HasSuffix(to, ".old") && f.At == 0 {
+			f.At = f.Count()
+		}
+	}
+	if err := s.apply(f); err != nil || !errors.Is(leftover, faultfs.ErrInjected) {
+		t.Errorf("got %v, leftover %v", err, leftover)
+	}
+	if report := s.recover(t); report.Outcome != transaction.Finished {
+		t.Errorf("got %v", report)
+	}
+	same(t, s.root, s.after)
+}
+
+func Example() {
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	log := transaction.Log{Dir: filepath.Join(dir, "journal")}
+	if _, err := log.Recover(); err != nil { // what an earlier process was interrupted in
+		fmt.Println(err)
+	}
+	err := log.Apply([]transaction.Change{
+		{Root: dir, Path: filepath.Join(dir, "one"), After: []byte("1")},
+		{Root: dir, Path: filepath.Join(dir, "below", "two"), After: []byte("2")},
+	})
+	two, _ := os.ReadFile(filepath.Join(dir, "below", "two"))
+	fmt.Println(err, string(two))
+	// Output: <nil> 2
+}
