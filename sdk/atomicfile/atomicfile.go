@@ -5,7 +5,8 @@
 //
 // The content is written to a temporary file in the same directory, synced, and then renamed or linked to its name;
 // then the directory is synced. A killed process can leave the temporary file behind: Sweep removes such files. New
-// gives access to the steps, for content that is streamed, or checks that belong right before the commit.
+// gives access to the steps, for content that is streamed, or checks that belong right before the commit. CreateDir
+// makes a directory with files in the same way, and MkdirAll makes directories that survive a loss of power.
 //
 // For changes of several files see package transaction.
 //
@@ -20,7 +21,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
@@ -60,6 +60,26 @@ func (o Options) pattern() (prefix, suffix string) {
 	return prefix, suffix
 }
 
+func (o Options) mode() fs.FileMode {
+	if o.Mode == 0 {
+		return defaultMode
+	}
+	return o.Mode
+}
+
+// temp returns the path of a new temporary file for path. Its digits come from the system: in a module whose memory is
+// restored after each call, math/rand repeats itself.
+func (o Options) temp(path string) string {
+	var digits [8]byte
+	_, _ = rand.Read(digits[:]) // never fails
+	dir := o.TempDir
+	if dir == "" {
+		dir = filepath.Dir(path)
+	}
+	prefix, suffix := o.pattern()
+	return filepath.Join(dir, prefix+hex.EncodeToString(digits[:])+suffix)
+}
+
 // Replace makes data the content of the file at path, which need not exist. A symbolic link at path is replaced, not
 // followed.
 func Replace(path string, data []byte, o Options) error {
@@ -95,16 +115,8 @@ type File struct {
 // secret content is never readable for more users than before.
 func New(path string, o Options) (*File, error) {
 	f := &File{fsys: o.fsys(), path: path}
-	prefix, suffix := o.pattern()
-	dir, mode := o.TempDir, o.Mode
-	if dir == "" {
-		dir = filepath.Dir(path)
-	}
-	if mode == 0 {
-		mode = defaultMode
-	}
-	temp := filepath.Join(dir, prefix+random()+suffix)
-	file, err := f.fsys.Create(temp, mode)
+	temp := o.temp(path)
+	file, err := f.fsys.Create(temp, o.mode())
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +125,6 @@ func New(path string, o Options) (*File, error) {
 		return nil, errors.Join(err, f.Discard())
 	}
 	return f, nil
-}
-
-// random returns digits that no other call uses. They come from the system: in a module whose memory is restored
-// after each call, math/rand repeats itself.
-func random() string {
-	var digits [8]byte
-	_, _ = rand.Read(digits[:]) // never fails
-	return hex.EncodeToString(digits[:])
 }
 
 // Name returns the path of the temporary file.
@@ -211,31 +215,4 @@ func (f *File) Discard() error {
 	temp := f.temp
 	f.temp = ""
 	return filesystem.RemoveIfExists(f.fsys, temp)
-}
-
-// IsTemporary reports whether a file name, without its directory, is one that o.Pattern gives to temporary files.
-func IsTemporary(name string, o Options) bool {
-	prefix, suffix := o.pattern()
-	return len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix)
-}
-
-// Sweep removes the temporary files that killed processes left in dir, if they are older than age. The caller holds a
-// lock that keeps others from writing there, or chooses an age that no write reaches. An absent directory has none.
-func Sweep(dir string, age time.Duration, o Options) error {
-	entries, err := o.fsys().ReadDir(dir)
-	if err != nil {
-		return filesystem.IgnoreAbsent(err)
-	}
-	var failed error
-	for _, entry := range entries {
-		if entry.IsDir() || !IsTemporary(entry.Name(), o) {
-			continue
-		}
-		info, err := entry.Info()
-		if err == nil && time.Since(info.ModTime()) >= age {
-			err = filesystem.RemoveIfExists(o.fsys(), filepath.Join(dir, entry.Name()))
-		}
-		failed = errors.Join(failed, filesystem.IgnoreAbsent(err))
-	}
-	return failed
 }

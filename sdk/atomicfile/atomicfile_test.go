@@ -164,7 +164,7 @@ func TestAcknowledgedWriteSurvivesLossOfPower(t *testing.T) {
 			var disk *memfs.FS
 			for at := 1; ; at++ {
 				disk = memfs.New()
-				must(t, disk.Mkdir("/d"))
+				must(t, disk.Mkdir("/d", 0o755))
 				if call.old != "(absent)" {
 					must(t, atomicfile.Create("/d/f", []byte(call.old), atomicfile.Options{FS: disk}))
 				}

@@ -28,7 +28,7 @@ type FS interface {
 	Open(path string) (io.ReadCloser, error)
 	// Create makes a file for writing. It fails with fs.ErrExist if something is at path.
 	Create(path string, mode fs.FileMode) (File, error)
-	Mkdir(path string) error
+	Mkdir(path string, mode fs.FileMode) error
 	// Link makes a hard link. It fails with fs.ErrExist if something is at to.
 	Link(from, to string) error
 	Rename(from, to string) error
@@ -89,8 +89,8 @@ func (OS) Create(path string, mode fs.FileMode) (File, error) {
 	return file, nil
 }
 
-// Mkdir is os.Mkdir with the mode 0755.
-func (OS) Mkdir(path string) error { return os.Mkdir(path, 0o755) }
+// Mkdir is os.Mkdir.
+func (OS) Mkdir(path string, mode fs.FileMode) error { return os.Mkdir(path, mode) }
 
 // Link is os.Link.
 func (OS) Link(from, to string) error { return os.Link(from, to) }

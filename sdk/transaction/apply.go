@@ -14,7 +14,7 @@ import (
 // The following methods change the file system, and note the directories whose names are not durable yet.
 
 func (t *run) mkdir(dir string) error {
-	if err := t.fs.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := t.fs.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return about(dir, err)
 	}
 	t.touch(dir)

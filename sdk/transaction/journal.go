@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,7 +120,7 @@ func (l Log) Pending() (bool, error) {
 // state returns the name of the journal's file, "" if there is none.
 func (l Log) state() (string, error) {
 	f := l.format()
-	for _, name := range []string{f.Staging, f.Switching, f.Committed} {
+	for _, name := range slices.Compact([]string{f.Staging, f.Switching, f.Committed}) {
 		exists, err := filesystem.Exists(l.fsys(), l.at(name))
 		if exists || err != nil {
 			return name, about(l.at(name), err)
@@ -143,8 +144,8 @@ func (t *run) record() error {
 	if len(t.journal.Steps) > maxSteps || len(t.journal.Folders) > maxSteps || len(raw) > maxJournal {
 		return fmt.Errorf("%d files are too many for one transaction of %d steps and %d MiB of journal", len(t.journal.Steps), maxSteps, maxJournal>>20)
 	}
-	if err := t.makeJournalDir(t.Dir); err != nil {
-		return err
+	if err := atomicfile.MkdirAll(t.Dir, t.temporary(t.format)); err != nil {
+		return about(t.Dir, err)
 	}
 	file := t.at(t.format.Staging)
 	err = atomicfile.Create(file, raw, t.temporary(t.format))
@@ -152,26 +153,6 @@ func (t *run) record() error {
 		return ErrPending
 	}
 	return about(file, err)
-}
-
-// makeJournalDir makes a directory and those above it. They stay when the transaction ends.
-func (t *run) makeJournalDir(dir string) error {
-	info, err := t.fs.Stat(dir)
-	if err == nil && info.IsDir() {
-		return nil
-	}
-	if err != nil && !filesystem.IsAbsent(err) {
-		return about(dir, err)
-	}
-	if parent := filepath.Dir(dir); parent != dir {
-		if err := t.makeJournalDir(parent); err != nil {
-			return err
-		}
-	}
-	if err := t.mkdir(dir); err != nil {
-		return err
-	}
-	return t.flush()
 }
 
 // enter durably changes the state of the journal.
@@ -221,7 +202,7 @@ func (s Step) validate() error {
 		return errors.New("it moves a file and replaces it")
 	case s.From != "":
 		paths = append(paths, s.From)
-	case s.Before == s.After:
+	case s.Before == "" && s.After == "":
 		return errors.New("it changes nothing")
 	}
 	for _, path := range paths {

@@ -39,7 +39,7 @@ func TestRecoverRefusesJournal(t *testing.T) {
 		{"a path outside of its root", func(j *transaction.Journal) { j.Steps[0].Root = "/x" }, `is not in "/x"`},
 		{"a root with dots", func(j *transaction.Journal) { j.Steps[0].Root += "/../x" }, `is not in`},
 		{"a digest that is none", func(j *transaction.Journal) { j.Steps[0].Before = "12" }, "is not a digest"},
-		{"a step that changes nothing", func(j *transaction.Journal) { j.Steps[0].Before = j.Steps[0].After }, "changes nothing"},
+		{"a step that changes nothing", func(j *transaction.Journal) { j.Steps[0].After = "" }, "changes nothing"},
 		{"a move with a content", func(j *transaction.Journal) { j.Steps[0].From = j.Steps[0].Path }, "moves a file and replaces it"},
 		{"a move from outside", func(j *transaction.Journal) { j.Steps[0].From, j.Steps[0].After = "/etc", "" }, `"/etc" is not in`},
 		{"a directory of no file", func(j *transaction.Journal) { j.Folders[0] = "/home" }, "holds none of its files"},
@@ -165,7 +165,7 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"version":1,"id":"../../etc","steps":[{"root":"/r","path":"/r/../secret"}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		disk := memfs.New()
-		must(t, errors.Join(disk.Mkdir("/r"), disk.Mkdir("/r/d"), disk.Mkdir("/journal")))
+		must(t, errors.Join(disk.Mkdir("/r", 0o755), disk.Mkdir("/r/d", 0o755), disk.Mkdir("/journal", 0o755)))
 		for _, path := range []string{"/r/f", "/r/d/h", "/secret", "/r/d/.secret"} {
 			must(t, atomicfile.Create(path, []byte("kept"), atomicfile.Options{FS: disk}))
 		}

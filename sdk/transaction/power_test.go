@@ -32,7 +32,7 @@ func TestLossOfPower(t *testing.T) {
 		for at := 1; ; at++ {
 			disk := memfs.New()
 			for _, dir := range []string{"/r", "/r/moving", "/r/to", "/j"} {
-				must(t, disk.Mkdir(dir))
+				must(t, disk.Mkdir(dir, 0o755))
 			}
 			for path, content := range before {
 				if content != "" {

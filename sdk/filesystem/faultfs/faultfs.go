@@ -143,8 +143,8 @@ func (f *FS) Create(path string, mode fs.FileMode) (file filesystem.File, err er
 }
 
 // Mkdir implements filesystem.FS.
-func (f *FS) Mkdir(path string) error {
-	return f.do("mkdir", path, func() error { return f.FS.Mkdir(path) }, none)
+func (f *FS) Mkdir(path string, mode fs.FileMode) error {
+	return f.do("mkdir", path, func() error { return f.FS.Mkdir(path, mode) }, none)
 }
 
 // Link implements filesystem.FS.

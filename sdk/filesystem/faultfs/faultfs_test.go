@@ -21,7 +21,7 @@ func write(fsys filesystem.FS, dir string) error {
 	}
 	_, first := file.Write([]byte("1234"))
 	_, second := file.Write([]byte("5678"))
-	return errors.Join(first, second, file.Close(), fsys.Mkdir(filepath.Join(dir, "d")))
+	return errors.Join(first, second, file.Close(), fsys.Mkdir(filepath.Join(dir, "d"), 0o755))
 }
 
 func TestModesAtSecondOperation(t *testing.T) {
@@ -82,7 +82,7 @@ func ExampleEach() {
 	faultfs.Each(filesystem.OS{}, faultfs.Fail, func(f *faultfs.FS) {
 		dir, _ := os.MkdirTemp("", "example")
 		defer os.RemoveAll(dir)
-		fmt.Println(f.At, f.Mkdir(filepath.Join(dir, "d")) == nil)
+		fmt.Println(f.At, f.Mkdir(filepath.Join(dir, "d"), 0o755) == nil)
 	})
 	// Output:
 	// 1 false

@@ -211,7 +211,7 @@ func (n *node) Sync() error {
 func (n *node) Close() error { return nil }
 
 // Mkdir implements filesystem.FS.
-func (f *FS) Mkdir(path string) error { return f.add("mkdir", path, newDir()) }
+func (f *FS) Mkdir(path string, _ fs.FileMode) error { return f.add("mkdir", path, newDir()) }
 
 // Link implements filesystem.FS.
 func (f *FS) Link(from, to string) error {

@@ -1,0 +1,140 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// Member is a file of a directory that CreateDir makes. Its content is that of all parts.
+type Member struct {
+	Name  string
+	Parts [][]byte
+}
+
+// CreateDir makes a directory with files at path, all at once. If something is there, the error matches fs.ErrExist;
+// the caller keeps other programs from making it at the same time. After an error no directory has been made.
+func CreateDir(path string, members []Member, o Options) error {
+	fsys := o.fsys()
+	switch exists, err := filesystem.Exists(fsys, path); {
+	case err != nil:
+		return err
+	case exists:
+		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+	}
+	temp := o.temp(path)
+	err := fsys.Mkdir(temp, o.dirMode())
+	for _, member := range members {
+		if err == nil {
+			err = writeMember(filepath.Join(temp, member.Name), member.Parts, o)
+		}
+	}
+	if err == nil {
+		err = fsys.SyncDir(temp)
+	}
+	if err == nil {
+		err = fsys.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, removeDir(fsys, temp))
+	}
+	return fsys.SyncDir(filepath.Dir(path))
+}
+
+// dirMode gives whoever may read files the right to search their directory.
+func (o Options) dirMode() fs.FileMode { return o.mode() | o.mode()&0o444>>2 | 0o100 }
+
+func writeMember(path string, parts [][]byte, o Options) error {
+	file, err := o.fsys().Create(path, o.mode())
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err == nil {
+			_, err = file.Write(part)
+		}
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// removeDir removes a directory with the files in it, if it exists.
+func removeDir(fsys filesystem.FS, path string) error {
+	entries, err := fsys.ReadDir(path)
+	if err != nil {
+		return filesystem.IgnoreAbsent(err)
+	}
+	for _, entry := range entries {
+		if err := filesystem.RemoveIfExists(fsys, filepath.Join(path, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return filesystem.RemoveIfExists(fsys, path)
+}
+
+// MkdirAll makes a directory and those that it lies in, where they do not exist. When it has returned without an error,
+// the ones that it made survive a loss of power.
+func MkdirAll(path string, o Options) error {
+	fsys := o.fsys()
+	info, err := fsys.Stat(path)
+	switch parent := filepath.Dir(path); {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return &fs.PathError{Op: "mkdir", Path: path, Err: errors.New("exists and is not a directory")}
+	case !filesystem.IsAbsent(err) || parent == path:
+		return err
+	default:
+		if err := MkdirAll(parent, o); err != nil {
+			return err
+		}
+		if err := fsys.Mkdir(path, o.dirMode()); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return fsys.SyncDir(parent)
+	}
+}
+
+// IsTemporary reports whether a file name, without its directory, is one that o.Pattern gives to temporary files.
+func IsTemporary(name string, o Options) bool {
+	prefix, suffix := o.pattern()
+	return len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix)
+}
+
+// Sweep removes the temporary files and directories that killed processes left in dir, if they are older than age. The
+// caller holds a lock that keeps others from writing there, or chooses an age that no write reaches. An absent
+// directory has none.
+func Sweep(dir string, age time.Duration, o Options) error {
+	entries, err := o.fsys().ReadDir(dir)
+	if err != nil {
+		return filesystem.IgnoreAbsent(err)
+	}
+	return SweepEntries(dir, entries, age, o)
+}
+
+// SweepEntries is Sweep for a caller that has read the directory already.
+func SweepEntries(dir string, entries []fs.DirEntry, age time.Duration, o Options) error {
+	var failed error
+	for _, entry := range entries {
+		if !IsTemporary(entry.Name(), o) {
+			continue
+		}
+		info, err := entry.Info()
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case err != nil || age > 0 && time.Since(info.ModTime()) < age:
+		case entry.IsDir():
+			err = removeDir(o.fsys(), path)
+		default:
+			err = filesystem.RemoveIfExists(o.fsys(), path)
+		}
+		failed = errors.Join(failed, filesystem.IgnoreAbsent(err))
+	}
+	return failed
+}

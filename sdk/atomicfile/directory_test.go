@@ -1,0 +1,91 @@
+package atomicfile_test
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/memfs"
+)
+
+var members = []atomicfile.Member{{Name: "one", Parts: [][]byte{[]byte("1"), []byte("1")}}, {Name: "two", Parts: [][]byte{[]byte("2")}}}
+
+func TestCreateDirMakesPrivateDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d")
+	must(t, atomicfile.CreateDir(path, members, atomicfile.Options{Mode: 0o600}))
+	info, err := os.Stat(path)
+	must(t, err)
+	file, err := os.Stat(filepath.Join(path, "one"))
+	must(t, err)
+	if info.Mode().Perm() != 0o700 || file.Mode().Perm() != 0o600 || content(t, filepath.Join(path, "one")) != "11" {
+		t.Errorf("got %v, %v, %q", info.Mode(), file.Mode(), content(t, filepath.Join(path, "one")))
+	}
+	if err := atomicfile.CreateDir(path, nil, atomicfile.Options{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCreateDirMakesAllOrNothing injects faults on the disk, and loses power in memory.
+func TestCreateDirMakesAllOrNothing(t *testing.T) {
+	for _, mode := range faultfs.Modes {
+		faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "d")
+			err := atomicfile.CreateDir(path, members, atomicfile.Options{FS: f})
+			if _, missing := os.Stat(path); missing == nil {
+				if got := content(t, filepath.Join(path, "one")) + content(t, filepath.Join(path, "two")); got != "112" {
+					t.Errorf("%s at operation %d: got %s", mode, f.At, got)
+				}
+			} else if err == nil {
+				t.Errorf("%s at operation %d succeeded without effect", mode, f.At)
+			}
+			must(t, atomicfile.Sweep(dir, 0, atomicfile.Options{}))
+			if left := names(t, dir); len(left) > 1 || len(left) == 1 && left[0] != "d" {
+				t.Errorf("%s at operation %d: Sweep left %q", mode, f.At, left)
+			}
+		})
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	whole := map[string]string{"/p/": "", "/p/q/": "", "/p/q/d/": "", "/p/q/d/one": "11", "/p/q/d/two": "2"}
+	for range 20 {
+		for at := 1; ; at++ {
+			disk := memfs.New()
+			f := &faultfs.FS{FS: disk, Mode: faultfs.KillAfter, At: at}
+			err := atomicfile.MkdirAll("/p/q", atomicfile.Options{FS: f})
+			if err == nil {
+				err = atomicfile.CreateDir("/p/q/d", members, atomicfile.Options{FS: f})
+			}
+			disk.LosePower(random.IntN)
+			now := disk.Files()
+			if _, made := now["/p/q/d/"]; err == nil || made {
+				for name := range now {
+					if atomicfile.IsTemporary(filepath.Base(name), atomicfile.Options{}) {
+						delete(now, name)
+					}
+				}
+				if diff := cmp.Diff(whole, now); diff != "" {
+					t.Fatalf("operation %d, %v (-want +got)\n%s", at, err, diff)
+				}
+			}
+			if !f.Reached() {
+				break
+			}
+		}
+	}
+}
+
+func TestMkdirAllRefusesFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	must(t, os.WriteFile(path, nil, 0o644))
+	if err := atomicfile.MkdirAll(filepath.Join(path, "d"), atomicfile.Options{}); err == nil {
+		t.Error("no error")
+	}
+}
