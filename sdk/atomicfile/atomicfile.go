@@ -178,11 +178,12 @@ func (f *File) Create() error {
 	if err != nil {
 		return errors.Join(err, f.Discard())
 	}
+	temp := f.temp
 	if err = f.Discard(); err == nil {
 		err = f.fsys.SyncDir(filepath.Dir(f.path))
 	}
 	if err != nil {
-		return errors.Join(err, f.fsys.Remove(f.path))
+		return errors.Join(err, f.fsys.Remove(f.path), filesystem.RemoveIfExists(f.fsys, temp))
 	}
 	return nil
 }

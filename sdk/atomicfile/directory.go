@@ -42,7 +42,10 @@ func CreateDir(path string, members []Member, o Options) error {
 	if err != nil {
 		return errors.Join(err, removeDir(fsys, temp))
 	}
-	return fsys.SyncDir(filepath.Dir(path))
+	if err := fsys.SyncDir(filepath.Dir(path)); err != nil {
+		return errors.Join(err, removeDir(fsys, path))
+	}
+	return nil
 }
 
 // dirMode gives whoever may read files the right to search their directory.
@@ -97,7 +100,10 @@ func MkdirAll(path string, o Options) error {
 		if err := fsys.Mkdir(path, o.dirMode()); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		return fsys.SyncDir(parent)
+		if err := fsys.SyncDir(parent); err != nil {
+			return errors.Join(err, fsys.Remove(path))
+		}
+		return nil
 	}
 }
 

@@ -16,6 +16,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
+// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+func TestMain(m *testing.M) {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		os.Setenv("TMPDIR", "/dev/shm")
+	}
+	os.Exit(m.Run())
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -58,15 +66,10 @@ func tree(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// directory returns an empty directory, in memory where the system has a place for that: these tests make thousands.
+// directory returns an empty directory.
 func directory(t testing.TB) string {
 	t.Helper()
-	path, err := os.MkdirTemp("/dev/shm", "transaction-test-")
-	if err != nil {
-		path = t.TempDir()
-	}
-	t.Cleanup(func() { must(t, os.RemoveAll(path)) })
-	path, err = filepath.EvalSymlinks(path)
+	path, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	return path
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // day is the date on which the reference answers were made, and start the time of their files.
@@ -23,7 +23,7 @@ var (
 
 // open returns the project in a folder, as a call that nobody runs beside sees it.
 func open(root string) *project.Project {
-	return &project.Project{Files: store.Disk{}, Cwd: root, Top: root, Now: day, Alone: true}
+	return &project.Project{Files: filesystem.OS{}, Cwd: root, Top: root, Now: day, Alone: true}
 }
 
 // copyProject copies a folder into a new one, gives all files one time, and returns the new one's path. A

@@ -1,7 +1,7 @@
 // Package project does what the tools offer: it lists, shows, validates and archives the specs and changes
 // of one project, and makes new ones. Its methods return data and know neither MCP nor a command line.
 //
-//	p := &project.Project{Files: store.Disk{}, Cwd: cwd, Top: cwd, Now: time.Now()}
+//	p := &project.Project{Files: filesystem.OS{}, Cwd: cwd, Top: cwd, Now: time.Now()}
 //	changes, err := p.ListChanges(project.ByName)
 //
 // An error of these methods is a *Failure, which says in JSON what the command line 1.13.2 says.
@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // defaultSchema is the workflow schema that every project knows.
@@ -22,7 +23,7 @@ const defaultSchema = "spec-driven"
 
 // Project is where a call works. Its root is looked for anew by every method.
 type Project struct {
-	Files store.Files
+	Files filesystem.FS
 	Cwd   string    // absolute; the root is looked for from here upwards
 	Top   string    // absolute; and not above this
 	Now   time.Time // in the zone whose dates name archives

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // TestAValidationReadsEachFileOnce: a main spec that many changes touch is read for the first of them, and
@@ -60,13 +61,13 @@ func TestAValidationReadsEachFileOnce(t *testing.T) {
 
 // counting is the disk, with how often each file is read.
 type counting struct {
-	store.Disk
+	filesystem.OS
 	reads map[string]int
 }
 
-func (c *counting) Read(path string, limit int64) ([]byte, error) {
+func (c *counting) Open(path string) (io.ReadCloser, error) {
 	c.reads[path]++
-	return c.Disk.Read(path, limit)
+	return c.OS.Open(path)
 }
 
 // TestAValidationOfAllSaysOfEachWhatOneOfItSays: that they share what was read makes no difference.

@@ -1,29 +1,29 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
-	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Plan is an archive: main specs change, and then a change's folder moves.
+// Plan is an archive: main specs change, and then the directory of a change moves.
 type Plan struct {
-	Owner    string // whose claim it is: see Root.Recover
+	Owner    string // of the claim: see Root.Recover
 	Change   string
-	Archived string // the folder's new name
+	Archived string // the new name of the directory
 	Specs    []SpecWrite
-	Seen     []Seen // what must still be as it was read
+	Seen     []Seen // what must not have changed since it was read
 }
 
 // SpecWrite is a main spec that changes.
 type SpecWrite struct {
 	ID     string
-	Before *string // its content as it was read; nil: there is none
-	After  *string // nil: it is deleted, and the folders above it that are then empty
+	Before *string // its content as it was read; nil: it does not exist
+	After  *string // nil: it is deleted, and so are the directories above it that are then empty
 }
 
 // Seen is a delta file as it was read.
@@ -32,110 +32,105 @@ type Seen struct {
 	Content string
 }
 
-// Why an archive does not happen.
+// Reasons why an archive does not happen.
 var (
 	// ErrTargetExists says that something is where the change is to go.
 	ErrTargetExists = errors.New("is in the archive already")
-	// ErrChanged says that somebody else changed a file between its reading and its writing.
+	// ErrChanged says that another program changed a file between its reading and its writing.
 	ErrChanged = errors.New("was changed by another program meanwhile; nothing was written, try again")
 )
 
-// Archive does what a plan says, whole or not at all. In its course it takes the claim: ErrClaimed says that
-// another archive has it. Whenever it is stopped, Recover finishes it or undoes it.
+// Archive carries out a plan atomically. In its course it holds the claim: ErrClaimed says that another archive has it.
+// Whenever it is interrupted, Recover rolls it forward or back.
 //
-// The texts are all on the disk, under other names, before the first spec is replaced, and the old ones
-// stay until the change has moved: going back needs no room on the disk. An error behind the move is none
-// of the archive's: the claim stays, and leftover tells of it.
+// The move of the change commits the archive. An error after that does not undo it: the claim stays, and leftover has
+// the error.
 func (r *Root) Archive(plan Plan) (leftover, err error) {
 	if err := r.contained(); err != nil {
 		return nil, err
 	}
-	c, err := r.takeClaim(plan)
-	if err != nil {
-		return nil, err
+	if !r.missing(r.ClaimPath()) {
+		return nil, ErrClaimed
 	}
 	if err := r.unchanged(plan); err != nil {
-		return nil, errors.Join(err, r.release(c)) // there is nothing to undo, and what is there is somebody else's
+		return nil, err
 	}
-	err = r.prepare(c, plan)
-	if err == nil {
-		err = r.replace(c)
-	}
-	if err == nil {
-		err = r.files.Rename(filepath.Join(r.ChangesDir(), c.Change), filepath.Join(r.ArchiveDir(), c.Archived))
-	}
-	if err != nil {
-		return nil, errors.Join(err, r.undo(c))
-	}
-	return r.finish(c), nil
-}
-
-// takeClaim makes the claim file, and the archive folder if there is none.
-func (r *Root) takeClaim(plan Plan) (*claim, error) {
-	token, err := newToken()
+	c := &claim{Format: claimFormat, Owner: plan.Owner, Change: plan.Change, Archived: plan.Archived}
+	move, err := r.move(c)
 	if err != nil {
 		return nil, err
 	}
-	c := &claim{Format: 1, Owner: plan.Owner, Token: token, Change: plan.Change, Archived: plan.Archived}
-	for _, write := range plan.Specs {
-		one := claimSpec{ID: write.ID}
-		if write.Before != nil {
-			one.Before = digest(*write.Before)
-		}
-		if write.After != nil {
-			one.After = digest(*write.After)
-		}
-		c.Writes = append(c.Writes, one)
-	}
-	c.Folders = r.missingFolders(plan.Specs)
-	c.NewSpecs = len(plan.Specs) > 0 && r.missing(r.SpecsDir())
 	if r.missing(r.ArchiveDir()) {
-		err := r.files.Mkdir(r.ArchiveDir())
-		if err != nil && !errors.Is(err, fs.ErrExist) { // another archive was quicker: it is not this one's
+		err := r.files.Mkdir(r.ArchiveDir(), 0o755)
+		if err != nil && !errors.Is(err, fs.ErrExist) { // another archive was quicker to make it
 			return nil, err
 		}
 		c.NewDir = err == nil
 	}
-	content, err := json.Marshal(c)
-	if err == nil {
-		err = r.place(r.ClaimPath(), string(content)+"\n")
-	}
-	if errors.Is(err, fs.ErrExist) {
+	log := r.log(c)
+	log.OnLeftover = func(err error) { leftover = err }
+	err = log.Apply(append(r.changes(plan.Specs), move))
+	if errors.Is(err, transaction.ErrPending) {
 		return nil, ErrClaimed
 	}
-	if err != nil && c.NewDir {
-		err = errors.Join(err, r.removeEmpty(r.ArchiveDir()))
+	if err != nil {
+		return nil, errors.Join(err, r.dropArchiveDir(c))
 	}
-	return c, err
+	return leftover, nil
 }
 
-// missingFolders returns the folders that new specs need, the outer ones first, as paths below specs.
-func (r *Root) missingFolders(writes []SpecWrite) []string {
-	var missing []string
-	known := map[string]bool{}
-	for _, write := range writes {
-		at := ""
-		for segment := range strings.SplitSeq(write.ID, "/") {
-			at = path.Join(at, segment)
-			if known[at] || write.Before != nil {
-				continue
-			}
-			known[at] = true
-			if r.missing(filepath.Join(r.SpecsDir(), filepath.FromSlash(at))) {
-				missing = append(missing, at)
-			}
+// dropArchiveDir removes an archive directory that was made for an archive that did not happen.
+func (r *Root) dropArchiveDir(c *claim) error {
+	if !c.NewDir {
+		return nil
+	}
+	return filesystem.RemoveEmpty(r.files, r.ArchiveDir())
+}
+
+// changes returns the changes of the main specs.
+func (r *Root) changes(specs []SpecWrite) []transaction.Change {
+	var changes []transaction.Change
+	for _, write := range specs {
+		change := transaction.Change{Root: r.SpecsDir(), Path: r.SpecPath(write.ID), Delete: write.After == nil, Prune: write.After == nil}
+		if write.Before != nil {
+			change.Before = transaction.Digest([]byte(*write.Before))
 		}
+		if write.After != nil {
+			change.After = []byte(*write.After)
+		}
+		changes = append(changes, change)
 	}
-	return missing
+	return changes
 }
 
-// missing tells whether there is nothing at a path.
+// move returns the change that moves the directory of a claim's change. Directories on the way may be links within the
+// project: then the paths are resolved ones.
+func (r *Root) move(c *claim) (transaction.Change, error) {
+	root, from, to := r.Path, r.ChangesDir(), r.ArchiveDir()
+	for _, dir := range []string{r.Folder, from, to} {
+		info, err := r.files.Lstat(dir)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		for _, path := range []*string{&root, &from, &to} {
+			target, err := r.resolver().Resolve(*path)
+			if err != nil {
+				return transaction.Change{}, err
+			}
+			*path = target.Path
+		}
+		break
+	}
+	return transaction.Change{Root: root, From: filepath.Join(from, c.Change), Path: filepath.Join(to, c.Archived)}, nil
+}
+
+// missing reports whether nothing is at a path.
 func (r *Root) missing(path string) bool {
 	_, err := r.files.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// unchanged looks, under the claim, whether everything still is as it was when the plan was made.
+// unchanged returns an error unless everything still is as it was when the plan was made.
 func (r *Root) unchanged(plan Plan) error {
 	if _, err := r.files.Lstat(filepath.Join(r.ArchiveDir(), plan.Archived)); err == nil {
 		return ErrTargetExists
@@ -168,61 +163,37 @@ func (r *Root) unchanged(plan Plan) error {
 	return nil
 }
 
-// prepare puts all texts on the disk, new and old, beside the specs that they are for.
-func (r *Root) prepare(c *claim, plan Plan) error {
-	if c.NewSpecs {
-		if err := r.files.Mkdir(r.SpecsDir()); err != nil {
-			return err
+// Interrupted reports whether a claim exists, or one that was about to be made, as far as that can be seen without the
+// lock.
+func (r *Root) Interrupted() bool {
+	if !r.missing(r.ClaimPath()) {
+		return true
+	}
+	entries, err := r.files.ReadDir(r.ArchiveDir())
+	for _, entry := range entries {
+		if err == nil && isTemporary(entry.Name()) {
+			return true
 		}
 	}
-	for _, folder := range c.Folders {
-		if err := r.files.Mkdir(filepath.Join(r.SpecsDir(), filepath.FromSlash(folder))); err != nil {
-			return err
-		}
-	}
-	for _, write := range plan.Specs {
-		if err := r.prepareSpec(c, write); err != nil {
-			return err
-		}
-	}
-	return nil
+	return false
 }
 
-func (r *Root) prepareSpec(c *claim, write SpecWrite) error {
-	path := r.SpecPath(write.ID)
-	mode := fs.FileMode(0o644)
-	if write.Before != nil {
-		info, err := r.files.Lstat(path)
-		if err != nil {
-			return err
-		}
-		mode = info.Mode().Perm()
-		old := c.waiting(path, "old")
-		if err := r.files.Link(path, old); err != nil {
-			if err := r.files.Create(old, []byte(*write.Before), mode); err != nil {
-				return err
-			}
-		}
+// Recover ends what an interrupted call of the same owner began: an archive whose change has moved is rolled forward,
+// any other is rolled back, and temporary files are removed. The claim of another owner or program stays: a later
+// Archive finds it.
+//
+// The caller must know that no other call of the owner writes.
+func (r *Root) Recover(owner string) error {
+	if err := r.contained(); err != nil {
+		return err
 	}
-	if write.After == nil {
-		return nil
+	c := &claim{Owner: owner}
+	report, err := r.log(c).Recover()
+	if err == nil && report.Outcome == transaction.Undone {
+		err = r.dropArchiveDir(c)
 	}
-	return r.files.Create(c.waiting(path, "new"), []byte(*write.After), mode)
-}
-
-// replace puts the prepared texts in the places of the specs.
-func (r *Root) replace(c *claim) error {
-	for _, write := range c.Writes {
-		path := r.SpecPath(write.ID)
-		var err error
-		if write.After == "" {
-			err = r.files.Remove(path)
-		} else {
-			err = r.files.Rename(c.waiting(path, "new"), path)
-		}
-		if err != nil {
-			return err
-		}
+	if err != nil && !errors.Is(err, ErrClaimed) {
+		return fmt.Errorf("an archive that was interrupted cannot be ended: %w", err)
 	}
-	return nil
+	return r.sweep()
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,14 +10,25 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
 const owner = "test"
+
+// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+func TestMain(m *testing.M) {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		os.Setenv("TMPDIR", "/dev/shm")
+	}
+	os.Exit(m.Run())
+}
 
 // layOut writes the files of a project, by path below its openspec folder, and returns the project's path.
 // A path that ends in a slash is a folder.
@@ -112,13 +124,13 @@ func newScene(t testing.TB, archived bool) scene {
 	return s
 }
 
-func (s scene) archive(files store.Files) (leftover, err error) {
+func (s scene) archive(files filesystem.FS) (leftover, err error) {
 	return store.At(files, s.root).Archive(s.plan)
 }
 
 func (s scene) recover(t *testing.T) {
 	t.Helper()
-	if err := store.At(store.Disk{}, s.root).Recover(owner); err != nil {
+	if err := store.At(unsynced{}, s.root).Recover(owner); err != nil {
 		t.Errorf("recover: %v", err)
 	}
 }
@@ -134,100 +146,127 @@ func (s scene) must(t *testing.T, want map[string]string) {
 func TestArchiveChangesEverythingAtOnce(t *testing.T) {
 	for _, archived := range []bool{false, true} {
 		s := newScene(t, archived)
-		if leftover, err := s.archive(store.Disk{}); leftover != nil || err != nil {
+		if leftover, err := s.archive(unsynced{}); leftover != nil || err != nil {
 			t.Fatal(leftover, err)
 		}
 		s.must(t, s.after)
 	}
 }
 
-// steps returns how many steps an archive of the scene takes.
-func steps(t *testing.T, archived, noLinks bool) int {
-	t.Helper()
-	files := newFaulty()
-	files.noLinks = noLinks
-	if _, err := newScene(t, archived).archive(files); err != nil {
-		t.Fatal(err)
-	}
-	if len(files.steps) < 15 {
-		t.Fatalf("only %d steps are counted: %q", len(files.steps), files.steps)
-	}
-	return len(files.steps)
+// unsynced is the operating system without waiting for the disk: no test loses its power.
+type unsynced struct{ filesystem.OS }
+
+func (unsynced) SyncDir(string) error { return nil }
+
+func (u unsynced) Create(path string, mode fs.FileMode) (filesystem.File, error) {
+	file, err := u.OS.Create(path, mode)
+	return unsyncedFile{file}, err
 }
 
-// Test55AFaultAtAnyStepLeavesTheOldTreeOrTheNewOne makes each step of an archive fail in turn.
-func Test55AFaultAtAnyStepLeavesTheOldTreeOrTheNewOne(t *testing.T) {
+type unsyncedFile struct{ filesystem.File }
+
+func (unsyncedFile) Sync() error { return nil }
+
+// eachOperation calls check with a new scene for each operation of an archive, with and without an archive directory,
+// and on a file system with and without hard links.
+func eachOperation(t *testing.T, mode faultfs.Mode, check func(t *testing.T, s scene, f *faultfs.FS)) {
+	for _, archived := range []bool{true, false} {
+		for _, noLinks := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, archive directory %t, no links %t", mode, archived, noLinks), func(t *testing.T) {
+				t.Parallel()
+				operations := 0
+				faultfs.Each(unsynced{}, mode, func(f *faultfs.FS) {
+					f.NoLinks = noLinks
+					check(t, newScene(t, archived), f)
+					operations = f.Count()
+				})
+				if operations < 25 {
+					t.Errorf("only %d operations were counted", operations)
+				}
+			})
+		}
+	}
+}
+
+// TestFaultAtEveryOperationLeavesOldOrNewTree makes each operation of an archive fail in turn.
+func TestFaultAtEveryOperationLeavesOldOrNewTree(t *testing.T) {
 	t.Parallel()
-	everyStep(t, func(t *testing.T, s scene, files *faulty, n int) {
-		files.failAt = n
-		leftover, err := s.archive(files)
+	eachOperation(t, faultfs.Fail, func(t *testing.T, s scene, f *faultfs.FS) {
+		leftover, err := s.archive(f)
 		switch {
 		case err == nil && leftover == nil:
-			// The step was one that can fail, such as making a link where a copy serves.
+			// The operation was one that may fail, such as making a hard link where a copy serves.
 			s.must(t, s.after)
 		case err == nil:
-			s.recover(t) // what was left behind goes with the next call
+			s.recover(t) // the next call removes what was left behind
 			s.must(t, s.after)
 		default:
-			if !errors.Is(err, errInjected) {
+			if !errors.Is(err, faultfs.ErrInjected) {
 				t.Errorf("the error is %v", err)
 			}
-			s.mustBeOldBut(t, files)
+			if strings.HasPrefix(f.Operations()[f.At-1], "remove ") {
+				s.recover(t) // a file could not be removed: the next call does it
+			}
+			s.must(t, s.before)
 		}
 	})
 }
 
-// mustBeOldBut compares with the old tree, at once if the step that failed was none of going back.
-func (s scene) mustBeOldBut(t *testing.T, files *faulty) {
-	t.Helper()
-	if strings.HasPrefix(files.steps[files.failAt-1], "remove ") {
-		s.recover(t) // a file could not be removed: the next call does it
-	}
-	s.must(t, s.before)
-}
-
-// Test55AKillAtAnyStepIsPutInOrderByTheNextCall stops the program at each step in turn.
-func Test55AKillAtAnyStepIsPutInOrderByTheNextCall(t *testing.T) {
+// TestKillAtEveryOperationIsRecovered kills the process at each operation in turn.
+func TestKillAtEveryOperationIsRecovered(t *testing.T) {
 	t.Parallel()
-	everyStep(t, func(t *testing.T, s scene, files *faulty, n int) {
-		files.dieAt = n
-		if leftover, err := s.archive(files); err == nil && leftover == nil {
-			t.Fatal("a dead program has said that all is well")
-		}
-		_, early := s.before["changes/archive/"]
-		s.mustShow(t)
-		moved := !missing(filepath.Join(s.root, store.FolderName, "changes/archive/2026-11-21-add-x"))
-		s.recover(t)
-		if moved {
+	for _, mode := range []faultfs.Mode{faultfs.KillBefore, faultfs.KillDuring, faultfs.KillAfter} {
+		eachOperation(t, mode, func(t *testing.T, s scene, f *faultfs.FS) {
+			leftover, err := s.archive(f)
+			if !f.Reached() {
+				return
+			}
+			_, early := s.before["changes/archive/"]
+			s.mustShow(t)
+			moved := s.moved()
+			if claim, err := os.ReadFile(s.claim()); err == nil && len(claim) == 0 {
+				return // without hard links, an empty claim cannot be told from that of another program
+			}
+			s.recover(t)
+			if moved {
+				s.must(t, s.after)
+				return
+			}
+			if leftover == nil && err == nil {
+				t.Fatal("a killed process reported success")
+			}
+			want := s.before
+			if now := tree(t, s.root); !early && contains(now, "changes/archive/") {
+				// An empty directory does not tell who made it.
+				want = maps.Clone(want)
+				want["changes/archive/"] = ""
+			}
+			s.must(t, want)
+			if _, err := s.archive(unsynced{}); err != nil {
+				t.Errorf("archive again: %v", err)
+			}
 			s.must(t, s.after)
-			return
-		}
-		want := s.before
-		if now := tree(t, s.root); !early && contains(now, "changes/archive/") {
-			// Nobody can tell any more who made a folder in which there is nothing.
-			want = maps.Clone(want)
-			want["changes/archive/"] = ""
-		}
-		if files.noLinks && killedInClaim(files) {
-			return // where there are no links, an empty claim says no more than that somebody was here
-		}
-		s.must(t, want)
-		if _, err := s.archive(newFaulty()); err != nil {
-			t.Errorf("archive again: %v", err)
-		}
-		s.must(t, s.after)
-	})
+		})
+	}
 }
 
-// mustShow fails the test where a call that reads would not see that there is something to put in order.
+func (s scene) claim() string { return store.At(filesystem.OS{}, s.root).ClaimPath() }
+
+// moved reports whether the change is in the archive.
+func (s scene) moved() bool {
+	return !missing(filepath.Join(s.root, store.FolderName, "changes/archive/2026-11-21-add-x"))
+}
+
+// mustShow fails the test where a call that reads would not see that there is something to recover.
 func (s scene) mustShow(t *testing.T) {
 	t.Helper()
 	now := tree(t, s.root)
-	if _, early := s.before["changes/archive/"]; !early && len(now) == len(s.before)+1 {
-		delete(now, "changes/archive/") // alone it is no half of anything
-	}
 	whole := cmp.Equal(now, s.before) || cmp.Equal(now, s.after)
-	if !whole && !store.At(store.Disk{}, s.root).Interrupted() {
+	if _, early := s.before["changes/archive/"]; !early {
+		delete(now, "changes/archive/") // alone it is not part of an archive
+		whole = whole || cmp.Equal(now, s.before)
+	}
+	if !whole && !store.At(filesystem.OS{}, s.root).Interrupted() {
 		t.Errorf("nothing shows what was left behind (-before +now)\n%s", cmp.Diff(s.before, now))
 	}
 }
@@ -242,71 +281,66 @@ func contains(tree map[string]string, name string) bool {
 	return ok
 }
 
-// killedInClaim tells whether the program died while it wrote the claim in its place.
-func killedInClaim(files *faulty) bool {
-	return strings.HasPrefix(files.steps[files.dieAt-1], "create ") && strings.HasSuffix(files.steps[files.dieAt-1], ".lock")
-}
-
-// everyStep calls check with a fresh scene for each step of an archive, with and without an archive folder,
-// and on a disk with and without hard links.
-func everyStep(t *testing.T, check func(t *testing.T, s scene, files *faulty, n int)) {
-	for _, archived := range []bool{true, false} {
-		for _, noLinks := range []bool{false, true} {
-			for n := range steps(t, archived, noLinks) {
-				t.Run(fmt.Sprintf("archive folder %t, no links %t, step %d", archived, noLinks, n+1), func(t *testing.T) {
-					t.Parallel()
-					files := newFaulty()
-					files.noLinks = noLinks
-					check(t, newScene(t, archived), files, n+1)
-				})
-			}
-		}
-	}
-}
-
-// TestAKillWhileGoingBack stops the program a second time, at each step of putting in order what the first
-// left.
-func TestAKillWhileGoingBack(t *testing.T) {
+// TestKillOfEveryRecovery kills a process at an operation of an archive, and a second one at each operation of the
+// recovery.
+func TestKillOfEveryRecovery(t *testing.T) {
 	t.Parallel()
-	total := steps(t, true, false)
-	for first := 1; first <= total; first++ {
-		t.Run(fmt.Sprintf("step %d", first), func(t *testing.T) {
-			t.Parallel()
-			killTwice(t, first)
+	recoveries := 0
+	faultfs.Each(unsynced{}, faultfs.KillAfter, func(first *faultfs.FS) {
+		faultfs.Each(unsynced{}, faultfs.KillAfter, func(second *faultfs.FS) {
+			s := newScene(t, true)
+			_, _ = s.archive(&faultfs.FS{FS: unsynced{}, Mode: first.Mode, At: first.At})
+			moved := s.moved()
+			_ = store.At(second, s.root).Recover(owner)
+			if second.Reached() {
+				recoveries++
+			}
+			s.recover(t)
+			if moved {
+				s.must(t, s.after)
+			} else {
+				s.must(t, s.before)
+			}
 		})
+		_, _ = newScene(t, true).archive(first)
+	})
+	if recoveries < 100 {
+		t.Errorf("only %d recoveries were killed", recoveries)
 	}
 }
 
-// killTwice stops the program at a step of an archive, and then at each step of putting that in order.
-func killTwice(t *testing.T, first int) {
-	for second := 1; ; second++ {
-		s := newScene(t, true)
-		files := newFaulty()
-		files.dieAt = first
-		_, _ = s.archive(files)
-		moved := !missing(filepath.Join(s.root, store.FolderName, "changes/archive/2026-11-21-add-x"))
-		again := newFaulty()
-		again.dieAt = second
-		if err := store.At(again, s.root).Recover(owner); err == nil {
-			break // it was done before the second kill
-		}
-		s.recover(t)
-		if moved {
-			s.must(t, s.after)
-		} else {
-			s.must(t, s.before)
-		}
-	}
+// limited is a file system with room for so many bytes.
+type limited struct {
+	unsynced
+	room *int
 }
 
-// Test57AFullDiskWhileWriting gives the disk room for each number of bytes in turn: going back needs none.
-func Test57AFullDiskWhileWriting(t *testing.T) {
+func (l limited) Create(path string, mode fs.FileMode) (filesystem.File, error) {
+	file, err := l.unsynced.Create(path, mode)
+	return limitedFile{file, l.room}, err
+}
+
+type limitedFile struct {
+	filesystem.File
+	room *int
+}
+
+func (l limitedFile) Write(data []byte) (int, error) {
+	n := min(len(data), *l.room)
+	*l.room -= n
+	if written, err := l.File.Write(data[:n]); err != nil || n == len(data) {
+		return written, err
+	}
+	return n, syscall.ENOSPC
+}
+
+// TestFullDiskLeavesOldTree gives the disk room for each number of bytes in turn: rolling back needs none.
+func TestFullDiskLeavesOldTree(t *testing.T) {
 	t.Parallel()
 	for room := 0; ; room += 23 {
 		s := newScene(t, true)
-		files := newFaulty()
-		files.room = room
-		_, err := s.archive(files)
+		left := room
+		_, err := s.archive(limited{room: &left})
 		if err == nil {
 			if room == 0 {
 				t.Fatal("nothing was written")
@@ -321,8 +355,8 @@ func Test57AFullDiskWhileWriting(t *testing.T) {
 	}
 }
 
-// Test56TwoArchivesAtOnce starts many: one of them archives the change.
-func Test56TwoArchivesAtOnce(t *testing.T) {
+// TestOneOfManyConcurrentArchivesWins starts many: one of them archives the change.
+func TestOneOfManyConcurrentArchivesWins(t *testing.T) {
 	t.Parallel()
 	for round := range 40 {
 		s := newScene(t, round%2 == 0)
@@ -330,7 +364,7 @@ func Test56TwoArchivesAtOnce(t *testing.T) {
 		errs := make([]error, many)
 		var wait sync.WaitGroup
 		for i := range many {
-			wait.Go(func() { _, errs[i] = s.archive(store.Disk{}) })
+			wait.Go(func() { _, errs[i] = s.archive(unsynced{}) })
 		}
 		wait.Wait()
 		won := 0
@@ -350,45 +384,34 @@ func Test56TwoArchivesAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatOthersWroteMeanwhile is neither overwritten by an archive nor by going back.
-func TestWhatOthersWroteMeanwhile(t *testing.T) {
+// TestChangesOfOtherProgramsAreKept: neither an archive nor a rollback overwrites them.
+func TestChangesOfOtherProgramsAreKept(t *testing.T) {
 	for name, path := range map[string]string{
 		"a spec":               "specs/inventory/spec.md",
 		"a spec to be deleted": "specs/legacy/reports/spec.md",
 		"a spec to be made":    "specs/a/b/spec.md",
 		"a delta":              "changes/add-x/specs/a/b/spec.md",
 	} {
-		t.Run("43 before an archive: "+name, func(t *testing.T) {
+		t.Run("before an archive: "+name, func(t *testing.T) {
 			s := newScene(t, true)
 			full := filepath.Join(s.root, store.FolderName, path)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte("theirs\n"), 0o644)); err != nil {
 				t.Fatal(err)
 			}
 			before := tree(t, s.root)
-			if _, err := s.archive(store.Disk{}); !errors.Is(err, store.ErrChanged) {
+			if _, err := s.archive(unsynced{}); !errors.Is(err, store.ErrChanged) {
 				t.Errorf("got %v, want ErrChanged", err)
 			}
 			s.must(t, before)
 		})
 	}
-	t.Run("before going back", func(t *testing.T) {
-		s := newScene(t, true)
-		files := newFaulty()
-		files.dieAt = steps(t, true, false) - 6 // behind the last spec, before the move or behind it
-		for ; ; files.dieAt-- {
-			s = newScene(t, true)
-			again := newFaulty()
-			again.dieAt = files.dieAt
-			_, _ = s.archive(again)
-			if again.did("rename "+filepath.Join(s.root, "openspec/specs/inventory/spec.md")) && missing(filepath.Join(s.root, "openspec/changes/archive/2026-11-21-add-x")) {
-				break
-			}
-		}
+	t.Run("before a rollback", func(t *testing.T) {
+		s := killedBeforeMove(t)
 		spec := filepath.Join(s.root, "openspec/specs/inventory/spec.md")
 		if err := os.WriteFile(spec, []byte("theirs\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err := store.At(store.Disk{}, s.root).Recover(owner)
+		err := store.At(unsynced{}, s.root).Recover(owner)
 		if err == nil || !strings.Contains(err.Error(), spec) {
 			t.Errorf("got %v, want an error that names %s", err, spec)
 		}
@@ -396,4 +419,62 @@ func TestWhatOthersWroteMeanwhile(t *testing.T) {
 			t.Errorf("the spec is %q", content)
 		}
 	})
+}
+
+// TestArchiveDirectoryMayBeLinkWithinProject archives there, and recovers there after a kill at each operation.
+func TestArchiveDirectoryMayBeLinkWithinProject(t *testing.T) {
+	faultfs.Each(unsynced{}, faultfs.KillAfter, func(f *faultfs.FS) {
+		s := newScene(t, false)
+		if err := errors.Join(os.Mkdir(filepath.Join(s.root, "old"), 0o755), os.Symlink("../../old", filepath.Join(s.root, "openspec/changes/archive"))); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.archive(f)
+		s.recover(t)
+		moved := s.moved()
+		spec, readErr := os.ReadFile(filepath.Join(s.root, "openspec/specs/inventory/spec.md"))
+		if readErr != nil || err == nil && !moved || moved != (string(spec) == "new inventory\n") {
+			t.Errorf("operation %d: %v, moved %t, the spec is %q, %v", f.At, err, moved, spec, readErr)
+		}
+	})
+}
+
+// killedBeforeMove returns a scene in which the process was killed when all specs were switched.
+func killedBeforeMove(t *testing.T) scene {
+	t.Helper()
+	for at := 1; ; at++ {
+		s := newScene(t, true)
+		f := &faultfs.FS{FS: unsynced{}, Mode: faultfs.KillAfter, At: at}
+		_, _ = s.archive(f)
+		if missing(filepath.Join(s.root, "openspec/specs/legacy/reports/spec.md")) && !s.moved() {
+			return s
+		}
+		if !f.Reached() {
+			t.Fatal("the specs were never switched")
+		}
+	}
+}
+
+// TestStatesOfEarlierVersionAreRecovered has the trees that version 0775448 left, killed at each step of an archive.
+func TestStatesOfEarlierVersionAreRecovered(t *testing.T) {
+	raw, err := os.ReadFile("testdata/interrupted-0775448.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []map[string]string
+	if err := json.Unmarshal(raw, &states); err != nil || len(states) < 20 {
+		t.Fatalf("%d states, %v", len(states), err)
+	}
+	for i, state := range states {
+		s := newScene(t, true)
+		s.root = layOut(t, state)
+		moved := s.moved()
+		s.recover(t)
+		want := s.before
+		if moved {
+			want = s.after
+		}
+		if diff := cmp.Diff(want, tree(t, s.root)); diff != "" {
+			t.Errorf("state %d (-want +got)\n%s", i, diff)
+		}
+	}
 }

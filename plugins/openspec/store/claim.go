@@ -2,32 +2,31 @@ package store
 
 import (
 	"bytes"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"regexp"
-	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// claimName is the file in the archive folder that says that an archive is under way. Other programs that
-// archive use the same name, with content of their own.
+// claimName is the file in the archive directory that says that an archive is in progress. Other programs that archive
+// use the same name, with content of their own.
 const claimName = ".openspec-archive.lock"
 
-// maxClaim bounds a claim that is read, in bytes.
-const maxClaim = MaxFile
+const (
+	claimFormat = 1
+	// claimStart begins each claim of this package.
+	claimStart = `{"bulkhead-openspec":`
+)
 
-// claimStart is what each claim of this package begins with.
-const claimStart = `{"bulkhead-openspec":`
-
-// ErrClaimed says that an archive is under way, or was when its program died.
+// ErrClaimed says that an archive is in progress, or was when its program ended.
 var ErrClaimed = errors.New("an archive is under way")
 
-// claim is the journal of an archive: all that is needed to finish it or to undo it.
+// claim is the journal of an archive: all that is needed to roll it forward or back.
 type claim struct {
 	Format   int         `json:"bulkhead-openspec"`
 	Owner    string      `json:"owner"`
@@ -37,7 +36,7 @@ type claim struct {
 	NewDir   bool        `json:"newArchiveFolder,omitempty"`
 	NewSpecs bool        `json:"newSpecsFolder,omitempty"`
 	Writes   []claimSpec `json:"specs"`
-	Folders  []string    `json:"newFolders"` // below specs, the outer ones first
+	Folders  []string    `json:"newFolders"` // below specs, each after its parent
 }
 
 // claimSpec is a main spec that an archive changes. Before and After are digests; "" means no file.
@@ -49,59 +48,125 @@ type claimSpec struct {
 
 var tokenForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// newToken returns a text that no other call uses. It comes from the system: in a module that is put back
-// after each call any other source repeats itself.
-func newToken() (string, error) {
-	var salt [8]byte
-	if _, err := rand.Read(salt[:]); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(salt[:]), nil
+// temporary has the names of files that exist only while a call runs, or after one was killed.
+func (r *Root) temporary() atomicfile.Options {
+	return atomicfile.Options{FS: r.files, Pattern: ".openspec-*.tmp"}
 }
 
-func digest(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return hex.EncodeToString(sum[:])
+func isTemporary(name string) bool {
+	return atomicfile.IsTemporary(name, (&Root{}).temporary())
+}
+
+// sweep removes what a killed call may have left in the directories that calls write to.
+func (r *Root) sweep() error {
+	for _, dir := range []string{r.Folder, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
+		entries, err := r.readDir(dir)
+		if err == nil {
+			err = atomicfile.SweepEntries(dir, entries, 0, r.temporary())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ClaimPath is the path of the claim file.
 func (r *Root) ClaimPath() string { return filepath.Join(r.ArchiveDir(), claimName) }
 
-// readClaim returns the claim that is there; nil for none. What another program wrote, or another owner,
-// is ErrClaimed.
-func (r *Root) readClaim(owner string) (*claim, error) {
-	raw, err := r.files.Read(r.ClaimPath(), maxClaim)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// log returns the transaction log whose journal is the claim file, in all states of a transaction. c is the claim that
+// is written, or has the owner of one that is recovered, and gets what that claim says.
+func (r *Root) log(c *claim) transaction.Log {
+	return transaction.Log{
+		FS:  r.files,
+		Dir: r.ArchiveDir(),
+		Format: &transaction.Format{
+			Staging: claimName, Switching: claimName, Committed: claimName, Temporary: r.temporary().Pattern,
+			Encode: func(j *transaction.Journal) ([]byte, error) { return r.encode(c, j) },
+			Decode: func(raw []byte) (*transaction.Journal, error) { return r.decode(c, raw) },
+			Names: func(j *transaction.Journal, i int) (old, new string) {
+				dir, name := filepath.Split(j.Steps[i].Path)
+				base := dir + "." + name + "-" + j.ID
+				return base + ".old", base + ".new"
+			},
+		},
+		OnConflict: func(path, old string) error {
+			return fmt.Errorf("%s was changed since; put it in order, then remove %s and %s", path, r.ClaimPath(), old)
+		},
+		OnError: func(path string, err error) error {
+			switch {
+			case !errors.Is(err, transaction.ErrChanged):
+				return err
+			case filepath.Base(path) == c.Archived:
+				return ErrTargetExists
+			}
+			return fmt.Errorf("%s %w", path, ErrChanged)
+		},
 	}
-	if err != nil {
-		return nil, err
+}
+
+// encode completes a claim from a transaction's journal.
+func (r *Root) encode(c *claim, j *transaction.Journal) ([]byte, error) {
+	id := func(path string) string {
+		below, _ := filepath.Rel(r.SpecsDir(), path) // it lies below
+		return filepath.ToSlash(below)
 	}
-	var c claim
+	c.Token = j.ID
+	for _, s := range j.Steps {
+		if s.From == "" {
+			c.Writes = append(c.Writes, claimSpec{ID: id(filepath.Dir(s.Path)), Before: s.Before, After: s.After})
+		}
+	}
+	for _, dir := range j.Folders {
+		if dir == r.SpecsDir() {
+			c.NewSpecs = true
+		} else {
+			c.Folders = append(c.Folders, id(dir))
+		}
+	}
+	raw, err := json.Marshal(c)
+	return append(raw, '\n'), err
+}
+
+// decode returns the journal that a claim is. What another program wrote, or another owner, is ErrClaimed.
+func (r *Root) decode(c *claim, raw []byte) (*transaction.Journal, error) {
 	if !bytes.HasPrefix(raw, []byte(claimStart)) {
 		return nil, ErrClaimed
 	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		// The write of the claim itself was stopped, and that comes before any other.
-		return &claim{Owner: owner}, nil
+	owner := c.Owner
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, transaction.ErrTorn
 	}
-	if c.Owner != owner || c.check() != nil || r.checkPlaces(&c) != nil {
+	if c.Owner != owner || c.check() != nil || r.checkPlaces(c) != nil {
 		return nil, ErrClaimed
 	}
-	return &c, nil
+	j := &transaction.Journal{Version: 1, ID: c.Token}
+	if c.NewSpecs {
+		j.Folders = append(j.Folders, r.SpecsDir())
+	}
+	for _, id := range c.Folders {
+		j.Folders = append(j.Folders, filepath.Join(r.SpecsDir(), filepath.FromSlash(id)))
+	}
+	for _, write := range c.Writes {
+		j.Steps = append(j.Steps, transaction.Step{
+			Root: r.SpecsDir(), Path: r.SpecPath(write.ID), Before: write.Before, After: write.After, Prune: write.After == ""})
+	}
+	move, err := r.move(c)
+	j.Steps = append(j.Steps, transaction.Step{Root: move.Root, Path: move.Path, From: move.From})
+	return j, err
 }
 
-// check refuses a claim that names anything but specs and changes. The file lies in a folder that others
-// may write: what it says is not to be trusted.
+// check refuses a claim that names anything but specs and changes. The file lies in a directory that others may write:
+// its content is untrusted.
 func (c *claim) check() error {
-	if c.Format != 1 || !tokenForm.MatchString(c.Token) {
+	if c.Format != claimFormat || !tokenForm.MatchString(c.Token) {
 		return errors.New("is of another form")
 	}
 	faults := []error{CheckChange(c.Change), CheckArchived(c.Archived)}
 	for _, write := range c.Writes {
 		faults = append(faults, CheckSpec(write.ID))
 		if write.Before == "" && write.After == "" {
-			faults = append(faults, errors.New("has a spec of which nothing is said"))
+			faults = append(faults, errors.New("has a spec without content before and after"))
 		}
 	}
 	for _, folder := range c.Folders {
@@ -110,8 +175,8 @@ func (c *claim) check() error {
 	return errors.Join(faults...)
 }
 
-// checkPlaces refuses a claim whose specs are reached through links: an archive takes none like that, and
-// putting it in order would change what is behind them.
+// checkPlaces refuses a claim whose specs are reached through links: an archive writes to none like that, and rolling
+// it back would change what is behind them.
 func (r *Root) checkPlaces(c *claim) error {
 	for _, write := range c.Writes {
 		if err := r.plain(write.ID); err != nil {
@@ -126,52 +191,5 @@ func (r *Root) checkPlaces(c *claim) error {
 	return nil
 }
 
-// place makes a file that must not exist (fs.ErrExist), with all of its content or not at all.
-func (r *Root) place(path, content string) error {
-	token, err := newToken()
-	if err != nil {
-		return err
-	}
-	temp := filepath.Join(filepath.Dir(path), tempPrefix+token+tempSuffix)
-	if err := r.files.Create(temp, []byte(content), 0o644); err != nil {
-		return errors.Join(err, r.discard(temp))
-	}
-	// A link is the one step that refuses an existing name and shows only whole files.
-	err = r.files.Link(temp, path)
-	gone := r.discard(temp)
-	switch {
-	case err == nil && gone == nil:
-		return nil
-	case err == nil:
-		return errors.Join(gone, r.discard(path), r.discard(temp))
-	case gone != nil || errors.Is(err, fs.ErrExist):
-		return errors.Join(err, gone, r.discard(temp))
-	}
-	return r.placeDirectly(path, content) // a file system without hard links
-}
-
-func (r *Root) placeDirectly(path, content string) error {
-	err := r.files.Create(path, []byte(content), 0o644)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return errors.Join(err, r.discard(path))
-}
-
-// discard removes a file that need not be there.
-func (r *Root) discard(path string) error { return ignoreMissing(r.files.Remove(path)) }
-
-// Names of files that are there only while a call runs, or after one was killed.
-const (
-	tempPrefix = ".openspec-"
-	tempSuffix = ".tmp"
-)
-
-func isTemp(name string) bool {
-	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
-}
-
-// waiting is where a spec waits: its "new" text for its turn, its "old" one for the end.
-func (c *claim) waiting(path, what string) string {
-	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s-%s.%s", filepath.Base(path), c.Token, what))
-}
+// resolver follows symbolic links for one decision.
+func (r *Root) resolver() *contain.Resolver { return &contain.Resolver{FS: r.files} }

@@ -29,7 +29,7 @@ func TestAClaimOfOthersIsLeftAlone(t *testing.T) {
 			}
 			s.before[path] = claim
 			s.recover(t)
-			if _, err := s.archive(store.Disk{}); !errors.Is(err, store.ErrClaimed) {
+			if _, err := s.archive(unsynced{}); !errors.Is(err, store.ErrClaimed) {
 				t.Errorf("got %v, want ErrClaimed", err)
 			}
 			s.must(t, s.before)
@@ -65,7 +65,7 @@ func TestAClaimThatLeadsThroughALinkIsLeftAlone(t *testing.T) {
 					t.Errorf("%s is gone", path)
 				}
 			}
-			if _, err := s.archive(store.Disk{}); !errors.Is(err, store.ErrClaimed) {
+			if _, err := s.archive(unsynced{}); !errors.Is(err, store.ErrClaimed) {
 				t.Errorf("got %v, want ErrClaimed", err)
 			}
 		})

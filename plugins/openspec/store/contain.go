@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // ErrLink says that there is a link, or something else that is neither folder nor file, where a call writes.
@@ -49,7 +51,7 @@ func (r *Root) plainFolders(id string) (innermost string, err error) {
 func (r *Root) is(path string, kind func(fs.FileMode) bool) error {
 	info, err := r.files.Lstat(path)
 	if err != nil {
-		return ignoreMissing(err)
+		return filesystem.IgnoreAbsent(err)
 	}
 	if !kind(info.Mode()) {
 		return &fs.PathError{Op: "write to", Path: path, Err: ErrLink}

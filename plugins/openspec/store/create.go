@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // keepName is a file without content that makes git keep an otherwise empty folder.
@@ -48,25 +51,12 @@ func (s *Scaffold) Base(config string, keep bool) error {
 func (s *Scaffold) Change(name string, files []File) error {
 	r := s.root
 	dir := filepath.Join(r.ChangesDir(), name)
-	if !r.missing(dir) {
-		return &fs.PathError{Op: "create", Path: dir, Err: fs.ErrExist}
-	}
-	token, err := newToken()
-	if err != nil {
-		return err
-	}
-	staged := filepath.Join(r.ChangesDir(), tempPrefix+token+tempSuffix)
-	err = r.files.Mkdir(staged)
+	var members []atomicfile.Member
 	for _, file := range files {
-		if err == nil {
-			err = r.files.Create(filepath.Join(staged, file.Name), []byte(file.Content), 0o644)
-		}
+		members = append(members, atomicfile.Member{Name: file.Name, Parts: [][]byte{[]byte(file.Content)}})
 	}
-	if err == nil {
-		err = r.files.Rename(staged, dir)
-	}
-	if err != nil {
-		return errors.Join(err, r.removeStaged(staged, true))
+	if err := atomicfile.CreateDir(dir, members, r.temporary()); err != nil {
+		return err
 	}
 	s.Created = append(s.Created, s.relative(dir))
 	for _, file := range files {
@@ -83,9 +73,9 @@ func (s *Scaffold) Undo() error {
 	var failed error
 	for i := len(s.made) - 1; i >= 0; i-- {
 		if info, err := s.root.files.Lstat(s.made[i]); err == nil && info.IsDir() {
-			failed = errors.Join(failed, s.root.removeEmpty(s.made[i]))
+			failed = errors.Join(failed, filesystem.RemoveEmpty(s.root.files, s.made[i]))
 		} else {
-			failed = errors.Join(failed, s.root.discard(s.made[i]))
+			failed = errors.Join(failed, filesystem.RemoveIfExists(s.root.files, s.made[i]))
 		}
 	}
 	return failed
@@ -104,7 +94,7 @@ func (s *Scaffold) dir(path string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := s.root.files.Mkdir(path); err != nil {
+	if err := atomicfile.MkdirAll(path, s.root.temporary()); err != nil {
 		return err
 	}
 	s.note(path)
@@ -120,7 +110,7 @@ func (s *Scaffold) keep(dir string) error {
 }
 
 func (s *Scaffold) file(path, content string) error {
-	if err := s.root.place(path, content); err != nil {
+	if err := atomicfile.Create(path, []byte(content), s.root.temporary()); err != nil {
 		return err
 	}
 	s.note(path)

@@ -1,11 +1,24 @@
+// Package store is the openspec directory on disk: where it is, what is in it, how files are read within
+// bounds, and how several of them change atomically.
+//
+//	root, err := store.Find(filesystem.OS{}, cwd, top)
+//	specs, err := root.Specs()
+//
+// It knows names and files, and nothing of what is in them. All its access to files goes through a filesystem.FS, so
+// that a test can make any operation fail.
 package store
 
 import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
+
+// MaxFile bounds a file that is read, in bytes.
+const MaxFile = 4 << 20
 
 // ErrNoRoot says that no folder on the way up holds an openspec folder.
 var ErrNoRoot = errors.New("No OpenSpec root found from the current directory.") //lint:ignore ST1005 the command line's words
@@ -27,7 +40,7 @@ var ConfigNames = []string{"config.yaml", "config.yml"}
 type Root struct {
 	Path   string // of the project
 	Folder string // of its openspec folder
-	files  Files
+	files  filesystem.FS
 	// entries counts what was found in folders: a Root is for one call, which looks at maxEntries of them.
 	entries int
 }
@@ -36,12 +49,12 @@ type Root struct {
 const maxEntries = 20000
 
 // At returns the root at a path, whatever is there.
-func At(files Files, path string) *Root {
+func At(files filesystem.FS, path string) *Root {
 	return &Root{Path: path, Folder: filepath.Join(path, FolderName), files: files}
 }
 
 // Find returns the nearest root from cwd upwards to top. The error is ErrNoRoot if there is none.
-func Find(files Files, cwd, top string) (*Root, error) {
+func Find(files filesystem.FS, cwd, top string) (*Root, error) {
 	for at := cwd; ; {
 		root := At(files, at)
 		for _, name := range []string{FolderName, oldName} {
@@ -54,7 +67,7 @@ func Find(files Files, cwd, top string) (*Root, error) {
 			}
 		}
 		parent := filepath.Dir(at)
-		if at == top || parent == at || !within(top, parent) {
+		if at == top || parent == at || !contain.Within(top, parent) {
 			return nil, ErrNoRoot
 		}
 		at = parent
@@ -95,12 +108,8 @@ func (r *Root) reachable(path string) bool {
 	if info.Mode()&fs.ModeSymlink == 0 {
 		return true
 	}
-	real, err := r.files.Resolve(path)
-	if err != nil {
-		return false
-	}
-	project, err := r.files.Resolve(r.Path)
-	return err == nil && within(project, real)
+	target, err := r.resolver().Inside(r.Path, path)
+	return err == nil && target.Exists
 }
 
 // SpecsDir is the folder of the main specs.
@@ -115,10 +124,4 @@ func (r *Root) ArchiveDir() string { return filepath.Join(r.ChangesDir(), Archiv
 // SpecPath is the path of a capability's main spec. The id must have passed CheckSpec.
 func (r *Root) SpecPath(id string) string {
 	return filepath.Join(r.SpecsDir(), filepath.FromSlash(id), specFile)
-}
-
-// within tells whether path is folder or lies below it, by their names alone.
-func within(folder, path string) bool {
-	relative, err := filepath.Rel(folder, path)
-	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Names of a change's files.
@@ -31,31 +33,23 @@ func (r *Root) read(base string, folders []string, name string) (content string,
 		dir = filepath.Join(dir, folder)
 		info, err := r.files.Lstat(dir)
 		if err != nil || !info.IsDir() {
-			return "", false, ignoreMissing(err)
+			return "", false, filesystem.IgnoreAbsent(err)
 		}
 	}
 	path := filepath.Join(dir, name)
 	info, err := r.files.Lstat(path)
 	if err != nil {
-		return "", false, ignoreMissing(err)
+		return "", false, filesystem.IgnoreAbsent(err)
 	}
 	linked := info.Mode()&fs.ModeSymlink != 0
 	if linked && !r.linkedInside(dir, path) || !linked && !info.Mode().IsRegular() {
 		return "", false, nil
 	}
-	raw, err := r.files.Read(path, MaxFile)
+	raw, err := filesystem.ReadFile(r.files, path, MaxFile)
 	if err != nil {
-		return "", false, ignoreMissing(err)
+		return "", false, filesystem.IgnoreAbsent(err)
 	}
 	return string(raw), true, nil
-}
-
-// ignoreMissing returns nil for an error that says that something is not there.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // ReadSpec returns the content of a capability's main spec. The id must have passed CheckSpec.
@@ -136,7 +130,7 @@ func (c Change) Nested() ([]string, error) {
 	// Not counted: who asks has counted the folder, or looks at no other.
 	entries, err := c.root.files.ReadDir(c.Dir)
 	if err != nil {
-		return nil, ignoreMissing(err)
+		return nil, filesystem.IgnoreAbsent(err)
 	}
 	for _, entry := range entries {
 		if entry.Type().IsRegular() && (isMarker(entry.Name()) || !strings.HasPrefix(entry.Name(), ".")) {

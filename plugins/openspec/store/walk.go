@@ -97,15 +97,11 @@ func (r *Root) isFile(entry fs.DirEntry, dir, path string) bool {
 
 // linkedInside tells whether a link leads to a regular file below dir.
 func (r *Root) linkedInside(dir, path string) bool {
-	folder, err := r.files.Resolve(dir)
+	target, err := r.resolver().Inside(dir, path)
 	if err != nil {
 		return false
 	}
-	target, err := r.files.Resolve(path)
-	if err != nil || !within(folder, target) {
-		return false
-	}
-	info, err := r.files.Lstat(target)
+	info, err := r.files.Lstat(target.Path)
 	return err == nil && info.Mode().IsRegular()
 }
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // open finds where this call works.
@@ -26,7 +26,7 @@ func open() (*project.Project, error) {
 		top = filepath.Clean(named)
 	}
 	return &project.Project{
-		Files: store.Disk{},
+		Files: filesystem.OS{},
 		Cwd:   cwd,
 		Top:   top,
 		Now:   time.Now(),
