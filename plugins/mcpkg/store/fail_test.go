@@ -4,12 +4,14 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"syscall"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
 // change is one change to the store that changeBase has made, and what the store holds after it.
@@ -52,8 +54,8 @@ func changes() []change {
 	}
 }
 
-// checkOldOrNew looks whether a change that was ended in the middle has happened whole or not at all, and
-// goes on working there.
+// checkOldOrNew fails the test unless an interrupted change has happened completely or not at all, and goes on working
+// there.
 func checkOldOrNew(t *testing.T, state string, c change) (happened bool) {
 	t.Helper()
 	p := openStore(t, state)
@@ -75,56 +77,48 @@ func checkOldOrNew(t *testing.T, state string, c change) (happened bool) {
 	return happened
 }
 
-func TestAStepThatFails(t *testing.T) {
+// TestFailureAtEveryOperation: a change that fails has no effect, unless only a sync failed after it.
+func TestFailureAtEveryOperation(t *testing.T) {
 	for _, c := range changes() {
-		t.Run(c.name, func(t *testing.T) {
-			for n := 1; ; n++ {
-				state := t.TempDir()
-				changeBase(t, state)
-				p := openStore(t, state)
-				steps := 0
-				p.disk.before = func(step, path string) error {
-					if steps++; steps == n {
-						return &os.PathError{Op: step, Path: path, Err: syscall.ENOSPC}
+		for _, mode := range []faultfs.Mode{faultfs.Fail, faultfs.Full, faultfs.KillDuring} {
+			t.Run(c.name+", "+string(mode), func(t *testing.T) {
+				faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
+					state := t.TempDir()
+					changeBase(t, state)
+					p := openStore(t, state)
+					p.files = f
+					err := c.do(t, p)
+					happened := checkOldOrNew(t, state, c)
+					synced := f.Reached() && strings.HasPrefix(f.Operations()[f.At-1], "sync directory")
+					if happened != (err == nil) && !(happened && (synced || mode == faultfs.KillDuring)) {
+						t.Errorf("operation %d: happened %t, error %v", f.At, happened, err)
 					}
-					return nil
-				}
-				err := c.do(t, p)
-				if steps < n {
-					must(t, err)
-					return
-				}
-				if happened := checkOldOrNew(t, state, c); happened != (err == nil) {
-					t.Errorf("step %d: happened %t, error %v", n, happened, err)
-				}
-			}
-		})
+				})
+			})
+		}
 	}
 }
 
-func TestTheFirstWriteThatFailsLeavesNoProject(t *testing.T) {
-	for n := 1; ; n++ {
+func TestFirstWriteThatFailsLeavesNoProject(t *testing.T) {
+	faultfs.Each(filesystem.OS{}, faultfs.Fail, func(f *faultfs.FS) {
 		state := t.TempDir()
 		p := openStore(t, state)
-		steps := 0
-		p.disk.before = func(string, string) error {
-			if steps++; steps == n {
-				return syscall.ENOSPC
-			}
-			return nil
-		}
+		p.files = f
 		err := p.Create(prompt(t, "p", "x"))
-		if steps < n {
+		if !f.Reached() {
 			must(t, err)
-			break
+			return
 		}
-		if !errors.Is(err, syscall.ENOSPC) {
-			t.Fatalf("step %d: %v", n, err)
+		if !errors.Is(err, faultfs.ErrInjected) {
+			t.Fatalf("operation %d: %v", f.At, err)
 		}
 		p = openStore(t, state)
-		if got := contents(t, p); len(got) > 0 {
-			t.Errorf("step %d: %q", n, got)
+		got := contents(t, p)
+		if last := f.Operations()[f.At-1]; len(got) > 0 && !strings.HasPrefix(last, "sync directory") {
+			t.Errorf("operation %d, %s: %q", f.At, last, got)
 		}
-		must(t, p.Create(prompt(t, "p", "x")))
-	}
+		if len(got) == 0 {
+			must(t, p.Create(prompt(t, "p", "x")))
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
 // An import is many files, and happens whole or not at all: they are written in a temporary folder, and
@@ -109,24 +110,11 @@ func (p *Project) plan(ix index, d item.Draft, overwrite bool) (staging, error) 
 
 // stage writes the files of an import and makes them part of the project.
 func (p *Project) stage(files []staging) error {
-	temp := p.tempPath()
-	err := p.disk.mkdir(temp)
+	var members []atomicfile.Member
 	for _, file := range files {
-		if err != nil {
-			break
-		}
-		err = p.disk.create(filepath.Join(temp, file.entry.file), file.header, file.content)
+		members = append(members, atomicfile.Member{Name: file.entry.file, Parts: [][]byte{file.header, file.content}})
 	}
-	if err == nil {
-		syncFolder(temp)
-		err = p.disk.rename(temp, p.importDir())
-	}
-	if err != nil {
-		_ = os.RemoveAll(temp) // else sweep does
-		return err
-	}
-	syncFolder(p.dir)
-	return nil
+	return atomicfile.CreateDir(p.importDir(), members, p.options())
 }
 
 // finishImport moves the files of an import to their places, if there is one.
@@ -139,10 +127,12 @@ func (p *Project) finishImport() error {
 		return err
 	}
 	for _, file := range files {
-		if err := p.disk.rename(filepath.Join(p.importDir(), file.Name()), filepath.Join(p.dir, file.Name())); err != nil {
+		if err := p.files.Rename(filepath.Join(p.importDir(), file.Name()), filepath.Join(p.dir, file.Name())); err != nil {
 			return err
 		}
 	}
-	syncFolder(p.dir)
-	return p.disk.remove(p.importDir())
+	if err := p.files.SyncDir(p.dir); err != nil {
+		return err
+	}
+	return p.files.Remove(p.importDir())
 }

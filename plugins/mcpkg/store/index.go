@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
 // entry is an item as its file's name tells of it: all that has to be unique in a project, and the order,
@@ -100,7 +101,7 @@ func (p *Project) scan() (found index, left []os.DirEntry, err error) {
 				continue
 			}
 			switch {
-			case strings.HasPrefix(name, tempPrefix):
+			case atomicfile.IsTemporary(name, p.options()):
 				left = append(left, file)
 			case name != projectFile && name != importFolder && !strings.HasPrefix(name, "."):
 				p.warn(fmt.Sprintf("%s in %s is not a file of the store", strconv.Quote(name), dir))

@@ -7,21 +7,24 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
 // The variables that make a test of this package the process that is killed: in which state folder it
-// works, which change it makes, and before which step it dies.
+// works, which change it makes, and before which operation it dies.
 const (
 	killState  = "STORE_TEST_KILL_STATE"
 	killChange = "STORE_TEST_KILL_CHANGE"
 	killStep   = "STORE_TEST_KILL_STEP"
 )
 
-// TestKilledWriter is the process that TestScenario25 starts, and nothing otherwise.
+// TestKilledWriter is the process that TestKillAtEveryOperation starts, and nothing otherwise.
 func TestKilledWriter(t *testing.T) {
 	state := os.Getenv(killState)
 	if state == "" {
-		t.Skip("this is a part of TestScenario25KillAtEachStep")
+		t.Skip("this is a part of TestKillAtEveryOperation")
 	}
 	last, err := strconv.Atoi(os.Getenv(killStep))
 	must(t, err)
@@ -29,13 +32,12 @@ func TestKilledWriter(t *testing.T) {
 	must(t, err)
 	p := openStore(t, state)
 	steps := 0
-	p.disk.before = func(string, string) error {
+	p.files = &faultfs.FS{FS: filesystem.OS{}, Before: func(string, string) {
 		if steps++; steps == last {
 			must(t, self.Kill())
 			time.Sleep(time.Minute) // it is dead by then
 		}
-		return nil
-	}
+	}}
 	for _, c := range changes() {
 		if c.name == os.Getenv(killChange) {
 			must(t, c.do(t, p))
@@ -43,8 +45,8 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// TestScenario25KillAtEachStep kills a process that makes a change, before each of its steps in turn.
-func TestScenario25KillAtEachStep(t *testing.T) {
+// TestKillAtEveryOperation kills a process that makes a change, before each of its operations in turn.
+func TestKillAtEveryOperation(t *testing.T) {
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // format is the version of all files of a store. One with a higher number is not touched.
@@ -41,7 +44,7 @@ type Project struct {
 	workspace, name string
 	dir             string // the project's folder
 	warn            func(text string)
-	disk            disk
+	files           filesystem.FS
 }
 
 // Open returns the place of a project in the state folder; it touches no file. What is damaged is told to
@@ -52,6 +55,7 @@ func Open(state, workspace, project string, warn func(text string)) *Project {
 		name:      project,
 		dir:       filepath.Join(state, key(workspace), key(project)),
 		warn:      warn,
+		files:     filesystem.OS{},
 	}
 }
 
@@ -140,7 +144,7 @@ func newer(data []byte) bool {
 // make lays the project out in the store, if it is not there yet. The label comes last: without it there
 // is no project.
 func (p *Project) make() error {
-	if err := p.disk.mkdir(p.dir); err != nil {
+	if err := atomicfile.MkdirAll(p.dir, p.options()); err != nil {
 		return err
 	}
 	for _, place := range []struct{ path, name string }{{p.workspaceFile(), p.workspace}, {p.projectFile(), p.name}} {

@@ -187,7 +187,7 @@ func TestSweepRemovesWhatIsOld(t *testing.T) {
 	paths := map[string]bool{} // and whether it stays
 	for _, age := range []time.Duration{sweepAge - time.Minute, sweepAge + time.Minute} {
 		for _, folder := range []bool{false, true} {
-			path := p.tempPath()
+			path := filepath.Join(p.dir, fmt.Sprintf(".tmp-%d", len(paths)))
 			if folder {
 				must(t, os.Mkdir(path, 0o700))
 			} else {

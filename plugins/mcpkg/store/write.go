@@ -66,11 +66,10 @@ func (p *Project) Replace(s Stored, d item.Draft) error {
 
 // Delete removes an item that Find found.
 func (p *Project) Delete(s Stored) error {
-	if err := p.disk.remove(p.itemPath(s.entry)); err != nil {
+	if err := p.files.Remove(p.itemPath(s.entry)); err != nil {
 		return err
 	}
-	syncFolder(p.dir)
-	return nil
+	return p.files.SyncDir(p.dir)
 }
 
 // Find returns an item to Replace or Delete, for who holds the lock. The error is ErrNotFound, ErrDamaged,
