@@ -9,9 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/scan"
 )
 
-// callContext is a handler's context. It knows the call's deadline but is never done: the host ends a
-// call that is cancelled or out of time by stopping the module, so there is nothing to wait for, and
-// a timer in every call would be paid for nothing.
+// callContext is a handler's context. It has the call's deadline but is never done: the host ends a cancelled or expired
+// call by terminating the module, so nothing could wait for it, and a timer in every call would cost time.
 type callContext struct {
 	context.Context
 	deadline int64  // milliseconds since the Unix epoch; 0: none
@@ -40,11 +39,11 @@ func Meta(ctx context.Context) json.RawMessage {
 	return meta
 }
 
-// ProgressToken returns the token (a JSON string or number) under which the client wants to hear of the
-// call's progress; nil if it does not.
+// ProgressToken returns the token (a JSON string or number) for progress notifications; nil if the client did not ask for
+// them.
 func ProgressToken(ctx context.Context) json.RawMessage {
 	var token json.RawMessage
-	// A _meta that is no object has no token; the host refuses such a request anyway.
+	// A _meta that is not an object has no token; the host rejects such a request anyway.
 	_ = scan.Object(Meta(ctx), func(key, value []byte) {
 		if string(key) == "progressToken" {
 			token = value
@@ -53,8 +52,8 @@ func ProgressToken(ctx context.Context) json.RawMessage {
 	return token
 }
 
-// Progress tells the client how far a call is: done of total (0: unknown), with a text that may be
-// empty. It does nothing if the client did not ask for progress.
+// Progress notifies the client of a call's progress: done of total (0: unknown), with a message that may be empty. It
+// does nothing if the client did not ask for progress.
 func Progress(ctx context.Context, done, total float64, text string) error {
 	token := ProgressToken(ctx)
 	if token == nil {
@@ -69,7 +68,7 @@ func Progress(ctx context.Context, done, total float64, text string) error {
 }
 
 // Message sends data to the client's log under a logger's name. Level is one of MCP's: debug, info,
-// notice, warning, error, critical, alert, emergency. The client decides from which level on it hears.
+// notice, warning, error, critical, alert, emergency. The client chooses the lowest level that it gets.
 func Message(level, logger string, data any) error {
 	return notify("notifications/message", struct {
 		Level  string `json:"level"`
@@ -78,15 +77,15 @@ func Message(level, logger string, data any) error {
 	}{level, logger, data})
 }
 
-// PromptsChanged tells clients that the list of prompts is another one, when the call ends. The manifest has
-// to say list_changed in [offers], here and for ResourcesChanged.
+// PromptsChanged notifies clients, when the call ends, that the list of prompts has changed. The manifest has to set
+// list_changed in [offers], here and for ResourcesChanged.
 func PromptsChanged() error { return notify("notifications/prompts/list_changed", struct{}{}) }
 
-// ResourcesChanged tells clients that the list of resources or of their templates is another one.
+// ResourcesChanged notifies clients that the list of resources or of resource templates has changed.
 func ResourcesChanged() error { return notify("notifications/resources/list_changed", struct{}{}) }
 
-// ResourceUpdated tells the clients that subscribed to the resource at uri that it has changed, when the call
-// ends. The manifest has to say subscribe in [offers].
+// ResourceUpdated notifies the clients that subscribed to the resource at uri, when the call ends, that it has changed.
+// The manifest has to set subscribe in [offers].
 func ResourceUpdated(uri string) error {
 	return notify("notifications/resources/updated", struct {
 		URI string `json:"uri"`

@@ -13,10 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
 )
 
-// Dispatch answers one request of ABI 1 with a response of ABI 1. Modules reach it through Serve, tests
-// through package sdktest.
+// Dispatch handles one request of ABI 1 and returns the response. Modules call it through Serve, tests through package
+// sdktest.
 func (p *Plugin) Dispatch(request []byte) []byte {
-	response, err := p.answer(request)
+	response, err := p.handle(request)
 	if err == nil {
 		return append(response, '}')
 	}
@@ -25,18 +25,18 @@ func (p *Plugin) Dispatch(request []byte) []byte {
 		failure = own
 	}
 	response, err = encode(abi.Response{Error: failure})
-	if err != nil { // Data of the plugin's that is no JSON
+	if err != nil { // the plugin's Data is not valid JSON
 		response, _ = encode(abi.Response{Error: &Error{Code: failure.Code, Message: failure.Message}})
 	}
 	return response
 }
 
-// responseStart begins a response that is no error.
+// responseStart begins a response with a result.
 const responseStart = `{"result":`
 
-// answer returns a response without its closing brace.
-func (p *Plugin) answer(request []byte) ([]byte, error) {
-	method, params, ctx, err := open(request)
+// handle returns a response without its closing brace.
+func (p *Plugin) handle(request []byte) ([]byte, error) {
+	method, params, ctx, err := parseRequest(request)
 	if err != nil {
 		return nil, err
 	}
@@ -47,27 +47,27 @@ func (p *Plugin) answer(request []byte) ([]byte, error) {
 		return encodeResult(p.Describe())
 	case abi.MethodPromptsList, abi.MethodPromptsGet:
 		if p.prompts != nil {
-			return p.answerPrompts(ctx, method, params)
+			return p.handlePrompts(ctx, method, params)
 		}
 	case abi.MethodResourcesList, abi.MethodResourcesTemplatesList, abi.MethodResourcesRead:
 		if p.resources != nil {
-			return p.answerResources(ctx, method, params)
+			return p.handleResources(ctx, method, params)
 		}
 	case abi.MethodComplete:
 		if p.complete != nil {
-			return p.answerComplete(ctx, params)
+			return p.handleComplete(ctx, params)
 		}
 	}
 	return nil, &Error{Code: abi.CodeMethodNotFound, Message: fmt.Sprintf("no handler for %s", method)}
 }
 
-// open splits a request into its method and parameters, and makes its context.
-func open(request []byte) (method string, params []byte, ctx callContext, err error) {
+// parseRequest splits a request into its method and parameters, and makes its context.
+func parseRequest(request []byte) (method string, params []byte, ctx callContext, err error) {
 	ctx = callContext{Context: context.Background()}
 	err = scan.Object(request, func(key, value []byte) {
 		switch string(key) {
 		case "method":
-			method = string(bytes.Trim(value, `"`)) // a name that needs no escapes
+			method = string(bytes.Trim(value, `"`)) // method names need no escapes
 		case "deadline":
 			ctx.deadline, _ = strconv.ParseInt(string(value), 10, 64)
 		case "params":
@@ -119,7 +119,7 @@ func (p *Plugin) callTool(ctx callContext, params []byte) ([]byte, error) {
 	return result.appendTo([]byte(responseStart))
 }
 
-func (p *Plugin) answerPrompts(ctx callContext, method string, params []byte) ([]byte, error) {
+func (p *Plugin) handlePrompts(ctx callContext, method string, params []byte) ([]byte, error) {
 	if method == abi.MethodPromptsList {
 		prompts, err := p.prompts.List(ctx)
 		return encodeList("prompts", prompts, err)
@@ -140,7 +140,7 @@ func (p *Plugin) answerPrompts(ctx callContext, method string, params []byte) ([
 	return encodeResult(result)
 }
 
-func (p *Plugin) answerResources(ctx callContext, method string, params []byte) ([]byte, error) {
+func (p *Plugin) handleResources(ctx callContext, method string, params []byte) ([]byte, error) {
 	switch method {
 	case abi.MethodResourcesList:
 		resources, err := p.resources.List(ctx)
@@ -164,7 +164,7 @@ func (p *Plugin) answerResources(ctx callContext, method string, params []byte) 
 	return encodeList("contents", contents, err)
 }
 
-func (p *Plugin) answerComplete(ctx callContext, params []byte) ([]byte, error) {
+func (p *Plugin) handleComplete(ctx callContext, params []byte) ([]byte, error) {
 	var request struct {
 		CompleteRequest
 		Meta json.RawMessage `json:"_meta"`
@@ -187,7 +187,7 @@ func decodeParams(params []byte, into any) error {
 	return nil
 }
 
-// encodeList writes a list under its name; one that is nil as the empty array that MCP asks for.
+// encodeList encodes a list as the member name; nil becomes the empty array that MCP requires.
 func encodeList[T any](name string, items []T, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func encodeList[T any](name string, items []T, err error) ([]byte, error) {
 	return encodeResult(map[string][]T{name: items})
 }
 
-// encodeResult is a response without its closing brace.
+// encodeResult returns a response without its closing brace.
 func encodeResult(v any) ([]byte, error) {
 	result, err := encode(v)
 	if err != nil {
@@ -207,7 +207,7 @@ func encodeResult(v any) ([]byte, error) {
 	return append([]byte(responseStart), result...), nil
 }
 
-// encode writes v as compact JSON, with <, > and & as they are: what a handler says is what arrives.
+// encode returns v as compact JSON without HTML escaping, so that <, > and & in results arrive unchanged.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)

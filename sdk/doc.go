@@ -1,7 +1,8 @@
-// Package sdk is what a plugin written in Go registers its tools, prompts and resources with.
+// Package sdk registers the tools, prompts and resources of a plugin written in Go. HandleTool and Serve are the two
+// calls to start with.
 //
-// A plugin is a package main that fills a Plugin and serves it from init (a module is a library: its
-// main never runs), beside a plugin.toml that describes the same tools to the host:
+// A plugin is a package main that fills a Plugin and serves it from init (a module is a library: its main never runs),
+// next to a plugin.toml that describes the same tools to the host:
 //
 //	func init() {
 //		p := sdk.New()
@@ -20,11 +21,15 @@
 //	}
 //
 // `bulkhead plugin build` compiles it (GOOS=wasip1, -buildmode=c-shared). Package sdktest calls the same
-// handlers natively in a test. Files, clocks, randomness and the environment are those of the standard
-// library, as far as the host grants them; what it offers beyond WASI is Log, Progress, Lock, HostCall and
-// the typed operations in sub-packages such as sdk/git.
+// handlers natively in a test. Files, clocks, randomness and the environment are those of the standard library, as far
+// as the host grants them; beyond WASI there are Log, Progress, Lock, HostCall and the typed operations in sub-packages
+// such as sdk/git. Change files through sdk/atomicfile and sdk/transaction, since the host may terminate a call between
+// any two instructions.
 //
-// The host may end a call between any two instructions, and every call may find the module's variables
-// as they were when it was loaded, or as some earlier call left them: keep nothing in a variable that a
-// call needs. Where the state is put back, math/rand repeats its numbers in every call: use crypto/rand.
+// A call may find the module's variables as they were after loading, or as an earlier call left them: keep nothing in a
+// variable that a later call needs. Where the memory is restored after each call, math/rand repeats its numbers: use
+// crypto/rand.
+//
+// Stability: exported names stay within a major version; renamed ones keep a deprecated alias. Modules built with an
+// older version run on newer hosts.
 package sdk

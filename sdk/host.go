@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/border"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 )
 
-// HostError is why the host did not do an operation; its Code is one of abi.Host….
+// HostError is the reason why the host did not perform an operation; its Code is one of abi.Host….
 type HostError = abi.HostError
 
-// HostCall performs an operation of the host's and decodes its answer into result, which may be nil.
-// A refusal is a *HostError. The sub-packages of sdk have typed functions for the operations there are.
+// HostCall performs a host operation and decodes its result into result, which may be nil. A refusal is a *HostError. The
+// sub-packages of sdk have typed functions for the existing operations.
 func HostCall(op string, params, result any) error {
 	raw, err := encode(params)
 	if err != nil {
@@ -23,7 +23,7 @@ func HostCall(op string, params, result any) error {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	var response abi.HostResponse
-	if err := json.Unmarshal(border.HostCall(request), &response); err != nil {
+	if err := json.Unmarshal(imports.HostCall(request), &response); err != nil {
 		return fmt.Errorf("%s: the host's answer: %w", op, err)
 	}
 	if response.Error != nil {
@@ -38,7 +38,7 @@ func HostCall(op string, params, result any) error {
 	return nil
 }
 
-// Level is how much a log line matters.
+// Level is the severity of a log line.
 type Level int32
 
 // The levels of a log line.
@@ -50,8 +50,8 @@ const (
 	LevelError = Level(abi.LevelError)
 )
 
-// Log writes a line, formatted as by fmt.Sprintf, to the host's log. That is for the person who runs
-// the host; Message writes to the client's.
+// Log writes a line, formatted as by fmt.Sprintf, to the log of the host, for its operator; Message writes to that of the
+// client.
 func Log(level Level, format string, arguments ...any) {
-	border.Log(int32(level), fmt.Sprintf(format, arguments...))
+	imports.Log(int32(level), fmt.Sprintf(format, arguments...))
 }

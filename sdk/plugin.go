@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/flat"
 )
 
-// Plugin holds the handlers of one plugin. Fill it before Serve; it must not change afterwards.
+// Plugin has the handlers of one plugin. Fill it before Serve; it must not change afterwards.
 type Plugin struct {
 	tools     map[string]toolHandler
 	prompts   *Prompts
@@ -21,19 +21,19 @@ type Plugin struct {
 
 type toolHandler func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error)
 
-// Error is a JSON-RPC error. A handler that returns one fails the request itself; any other error of a
-// tool's handler becomes a result that the model can read and react to.
+// Error is a JSON-RPC error. A handler that returns one fails the request; any other error of a tool's handler becomes a
+// result that the model can read and react to.
 type Error = abi.Error
 
 // New returns a plugin without handlers.
 func New() *Plugin { return &Plugin{tools: map[string]toolHandler{}} }
 
 // HandleTool registers the handler of the tool called name. The call's arguments are decoded into In by
-// encoding/json; absent ones leave it zero. With In = json.RawMessage the handler gets them as the
-// client sent them: nil if absent. A returned error becomes a result with isError that holds its text;
-// return an *Error to fail the request instead. Registering a name twice panics.
+// encoding/json; absent ones leave it zero. With In = json.RawMessage the handler gets the bytes
+// that the client sent: nil if absent. A returned error becomes a result with isError and its text; return an *Error to
+// fail the request instead. A duplicate name panics.
 func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In) (*ToolResult, error)) {
-	if _, twice := p.tools[name]; twice {
+	if _, duplicate := p.tools[name]; duplicate {
 		panic(fmt.Sprintf("sdk: tool %q is registered twice", name))
 	}
 	if raw, ok := any(handle).(func(context.Context, json.RawMessage) (*ToolResult, error)); ok {
@@ -44,7 +44,7 @@ func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In)
 	p.tools[name] = func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error) {
 		var in In
 		if len(arguments) > 0 && !plain.Decode(arguments, reflect.ValueOf(&in)) {
-			in = *new(In) // it may be half set
+			in = *new(In) // it may be partly set
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, fmt.Errorf("invalid arguments: %w", err)
 			}
@@ -53,16 +53,16 @@ func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In)
 	}
 }
 
-// HandlePrompts registers what answers prompts/list and prompts/get.
+// HandlePrompts registers the handlers of prompts/list and prompts/get.
 func (p *Plugin) HandlePrompts(prompts Prompts) { p.prompts = &prompts }
 
-// HandleResources registers what answers resources/list, resources/templates/list and resources/read.
+// HandleResources registers the handlers of resources/list, resources/templates/list and resources/read.
 func (p *Plugin) HandleResources(resources Resources) { p.resources = &resources }
 
-// HandleComplete registers what answers completion/complete.
+// HandleComplete registers the handler of completion/complete.
 func (p *Plugin) HandleComplete(complete CompleteFunc) { p.complete = complete }
 
-// Describe says what the plugin has handlers for, in the order of names.
+// Describe returns what the plugin has handlers for, sorted by name.
 func (p *Plugin) Describe() abi.Description {
 	names := make([]string, 0, len(p.tools))
 	for name := range p.tools {

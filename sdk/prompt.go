@@ -2,8 +2,8 @@ package sdk
 
 import "context"
 
-// Prompts answers prompts/list and prompts/get; both functions are required. List returns all prompts:
-// the host cuts pages. Get answers a name that does not exist with an *Error of abi.CodeInvalidParams.
+// Prompts handles prompts/list and prompts/get; both functions are required. List returns all prompts: the host paginates.
+// Get returns an *Error with abi.CodeInvalidParams for a name that does not exist.
 type Prompts struct {
 	List func(ctx context.Context) ([]Prompt, error)
 	Get  func(ctx context.Context, name string, arguments map[string]string) (*PromptResult, error)
@@ -17,14 +17,14 @@ type Prompt struct {
 	Arguments   []PromptArgument `json:"arguments,omitempty"`
 }
 
-// PromptArgument is a value that a prompt takes.
+// PromptArgument is an argument of a prompt.
 type PromptArgument struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Required    bool   `json:"required,omitempty"`
 }
 
-// PromptResult answers prompts/get.
+// PromptResult is the result of prompts/get.
 type PromptResult struct {
 	Description string          `json:"description,omitempty"`
 	Messages    []PromptMessage `json:"messages"`
@@ -36,10 +36,10 @@ type PromptMessage struct {
 	Content Content `json:"content"`
 }
 
-// CompleteFunc answers completion/complete: values for what a person has begun to type.
+// CompleteFunc handles completion/complete: it returns values that begin with what the user has typed.
 type CompleteFunc func(ctx context.Context, request CompleteRequest) (*Completion, error)
 
-// CompleteRequest is the parameters of completion/complete.
+// CompleteRequest has the parameters of completion/complete.
 type CompleteRequest struct {
 	Ref struct {
 		Type string `json:"type"`           // "ref/prompt" or "ref/resource"
@@ -55,7 +55,7 @@ type CompleteRequest struct {
 	} `json:"context"`
 }
 
-// Completion is at most 100 values; Total counts those that were left out as well, if known.
+// Completion has at most 100 values; Total also counts the omitted ones, if known.
 type Completion struct {
 	Values  []string `json:"values"`
 	Total   int      `json:"total,omitempty"`

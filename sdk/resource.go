@@ -2,9 +2,9 @@ package sdk
 
 import "context"
 
-// Resources answers resources/list, resources/templates/list and resources/read. List and Read are
-// required; nil Templates means that there are none. Both lists are whole: the host cuts pages. Read
-// answers a URI that does not exist with an *Error of abi.CodeResourceNotFound.
+// Resources handles resources/list, resources/templates/list and resources/read. List and Read are required; nil
+// Templates: there are none. Both lists are complete: the host paginates. Read returns an *Error with
+// abi.CodeResourceNotFound for a URI that does not exist.
 type Resources struct {
 	List      func(ctx context.Context) ([]Resource, error)
 	Templates func(ctx context.Context) ([]ResourceTemplate, error)
@@ -18,7 +18,7 @@ type Resource struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
 	MIMEType    string `json:"mimeType,omitempty"`
-	Size        int64  `json:"size,omitempty"` // bytes; 0: not said
+	Size        int64  `json:"size,omitempty"` // bytes; 0: unknown
 }
 
 // ResourceTemplate is an item of resources/templates/list; its URI template is as in RFC 6570.
@@ -30,7 +30,7 @@ type ResourceTemplate struct {
 	MIMEType    string `json:"mimeType,omitempty"`
 }
 
-// ResourceContents is what a resource holds: Blob if it is not nil (it travels as base64), else Text.
+// ResourceContents is the content of a resource: Blob if it is not nil (it is encoded as base64), else Text.
 type ResourceContents struct {
 	URI      string
 	MIMEType string
@@ -38,7 +38,7 @@ type ResourceContents struct {
 	Blob     []byte
 }
 
-// MarshalJSON writes either text or blob, as MCP has it.
+// MarshalJSON encodes either text or blob, as MCP requires.
 func (c ResourceContents) MarshalJSON() ([]byte, error) {
 	wire := struct {
 		URI      string  `json:"uri"`

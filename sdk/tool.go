@@ -7,31 +7,31 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
 )
 
-// ToolResult answers a tools/call.
+// ToolResult is the result of tools/call.
 type ToolResult struct {
 	Content []Content `json:"content"`
 	// StructuredContent is the result as a JSON object, for tools with an output schema; nil if none.
 	StructuredContent any `json:"structuredContent,omitempty"`
-	// IsError tells the model that the tool could not do what was asked, and that Content says why.
+	// IsError tells the model that the tool failed and that Content has the reason.
 	IsError bool           `json:"isError,omitempty"`
 	Meta    map[string]any `json:"_meta,omitempty"`
 }
 
-// Text returns a result that is one text.
-func Text(what string) *ToolResult {
-	return &ToolResult{Content: []Content{TextContent{Text: what}}}
+// Text returns a result with one text item.
+func Text(text string) *ToolResult {
+	return &ToolResult{Content: []Content{TextContent{Text: text}}}
 }
 
-// ErrorText returns a result that says what went wrong.
-func ErrorText(what string) *ToolResult {
-	return &ToolResult{Content: []Content{TextContent{Text: what}}, IsError: true}
+// ErrorText returns an error result with one text item.
+func ErrorText(text string) *ToolResult {
+	return &ToolResult{Content: []Content{TextContent{Text: text}}, IsError: true}
 }
 
 // Content is one item of a result: a TextContent, ImageContent, AudioContent, ResourceLink or
 // EmbeddedResource.
 type Content interface {
 	json.Marshaler
-	appendTo(out []byte) ([]byte, error) // its JSON, the type first
+	appendTo(out []byte) ([]byte, error) // encodes it as JSON
 }
 
 // TextContent is text for the model.
@@ -39,13 +39,13 @@ type TextContent struct {
 	Text string `json:"text"`
 }
 
-// ImageContent is a picture. Data travels as base64.
+// ImageContent is an image. Data is encoded as base64.
 type ImageContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mimeType"`
 }
 
-// AudioContent is sound. Data travels as base64.
+// AudioContent is audio. Data is encoded as base64.
 type AudioContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mimeType"`
@@ -56,13 +56,13 @@ type ResourceLink struct {
 	Resource
 }
 
-// EmbeddedResource carries a resource's content in the result itself.
+// EmbeddedResource has a resource's content in the result itself.
 type EmbeddedResource struct {
 	Resource ResourceContents `json:"resource"`
 }
 
-// Results are written by hand: encoding/json would write each item of content into a buffer of its own,
-// check it and copy it, and inside a module that takes longer than all the rest of a small call.
+// Results are encoded without encoding/json, which would marshal each item of content into its own buffer, validate and
+// copy it; in a module that takes longer than everything else in a small call.
 
 func (r *ToolResult) appendTo(out []byte) ([]byte, error) {
 	var err error
@@ -92,7 +92,7 @@ func (r *ToolResult) appendTo(out []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// appendMember writes a further member of an object.
+// appendMember appends another member of an object.
 func appendMember(out []byte, name string, value any) ([]byte, error) {
 	raw, err := encode(value)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c ResourceLink) appendTo(out []byte) ([]byte, error) {
 		return nil, err
 	}
 	out = append(out, `{"type":"resource_link",`...)
-	return append(out, raw[1:]...), nil // a resource has a URI, so it has a member
+	return append(out, raw[1:]...), nil // the object is not empty: a resource has a URI
 }
 
 func (c EmbeddedResource) appendTo(out []byte) ([]byte, error) {
@@ -139,7 +139,7 @@ func (c EmbeddedResource) appendTo(out []byte) ([]byte, error) {
 	return append(out, '}'), err
 }
 
-// MarshalJSON implements json.Marshaler, as those below do.
+// MarshalJSON implements json.Marshaler, as the following methods do.
 func (c TextContent) MarshalJSON() ([]byte, error) { return c.appendTo(nil) }
 
 func (c ImageContent) MarshalJSON() ([]byte, error)     { return c.appendTo(nil) }

@@ -1,6 +1,9 @@
-// Package abi holds what crosses the border between the host and a module: the names of ABI 1's
-// imports and exports, and the JSON messages that pass through them. Both sides import it, so it
-// depends on the standard library only and has no behaviour. docs/abi.md describes it in prose.
+// Package abi declares ABI 1 between host and guest: the names of a module's imports and exports, and the JSON messages
+// that pass through them. Start with Request and Response, which every call consists of. Host and guest both import it,
+// so it depends on the standard library only and has no behaviour. docs/abi.md specifies the ABI. Plugin authors mostly
+// need only its error codes: the other packages below sdk wrap the rest.
+//
+// Stability: names, codes and messages of ABI 1 do not change; additions are ones that old modules do not notice.
 package abi
 
 import (
@@ -8,11 +11,10 @@ import (
 	"fmt"
 )
 
-// ImportModule is the WASM module name of everything the host offers beside WASI.
+// ImportModule is the WASM module name of the host's functions other than WASI.
 const ImportModule = "bulkhead"
 
-// Functions that a module exports. ExportMarker's body is empty: that it exists says which ABI the
-// module speaks.
+// Functions that a module exports. ExportMarker has no effect: its existence tells which ABI the module implements.
 const (
 	ExportMarker     = "bulkhead_abi_1" // ()
 	ExportCall       = "bulkhead_call"  // (len i32)
@@ -20,7 +22,7 @@ const (
 	ExportMemory     = "memory"
 )
 
-// Functions that the host offers under ImportModule.
+// Functions that the host exports under ImportModule.
 const (
 	ImportInput      = "input"       // (dst i32, len i32)
 	ImportOutput     = "output"      // (src i32, len i32)
@@ -50,23 +52,23 @@ const (
 	MethodDescribe               = "bulkhead/describe"
 )
 
-// Request is what bulkhead_call's input holds.
+// Request is the input of bulkhead_call.
 type Request struct {
 	Method string `json:"method"`
 	// Deadline is when the host ends the call, in milliseconds since the Unix epoch by the host's
-	// clock; 0 means that nothing limits it.
+	// clock; 0: there is no deadline.
 	Deadline int64 `json:"deadline,omitempty"`
-	// Params are MCP's own, byte for byte as the client sent them; absent if it sent none.
+	// Params are those of MCP, with the bytes that the client sent; absent if it sent none.
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// Response is what output takes: exactly one of Result and Error.
+// Response is the argument of output: exactly one of Result and Error is set.
 type Response struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
 }
 
-// Error is a JSON-RPC error: it reaches the client as it stands.
+// Error is a JSON-RPC error. The client gets it unchanged.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -91,19 +93,19 @@ type Description struct {
 	Completions bool     `json:"completions"`
 }
 
-// HostRequest is what host_call takes: one operation of the host's.
+// HostRequest is the argument of host_call: one host operation.
 type HostRequest struct {
 	Op     string          `json:"op"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// HostResponse is what host_result gives: exactly one of Result and Error.
+// HostResponse is the result of host_result: exactly one of Result and Error is set.
 type HostResponse struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *HostError      `json:"error,omitempty"`
 }
 
-// HostError says why an operation did not happen.
+// HostError is the reason why the host did not perform an operation.
 type HostError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -114,10 +116,10 @@ func (e *HostError) Error() string { return e.Message + " (" + e.Code + ")" }
 
 // Codes of a HostError.
 const (
-	HostDenied      = "denied"      // not granted; the audit has a line of it
-	HostInvalid     = "invalid"     // the operation or its parameters are not of the form below
-	HostUnavailable = "unavailable" // this host has no such operation
-	HostFailed      = "failed"      // tried, and it did not work
+	HostDenied      = "denied"      // not granted; recorded in the audit log
+	HostInvalid     = "invalid"     // malformed operation or parameters
+	HostUnavailable = "unavailable" // this host does not have the operation
+	HostFailed      = "failed"      // attempted and failed
 )
 
 // ReasonNoIdentity is the Reason of OpGitCommitBranch's failure where user.name or user.email is not set.
@@ -146,14 +148,13 @@ type GitFile struct {
 }
 
 // GitContent is a file's content; Found is false where the repository, the branch or the file does
-// not exist. Content travels as base64.
+// not exist. Content is encoded as base64.
 type GitContent struct {
 	Found   bool   `json:"found"`
 	Content []byte `json:"content,omitempty"`
 }
 
-// GitSearch asks for the newest commit reachable from HEAD whose message has Text in it, literally
-// and case-sensitively.
+// GitSearch asks for the newest commit reachable from HEAD whose message contains Text, case-sensitively.
 type GitSearch struct {
 	Repo string `json:"repo"`
 	Text string `json:"text"`
@@ -164,7 +165,7 @@ type GitCommit struct {
 	Hash string `json:"hash"`
 }
 
-// Notification is something for the client: Method is one of MCP's notifications that a server sends
+// Notification is a notification for the client: Method is one of those that an MCP server sends
 // (notifications/progress, notifications/message, notifications/…/list_changed,
 // notifications/resources/updated), Params are its parameters.
 type Notification struct {

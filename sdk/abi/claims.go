@@ -1,13 +1,13 @@
 package abi
 
-// OpClaims tells which names the manifests of other plugins claim: Claims -> Claims.
+// OpClaims returns which of the names are claimed by the manifests of other plugins: Claims -> Claims.
 const OpClaims = "claims"
 
-// MaxClaims bounds the names and URIs of one question.
+// MaxClaims is the maximum number of names and URIs in one request.
 const MaxClaims = 10_000
 
-// Claims are names of prompts and URIs of resources: asked about, or those of them that another plugin
-// claims. A prompt or resource of a plugin's own that has one of these is not listed, and never asked for.
+// Claims are names of prompts and URIs of resources: those that a request asks about, or those of them that another
+// plugin claims. A plugin's own prompt or resource with such a name is neither listed nor requested.
 type Claims struct {
 	Prompts   []string `json:"prompts,omitempty"`
 	Resources []string `json:"resources,omitempty"`

@@ -1,29 +1,28 @@
 package abi
 
-// Host operations on files, beyond what WASI can say.
+// Host operations on files that WASI does not have.
 const (
 	OpFSMode = "fs/mode" // FileMode -> FileModeResult
 	OpLock   = "lock"    // Lock -> null
 )
 
-// FileMode asks for the permission bits of a file or folder, and sets them first if Mode is given. Path is
-// absolute; a link is followed. Only the bits 0777 are ever set.
+// FileMode returns the permission bits of a file or directory, and sets them first if Mode is set. Path is absolute; a
+// symbolic link is followed. Only the bits 0777 can be set.
 type FileMode struct {
 	Path string  `json:"path"`
 	Mode *uint32 `json:"mode,omitempty"`
 }
 
-// FileModeResult holds the bits as they are now.
+// FileModeResult has the current bits.
 type FileModeResult struct {
 	Mode uint32 `json:"mode"`
 }
 
-// Lock waits until no other call of the plugin's, in this host or another of the same user, holds the name,
-// and then holds it until the call ends. Name is any text of 1 to 256 bytes. A call that has the name
-// already goes on at once.
+// Lock waits until no other call of the plugin, in this host or another one of the same user, holds the name, and then
+// holds it until the call ends. Name is a string of 1 to 256 bytes. Locks are reentrant within a call.
 //
-// With Folder it then waits for that folder too, which no other call holds meanwhile, of whatever name, plugin,
-// host or user. Folder is the absolute path of a folder that is there and that the plugin may write.
+// With Folder, the absolute path of an existing directory that the plugin may write, it then also locks that directory
+// against all other calls that name it, of any lock name, plugin, host or user.
 type Lock struct {
 	Name   string `json:"name"`
 	Folder string `json:"folder,omitempty"`

@@ -1,7 +1,7 @@
 package abi
 
-// Operations on repositories and their remotes, beside those of abi.go. All of them answer; that a
-// repository, reference or remote is not there is an answer, not an error.
+// Operations on repositories and their remotes, in addition to those in abi.go. A repository,
+// reference or remote that does not exist is a result, not an error.
 const (
 	OpGitTopLevel      = "git/top_level"      // GitPath -> GitTopLevel
 	OpGitCurrentBranch = "git/current_branch" // GitRepo -> GitHead
@@ -14,46 +14,44 @@ const (
 	OpGitFetch         = "git/fetch"          // GitFetch -> GitFetched
 )
 
-// GitPath is the absolute path of a file or folder, which need not exist.
+// GitPath is the absolute path of a file or directory, which need not exist.
 type GitPath struct {
 	Path string `json:"path"`
 }
 
-// GitTopLevel is the absolute path of the top level of the repository that holds a path; empty if none
-// does.
+// GitTopLevel is the absolute path of the top level of the repository that contains a path; empty if none does.
 type GitTopLevel struct {
 	TopLevel string `json:"top_level"`
 }
 
-// GitRepo names a repository by the absolute path of a folder in it.
+// GitRepo names a repository by the absolute path of a directory in it.
 type GitRepo struct {
 	Repo string `json:"repo"`
 }
 
-// GitHead is where HEAD stands: on a branch (its short name; empty if HEAD is detached), at a commit (its
-// full hash; empty if the branch has none yet). Both are empty where there is no repository.
+// GitHead is the state of HEAD: its branch (the short name; empty if HEAD is detached) and its commit (the full hash;
+// empty if the branch has none yet). Both are empty if there is no repository.
 type GitHead struct {
 	Branch string `json:"branch,omitempty"`
 	Commit string `json:"commit,omitempty"`
 }
 
-// GitRef names something in a repository: HEAD, a full reference (refs/…), a tag, branch or remote
+// GitRef names an object in a repository: HEAD, a full reference (refs/…), a tag, branch or remote
 // branch, or a hash of 4 to 40 hexadecimal digits. They are tried in git's order: a full hash, then
-// references, then an abbreviated hash. Expressions (^ ~ : @{) are not taken.
+// references, then an abbreviated hash. Expressions (^ ~ : @{) are not supported.
 type GitRef struct {
 	Repo string `json:"repo"`
 	Ref  string `json:"ref"`
 }
 
-// GitObject is what a reference names: an object's full hash, and the commit that the object is or that
-// an annotated tag leads to. Both are empty where nothing was found; Commit alone is where it is no
-// commit.
+// GitObject is the object that a reference names: its full hash, and the commit that it is or that an annotated tag
+// points to. Both are empty if nothing was found; only Commit is if the object is no commit.
 type GitObject struct {
 	Hash   string `json:"hash,omitempty"`
 	Commit string `json:"commit,omitempty"`
 }
 
-// GitRemote names a remote of a repository's; an empty name means origin.
+// GitRemote names a remote of a repository; an empty name means origin.
 type GitRemote struct {
 	Repo   string `json:"repo"`
 	Remote string `json:"remote,omitempty"`
@@ -64,35 +62,34 @@ type GitURL struct {
 	URL string `json:"url,omitempty"`
 }
 
-// GitPaths names files and folders of a repository's working tree, at most 1,000: relative to its top
-// level and slash-separated, or absolute. A slash at the end says that the path is a folder's, which
-// matters where it does not exist.
+// GitPaths names at most 1,000 files and directories of a repository's working tree: slash-separated and relative to its
+// top level, or absolute. A trailing slash marks a directory, which matters if it does not exist.
 type GitPaths struct {
 	Repo  string   `json:"repo"`
 	Paths []string `json:"paths"`
 }
 
-// GitIgnored has a value for each path that was asked about, in order; none where there is no repository.
+// GitIgnored has a value for each requested path, in order; it is empty if there is no repository.
 type GitIgnored struct {
 	Ignored []bool `json:"ignored"`
 }
 
-// GitStatusQuery asks what differs between HEAD, the index and the working tree. Limit bounds the number
-// of paths; 0 means 1,000, the most is 10,000.
+// GitStatusQuery asks for the differences between HEAD, the index and the working tree. Limit bounds the number
+// of paths; 0: 1,000, the maximum is 10,000.
 type GitStatusQuery struct {
 	Repo  string `json:"repo"`
 	Limit int    `json:"limit,omitempty"`
 }
 
-// GitStatus lists what differs. Found is false where there is no repository; a clean one has no Paths.
-// Truncated says that there are more than the limit.
+// GitStatus lists the differences. Found is false if there is no repository; a clean one has no Paths. Truncated says that
+// there are more paths than the limit.
 type GitStatus struct {
 	Found     bool            `json:"found"`
 	Paths     []GitPathStatus `json:"paths,omitempty"`
 	Truncated bool            `json:"truncated,omitempty"`
 }
 
-// GitPathStatus is one path, relative to the top level; that of an untracked folder ends in a slash. The
+// GitPathStatus is one path, relative to the top level; that of an untracked directory ends in a slash. The
 // codes are those of git status --porcelain: Staged compares the index with HEAD, Unstaged the
 // working tree with the index. Each is one of " ", M, T, A, D, U, or ? (both, for an untracked path).
 type GitPathStatus struct {
@@ -105,12 +102,11 @@ type GitPathStatus struct {
 const (
 	GitModeFile       = "100644"
 	GitModeExecutable = "100755"
-	GitModeLink       = "120000" // the content is the link's target
+	GitModeLink       = "120000" // a symbolic link: the content is its target
 )
 
-// GitNewCommit asks for a new branch with one commit on it. The commit stands on the local branch Base,
-// or on HEAD if Base is empty, and differs from it by Changes. The working tree, the index and HEAD
-// stay as they are.
+// GitNewCommit asks for a new branch with one commit on it. The parent of the commit is the local branch Base, or HEAD if
+// Base is empty, and Changes are the difference. The working tree, the index and HEAD do not change.
 type GitNewCommit struct {
 	Repo    string      `json:"repo"`
 	Branch  string      `json:"branch"`
@@ -120,8 +116,8 @@ type GitNewCommit struct {
 }
 
 // GitChange is a file that a commit writes or, with Deleted, removes. Path is relative to the top level
-// and slash-separated. Mode is GitModeFile or GitModeExecutable; empty keeps that of the file that is
-// there, and is GitModeFile for a new one. Content travels as base64.
+// and slash-separated. Mode is GitModeFile or GitModeExecutable; empty keeps that of an existing file
+// and is GitModeFile for a new one. Content is encoded as base64.
 type GitChange struct {
 	Path    string `json:"path"`
 	Content []byte `json:"content,omitempty"`
@@ -129,14 +125,14 @@ type GitChange struct {
 	Deleted bool   `json:"deleted,omitempty"`
 }
 
-// GitCommitted are the full hashes of the commit that was made and of the one that it stands on.
+// GitCommitted has the full hashes of the new commit and its parent.
 type GitCommitted struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
 }
 
-// GitRemoteQuery asks for references of the repository at an https URL that is granted: those that are
-// named in full (refs/heads/main, HEAD), or all if none is.
+// GitRemoteQuery asks for references of the repository at a granted https URL: those with the given
+// full names (refs/heads/main, HEAD), or all if there are none.
 type GitRemoteQuery struct {
 	URL   string   `json:"url"`
 	Names []string `json:"names,omitempty"`
@@ -147,7 +143,7 @@ type GitRemoteRefs struct {
 	Refs []GitRemoteRef `json:"refs"`
 }
 
-// GitRemoteRef is a reference of a remote repository's. Peeled is what an annotated tag stands for;
+// GitRemoteRef is a reference of a remote repository. Peeled is the object that an annotated tag points to;
 // Target is the reference that a symbolic one (HEAD) refers to.
 type GitRemoteRef struct {
 	Name   string `json:"name"`
@@ -156,9 +152,9 @@ type GitRemoteRef struct {
 	Target string `json:"target,omitempty"`
 }
 
-// GitFetch asks for the files of one commit of the repository at an https URL that is granted. Commit is
-// a full hash: GitRemoteQuery finds it. Folder, slash-separated, limits them to those below it. After is
-// where the page before ended; empty for the first.
+// GitFetch asks for the files of one commit of the repository at a granted https URL. Commit is a full
+// hash, which GitRemoteQuery returns. Folder, slash-separated, limits them to those below a directory. After is the last
+// path of the previous page; empty for the first.
 type GitFetch struct {
 	URL    string `json:"url"`
 	Commit string `json:"commit"`
@@ -166,15 +162,14 @@ type GitFetch struct {
 	After  string `json:"after,omitempty"`
 }
 
-// GitFetched is a page of files, in git's order of paths. More says that there is another page: ask for
-// what comes after the last path.
+// GitFetched is a page of files, in git's order of paths. More says that there is another page, after the last path.
 type GitFetched struct {
 	Files []GitFetchedFile `json:"files"`
 	More  bool             `json:"more,omitempty"`
 }
 
 // GitFetchedFile is a file of a fetched commit; Path is relative to the repository's top level. Submodules are
-// left out. Content travels as base64.
+// left out. Content is encoded as base64.
 type GitFetchedFile struct {
 	Path    string `json:"path"`
 	Mode    string `json:"mode"`

@@ -1,17 +1,19 @@
-// Package fetch asks web servers: those whose origins the host granted, and no others. The host does the
-// asking, so that a plugin needs no HTTP of its own (package net/http would be most of its module), and
-// adds credentials that a plugin never sees.
+// Package fetch sends HTTP requests to the origins that the host grants. Start with Get and Do. The host makes the
+// requests, so a plugin needs no HTTP client (net/http would be most of its module), and adds credentials that the plugin
+// never sees.
 //
 //	response, err := fetch.Get(ctx, "https://registry.example.com/v1/packages")
 //	if err != nil {
-//		return nil, err // refused, or no answer
+//		return nil, err // refused, or no response
 //	}
 //	if response.Status != 200 {
 //		…
 //	}
 //
-// Errors are *sdk.HostError where the host refused (sdk/abi's HostDenied and HostInvalid) or the server did
-// not answer (HostFailed). Any status that a server answers with is a response and no error.
+// Errors are *sdk.HostError if the host refused (sdk/abi's HostDenied and HostInvalid) or the server did not respond
+// (HostFailed). A response with any status is not an error.
+//
+// Stability: exported names stay within a major version.
 package fetch
 
 import (
@@ -23,31 +25,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Request is what to ask. Only URL is required.
+// Request is an HTTP request. Only URL is required.
 type Request struct {
 	URL    string // absolute, and without a user name
-	Method string // in upper case; empty means GET
-	// Header is sent as it is. Names that belong to the connection (Host, Content-Length, …), and those that
+	Method string // in upper case; "": GET
+	// Header is sent unchanged. Names that belong to the connection (Host, Content-Length, …), and those that
 	// the host adds for the server, are refused.
 	Header Header
 	Body   []byte
-	// NoRedirects gives a redirect itself as the response, instead of following up to 10 of them.
+	// NoRedirects returns a redirect as the response, instead of following up to 10 of them.
 	NoRedirects bool
 }
 
-// Response is what the server answered.
+// Response is the server's response.
 type Response struct {
 	Status int
-	URL    string // of what answered, after redirects
+	URL    string // after redirects
 	Header Header // names in lower case
-	Body   []byte // unpacked, unless the request named an Accept-Encoding
+	Body   []byte // decompressed, unless the request set Accept-Encoding
 }
 
-// Header holds the values of headers by name. Read it by Get or Values, to which the case of a name does
-// not matter.
+// Header has the values of headers by name. Get and Values ignore the case of names.
 type Header map[string][]string
 
-// Get returns the first value of the header of that name; "" if there is none.
+// Get returns the first value of a header; "" if there is none.
 func (h Header) Get(name string) string {
 	if values := h.Values(name); len(values) > 0 {
 		return values[0]
@@ -55,7 +56,7 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// Values returns all values of the header of that name; nil if there is none.
+// Values returns all values of a header; nil if there are none.
 func (h Header) Values(name string) []string {
 	if values, ok := h[strings.ToLower(name)]; ok {
 		return values
@@ -68,13 +69,13 @@ func (h Header) Values(name string) []string {
 	return nil
 }
 
-// Get asks for a URL.
+// Get sends a GET request.
 func Get(ctx context.Context, url string) (*Response, error) {
 	return Do(ctx, Request{URL: url})
 }
 
-// Do asks, and returns the server's answer. A deadline of ctx holds for the host, too; if it passes, the
-// error is that of ctx. ctx cannot end a request that has begun in another way.
+// Do sends a request and returns the response. The deadline of ctx limits the host as well; if it passes, the error is
+// that of ctx. A cancellation of ctx does not end a request in flight.
 func Do(ctx context.Context, r Request) (*Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func Do(ctx context.Context, r Request) (*Response, error) {
 		request.Redirect = abi.RedirectManual
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		// A part of a millisecond counts as one: 0 would be no limit.
+		// Round up to 1 ms: 0 would be no limit.
 		request.TimeoutMS = max(1, time.Until(deadline).Milliseconds())
 	}
 	var response abi.HTTPResponse

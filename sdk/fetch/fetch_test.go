@@ -13,14 +13,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/fetch"
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/border"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 	"github.com/google/go-cmp/cmp"
 )
 
-// hostAnswers puts a host in place that keeps what it is asked and gives answer.
-func hostAnswers(t *testing.T, answer func() string) *abi.HTTPRequest {
+// setHost sets a host that records the request and returns the answer.
+func setHost(t *testing.T, answer func() string) *abi.HTTPRequest {
 	asked := &abi.HTTPRequest{}
-	border.SetHost(&border.Host{Call: func(request []byte) []byte {
+	imports.SetHost(&imports.Host{Call: func(request []byte) []byte {
 		var r abi.HostRequest
 		if err := json.Unmarshal(request, &r); err != nil || r.Op != abi.OpHTTPFetch {
 			t.Errorf("the host was asked for %s, %v", request, err)
@@ -30,12 +30,12 @@ func hostAnswers(t *testing.T, answer func() string) *abi.HTTPRequest {
 		}
 		return []byte(answer())
 	}})
-	t.Cleanup(func() { border.SetHost(nil) })
+	t.Cleanup(func() { imports.SetHost(nil) })
 	return asked
 }
 
 func TestDo(t *testing.T) {
-	asked := hostAnswers(t, func() string {
+	asked := setHost(t, func() string {
 		return `{"result":{"status":201,"url":"https://a.example/y","headers":{"content-type":["text/plain"],"set-cookie":["a","b"]},"body":"aGk="}}`
 	})
 	response, err := fetch.Do(t.Context(), fetch.Request{
@@ -55,8 +55,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-func TestGetAsksForNothingButTheURL(t *testing.T) {
-	asked := hostAnswers(t, func() string { return `{"result":{"status":204,"url":"https://a.example/","headers":{}}}` })
+func TestGetSendsOnlyURL(t *testing.T) {
+	asked := setHost(t, func() string { return `{"result":{"status":204,"url":"https://a.example/","headers":{}}}` })
 	if response, err := fetch.Get(t.Context(), "https://a.example/"); err != nil || response.Status != 204 || len(response.Body) != 0 {
 		t.Errorf("got %+v, %v", response, err)
 	}
@@ -65,8 +65,8 @@ func TestGetAsksForNothingButTheURL(t *testing.T) {
 	}
 }
 
-func TestARefusalIsAHostError(t *testing.T) {
-	hostAnswers(t, func() string { return `{"error":{"code":"denied","message":"not granted"}}` })
+func TestRefusalIsHostError(t *testing.T) {
+	setHost(t, func() string { return `{"error":{"code":"denied","message":"not granted"}}` })
 	_, err := fetch.Get(t.Context(), "https://a.example/")
 	var host *sdk.HostError
 	if !errors.As(err, &host) || host.Code != abi.HostDenied {
@@ -74,9 +74,9 @@ func TestARefusalIsAHostError(t *testing.T) {
 	}
 }
 
-func TestADeadlineIsTheHostsToo(t *testing.T) {
+func TestDeadlineLimitsHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := hostAnswers(t, func() string {
+		asked := setHost(t, func() string {
 			time.Sleep(time.Second)
 			return `{"error":{"code":"failed","message":"no answer within 500ms"}}`
 		})
@@ -92,7 +92,7 @@ func TestADeadlineIsTheHostsToo(t *testing.T) {
 	})
 }
 
-func TestTheCaseOfAHeadersNameDoesNotMatter(t *testing.T) {
+func TestHeaderNamesAreCaseInsensitive(t *testing.T) {
 	h := fetch.Header{"content-type": {"text/plain"}, "X-Mixed": {"1", "2"}}
 	for name, want := range map[string]string{"Content-Type": "text/plain", "content-type": "text/plain", "x-mixed": "1", "X-Other": ""} {
 		if got := h.Get(name); got != want {

@@ -5,8 +5,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TopLevel returns the top level of the repository that holds a path, which need not exist; "" if none
-// does.
+// TopLevel returns the top level of the repository that contains a path, which need not exist; "" if none does.
 func TopLevel(path string) (string, error) {
 	var top abi.GitTopLevel
 	err := sdk.HostCall(abi.OpGitTopLevel, abi.GitPath{Path: path}, &top)
@@ -14,38 +13,37 @@ func TopLevel(path string) (string, error) {
 }
 
 // CurrentBranch returns the branch that HEAD is on and its commit's full hash. The branch is "" if HEAD is
-// detached, the commit is "" if the branch has none yet; both are where there is no repository.
+// detached, the commit is "" if the branch has none yet; both are if there is no repository.
 func CurrentBranch(repo string) (branch, commit string, err error) {
 	var head abi.GitHead
 	err = sdk.HostCall(abi.OpGitCurrentBranch, abi.GitRepo{Repo: repo}, &head)
 	return head.Branch, head.Commit, err
 }
 
-// ResolveRef returns what a name stands for: HEAD, a full reference, a tag, branch or remote branch, or a
-// hash of 4 digits or more. Its hashes are empty if it stands for nothing.
+// ResolveRef resolves a name: HEAD, a full reference, a tag, branch or remote branch, or a
+// hash of 4 digits or more. The hashes are empty if it does not exist.
 func ResolveRef(repo, ref string) (abi.GitObject, error) {
 	var object abi.GitObject
 	err := sdk.HostCall(abi.OpGitResolveRef, abi.GitRef{Repo: repo, Ref: ref}, &object)
 	return object, err
 }
 
-// RemoteURL returns the URL of a remote ("" means origin) without credentials; "" if there is none.
+// RemoteURL returns the URL of a remote ("": origin) without credentials; "" if there is none.
 func RemoteURL(repo, remote string) (string, error) {
 	var url abi.GitURL
 	err := sdk.HostCall(abi.OpGitRemoteURL, abi.GitRemote{Repo: repo, Remote: remote}, &url)
 	return url.URL, err
 }
 
-// Ignored tells of each path (relative to the top level, or absolute) whether git ignores it. It answers
-// nil where there is no repository.
+// Ignored reports for each path (relative to the top level, or absolute) whether git ignores it. The result is nil if
+// there is no repository.
 func Ignored(repo string, paths ...string) ([]bool, error) {
 	var ignored abi.GitIgnored
 	err := sdk.HostCall(abi.OpGitIgnored, abi.GitPaths{Repo: repo, Paths: paths}, &ignored)
 	return ignored.Ignored, err
 }
 
-// Status returns what differs between HEAD, the index and the working tree: at most limit paths; 0
-// means 1,000.
+// Status returns the differences between HEAD, the index and the working tree: at most limit paths; 0: 1,000.
 func Status(repo string, limit int) (abi.GitStatus, error) {
 	var status abi.GitStatus
 	err := sdk.HostCall(abi.OpGitStatus, abi.GitStatusQuery{Repo: repo, Limit: limit}, &status)
@@ -53,23 +51,23 @@ func Status(repo string, limit int) (abi.GitStatus, error) {
 }
 
 // CommitBranch makes a new branch with one commit. It needs the grant access = "rw" and fails if the
-// branch exists. Working tree, index and HEAD stay as they are.
+// branch exists. Working tree, index and HEAD do not change.
 func CommitBranch(commit abi.GitNewCommit) (abi.GitCommitted, error) {
 	var done abi.GitCommitted
 	err := sdk.HostCall(abi.OpGitCommitBranch, commit, &done)
 	return done, err
 }
 
-// ListRemote returns the references that the repository at an https URL has: those named in full, or all.
-// It needs a grant of that remote.
+// ListRemote returns the references of the repository at an https URL: those with the given full names, or all. It needs
+// a grant of that remote.
 func ListRemote(url string, names ...string) ([]abi.GitRemoteRef, error) {
 	var refs abi.GitRemoteRefs
 	err := sdk.HostCall(abi.OpGitListRemote, abi.GitRemoteQuery{URL: url, Names: names}, &refs)
 	return refs.Refs, err
 }
 
-// Fetch gives take each file of a commit (its full hash) below a folder ("" means all) of the repository
-// at an https URL. It needs a grant of that remote. An error of take's ends it.
+// Fetch calls take with each file of a commit (its full hash) below a directory ("": all) of the repository at an https
+// URL. It needs a grant of that remote. An error of take ends it.
 func Fetch(url, commit, folder string, take func(abi.GitFetchedFile) error) error {
 	query := abi.GitFetch{URL: url, Commit: commit, Folder: folder}
 	for {

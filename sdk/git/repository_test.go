@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 package git_test
 
 import (
@@ -11,21 +13,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/border"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 )
 
-// answers puts a host in place that gives its answers one after the other, and gives the requests it had.
-func answers(t *testing.T, results ...string) *[]string {
+// setHost sets a host that returns the results one after the other, and returns the requests that it gets.
+func setHost(t *testing.T, results ...string) *[]string {
 	t.Helper()
 	var requests []string
-	border.SetHost(&border.Host{Call: func(request []byte) []byte {
+	imports.SetHost(&imports.Host{Call: func(request []byte) []byte {
 		requests = append(requests, string(request))
 		if len(results) < len(requests) {
 			return []byte(`{"error":{"code":"denied","message":"no more"}}`)
 		}
 		return fmt.Appendf(nil, `{"result":%s}`, results[len(requests)-1])
 	}})
-	t.Cleanup(func() { border.SetHost(nil) })
+	t.Cleanup(func() { imports.SetHost(nil) })
 	return &requests
 }
 
@@ -53,7 +55,7 @@ func TestOperations(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.op, func(t *testing.T) {
-			requests := answers(t, c.answer)
+			requests := setHost(t, c.answer)
 			got, err := c.call()
 			if err != nil {
 				t.Fatal(err)
@@ -73,8 +75,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-func TestFetchGoesThroughAllPages(t *testing.T) {
-	requests := answers(t, `{"files":[{"path":"a","mode":"100644","content":"eA=="},{"path":"b","mode":"100755"}],"more":true}`,
+func TestFetchReadsAllPages(t *testing.T) {
+	requests := setHost(t, `{"files":[{"path":"a","mode":"100644","content":"eA=="},{"path":"b","mode":"100755"}],"more":true}`,
 		`{"files":[{"path":"c","mode":"120000","content":"YQ=="}]}`)
 	var got []string
 	err := git.Fetch("https://example.com/r", "ab", "dir", func(f abi.GitFetchedFile) error {
@@ -94,8 +96,8 @@ func TestFetchGoesThroughAllPages(t *testing.T) {
 	}
 }
 
-func TestFetchEndsWithTheFirstError(t *testing.T) {
-	requests := answers(t, `{"files":[{"path":"a","mode":"100644"},{"path":"b","mode":"100644"}],"more":true}`)
+func TestFetchStopsAtFirstError(t *testing.T) {
+	requests := setHost(t, `{"files":[{"path":"a","mode":"100644"},{"path":"b","mode":"100644"}],"more":true}`)
 	full := errors.New("full")
 	if err := git.Fetch("https://example.com/r", "ab", "", func(abi.GitFetchedFile) error { return full }); err != full || len(*requests) != 1 {
 		t.Errorf("got %v after %d requests", err, len(*requests))

@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 package sdktest_test
 
 import (
@@ -15,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// newLocker returns a host of a plugin whose one tool locks a name and tells the refusal's code, "" for
+// newLocker returns a host of a plugin whose one tool locks a name and returns the code of the refusal, "" if there was
 // none.
 func newLocker(t *testing.T) (host *sdktest.Host, lock func(name string) (code string)) {
 	t.Helper()
@@ -83,10 +85,10 @@ func TestLockFolder(t *testing.T) {
 	})
 	host := sdktest.New(t, p, write(t, "[[tools]]\nname = 'greet'\n"))
 	for _, test := range []struct{ name, folder, code string }{
-		{"a folder", there, ""},
+		{"a directory", there, ""},
 		{"none: the name alone", "", ""},
 		{"a path that is not absolute", "x", abi.HostInvalid},
-		{"a folder that is not there", filepath.Join(there, "none"), abi.HostFailed},
+		{"a directory that does not exist", filepath.Join(there, "none"), abi.HostFailed},
 	} {
 		arguments, err := json.Marshal(person{test.folder})
 		if err != nil {

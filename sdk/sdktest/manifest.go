@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 package sdktest
 
 import (
@@ -13,8 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// manifest is the part of a plugin.toml that handlers must agree with. `bulkhead plugin check` checks
-// the whole.
+// manifest is the part of a plugin.toml that handlers must match. `bulkhead plugin check` validates all of it.
 type manifest struct {
 	Plugin struct {
 		Validate string
@@ -70,8 +71,8 @@ func compile(raw []byte) (*jsonschema.Schema, error) {
 	return compiler.Compile(name)
 }
 
-// agrees says in which way the handlers are others than the manifest promises.
-func (m *manifest) agrees(has abi.Description) error {
+// compare returns the differences between the handlers and what the manifest declares.
+func (m *manifest) compare(has abi.Description) error {
 	var faults []error
 	for _, tool := range m.Tools {
 		if !slices.Contains(has.Tools, tool.Name) {
@@ -85,21 +86,21 @@ func (m *manifest) agrees(has abi.Description) error {
 	}
 	for _, offer := range []struct {
 		name          string
-		promised, has bool
+		declared, has bool
 	}{
-		{"prompts", claimed(m.Offers.Prompts), has.Prompts},
-		{"resources", claimed(m.Offers.Resources), has.Resources},
+		{"prompts", isOffered(m.Offers.Prompts), has.Prompts},
+		{"resources", isOffered(m.Offers.Resources), has.Resources},
 		{"completions", m.Offers.Completions, has.Completions},
 	} {
-		if offer.promised != offer.has {
-			faults = append(faults, fmt.Errorf("offers.%s is %t, and it is %t that the plugin handles them", offer.name, offer.promised, offer.has))
+		if offer.declared != offer.has {
+			faults = append(faults, fmt.Errorf("offers.%s: the manifest says %t, the handlers %t", offer.name, offer.declared, offer.has))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// claimed tells whether an offer is made: it is true, or names what it claims.
-func claimed(offer any) bool {
+// isOffered reports whether an offer is true, or names what it claims.
+func isOffered(offer any) bool {
 	switch offer := offer.(type) {
 	case bool:
 		return offer
@@ -109,8 +110,8 @@ func claimed(offer any) bool {
 	return false
 }
 
-// admits checks a call as the host would.
-func (m *manifest) admits(tool string, arguments json.RawMessage) error {
+// validate checks a call as the host would.
+func (m *manifest) validate(tool string, arguments json.RawMessage) error {
 	schema, ok := m.schemas[tool]
 	if !ok {
 		return fmt.Errorf("unknown tool: %s", tool)

@@ -1,5 +1,7 @@
-// Package sdktest runs a plugin's handlers natively inside go test, against its plugin.toml: the same
-// bytes go in and come out as at a module's border, without compiling one.
+//go:build !wasip1
+
+// Package sdktest runs a plugin's handlers natively in go test, against its plugin.toml. Requests and responses have the
+// bytes of the ABI, without compiling a module. Start with New and Host.CallTool.
 //
 //	func TestGreet(t *testing.T) {
 //		host := sdktest.New(t, plugin(), "plugin.toml")
@@ -7,9 +9,11 @@
 //		…
 //	}
 //
-// New fails the test where the manifest and the handlers disagree. Host operations answer what Handle
-// registered for them; notifications and locks are kept for Notifications and Locks unless it did. The file
-// system, the clock and the environment are the test's own: use t.TempDir, t.Chdir and t.Setenv.
+// New fails the test if the manifest and the handlers differ. Handle sets the result of a host operation; notifications
+// and locks have defaults, which record them for Notifications and Locks. The file system, the clock and the environment
+// are those of the test: use t.TempDir, t.Chdir and t.Setenv.
+//
+// Stability: exported names stay within a major version.
 package sdktest
 
 import (
@@ -23,16 +27,16 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/border"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 )
 
-// maxLockName is the most that a lock's name may have, in bytes.
+// maxLockName is the maximum length of a lock's name, in bytes.
 const maxLockName = 256
 
-// calls makes the native stand-in for the host, of which a process has one, belong to one call at a time.
-var calls sync.Mutex
+// hostMu serializes calls, since a process has one fake host.
+var hostMu sync.Mutex
 
-// Host stands in for the host of one plugin.
+// Host is a fake host of one plugin.
 type Host struct {
 	plugin     *sdk.Plugin
 	manifest   *manifest
@@ -43,43 +47,41 @@ type Host struct {
 	folders    []string
 }
 
-// Operation answers a host operation. A *abi.HostError is passed on as it is, any other error as
-// abi.HostFailed.
+// Operation implements a host operation. A *abi.HostError is returned unchanged, any other error as abi.HostFailed.
 type Operation func(params json.RawMessage) (result any, err error)
 
-// New returns a host for p, whose manifest is in file. The test fails at once if the manifest cannot be
-// read, or names other tools, prompts or resources than p has handlers for.
+// New returns a host for p, whose manifest is in file. It fails the test if the manifest cannot be read, or declares other
+// tools, prompts or resources than p handles.
 func New(t testing.TB, p *sdk.Plugin, file string) *Host {
 	t.Helper()
 	m, err := load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.agrees(p.Describe()); err != nil {
+	if err := m.compare(p.Describe()); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
 	h := &Host{plugin: p, manifest: m, operations: map[string]Operation{}}
-	h.Handle(abi.OpNotify, h.keep)
+	h.Handle(abi.OpNotify, h.notify)
 	h.Handle(abi.OpLock, h.lock)
 	h.Handle(abi.OpClaims, func(json.RawMessage) (any, error) { return abi.Claims{}, nil })
 	return h
 }
 
-// Handle makes operation answer op, in place of what answered it before.
+// Handle sets the implementation of op.
 func (h *Host) Handle(op string, operation Operation) { h.operations[op] = operation }
 
 // Log returns the lines that the plugin has logged.
 func (h *Host) Log() []string { return h.log }
 
-// Notifications returns what the plugin has sent for the client.
+// Notifications returns the notifications that the plugin has sent to the client.
 func (h *Host) Notifications() []abi.Notification { return h.sent }
 
-// Locks returns the names that the plugin has locked, in order. As calls run one after the other, none of
-// them waits.
+// Locks returns the names that the plugin has locked, in order. Calls run one after the other, so none of them waits.
 func (h *Host) Locks() []string { return h.locks }
 
-// LockedFolders returns the folders that the plugin has locked, in order. What a plugin is granted no test knows:
-// any that is there can be locked.
+// LockedFolders returns the directories that the plugin has locked, in order. The fake host has no grants: any existing
+// directory can be locked.
 func (h *Host) LockedFolders() []string { return h.folders }
 
 func (h *Host) lock(params json.RawMessage) (any, error) {
@@ -103,7 +105,7 @@ func (h *Host) lock(params json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-func (h *Host) keep(params json.RawMessage) (any, error) {
+func (h *Host) notify(params json.RawMessage) (any, error) {
 	var n abi.Notification
 	if err := json.Unmarshal(params, &n); err != nil {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
@@ -112,9 +114,9 @@ func (h *Host) keep(params json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-// Result is the answer to a tools/call.
+// Result is the result of tools/call.
 type Result struct {
-	Raw        json.RawMessage // all of it
+	Raw        json.RawMessage // the complete result
 	Texts      []string        // the text items of its content, in order
 	IsError    bool
 	Structured json.RawMessage // structuredContent; nil if absent
@@ -132,9 +134,9 @@ func (r *Result) Text() string {
 	return text
 }
 
-// CallTool calls a tool with its arguments as JSON; "" sends none. As in the host, arguments that do not
-// meet the tool's schema never reach the plugin, unless its manifest says validate = "plugin": the error
-// says what is wrong with them. A JSON-RPC error of the plugin's comes back as *sdk.Error.
+// CallTool calls a tool with its arguments as JSON; "" sends none. As in the host, arguments that violate
+// the tool's schema are an error and do not reach the plugin, unless its manifest says validate = "plugin". A JSON-RPC
+// error of the plugin is an *sdk.Error.
 func (h *Host) CallTool(name, arguments string) (*Result, error) {
 	params := map[string]any{"name": name}
 	if arguments != "" {
@@ -147,7 +149,7 @@ func (h *Host) CallTool(name, arguments string) (*Result, error) {
 func (h *Host) CallToolParams(params map[string]any) (*Result, error) {
 	name, _ := params["name"].(string)
 	arguments, _ := params["arguments"].(json.RawMessage)
-	if err := h.manifest.admits(name, arguments); err != nil {
+	if err := h.manifest.validate(name, arguments); err != nil {
 		return nil, err
 	}
 	raw, err := h.Request(abi.MethodToolsCall, params)
@@ -163,7 +165,7 @@ func (h *Host) CallToolParams(params map[string]any) (*Result, error) {
 		IsError           bool
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
-		return nil, fmt.Errorf("the result is no tool result: %w", err)
+		return nil, fmt.Errorf("the result is not a tool result: %w", err)
 	}
 	out := &Result{Raw: raw, IsError: result.IsError, Structured: result.StructuredContent}
 	for _, item := range result.Content {
@@ -186,7 +188,7 @@ func (h *Host) Request(method string, params any) (json.RawMessage, error) {
 	}
 	var response abi.Response
 	if err := json.Unmarshal(h.dispatch(request), &response); err != nil {
-		return nil, fmt.Errorf("the response is not of ABI 1: %w", err)
+		return nil, fmt.Errorf("the response violates ABI 1: %w", err)
 	}
 	if response.Error != nil {
 		return nil, response.Error
@@ -195,20 +197,20 @@ func (h *Host) Request(method string, params any) (json.RawMessage, error) {
 }
 
 func (h *Host) dispatch(request []byte) []byte {
-	calls.Lock()
-	defer calls.Unlock()
-	border.SetHost(&border.Host{
+	hostMu.Lock()
+	defer hostMu.Unlock()
+	imports.SetHost(&imports.Host{
 		Call: h.operate,
 		Log:  func(_ int32, line string) { h.log = append(h.log, line) },
 	})
-	defer border.SetHost(nil)
+	defer imports.SetHost(nil)
 	return h.plugin.Dispatch(request)
 }
 
 func (h *Host) operate(request []byte) []byte {
 	response, err := json.Marshal(h.perform(request))
 	if err != nil {
-		panic(fmt.Sprintf("sdktest: an operation's result is no JSON: %v", err))
+		panic(fmt.Sprintf("sdktest: the result of an operation cannot be encoded: %v", err))
 	}
 	return response
 }
@@ -220,7 +222,7 @@ func (h *Host) perform(request []byte) abi.HostResponse {
 	}
 	operation, ok := h.operations[r.Op]
 	if !ok {
-		return refused(&abi.HostError{Code: abi.HostDenied, Message: fmt.Sprintf("the test handles no operation %q: see Host.Handle", r.Op)})
+		return refused(&abi.HostError{Code: abi.HostDenied, Message: fmt.Sprintf("the test does not handle the operation %q: see Host.Handle", r.Op)})
 	}
 	result, err := operation(r.Params)
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 package sdktest_test
 
 import (
@@ -108,10 +110,10 @@ func TestCallTool(t *testing.T) {
 	host.Handle(abi.OpGitBranchExists, func(json.RawMessage) (any, error) { return true, nil })
 	tests := []struct{ name, tool, arguments, want string }{
 		{"typed arguments are decoded", "greet", `{"name":"Ada"}`, `{"content":[{"type":"text","text":"Hello, Ada"}]}`},
-		{"a handler's error is a result with its text as it is", "greet", `{"name":"nobody"}`, `{"content":[{"type":"text","text":"nobody <is> here"}],"isError":true}`},
+		{"a handler's error is a result with its unescaped text", "greet", `{"name":"nobody"}`, `{"content":[{"type":"text","text":"nobody <is> here"}],"isError":true}`},
 		{"raw arguments keep large numbers", "raw", `{"a": 9007199254740993}`, `{"content":[{"type":"text","text":"{\"a\":9007199254740993}"}]}`},
 		{"absent arguments are nil", "raw", ``, `{"content":[{"type":"text","text":"absent"}]}`},
-		{"an operation of the host's is answered by the test; content is never null", "branch", `{}`, `{"content":[],"structuredContent":{"exists":true}}`},
+		{"the test implements a host operation; content is never null", "branch", `{}`, `{"content":[],"structuredContent":{"exists":true}}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,7 +160,7 @@ func TestProgressAndLog(t *testing.T) {
 	}
 	want := []abi.Notification{{Method: "notifications/progress", Params: json.RawMessage(`{"progressToken":7,"progress":1,"total":2,"message":"half"}`)}}
 	if diff := cmp.Diff(want, host.Notifications()); diff != "" {
-		t.Errorf("progress goes out for the call that asked for it, only: %s", diff)
+		t.Errorf("progress is sent only for the call that asked for it: %s", diff)
 	}
 	if diff := cmp.Diff([]string{"greeting Ada", "greeting Ada"}, host.Log()); diff != "" {
 		t.Error(diff)
@@ -191,7 +193,7 @@ func TestPromptsResourcesCompletions(t *testing.T) {
 	}
 }
 
-// failing records that New refused, in place of the test that it would end.
+// failing records that New failed the test.
 type failing struct {
 	testing.TB
 	failed bool
@@ -201,7 +203,7 @@ func (f *failing) Helper()               {}
 func (f *failing) Fatal(...any)          { f.failed = true; panic(f) }
 func (f *failing) Fatalf(string, ...any) { f.failed = true; panic(f) }
 
-func TestNewRefusesWhatDisagrees(t *testing.T) {
+func TestNewRefusesHandlersThatDifferFromManifest(t *testing.T) {
 	tests := []struct {
 		name string
 		text string
@@ -210,7 +212,7 @@ func TestNewRefusesWhatDisagrees(t *testing.T) {
 		{"a table without a handler", manifestText + "\n[[tools]]\nname = 'extra'"},
 		{"an offer without a handler, or the reverse", "[[tools]]\nname='greet'\n[[tools]]\nname='raw'\n[[tools]]\nname='branch'"},
 		{"a schema that does not compile", manifestText + "\n[[tools]]\nname = 'extra'\n[tools.input]\ntype = 7"},
-		{"text that is no TOML", "= 1"},
+		{"invalid TOML", "= 1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

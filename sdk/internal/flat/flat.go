@@ -1,6 +1,6 @@
-// Package flat decodes small JSON objects into structs of plain fields: what most tools take as arguments.
-// It knows no more than that, and says so: what it cannot decode is left to encoding/json, which inside a
-// module takes longer for such an object than all the rest of a small call.
+// Package flat decodes small JSON objects into structs of plain fields, such as the arguments of most tools. It reports
+// what it cannot decode, so that the caller falls back to encoding/json, which in a module takes longer for such an
+// object than everything else in a small call.
 package flat
 
 import (
@@ -22,8 +22,8 @@ type field struct {
 	kind  reflect.Kind
 }
 
-// For makes the decoder of a struct type; nil if a field is of a kind that it does not know, or is
-// embedded or tagged with more than a name and omitempty.
+// For returns the decoder of a struct type; nil if a field has an unsupported kind, is embedded, or has a tag with more
+// than a name and omitempty.
 func For(t reflect.Type) *Decoder {
 	if t.Kind() != reflect.Struct || t.NumField() > 64 || reflect.PointerTo(t).Implements(unmarshaler) {
 		return nil
@@ -38,7 +38,7 @@ func For(t reflect.Type) *Decoder {
 		case name == "":
 			name = f.Name
 		}
-		if _, twice := d.fields[name]; twice || !known(f.Type) {
+		if _, duplicate := d.fields[name]; duplicate || !isSupported(f.Type) {
 			return nil
 		}
 		d.fields[name] = field{i, f.Type.Kind()}
@@ -48,9 +48,8 @@ func For(t reflect.Type) *Decoder {
 
 var unmarshaler = reflect.TypeFor[interface{ UnmarshalJSON([]byte) error }]()
 
-// known tells whether values of t are decoded here. Named types may have methods of their own that
-// encoding/json would call.
-func known(t reflect.Type) bool {
+// isSupported reports whether values of t are decoded here. Named types may have methods that encoding/json would call.
+func isSupported(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
 		return t.PkgPath() == ""
@@ -58,8 +57,8 @@ func known(t reflect.Type) bool {
 	return false
 }
 
-// Decode sets the fields of the struct that v points to, as encoding/json would. It returns false where
-// it cannot tell; v may then be half set. object has to be valid JSON.
+// Decode sets the fields of the struct that v points to, as encoding/json would. It returns false if it
+// cannot; v may then be partly set. The object has to be valid JSON.
 func (d *Decoder) Decode(object []byte, v reflect.Value) bool {
 	if d == nil {
 		return false
@@ -87,12 +86,12 @@ func set(v reflect.Value, kind reflect.Kind, value []byte) bool {
 	case reflect.Float64:
 		n, err := strconv.ParseFloat(string(value), 64)
 		v.SetFloat(n)
-		return err == nil && number(value)
+		return err == nil && isNumber(value)
 	}
 	n, err := strconv.ParseInt(string(value), 10, v.Type().Bits())
 	v.SetInt(n)
-	return err == nil && number(value)
+	return err == nil && isNumber(value)
 }
 
-// number tells a JSON number from other texts that strconv takes.
-func number(value []byte) bool { return value[0] == '-' || value[0] >= '0' && value[0] <= '9' }
+// isNumber distinguishes a JSON number from other strings that strconv accepts.
+func isNumber(value []byte) bool { return value[0] == '-' || value[0] >= '0' && value[0] <= '9' }

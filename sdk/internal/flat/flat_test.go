@@ -19,7 +19,7 @@ type arguments struct {
 	Dry   bool `json:"dry"`
 }
 
-func FuzzWhatIsDecodedIsWhatEncodingJSONDecodes(f *testing.F) {
+func FuzzDecodeAgreesWithEncodingJSON(f *testing.F) {
 	for _, object := range []string{
 		`{}`, `{"text":"a","times":3,"big":-9007199254740993,"Share":1.5e3,"dry":true}`, ` { "text" : "\u00fc\n" } `,
 		`{"TEXT":"other case"}`, `{"share":1}`, `{"unknown":[1]}`, `{"text":null,"times":null,"dry":null}`, `{"text":1}`,
@@ -30,7 +30,7 @@ func FuzzWhatIsDecodedIsWhatEncodingJSONDecodes(f *testing.F) {
 	}
 	decoder := flat.For(reflect.TypeFor[arguments]())
 	if decoder == nil {
-		f.Fatal("plain fields are not known")
+		f.Fatal("plain fields are not supported")
 	}
 	f.Fuzz(func(t *testing.T, object []byte) {
 		if !json.Valid(object) {
@@ -49,13 +49,13 @@ func FuzzWhatIsDecodedIsWhatEncodingJSONDecodes(f *testing.F) {
 	})
 }
 
-func TestOnlyPlainStructsAreKnown(t *testing.T) {
+func TestForSupportsOnlyPlainStructs(t *testing.T) {
 	type name string
 	for what, typ := range map[string]reflect.Type{
-		"a slice":            reflect.TypeFor[struct{ A []string }](),
-		"a pointer":          reflect.TypeFor[struct{ A *int }](),
-		"a named type":       reflect.TypeFor[struct{ A name }](),
-		"a type of the time": reflect.TypeFor[struct{ A time.Time }](),
+		"a slice":      reflect.TypeFor[struct{ A []string }](),
+		"a pointer":    reflect.TypeFor[struct{ A *int }](),
+		"a named type": reflect.TypeFor[struct{ A name }](),
+		"a time":       reflect.TypeFor[struct{ A time.Time }](),
 		"a quoted number": reflect.TypeFor[struct {
 			A int `json:",string"`
 		}](),
@@ -69,7 +69,7 @@ func TestOnlyPlainStructsAreKnown(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			if flat.For(typ) != nil {
-				t.Error("is taken for plain")
+				t.Error("is supported")
 			}
 		})
 	}

@@ -1,6 +1,6 @@
-// Package scan splits a JSON object into its members without decoding them. The SDK reads requests with
-// it, which the host has checked to be valid JSON: encoding/json would scan each level of a request's
-// envelope once more, and inside a module that scanning is most of what a small call costs.
+// Package scan splits a JSON object into its members without decoding them. The SDK parses requests with it, which the
+// host has validated as JSON: encoding/json would scan each level of a request's envelope again, and in a module that
+// scanning is most of the cost of a small call.
 package scan
 
 import (
@@ -9,18 +9,18 @@ import (
 	"errors"
 )
 
-// ErrNotObject is the error of Object for text that does not look like a JSON object.
+// ErrNotObject is the error of Object for input that is not a JSON object.
 var ErrNotObject = errors.New("not a JSON object")
 
-// Object calls member for each member of the JSON object in text, in order: of a key given twice the
-// last counts. The key is without quotes and escapes, the value is a part of text. Only as much is checked as finding the
-// members takes: whoever decodes a value checks it.
+// Object calls member for each member of the JSON object in text, in order; of duplicate
+// keys the last one counts. The key is decoded, the value is a slice of text. Values are not validated: decoding one does
+// that.
 func Object(text []byte, member func(key, value []byte)) error {
-	i := space(text, 0)
+	i := skipSpace(text, 0)
 	if i == len(text) || text[i] != '{' {
 		return ErrNotObject
 	}
-	i = space(text, i+1)
+	i = skipSpace(text, i+1)
 	if i < len(text) && text[i] == '}' {
 		return nil
 	}
@@ -29,21 +29,21 @@ func Object(text []byte, member func(key, value []byte)) error {
 		if keyEnd < 0 {
 			return ErrNotObject
 		}
-		key, ok := unescaped(text[i:keyEnd])
+		key, ok := decodeKey(text[i:keyEnd])
 		if !ok {
 			return ErrNotObject
 		}
-		i = space(text, keyEnd)
+		i = skipSpace(text, keyEnd)
 		if i == len(text) || text[i] != ':' {
 			return ErrNotObject
 		}
-		i = space(text, i+1)
+		i = skipSpace(text, i+1)
 		end := valueEnd(text, i)
 		if end <= i {
 			return ErrNotObject
 		}
 		member(key, text[i:end])
-		i = space(text, end)
+		i = skipSpace(text, end)
 		if i == len(text) {
 			return ErrNotObject
 		}
@@ -53,14 +53,14 @@ func Object(text []byte, member func(key, value []byte)) error {
 		if text[i] != ',' {
 			return ErrNotObject
 		}
-		i = space(text, i+1)
+		i = skipSpace(text, i+1)
 	}
 	return ErrNotObject
 }
 
-// unescaped is what a quoted key says. The host compares keys by what they say, too: one that it checked
-// must not be another one here.
-func unescaped(quoted []byte) ([]byte, bool) {
+// decodeKey decodes a quoted key. The host compares decoded keys, too: a key that it has checked must not mean another
+// one here.
+func decodeKey(quoted []byte) ([]byte, bool) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1], true
 	}
@@ -69,14 +69,14 @@ func unescaped(quoted []byte) ([]byte, bool) {
 	return []byte(key), err == nil
 }
 
-func space(text []byte, i int) int {
+func skipSpace(text []byte, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r') {
 		i++
 	}
 	return i
 }
 
-// stringEnd is the index behind the string that begins at i; -1 if it does not end.
+// stringEnd returns the index after the string that begins at i; -1 if it is not terminated.
 func stringEnd(text []byte, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {
@@ -89,7 +89,7 @@ func stringEnd(text []byte, i int) int {
 	return -1
 }
 
-// valueEnd is the index behind the value that begins at i; -1 if it does not end.
+// valueEnd returns the index after the value that begins at i; -1 if it is not terminated.
 func valueEnd(text []byte, i int) int {
 	depth := 0
 	for i < len(text) {
@@ -106,7 +106,7 @@ func valueEnd(text []byte, i int) int {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return i // the end of the object around a number or word
+				return i // the end of the enclosing object, after a number or literal
 			}
 			if depth--; depth == 0 {
 				return i + 1

@@ -24,7 +24,7 @@ func TestObject(t *testing.T) {
 		{"values keep their bytes", `{"a":1e3,"b": "x, }" ,"c":[1,{"d":"]"}],"e":null}`,
 			map[string]string{"a": "1e3", "b": `"x, }"`, "c": `[1,{"d":"]"}]`, "e": "null"}},
 		{"an escaped quote does not end a string", `{"a":"\"\\","b\"":true}`, map[string]string{"a": `"\"\\"`, `b"`: "true"}},
-		{"a key is what it says, and the last of two counts", `{"a":1,"\u0061":2}`, map[string]string{"a": "2"}},
+		{"keys are decoded, and the last duplicate counts", `{"a":1,"\u0061":2}`, map[string]string{"a": "2"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestObjectRefuses(t *testing.T) {
 	}
 }
 
-// FuzzObject: for valid JSON objects the members are those that encoding/json finds; nothing panics.
+// FuzzObject compares the members of valid JSON objects with those that encoding/json finds; nothing panics.
 func FuzzObject(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, `{"method":"tools/call","params":{"name":"x","arguments":{"a":[1,"}"]}}}`, `{"a":"\u0022"}`, `{`, `{"a":{}}`, `{"a":-1.5e+3 , "b":[]}`} {
 		f.Add(seed)
@@ -56,7 +56,7 @@ func FuzzObject(f *testing.F) {
 		got, err := members(text)
 		var want map[string]json.RawMessage
 		if !utf8.ValidString(text) || json.Unmarshal([]byte(text), &want) != nil || want == nil {
-			return // the host lets nothing else through
+			return // the host rejects everything else
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)

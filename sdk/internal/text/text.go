@@ -1,5 +1,5 @@
-// Package text writes and reads JSON strings as encoding/json does (without escaping for HTML), and
-// quickly where nothing needs an escape, which is nearly always.
+// Package text encodes and decodes JSON strings as encoding/json does without HTML escaping. Strings without escapes,
+// which most are, take a fast path.
 package text
 
 import (
@@ -12,7 +12,7 @@ const hex = "0123456789abcdef"
 // Append appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func Append(out []byte, s string) []byte {
 	out = append(out, '"')
-	plain := 0 // what is before i and has not been written
+	plain := 0 // the start of the pending bytes before i
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
@@ -57,7 +57,7 @@ func appendEscape(out []byte, c byte) []byte {
 	return append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// Unquote reads a JSON string; false if raw is none.
+// Unquote decodes a JSON string; false if raw is not one.
 func Unquote(raw []byte) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return "", false

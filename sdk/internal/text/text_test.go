@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
 )
 
-// encoded is what encoding/json makes of s.
+// encoded returns the encoding of s by encoding/json.
 func encoded(t *testing.T, s string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -20,7 +20,7 @@ func encoded(t *testing.T, s string) string {
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
-func FuzzStringsAreThoseOfEncodingJSON(f *testing.F) {
+func FuzzAppendAgreesWithEncodingJSON(f *testing.F) {
 	for _, s := range []string{"", "plain", `a "quote" and a \`, "<b>&", "tab\tline\r\n\b\f\x00\x1f\x7f", "ü 漢 😀", "\u2028\u2029\ufffd", "bad \xff\xc3", "\xed\xa0\x80"} {
 		f.Add(s)
 	}
@@ -39,7 +39,7 @@ func FuzzStringsAreThoseOfEncodingJSON(f *testing.F) {
 	})
 }
 
-func FuzzUnquoteTakesWhatEncodingJSONTakes(f *testing.F) {
+func FuzzUnquoteAgreesWithEncodingJSON(f *testing.F) {
 	for _, raw := range []string{`"a"`, `"`, `""`, `"\u00fc"`, `"a" `, `"a"b"`, `1`, `"\q"`, "\"\xff\"", "\"\n\""} {
 		f.Add([]byte(raw))
 	}

@@ -1,6 +1,6 @@
 //go:build !wasip1
 
-package border
+package imports
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Host is what answers natively, where there is no host: package sdktest sets one.
+// Host replaces the host in a native process: package sdktest sets one.
 type Host struct {
 	Call func(request []byte) []byte
 	Log  func(level int32, line string)
@@ -16,7 +16,7 @@ type Host struct {
 
 var host atomic.Pointer[Host]
 
-// SetHost puts h in the host's place until it is replaced; nil takes it away.
+// SetHost makes h the host until the next SetHost; nil removes it.
 func SetHost(h *Host) { host.Store(h) }
 
 // HostCall passes the operation to the host that SetHost set; without one it is unavailable.
@@ -24,7 +24,7 @@ func HostCall(request []byte) []byte {
 	if h := host.Load(); h != nil && h.Call != nil {
 		return h.Call(request)
 	}
-	return []byte(`{"error":{"code":"unavailable","message":"not inside a host, and the test gave none"}}`)
+	return []byte(`{"error":{"code":"unavailable","message":"not inside a host, and the test has set none"}}`)
 }
 
 // Log passes the line to the host that SetHost set; without one it goes to stderr.

@@ -1,6 +1,6 @@
 //go:build wasip1
 
-package border
+package imports
 
 import (
 	"sync"
@@ -22,26 +22,26 @@ func hostResult(dst unsafe.Pointer, n uint32)
 //go:wasmimport bulkhead log
 func logLine(level int32, src unsafe.Pointer, n uint32)
 
-// pair is held from an operation to the end of its result's copying: the Go scheduler may switch
-// goroutines between the two imports, and a second operation there would replace the result.
-var pair sync.Mutex
+// callMu makes hostCall and hostResult one critical section: the Go scheduler may switch goroutines between the two, and
+// a second operation there would replace the result.
+var callMu sync.Mutex
 
-// Input copies the waiting request, which is n bytes long.
+// Input returns a copy of the pending request, which has n bytes.
 func Input(n uint32) []byte {
 	buf := make([]byte, n)
 	input(unsafe.Pointer(unsafe.SliceData(buf)), n)
 	return buf
 }
 
-// Output hands over the response.
+// Output passes the response to the host.
 func Output(response []byte) {
 	output(unsafe.Pointer(unsafe.SliceData(response)), uint32(len(response)))
 }
 
 // HostCall performs an operation and returns its response.
 func HostCall(request []byte) []byte {
-	pair.Lock()
-	defer pair.Unlock()
+	callMu.Lock()
+	defer callMu.Unlock()
 	n := hostCall(unsafe.Pointer(unsafe.SliceData(request)), uint32(len(request)))
 	buf := make([]byte, n)
 	hostResult(unsafe.Pointer(unsafe.SliceData(buf)), n)
