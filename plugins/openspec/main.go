@@ -1,4 +1,4 @@
-// Command openspec is the plugin's module: it registers the handlers and does nothing else.
+// Command openspec is the plugin's module: it registers the handlers.
 package main
 
 import (

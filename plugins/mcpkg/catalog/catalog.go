@@ -1,6 +1,6 @@
-// Package catalog serves the prompts and resources of one project: it has the rules of what may be done
-// to them, and the texts in which it says that something was not. Select finds out which project, Open
-// gives access to it. It knows neither MCP nor that it runs in a host.
+// Package catalog implements the operations on the prompts and resources of one project, with the error messages of the
+// contract. Start with Select, which reads the selection of the project, and Open. It depends neither on MCP nor on a
+// host.
 package catalog
 
 import (
@@ -21,18 +21,18 @@ type Catalog struct {
 	around   Surroundings
 }
 
-// Surroundings are what a catalog needs of the world around it beside files.
+// Surroundings are the dependencies of a catalog other than files.
 type Surroundings struct {
-	// Lock takes the lock of that name, which keeps all others out until the call ends. Each change does.
+	// Lock takes an exclusive lock until the call ends. Each change calls it.
 	Lock func(name string) error
-	// Claimed returns those of the names of prompts and URIs of resources that somebody else serves under;
-	// what has one of them could never be seen. Nil: nobody does.
+	// Claimed returns the names of prompts and URIs of resources that another plugin claims: clients would never see
+	// items with these. Nil: there are none.
 	Claimed func(prompts, uris []string) (claimed []string, err error)
-	// Warn is told what is wrong with the store.
+	// Warn gets messages about damage of the store.
 	Warn func(text string)
 }
 
-// Open returns the selected project; no file is touched.
+// Open returns the selected project. It accesses no file.
 func Open(s Selection, around Surroundings) *Catalog {
 	return &Catalog{selected: s, files: store.Open(s.State, s.Workspace, s.Project, around.Warn), around: around}
 }
@@ -40,10 +40,10 @@ func Open(s Selection, around Surroundings) *Catalog {
 // Project returns the project's name.
 func (c *Catalog) Project() string { return c.selected.Project }
 
-// NotFoundError says that there is no such prompt or resource to get.
+// NotFoundError says that a prompt or resource does not exist.
 type NotFoundError struct {
 	Kind    item.Kind
-	What    string // its name or URI, as asked for
+	What    string // its name or URI, as requested
 	Project string
 }
 
@@ -51,10 +51,10 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("%s '%s' not found in project '%s'", e.Kind, item.Show(e.What), e.Project)
 }
 
-// List returns the items of a kind in the order in which they were created.
+// List returns the items of a kind in the order of creation.
 func (c *Catalog) List(kind item.Kind) ([]item.Item, error) {
 	doing := "read " + kind.Word() + "s"
-	if err := c.there(doing); err != nil {
+	if err := c.requireProject(doing); err != nil {
 		return nil, err
 	}
 	stored, err := c.files.List(kind)
@@ -68,19 +68,19 @@ func (c *Catalog) List(kind item.Kind) ([]item.Item, error) {
 	return items, nil
 }
 
-// Prompt returns a prompt; a *NotFoundError if there is none of that name.
+// Prompt returns a prompt; a *NotFoundError if it does not exist.
 func (c *Catalog) Prompt(name string) (item.Draft, error) {
 	return c.get(item.Prompt, name, func() (store.Stored, []byte, error) { return c.files.Load(item.Prompt, name) })
 }
 
-// Resource returns the resource with that URI; a *NotFoundError if there is none.
+// Resource returns the resource with a URI; a *NotFoundError if it does not exist.
 func (c *Catalog) Resource(uri string) (item.Draft, error) {
 	return c.get(item.Resource, uri, func() (store.Stored, []byte, error) { return c.files.LoadURI(uri) })
 }
 
 func (c *Catalog) get(kind item.Kind, what string, load func() (store.Stored, []byte, error)) (item.Draft, error) {
 	doing := "read " + kind.Word() + "s"
-	if err := c.there(doing); err != nil {
+	if err := c.requireProject(doing); err != nil {
 		return item.Draft{}, err
 	}
 	stored, content, err := load()
@@ -93,8 +93,8 @@ func (c *Catalog) get(kind item.Kind, what string, load func() (store.Stored, []
 	return item.Draft{Item: stored.Item, Content: item.Content{Bytes: content, Binary: stored.Binary}}, nil
 }
 
-// there refuses a project that is not there, where it must be.
-func (c *Catalog) there(doing string) error {
+// requireProject refuses a project that has to exist and does not.
+func (c *Catalog) requireProject(doing string) error {
 	if !c.selected.MustExist {
 		return nil
 	}
@@ -108,12 +108,12 @@ func (c *Catalog) there(doing string) error {
 	return nil
 }
 
-// failure says that the store let something down, and why.
+// failure is the error of an operation that failed in the store.
 func failure(doing string, err error) error {
 	return item.Refuse("Failed to %s: %v", doing, reason(err))
 }
 
-// reason leaves out paths, which say nothing to whoever reads the text.
+// reason removes paths, which mean nothing to the client.
 func reason(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return errors.New("the store is read-only")

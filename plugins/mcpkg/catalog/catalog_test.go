@@ -32,7 +32,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestReasonsHoldNoPath(t *testing.T) {
+func TestReasonsContainNoPath(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want string
@@ -56,8 +56,8 @@ func newCatalog(t *testing.T) *Catalog {
 		Lock: func(string) error { return nil }, Warn: func(text string) { t.Log(text) }})
 }
 
-// TestTheTestsComeInOrder: of several faults the first of the contract's order is told.
-func TestTheTestsComeInOrder(t *testing.T) {
+// TestFirstErrorOfContractOrderIsReported: of several errors the first in the contract's order is reported.
+func TestFirstErrorOfContractOrderIsReported(t *testing.T) {
 	c := newCatalog(t)
 	empty, word, badType := "", "word!", "image/png"
 	for _, test := range []struct {
@@ -85,7 +85,7 @@ func update(c *Catalog, change Change) error {
 	return err
 }
 
-func TestAnExportTooLargeIsRefused(t *testing.T) {
+func TestTooLargeExportIsRefused(t *testing.T) {
 	c := newCatalog(t)
 	megabyte := make([]byte, 1<<20)
 	for i := range megabyte {
@@ -103,7 +103,7 @@ func TestAnExportTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-func TestGetSaysWhatIsNotThere(t *testing.T) {
+func TestGetReportsMissingItem(t *testing.T) {
 	_, err := newCatalog(t).Resource("a:\n")
 	absent := (*NotFoundError)(nil)
 	if !errors.As(err, &absent) || err.Error() != "Resource 'a:?' not found in project 'p'" {

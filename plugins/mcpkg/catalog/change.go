@@ -17,7 +17,7 @@ func (c *Catalog) CreatePrompt(name, content, description string) error {
 	return c.create(draft)
 }
 
-// CreateResource adds a resource. Its MIME type says whether content is text or base64.
+// CreateResource adds a resource. Its MIME type decides whether content is text or base64.
 func (c *Catalog) CreateResource(name, uri, content, mimeType, description string) error {
 	draft, err := item.NewResource(name, uri, mimeType, description, func(mimeType string) (item.Content, error) {
 		return resourceContent(mimeType, content)
@@ -40,22 +40,22 @@ func (c *Catalog) create(d item.Draft) error {
 	if err := c.begin(doing); err != nil {
 		return err
 	}
-	if err := c.free(doing, d); err != nil {
+	if err := c.checkUnclaimed(doing, d); err != nil {
 		return err
 	}
 	return c.conflict(doing, d.Item, c.files.Create(d))
 }
 
-// begin takes the lock: what is read behind it is what a change is made to.
+// begin takes the lock, so that the data of later reads is what is changed.
 func (c *Catalog) begin(doing string) error {
 	if err := c.around.Lock(c.files.LockName()); err != nil {
 		return failure(doing, fmt.Errorf("the store cannot be locked: %w", err))
 	}
-	return c.there(doing)
+	return c.requireProject(doing)
 }
 
-// free refuses drafts with a name or URI that another plugin serves under.
-func (c *Catalog) free(doing string, drafts ...item.Draft) error {
+// checkUnclaimed refuses drafts with a name or URI that another plugin claims.
+func (c *Catalog) checkUnclaimed(doing string, drafts ...item.Draft) error {
 	if c.around.Claimed == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (c *Catalog) free(doing string, drafts ...item.Draft) error {
 	return nil
 }
 
-// conflict words why an item was not put in; nil if it was.
+// conflict returns the message why an item was not added; nil if it was.
 func (c *Catalog) conflict(doing string, it item.Item, err error) error {
 	switch {
 	case err == nil:
@@ -92,14 +92,14 @@ func (c *Catalog) conflict(doing string, it item.Item, err error) error {
 	return failure(doing, err)
 }
 
-// Change is what an update sets; nil leaves as it is. An empty description is none.
+// Change is the set of fields of an update; nil keeps the stored value. An empty description removes it.
 type Change struct {
 	Content     *string
 	MIMEType    *string // of a resource
 	Description *string
 }
 
-// Update changes an item and returns it as it is now.
+// Update changes an item and returns the new one.
 func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item, error) {
 	content, err := change.check(kind, name)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item,
 	switch {
 	case content != nil:
 		draft.Content = *content
-	case change.Content != nil: // the stored type says how it was sent
+	case change.Content != nil: // the stored type determines its encoding
 		if draft.Content, err = item.ResourceContent(draft.MIMEType, *change.Content); err != nil {
 			return item.Item{}, err
 		}
@@ -136,8 +136,8 @@ func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item,
 	return draft.Item, nil
 }
 
-// check tests a change before anything is read, and puts the MIME type as it is kept. It returns the
-// content where that depends on nothing stored.
+// check validates a change before anything is read, and normalizes the MIME type. It returns the content unless that
+// depends on the stored item.
 func (ch *Change) check(kind item.Kind, name string) (content *item.Content, err error) {
 	if err := item.CheckName(string(kind), name); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (ch *Change) check(kind item.Kind, name string) (content *item.Content, err
 	return content, ch.any(kind)
 }
 
-// any refuses a change that sets nothing.
+// any refuses an empty change.
 func (ch *Change) any(kind item.Kind) error {
 	if ch.Content != nil || ch.MIMEType != nil || ch.Description != nil {
 		return nil
@@ -183,7 +183,7 @@ func (ch *Change) any(kind item.Kind) error {
 	return item.Refuse("At least one of content, mime_type or description must be provided")
 }
 
-// Delete removes an item for good and returns what it was.
+// Delete permanently removes an item and returns it.
 func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	if err := item.CheckName(string(kind), name); err != nil {
 		return item.Item{}, err
@@ -199,7 +199,7 @@ func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	return stored.Item, nil
 }
 
-// find returns an item that is to be changed, behind the lock.
+// find locks the project and returns an item to change.
 func (c *Catalog) find(doing string, kind item.Kind, name string) (store.Stored, error) {
 	if err := c.begin(doing); err != nil {
 		return store.Stored{}, err

@@ -11,11 +11,10 @@ import (
 
 var errTooLarge = fmt.Errorf("it is larger than %d MiB as a JSON string, which is the most that one answer holds", item.MaxJSON>>20)
 
-// Export returns the whole project as one file. An item that is damaged ends it: a file that lacks one
-// would look like the project.
+// Export returns the project as one file. A damaged item is an error, since a file without it would look complete.
 func (c *Catalog) Export() (string, error) {
 	const doing = "export project"
-	if err := c.there(doing); err != nil {
+	if err := c.requireProject(doing); err != nil {
 		return "", err
 	}
 	var drafts []item.Draft
@@ -40,14 +39,14 @@ func (c *Catalog) Export() (string, error) {
 	return text, nil
 }
 
-// Imported says what an import has put in.
+// Imported is the result of an import.
 type Imported struct {
 	Prompts, Resources int
-	Replaced           []item.Item // of those, what was there before under the same name
+	Replaced           []item.Item // those that replaced an item of the same name
 }
 
-// Import puts all that an exported file holds into the project, or nothing. With overwrite, prompts and
-// resources of the same name are replaced; what the file does not name stays.
+// Import atomically adds the items of an exported file to the project. With overwrite, prompts and resources of the same
+// name are replaced; others stay.
 func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
 	const doing = "import project"
 	drafts, err := exchange.Parse(text)
@@ -57,7 +56,7 @@ func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
 	if err := c.begin(doing); err != nil {
 		return Imported{}, err
 	}
-	if err := c.free(doing, drafts...); err != nil {
+	if err := c.checkUnclaimed(doing, drafts...); err != nil {
 		return Imported{}, err
 	}
 	replaced, err := c.files.Import(drafts, overwrite)
@@ -78,7 +77,7 @@ func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
 	return done, nil
 }
 
-// clash words what kept an import out, and what can be done about it.
+// clash returns the message about the conflict of an import, with a remedy.
 func (c *Catalog) clash(doing string, clash *store.Conflict, overwrite bool) error {
 	err := c.conflict(doing, clash.Item, clash.Err)
 	switch {

@@ -17,18 +17,18 @@ const (
 
 const defaultWorkspace = "default"
 
-// createNever is the value of MCPKG_CREATE with which a project has to be there.
+// createNever is the value of MCPKG_CREATE that requires an existing project.
 const createNever = "never"
 
-// Selection is the one project that is served.
+// Selection selects the project that is served.
 type Selection struct {
-	State     string // the folder that holds the store
+	State     string // the directory of the store
 	Workspace string
 	Project   string
-	MustExist bool // a project that is not there is an error, and no write makes it
+	MustExist bool // an absent project is an error, and no write creates it
 }
 
-// Select reads the selection from the environment. A variable that is empty counts as absent.
+// Select reads the selection from the environment. Empty variables count as unset.
 func Select(getenv func(name string) string) (Selection, error) {
 	s := Selection{State: getenv(stateVariable), Workspace: getenv(workspaceVariable), Project: getenv(projectVariable)}
 	if s.Project == "" {

@@ -1,5 +1,5 @@
-// Package exchange is the form in which a whole project travels as one file: JSON, in which texts stand as
-// they are and bytes as base64. Write makes such a file, Parse reads one.
+// Package exchange encodes a project as one JSON file, with text as strings and binary content as base64. Write encodes,
+// Parse decodes.
 package exchange
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// What a file says that it is. One of a higher version is not read.
+// Identification of the format. A file of a higher version is refused.
 const (
 	format  = "mcpkg-project"
 	version = 1
@@ -23,7 +23,7 @@ const (
 type file struct {
 	Format    string     `json:"format"`
 	Version   int        `json:"version"`
-	Name      string     `json:"name"` // of the project that it was; for people
+	Name      string     `json:"name"` // of the exported project; informative
 	Prompts   []prompt   `json:"prompts"`
 	Resources []resource `json:"resources"`
 }
@@ -34,7 +34,7 @@ type prompt struct {
 	Content     string `json:"content"`
 }
 
-// resource has one of the two contents.
+// resource has either Text or Blob.
 type resource struct {
 	Name        string  `json:"name"`
 	URI         string  `json:"uri"`
@@ -44,7 +44,7 @@ type resource struct {
 	Base64      *string `json:"content_base64,omitempty"`
 }
 
-// Write returns the file of a project with that name and those items.
+// Write returns the file of a project with a name and items.
 func Write(name string, items []item.Draft) (string, error) {
 	f := file{Format: format, Version: version, Name: name, Prompts: []prompt{}, Resources: []resource{}}
 	for _, it := range items {
@@ -72,8 +72,8 @@ func Write(name string, items []item.Draft) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// Parse reads a file and checks each item by the rules that hold for a new one. No two items of a kind have
-// the same name, and no two resources the same URI. The order is kept, prompts first.
+// Parse decodes a file and validates each item like a new one. Names are unique within a kind, and URIs of resources are
+// unique. The order is kept, prompts first.
 func Parse(text string) ([]item.Draft, error) {
 	var is struct {
 		Format  string `json:"format"`

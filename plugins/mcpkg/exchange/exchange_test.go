@@ -20,7 +20,7 @@ func readTeam(t testing.TB) string {
 	return strings.TrimSuffix(string(raw), "\n")
 }
 
-func TestAFileIsWrittenAsItWasRead(t *testing.T) {
+func TestWriteOfParsedFileIsIdentity(t *testing.T) {
 	text := readTeam(t)
 	drafts, err := exchange.Parse(text)
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// What an item's content may take, in bytes. A text is counted a second time in the form in which it
-// travels: what could be stored and not read would be lost.
+// Limits of an item's content, in bytes. Text is also limited in its encoded form: content that could be stored but not
+// returned would be lost.
 const (
 	maxPrompt   = 1 << 20
 	maxResource = 4 << 20
-	MaxJSON     = 7 << 20 // as a JSON string: an answer may have 8 MiB
+	MaxJSON     = 7 << 20 // as a JSON string: a response may have 8 MiB
 )
 
 const (
-	// DefaultMIMEType is that of a resource for which none was given.
+	// DefaultMIMEType is the MIME type of a resource if none was given.
 	DefaultMIMEType = "text/plain"
 	maxMIMEType     = 255 // characters
 )
 
-// ParseMIMEType returns a resource's MIME type as it is kept: as sent, without white space around it.
+// ParseMIMEType returns a resource's MIME type as it is stored: without surrounding white space.
 func ParseMIMEType(sent string) (string, error) {
 	kept := strings.TrimSpace(sent)
 	if utf8.RuneCountInString(kept) > maxMIMEType {
@@ -33,14 +33,14 @@ func ParseMIMEType(sent string) (string, error) {
 	return kept, nil
 }
 
-// textTypes are those outside of text/ that are text for all that.
+// textTypes are the textual MIME types outside of text/.
 var textTypes = []string{
 	"application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml",
 	"application/sql", "application/javascript", "application/typescript", "application/graphql",
 	"application/x-sh", "application/x-ndjson", "application/rtf",
 }
 
-// IsText tells whether content of that MIME type is sent as text; else it is sent as base64.
+// IsText reports whether content of that MIME type is sent as text, otherwise as base64.
 func IsText(mimeType string) bool {
 	essence, _, _ := strings.Cut(mimeType, ";")
 	essence = strings.ToLower(strings.TrimSpace(essence))
@@ -52,18 +52,18 @@ func IsText(mimeType string) bool {
 	})
 }
 
-// Content is what an item holds.
+// Content is the content of an item.
 type Content struct {
 	Bytes  []byte
 	Binary bool
 }
 
-// PromptContent is a prompt's text as content.
+// PromptContent returns a prompt's text as content.
 func PromptContent(text string) (Content, error) {
 	return textContent(Prompt, text, maxPrompt, "1 MiB")
 }
 
-// ResourceContent is what a resource of that MIME type was sent with: a text, or bytes as base64.
+// ResourceContent returns the content of a resource from its argument: text, or base64, depending on the MIME type.
 func ResourceContent(mimeType, sent string) (Content, error) {
 	if IsText(mimeType) {
 		return TextResource(sent)
@@ -71,7 +71,7 @@ func ResourceContent(mimeType, sent string) (Content, error) {
 	return BinaryResource(mimeType, sent)
 }
 
-// TextResource is a resource's text as content.
+// TextResource returns a resource's text as content.
 func TextResource(text string) (Content, error) {
 	return textContent(Resource, text, maxResource, "4 MiB")
 }
@@ -108,10 +108,10 @@ func BinaryResource(mimeType, sent string) (Content, error) {
 	return Content{Bytes: decoded, Binary: true}, nil
 }
 
-// EmptyContent is the refusal of content that is empty.
+// EmptyContent returns the refusal of empty content.
 func EmptyContent(kind Kind) error { return Refuse("%s content cannot be empty", kind) }
 
-// JSONLen returns how many bytes text takes as a JSON string, quotation marks included.
+// JSONLen returns the length of text as a JSON string in bytes, including quotation marks.
 func JSONLen(text string) int {
 	n := len(text) + 2
 	for i := 0; i < len(text); i++ {

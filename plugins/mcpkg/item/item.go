@@ -1,12 +1,11 @@
-// Package item has what a prompt and a resource are, and the rules for their fields. It stores nothing:
-// package store does.
+// Package item has the types of prompts and resources, and validates their fields. Package store stores them.
 //
-// Errors are texts for whoever sent a field. They begin with what is wrong ("Prompt name cannot be empty").
+// Errors are sentences for the client that sent a field, such as "Prompt name cannot be empty".
 package item
 
 import "fmt"
 
-// Refusal is why something that was sent is not taken, as a sentence for who sent it.
+// Refusal is the reason why an argument is refused, as a sentence for the client.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
@@ -14,7 +13,7 @@ func (r Refusal) Error() string { return string(r) }
 // Refuse returns a Refusal, formatted as by fmt.Sprintf.
 func Refuse(format string, arguments ...any) error { return Refusal(fmt.Sprintf(format, arguments...)) }
 
-// Kind tells prompts from resources. Its text is the word for one at the beginning of a sentence.
+// Kind is the kind of an item. Its string begins a sentence.
 type Kind string
 
 // The kinds of items.
@@ -23,7 +22,7 @@ const (
 	Resource Kind = "Resource"
 )
 
-// Word returns the kind as it stands within a sentence.
+// Word returns the kind for use within a sentence.
 func (k Kind) Word() string {
 	if k == Prompt {
 		return "prompt"
@@ -31,12 +30,12 @@ func (k Kind) Word() string {
 	return "resource"
 }
 
-// Item is what is known of a prompt or resource without its content.
+// Item is a prompt or resource without its content.
 type Item struct {
 	Kind        Kind
-	Name        string // unique among those of its kind
-	Description string // "" for none
-	URI         string // of a resource; unique, and opaque
+	Name        string // unique within its kind
+	Description string // "": none
+	URI         string // of a resource; unique and opaque
 	MIMEType    string // of a resource
 	Binary      bool   // the content is bytes, not text
 }
@@ -62,8 +61,8 @@ func NewPrompt(name, text, description string) (Draft, error) {
 	return Draft{Item{Kind: Prompt, Name: name, Description: description}, content}, nil
 }
 
-// NewResource checks the fields of a resource; a MIME type "" stands for DefaultMIMEType. Its content is what
-// read returns, which is given the MIME type as it is kept.
+// NewResource checks the fields of a resource; the MIME type "" means DefaultMIMEType. Read gets the MIME type as
+// it is stored and returns the content.
 func NewResource(name, uri, mimeType, description string, read func(mimeType string) (Content, error)) (Draft, error) {
 	if err := CheckName(string(Resource), name); err != nil {
 		return Draft{}, err

@@ -71,7 +71,7 @@ func TestIsText(t *testing.T) {
 	}
 }
 
-func TestSizesAtTheirBounds(t *testing.T) {
+func TestSizeLimits(t *testing.T) {
 	const mib = 1 << 20
 	exactly := func(n int) string { return strings.Repeat("x", n) }
 	for name, test := range map[string]struct {

@@ -8,7 +8,7 @@ import (
 
 const maxName = 255 // characters
 
-// CheckName tests the name of something: what begins the error's text, such as "Prompt" or "Project".
+// CheckName validates a name. What begins the error, such as "Prompt" or "Project".
 func CheckName(what, name string) error {
 	switch {
 	case name == "":
@@ -31,7 +31,7 @@ func notInNames(r rune) bool {
 
 const maxURI = 2048 // characters
 
-// CheckURI tests a resource's URI, which is a label: nothing is ever opened by it.
+// CheckURI validates a resource's URI, which is an opaque label: nothing is opened by it.
 func CheckURI(uri string) error {
 	switch {
 	case uri == "":
@@ -46,7 +46,7 @@ func CheckURI(uri string) error {
 
 func notInURIs(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError }
 
-// hasScheme looks for what RFC 3986 has before the first colon.
+// hasScheme reports whether a URI begins with a scheme as RFC 3986 defines it.
 func hasScheme(uri string) bool {
 	scheme, _, found := strings.Cut(uri, ":")
 	if !found || scheme == "" {
@@ -63,7 +63,7 @@ func hasScheme(uri string) bool {
 
 const maxDescription = 4096 // characters
 
-// CheckDescription tests a description of an item of that kind; "" is none.
+// CheckDescription validates the description of an item; "": none.
 func CheckDescription(kind Kind, description string) error {
 	if utf8.RuneCountInString(description) > maxDescription {
 		return Refuse("%s description exceeds maximum length of %d characters", kind, maxDescription)
@@ -73,7 +73,7 @@ func CheckDescription(kind Kind, description string) error {
 
 const maxShown = 300 // characters
 
-// Show returns a name as a text may have it: on one line, and not endless.
+// Show returns a name for use in a message: on one line, and truncated.
 func Show(name string) string {
 	var shown strings.Builder
 	count := 0

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// change is one change to the store that changeBase has made, and what the store holds after it.
+// change is one change of the store that changeBase makes, with the items after it.
 type change struct {
 	name  string
 	do    func(t *testing.T, p *Project) error

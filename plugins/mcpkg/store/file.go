@@ -7,15 +7,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// tempPattern names what is not finished; it lies in the project's directory.
+// tempPattern is the name of temporary files, which are in the project's directory.
 const tempPattern = ".tmp-*"
 
-// options says how the project's files are written.
+// options are those for all files of the project.
 func (p *Project) options() atomicfile.Options {
 	return atomicfile.Options{FS: p.files, Mode: 0o600, Pattern: tempPattern, TempDir: p.dir}
 }
 
-// put writes a file at path atomically and durably, in place of the one that is there.
+// put atomically replaces the file at path.
 func (p *Project) put(path string, parts ...[]byte) error {
 	file, err := atomicfile.New(path, p.options())
 	if err != nil {
@@ -27,10 +27,10 @@ func (p *Project) put(path string, parts ...[]byte) error {
 	return file.Replace()
 }
 
-// sweepAge is the age at which an unfinished file is removed: no call lasts as long.
+// sweepAge is the age at which temporary files are removed: no call lasts as long.
 const sweepAge = time.Hour
 
-// sweep removes what interrupted calls left. What it cannot remove does no harm.
+// sweep removes temporary files of interrupted calls. Those that it cannot remove do no harm.
 func (p *Project) sweep(left []fs.DirEntry) {
 	_ = atomicfile.SweepEntries(p.dir, left, sweepAge, p.options())
 }

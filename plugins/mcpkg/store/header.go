@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// header is the first line of an item's file. The content follows it as it is.
+// header is the first line of an item's file. The unencoded content follows.
 type header struct {
 	Format      int64  `json:"format"`
 	Name        string `json:"name"`
@@ -19,20 +19,20 @@ type header struct {
 	Description string `json:"description,omitempty"`
 	Content     string `json:"content"`    // contentText or contentBinary
 	Size        int64  `json:"size"`       // of the content, in bytes
-	Created     string `json:"created_at"` // RFC 3339; for people, so nobody reads it
+	Created     string `json:"created_at"` // RFC 3339; informative, never parsed
 	Updated     string `json:"updated_at"` // likewise
 }
 
-// How content is to be taken.
+// Encodings of content.
 const (
 	contentText   = "text"
 	contentBinary = "binary"
 )
 
-// headerKeys are the keys that this version knows. Others are kept as they are.
+// headerKeys are the keys that this version knows. Others are preserved.
 var headerKeys = []string{"format", "name", "uri", "mime_type", "description", "content", "size", "created_at", "updated_at"}
 
-// newHeader returns the header of a draft that was created then and is written now.
+// newHeader returns the header of a draft with the given times.
 func newHeader(d item.Draft, created, now string) header {
 	h := header{
 		Format: format, Name: d.Name, URI: d.URI, MIMEType: d.MIMEType, Description: d.Description,
@@ -44,7 +44,7 @@ func newHeader(d item.Draft, created, now string) header {
 	return h
 }
 
-// item returns the item that the header of a file with that kind describes.
+// item returns the item of a header.
 func (h header) item(kind item.Kind) item.Item {
 	return item.Item{
 		Kind: kind, Name: h.Name, Description: h.Description, URI: h.URI, MIMEType: h.MIMEType,
@@ -52,7 +52,7 @@ func (h header) item(kind item.Kind) item.Item {
 	}
 }
 
-// line returns the header as the line that begins a file; unknown holds further keys.
+// line returns the header as the first line of a file; unknown has additional keys.
 func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
 	line, err := json.Marshal(h)
 	if err != nil {
@@ -72,8 +72,7 @@ func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
 	return line, nil
 }
 
-// parseHeader reads the first line of the file that an entry names. The error is ErrNewer, or says what
-// is wrong with the line.
+// parseHeader parses the first line of an entry's file. The error is ErrNewer, or why the line is invalid.
 func parseHeader(line []byte, e entry) (header, error) {
 	h, quick := quickHeader(line)
 	var err error
@@ -81,7 +80,7 @@ func parseHeader(line []byte, e entry) (header, error) {
 		h = header{}
 		err = json.Unmarshal(line, &h)
 	}
-	if h.Format > format || err != nil && newer(line) {
+	if h.Format > format || err != nil && isNewer(line) {
 		return header{}, ErrNewer
 	}
 	if err != nil {
@@ -102,10 +101,10 @@ func parseHeader(line []byte, e entry) (header, error) {
 	return h, nil
 }
 
-// maxContent is the most that is read of an item; the rules for contents allow less.
+// maxContent bounds what is read of an item; package item allows less.
 const maxContent = 16 << 20
 
-// unknownKeys returns those keys of a header that this version does not know.
+// unknownKeys returns the keys of a header that this version does not know.
 func unknownKeys(line []byte) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(line, &all); err != nil {

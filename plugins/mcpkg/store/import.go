@@ -13,17 +13,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// An import is many files, and happens whole or not at all: they are written in a temporary folder, and
-// its new name, import, is what makes all of them part of the project at once. Then they move to their
-// places, and readers look for them in both. Whoever changes the project next ends what was left.
+// An import adds many files atomically: they are written to a temporary directory, whose rename to "import" commits
+// them. Then they move to the project's directory; readers search both. The next change completes an interrupted import.
 
 func (p *Project) importDir() string { return filepath.Join(p.dir, importFolder) }
 
-// Conflict is an import's item that cannot be put in.
+// Conflict is an item of an import that cannot be added.
 type Conflict struct {
-	Item   item.Item // that was to be put in
+	Item   item.Item // of the import
 	Err    error     // ErrNameTaken, ErrURITaken, ErrFull, ErrDamaged, ErrNewer or the system's
-	HasURI string    // the other URI of the item that has the name; "" if that is not the reason
+	HasURI string    // the URI of the stored item with the same name, if it differs; otherwise ""
 }
 
 func (c *Conflict) Error() string {
@@ -32,9 +31,8 @@ func (c *Conflict) Error() string {
 
 func (c *Conflict) Unwrap() error { return c.Err }
 
-// Import adds all items, which have different names and URIs, or none. With overwrite, one whose name and
-// URI an item of the project has takes that one's place; it returns those that did. An error about one of the
-// items is a *Conflict.
+// Import adds all items, whose names and URIs are unique, or none. With overwrite, an item replaces the stored one with
+// the same name and URI; those are returned. An error about one of the items is a *Conflict.
 func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.Item, err error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -53,7 +51,7 @@ func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.I
 		}
 		staged = append(staged, s)
 	}
-	if err := p.make(); err != nil {
+	if err := p.ensure(); err != nil {
 		return nil, err
 	}
 	if len(staged) == 0 {
@@ -63,7 +61,7 @@ func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.I
 		return nil, err
 	}
 	if err := p.finishImport(); err != nil {
-		// All of it is in the project already; the next change goes on here.
+		// The import is committed; the next change completes it.
 		p.warn(fmt.Sprintf("%s: the import is to be ended: %v", p.dir, err))
 	}
 	return replaced, nil
@@ -77,13 +75,13 @@ type staging struct {
 	replaces bool
 }
 
-// plan decides where a draft goes. The error is a *Conflict.
+// plan determines the file of a draft. The error is a *Conflict.
 func (p *Project) plan(ix index, d item.Draft, overwrite bool) (staging, error) {
 	conflict := func(err error) (staging, error) { return staging{}, &Conflict{Item: d.Item, Err: err} }
 	e, err := ix.place(d.Item)
 	replaces := overwrite && errors.Is(err, ErrNameTaken)
 	if err != nil && !replaces {
-		return conflict(p.inTheWay(e, err))
+		return conflict(p.conflictError(e, err))
 	}
 	updated := now()
 	created := updated
@@ -108,7 +106,7 @@ func (p *Project) plan(ix index, d item.Draft, overwrite bool) (staging, error) 
 	return staging{e, line, d.Content.Bytes, replaces}, nil
 }
 
-// stage writes the files of an import and makes them part of the project.
+// stage writes the files of an import and commits it.
 func (p *Project) stage(files []staging) error {
 	var members []atomicfile.Member
 	for _, file := range files {
@@ -117,7 +115,7 @@ func (p *Project) stage(files []staging) error {
 	return atomicfile.CreateDir(p.importDir(), members, p.options())
 }
 
-// finishImport moves the files of an import to their places, if there is one.
+// finishImport moves the files of a committed import, if there is one.
 func (p *Project) finishImport() error {
 	files, err := os.ReadDir(p.importDir())
 	if errors.Is(err, fs.ErrNotExist) {

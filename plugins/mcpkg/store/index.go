@@ -14,15 +14,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// entry is an item as its file's name tells of it: all that has to be unique in a project, and the order,
-// so that neither takes opening a file.
+// entry is the part of an item that is encoded in its file's name: the unique fields and the order, which can be
+// checked without opening a file.
 type entry struct {
-	file   string // number, kind, name and uri as fileName writes them
-	number uint64 // counts the items that were ever created
+	file   string // number, kind, name and uri as encoded by fileName
+	number uint64 // the item's position in the order of creation
 	kind   item.Kind
 	name   string // key of the name
 	uri    string // key of a resource's URI
-	staged bool   // an import put it in and has not ended
+	staged bool   // it is in the directory of an unfinished import
 }
 
 // maxNumber is the highest number that fits in a file's name.
@@ -44,7 +44,7 @@ func (e entry) fileName() string {
 	return fmt.Sprintf("%0*d%s%s-%s%s", digits, e.number, resourceMiddle, e.name, e.uri, fileEnd)
 }
 
-// parseEntry reads a file's name; false if it is none of an item's.
+// parseEntry parses a file's name; false if it is not that of an item.
 func parseEntry(file string) (entry, bool) {
 	if len(file) < digits {
 		return entry{}, false
@@ -81,12 +81,11 @@ func (e entry) sameName(other entry) bool { return e.kind == other.kind && e.nam
 
 func (e entry) sameURI(other entry) bool { return e.uri != "" && e.uri == other.uri }
 
-// index is what a project holds, in the order in which it was created.
+// index has the entries of a project in the order of creation.
 type index []entry
 
-// scan looks into the project's folder: what it holds, and what calls have left there that were ended in the
-// middle. A finished import counts although its files may not be at their places yet: it is looked at first,
-// since files move only from there.
+// scan reads the project's directory: its items, and the temporary files of interrupted calls. Files of a committed
+// import count although they may not have been moved yet: its directory is read first, since files move only out of it.
 func (p *Project) scan() (found index, left []os.DirEntry, err error) {
 	for _, dir := range []string{p.importDir(), p.dir} {
 		files, err := os.ReadDir(dir)
@@ -109,31 +108,31 @@ func (p *Project) scan() (found index, left []os.DirEntry, err error) {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b entry) int { return strings.Compare(a.file, b.file) })
-	return p.withoutTwins(found), left, nil
+	return p.withoutDuplicates(found), left, nil
 }
 
-// readIndex returns what the project holds.
+// readIndex returns the entries of the project.
 func (p *Project) readIndex() (index, error) {
 	ix, _, err := p.scan()
 	return ix, err
 }
 
-// withoutTwins leaves out the files that claim what an earlier one has. A staged one and the one that it
-// replaces have the same file name, and the staged one is the first.
-func (p *Project) withoutTwins(found index) index {
+// withoutDuplicates omits files with the name or URI of an earlier one. A staged file has the same file name as the one
+// that it replaces, and comes first.
+func (p *Project) withoutDuplicates(found index) index {
 	type claim struct {
-		kind item.Kind // "" for a URI
+		kind item.Kind // "": a URI
 		key  string
 	}
 	claimed := make(map[claim]string, 2*len(found))
 	kept := found[:0]
 	for _, e := range found {
 		name, uri := claim{e.kind, e.name}, claim{"", e.uri}
-		first, twin := claimed[name]
-		if !twin && e.uri != "" {
-			first, twin = claimed[uri]
+		first, duplicate := claimed[name]
+		if !duplicate && e.uri != "" {
+			first, duplicate = claimed[uri]
 		}
-		if twin {
+		if duplicate {
 			if first != e.file {
 				p.warn(fmt.Sprintf("%s is left out: %s has its name or URI", e.file, first))
 			}
@@ -145,7 +144,7 @@ func (p *Project) withoutTwins(found index) index {
 	return kept
 }
 
-// find returns the entry of a name.
+// find returns the entry with a name.
 func (ix index) find(kind item.Kind, name string) (entry, bool) {
 	wanted := entry{kind: kind, name: key(name)}
 	at := slices.IndexFunc(ix, wanted.sameName)
@@ -155,7 +154,7 @@ func (ix index) find(kind item.Kind, name string) (entry, bool) {
 	return ix[at], true
 }
 
-// findURI returns the entry of the resource with that URI.
+// findURI returns the entry of the resource with a URI.
 func (ix index) findURI(uri string) (entry, bool) {
 	wanted := entry{uri: key(uri)}
 	at := slices.IndexFunc(ix, wanted.sameURI)
@@ -165,8 +164,8 @@ func (ix index) findURI(uri string) (entry, bool) {
 	return ix[at], true
 }
 
-// place returns the entry of a new item. The error is ErrFull, or the entry that is in its way has the
-// name (ErrNameTaken) or the URI (ErrURITaken).
+// place returns the entry of a new item. If another entry has the name (ErrNameTaken) or the URI (ErrURITaken), it returns
+// that one. The error can also be ErrFull.
 func (ix index) place(it item.Item) (entry, error) {
 	e := entry{kind: it.Kind, name: key(it.Name)}
 	if it.Kind == item.Resource {

@@ -12,15 +12,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// The variables that make a test of this package the process that is killed: in which state folder it
-// works, which change it makes, and before which operation it dies.
+// Environment variables of the process that is killed: its state directory, the change that it makes, and the operation
+// before which it dies.
 const (
 	killState  = "STORE_TEST_KILL_STATE"
 	killChange = "STORE_TEST_KILL_CHANGE"
 	killStep   = "STORE_TEST_KILL_STEP"
 )
 
-// TestKilledWriter is the process that TestKillAtEveryOperation starts, and nothing otherwise.
+// TestKilledWriter is run in the process that TestKillAtEveryOperation starts; it is skipped otherwise.
 func TestKilledWriter(t *testing.T) {
 	state := os.Getenv(killState)
 	if state == "" {

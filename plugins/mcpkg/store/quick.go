@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// quickHeader reads a header as this version writes most: known keys, texts without escapes, whole numbers,
-// no white space. Of all others it says false, and encoding/json reads them. It is here because a list reads
-// a header for each item, and in a module encoding/json takes as long for one as to open its file.
+// quickHeader parses a header in the most frequent form: known keys, strings without escapes, integers, no white space.
+// For all others it returns false, and encoding/json parses them. A list reads a header for each item, and in a module
+// encoding/json takes as long for it as opening the file.
 func quickHeader(line []byte) (h header, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
 	if !ok || !utf8.Valid(line) {
@@ -36,7 +36,7 @@ func quickHeader(line []byte) (h header, ok bool) {
 	}
 }
 
-// text returns where the text of a key goes; nil if that is no key of a text.
+// text returns the field of a key with a string value; nil for other keys.
 func (h *header) text(key []byte) *string {
 	switch string(key) {
 	case "name":
@@ -57,7 +57,7 @@ func (h *header) text(key []byte) *string {
 	return nil
 }
 
-// number returns where the number of a key goes; nil if that is no key of a number.
+// number returns the field of a key with a number value; nil for other keys.
 func (h *header) number(key []byte) *int64 {
 	switch string(key) {
 	case "format":
@@ -68,7 +68,7 @@ func (h *header) number(key []byte) *int64 {
 	return nil
 }
 
-// quickText reads a text without escapes and returns what is behind it.
+// quickText parses a string without escapes and returns the rest.
 func quickText(rest []byte, into *string) ([]byte, bool) {
 	if len(rest) == 0 || rest[0] != '"' {
 		return nil, false
@@ -85,7 +85,7 @@ func quickText(rest []byte, into *string) ([]byte, bool) {
 	return nil, false
 }
 
-// quickNumber reads a whole number that fits for certain, and returns what is behind it.
+// quickNumber parses an integer that cannot overflow, and returns the rest.
 func quickNumber(rest []byte, into *int64) ([]byte, bool) {
 	n := 0
 	for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {

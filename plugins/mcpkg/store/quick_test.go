@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-func TestHeadersAsTheyAreWrittenAreReadQuickly(t *testing.T) {
+func TestWrittenHeadersTakeFastPath(t *testing.T) {
 	for _, d := range []item.Draft{prompt(t, "p", "x"), resource(t, "r", "x"), {Item: item.Item{Kind: item.Resource, Name: "r", URI: "a:é", Description: "für 🙂"}}} {
 		want := newHeader(d, now(), now())
 		line, err := want.line(nil)
@@ -21,7 +21,7 @@ func TestHeadersAsTheyAreWrittenAreReadQuickly(t *testing.T) {
 	}
 }
 
-// FuzzQuickHeader: what is read quickly is what encoding/json reads.
+// FuzzQuickHeader: the fast path agrees with encoding/json.
 func FuzzQuickHeader(f *testing.F) {
 	for _, line := range []string{
 		`{"format":1,"name":"n","uri":"a:n","mime_type":"x/y","description":"d é","content":"text","size":12,"created_at":"t","updated_at":"u"}`,

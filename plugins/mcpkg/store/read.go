@@ -18,11 +18,11 @@ import (
 type Stored struct {
 	item.Item
 	entry   entry
-	created string // as the header has it
+	created string // from the header
 }
 
-// List returns the items of a kind in the order in which they were created; none if there is no project.
-// One that is damaged is left out, and told of in a warning.
+// List returns the items of a kind in the order of creation; none if the project does not exist. Damaged items are
+// omitted, with a warning.
 func (p *Project) List(kind item.Kind) ([]Stored, error) {
 	if there, err := p.Exists(); err != nil || !there {
 		return nil, err
@@ -49,8 +49,8 @@ func (p *Project) List(kind item.Kind) ([]Stored, error) {
 	return list, nil
 }
 
-// Each visits all items with their contents, prompts first, each kind in the order of List. An error of
-// visit ends it, and so does an item that is damaged.
+// Each visits all items with their contents, prompts first, each kind in the order of List. It
+// stops at an error of visit and at a damaged item.
 func (p *Project) Each(visit func(Stored, []byte) error) error {
 	if there, err := p.Exists(); err != nil || !there {
 		return err
@@ -63,7 +63,7 @@ func (p *Project) Each(visit func(Stored, []byte) error) error {
 	for _, e := range ix {
 		stored, content, err := p.readWhole(e)
 		if errors.Is(err, ErrNotFound) {
-			continue // it was deleted meanwhile
+			continue // deleted concurrently
 		}
 		if err == nil {
 			err = visit(stored, content)
@@ -84,7 +84,7 @@ func (p *Project) Load(kind item.Kind, name string) (Stored, []byte, error) {
 	return p.readWhole(e)
 }
 
-// LoadURI returns the resource with that URI and its content; errors are those of Load.
+// LoadURI returns the resource with a URI and its content; errors are those of Load.
 func (p *Project) LoadURI(uri string) (Stored, []byte, error) {
 	e, err := p.look(func(ix index) (entry, bool) { return ix.findURI(uri) })
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Project) look(find func(index) (entry, bool)) (entry, error) {
 	return e, nil
 }
 
-// open opens an entry's file. One that an import staged may have moved to its place meanwhile.
+// open opens an entry's file. A staged one may have been moved concurrently.
 func (p *Project) open(e entry) (*os.File, error) {
 	if e.staged {
 		file, err := os.Open(filepath.Join(p.importDir(), e.file))
@@ -141,7 +141,7 @@ func (p *Project) readItem(e entry, buffer *bufio.Reader) (Stored, error) {
 	return Stored{h.item(e.kind), e, h.Created}, nil
 }
 
-// readHeader reads the first line of an entry's file and returns it parsed and as it is.
+// readHeader reads the first line of an entry's file and returns it parsed and raw.
 func (p *Project) readHeader(e entry, r *bufio.Reader) (header, []byte, error) {
 	line, err := readLine(r)
 	if err != nil {
@@ -184,7 +184,7 @@ func (p *Project) readWhole(e entry) (Stored, []byte, error) {
 	return p.parseWhole(e, bufio.NewReader(file))
 }
 
-// parseWhole reads what an entry's file holds.
+// parseWhole reads an entry's file.
 func (p *Project) parseWhole(e entry, r *bufio.Reader) (Stored, []byte, error) {
 	h, _, err := p.readHeader(e, r)
 	if err != nil {

@@ -65,9 +65,9 @@ func FuzzReadItem(f *testing.F) {
 	})
 }
 
-func TestScenario28AThousandItems(t *testing.T) {
+func TestThousandItems(t *testing.T) {
 	p := openStore(t, t.TempDir())
-	must(t, p.make())
+	must(t, p.ensure())
 	for i := range 1000 {
 		d := resource(t, fmt.Sprint(i), strings.Repeat("x", 10_000))
 		e, err := index{{number: uint64(i)}}.place(d.Item)

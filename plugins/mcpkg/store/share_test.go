@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// TestScenario23TwoServersCreateOneName: a mutex stands for the host's lock.
-func TestScenario23TwoServersCreateOneName(t *testing.T) {
+// TestConcurrentCreateOfOneName: a mutex replaces the host's lock.
+func TestConcurrentCreateOfOneName(t *testing.T) {
 	state := t.TempDir()
 	var lock sync.Mutex
 	const rounds = 100
@@ -47,8 +47,8 @@ func TestScenario23TwoServersCreateOneName(t *testing.T) {
 	}
 }
 
-// TestScenario24OneServerWritesTheOtherReads, and no reader ever misses what is there or sees a half of it.
-func TestScenario24OneServerWritesTheOtherReads(t *testing.T) {
+// TestConcurrentReadersSeeCompleteItems has one server write while another reads: no item is missing or incomplete.
+func TestConcurrentReadersSeeCompleteItems(t *testing.T) {
 	state := t.TempDir()
 	writer, reader := openStore(t, state), openStore(t, state)
 	must(t, writer.Create(prompt(t, "p", "0")))
@@ -94,6 +94,6 @@ func TestScenario24OneServerWritesTheOtherReads(t *testing.T) {
 	readers.Wait()
 	left, err := os.ReadDir(writer.dir)
 	if err != nil || len(left) != 3 {
-		t.Errorf("more is left than two items and project.json: %v, %v", left, err)
+		t.Errorf("there are other files than two items and project.json: %v, %v", left, err)
 	}
 }

@@ -1,10 +1,9 @@
-// Package store is the folder on disk that holds prompts and resources, by workspace and project. Open a
-// project, then read it with List and Load, and change it with Create, Find and Replace or Delete, and Import.
+// Package store keeps prompts and resources in a directory on disk, by workspace and project. Open a project, then read
+// it with List and Load, and change it with Create, Find and Replace or Delete, and Import.
 //
-// Readers need no lock: each file is whole or not there at every moment, and so is an import. Who changes
-// something holds the lock called Project.LockName from before the first read that the change rests on.
-// Rules for names and contents are those of package item; nothing is checked here but what keeps the
-// store in order.
+// Readers need no lock, since files and imports appear atomically. Writers hold the lock Project.LockName from before the
+// first read that the change depends on. Package item validates names and contents; this package checks only the
+// consistency of the store.
 package store
 
 import (
@@ -23,13 +22,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// format is the version of all files of a store. One with a higher number is not touched.
+// format is the version of all files of a store. Files of a higher version are not changed.
 const format = 1
 
-// MaxItems is the most that a project holds, prompts and resources together.
+// MaxItems is the maximum number of items in a project, prompts and resources together.
 const MaxItems = 10_000
 
-// Why something was not read or changed.
+// Errors of reads and changes.
 var (
 	ErrNotFound  = errors.New("there is no such item")
 	ErrNameTaken = errors.New("an item has that name")
@@ -39,16 +38,16 @@ var (
 	ErrDamaged   = errors.New("stored item is damaged")
 )
 
-// Project is one project's place in the store.
+// Project is a project in the store.
 type Project struct {
 	workspace, name string
-	dir             string // the project's folder
+	dir             string // the project's directory
 	warn            func(text string)
 	files           filesystem.FS
 }
 
-// Open returns the place of a project in the state folder; it touches no file. What is damaged is told to
-// warn, by its path.
+// Open returns a project in the state directory. It accesses no file. Warn gets messages about damaged files, with their
+// paths.
 func Open(state, workspace, project string, warn func(text string)) *Project {
 	return &Project{
 		workspace: workspace,
@@ -59,19 +58,19 @@ func Open(state, workspace, project string, warn func(text string)) *Project {
 	}
 }
 
-// now is the time as the store writes it.
+// now returns the time in the format of the store.
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
-// key stands for a name in paths: any name is as good as another, on any file system.
+// key encodes a name for paths, so that every name is valid on every file system.
 func key(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:])
 }
 
-// LockName names the lock that a writer of this project holds.
+// LockName returns the name of the lock that writers of this project hold.
 func (p *Project) LockName() string { return "store " + key(p.workspace) + "/" + key(p.name) }
 
-// What lies in the folders of a workspace and of a project beside projects and items.
+// Names in the directories of a workspace and a project other than those of projects and items.
 const (
 	workspaceFile = "workspace.json"
 	projectFile   = "project.json"
@@ -82,14 +81,14 @@ func (p *Project) workspaceFile() string { return filepath.Join(filepath.Dir(p.d
 
 func (p *Project) projectFile() string { return filepath.Join(p.dir, projectFile) }
 
-// label is what workspace.json and project.json hold.
+// label is the content of workspace.json and project.json.
 type label struct {
 	Format  int    `json:"format"`
 	Name    string `json:"name"`
 	Created string `json:"created_at"`
 }
 
-// Exists tells whether the project is in the store. The error says why the store cannot be used.
+// Exists reports whether the project is in the store. An error says why the store is unusable.
 func (p *Project) Exists() (bool, error) {
 	if _, err := p.readLabel(p.workspaceFile(), p.workspace); err != nil {
 		return false, err
@@ -97,10 +96,10 @@ func (p *Project) Exists() (bool, error) {
 	return p.readLabel(p.projectFile(), p.name)
 }
 
-// maxHeader is the most that a label or an item's header takes, in bytes.
+// maxHeader bounds a label and an item's header, in bytes.
 const maxHeader = 64 << 10
 
-// readLabel tells whether a label is there, and refuses one that is not name's.
+// readLabel reports whether a label exists, and refuses one with another name.
 func (p *Project) readLabel(path, name string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +113,7 @@ func (p *Project) readLabel(path, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if newer(data) {
+	if isNewer(data) {
 		return false, ErrNewer
 	}
 	var l label
@@ -132,18 +131,17 @@ func (p *Project) damagedLabel(path, why string) error {
 	return fmt.Errorf("the store is damaged: %s cannot be read (the log has its path)", filepath.Base(path))
 }
 
-// newer tells whether a label or header is of a later format, whatever else it holds.
-func newer(data []byte) bool {
+// isNewer reports whether a label or header has a later format, even if it is otherwise invalid.
+func isNewer(data []byte) bool {
 	var of struct {
 		Format int `json:"format"`
 	}
-	// One whose format is no number is damaged, which the caller finds out.
+	// If the format is not a number, the file is damaged, which the caller detects.
 	return json.Unmarshal(data, &of) == nil && of.Format > format
 }
 
-// make lays the project out in the store, if it is not there yet. The label comes last: without it there
-// is no project.
-func (p *Project) make() error {
+// ensure creates the project if it does not exist. The label comes last, since it makes the project exist.
+func (p *Project) ensure() error {
 	if err := atomicfile.MkdirAll(p.dir, p.options()); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func resource(t *testing.T, name, text string) item.Draft {
 	return d
 }
 
-// must fails the test where a change did not work.
+// must fails the test if err is not nil.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -44,7 +44,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// contents reads all that a project holds, in its order.
+// contents reads all items of a project, in its order.
 func contents(t *testing.T, p *Project) []string {
 	t.Helper()
 	all := []string{}
@@ -55,7 +55,7 @@ func contents(t *testing.T, p *Project) []string {
 	return all
 }
 
-func TestUnknownKeysSurviveAnUpdate(t *testing.T) {
+func TestUpdateKeepsUnknownKeys(t *testing.T) {
 	p := openStore(t, t.TempDir())
 	must(t, p.Create(prompt(t, "p", "old")))
 	s, err := p.Find(item.Prompt, "p")
@@ -116,7 +116,7 @@ func TestImportConflicts(t *testing.T) {
 			}
 		})
 	}
-	t.Run("with overwrite names keep their places", func(t *testing.T) {
+	t.Run("with overwrite names keep their position", func(t *testing.T) {
 		replaced, err := p.Import([]item.Draft{prompt(t, "q", "new"), prompt(t, "p", "new"), resource(t, "r", "new")}, true)
 		must(t, err)
 		if len(replaced) != 2 || replaced[0].Name != "p" || replaced[1].URI != "a:r" {
@@ -127,7 +127,7 @@ func TestImportConflicts(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
-	t.Run("of nothing makes the project", func(t *testing.T) {
+	t.Run("of an empty file creates the project", func(t *testing.T) {
 		p := openStore(t, t.TempDir())
 		_, err := p.Import(nil, false)
 		must(t, err)
@@ -137,7 +137,7 @@ func TestImportConflicts(t *testing.T) {
 	})
 }
 
-func TestAProjectHasABound(t *testing.T) {
+func TestProjectSizeLimit(t *testing.T) {
 	ix := make(index, MaxItems)
 	for i := range ix {
 		ix[i] = entry{number: uint64(i), kind: item.Prompt, name: key(fmt.Sprint(i))}
@@ -153,11 +153,11 @@ func TestAProjectHasABound(t *testing.T) {
 	}
 	last := index{{number: maxNumber, kind: item.Prompt, name: key("x")}}
 	if _, err := last.place(item.Item{Kind: item.Prompt, Name: "new"}); err == nil {
-		t.Error("a number that no file name holds is given")
+		t.Error("a number is assigned that does not fit in a file name")
 	}
 }
 
-func TestTwinsAreLeftOut(t *testing.T) {
+func TestDuplicatesAreOmitted(t *testing.T) {
 	var warned []string
 	p := Open(t.TempDir(), "default", "demo", func(text string) { warned = append(warned, text) })
 	must(t, p.Create(resource(t, "a", "first")))
@@ -181,7 +181,7 @@ func TestTwinsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestSweepRemovesWhatIsOld(t *testing.T) {
+func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
 	p := openStore(t, t.TempDir())
 	must(t, p.Create(prompt(t, "p", "x")))
 	paths := map[string]bool{} // and whether it stays

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// begin is what each change does first: it ends what an earlier call left, and looks what is there.
+// begin starts each change: it rolls an interrupted import forward and reads the index.
 func (p *Project) begin() (index, error) {
 	if _, err := p.Exists(); err != nil {
 		return nil, err
@@ -26,8 +26,8 @@ func (p *Project) begin() (index, error) {
 	return ix, nil
 }
 
-// Create adds an item, and the project if it is not there yet. The error is ErrNameTaken, ErrURITaken,
-// ErrFull, ErrDamaged where what is in the way cannot be read, ErrNewer or the system's.
+// Create adds an item, and the project if it does not exist. The error is ErrNameTaken, ErrURITaken,
+// ErrFull, ErrDamaged if the conflicting item is unreadable, ErrNewer or the system's.
 func (p *Project) Create(d item.Draft) error {
 	ix, err := p.begin()
 	if err != nil {
@@ -35,17 +35,17 @@ func (p *Project) Create(d item.Draft) error {
 	}
 	e, err := ix.place(d.Item)
 	if err != nil {
-		return p.inTheWay(e, err)
+		return p.conflictError(e, err)
 	}
-	if err := p.make(); err != nil {
+	if err := p.ensure(); err != nil {
 		return err
 	}
 	created := now()
 	return p.write(p.itemPath(e), d, newHeader(d, created, created), nil)
 }
 
-// inTheWay is why a new item has no place: what place said of the entry e, unless that cannot be read.
-func (p *Project) inTheWay(e entry, err error) error {
+// conflictError returns the error of place about the conflicting entry e, or why that entry is unreadable.
+func (p *Project) conflictError(e entry, err error) error {
 	if !errors.Is(err, ErrNameTaken) && !errors.Is(err, ErrURITaken) {
 		return err
 	}
@@ -55,7 +55,7 @@ func (p *Project) inTheWay(e entry, err error) error {
 	return err
 }
 
-// Replace writes an item anew that Find found, under its name and URI.
+// Replace overwrites an item that Find returned. Its name and URI do not change.
 func (p *Project) Replace(s Stored, d item.Draft) error {
 	unknown, err := p.unknownKeys(s.entry)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *Project) Replace(s Stored, d item.Draft) error {
 	return p.write(p.itemPath(s.entry), d, newHeader(d, s.created, now()), unknown)
 }
 
-// Delete removes an item that Find found.
+// Delete removes an item that Find returned.
 func (p *Project) Delete(s Stored) error {
 	if err := p.files.Remove(p.itemPath(s.entry)); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (p *Project) Delete(s Stored) error {
 	return p.files.SyncDir(p.dir)
 }
 
-// Find returns an item to Replace or Delete, for who holds the lock. The error is ErrNotFound, ErrDamaged,
+// Find returns an item to Replace or Delete. The caller holds the lock. The error is ErrNotFound, ErrDamaged,
 // ErrNewer or the system's.
 func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	ix, err := p.begin()
@@ -86,7 +86,7 @@ func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	return p.readItem(e, bufio.NewReader(nil))
 }
 
-// Content returns what an item holds that Find found.
+// Content returns the content of an item that Find returned.
 func (p *Project) Content(s Stored) ([]byte, error) {
 	_, content, err := p.readWhole(s.entry)
 	return content, err
@@ -94,7 +94,7 @@ func (p *Project) Content(s Stored) ([]byte, error) {
 
 func (p *Project) itemPath(e entry) string { return filepath.Join(p.dir, e.file) }
 
-// write puts an item's file at path, whole or not at all.
+// write writes an item's file atomically.
 func (p *Project) write(path string, d item.Draft, h header, unknown map[string]json.RawMessage) error {
 	line, err := h.line(unknown)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *Project) write(path string, d item.Draft, h header, unknown map[string]
 	return p.put(path, line, d.Content.Bytes)
 }
 
-// unknownKeys returns what another version has written into an entry's header.
+// unknownKeys returns the keys of an entry's header that another version has written.
 func (p *Project) unknownKeys(e entry) (map[string]json.RawMessage, error) {
 	file, err := p.open(e)
 	if err != nil {

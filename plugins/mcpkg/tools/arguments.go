@@ -6,21 +6,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// argument is one that a tool takes.
+// argument is an argument of a tool.
 type argument struct {
 	name     string
 	required bool
 	flag     bool // a boolean; else a string
 }
 
-// arguments are those of a call that were given, by name.
+// arguments has the given arguments of a call by name.
 type arguments map[string]any
 
-// parse reads a call's arguments. What is null counts as not given, and unknown ones do no harm.
+// parse decodes a call's arguments. Null counts as absent, and unknown arguments are ignored.
 func parse(raw json.RawMessage, takes []argument) (arguments, error) {
 	var sent map[string]json.RawMessage
 	if len(raw) > 0 {
-		// What is no object holds no arguments: which one is missing is said below.
+		// A value that is not an object has no arguments: the missing one is reported below.
 		_ = json.Unmarshal(raw, &sent)
 	}
 	given := arguments{}
@@ -56,13 +56,13 @@ func (a argument) parse(value json.RawMessage) (any, error) {
 	return text, nil
 }
 
-// text returns a string; "" if it was not given.
+// text returns a string; "" if it is absent.
 func (a arguments) text(name string) string {
 	text, _ := a[name].(string)
 	return text
 }
 
-// optional returns a string; nil if it was not given.
+// optional returns a string; nil if it is absent.
 func (a arguments) optional(name string) *string {
 	if text, ok := a[name].(string); ok {
 		return &text
@@ -70,7 +70,7 @@ func (a arguments) optional(name string) *string {
 	return nil
 }
 
-// flag returns a boolean; false if it was not given.
+// flag returns a boolean; false if it is absent.
 func (a arguments) flag(name string) bool {
 	flag, _ := a[name].(bool)
 	return flag

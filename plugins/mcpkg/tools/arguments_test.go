@@ -22,10 +22,10 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		// What was taken is what a plain decoding has, of the keys to the letter.
+		// The accepted arguments agree with encoding/json, except that keys are case-sensitive.
 		var want map[string]any
 		if err := json.Unmarshal(raw, &want); err != nil {
-			t.Fatalf("%q is no object, and taken as %v", raw, given)
+			t.Fatalf("%q is not an object, but accepted as %v", raw, given)
 		}
 		for name, value := range given {
 			if value != want[name] {

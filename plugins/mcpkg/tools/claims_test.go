@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestWhatAnotherPluginServesUnderIsRefused(t *testing.T) {
+func TestNamesClaimedByOtherPluginsAreRefused(t *testing.T) {
 	s := newServer(t)
 	s.Handle(abi.OpClaims, func(json.RawMessage) (any, error) {
 		return abi.Claims{Prompts: []string{"proposal"}}, nil

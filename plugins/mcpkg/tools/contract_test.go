@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exchange is a request of the contract and what it is answered with.
+// exchange is a request of the contract and its response.
 type exchange struct {
 	Name   string
 	Method string
 	Params json.RawMessage
 	Result json.RawMessage // or
 	Error  json.RawMessage
-	// Before are the calls that make the state in which the contract shows the exchange.
+	// Before are the calls that create the state of the example.
 	Before []struct {
 		Tool      string
 		Arguments json.RawMessage
@@ -39,8 +39,8 @@ func readExchanges(t *testing.T) []exchange {
 	return all
 }
 
-// TestScenario04Contract makes every request of the contract in the state that it implies.
-func TestScenario04Contract(t *testing.T) {
+// TestContractExamples makes every request of the contract in the state that it implies.
+func TestContractExamples(t *testing.T) {
 	all := readExchanges(t)
 	if len(all) < 16 {
 		t.Fatalf("%d exchanges are in testdata", len(all))
@@ -64,7 +64,7 @@ func TestScenario04Contract(t *testing.T) {
 	}
 }
 
-// plain decodes JSON and takes isError: false out, which counts as absent.
+// plain decodes JSON and removes isError: false, which is the default.
 func plain(t *testing.T, raw []byte) any {
 	t.Helper()
 	var value any
@@ -77,7 +77,7 @@ func plain(t *testing.T, raw []byte) any {
 	return value
 }
 
-// manifest is what plugin.toml says of the server.
+// manifest is the part of plugin.toml about the server.
 type manifest struct {
 	Server struct {
 		Name, Version    string
@@ -101,7 +101,7 @@ func readManifest(t *testing.T) manifest {
 	return m
 }
 
-func TestScenario01Identity(t *testing.T) {
+func TestIdentity(t *testing.T) {
 	m := readManifest(t)
 	if m.Server.Name != "mcpkg" || m.Server.Version != "0.1.0" || !cmp.Equal(m.Server.ProtocolVersions, []string{"2024-11-05"}) ||
 		m.Server.Changes == nil || *m.Server.Changes {
@@ -119,8 +119,8 @@ func TestScenario01Identity(t *testing.T) {
 	}
 }
 
-// TestScenario02Tools compares the tools that are offered alone with the contract's list, in its order.
-func TestScenario02Tools(t *testing.T) {
+// TestToolDefinitions compares the tools of the plugin when it is served alone with the contract, in its order.
+func TestToolDefinitions(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "testdata", "tools.json"))
 	if err != nil {
 		t.Fatal(err)

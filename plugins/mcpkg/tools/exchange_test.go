@@ -22,10 +22,10 @@ func TestExportAndImport(t *testing.T) {
 	s.wantAnswer("resources/read", `{"uri":"file:///logo.png"}`, `{"contents":[{"uri":"file:///logo.png","mimeType":"image/png","blob":"iVBORw0KGgo="}]}`)
 	s.wantAnswer("resources/read", `{"uri":"note:first"}`, `{"contents":[{"uri":"note:first","mimeType":"application/x-unknown","text":"a text, whatever its type says"}]}`)
 
-	t.Run("what is there already keeps an import out", func(t *testing.T) {
+	t.Run("existing items prevent an import", func(t *testing.T) {
 		s.want("import_project", object(t, "content", team), "Error: Prompt 'release-notes' already exists in project 'team'; nothing was imported. Set overwrite to replace what has the same name")
 	})
-	t.Run("with overwrite it is replaced, and the rest stays", func(t *testing.T) {
+	t.Run("with overwrite they are replaced, and others stay", func(t *testing.T) {
 		s.call("create_prompt", `{"name":"mine","content":"x"}`)
 		s.call("update_prompt", `{"name":"tidy","content":"changed"}`)
 		s.want("import_project", object(t, "content", team, "overwrite", true), "Imported 2 prompts and 3 resources into project 'team' (5 replaced)")
@@ -42,7 +42,7 @@ func TestExportAndImport(t *testing.T) {
 			"Error: Resource 'style' already exists in project 'team' with the URI 'file:///docs/style.md', which cannot be changed: delete it first")
 		s.want("export_project", ``, team)
 	})
-	t.Run("a file with a fault is not taken", func(t *testing.T) {
+	t.Run("an invalid file is refused", func(t *testing.T) {
 		before := snapshot(t, s.state)
 		s.want("import_project", object(t, "content", strings.ReplaceAll(team, `"tidy"`, `"ti dy"`), "overwrite", true),
 			"Error: Failed to import project: prompts[1] 'ti dy': Prompt name 'ti dy' contains invalid characters. Allowed: a-z, A-Z, 0-9, -, _, .")
@@ -50,7 +50,7 @@ func TestExportAndImport(t *testing.T) {
 			t.Errorf("(-before +after)\n%s", diff)
 		}
 	})
-	t.Run("an empty project goes there and back", func(t *testing.T) {
+	t.Run("an empty project can be exported and imported", func(t *testing.T) {
 		t.Setenv("MCPKG_PROJECT", "empty")
 		const empty = "{\n  \"format\": \"mcpkg-project\",\n  \"version\": 1,\n  \"name\": \"empty\",\n  \"prompts\": [],\n  \"resources\": []\n}"
 		s.want("export_project", ``, empty)
@@ -58,9 +58,8 @@ func TestExportAndImport(t *testing.T) {
 	})
 }
 
-// TestScenario34RealDocuments stores real Markdown files, where they lie beside the repository, else this
-// repository's own documentation.
-func TestScenario34RealDocuments(t *testing.T) {
+// TestRealDocuments stores real Markdown files, if they are available, else this repository's documentation.
+func TestRealDocuments(t *testing.T) {
 	top := filepath.Join("..", "..", "..")
 	root := filepath.Join(top, "..", "shared", "fixtures")
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +77,7 @@ func TestScenario34RealDocuments(t *testing.T) {
 		if err != nil || len(content) == 0 || len(sums) == most {
 			return err
 		}
-		// JSON holds no other text.
+		// JSON strings are valid UTF-8.
 		text := strings.ToValidUTF8(string(content), "\ufffd")
 		relative, err := filepath.Rel(root, path)
 		if err != nil {
@@ -108,7 +107,7 @@ func TestScenario34RealDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(got.Contents) != 1 || sha256.Sum256([]byte(got.Contents[0].Text)) != sum {
-			t.Errorf("%s is another", uri)
+			t.Errorf("%s differs", uri)
 		}
 	}
 	exported := s.call("export_project", ``)
@@ -117,6 +116,6 @@ func TestScenario34RealDocuments(t *testing.T) {
 		t.Error(got)
 	}
 	if got := s.call("export_project", ``); got != strings.Replace(exported, `"name": "auth-module"`, `"name": "copy"`, 1) {
-		t.Error("the copy is another")
+		t.Error("the copy differs")
 	}
 }

@@ -5,14 +5,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// Whether clients hear of a change is the host's to decide, which knows what was announced to them. That
-// they do not never fails a call: what it tells of has happened.
+// The host decides which clients get a notification. An error of one never fails a call, since the change has happened.
 
-// maxUpdated is for how many resources one call can say that they hold something else. Of more, clients hear
-// that the list has changed.
+// maxUpdated bounds the notifications of updated resources in one call. For more resources, clients are notified only that
+// the list has changed.
 const maxUpdated = 256
 
-// changed tells clients that the list of a kind is another.
+// changed notifies clients that the list of a kind has changed.
 func changed(kind item.Kind) {
 	if kind == item.Prompt {
 		told(sdk.PromptsChanged())
@@ -21,7 +20,7 @@ func changed(kind item.Kind) {
 	}
 }
 
-// updated tells clients that those of the items that are resources hold something else, or nothing any more.
+// updated notifies clients that the resources among the items were changed or deleted.
 func updated(items ...item.Item) {
 	count := 0
 	for _, it := range items {
@@ -41,7 +40,7 @@ func told(err error) {
 	}
 }
 
-// claimed asks the host which names and URIs other plugins serve under.
+// claimed asks the host which names and URIs other plugins claim.
 func claimed(prompts, uris []string) ([]string, error) {
 	theirs, err := sdk.Claimed(sdk.Claims{Prompts: prompts, Resources: uris})
 	return append(theirs.Prompts, theirs.Resources...), err

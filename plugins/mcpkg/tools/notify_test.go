@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// TestOneCallTellsOfSoManyResources: of more the host hears no more than it takes.
-func TestOneCallTellsOfSoManyResources(t *testing.T) {
+// TestUpdatedNotificationsAreLimited: the host accepts a limited number per call.
+func TestUpdatedNotificationsAreLimited(t *testing.T) {
 	items := []item.Item{{Kind: item.Prompt}}
 	for i := range maxUpdated + 1 {
 		items = append(items, item.Item{Kind: item.Resource, URI: fmt.Sprintf("a:%d", i)})

@@ -73,8 +73,8 @@ func readResource(_ context.Context, uri string) ([]sdk.ResourceContents, error)
 	return []sdk.ResourceContents{contents}, nil
 }
 
-// protocolError is an error of prompts and resources as the contract has it: what is not there is -32602
-// for a resource, too, and all else -32603.
+// protocolError returns the JSON-RPC error of the contract for prompts and resources: -32602 if one does not exist, even
+// for resources, otherwise -32603.
 func protocolError(err error) error {
 	code := abi.CodeInternal
 	if absent := (*catalog.NotFoundError)(nil); errors.As(err, &absent) {

@@ -1,5 +1,5 @@
-// Package tools offers the selected project over MCP: six tools that change it, one that exports and one
-// that imports it, and its prompts and resources themselves. Register adds all of that to a plugin.
+// Package tools adapts package catalog to MCP: six tools that change the project, one that exports and one that imports
+// it, and its prompts and resources. Register adds the handlers to a plugin.
 package tools
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// tool is one tool: its arguments in the order in which they are tested, and what it does. It returns the
-// text of its success.
+// tool is one tool: its arguments in the order in which they are validated, and its function, which returns the text of
+// the result.
 type tool struct {
 	name  string
 	takes []argument
 	call  func(c *catalog.Catalog, a arguments) (string, error)
 }
 
-// Register adds the tools and what answers for prompts and resources to p.
+// Register adds the handlers of tools, prompts and resources to p.
 func Register(p *sdk.Plugin) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
@@ -48,7 +48,7 @@ func (t tool) run(raw json.RawMessage) (string, error) {
 	return t.call(c, given)
 }
 
-// open gives access to the project that this server is for.
+// open opens the project that this server serves.
 func open() (*catalog.Catalog, error) {
 	selected, err := catalog.Select(os.Getenv)
 	if err != nil {

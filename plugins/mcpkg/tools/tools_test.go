@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// server is the plugin with a store of its own, serving the project auth-module.
+// server is the plugin with an own store, for the project auth-module.
 type server struct {
 	*sdktest.Host
 	t     *testing.T
@@ -95,7 +95,7 @@ func (s *server) names(method, list string) []string {
 	return names
 }
 
-// object writes pairs of names and values as a JSON object.
+// object encodes pairs of names and values as a JSON object.
 func object(t *testing.T, pairs ...any) string {
 	t.Helper()
 	o := map[string]any{}

@@ -1,9 +1,9 @@
-// Package address reads and writes the URIs of openspec resources.
+// Package address parses and formats the URIs of openspec resources.
 //
 //	at, err := address.Parse("openspec://changes/add-x/specs/platform/session")
 //
-// It works on the text as it came: a URL library takes "specs" for a host, and resolves ".." before anyone
-// can refuse it. An Address that Parse returned is safe to look up; whether anything is there it cannot say.
+// It does not use net/url, which parses "specs" as a host and resolves ".." before it can be refused. An Address that
+// Parse returned is safe to look up; it need not exist.
 package address
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Prefix is what every URI begins with.
+// Prefix begins every URI.
 const Prefix = "openspec://"
 
 // maxURI bounds a URI, in bytes.
@@ -35,7 +35,7 @@ const (
 	Instructions Collection = "instructions"
 )
 
-// Part is what of a change is meant.
+// Part is a part of a change.
 type Part string
 
 // The parts of a change; Summary is the change itself.
@@ -53,16 +53,16 @@ type Address struct {
 	// Name is a spec's id, or the name of a change or an archived change; "" for the collection itself.
 	Name string
 	Part Part
-	// Capability is the delta that is meant, with Part Deltas; "" for their list.
+	// Capability selects a delta, with Part Deltas; "": the list of deltas.
 	Capability string
 }
 
-// Invalid says that a text is no address. It tells nothing of what exists.
+// Invalid is the reason why a URI is invalid. It does not depend on what exists.
 type Invalid struct{ message string }
 
 func (i *Invalid) Error() string { return i.message }
 
-// Parse reads a URI. The error is an *Invalid.
+// Parse parses a URI. The error is an *Invalid.
 func Parse(uri string) (Address, error) {
 	invalid := &Invalid{"Invalid URI: " + escape(uri)}
 	if len(uri) > maxURI || len(uri) < len(Prefix) || !strings.EqualFold(uri[:len(Prefix)], Prefix) || strings.ContainsAny(uri, "?#") {
@@ -143,8 +143,8 @@ func join(segments []string) (string, bool) {
 	return strings.Join(names, "/"), true
 }
 
-// decode undoes the escapes of a segment, once, and refuses what a name cannot have. ".." is refused
-// wherever it stands.
+// decode decodes the percent escapes of a segment, once, and refuses characters that a name cannot have. ".." is always
+// refused.
 func decode(segment string) (string, bool) {
 	name, err := url.PathUnescape(segment)
 	if err != nil || name == "" || !utf8.ValidString(name) {
@@ -156,7 +156,7 @@ func decode(segment string) (string, bool) {
 	return name, true
 }
 
-// escape makes a text safe to be shown in a message, and short.
+// escape makes a string short and safe to show in a message.
 func escape(text string) string {
 	const most = 200
 	if len(text) > most {
@@ -166,7 +166,7 @@ func escape(text string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// String writes the URI.
+// String formats the URI.
 func (a Address) String() string {
 	segments := []string{string(a.In)}
 	if a.Name != "" {
@@ -181,7 +181,7 @@ func (a Address) String() string {
 	return Prefix + strings.Join(segments, "/")
 }
 
-// encode escapes a name; the slashes of a nested one stay.
+// encode escapes a name, except for the slashes of a nested one.
 func encode(name string) string {
 	segments := strings.Split(name, "/")
 	for i, segment := range segments {

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-func Test33Tasks(t *testing.T) {
+func TestTasks(t *testing.T) {
 	for line, want := range map[string][2]int{
 		"- [ ] a": {0, 1}, "* [x] a": {1, 1}, "+ [X] a": {1, 1}, "1. [ ] a": {0, 1}, "123456789) [x] a": {1, 1}, "1234567890) [x] a": {0, 0},
 		"    - [ ] deep": {0, 1}, "-[x] tight": {1, 1}, "- [] empty": {0, 1}, "- [ x] padded": {1, 1}, "- [~] other": {0, 1}, "- [WIP] x": {0, 0},
@@ -23,7 +23,7 @@ func Test33Tasks(t *testing.T) {
 	}
 }
 
-func Test28TaskLints(t *testing.T) {
+func TestTaskLints(t *testing.T) {
 	for name, test := range map[string]struct {
 		source string
 		lines  []int
@@ -51,7 +51,7 @@ func Test28TaskLints(t *testing.T) {
 	}
 }
 
-func Test32Proposals(t *testing.T) {
+func TestProposals(t *testing.T) {
 	for source, want := range map[string]string{
 		"# Counting\n": "Counting", "# change: Best\n": "Best", "# Change:x\n": "Change:x", "# Proposal\n": "id", "x\n": "id", "```\n# code\n```\n": "code",
 	} {
@@ -65,7 +65,7 @@ func Test32Proposals(t *testing.T) {
 	}
 }
 
-func Test25Metadata(t *testing.T) {
+func TestMetadata(t *testing.T) {
 	known := func(name string) bool { return name == "spec-driven" }
 	for source, want := range map[string]string{
 		"schema: spec-driven\n":                      "",

@@ -8,19 +8,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Finding is something in a task file that is probably not meant.
+// Finding is a probable mistake in a task file.
 type Finding struct {
 	Line    int // counted from 1
 	Message string
 }
 
-// codeIndent is how many columns make a line code.
+// codeIndent is the indentation in columns that makes a line code.
 const codeIndent = 4
 
 const noTasks = `This change counts as 0 tasks: no line in its tracked task files is a checkbox, so "openspec list" and "openspec status" report no work and "openspec archive" has nothing to flag as incomplete. Write each task as "- [ ] 1.1 Description".`
 
-// LintTasks returns what is odd about a task file: a list without checkboxes, and tasks whose numbers do
-// not agree with the numbered group that they are in.
+// LintTasks returns probable mistakes: a list without checkboxes, and tasks whose numbers do not match that of their
+// group.
 func LintTasks(source string) []Finding {
 	text := markdown.Parse(source)
 	if _, total := CountTasks(source); total == 0 {
@@ -32,8 +32,8 @@ func LintTasks(source string) []Finding {
 	return lintNumbers(text)
 }
 
-// firstItem returns the number of the first line that is an item of a list; 0 if there is none. Fences,
-// comments, front matter and indented code hold no lists.
+// firstItem returns the number of the first line that is a list item; 0 if there is none. Fences, comments, front matter
+// and indented code have no lists.
 func firstItem(text *markdown.Text) int {
 	comment := false
 	for i := frontMatter(text); i < len(text.Lines); i++ {
@@ -55,7 +55,7 @@ func firstItem(text *markdown.Text) int {
 	return 0
 }
 
-// frontMatter returns the index of the first line behind it.
+// frontMatter returns the index of the first line after the front matter.
 func frontMatter(text *markdown.Text) int {
 	if len(text.Lines) == 0 || markdown.TrimRight(text.Lines[0]) != "---" {
 		return 0
@@ -68,7 +68,7 @@ func frontMatter(text *markdown.Text) int {
 	return 0
 }
 
-// indent returns the column in which a line begins; a tab goes to the next column that codeIndent divides.
+// indent returns the column in which a line begins; a tab advances to the next multiple of codeIndent.
 func indent(line string) int {
 	column := 0
 	for _, r := range line {
@@ -84,7 +84,7 @@ func indent(line string) int {
 	return column
 }
 
-// lintNumbers looks at the tasks below headers such as "## 2. Tests".
+// lintNumbers checks the tasks below headers such as "## 2. Tests".
 func lintNumbers(text *markdown.Text) []Finding {
 	var findings []Finding
 	first := map[string]int{}
@@ -122,7 +122,7 @@ func groupNumber(level int, title string) (int, bool) {
 	return number, err == nil && allDigits(digits)
 }
 
-// taskID returns the number that a task's text begins with, of at least two parts.
+// taskID returns the number that begins a task's text, of at least two parts.
 func taskID(line string) (string, bool) {
 	item, ok := listItem(line)
 	if !ok {

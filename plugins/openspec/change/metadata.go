@@ -17,17 +17,17 @@ const MaxMetadata = 64 << 10
 // maxDepth bounds the nesting of lists and maps in one.
 const maxDepth = 32
 
-// Metadata is what a change's .openspec.yaml says. The zero value says nothing, as a missing file does.
+// Metadata is the content of a change's .openspec.yaml. The zero value is that of an absent file.
 type Metadata struct {
 	Schema             string
-	SkipSpecs          bool // the change has no deltas, on purpose
-	RetireCapabilities bool // a capability may lose its last requirement, and its spec with it
+	SkipSpecs          bool // the change intentionally has no deltas
+	RetireCapabilities bool // a capability may lose its last requirement and then its spec
 }
 
-// Invalid says why a metadata file does not count. What it sets is told all the same.
+// Invalid is the reason why a metadata file is ignored.
 type Invalid struct {
 	Reason string
-	// SkipSpecs says that the file sets skip_specs, which is then not heeded.
+	// SkipSpecs says that the file sets skip_specs, which is ignored as well.
 	SkipSpecs bool
 }
 
@@ -35,8 +35,7 @@ func (i *Invalid) Error() string { return i.Reason }
 
 var date = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
-// ParseMetadata reads a metadata file. The error is an *Invalid. HasSchema tells whether the project knows
-// a workflow schema.
+// ParseMetadata parses a metadata file. The error is an *Invalid. HasSchema reports whether a workflow schema exists.
 func ParseMetadata(source string, hasSchema func(name string) bool) (Metadata, error) {
 	fields, err := parseFields(source)
 	if err != nil {
@@ -53,7 +52,7 @@ func ParseMetadata(source string, hasSchema func(name string) bool) (Metadata, e
 	return meta, nil
 }
 
-// setsSkipSpecs looks for the marker in a file that is no YAML.
+// setsSkipSpecs searches for the marker in a file that is not valid YAML.
 func setsSkipSpecs(source string) bool {
 	for line := range strings.Lines(source) {
 		if rest, ok := strings.CutPrefix(line, "skip_specs:"); ok && strings.HasPrefix(strings.TrimSpace(rest), "true") {
@@ -63,13 +62,13 @@ func setsSkipSpecs(source string) bool {
 	return false
 }
 
-// expected is what the known fields hold, in the order in which they are checked.
+// expected has the types of the known fields, in the order in which they are checked.
 var expected = []struct{ name, kind string }{
 	{"schema", "string"}, {"created", "string"}, {"goal", "string"}, {"affected_areas", "array"},
 	{"skip_specs", "boolean"}, {"retire_capabilities", "boolean"},
 }
 
-// fault says what is wrong first with a file's fields, in the command line's words; "" for nothing.
+// fault returns the first error in a file's fields, with the wording of the command line; "": none.
 func fault(fields map[string]field, hasSchema func(string) bool) string {
 	for _, want := range expected {
 		value := fields[want.name]
@@ -90,7 +89,7 @@ func fault(fields map[string]field, hasSchema func(string) bool) string {
 	return ""
 }
 
-// field is one value of a YAML mapping; the zero value is one that is not there.
+// field is one value of a YAML mapping; the zero value is an absent one.
 type field struct{ node *yaml.Node }
 
 func (f field) text() string {
@@ -105,13 +104,13 @@ func (f field) isTrue() bool {
 	return f.kind() == "boolean" && f.node.Decode(&set) == nil && set
 }
 
-// isSet tells whether there is a value that could be meant as yes.
+// isSet reports whether the value could mean true.
 func (f field) isSet() bool {
 	kind := f.kind()
 	return kind != "undefined" && kind != "null" && (kind != "boolean" || f.isTrue())
 }
 
-// kind names what a value is, in JSON's words.
+// kind returns the JSON name of a value's type.
 func (f field) kind() string {
 	if f.node == nil {
 		return "undefined"
@@ -132,14 +131,13 @@ func (f field) kind() string {
 	case "!!null":
 		return "null"
 	}
-	return "string" // an unquoted date among them
+	return "string" // including unquoted dates
 }
 
-// errNotYAML is a file that cannot be read at all.
+// errNotYAML says that a file is not valid YAML.
 var errNotYAML = errors.New("the file is not valid YAML")
 
-// parseFields reads the top level of a YAML mapping. What is no YAML, nested deeper than any of these files
-// or repeats itself by aliases is refused.
+// parseFields parses the top level of a YAML mapping. It refuses invalid YAML, deep nesting and aliases.
 func parseFields(source string) (map[string]field, error) {
 	if len(source) > MaxMetadata {
 		return nil, fmt.Errorf("the file is larger than %d KiB", MaxMetadata>>10)
@@ -168,7 +166,7 @@ func parseFields(source string) (map[string]field, error) {
 	return fields, nil
 }
 
-// article puts a or an before a word.
+// article adds a or an to a word.
 func article(word string) string {
 	if strings.IndexByte("aeiou", word[0]) >= 0 {
 		return "an " + word
@@ -176,8 +174,8 @@ func article(word string) string {
 	return "a " + word
 }
 
-// ConfigSchema returns the default workflow schema that a project's config file names; "" if it names none
-// or cannot be read.
+// ConfigSchema returns the default workflow schema in a project's config file; "" if it is unset or the
+// file is unreadable.
 func ConfigSchema(source string) string {
 	fields, err := parseFields(source)
 	if err != nil {

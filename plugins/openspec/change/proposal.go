@@ -1,4 +1,4 @@
-// Package change reads what a change has beside its deltas: proposal, tasks and metadata.
+// Package change parses the files of a change other than its deltas: proposal, tasks and metadata.
 //
 //	proposal, err := change.ParseProposal("add-search", markdown.Parse(source))
 //	done, total := change.CountTasks(source)
@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Missing is the title of a section without which a text is no proposal.
+// Missing is the title of a required section that a proposal lacks.
 type Missing string
 
 func (m Missing) Error() string { return "Change must have a " + string(m) + " section" }
@@ -23,14 +23,14 @@ type Proposal struct {
 	WhatChanges string
 }
 
-// Bullet is a delta told in prose, for changes without delta files.
+// Bullet is a delta described in prose, for changes without delta files.
 type Bullet struct {
 	Spec        string
 	Operation   string // one of spec.Operations
 	Description string
 }
 
-// ParseProposal reads the proposal of the change called id. The error is a Missing.
+// ParseProposal parses the proposal of the change id. The error is a Missing.
 func ParseProposal(id string, text *markdown.Text) (*Proposal, error) {
 	sections := text.Sections()
 	why := markdown.Find(sections, "Why")
@@ -44,8 +44,8 @@ func ParseProposal(id string, text *markdown.Text) (*Proposal, error) {
 	return &Proposal{Title: title(id, text), Why: why.Content(), WhatChanges: what.Content()}, nil
 }
 
-// title returns a proposal's title, the first header of level 1; one in a fence counts too. A title that
-// says nothing is the change's id.
+// title returns a proposal's title, the first header of level 1; one in a fence counts, too. An
+// empty title is replaced by the change's id.
 func title(id string, text *markdown.Text) string {
 	for _, line := range text.Lines {
 		level, title, ok := markdown.Header(line)
@@ -61,7 +61,7 @@ func title(id string, text *markdown.Text) string {
 	return id
 }
 
-// withoutPrefix drops the word that some titles begin with.
+// withoutPrefix removes the word that begins some titles.
 func withoutPrefix(title string) string {
 	const prefix = "Change:"
 	if len(title) <= len(prefix) || !strings.EqualFold(title[:len(prefix)], prefix) {
@@ -74,10 +74,10 @@ func withoutPrefix(title string) string {
 	return title
 }
 
-// bullet is a list item with a hyphen whose bold beginning names a spec; the colon may be in the bold or behind it.
+// bullet matches a list item that begins with the name of a spec in bold; the colon may be in the bold or after it.
 var bullet = regexp.MustCompile(`^\s*-\s*\*\*([^*:]+)(?::\*\*|\*\*:)\s*(.+)$`)
 
-// What an operation looks like in prose, in the order in which they are tried.
+// Patterns of operations in prose, in the order in which they are tried.
 var prose = []struct {
 	operation string
 	words     *regexp.Regexp
@@ -87,7 +87,7 @@ var prose = []struct {
 	{"REMOVED", regexp.MustCompile(`(?i)\b(?:remov(?:e|es|ed|ing)|delet(?:e|es|ed|ing))\b`)},
 }
 
-// Bullets returns the deltas that What Changes tells in prose.
+// Bullets returns the deltas that the section What Changes describes in prose.
 func (p *Proposal) Bullets() []Bullet {
 	var all []Bullet
 	for line := range strings.SplitSeq(p.WhatChanges, "\n") {

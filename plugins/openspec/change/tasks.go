@@ -7,11 +7,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// maxOrdinal is how many digits the number of a list item has at most, as Markdown has it.
+// maxOrdinal is the maximum number of digits in the number of a list item, as in Markdown.
 const maxOrdinal = 9
 
-// CountTasks returns how many tasks a task file has and how many of them are done. Fences are not heeded:
-// a task in one counts.
+// CountTasks returns how many tasks a task file has and how many of them are done. Tasks in fences count, too.
 func CountTasks(source string) (done, total int) {
 	for line := range strings.SplitSeq(markdown.Normalize(source), "\n") {
 		item, ok := listItem(line)
@@ -30,7 +29,7 @@ func CountTasks(source string) (done, total int) {
 	return done, total
 }
 
-// listItem returns what follows a bullet or a number at the beginning of a line.
+// listItem returns the text after the bullet or number that begins a line.
 func listItem(line string) (string, bool) {
 	line = markdown.TrimLeft(line)
 	if line == "" {
@@ -46,8 +45,8 @@ func listItem(line string) (string, bool) {
 	return line[digits+1:], true
 }
 
-// checkbox returns the mark in the brackets that an item begins with, and the text behind them. More than
-// one character is no mark, and one that is followed by a link's target belongs to a link.
+// checkbox returns the mark in the brackets that begin an item, and the text after them. Brackets with more than one
+// character, or followed by a link target, are not a checkbox.
 func checkbox(item string) (mark, text string, ok bool) {
 	rest, ok := strings.CutPrefix(markdown.TrimLeft(item), "[")
 	if !ok {

@@ -1,10 +1,9 @@
-// Package delta reads what a change says about one capability: the requirements that it adds, modifies,
-// removes and renames.
+// Package delta parses the delta of a change for one capability: the requirements that it adds, modifies, removes and
+// renames.
 //
 //	parsed := delta.Parse(markdown.Parse(source))
 //
-// It tells what is there, and what stands where nothing reads it; whether that makes sense is for packages
-// validation and merge to say.
+// It returns the content, including parts in places where they have no effect. Packages validation and merge check it.
 package delta
 
 import (
@@ -15,18 +14,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// Delta is one delta file. Sections of the same kind are one, in their order.
+// Delta is one delta file. Sections of the same kind are concatenated.
 type Delta struct {
 	Added    []requirement.Block
 	Modified []requirement.Block
-	Removed  []requirement.Block // of one that is named in a list, only that line
+	Removed  []requirement.Block // for one named in a list, only that line
 	Renamed  []Rename
 	Unpaired []Unpaired
 	Strays   []Stray
 	Orphans  []Orphan
-	// Sections has the kinds of delta sections that are there, each once, in the order of spec.Operations.
+	// Sections has the kinds of delta sections in the file, each once, in the order of spec.Operations.
 	Sections []string
-	// Meant says that a header begins like one of those, whatever its spacing and what follows.
+	// Meant says that a header begins like one of those, with any spacing and suffix.
 	Meant bool
 	// Purpose is the body of a Purpose section, trimmed; "" if there is none.
 	Purpose string
@@ -42,13 +41,13 @@ type Unpaired struct {
 	Line int
 }
 
-// Stray is a level-3 header in a section of requirements that begins none.
+// Stray is a level-3 header in a section of requirements that is not a requirement.
 type Stray struct {
 	Header  string // as written, trimmed
-	Title   string // behind the ###
+	Title   string // after the ###
 	Section string // the section's title as written
 	Line    int
-	Unnamed bool // it says Requirement: and nothing else
+	Unnamed bool // it is Requirement: without a name
 }
 
 // Orphan is a requirement outside of the delta's sections.
@@ -58,12 +57,12 @@ type Orphan struct {
 	Line    int
 }
 
-// Entries returns how many requirements the delta is about.
+// Entries returns the number of requirements in the delta.
 func (d *Delta) Entries() int {
 	return len(d.Added) + len(d.Modified) + len(d.Removed) + len(d.Renamed)
 }
 
-// Parse reads a delta file.
+// Parse parses a delta file.
 func Parse(text *markdown.Text) *Delta {
 	d := &Delta{}
 	seen := map[string]bool{}
@@ -96,7 +95,7 @@ func means(title string) bool {
 	return len(words) >= 2 && spec.DeltaSection(words[0]+" "+words[1]) != ""
 }
 
-// read takes in the body of one section.
+// read parses the body of one section.
 func (d *Delta) read(operation, title string, body *markdown.Text) {
 	switch operation {
 	case "ADDED":

@@ -20,7 +20,7 @@ func names(blocks []requirement.Block) []string {
 	return all
 }
 
-func Test28SectionsInAnyCaseAreOne(t *testing.T) {
+func TestSectionsAreCaseInsensitive(t *testing.T) {
 	d := parse("## added requirements\n### Requirement: A\nx\n## Notes\n## ADDED Requirements\n### Requirement: B\n## modified requirements\n### Requirement: C\n")
 	if diff := cmp.Diff([]string{"A", "B"}, names(d.Added)); diff != "" {
 		t.Errorf("added (-want +got)\n%s", diff)
@@ -30,14 +30,14 @@ func Test28SectionsInAnyCaseAreOne(t *testing.T) {
 	}
 }
 
-func Test30RemovedInEverySpelling(t *testing.T) {
+func TestRemovedInAllForms(t *testing.T) {
 	d := parse("## REMOVED Requirements\n### Requirement: A\n**Reason**: x\n- `### Requirement: B`\n* ### Requirement: C\n  + `### Requirement: D`\n1. ### Requirement: no\n```\n### Requirement: no\n```\n")
 	if diff := cmp.Diff([]string{"A", "B", "C", "D"}, names(d.Removed)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-func Test22UnpairedRenames(t *testing.T) {
+func TestUnpairedRenames(t *testing.T) {
 	d := parse("## RENAMED Requirements\n- FROM: `### Requirement: A`\n- FROM: `### Requirement: B`\n- TO: `### Requirement: C`\n* TO: ### Requirement: D\nFROM: ### Requirement: E\n## RENAMED Requirements\nTO: ### Requirement: F\n")
 	if diff := cmp.Diff([]delta.Rename{{From: "B", To: "C"}}, d.Renamed); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -48,7 +48,7 @@ func Test22UnpairedRenames(t *testing.T) {
 	}
 }
 
-func Test23WhatStandsWhereNothingReadsIt(t *testing.T) {
+func TestMisplacedContent(t *testing.T) {
 	d := parse("### Requirement: Above\n## Notes\n### Requirement: Under\n## ADDED Requirements\n### Notes\n### Requirement:\n")
 	orphans := []delta.Orphan{{Name: "Above", Line: 1}, {Name: "Under", Section: "Notes", Line: 3}}
 	if diff := cmp.Diff(orphans, d.Orphans); diff != "" {
@@ -63,13 +63,13 @@ func Test23WhatStandsWhereNothingReadsIt(t *testing.T) {
 	}
 }
 
-func Test31HeadersInFencesCountForNothing(t *testing.T) {
+func TestHeadersInFencesAreIgnored(t *testing.T) {
 	if d := parse("```\n## ADDED Requirements\n### Requirement: A\n```\n"); len(d.Sections) != 0 || d.Entries() != 0 {
 		t.Errorf("%+v", d)
 	}
 }
 
-// FuzzParse holds that every entry has a name and a place in the text.
+// FuzzParse checks that every entry has a name and a line in the text.
 func FuzzParse(f *testing.F) {
 	f.Add("## ADDED Requirements\n### Requirement: A\n## REMOVED Requirements\n- `### Requirement: B`\n## RENAMED Requirements\n- FROM: `### Requirement: C`\n- TO: `### Requirement: D`\n")
 	f.Add("## Purpose\nx\n### Requirement:\n~~~\n## MODIFIED Requirements")

@@ -7,11 +7,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// readRemoved takes requirements as headers and as items of a list. The body of a header reaches to the
-// next one, whatever lists are in it.
+// readRemoved parses requirements that are headers or list items. The body of a header extends to the next one and may
+// have lists.
 func (d *Delta) readRemoved(body *markdown.Text) {
-	headed := -1 // which of d.Removed is the header whose body is being read
-	start := 0   // and at which line it stands
+	headed := -1 // the index in d.Removed of the header whose body is read
+	start := 0   // the line of that header
 	end := func(at int) {
 		if headed >= 0 {
 			d.Removed[headed].Text = body.Slice(start, at)
@@ -36,7 +36,7 @@ func (d *Delta) readRemoved(body *markdown.Text) {
 	end(len(body.Lines))
 }
 
-// readRenamed pairs each FROM with the TO behind it. A pair never crosses the end of a section.
+// readRenamed pairs each FROM with the next TO of the same section.
 func (d *Delta) readRenamed(body *markdown.Text) {
 	var open *Unpaired
 	for i, line := range body.Lines {
@@ -66,7 +66,7 @@ func (d *Delta) readRenamed(body *markdown.Text) {
 	}
 }
 
-// renameLine reads a line such as "- FROM: `### Requirement: Name`".
+// renameLine parses a line such as "- FROM: `### Requirement: Name`".
 func renameLine(line string) (side, name string, ok bool) {
 	rest := markdown.TrimLeft(line)
 	if item, ok := listItem(line); ok {
@@ -81,7 +81,7 @@ func renameLine(line string) (side, name string, ok bool) {
 	return "", "", false
 }
 
-// listItem returns what follows a bullet.
+// listItem returns the text after a bullet.
 func listItem(line string) (string, bool) {
 	line = markdown.TrimLeft(line)
 	if line == "" || !strings.ContainsRune("-*+", rune(line[0])) {
@@ -90,7 +90,7 @@ func listItem(line string) (string, bool) {
 	return markdown.TrimLeft(line[1:]), true
 }
 
-// quotedHeader reads a requirement's header that may stand in backticks. Its name is never empty.
+// quotedHeader parses a requirement's header, optionally in backticks, with a name that is not empty.
 func quotedHeader(text string) (name string, ok bool) {
 	text = markdown.Trim(text)
 	text = strings.TrimPrefix(text, "`")

@@ -2,7 +2,7 @@ package delta
 
 import "fmt"
 
-// Place says where an orphan stands.
+// Place describes where an orphan is.
 func (o Orphan) Place() string {
 	if o.Section == "" {
 		return `above the first "## " section`
@@ -10,7 +10,7 @@ func (o Orphan) Place() string {
 	return fmt.Sprintf(`under "## %s"`, o.Section)
 }
 
-// Other is the side that is missing.
+// Other returns the missing side.
 func (u Unpaired) Other() string {
 	if u.Side == "FROM" {
 		return "TO"

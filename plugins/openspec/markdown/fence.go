@@ -2,14 +2,13 @@ package markdown
 
 import "strings"
 
-// minFence is how many backticks or tildes make a fence.
+// minFence is the minimum length of a fence in backticks or tildes.
 const minFence = 3
 
-// mask tells for each line whether it is in a fence or one of its ends. A fence that is not closed reaches
-// to the end.
+// mask reports for each line whether it is in a fence or is one of its delimiters. An unclosed fence extends to the end.
 func mask(lines []string) []bool {
 	fenced := make([]bool, len(lines))
-	var mark byte // what the open fence is made of; 0: none is open
+	var mark byte // the character of the open fence; 0: none is open
 	length := 0
 	for i, line := range lines {
 		fenced[i] = mark != 0
@@ -23,7 +22,7 @@ func mask(lines []string) []bool {
 	return fenced
 }
 
-// opens returns the character and the length of the fence that a line opens; 0 if it opens none.
+// opens returns the character and length of the fence that a line opens; 0 if it opens none.
 func opens(line string) (mark byte, length int) {
 	line = TrimLeft(line)
 	if line == "" || line[0] != '`' && line[0] != '~' {
@@ -41,7 +40,7 @@ func closes(line string, mark byte, length int) bool {
 	return len(line) >= length && line != "" && line[0] == mark && run(line) == len(line)
 }
 
-// run returns how many characters like its first a line begins with.
+// run returns the length of the run of equal characters that begins a line.
 func run(line string) int {
 	return len(line) - len(strings.TrimLeft(line, line[:1]))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-func Test16Fences(t *testing.T) {
+func TestFences(t *testing.T) {
 	for name, test := range map[string]struct{ source, mask string }{
 		"backticks":                    {"a\n```\n# b\n```\nc", ".###."},
 		"tildes":                       {"~~~ md\n# b\n~~~\nc", "###."},
@@ -41,7 +41,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-func Test17LineEndsAndMark(t *testing.T) {
+func TestLineEndsAndByteOrderMark(t *testing.T) {
 	if got := markdown.Normalize("\uFEFFa\r\nb\rc\n"); got != "a\nb\nc\n" {
 		t.Errorf("got %q", got)
 	}
@@ -75,7 +75,7 @@ func TestLengthIsInUTF16(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that no line gets lost and that sections lie within the text.
+// FuzzParse checks that no line is lost and that sections are within the text.
 func FuzzParse(f *testing.F) {
 	f.Add("# a\n```\n# b\n")
 	f.Add("\uFEFF## x\r\n### y\r~~~")

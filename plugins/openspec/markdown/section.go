@@ -2,19 +2,19 @@ package markdown
 
 import "strings"
 
-// Section is a header with what is below it.
+// Section is a header with its body.
 type Section struct {
 	Level    int
 	Title    string
-	Body     *Text // from the line behind the header to the next header of the same or a higher level
+	Body     *Text // from the line after the header to the next header of the same or a higher level
 	Children []*Section
 }
 
-// Content returns the section's lines, deeper headers among them, without white space around them.
+// Content returns the section's lines, including deeper headers, trimmed.
 func (s *Section) Content() string { return Trim(s.Body.String()) }
 
-// Sections returns the tree of a text's headers. A header belongs to the last one of a higher level before
-// it, however many levels lie between the two.
+// Sections returns the tree of a text's headers. The parent of a header is the last one of a higher level before it, even
+// if levels are skipped.
 func (t *Text) Sections() []*Section {
 	var top []*Section
 	var open []*Section // from the outermost to the innermost
@@ -44,8 +44,8 @@ func (t *Text) Sections() []*Section {
 	return top
 }
 
-// Find returns the first section with a title, in any case and at any level, as one reads from the top; nil
-// if there is none.
+// Find returns the first section with a title, case-insensitively and at any level, in the order of the text; nil if there
+// is none.
 func Find(sections []*Section, title string) *Section {
 	for _, section := range sections {
 		if strings.EqualFold(section.Title, title) {

@@ -1,23 +1,22 @@
-// Package markdown reads Markdown as far as the format needs it: lines, fences, and the tree of headers.
+// Package markdown parses the Markdown that the format uses: lines, fences, and the tree of headers.
 //
 //	text := markdown.Parse(source)
 //	purpose := markdown.Find(text.Sections(), "Purpose")
 //
-// It does not render and knows no inline markup. Every line of a source is kept, so that what is not
-// understood survives.
+// It neither renders nor parses inline markup. Every line of a source is kept, so that unknown content survives.
 package markdown
 
 import "strings"
 
-// Text is a Markdown text taken apart into lines, or a run of lines of one. The zero value has no lines.
+// Text is a Markdown text as lines, or a range of its lines. The zero value has no lines.
 type Text struct {
 	Lines []string // without line ends
-	// First is the number of the first line in the text that this one was cut from, counted from 1.
+	// First is the number of the first line in the original text, from 1.
 	First  int
 	fenced []bool
 }
 
-// Parse takes a source apart. A leading byte-order mark is dropped, and CRLF and lone CR count as LF.
+// Parse splits a source. A leading byte-order mark is removed, and CRLF and lone CR count as LF.
 func Parse(source string) *Text {
 	lines := strings.Split(Normalize(source), "\n")
 	return &Text{Lines: lines, First: 1, fenced: mask(lines)}
@@ -33,11 +32,11 @@ func Normalize(source string) string {
 	return strings.ReplaceAll(source, "\r", "\n")
 }
 
-// Fenced tells whether the line at index i is in a fence or is one of its two ends. Such a line is never
-// structure.
+// Fenced reports whether the line at index i is in a fence or is one of its delimiters. Such a line is never a header or
+// list item.
 func (t *Text) Fenced(i int) bool { return t.fenced[i] }
 
-// Number returns the number, counted from 1, that the line at index i has in the whole text.
+// Number returns the number of the line at index i in the original text, from 1.
 func (t *Text) Number(i int) int { return t.First + i }
 
 // Slice returns the lines from index from to before index to, which share their memory with t.
@@ -49,7 +48,7 @@ func (t *Text) Slice(from, to int) *Text {
 func (t *Text) String() string { return strings.Join(t.Lines, "\n") }
 
 // Header returns the level and the trimmed title of the line at index i, if it is a header: one to six #
-// at the very beginning, white space, and more. A line in a fence is none.
+// without indentation, white space, and more. A line in a fence is none.
 func (t *Text) Header(i int) (level int, title string, ok bool) {
 	if t.fenced[i] {
 		return 0, "", false
@@ -57,7 +56,7 @@ func (t *Text) Header(i int) (level int, title string, ok bool) {
 	return Header(t.Lines[i])
 }
 
-// Header is Text.Header for a line of which it is known that it is in no fence.
+// Header is Text.Header for a line outside of fences.
 func Header(line string) (level int, title string, ok bool) {
 	for level < len(line) && line[level] == '#' {
 		level++
@@ -77,7 +76,7 @@ func Header(line string) (level int, title string, ok bool) {
 	return 0, "", false
 }
 
-// NextHeader returns the index of the first header at from or behind it whose level is at most deepest;
+// NextHeader returns the index of the first header at from or after it whose level is at most deepest;
 // len(t.Lines) if there is none.
 func (t *Text) NextHeader(from, deepest int) int {
 	for i := from; i < len(t.Lines); i++ {

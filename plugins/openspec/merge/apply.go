@@ -2,7 +2,7 @@
 //
 //	result, err := merge.Apply(merge.Input{ID: "inventory", Change: "add-x", Delta: parsed, Target: spec.NewMain(source), Path: path})
 //
-// It computes texts and touches no file: Result.Text is what would be written.
+// It accesses no files: Result.Text is the new content of the main spec.
 package merge
 
 import (
@@ -24,7 +24,7 @@ type Input struct {
 	Path   string     // the main spec's path, for messages
 }
 
-// Counts tells how many requirements a merge really changed.
+// Counts has the numbers of requirements that a merge changed.
 type Counts struct {
 	Added    int `json:"added"`
 	Modified int `json:"modified"`
@@ -40,16 +40,16 @@ func (c Counts) Plus(other Counts) Counts {
 	return Counts{c.Added + other.Added, c.Modified + other.Modified, c.Removed + other.Removed, c.Renamed + other.Renamed}
 }
 
-// Result is what a merge gives.
+// Result is the result of a merge.
 type Result struct {
 	Text     string
 	Counts   Counts
-	Warnings []string // in the order in which they came up
+	Warnings []string // in order of occurrence
 	Left     int      // how many requirements the text has
 }
 
 // Apply merges a delta: renames first, then removals, modifications and additions, each against the result
-// so far. An error says why archive must refuse the delta, in the command line's words.
+// so far. An error is the reason why archive must refuse the delta, with the wording of the command line.
 func Apply(in Input) (*Result, error) {
 	if err := refuse(in.ID, in.Delta); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func Apply(in Input) (*Result, error) {
 	return m.result()
 }
 
-// merger is a merge under way.
+// merger is a merge in progress.
 type merger struct {
 	in       Input
 	parts    spec.Parts
@@ -121,7 +121,7 @@ func (m *merger) remove() error {
 	for _, gone := range m.in.Delta.Removed {
 		found := m.entries.find(gone.Name)
 		if found == nil && m.in.Target == nil {
-			continue // said once for all of them
+			continue // reported once for all of them
 		}
 		if found == nil {
 			if near := m.entries.like(gone.Name, nil); near != nil {
@@ -176,8 +176,8 @@ func (m *merger) add() error {
 	return nil
 }
 
-// result puts the text together. A fence that nobody closed may swallow what stands behind it: a text that
-// shows other requirements than it was made of is refused.
+// result composes the text. An unclosed fence may hide the requirements after it: a text that parses to other requirements
+// than it was composed of is refused.
 func (m *merger) result() (*Result, error) {
 	names, blocks := m.entries.left()
 	text := m.parts.Compose(blocks)
@@ -193,7 +193,7 @@ func (m *merger) result() (*Result, error) {
 	return &Result{Text: text, Counts: m.counts, Warnings: m.warnings, Left: len(blocks)}, nil
 }
 
-// mostlyCRLF tells whether at least half of a text's line ends are CRLF.
+// mostlyCRLF reports whether at least half of a text's line ends are CRLF.
 func mostlyCRLF(text string) bool {
 	crlf := strings.Count(text, "\r\n")
 	return crlf > 0 && 2*crlf >= strings.Count(text, "\n")

@@ -7,23 +7,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// entry is a requirement of the text that is being made.
+// entry is a requirement of the new text.
 type entry struct {
 	name  string
 	raw   string
-	block requirement.Block // as it was read, under its old name
+	block requirement.Block // as read, with its old name
 	gone  bool
 }
 
-// entries are the requirements of a text, in order. Names are looked up in constant time: a text may have
-// a hundred thousand.
+// entries are the requirements of a text, in order. Names are looked up in constant time, since a text may have a hundred
+// thousand.
 type entries struct {
 	order  []*entry
 	byName map[string]*entry
 	byFold map[string][]*entry
 }
 
-// add puts a requirement at the end. A name must not come twice.
+// add appends a requirement. Names must be unique.
 func (e *entries) add(block requirement.Block) {
 	one := &entry{name: block.Name, raw: block.Raw(), block: block}
 	e.order = append(e.order, one)
@@ -44,7 +44,7 @@ func (e *entries) find(name string) *entry { return e.byName[name] }
 // like returns an entry whose name differs from name only in case or spacing and which is not except.
 func (e *entries) like(name string, except *entry) *entry {
 	for _, one := range e.byFold[requirement.Fold(name)] {
-		// An entry stays in the lists under which it was once found.
+		// An entry stays in the lists of its former names.
 		if one != except && one.name != name && e.byName[one.name] == one && requirement.Fold(one.name) == requirement.Fold(name) {
 			return one
 		}
@@ -52,7 +52,7 @@ func (e *entries) like(name string, except *entry) *entry {
 	return nil
 }
 
-// rename gives an entry a new header; its place and body stay.
+// rename gives an entry a new header; its position and body stay.
 func (e *entries) rename(one *entry, to string) {
 	_, body, _ := strings.Cut(one.raw, "\n")
 	delete(e.byName, one.name)
@@ -66,7 +66,7 @@ func (e *entries) drop(one *entry) {
 	one.gone = true
 }
 
-// left returns the names and texts of the entries that are not gone.
+// left returns the names and texts of the remaining entries.
 func (e *entries) left() (names, texts []string) {
 	for _, one := range e.order {
 		if !one.gone {

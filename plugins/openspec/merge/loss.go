@@ -11,7 +11,7 @@ import (
 // maxNamed is how many added scenarios are named.
 const maxNamed = 3
 
-// Loss is what a modified requirement would drop.
+// Loss describes the scenarios that a modified requirement would drop.
 type Loss struct {
 	missing  []string
 	added    []string
@@ -19,8 +19,8 @@ type Loss struct {
 	required int // scenarios of the current one
 }
 
-// LostScenarios compares the scenarios of a requirement with those of the block that is to replace it. It
-// returns nil if none gets lost.
+// LostScenarios compares the scenarios of a requirement with those of the block that replaces it. It returns
+// nil if none is lost.
 func LostScenarios(current, modified requirement.Block) *Loss {
 	want, have := current.Scenarios(), modified.Scenarios()
 	missing := requirement.Missing(want, have)
@@ -33,7 +33,7 @@ func LostScenarios(current, modified requirement.Block) *Loss {
 // Names returns the lost scenarios' names, quoted and with commas between them.
 func (l *Loss) Names() string { return quoted(l.missing) }
 
-// Balance says in two sentences what the modified block has.
+// Balance describes in two sentences what the modified block has.
 func (l *Loss) Balance() string {
 	adds := "It adds none."
 	if n := len(l.added); n > 0 {
@@ -55,8 +55,8 @@ func scenarios(n int) string {
 
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
-// warnTail warns of a header in a block that reads like one of its own and goes with the block, unless what
-// replaces the block has it too.
+// warnTail warns of a header in a block that looks independent and is replaced with the block, unless the replacement has
+// it, too.
 func (m *merger) warnTail(old *entry, replacement string) {
 	body := old.block.Body()
 	at := body.NextHeader(0, 3)

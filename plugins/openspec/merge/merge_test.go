@@ -29,7 +29,7 @@ func apply(target *string, source string) (*merge.Result, error) {
 
 func ptr(text string) *string { return &text }
 
-func Test34TheOrderOfOperations(t *testing.T) {
+func TestOrderOfOperations(t *testing.T) {
 	target := head + block("One", "a") + "\n" + block("Two", "b") + "\n" + block("Three", "c")
 	result, err := apply(&target, "## ADDED Requirements\n"+block("Zeta", "z")+block("One", "new")+"## MODIFIED Requirements\n"+block("Uno", "better")+
 		"## REMOVED Requirements\n### Requirement: Three\n## RENAMED Requirements\nFROM: ### Requirement: One\nTO: ### Requirement: Uno\n")
@@ -45,7 +45,7 @@ func Test34TheOrderOfOperations(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestApplyRefusesContradictoryDelta(t *testing.T) {
 	target := head + block("One", "a") + "\n" + block("Two", "b")
 	added, modified, removed, renamed := "## ADDED Requirements\n", "## MODIFIED Requirements\n", "## REMOVED Requirements\n", "## RENAMED Requirements\n"
 	from := func(a, b string) string { return "FROM: ### Requirement: " + a + "\nTO: ### Requirement: " + b + "\n" }
@@ -70,14 +70,14 @@ func TestWhatIsRefused(t *testing.T) {
 		}
 	}
 	if _, err := apply(nil, modified+block("One", "x")); err == nil || !strings.Contains(err.Error(), "target spec does not exist") {
-		t.Errorf("38 modified in a new spec: %v", err)
+		t.Errorf("modified in a new spec: %v", err)
 	}
 	if _, err := apply(ptr(head+block("A", "x")+"## ADDED Requirements\n"), added+block("B", "x")); err == nil || !strings.Contains(err.Error(), "line 13: Main spec contains delta header") {
-		t.Errorf("44 a broken target: %v", err)
+		t.Errorf("an invalid target: %v", err)
 	}
 }
 
-func Test36WhatIsThereAlreadyCountsForNothing(t *testing.T) {
+func TestAppliedOperationsAreSkipped(t *testing.T) {
 	target := head + block("One", "a") + "\n" + block("Two", "b")
 	result, err := apply(&target, "## ADDED Requirements\n"+block("Two", "b")+"## MODIFIED Requirements\n"+block("One", "a")+
 		"## REMOVED Requirements\n### Requirement: Gone\n## RENAMED Requirements\nFROM: ### Requirement: Old\nTO: ### Requirement: One\n")
@@ -86,7 +86,7 @@ func Test36WhatIsThereAlreadyCountsForNothing(t *testing.T) {
 	}
 }
 
-func Test38ANewCapability(t *testing.T) {
+func TestNewCapability(t *testing.T) {
 	for name, test := range map[string]struct{ purpose, begins, warns string }{
 		"with a Purpose":            {"## Purpose\nWhat this capability is for, said at sufficient length.\n", "# inv Specification\n\n## Purpose\nWhat this capability is for", ""},
 		"without one":               {"", "# inv Specification\n\n## Purpose\nTBD - created by archiving change add-x. Update Purpose after archive.\n", ""},
@@ -106,7 +106,7 @@ func Test38ANewCapability(t *testing.T) {
 	}
 }
 
-func Test43CRLFIsKept(t *testing.T) {
+func TestCRLFIsKept(t *testing.T) {
 	target := strings.ReplaceAll(head+block("One", "a"), "\n", "\r\n")
 	result, err := apply(&target, "## ADDED Requirements\n"+block("Two", "b"))
 	if err != nil || strings.Count(result.Text, "\n") != strings.Count(result.Text, "\r\n") || !strings.HasPrefix(result.Text, target) {
@@ -114,7 +114,7 @@ func Test43CRLFIsKept(t *testing.T) {
 	}
 }
 
-func Test43AHeadingThatGoesWithItsBlock(t *testing.T) {
+func TestHeadingRemovedWithItsBlock(t *testing.T) {
 	target := head + block("One", "a") + "\n### Notes\nkept nowhere\n"
 	result, err := apply(&target, "## MODIFIED Requirements\n"+block("One", "b"))
 	if err != nil || len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], `"### Notes" sits inside requirement "One"`) {
@@ -122,15 +122,15 @@ func Test43AHeadingThatGoesWithItsBlock(t *testing.T) {
 	}
 }
 
-func TestAFenceThatIsOpenHidesNoRequirement(t *testing.T) {
+func TestUnclosedFenceHidesNoRequirement(t *testing.T) {
 	target := head + block("One", "a") + "```\nopen\n"
 	if _, err := apply(&target, "## ADDED Requirements\n"+block("Two", "b")); err == nil || !strings.Contains(err.Error(), `"Two" would be hidden`) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// FuzzApply holds that a merge of a valid delta is stable: applied to its own result once more, it changes
-// nothing or is refused.
+// FuzzApply checks that a merge of a valid delta is idempotent: applied to its own result, it changes nothing or
+// is refused.
 func FuzzApply(f *testing.F) {
 	f.Add(head+block("One", "a"), "## ADDED Requirements\n"+block("Two", "b"))
 	f.Add(head+block("One", "a"), "## RENAMED Requirements\nFROM: ### Requirement: One\nTO: ### Requirement: Two\n## MODIFIED Requirements\n"+block("Two", "b"))

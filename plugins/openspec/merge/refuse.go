@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// refuse says why a delta contradicts itself, whatever it is for.
+// refuse returns why a delta contradicts itself, independently of its target.
 func refuse(id string, d *delta.Delta) error {
 	invalid := func(format string, arguments ...any) error {
 		return fmt.Errorf("%s validation failed - %s", id, fmt.Sprintf(format, arguments...))
@@ -102,7 +102,7 @@ func To(pairs []delta.Rename) []string {
 	return names
 }
 
-// Repeated returns each name that was there before, once for every time that it comes again.
+// Repeated returns each duplicate name, once for each repetition.
 func Repeated(names []string) []string {
 	seen := map[string]bool{}
 	var again []string

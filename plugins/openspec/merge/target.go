@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// BriefPurpose is the length, in UTF-16 units, below which a Purpose says too little.
+// BriefPurpose is the length, in UTF-16 units, below which a Purpose is too short.
 const BriefPurpose = 50
 
 // target returns the spec that the delta is applied to.
@@ -50,7 +50,7 @@ func begin(id, purpose string) string {
 	return fmt.Sprintf("# %s Specification\n\n## %s\n%s\n\n## %s\n", id, spec.PurposeTitle, purpose, spec.RequirementsTitle)
 }
 
-// purpose returns the Purpose of a new capability: the delta's own if it can stand there.
+// purpose returns the Purpose of a new capability: the delta's own if it is usable.
 func (m *merger) purpose() string {
 	carried := m.in.Delta.Purpose
 	placeholder := spec.PlaceholderPurpose(m.in.Change)
@@ -67,14 +67,14 @@ func (m *merger) purpose() string {
 	return carried
 }
 
-// readable tells whether a spec that begins with a purpose still has both of its sections.
+// readable reports whether a spec with that purpose still parses into both of its sections.
 func readable(id, purpose string) bool {
 	text := markdown.Parse(begin(id, purpose))
 	parsed, err := spec.Parse(id, text)
 	return err == nil && parsed.Overview == purpose && spec.Divide(text).Found && len(spec.Structure(text)) == 0
 }
 
-// hasProse tells whether a text says something outside of fences and comments.
+// hasProse reports whether a text has content outside of fences and comments.
 func hasProse(body string) bool {
 	text := markdown.Parse(body)
 	var open strings.Builder

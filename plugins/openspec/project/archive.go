@@ -16,16 +16,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// ArchiveRequest says which change to archive, and how.
+// ArchiveRequest selects a change to archive, and options.
 type ArchiveRequest struct {
 	Name string
-	// Ask refuses where the command line would ask a person first.
+	// Ask refuses if the command line would ask the user first.
 	Ask        bool
 	SkipSpecs  bool // move the change and leave the main specs alone
 	NoValidate bool
 }
 
-// ArchiveResult answers an archive.
+// ArchiveResult is the result of an archive.
 type ArchiveResult struct {
 	Archive ArchivedChange `json:"archive"`
 	Root    RootInfo       `json:"root"`
@@ -33,18 +33,18 @@ type ArchiveResult struct {
 	Specs []string `json:"-"`
 }
 
-// ArchivedChange is what was done.
+// ArchivedChange describes the archived change.
 type ArchivedChange struct {
 	Change       string        `json:"change"`
 	ArchivedAs   string        `json:"archivedAs"`
 	Path         string        `json:"path"`
 	SpecsUpdated bool          `json:"specsUpdated"`
-	Totals       *merge.Counts `json:"totals,omitempty"` // nil: no delta was looked at
+	Totals       *merge.Counts `json:"totals,omitempty"` // nil: no delta was read
 	Warnings     []string      `json:"warnings,omitempty"`
 }
 
-// Archive merges a change's deltas into the main specs and moves its folder to the archive. Either all of
-// that happens or nothing.
+// Archive merges a change's deltas into the main specs and moves its directory to the archive,
+// atomically.
 func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
 	root, info := p.findOrHere()
 	result, err := p.archive(root, info, request)
@@ -59,7 +59,7 @@ func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
 	return result, nil
 }
 
-// archiveError puts the store's errors in words. Those of the sandbox name the path that was denied.
+// archiveError converts the store's errors. Those of the sandbox name the denied path.
 func (p *Project) archiveError(root *store.Root, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrLink):
@@ -104,7 +104,7 @@ func (p *Project) archive(root *store.Root, info RootInfo, request ArchiveReques
 	return a.result(info, plan), nil
 }
 
-// toArchive finds the change, and puts in order first what an earlier call left.
+// toArchive finds the change, after recovering an interrupted call.
 func (p *Project) toArchive(root *store.Root, name string) (store.Change, error) {
 	if name == "" {
 		return store.Change{}, &Failure{
@@ -149,7 +149,7 @@ func notFound(root *store.Root, name string) error {
 	return &Failure{Code: codeNotFound, Message: message}
 }
 
-// archiveName is the name of a change's folder in the archive: with today's date unless it has one.
+// archiveName is the name of a change's directory in the archive: with today's date unless it has one.
 func archiveName(name string, now time.Time) string {
 	if startsWithDate(name) {
 		return name
@@ -157,13 +157,13 @@ func archiveName(name string, now time.Time) string {
 	return now.Format(time.DateOnly) + "-" + name
 }
 
-// archiver is an archive that is being prepared.
+// archiver prepares an archive.
 type archiver struct {
 	root      *store.Root
 	change    store.Change
 	request   ArchiveRequest
 	validator *validator
-	name      string // of the folder in the archive
+	name      string // of the directory in the archive
 	input     validation.Input
 	files     []deltaFile
 	totals    merge.Counts
@@ -171,7 +171,7 @@ type archiver struct {
 	specs     []string
 }
 
-// check refuses what must not be archived, in the order in which the command line does.
+// check refuses changes that must not be archived, in the order of the command line.
 func (a *archiver) check() error {
 	var err error
 	if a.input, a.files, err = a.validator.input(a.change); err != nil {
@@ -200,7 +200,7 @@ func (a *archiver) check() error {
 	return nil
 }
 
-// checkDeltas validates the change's own files, if it has any that say something about specs.
+// checkDeltas validates the change's own files, if any are about specs.
 func (a *archiver) checkDeltas() error {
 	if a.request.NoValidate {
 		if a.request.Ask {
@@ -241,7 +241,7 @@ func (a *archiver) claimed() error {
 		"Archive '%s' is already being created. If no archive process is running, remove the stale claim at %s and rerun.", a.name, a.root.ClaimPath())}
 }
 
-// merge computes the texts of all specs that the change touches and puts them into the plan.
+// merge computes the new content of all specs that the change touches and adds them to the plan.
 func (a *archiver) merge(plan *store.Plan) error {
 	for _, file := range a.files {
 		target, err := a.validator.target(file.id)
@@ -271,7 +271,7 @@ func (a *archiver) merge(plan *store.Plan) error {
 	return nil
 }
 
-// write is the plan for one main spec; target is nil if there is none, after if there is to be none.
+// write is the plan for one main spec; target is nil if it does not exist, after if it is deleted.
 func write(id string, target *spec.Main, after *string) store.SpecWrite {
 	planned := store.SpecWrite{ID: id, After: after}
 	if target != nil {
@@ -280,7 +280,7 @@ func write(id string, target *spec.Main, after *string) store.SpecWrite {
 	return planned
 }
 
-// onlyText refuses files of which writing them anew would change what nobody asked for.
+// onlyText refuses files that are not valid UTF-8, which rewriting would damage.
 func onlyText(file deltaFile, target *spec.Main) error {
 	const message = "%s: the %s is not UTF-8 text, and writing it would damage it"
 	if !utf8.ValidString(file.source) {
@@ -292,7 +292,7 @@ func onlyText(file deltaFile, target *spec.Main) error {
 	return nil
 }
 
-// accept validates a rebuilt spec and returns what is to be written: nil for a capability that retires.
+// accept validates a rebuilt spec and returns its new content: nil for a capability that is removed.
 func (a *archiver) accept(id string, target *spec.Main, result *merge.Result) (*string, error) {
 	last := result.Left == 0 && result.Counts.Removed > 0
 	if a.request.NoValidate && !last {
@@ -315,7 +315,7 @@ func (a *archiver) accept(id string, target *spec.Main, result *merge.Result) (*
 	}
 }
 
-// result tells what was done.
+// result describes the archived change.
 func (a *archiver) result(info RootInfo, plan store.Plan) *ArchiveResult {
 	result := &ArchiveResult{Root: info, Specs: a.specs, Archive: ArchivedChange{
 		Change:       a.change.Name,

@@ -12,8 +12,7 @@ func requires(name, text string) string {
 	return "### Requirement: " + name + "\nIt SHALL " + text + ".\n\n#### Scenario: s\n- **WHEN** a\n- **THEN** b\n"
 }
 
-// TestArchiveOnOwnData has of the checklist's archives those that testdata has not. The tree is as it was
-// where one is refused.
+// TestArchiveOnOwnData has archives that testdata lacks. A refused one does not change the tree.
 func TestArchiveOnOwnData(t *testing.T) {
 	const (
 		added   = "## ADDED Requirements\n\n"
@@ -27,7 +26,7 @@ func TestArchiveOnOwnData(t *testing.T) {
 		files   map[string]string
 		request project.ArchiveRequest
 		code    string // of the refusal; "" for none
-		as      string // the folder in the archive
+		as      string // the directory in the archive
 		has     string // what specs/stock/spec.md then has
 	}{
 		"29 a folder that wraps changes": {
@@ -96,7 +95,7 @@ func TestArchiveOnOwnData(t *testing.T) {
 	}
 }
 
-func Test48WithoutARoot(t *testing.T) {
+func TestArchiveWithoutRoot(t *testing.T) {
 	name := "x"
 	for what, test := range map[string]struct {
 		call func(p *project.Project) error
@@ -117,7 +116,7 @@ func Test48WithoutARoot(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", what, got, test.code)
 		}
 		if tree := readTree(t, root); len(tree) != 1 {
-			t.Errorf("%s has made %q", what, tree)
+			t.Errorf("%s created %q", what, tree)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
 )
 
-func TestASampleIsValidAndOfItsSize(t *testing.T) {
+func TestSampleIsValid(t *testing.T) {
 	root := t.TempDir()
 	if err := sample.Write(root, 7); err != nil {
 		t.Fatal(err)
@@ -23,8 +23,8 @@ func TestASampleIsValidAndOfItsSize(t *testing.T) {
 	}
 }
 
-// BenchmarkProject lists and validates projects of growing size. What it takes for one change stays the same
-// where growth is linear.
+// BenchmarkProject lists and validates projects of growing size. The time for one
+// change is constant if the total is linear.
 func BenchmarkProject(b *testing.B) {
 	for _, changes := range []int{10, 100, 1000} {
 		root := b.TempDir()

@@ -15,19 +15,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// day is the date on which the reference answers were made, and start the time of their files.
+// day is the date of the reference results, and start the time of their files.
 var (
 	day   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// open returns the project in a folder, as a call that nobody runs beside sees it.
+// open returns the project in a directory for a call without concurrent ones.
 func open(root string) *project.Project {
 	return &project.Project{Files: filesystem.OS{}, Cwd: root, Top: root, Now: day, Alone: true}
 }
 
-// copyProject copies a folder into a new one, gives all files one time, and returns the new one's path. A
-// folder that is not there is an empty project.
+// copyProject copies a directory into a new one, gives all files one time, and returns the new one's path. An
+// absent directory is an empty project.
 func copyProject(t testing.TB, from string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -52,7 +52,7 @@ func setTime(t testing.TB, path string, at time.Time) {
 	}
 }
 
-// readTree returns all files below a folder by their relative paths, with their content. A folder is a
+// readTree returns all files below a directory by their relative paths, with their content. A directory is a
 // path that ends in a slash.
 func readTree(t testing.TB, root string) map[string]string {
 	t.Helper()
@@ -79,7 +79,7 @@ func readTree(t testing.TB, root string) map[string]string {
 	return tree
 }
 
-// run does what a command line asks for, and returns the answer as JSON.
+// run runs a command line and returns the result as JSON.
 func run(t testing.TB, p *project.Project, command string) string {
 	t.Helper()
 	words := split(command)
@@ -127,7 +127,7 @@ func runList(p *project.Project, w *words) (any, error) {
 	return p.ListChanges(order)
 }
 
-// words are a command line's, of which each is used once.
+// words are those of a command line; each is used once.
 type words struct{ left []string }
 
 func split(command string) *words {
@@ -183,8 +183,7 @@ func (w *words) rest() string {
 	return rest
 }
 
-// decode reads an answer for a comparison: the root's path is /project in it, and times that differ from
-// run to run are gone.
+// decode decodes a result for a comparison: the root's path becomes /project, and varying times are removed.
 func decode(t testing.TB, answer, root string) any {
 	t.Helper()
 	quoted, err := json.Marshal(root)
@@ -214,7 +213,7 @@ func withoutDurations(value any) any {
 	return value
 }
 
-// gap is a place at which two answers differ; a value that one of them lacks is nil.
+// gap is a difference between two results; a missing value is nil.
 type gap struct {
 	path      string
 	want, got any
@@ -222,7 +221,7 @@ type gap struct {
 
 func (g gap) String() string { return fmt.Sprintf("%s\n\twant %v\n\tgot  %v", g.path, g.want, g.got) }
 
-// gaps returns where two decoded answers differ.
+// gaps returns the differences between two decoded results.
 func gaps(path string, want, got any) []gap {
 	switch want := want.(type) {
 	case map[string]any:

@@ -73,7 +73,7 @@ func (p *Project) init(tools []string) (*InitResult, error) {
 		return nil, err
 	}
 	extend := false
-	if stat, err := p.Files.Stat(root.Folder); err == nil {
+	if stat, err := p.Files.Stat(root.Dir); err == nil {
 		extend = stat.IsDir()
 	}
 	configFile := "created"
@@ -86,8 +86,8 @@ func (p *Project) init(tools []string) (*InitResult, error) {
 	}
 	result := &InitResult{
 		ProjectPath:  root.Path,
-		OpenspecPath: root.Folder,
-		OpenspecDir:  store.FolderName,
+		OpenspecPath: root.Dir,
+		OpenspecDir:  store.DirName,
 		ExtendMode:   extend,
 		Created:      orEmpty(scaffold.Created),
 		Existing:     orEmpty(scaffold.Existing),
@@ -104,7 +104,7 @@ func (p *Project) init(tools []string) (*InitResult, error) {
 // toMake returns the root that is to be completed: never an old hidden one.
 func (p *Project) toMake() (*store.Root, RootInfo) {
 	root, info := p.findOrHere()
-	if filepath.Base(root.Folder) != store.FolderName {
+	if filepath.Base(root.Dir) != store.DirName {
 		return store.At(p.Files, root.Path), info
 	}
 	return root, info
@@ -140,7 +140,7 @@ type CreatedChange struct {
 	Schema       string `json:"schema"`
 }
 
-// CreateChange makes the folder of a change, with its metadata and nothing that is for its author to write.
+// CreateChange makes the directory of a change, with its metadata and nothing that is for its author to write.
 func (p *Project) CreateChange(request CreateRequest) (*CreateResult, error) {
 	result, err := p.createChange(request)
 	if err != nil {

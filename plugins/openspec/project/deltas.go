@@ -16,12 +16,12 @@ import (
 // deltaFile is a change's delta for one capability.
 type deltaFile struct {
 	id     string
-	source string // as it is on the disk
+	source string // as on disk
 	parsed *delta.Delta
 }
 
-// readDeltas reads all delta files of a change, in the order of their capabilities, and returns the paths of
-// the other files beside them.
+// readDeltas reads all delta files of a change, sorted by capability, and returns the paths of the
+// other files next to them.
 func readDeltas(c store.Change) (files []deltaFile, loose []string, err error) {
 	ids, loose, err := c.Deltas()
 	if err != nil {
@@ -38,7 +38,7 @@ func readDeltas(c store.Change) (files []deltaFile, loose []string, err error) {
 	return files, loose, nil
 }
 
-// deltaViews shows one delta file.
+// deltaViews returns the views of one delta file.
 func deltaViews(root *store.Root, file deltaFile, diff bool) ([]DeltaView, error) {
 	var views []DeltaView
 	add := func(operation, verb string, blocks []requirement.Block) {
@@ -73,7 +73,7 @@ func deltaViews(root *store.Root, file deltaFile, diff bool) ([]DeltaView, error
 	return views, nil
 }
 
-// addDiffs tells for each modified requirement what changes, or why that cannot be told.
+// addDiffs adds to each modified requirement its diff, or why there is none.
 func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	source, found, err := root.ReadSpec(file.id)
 	if err != nil {
@@ -102,7 +102,7 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 		hunks, ok := "", true
 		if known {
 			hunks, ok = unified.Diff(old.Raw(), block.Raw())
-			hunks = markdown.TrimRight(hunks) // as the command line does, even where the last line is blank
+			hunks = markdown.TrimRight(hunks) // as the command line does, even if the last line is blank
 		}
 		switch {
 		case !found:
@@ -118,12 +118,12 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	return nil
 }
 
-// hasSections tells whether a text has a section of a delta.
+// hasSections reports whether a text has a delta section.
 func hasSections(source string) bool {
 	return len(delta.Parse(text(source)).Sections) > 0
 }
 
-// expected returns where a misplaced delta belongs, as a path below a change's specs folder.
+// expected returns the correct path of a misplaced delta, relative to a change's specs directory.
 func expected(file string) string {
 	if dir := path.Dir(file); dir != "." {
 		return dir + "/spec.md"

@@ -34,25 +34,24 @@ const (
 	codeValidation  = "archive_validation_failed"
 )
 
-// Failure says why a request was not done. As JSON it is the status object of the command line.
+// Failure is the reason why a request failed. Its JSON is the status object of the command line.
 type Failure struct {
 	Code    string
 	Message string
-	Fix     string // what to do about it; "" if that is plain
-	Target  string // what it is about; often ""
-	// Empty is the key of the answer that the failure stands in for, such as "changes"; "" if the command
-	// line leaves it out.
+	Fix     string // a remedy; "": none
+	Target  string // its subject; often ""
+	// Empty is the key of the result that the failure replaces, such as "changes"; "" if the command line omits it.
 	Empty string
-	// EmptyList says that the key is an empty list, not null.
+	// EmptyList says that the value of Empty is an empty list, not null.
 	EmptyList bool
-	// Root closes what Empty begins, for a failure in a known root, or null if NullRoot is set.
+	// Root follows Empty, for a failure in a known root, or is null if NullRoot is set.
 	Root     *RootInfo
 	NullRoot bool
 }
 
 func (f *Failure) Error() string { return f.Message }
 
-// MarshalJSON writes the status object.
+// MarshalJSON encodes the status object.
 func (f *Failure) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')
@@ -88,7 +87,7 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// marshal writes JSON with <, > and & as they are.
+// marshal encodes JSON without HTML escaping.
 func marshal(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -107,7 +106,7 @@ func noRoot() *Failure {
 	}
 }
 
-// asFailure returns err as a failure, with code and key for one that is none yet.
+// asFailure returns err as a failure; another error gets the code and key.
 func asFailure(err error, code, empty string, list bool) *Failure {
 	if failure := (*Failure)(nil); errors.As(err, &failure) {
 		failure.Empty, failure.EmptyList = empty, list

@@ -12,16 +12,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// difference is where this program means to answer in another way than the command line 1.13.2.
+// difference is an intentional difference from the command line 1.13.2.
 type difference struct {
 	why string
 	run string // a part of the case's name or of the command; "" for any
 	at  string // the end of the path in the answer
-	// ok says that a value here and one there differ in the way that is meant.
+	// ok reports whether two values differ in the intended way.
 	ok func(want, got any) bool
 }
 
-// differences are all that there are. An entry that nothing needs fails the test.
+// differences has all intentional differences. An unused entry fails the test.
 var differences = []difference{
 	{"a fix names the tool's call first and the command line in brackets", "", ".status[0].fix", namesCall},
 	{"an archive with open tasks says so, where the command line's JSON is silent", "archive", ".archive.warnings", openTasks},
@@ -57,7 +57,7 @@ func isList(want, got any) bool {
 	return ok && want == nil && len(list) > 0
 }
 
-// comparison compares answers with the command line's, and remembers which differences it met.
+// comparison compares results with those of the command line, and records the differences that it found.
 type comparison struct {
 	t    *testing.T
 	used map[int]bool
@@ -77,39 +77,39 @@ func (c *comparison) compare(t *testing.T, name string, want, got any) {
 	}
 }
 
-// unused fails the test for each difference that there is no more.
+// unused fails the test for each difference that no longer exists.
 func (c *comparison) unused() {
 	for i, one := range differences {
 		if !c.used[i] {
-			c.t.Errorf("no answer differs any more in this: %s (%q, %s)", one.why, one.run, one.at)
+			c.t.Errorf("no result has this difference any more: %s (%q, %s)", one.why, one.run, one.at)
 		}
 	}
 }
 
-// reference is the folder of the reference answers, or skips the test.
+// reference returns the directory of the reference results, or skips the test.
 func reference(t *testing.T) string {
 	t.Helper()
 	return fixtures.Path(t, "openspec")
 }
 
-// TestReferenceAnswers runs every command whose answer by the command line 1.13.2 is known: those on a real
-// project (scenarios 1 to 9 of the checklist) and those on small ones (10 to 48).
+// TestReferenceAnswers runs every command with a recorded result of the command line 1.13.2: on a real project and on small
+// ones.
 func TestReferenceAnswers(t *testing.T) {
 	root := reference(t)
 	c := &comparison{t, map[int]bool{}}
-	t.Run("01-09 real project", func(t *testing.T) { c.realProject(t, root) })
+	t.Run("real project", func(t *testing.T) { c.realProject(t, root) })
 	cases, err := os.ReadDir(filepath.Join(root, "cases"))
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("%d cases, %v", len(cases), err)
 	}
 	for _, one := range cases {
-		t.Run("10-48 "+one.Name(), func(t *testing.T) { c.project(t, filepath.Join(root, "cases", one.Name())) })
+		t.Run(one.Name(), func(t *testing.T) { c.project(t, filepath.Join(root, "cases", one.Name())) })
 	}
-	t.Run("09 replay", func(t *testing.T) { c.project(t, filepath.Join(root, "replay")) })
+	t.Run("replay", func(t *testing.T) { c.project(t, filepath.Join(root, "replay")) })
 	c.unused()
 }
 
-// TestOwnData runs the commands on the small project in testdata, which has answers of the command line too.
+// TestOwnData runs the commands on the small project in testdata, which also has results of the command line.
 func TestOwnData(t *testing.T) {
 	c := &comparison{t, map[int]bool{}}
 	c.project(t, filepath.Join("..", "testdata", "branch"))
@@ -118,7 +118,7 @@ func TestOwnData(t *testing.T) {
 	}
 }
 
-// expectation is the file that stands beside the input of a small project.
+// expectation is the file next to the input of a small project.
 type expectation struct {
 	Runs []struct {
 		Command string          `json:"command"`
@@ -188,7 +188,7 @@ func readJSON[T any](t *testing.T, path string) T {
 	return value
 }
 
-// realProject compares the answers on the real project, those that change it each on a fresh copy.
+// realProject compares the results on the real project; commands that change it run on a new copy.
 func (c *comparison) realProject(t *testing.T, root string) {
 	runs := readJSON[[]struct{ File, Command string }](t, filepath.Join(root, "reference", "manifest.json"))
 	times := readJSON[struct {
@@ -225,7 +225,7 @@ func (c *comparison) realProject(t *testing.T, root string) {
 	}
 }
 
-// runAll runs a command, and where that is its second time on a day, what comes before.
+// runAll runs a command, and before that its first run if the result is that of the second.
 func runAll(t *testing.T, root, file, command string) string {
 	t.Helper()
 	if !strings.HasSuffix(file, "second-time-same-day.json") {
@@ -243,7 +243,7 @@ func runAll(t *testing.T, root, file, command string) string {
 }
 
 // checkArchive compares the files after an archive: the specs are those that the command line wrote, the
-// change is as it was at its new place, and all the rest is untouched.
+// change is unchanged at its new path, and so are all other files.
 func checkArchive(t *testing.T, dir, root string, before map[string]string, answer any) {
 	t.Helper()
 	after := readTree(t, root)

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 )
 
-func Test52LinksThatLeadOut(t *testing.T) {
+func TestLinksOutOfProjectAreNotFollowed(t *testing.T) {
 	root := branch(t)
 	secret := filepath.Join(t.TempDir(), "spec.md")
 	if err := os.WriteFile(secret, []byte("# s\n\n## Purpose\nsecret\n\n## Requirements\n"), 0o644); err != nil {
@@ -54,9 +54,9 @@ func Test52LinksThatLeadOut(t *testing.T) {
 	}
 }
 
-// Test52AnArchiveWritesThroughNoLink: a main spec behind a link is not read, so a merge takes it for a new
-// one. What is behind the link, and the link, stay as they are.
-func Test52AnArchiveWritesThroughNoLink(t *testing.T) {
+// TestArchiveWritesThroughNoLink: a main spec behind a link is not read, so a merge takes it for a new
+// one. Neither the link nor its target may change.
+func TestArchiveWritesThroughNoLink(t *testing.T) {
 	const delta = "## ADDED Requirements\n\n### Requirement: New\nIt SHALL be.\n\n#### Scenario: S\n- **WHEN** a\n- **THEN** b\n"
 	for name, test := range map[string]struct{ link, target string }{
 		"a folder, in the project":       {"openspec/specs/evil", "../../elsewhere"},
@@ -100,7 +100,7 @@ func Test52AnArchiveWritesThroughNoLink(t *testing.T) {
 	}
 }
 
-// place puts a link at a path; for "FILE" a file, for "" a folder.
+// place puts a link at a path; for "FILE" a file, for "" a directory.
 func place(t *testing.T, path, target string) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -118,7 +118,7 @@ func place(t *testing.T, path, target string) {
 	}
 }
 
-// withLinks returns what is below a folder: files with their content, links with what they say.
+// withLinks returns what is below a directory: files with their content, links with what they say.
 func withLinks(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -144,7 +144,7 @@ func withLinks(t *testing.T, root string) map[string]string {
 	return all
 }
 
-func TestAFolderThatLeadsOutOfTheProjectIsNoRoot(t *testing.T) {
+func TestLinkOutOfProjectIsNotRoot(t *testing.T) {
 	outside, root := branch(t), t.TempDir()
 	if err := os.Symlink(filepath.Join(outside, "openspec"), filepath.Join(root, "openspec")); err != nil {
 		t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Order is how changes are sorted.
+// Order is the order of changes.
 type Order string
 
-// The orders: the newest first, names where times are equal; or by name.
+// The orders: newest first, then by name; or by name.
 const (
 	ByTime Order = "recent"
 	ByName Order = "name"
@@ -24,7 +24,7 @@ const (
 // timeForm is ISO 8601 in UTC with milliseconds.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// ChangeList answers a list of active changes.
+// ChangeList is a list of active changes.
 type ChangeList struct {
 	Changes  []ChangeItem    `json:"changes"`
 	Warnings []NestedWarning `json:"warnings,omitempty"`
@@ -42,7 +42,7 @@ type ChangeItem struct {
 	modified       time.Time
 }
 
-// NestedWarning tells of a folder that wraps changes and is none.
+// NestedWarning is about a directory that contains changes and is none itself.
 type NestedWarning struct {
 	Code    string   `json:"code"`
 	Name    string   `json:"name"`
@@ -50,25 +50,25 @@ type NestedWarning struct {
 	Message string   `json:"message"`
 }
 
-// SpecList answers a list of main specs.
+// SpecList is a list of main specs.
 type SpecList struct {
 	Specs []SpecItem `json:"specs"`
 	Root  RootInfo   `json:"root"`
 }
 
-// SpecItem is a main spec in a list; one that cannot be parsed counts no requirements.
+// SpecItem is a main spec in a list; one that cannot be parsed has a count of 0.
 type SpecItem struct {
 	ID               string `json:"id"`
 	RequirementCount int    `json:"requirementCount"`
 }
 
-// ArchivedList answers a list of archived changes.
+// ArchivedList is a list of archived changes.
 type ArchivedList struct {
 	Archived []ArchivedItem `json:"archived"`
 	Root     RootInfo       `json:"root"`
 }
 
-// ArchivedItem is an archived change: Name is its folder's, which Date and Change make up.
+// ArchivedItem is an archived change: Name is that of its directory and consists of Date and Change.
 type ArchivedItem struct {
 	Name           string `json:"name"`
 	Date           string `json:"date"` // "" for a folder without one
@@ -139,7 +139,7 @@ func changeItem(c store.Change) (ChangeItem, error) {
 	return item, err
 }
 
-// nestedText says that a folder wraps changes and is none.
+// nestedText returns the warning about a directory that contains changes and is none itself.
 func nestedText(name string, nested []string) string {
 	paths := make([]string, len(nested))
 	for i, id := range nested {
@@ -216,7 +216,7 @@ func (p *Project) listArchived() (*ArchivedList, error) {
 	return list, nil
 }
 
-// startsWithDate tells whether a name begins with something that looks like a date and a hyphen.
+// startsWithDate reports whether a name begins with a date and a hyphen.
 func startsWithDate(name string) bool {
 	if len(name) <= len(time.DateOnly) {
 		return false

@@ -1,10 +1,10 @@
-// Package project does what the tools offer: it lists, shows, validates and archives the specs and changes
-// of one project, and makes new ones. Its methods return data and know neither MCP nor a command line.
+// Package project implements the tools: it lists, shows, validates and archives the specs and changes of one project, and
+// creates new ones. Its methods return data and depend neither on MCP nor on a command line.
 //
 //	p := &project.Project{Files: filesystem.OS{}, Cwd: cwd, Top: cwd, Now: time.Now()}
 //	changes, err := p.ListChanges(project.ByName)
 //
-// An error of these methods is a *Failure, which says in JSON what the command line 1.13.2 says.
+// Errors of these methods are *Failure, whose JSON is that of the command line 1.13.2.
 package project
 
 import (
@@ -18,28 +18,28 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// defaultSchema is the workflow schema that every project knows.
+// defaultSchema is the workflow schema that every project has.
 const defaultSchema = "spec-driven"
 
-// Project is where a call works. Its root is looked for anew by every method.
+// Project is the project of a call. Every method searches for its root again.
 type Project struct {
 	Files filesystem.FS
-	Cwd   string    // absolute; the root is looked for from here upwards
-	Top   string    // absolute; and not above this
-	Now   time.Time // in the zone whose dates name archives
-	// Owner tells the claims of this user's calls from those of others; "" is an owner too.
+	Cwd   string    // absolute; the search for the root begins here
+	Top   string    // absolute; and ends here
+	Now   time.Time // in the time zone of the dates in archive names
+	// Owner distinguishes the claims of this user's calls from those of others; "" is an owner, too.
 	Owner string
-	// Alone says that no other call of the owner that writes is running. Only then is one that was killed
-	// told from one that runs, and what it left behind is put in order.
+	// Alone says that no other writing call of the owner runs. Only then can a killed call be distinguished from a running
+	// one and recovered.
 	Alone bool
-	// Warn hears of what a caller of the method need not; nil for nobody.
+	// Warn gets messages for the log; nil: they are dropped.
 	Warn func(text string)
 }
 
-// RootInfo says where an answer comes from.
+// RootInfo describes the root of a result.
 type RootInfo struct {
 	Path string `json:"path"`
-	// Source is "nearest" for a root that was there, "implicit" for the place in which one is to be made.
+	// Source is "nearest" for an existing root, "implicit" for the place where one would be created.
 	Source string `json:"source"`
 }
 
@@ -58,7 +58,7 @@ func (p *Project) find() (*store.Root, RootInfo, error) {
 	return root, RootInfo{Path: root.Path, Source: "nearest"}, nil
 }
 
-// findOrHere returns the nearest root, or the one that the working directory is to become.
+// findOrHere returns the nearest root, or the one at the working directory, which does not exist.
 func (p *Project) findOrHere() (*store.Root, RootInfo) {
 	root, info, err := p.find()
 	if err != nil {
@@ -67,14 +67,14 @@ func (p *Project) findOrHere() (*store.Root, RootInfo) {
 	return root, info
 }
 
-// Interrupted tells whether an archive is under way or was stopped: Recover is then worth a try.
+// Interrupted reports whether an archive is in progress or was interrupted, so that a reader calls Recover.
 func (p *Project) Interrupted() bool {
 	root, _, err := p.find()
 	return err == nil && root.Interrupted()
 }
 
-// Recover puts in order what a call left behind that was killed. Every method that writes does it first, so
-// this is for those that read. It does nothing unless Alone is set.
+// Recover rolls an interrupted call forward or back. Methods that write call it first; calls that only read call it here.
+// It does nothing unless Alone is set.
 func (p *Project) Recover() error {
 	root, _, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {
@@ -93,12 +93,12 @@ func (p *Project) recover(root *store.Root) error {
 	return root.Recover(p.Owner)
 }
 
-// text reads a source for showing: what is not UTF-8 becomes U+FFFD.
+// text parses a source for display: invalid UTF-8 becomes U+FFFD.
 func text(source string) *markdown.Text {
 	return markdown.Parse(strings.ToValidUTF8(source, "\uFFFD"))
 }
 
-// metadata returns what a change's metadata file says, and why it does not count.
+// metadata returns the content of a change's metadata file, and why it is ignored.
 func metadata(root *store.Root, c store.Change) (change.Metadata, *change.Invalid, error) {
 	source, found, err := c.Read(store.MetadataFile)
 	if err != nil || !found {

@@ -27,7 +27,7 @@ func branch(t testing.TB) string {
 
 func write(t testing.TB, root, name, content string) {
 	t.Helper()
-	path := filepath.Join(root, store.FolderName, name)
+	path := filepath.Join(root, store.DirName, name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +41,12 @@ func code(t *testing.T, err error) string {
 	}
 	failure := (*project.Failure)(nil)
 	if !errors.As(err, &failure) {
-		t.Fatalf("%v is no Failure", err)
+		t.Fatalf("%v is not a Failure", err)
 	}
 	return failure.Code
 }
 
-func TestNamesThatCanBeNobodysAreRefusedAsInvalid(t *testing.T) {
+func TestInvalidNamesAreRefused(t *testing.T) {
 	root := branch(t)
 	before := readTree(t, root)
 	for _, name := range []string{
@@ -61,7 +61,7 @@ func TestNamesThatCanBeNobodysAreRefusedAsInvalid(t *testing.T) {
 					t.Errorf("%s %q as %q: got %q", what, name, kind, got)
 				}
 				if err != nil && strings.Contains(err.Error(), "lending") {
-					t.Errorf("%s %q tells what exists: %v", what, name, err)
+					t.Errorf("%s %q reveals what exists: %v", what, name, err)
 				}
 			}
 		}
@@ -79,8 +79,8 @@ func TestNamesThatCanBeNobodysAreRefusedAsInvalid(t *testing.T) {
 	sameTree(t, before, readTree(t, root))
 }
 
-// TestArchiveThenReadGivesTheMergedRequirements archives every real change that can be, and reads the specs.
-func TestArchiveThenReadGivesTheMergedRequirements(t *testing.T) {
+// TestReadAfterArchiveReturnsMergedRequirements archives every real change that is valid, and reads the specs.
+func TestReadAfterArchiveReturnsMergedRequirements(t *testing.T) {
 	archiveAll(t, filepath.Join("..", "testdata", "branch", "input"), 2)
 	t.Run("real data", func(t *testing.T) { archiveAll(t, filepath.Join(reference(t), "project"), 5) })
 }
@@ -120,7 +120,7 @@ func archiveAll(t *testing.T, from string, least int) {
 	}
 }
 
-// checkMerged compares a main spec's requirements with what a delta makes of the ones before.
+// checkMerged compares a main spec's requirements with the previous ones after a delta.
 func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 	t.Helper()
 	want, order := map[string]string{}, []string{}
@@ -160,8 +160,8 @@ func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 	}
 }
 
-// TestASpecCanBeNamedArchive: the name is reserved among changes alone.
-func TestASpecCanBeNamedArchive(t *testing.T) {
+// TestSpecCanBeNamedArchive: the name is reserved only for changes.
+func TestSpecCanBeNamedArchive(t *testing.T) {
 	root, name := branch(t), "archive"
 	if _, err := open(root).Show(project.ShowRequest{Name: name}); code(t, err) != "invalid_item" {
 		t.Errorf("without one: %v", err)
@@ -182,7 +182,7 @@ func TestASpecCanBeNamedArchive(t *testing.T) {
 	}
 }
 
-func TestArchiveRefusesToRewriteWhatIsNotUTF8(t *testing.T) {
+func TestArchiveRefusesInvalidUTF8(t *testing.T) {
 	for _, name := range []string{"specs/lending/spec.md", "changes/add-fines/specs/lending/spec.md"} {
 		root := branch(t)
 		content, err := os.ReadFile(filepath.Join(root, "openspec", name))
@@ -201,7 +201,7 @@ func TestArchiveRefusesToRewriteWhatIsNotUTF8(t *testing.T) {
 	}
 }
 
-func Test42TheLastRequirementGoesOnlyWithTheMarker(t *testing.T) {
+func TestLastRequirementIsRemovedOnlyWithMarker(t *testing.T) {
 	root := branch(t)
 	write(t, root, "changes/drop/specs/desk/opening-hours/spec.md", "## REMOVED Requirements\n### Requirement: Open\n")
 	for _, request := range []project.ArchiveRequest{{Name: "drop"}, {Name: "drop", NoValidate: true}} {
@@ -215,11 +215,11 @@ func Test42TheLastRequirementGoesOnlyWithTheMarker(t *testing.T) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if _, there := readTree(t, root)["openspec/specs/desk/"]; there {
-		t.Error("an empty folder is left")
+		t.Error("an empty directory is left")
 	}
 }
 
-func Test47InitMakesWhatIsMissingAndNothingElse(t *testing.T) {
+func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 	root := t.TempDir()
 	first, err := open(root).Init([]string{"claude"})
 	if err != nil {
@@ -237,7 +237,7 @@ func Test47InitMakesWhatIsMissingAndNothingElse(t *testing.T) {
 	sameTree(t, before, readTree(t, root))
 }
 
-func Test46CreateChange(t *testing.T) {
+func TestCreateChange(t *testing.T) {
 	root := branch(t)
 	made, err := open(root).CreateChange(project.CreateRequest{Name: "add-y", Description: "Why", Goal: "a: b"})
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Kind is what an item is.
+// Kind is the kind of an item.
 type Kind string
 
-// The kinds of items; "" in a request means either.
+// The kinds of items; "" in a request: either.
 const (
 	KindChange Kind = "change"
 	KindSpec   Kind = "spec"
 )
 
-// maxSuggestions is how many names are offered for one that does not exist.
+// maxSuggestions is the maximum number of suggestions for a name that does not exist.
 const maxSuggestions = 5
 
-// checkName refuses a name that can be no item's, before anything is looked for.
+// checkName refuses a name that no item can have, before any lookup.
 func checkName(name string, kind Kind) error {
 	if kind == KindSpec || kind == "" && strings.Contains(name, "/") {
 		return store.CheckSpec(name)
@@ -29,7 +29,7 @@ func checkName(name string, kind Kind) error {
 	return store.CheckChange(name)
 }
 
-// resolve tells which kind of item a name is. A request that says so is believed.
+// resolve returns the kind of the item with a name: that of the request if it has one.
 func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	if err := checkName(name, kind); err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	return "", &Failure{Code: codeUnknown, Message: unknown(name, append(names, specs...))}
 }
 
-// hasSpec tells whether there is a main spec of an id, which must be one that can be.
+// hasSpec reports whether a main spec exists. Its id must be valid.
 func hasSpec(root *store.Root, id string) bool {
 	_, found, err := root.ReadSpec(id)
 	return found && err == nil
@@ -79,7 +79,7 @@ func changeNames(changes []store.Change) []string {
 	return names
 }
 
-// unknown says that a name is no item's, and which come near.
+// unknown is the failure for a name that does not exist, with similar names.
 func unknown(name string, all []string) string {
 	message := fmt.Sprintf("Unknown item '%s'.", name)
 	if len(all) == 0 {
@@ -93,7 +93,7 @@ func unknown(name string, all []string) string {
 	return message + " Did you mean: " + strings.Join(all[:min(len(all), maxSuggestions)], ", ") + "?"
 }
 
-// distance is the number of characters to put in, take out or replace to make b of a (V. Levenshtein).
+// distance returns the Levenshtein distance of a and b in characters.
 func distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	row := make([]int, len(to)+1)

@@ -9,22 +9,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Names of files in the openspec folder that older projects have.
+// Names of files in the openspec directory of older projects.
 const (
 	projectFile      = "project.md"
 	instructionsFile = "AGENTS.md"
 )
 
-// ErrNoResource says that nothing is at an address.
+// ErrNoResource says that an address does not exist.
 var ErrNoResource = errors.New("resource not found")
 
-// DeltaList answers for the deltas of a change.
+// DeltaList lists the deltas of a change.
 type DeltaList struct {
 	Specs []string `json:"specs"`
 }
 
-// Read returns what is at an address: a string of Markdown, or a value to be shown as JSON. The error is
-// ErrNoResource where nothing is.
+// Read returns the resource at an address: a string of Markdown, or a value for JSON. The error is ErrNoResource if it does
+// not exist.
 func (p *Project) Read(at address.Address) (any, error) {
 	root, info, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {
@@ -94,8 +94,8 @@ func readChange(root *store.Root, info RootInfo, c store.Change, exists bool, at
 	return &DeltaList{Specs: orEmpty(ids)}, nil
 }
 
-// summary shows a change. One whose proposal says nothing yet is shown by its name and what deltas it has:
-// it is listed, so it can be read.
+// summary returns a view of a change. Without a usable proposal it has the change's name and deltas: a listed change can
+// always be read.
 func summary(root *store.Root, info RootInfo, c store.Change) (any, error) {
 	view := &ChangeView{ID: c.Name, Title: c.Name, Deltas: []DeltaView{}, Root: info}
 	source, _, err := c.Read(store.ProposalFile)
@@ -109,14 +109,14 @@ func summary(root *store.Root, info RootInfo, c store.Change) (any, error) {
 	return view, nil
 }
 
-// Resource is what can be read now.
+// Resource is an existing resource.
 type Resource struct {
 	At   address.Address
 	JSON bool // else Markdown
 }
 
-// Resources lists all main specs, all active changes with their files, and the collections. Archived
-// changes are found through theirs.
+// Resources lists all main specs, all active changes with their files, and the collections, one of which lists the
+// archived changes.
 func (p *Project) Resources() ([]Resource, error) {
 	root, _, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {
@@ -173,34 +173,34 @@ func changeResources(c store.Change) ([]Resource, error) {
 	return all, err
 }
 
-// Place is the folder that a call is about: that of the nearest root, or of the one to be made.
+// Place is the directory of the nearest root, or of the one that would be created.
 func (p *Project) Place() string {
 	root, _ := p.findOrHere()
 	return root.Path
 }
 
-// SpecIDs returns the ids of all main specs, in order; none where there is no root.
+// SpecIDs returns the ids of all main specs, sorted; none if there is no root.
 func (p *Project) SpecIDs() ([]string, error) {
 	root, _ := p.findOrHere()
 	return root.Specs()
 }
 
-// ChangeIDs returns the names of all active changes, in order; none where there is no root.
+// ChangeIDs returns the names of all active changes, sorted; none if there is no root.
 func (p *Project) ChangeIDs() ([]string, error) {
 	root, _ := p.findOrHere()
 	all, err := root.Changes()
 	return changeNames(all), err
 }
 
-// ArchivedNames returns the names of all archived changes, in order; none where there is no root.
+// ArchivedNames returns the names of all archived changes, sorted; none if there is no root.
 func (p *Project) ArchivedNames() ([]string, error) {
 	root, _ := p.findOrHere()
 	all, err := root.Archived()
 	return changeNames(all), err
 }
 
-// DeltaIDs returns the capabilities that an active or archived change has deltas for, in order; none for a
-// name that is no change's.
+// DeltaIDs returns the capabilities that an active or archived change has deltas for, sorted; none for a
+// change that does not exist.
 func (p *Project) DeltaIDs(in address.Collection, name string) ([]string, error) {
 	root, _ := p.findOrHere()
 	if store.CheckArchived(name) != nil {

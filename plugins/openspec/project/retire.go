@@ -8,10 +8,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// maxQuoted is how many lines are quoted that keep a spec from being deleted.
+// maxQuoted is the maximum number of quoted lines that prevent the deletion of a spec.
 const maxQuoted = 3
 
-// onlyEmpty tells whether a spec's one error is that it requires nothing.
+// onlyEmpty reports whether the only error of a spec is that it has no requirements.
 func onlyEmpty(issues []validation.Issue) bool {
 	errors := 0
 	empty := false
@@ -24,7 +24,7 @@ func onlyEmpty(issues []validation.Issue) bool {
 	return errors == 1 && empty
 }
 
-// retire lets a capability go that loses its last requirement, with a warning; or it says what to do first.
+// retire accepts, with a warning, that a capability loses its last requirement; or it returns what to do first.
 func (a *archiver) retire(id string, target *spec.Main) (fix string) {
 	if !a.input.Metadata.RetireCapabilities {
 		return fmt.Sprintf("This change removes the last requirement '%s' has. To retire the capability and delete its spec, add `retire_capabilities: true` to the change's .openspec.yaml (alongside its `schema:`, which that file requires), then rerun.", id)

@@ -10,11 +10,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// ShowRequest says what to show, and how much of it.
+// ShowRequest selects an item and the parts of it.
 type ShowRequest struct {
 	Name         string
-	Kind         Kind // "": whichever has the name
-	Requirements bool // of a spec: leave the scenarios out
+	Kind         Kind // "": any
+	Requirements bool // of a spec: omit the scenarios
 	NoScenarios  bool // likewise
 	Requirement  int  // of a spec: only this one, counted from 1; 0: all
 	Diff         bool // of a change: what MODIFIED changes
@@ -29,8 +29,7 @@ type ChangeView struct {
 	Root       RootInfo    `json:"root"`
 }
 
-// DeltaView is what a change does to one requirement. The requirement comes twice, as the command line has
-// it.
+// DeltaView is the change of one requirement, which it contains twice, as in the output of the command line.
 type DeltaView struct {
 	Spec         string             `json:"spec"`
 	Operation    string             `json:"operation"`
@@ -59,13 +58,13 @@ type SpecView struct {
 	Root             RootInfo           `json:"root"`
 }
 
-// SpecMetadata says of what form a SpecView is.
+// SpecMetadata has the version of a SpecView's format.
 type SpecMetadata struct {
 	Version string `json:"version"`
 	Format  string `json:"format"`
 }
 
-// Show shows a change as a *ChangeView or a main spec as a *SpecView.
+// Show returns a change as a *ChangeView or a main spec as a *SpecView.
 func (p *Project) Show(request ShowRequest) (any, error) {
 	root, info, kind, err := p.item(request.Name, request.Kind)
 	if err != nil {
@@ -101,13 +100,13 @@ func (p *Project) Markdown(name string, kind Kind) (string, error) {
 	return text(source).String(), nil
 }
 
-// item finds the root and tells what a name is there.
+// item finds the root and the kind of the item with a name.
 func (p *Project) item(name string, kind Kind) (*store.Root, RootInfo, Kind, error) {
 	if err := checkName(name, kind); err != nil {
 		if name != store.ArchiveName || kind != "" {
 			return nil, RootInfo{}, "", err
 		}
-		// No change can have that name, a spec can.
+		// Only a spec can have that name.
 		if root, info, absent := p.find(); absent == nil && hasSpec(root, name) {
 			return root, info, KindSpec, nil
 		}
@@ -208,8 +207,7 @@ func showChange(root *store.Root, info RootInfo, request ShowRequest) (*ChangeVi
 	return view, nil
 }
 
-// fill takes in a change's title and deltas. Without a proposal, which is nil, they are those of its name and
-// its files.
+// fill sets a change's title and deltas. If the proposal is nil, they come from its name and its files.
 func (v *ChangeView) fill(root *store.Root, c store.Change, proposal *change.Proposal, diff bool) error {
 	files, _, err := readDeltas(c)
 	if err != nil {

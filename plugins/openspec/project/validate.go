@@ -13,11 +13,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// ValidateRequest says what to validate: one item, the archived changes, or all of some kinds. A request for
-// nothing is one for everything.
+// ValidateRequest selects what to validate: one item, the archived changes, or all items of some kinds. The zero value
+// selects everything.
 type ValidateRequest struct {
 	Name     *string // nil: no single item
-	Kind     Kind    // of the named item; "": whichever has the name
+	Kind     Kind    // of the named item; "": any
 	All      bool
 	Changes  bool
 	Specs    bool
@@ -25,7 +25,7 @@ type ValidateRequest struct {
 	Strict   bool // warnings make an item invalid
 }
 
-// Report answers a validation.
+// Report is the result of a validation.
 type Report struct {
 	Items   []ReportItem `json:"items"`
 	Summary Summary      `json:"summary"`
@@ -33,7 +33,7 @@ type Report struct {
 	Root    RootInfo     `json:"root"`
 }
 
-// ReportItem is what was found about one item.
+// ReportItem is the result for one item.
 type ReportItem struct {
 	ID         string             `json:"id"`
 	Type       Kind               `json:"type"`
@@ -42,7 +42,7 @@ type ReportItem struct {
 	DurationMs int64              `json:"durationMs"`
 }
 
-// Summary counts items; ByType has a key for each kind that was asked for.
+// Summary counts items; ByType has a key for each requested kind.
 type Summary struct {
 	Totals Totals          `json:"totals"`
 	ByType map[Kind]Totals `json:"byType"`
@@ -55,7 +55,7 @@ type Totals struct {
 	Failed int `json:"failed"`
 }
 
-// Validate says what is wrong with specs and changes. That something is wrong is no error.
+// Validate validates specs and changes. Issues are not errors.
 func (p *Project) Validate(request ValidateRequest) (*Report, error) {
 	report, err := p.validate(request)
 	if err != nil {
@@ -114,26 +114,25 @@ func (p *Project) validateOne(request ValidateRequest) (*Report, error) {
 	return v.report(info, KindChange), nil
 }
 
-// validator is a validation under way. It reads each main spec once, unless they are large.
+// validator is a validation in progress. It reads each main spec once, unless they are large.
 type validator struct {
 	root   *store.Root
 	strict bool
 	items  []ReportItem
-	// targets are main specs that were read, nil for those that are not there; room is how many more bytes
-	// of them are kept.
+	// targets caches main specs, nil for absent ones; room is the number of bytes that may still be cached.
 	targets map[string]*spec.Main
 	room    int
 }
 
-// maxTargets bounds the main specs that a validation keeps, in bytes of their files: taken apart they take up
-// to some twenty times as much. What is over is read again for each change that touches it.
+// maxTargets bounds the cached main specs, in bytes of their files: parsed they take up to twenty times as much. Others
+// are read again for each change that touches them.
 const maxTargets = store.MaxFile
 
 func newValidator(root *store.Root, strict bool) *validator {
 	return &validator{root: root, strict: strict, targets: map[string]*spec.Main{}, room: maxTargets}
 }
 
-// item adds what check finds. What cannot be read is an issue of its item, and not the end of the others.
+// item adds the result of check. A read error is an issue of its item and does not end the validation.
 func (v *validator) item(id string, kind Kind, check func(id string) ([]validation.Issue, error)) {
 	begin := time.Now()
 	issues, err := check(id)
@@ -171,7 +170,7 @@ func (v *validator) archived() error {
 	return err
 }
 
-// openTasks returns an issue if an archived change has tasks that are not done.
+// openTasks returns an issue if an archived change has unfinished tasks.
 func openTasks(c store.Change) []validation.Issue {
 	source, _, err := c.Read(store.TasksFile)
 	if err != nil {
@@ -235,7 +234,7 @@ func (v *validator) change(c store.Change) ([]validation.Issue, error) {
 	return validation.Change(in), nil
 }
 
-// input reads all of a change that validation looks at. The delta files come with their sources.
+// input reads the files of a change that validation needs. The delta files include their sources.
 func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error) {
 	in := validation.Input{ID: c.Name}
 	files, loose, err := readDeltas(c)
@@ -260,7 +259,7 @@ func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error)
 	return in, files, err
 }
 
-// misplaced looks for deltas in files that are not read.
+// misplaced searches for deltas in files that have no effect.
 func misplaced(c store.Change, loose []string, in *validation.Input) error {
 	for _, path := range loose {
 		if path == "spec.md" {

@@ -14,9 +14,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// TestAValidationReadsEachFileOnce: a main spec that many changes touch is read for the first of them, and
-// again for each once the room for such specs is used up.
-func TestAValidationReadsEachFileOnce(t *testing.T) {
+// TestValidateReadsEachFileOnce: a main spec that many changes touch is read once, or once for each change if
+// the cache is full.
+func TestValidateReadsEachFileOnce(t *testing.T) {
 	for name, test := range map[string]struct{ filler, reads int }{
 		"small specs": {0, 1},
 		"large specs": {3 << 20, 3}, // for two changes, and for itself
@@ -59,7 +59,7 @@ func TestAValidationReadsEachFileOnce(t *testing.T) {
 	}
 }
 
-// counting is the disk, with how often each file is read.
+// counting counts how often each file is read.
 type counting struct {
 	filesystem.OS
 	reads map[string]int
@@ -70,13 +70,13 @@ func (c *counting) Open(path string) (io.ReadCloser, error) {
 	return c.OS.Open(path)
 }
 
-// TestAValidationOfAllSaysOfEachWhatOneOfItSays: that they share what was read makes no difference.
-func TestAValidationOfAllSaysOfEachWhatOneOfItSays(t *testing.T) {
-	sayTheSame(t, branch(t))
-	t.Run("real data", func(t *testing.T) { sayTheSame(t, copyProject(t, filepath.Join(reference(t), "project"))) })
+// TestValidateAllAgreesWithValidateOne: the shared cache does not change the results.
+func TestValidateAllAgreesWithValidateOne(t *testing.T) {
+	compareAllWithOne(t, branch(t))
+	t.Run("real data", func(t *testing.T) { compareAllWithOne(t, copyProject(t, filepath.Join(reference(t), "project"))) })
 }
 
-func sayTheSame(t *testing.T, root string) {
+func compareAllWithOne(t *testing.T, root string) {
 	t.Helper()
 	all, err := open(root).Validate(project.ValidateRequest{})
 	if err != nil || len(all.Items) < 5 {

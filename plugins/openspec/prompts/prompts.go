@@ -1,9 +1,8 @@
-// Package prompts has the texts that guide a model through the three stages of a change: proposal, apply and
-// archive.
+// Package prompts has the prompts that guide a model through the three stages of a change: proposal, apply and archive.
 //
 //	text, err := prompts.Get("apply", map[string]string{"change": "add-x"})
 //
-// Every step names the tool's call first; the command line may follow in brackets.
+// Every step names the tool call first, then the command line in brackets.
 package prompts
 
 import (
@@ -17,10 +16,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// maxDescription bounds what a person asks for, in characters.
+// maxDescription bounds a description, in characters.
 const maxDescription = 2000
 
-// placeholder stands for a change's id where none is given.
+// placeholder replaces a change's id if none is given.
 const placeholder = "<id>"
 
 // Prompt is one of the three.
@@ -47,7 +46,7 @@ var archive string
 //go:embed guardrails.md
 var guardrails string
 
-// All returns the prompts in the order in which they are listed.
+// All returns the prompts in the order of the list.
 func All() []Prompt {
 	return []Prompt{
 		{"proposal", "Propose a change", "Scaffold a new change and write its proposal, tasks and spec deltas, without any code.",
@@ -59,10 +58,10 @@ func All() []Prompt {
 	}
 }
 
-// ErrUnknown says that there is no prompt of a name.
+// ErrUnknown says that a prompt does not exist.
 var ErrUnknown = errors.New("unknown prompt")
 
-// Get returns the text of a prompt. The error is ErrUnknown, or says what is wrong with an argument.
+// Get returns the text of a prompt. The error is ErrUnknown, or about an argument.
 func Get(name string, arguments map[string]string) (text, description string, err error) {
 	for _, one := range All() {
 		if one.Name != name {
@@ -97,7 +96,7 @@ func (p Prompt) fill(arguments map[string]string) (string, error) {
 	return "Change: " + value + "\n\n" + strings.ReplaceAll(text, placeholder, value), nil
 }
 
-// checkDescription keeps an argument one line of text: it is data, and must not read like further steps.
+// checkDescription restricts an argument to one line: it is untrusted data and must not look like further steps.
 func checkDescription(value string) error {
 	switch {
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 }):

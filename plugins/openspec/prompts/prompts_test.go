@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/prompts"
 )
 
-func Test54PromptsHaveWhatTheyMust(t *testing.T) {
+func TestPromptsHaveRequiredContent(t *testing.T) {
 	for name, tokens := range map[string][]string{
 		"proposal": {`openspec_list_changes`, `openspec_list(type: "specs")`, `openspec_show`, `openspec_create_change(name: "<id>")`, `openspec_validate(name: "<id>", strict: true)`,
 			"Write no code", "kebab-case", "## Why", "## What Changes", "changes/<id>/specs/<capability>/spec.md", "design.md", "- [ ] 1.1",
@@ -26,16 +26,16 @@ func Test54PromptsHaveWhatTheyMust(t *testing.T) {
 			}
 		}
 		if !strings.Contains(text, "\n\n**Guardrails**\n\n") || !strings.Contains(text, "\n\n**Steps**\n\n") {
-			t.Errorf("%s: a heading stands without empty lines around it, and so belongs to the list before it", name)
+			t.Errorf("%s: a heading without empty lines around it is part of the preceding list", name)
 		}
 		if strings.Contains(text, "{{") {
-			t.Errorf("%s has a hole", name)
+			t.Errorf("%s has an empty placeholder", name)
 		}
 	}
 }
 
-// TestTheCommandLineComesSecond looks for a command line outside of brackets, or ahead of any call.
-func TestTheCommandLineComesSecond(t *testing.T) {
+// TestPromptsNameToolBeforeCommandLine searches for a command line outside of brackets, or before a tool call.
+func TestPromptsNameToolBeforeCommandLine(t *testing.T) {
 	bracketed := regexp.MustCompile(`\([^()]*\)`)
 	for _, prompt := range prompts.All() {
 		text, _, err := prompts.Get(prompt.Name, nil)
@@ -43,7 +43,7 @@ func TestTheCommandLineComesSecond(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(text, "(openspec ") {
-			t.Errorf("%s names no command line at all", prompt.Name)
+			t.Errorf("%s has no command line", prompt.Name)
 		}
 		if rest := bracketed.ReplaceAllString(text, ""); strings.Contains(rest, "openspec ") {
 			t.Errorf("%s has a bare command line: %s", prompt.Name, rest)
@@ -51,7 +51,7 @@ func TestTheCommandLineComesSecond(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreData(t *testing.T) {
+func TestArgumentsAreUntrustedData(t *testing.T) {
 	text, _, err := prompts.Get("proposal", map[string]string{"description": "Search <id> by title"})
 	if err != nil || !strings.HasPrefix(text, "Request: Search <id> by title\n\n") {
 		t.Errorf("%v, %.60q", err, text)
@@ -69,7 +69,7 @@ func TestArgumentsAreData(t *testing.T) {
 		{"nope", "", ""},
 	} {
 		if _, _, err := prompts.Get(test.name, map[string]string{test.argument: test.value}); err == nil {
-			t.Errorf("%s %.40q is taken", test.name, test.value)
+			t.Errorf("%s %.40q is accepted", test.name, test.value)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Block is a requirement as its lines: the header and all up to the next requirement's header.
+// Block is a requirement as its lines: from its header to the next requirement's header.
 type Block struct {
 	Name string
 	Text *markdown.Text // at least the header
@@ -15,17 +15,17 @@ type Block struct {
 // Line is the number of the header's line in its file, counted from 1.
 func (b Block) Line() int { return b.Text.First }
 
-// Raw returns the lines without white space at their end.
+// Raw returns the lines without trailing white space.
 func (b Block) Raw() string { return markdown.TrimRight(b.Text.String()) }
 
 // Body returns the lines below the header.
 func (b Block) Body() *markdown.Text { return b.Text.Slice(1, len(b.Text.Lines)) }
 
-// Statement returns what is required: see the function Statement.
+// Statement returns the statement of the requirement: see the function Statement.
 func (b Block) Statement() string { return Statement(b.Body()) }
 
-// Blocks cuts a text at its requirements' headers. What comes before the first is returned as preamble; a
-// header without a name begins no block.
+// Blocks splits a text at its requirements' headers. The lines before the first are the preamble; a header without a name
+// does not begin a block.
 func Blocks(text *markdown.Text) (preamble *markdown.Text, blocks []Block) {
 	preamble = text
 	start, current := -1, ""
@@ -51,7 +51,7 @@ func Blocks(text *markdown.Text) (preamble *markdown.Text, blocks []Block) {
 }
 
 // Statement returns the lines of a body before its first header, without those that are blank, in a fence
-// or of the form "**Word**: …". Where nothing else is left, the last are what is required.
+// or of the form "**Word**: …". If nothing else is left, the statement consists of the latter.
 func Statement(body *markdown.Text) string {
 	var lines, metadata []string
 	for i, line := range body.Lines {
@@ -73,7 +73,7 @@ func Statement(body *markdown.Text) string {
 	return strings.Join(lines, "\n")
 }
 
-// isMetadata tells whether a trimmed line begins with a bold word and a colon.
+// isMetadata reports whether a trimmed line begins with a bold word and a colon.
 func isMetadata(line string) bool {
 	rest, ok := strings.CutPrefix(line, "**")
 	if !ok {
@@ -83,7 +83,7 @@ func isMetadata(line string) bool {
 	return at > 0 && !strings.Contains(rest[:at], "*") && strings.HasPrefix(rest[at:], "**:")
 }
 
-// HasKeyword tells whether a text has SHALL or MUST as a whole word, in capitals.
+// HasKeyword reports whether a text contains SHALL or MUST as a word, in capitals.
 func HasKeyword(text string) bool { return hasWord(text, "SHALL") || hasWord(text, "MUST") }
 
 func hasWord(text, word string) bool {
@@ -101,7 +101,7 @@ func hasWord(text, word string) bool {
 	}
 }
 
-// isWordByte tells what a word is made of: letters of ASCII, digits and the underscore.
+// isWordByte reports whether c is part of a word: an ASCII letter, digit or underscore.
 func isWordByte(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_'
 }

@@ -1,5 +1,5 @@
-// Package requirement is what main specs and deltas have in common: a requirement as a block of lines, its
-// name, its statement and its scenarios.
+// Package requirement parses requirements, which main specs and deltas share: blocks of lines with a name, a statement and
+// scenarios.
 //
 //	for _, block := range requirement.Blocks(text) {
 //		fmt.Println(block.Name, block.Statement())
@@ -12,14 +12,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// keyword is what a requirement's header begins with, behind its ###.
+// keyword begins a requirement's header, after the ###.
 const keyword = "Requirement:"
 
-// Title returns the header of a requirement of a name.
+// Title returns the header of a requirement with a name.
 func Title(name string) string { return "### " + keyword + " " + name }
 
-// ParseHeader returns the name in a line such as "### Requirement: Name". The word may be in any case. Ok
-// says that the line is of that form; the name may still be empty.
+// ParseHeader returns the name in a line such as "### Requirement: Name". The keyword is case-insensitive. Ok
+// reports the form of the line; the name may still be empty.
 func ParseHeader(line string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "###")
 	if !ok {
@@ -32,8 +32,8 @@ func ParseHeader(line string) (name string, ok bool) {
 	return CleanName(rest), true
 }
 
-// CleanName returns a name without the white space around it and without the run of # that may close a
-// header. That run counts only behind a space or tab: "C#" is a name.
+// CleanName returns a name without surrounding white space and without the run of # that may close a header. That run
+// counts only after a space or tab: "C#" is a name.
 func CleanName(name string) string {
 	name = markdown.Trim(name)
 	open := strings.TrimRight(name, "#")
@@ -46,11 +46,10 @@ func CleanName(name string) string {
 	return name
 }
 
-// Fold returns a name as it is compared to find typing errors: in lower case, with single spaces. Names
-// themselves are equal only to the letter.
+// Fold returns a name in lower case, with single spaces, to find typing errors. Names themselves are compared exactly.
 func Fold(name string) string { return strings.ToLower(markdown.Collapse(name)) }
 
-// cutFold is strings.CutPrefix for a prefix in ASCII, in any case.
+// cutFold is strings.CutPrefix for an ASCII prefix, case-insensitively.
 func cutFold(s, prefix string) (string, bool) {
 	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
 		return s, false

@@ -20,12 +20,12 @@ func TestParseHeader(t *testing.T) {
 	}
 	for _, line := range []string{" ### Requirement: x", "## Requirement: x", "#### Requirement: x", "### Requirements: x", "### Notes"} {
 		if _, ok := requirement.ParseHeader(line); ok {
-			t.Errorf("%q is taken for a requirement", line)
+			t.Errorf("%q is parsed as a requirement", line)
 		}
 	}
 }
 
-func Test17Statement(t *testing.T) {
+func TestStatement(t *testing.T) {
 	for body, want := range map[string]string{
 		"a\n\nb\n#### S\nc":          "a\nb",
 		"**ID**: x\nThe text":        "The text",
@@ -41,7 +41,7 @@ func Test17Statement(t *testing.T) {
 	}
 }
 
-func Test14Keywords(t *testing.T) {
+func TestKeywords(t *testing.T) {
 	for text, want := range map[string]bool{
 		"It SHALL do": true, "MUST": true, "must": false, "SHALLOW": false, "xMUST": false, "(MUST)": true, "_SHALL_": false, "SHALLOW SHALL": true, "éMUST": true,
 	} {
@@ -59,7 +59,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func Test26MissingCounts(t *testing.T) {
+func TestMissingCountsDuplicates(t *testing.T) {
 	all := func(names ...string) (list []requirement.Scenario) {
 		for _, name := range names {
 			list = append(list, requirement.Scenario{Name: name})
@@ -71,7 +71,7 @@ func Test26MissingCounts(t *testing.T) {
 	}
 }
 
-// FuzzBlocks holds that preamble and blocks are the text, in order.
+// FuzzBlocks checks that preamble and blocks make up the text.
 func FuzzBlocks(f *testing.F) {
 	f.Add("pre\n### Requirement: A\nx\n### Requirement: B\n")
 	f.Add("```\n### Requirement: A\n")

@@ -9,14 +9,14 @@ import (
 // scenarioLevel is the level of a scenario's header.
 const scenarioLevel = 4
 
-// Scenario is one of a requirement's, by its header.
+// Scenario is a scenario of a requirement, by its header.
 type Scenario struct {
 	Name   string
-	Filled bool // something follows the header
+	Filled bool // it has content
 }
 
-// Scenarios returns a block's scenarios: its headers of level 4, whatever they say. One ends at the next
-// header of that level or a higher one.
+// Scenarios returns a block's scenarios: its headers of level 4 with any title. One ends at the next header
+// of that level or a higher one.
 func (b Block) Scenarios() []Scenario {
 	text := b.Body()
 	var all []Scenario
@@ -31,7 +31,7 @@ func (b Block) Scenarios() []Scenario {
 	return all
 }
 
-// AnyFilled tells whether there is a scenario that says something.
+// AnyFilled reports whether a scenario has content.
 func AnyFilled(all []Scenario) bool {
 	return slices.ContainsFunc(all, func(one Scenario) bool { return one.Filled })
 }
@@ -44,8 +44,7 @@ func scenarioName(title string) string {
 	return title
 }
 
-// Missing returns the names of want that are not in have, in want's order. A name that want has twice must
-// be twice in have.
+// Missing returns the names of want that are not in have, in want's order. Duplicates count.
 func Missing(want, have []Scenario) []string {
 	left := map[string]int{}
 	for _, one := range have {

@@ -1,6 +1,6 @@
 // Package sample makes openspec projects of any size, for benchmarks.
 //
-//	err := sample.Write(folder, 1000)
+//	err := sample.Write(directory, 1000)
 package sample
 
 import (
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// changesForEachSpec is how many changes touch one main spec.
+// changesForEachSpec is the number of changes that touch one main spec.
 const changesForEachSpec = 2
 
-// Write makes a project in a folder, with so many active changes: one main spec for each two of them, of ten
-// requirements, and in each change a proposal, tasks and a delta that adds and modifies. Everything in it is
-// valid. The same number makes the same files.
+// Write makes a project in a directory, with a number of active changes: one main spec of ten requirements for each two of
+// them, and in each change a proposal, tasks and a delta that adds and modifies. Everything in it is valid. The files
+// depend on the number alone.
 func Write(folder string, changes int) error {
 	top := filepath.Join(folder, "openspec")
 	if err := write(filepath.Join(top, "config.yaml"), "schema: spec-driven\n"); err != nil {

@@ -4,8 +4,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// FromBlock returns a delta's requirement as readers see it. A header of its own level or a higher one ends
-// it; what has no statement is required by its title.
+// FromBlock returns a delta's requirement as readers see it. A header of its own level or a higher one ends it; without a
+// statement, its title is the statement.
 func FromBlock(block requirement.Block) Requirement {
 	body := block.Body()
 	body = body.Slice(0, body.NextHeader(0, 3))

@@ -9,15 +9,15 @@ import (
 
 // Parts is a main spec as a merge sees it.
 type Parts struct {
-	Before   *markdown.Text // what comes before the Requirements header
-	Header   string         // that header as it is written
-	Found    bool           // whether there is one; if not, Before is everything
+	Before   *markdown.Text // before the Requirements header
+	Header   string         // that header as written
+	Found    bool           // whether it exists; if not, Before is everything
 	Preamble *markdown.Text // between it and the first requirement
 	Blocks   []requirement.Block
 	After    *markdown.Text // from the next header of level 2 on
 }
 
-// Divide cuts a main spec at its first Requirements header and at the next header of level 2.
+// Divide splits a main spec at its first Requirements header and at the next header of level 2.
 func Divide(text *markdown.Text) Parts {
 	start, end := section(text)
 	if start < 0 {
@@ -53,8 +53,8 @@ func section(text *markdown.Text) (start, end int) {
 	return start, len(text.Lines)
 }
 
-// Compose puts parts together, with blocks for theirs. Parts and blocks stand one empty line apart, runs of
-// empty lines outside of fences become one, and the text ends with one line feed.
+// Compose joins parts with new blocks. One empty line separates parts and blocks, runs of empty lines outside of fences
+// become one, and the text ends with one line feed.
 func (p Parts) Compose(blocks []string) string {
 	body := append([]string{markdown.TrimRight(p.Preamble.String())}, blocks...)
 	parts := []string{
@@ -66,7 +66,7 @@ func (p Parts) Compose(blocks []string) string {
 	return squeeze(joinParts(parts)) + "\n"
 }
 
-// joinParts joins what is not blank, one empty line apart.
+// joinParts joins non-blank parts, separated by one empty line.
 func joinParts(parts []string) string {
 	var filled []string
 	for _, part := range parts {
@@ -77,7 +77,7 @@ func joinParts(parts []string) string {
 	return strings.Join(filled, "\n\n")
 }
 
-// squeeze makes one of each run of empty lines that is in no fence, and none of those at the end.
+// squeeze replaces each run of empty lines outside of fences by one, and removes those at the end.
 func squeeze(source string) string {
 	text := markdown.Parse(source)
 	kept := make([]string, 0, len(text.Lines))

@@ -9,19 +9,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// The sentence that stands for the Purpose of a capability until somebody writes one.
+// The placeholder of a Purpose that has not been written.
 const (
 	placeholderStart = "created by archiving change "
 	placeholderEnd   = ". Update Purpose after archive"
 )
 
-// PlaceholderPurpose returns that sentence for a capability that a change creates.
+// PlaceholderPurpose returns the placeholder for a capability that a change creates.
 func PlaceholderPurpose(change string) string {
 	return fmt.Sprintf("TBD - %s%s%s.", placeholderStart, change, placeholderEnd)
 }
 
-// Placeholder tells whether the Purpose is one that nobody wrote, and in which line, counted from 1, that
-// shows.
+// Placeholder reports whether the Purpose is a placeholder, and its line, from 1.
 func Placeholder(text *markdown.Text) (line int, found bool) {
 	purpose := markdown.Find(text.Sections(), PurposeTitle)
 	if purpose == nil {
@@ -45,8 +44,8 @@ func isPlaceholder(line string) bool {
 	return ok && strings.Contains(rest, placeholderEnd)
 }
 
-// isMarker tells whether a line begins with TBD or TODO. In other case than capitals such a word is prose
-// in some languages, unless punctuation or the line's end follows.
+// isMarker reports whether a line begins with TBD or TODO. If not in capitals, such a word is prose in some
+// languages, unless punctuation or the end of the line follows.
 func isMarker(line string) bool {
 	for _, word := range []string{"TBD", "TODO"} {
 		if len(line) < len(word) || !strings.EqualFold(line[:len(word)], word) {

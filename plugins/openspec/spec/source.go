@@ -6,20 +6,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Main is a main spec as it was read. Validation and merges look at the same one again and again, for each
-// change that touches it: what was made of it once is kept. Nobody may change what its methods return, and
-// it is not for several goroutines.
+// Main is a main spec as it was read. It caches the results of its methods, since validation and merges use the same spec
+// for each change that touches it. Callers must not modify the results. It is not safe for concurrent use.
 type Main struct {
-	Source   string // as it is on the disk
+	Source   string // as on disk
 	text     *markdown.Text
 	parts    *Parts
 	problems *[]Problem
 }
 
-// NewMain returns the main spec of a source; it is taken apart when somebody looks.
+// NewMain returns the main spec of a source, which is parsed lazily.
 func NewMain(source string) *Main { return &Main{Source: source} }
 
-// Text returns the spec's lines. What is not UTF-8 is U+FFFD in them.
+// Text returns the spec's lines. Invalid UTF-8 becomes U+FFFD.
 func (m *Main) Text() *markdown.Text {
 	if m.text == nil {
 		m.text = markdown.Parse(strings.ToValidUTF8(m.Source, "\uFFFD"))
@@ -27,7 +26,7 @@ func (m *Main) Text() *markdown.Text {
 	return m.text
 }
 
-// Parts returns what Divide makes of the spec.
+// Parts returns Divide of the spec.
 func (m *Main) Parts() Parts {
 	if m.parts == nil {
 		parts := Divide(m.Text())
@@ -36,7 +35,7 @@ func (m *Main) Parts() Parts {
 	return *m.parts
 }
 
-// Problems returns what Structure finds in the spec.
+// Problems returns Structure of the spec.
 func (m *Main) Problems() []Problem {
 	if m.problems == nil {
 		problems := Structure(m.Text())

@@ -1,10 +1,10 @@
-// Package spec reads main specs: what a capability is for and what it requires.
+// Package spec parses main specs: the purpose and the requirements of a capability.
 //
 //	parsed, err := spec.Parse("inventory", text)   // what readers see
 //	parts := spec.Divide(text)                     // what a merge works on
 //
-// Both views see the same lines in a different way, as the format has it: readers see every header below
-// Requirements, a merge only those that say "Requirement:".
+// The two views differ, as the format defines: readers see every header below Requirements, a merge only those that begin
+// with "Requirement:".
 package spec
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Missing is the title of a section without which a text is no main spec.
+// Missing is the title of a required section that a main spec lacks.
 type Missing string
 
 func (m Missing) Error() string { return "Spec must have a " + string(m) + " section" }
@@ -30,18 +30,18 @@ type Spec struct {
 	Requirements []Requirement
 }
 
-// Requirement is one of a spec's, or of a delta's.
+// Requirement is a requirement of a spec or a delta.
 type Requirement struct {
 	Text      string     `json:"text"`
 	Scenarios []Scenario `json:"scenarios"` // never nil
 }
 
-// Scenario is one of a requirement's, without its header.
+// Scenario is a scenario of a requirement, without its header.
 type Scenario struct {
 	RawText string `json:"rawText"`
 }
 
-// Parse reads the main spec of a capability. The error is a Missing.
+// Parse parses the main spec of a capability. The error is a Missing.
 func Parse(id string, text *markdown.Text) (*Spec, error) {
 	sections := text.Sections()
 	purpose := markdown.Find(sections, PurposeTitle)
@@ -55,8 +55,8 @@ func Parse(id string, text *markdown.Text) (*Spec, error) {
 	return &Spec{ID: id, Overview: purpose.Content(), Requirements: ParseRequirements(required)}, nil
 }
 
-// ParseRequirements returns one requirement for each header below a section. What has no statement is
-// required by its title.
+// ParseRequirements returns one requirement for each header below a section. Without a
+// statement, its title is the statement.
 func ParseRequirements(section *markdown.Section) []Requirement {
 	all := make([]Requirement, 0, len(section.Children))
 	for _, child := range section.Children {

@@ -16,7 +16,7 @@ import (
 
 const purpose = "## Purpose\nWhat it is for.\n\n"
 
-func Test18ParseCountsEveryHeaderBelowRequirements(t *testing.T) {
+func TestParseCountsEveryHeaderBelowRequirements(t *testing.T) {
 	parsed, err := spec.Parse("a", markdown.Parse("# t\n"+purpose+"## requirements\n### Requirement: One\nIt SHALL.\n#### Scenario: s\n- x\n#### Scenario: bare\n\n### Notes\n"))
 	want := []spec.Requirement{{Text: "It SHALL.", Scenarios: []spec.Scenario{{RawText: "- x"}}}, {Text: "Notes", Scenarios: []spec.Scenario{}}}
 	if diff := cmp.Diff(want, parsed.Requirements); err != nil || diff != "" || parsed.Overview != "What it is for." {
@@ -33,7 +33,7 @@ func Test18ParseCountsEveryHeaderBelowRequirements(t *testing.T) {
 	}
 }
 
-func Test15Structure(t *testing.T) {
+func TestStructure(t *testing.T) {
 	source := purpose + "## Requirements\n### Requirement: A\n### Requirement: a\n### Requirement: A ##\n```\n### Requirement: A\n```\n## added requirements\n### Requirement: B\n"
 	var lines []int
 	for _, problem := range spec.Structure(markdown.Parse(source)) {
@@ -44,7 +44,7 @@ func Test15Structure(t *testing.T) {
 	}
 }
 
-func Test12Placeholders(t *testing.T) {
+func TestPlaceholders(t *testing.T) {
 	for text, want := range map[string]bool{
 		"TBD": true, "TODO: later": true, "TODO later": true, "todo el inventario": false, "todo: x": true, "tbd": true, "TBDs": false,
 		"It is TBD": false, spec.PlaceholderPurpose("x"): true, "Text.\n\n" + spec.PlaceholderPurpose("x"): true, "```\nTBD\n```\nText": false,
@@ -58,7 +58,7 @@ func Test12Placeholders(t *testing.T) {
 	}
 }
 
-func Test43ComposeKeepsWhatStandsAround(t *testing.T) {
+func TestComposeKeepsOtherSections(t *testing.T) {
 	parts := spec.Divide(markdown.Parse("# t\n\n" + purpose + "##  Requirements\nPre\n\n\n\nText\n### Requirement: A\nx\n## More\n```\n\n\n\n```\nend\n\n\n"))
 	want := "# t\n\n## Purpose\nWhat it is for.\n\n##  Requirements\n\nPre\n\nText\n\nNEW\n\n## More\n```\n\n\n\n```\nend\n"
 	if diff := cmp.Diff(want, parts.Compose([]string{"NEW"})); diff != "" {
@@ -69,7 +69,7 @@ func Test43ComposeKeepsWhatStandsAround(t *testing.T) {
 	}
 }
 
-func Test42Unaccounted(t *testing.T) {
+func TestUnaccounted(t *testing.T) {
 	good := "# t\n\n" + purpose + "### Sub\nx\n\n## Requirements\n### Requirement: A\nIt SHALL.\n\nMore.\n#### Scenario: s\n- **WHEN** x\n  goes on\nand on\n1. y\n```\ncode\n```\n"
 	if left := spec.Unaccounted(markdown.Parse(good)); left != nil {
 		t.Errorf("left: %q", left)
@@ -83,7 +83,7 @@ func Test42Unaccounted(t *testing.T) {
 	}
 }
 
-// compose takes a text apart and puts it together again.
+// compose divides a text and composes it again.
 func compose(source string) string {
 	parts := spec.Divide(markdown.Parse(source))
 	blocks := make([]string, len(parts.Blocks))
@@ -93,9 +93,9 @@ func compose(source string) string {
 	return parts.Compose(blocks)
 }
 
-// Test59ComposingARealSpecAgainIsTheIdentity holds for every main spec that the command line has written:
-// those in testdata and, where they lie beside the repository, the real ones.
-func Test59ComposingARealSpecAgainIsTheIdentity(t *testing.T) {
+// TestComposeOfDividedSpecIsIdentity checks main specs that the command line has written: those in testdata and, if they
+// are available, real ones.
+func TestComposeOfDividedSpecIsIdentity(t *testing.T) {
 	var specs []string
 	for _, root := range []string{
 		filepath.Join("..", "testdata", "branch", "after"),
@@ -130,8 +130,8 @@ func Test59ComposingARealSpecAgainIsTheIdentity(t *testing.T) {
 	}
 }
 
-// FuzzCompose holds that a second time changes nothing, and that no requirement gets lost, unless a fence is
-// open where the section would begin.
+// FuzzCompose checks that composing is idempotent and loses no requirement, unless an unclosed fence precedes the
+// section.
 func FuzzCompose(f *testing.F) {
 	f.Add("# t\n\n## Purpose\np\n\n## Requirements\n\n\n### Requirement: A\nx\n```\n\n\n\n## After\n")
 	f.Add("```")

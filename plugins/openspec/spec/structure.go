@@ -8,16 +8,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Problem is something in a main spec that makes a merge unsafe.
+// Problem is a reason in a main spec why a merge is unsafe.
 type Problem struct {
 	Line    int // counted from 1
 	Message string
 }
 
-// Operations of a delta, in the order in which a delta is shown.
+// Operations of a delta, in the order of views.
 var Operations = []string{"ADDED", "MODIFIED", "REMOVED", "RENAMED"}
 
-// DeltaSection returns which operation a level-2 header of a title holds in a delta; "" for none.
+// DeltaSection returns the operation of the delta section with a title; "": none.
 func DeltaSection(title string) string {
 	for _, operation := range Operations {
 		if strings.EqualFold(title, operation+" "+RequirementsTitle) {
@@ -27,8 +27,8 @@ func DeltaSection(title string) string {
 	return ""
 }
 
-// Structure returns what is wrong with a main spec's headers: those of a delta, requirements that stand
-// outside of the section for them, and names that come twice.
+// Structure returns the problems of a main spec's headers: delta sections, requirements outside of their section, and
+// duplicate names.
 func Structure(text *markdown.Text) []Problem {
 	start, end := section(text)
 	declared := map[string]int{}

@@ -7,8 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Unaccounted returns the lines of a main spec that are part of nothing the format knows: not of the title,
-// the Purpose, or a requirement's header, statement and scenarios. Who deletes the file deletes them.
+// Unaccounted returns the lines of a main spec that the format does not know: outside of the title, the Purpose, and a
+// requirement's header, statement and scenarios. Deleting the file deletes them.
 func Unaccounted(text *markdown.Text) []string {
 	a := &account{text: text}
 	for i, line := range text.Lines {
@@ -26,7 +26,7 @@ func Unaccounted(text *markdown.Text) []string {
 	return a.left
 }
 
-// OtherSections returns the titles of a main spec's level-2 sections but Requirements, in order.
+// OtherSections returns the titles of a main spec's level-2 sections except Requirements, in order.
 func OtherSections(text *markdown.Text) []string {
 	var titles []string
 	for i := range text.Lines {
@@ -50,15 +50,15 @@ const (
 	unknown // anywhere else
 )
 
-// account goes through a spec line by line.
+// account classifies the lines of a spec one by one.
 type account struct {
 	text   *markdown.Text
 	at     place
-	joined bool // the line above belongs to something and is not blank
+	joined bool // the line above is known and not blank
 	left   []string
 }
 
-// knows tells what the line at an index belongs to, and moves on with it.
+// knows reports whether the line at an index is part of the format, and advances the state.
 func (a *account) knows(i int, line string) bool {
 	if level, title, ok := a.text.Header(i); ok {
 		return a.header(level, title, line)
@@ -87,7 +87,7 @@ func (a *account) header(level int, title, line string) bool {
 	case level == 4 && (a.at == stated || a.at == staged):
 		a.at = staged
 	case level > 4 && inside:
-		return false // what follows still belongs to the scenario
+		return false // the following lines still belong to the scenario
 	default:
 		a.at = unknown
 		return false
@@ -95,7 +95,7 @@ func (a *account) header(level int, title, line string) bool {
 	return true
 }
 
-// isStep tells whether a line of a scenario is an item of a list or goes on with one.
+// isStep reports whether a line of a scenario is a list item or continues one.
 func isStep(line string, joined bool) bool {
 	trimmed := markdown.TrimLeft(line)
 	rest := strings.TrimLeft(trimmed, "0123456789")

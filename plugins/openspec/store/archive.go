@@ -35,7 +35,7 @@ type Seen struct {
 // Reasons why an archive does not happen.
 var (
 	// ErrTargetExists says that something is where the change is to go.
-	ErrTargetExists = errors.New("is in the archive already")
+	ErrTargetExists = errors.New("is already in the archive")
 	// ErrChanged says that another program changed a file between its reading and its writing.
 	ErrChanged = errors.New("was changed by another program meanwhile; nothing was written, try again")
 )
@@ -107,7 +107,7 @@ func (r *Root) changes(specs []SpecWrite) []transaction.Change {
 // project: then the paths are resolved ones.
 func (r *Root) move(c *claim) (transaction.Change, error) {
 	root, from, to := r.Path, r.ChangesDir(), r.ArchiveDir()
-	for _, dir := range []string{r.Folder, from, to} {
+	for _, dir := range []string{r.Dir, from, to} {
 		info, err := r.files.Lstat(dir)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			continue

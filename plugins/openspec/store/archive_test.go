@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// layOut writes the files of a project, by path below its openspec folder, and returns the project's path.
-// A path that ends in a slash is a folder.
+// layOut writes the files of a project, by path below its openspec directory, and returns the project's path.
+// A path that ends in a slash is a directory.
 func layOut(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -39,7 +39,7 @@ func layOut(t testing.TB, files map[string]string) string {
 		t.Fatal(err)
 	}
 	for name, content := range files {
-		path := filepath.Join(root, store.FolderName, name)
+		path := filepath.Join(root, store.DirName, name)
 		if strings.HasSuffix(name, "/") {
 			err = os.MkdirAll(path, 0o755)
 		} else if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
@@ -52,11 +52,11 @@ func layOut(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// tree returns what is below the openspec folder: files with their content, folders with a slash.
+// tree returns what is below the openspec directory: files with their content, directories with a slash.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	top := filepath.Join(root, store.FolderName)
+	top := filepath.Join(root, store.DirName)
 	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == top {
 			return err
@@ -76,7 +76,7 @@ func tree(t testing.TB, root string) map[string]string {
 	return all
 }
 
-// scene is a project with a change that replaces a spec, makes one in new folders and deletes one.
+// scene is a project with a change that replaces a spec, makes one in new directories and deletes one.
 type scene struct {
 	root          string
 	plan          store.Plan
@@ -85,7 +85,7 @@ type scene struct {
 
 func ptr(text string) *string { return &text }
 
-// newScene lays out a scene; archived says that there is an archive folder already.
+// newScene lays out a scene; archived says that there is an archive directory already.
 func newScene(t testing.TB, archived bool) scene {
 	files := map[string]string{
 		"specs/inventory/spec.md":             "old inventory\n",
@@ -254,7 +254,7 @@ func (s scene) claim() string { return store.At(filesystem.OS{}, s.root).ClaimPa
 
 // moved reports whether the change is in the archive.
 func (s scene) moved() bool {
-	return !missing(filepath.Join(s.root, store.FolderName, "changes/archive/2026-11-21-add-x"))
+	return !missing(filepath.Join(s.root, store.DirName, "changes/archive/2026-11-21-add-x"))
 }
 
 // mustShow fails the test where a call that reads would not see that there is something to recover.
@@ -394,7 +394,7 @@ func TestChangesOfOtherProgramsAreKept(t *testing.T) {
 	} {
 		t.Run("before an archive: "+name, func(t *testing.T) {
 			s := newScene(t, true)
-			full := filepath.Join(s.root, store.FolderName, path)
+			full := filepath.Join(s.root, store.DirName, path)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte("theirs\n"), 0o644)); err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ const (
 )
 
 // ErrClaimed says that an archive is in progress, or was when its program ended.
-var ErrClaimed = errors.New("an archive is under way")
+var ErrClaimed = errors.New("an archive is in progress")
 
 // claim is the journal of an archive: all that is needed to roll it forward or back.
 type claim struct {
@@ -59,7 +59,7 @@ func isTemporary(name string) bool {
 
 // sweep removes what a killed call may have left in the directories that calls write to.
 func (r *Root) sweep() error {
-	for _, dir := range []string{r.Folder, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
+	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
 		entries, err := r.readDir(dir)
 		if err == nil {
 			err = atomicfile.SweepEntries(dir, entries, 0, r.temporary())
@@ -91,7 +91,7 @@ func (r *Root) log(c *claim) transaction.Log {
 			},
 		},
 		OnConflict: func(path, old string) error {
-			return fmt.Errorf("%s was changed since; put it in order, then remove %s and %s", path, r.ClaimPath(), old)
+			return fmt.Errorf("%s was changed by another program; resolve the conflict, then remove %s and %s", path, r.ClaimPath(), old)
 		},
 		OnError: func(path string, err error) error {
 			switch {
@@ -160,7 +160,7 @@ func (r *Root) decode(c *claim, raw []byte) (*transaction.Journal, error) {
 // its content is untrusted.
 func (c *claim) check() error {
 	if c.Format != claimFormat || !tokenForm.MatchString(c.Token) {
-		return errors.New("is of another form")
+		return errors.New("has another format")
 	}
 	faults := []error{CheckChange(c.Change), CheckArchived(c.Archived)}
 	for _, write := range c.Writes {
@@ -184,7 +184,7 @@ func (r *Root) checkPlaces(c *claim) error {
 		}
 	}
 	for _, folder := range c.Folders {
-		if _, err := r.plainFolders(folder); err != nil {
+		if _, err := r.plainDirs(folder); err != nil {
 			return err
 		}
 	}

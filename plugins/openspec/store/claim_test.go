@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// TestAClaimOfOthersIsLeftAlone keeps what another program or another user claims.
-func TestAClaimOfOthersIsLeftAlone(t *testing.T) {
+// TestForeignClaimIsKept keeps the claims of other programs and users.
+func TestForeignClaimIsKept(t *testing.T) {
 	const path = "changes/archive/.openspec-archive.lock"
 	for name, claim := range map[string]string{
 		"44 of another program":             "{}\n",
@@ -24,7 +24,7 @@ func TestAClaimOfOthersIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, true)
-			if err := os.WriteFile(filepath.Join(s.root, store.FolderName, path), []byte(claim), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(s.root, store.DirName, path), []byte(claim), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			s.before[path] = claim
@@ -37,8 +37,8 @@ func TestAClaimOfOthersIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAClaimThatLeadsThroughALinkIsLeftAlone: no archive writes there, so none has to be undone.
-func TestAClaimThatLeadsThroughALinkIsLeftAlone(t *testing.T) {
+// TestClaimThroughLinkIsKept: no archive writes there, so none has to be rolled back.
+func TestClaimThroughLinkIsKept(t *testing.T) {
 	const form = `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[%s],"newFolders":[%s]}`
 	for name, claim := range map[string]string{
 		"a spec that was made":   fmt.Sprintf(form, `{"id":"linked","before":"","after":"0"}`, ``),
@@ -48,7 +48,7 @@ func TestAClaimThatLeadsThroughALinkIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, true)
 			elsewhere := t.TempDir()
-			top := filepath.Join(s.root, store.FolderName)
+			top := filepath.Join(s.root, store.DirName)
 			if err := errors.Join(
 				os.MkdirAll(filepath.Join(elsewhere, "empty"), 0o755),
 				os.MkdirAll(filepath.Join(elsewhere, "deep"), 0o755),

@@ -9,12 +9,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// ErrLink says that there is a link, or something else that is neither folder nor file, where a call writes.
-var ErrLink = errors.New("is no real folder or file; nothing was written, put one in its place")
+// ErrLink says that a call would write through a symbolic link, or to something that is neither directory nor file.
+var ErrLink = errors.New("is a symbolic link or special file; nothing was written, replace it by a directory or file")
 
-// contained refuses a project of which one of the folders that calls write to leads out of it.
+// contained refuses a project if one of the directories that calls write to resolves to a path outside of it.
 func (r *Root) contained() error {
-	for _, dir := range []string{r.Folder, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
+	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
 		if !r.missing(dir) && !r.reachable(dir) {
 			return &fs.PathError{Op: "write to", Path: dir, Err: ErrLink}
 		}
@@ -22,33 +22,33 @@ func (r *Root) contained() error {
 	return nil
 }
 
-// plain refuses a main spec that is written through a link, or in the place of one. Reading leaves such a
-// spec out, so that a merge takes it for a new one: what is behind the link would be overwritten unseen.
+// plain refuses a main spec that would be written through a symbolic link, or replace one. Reading omits such a spec, so
+// that a merge takes it for a new one: the target of the link would be overwritten unread.
 func (r *Root) plain(id string) error {
-	folder, err := r.plainFolders(id)
+	folder, err := r.plainDirs(id)
 	if err != nil || folder == "" {
 		return err
 	}
-	return r.is(filepath.Join(folder, specFile), fs.FileMode.IsRegular)
+	return r.requireKind(filepath.Join(folder, specFile), fs.FileMode.IsRegular)
 }
 
-// plainFolders looks at the folders of an id, and returns the innermost one; "" if it is not there yet.
-func (r *Root) plainFolders(id string) (innermost string, err error) {
+// plainDirs checks the directories of an id and returns the innermost one; "" if it does not exist.
+func (r *Root) plainDirs(id string) (innermost string, err error) {
 	dir := r.SpecsDir()
 	for segment := range strings.SplitSeq(id, "/") {
 		dir = filepath.Join(dir, segment)
 		if r.missing(dir) {
 			return "", nil
 		}
-		if err := r.is(dir, fs.FileMode.IsDir); err != nil {
+		if err := r.requireKind(dir, fs.FileMode.IsDir); err != nil {
 			return "", err
 		}
 	}
 	return dir, nil
 }
 
-// is refuses what is there and not of a kind.
-func (r *Root) is(path string, kind func(fs.FileMode) bool) error {
+// requireKind refuses an existing file of another kind.
+func (r *Root) requireKind(path string, kind func(fs.FileMode) bool) error {
 	info, err := r.files.Lstat(path)
 	if err != nil {
 		return filesystem.IgnoreAbsent(err)

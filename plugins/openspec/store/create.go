@@ -9,14 +9,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// keepName is a file without content that makes git keep an otherwise empty folder.
+// keepName is an empty file that makes git keep an otherwise empty directory.
 const keepName = ".gitkeep"
 
-// Scaffold makes what a project has at least, and remembers what it made. Whatever fails, Undo removes that
-// again.
+// Scaffold makes the directories and files that every project has, and records them. After a failure, Undo removes them.
 type Scaffold struct {
-	Created  []string // paths relative to the project, with slashes, in the order of making
-	Existing []string // likewise, what was there
+	Created  []string // paths relative to the project, with slashes, in the order of creation
+	Existing []string // likewise, those that existed
 	root     *Root
 	made     []string // absolute
 }
@@ -24,11 +23,11 @@ type Scaffold struct {
 // NewScaffold returns one for a root.
 func (r *Root) NewScaffold() *Scaffold { return &Scaffold{root: r} }
 
-// Base makes the openspec folder with all of its folders, and the config file with the given content unless
-// there is one. Keep puts a file into folders without content, so that git keeps them.
+// Base makes the openspec directory with all of its directories, and the config file with the given content unless it
+// exists. Keep puts a file into empty directories, so that git keeps them.
 func (s *Scaffold) Base(config string, keep bool) error {
 	r := s.root
-	for _, dir := range []string{r.Folder, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
+	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
 		if err := s.dir(dir); err != nil {
 			return err
 		}
@@ -44,10 +43,10 @@ func (s *Scaffold) Base(config string, keep bool) error {
 		s.Existing = append(s.Existing, s.relative(found))
 		return nil
 	}
-	return s.file(filepath.Join(r.Folder, ConfigNames[0]), config)
+	return s.file(filepath.Join(r.Dir, ConfigNames[0]), config)
 }
 
-// Change makes the folder of a change with its files, all at once. A name that is taken is fs.ErrExist.
+// Change makes the directory of a change with its files atomically. If it exists, the error is fs.ErrExist.
 func (s *Scaffold) Change(name string, files []File) error {
 	r := s.root
 	dir := filepath.Join(r.ChangesDir(), name)
@@ -68,7 +67,7 @@ func (s *Scaffold) Change(name string, files []File) error {
 // File is a file to be made.
 type File struct{ Name, Content string }
 
-// Undo removes all that was made, the last first. A folder that somebody else has put something into stays.
+// Undo removes everything that was made, in reverse order. A directory stays if another program has put something into it.
 func (s *Scaffold) Undo() error {
 	var failed error
 	for i := len(s.made) - 1; i >= 0; i-- {
@@ -85,9 +84,9 @@ func (s *Scaffold) dir(path string) error {
 	info, err := s.root.files.Stat(path)
 	switch {
 	case err == nil && !info.IsDir():
-		return &fs.PathError{Op: "create", Path: path, Err: errors.New("is there and no folder")}
+		return &fs.PathError{Op: "create", Path: path, Err: errors.New("exists and is not a directory")}
 	case err == nil && !s.root.reachable(path):
-		return &fs.PathError{Op: "create", Path: path, Err: errors.New("is a link that leads out of the project")}
+		return &fs.PathError{Op: "create", Path: path, Err: errors.New("is a symbolic link out of the project")}
 	case err == nil:
 		s.Existing = append(s.Existing, s.relative(path))
 		return nil

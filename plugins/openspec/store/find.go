@@ -20,50 +20,50 @@ import (
 // MaxFile bounds a file that is read, in bytes.
 const MaxFile = 4 << 20
 
-// ErrNoRoot says that no folder on the way up holds an openspec folder.
+// ErrNoRoot says that neither the working directory nor its parents contain an openspec directory.
 var ErrNoRoot = errors.New("No OpenSpec root found from the current directory.") //lint:ignore ST1005 the command line's words
 
-// Names of what an openspec folder holds.
+// Names in an openspec directory.
 const (
-	FolderName = "openspec"
-	oldName    = ".openspec" // read where there is no openspec, never made
-	specsName  = "specs"
-	changes    = "changes"
-	schemas    = "schemas"
-	specFile   = "spec.md"
+	DirName   = "openspec"
+	oldName   = ".openspec" // read if there is no openspec, never created
+	specsName = "specs"
+	changes   = "changes"
+	schemas   = "schemas"
+	specFile  = "spec.md"
 )
 
-// ConfigNames are the names of a config file, the first that is there counts.
+// ConfigNames are the names of a config file; the first existing one counts.
 var ConfigNames = []string{"config.yaml", "config.yml"}
 
-// Root is a project with an openspec folder, as one call sees it. The folder need not be there yet.
+// Root is a project with an openspec directory, as one call sees it. The directory need not exist.
 type Root struct {
-	Path   string // of the project
-	Folder string // of its openspec folder
-	files  filesystem.FS
-	// entries counts what was found in folders: a Root is for one call, which looks at maxEntries of them.
+	Path  string // of the project
+	Dir   string // of its openspec directory
+	files filesystem.FS
+	// entries counts the directory entries read: a Root is for one call, which reads at most maxEntries.
 	entries int
 }
 
-// maxEntries bounds the folder entries that one call reads.
+// maxEntries bounds the directory entries that one call reads.
 const maxEntries = 20000
 
-// At returns the root at a path, whatever is there.
+// At returns the root at a path, which need not exist.
 func At(files filesystem.FS, path string) *Root {
-	return &Root{Path: path, Folder: filepath.Join(path, FolderName), files: files}
+	return &Root{Path: path, Dir: filepath.Join(path, DirName), files: files}
 }
 
 // Find returns the nearest root from cwd upwards to top. The error is ErrNoRoot if there is none.
 func Find(files filesystem.FS, cwd, top string) (*Root, error) {
 	for at := cwd; ; {
 		root := At(files, at)
-		for _, name := range []string{FolderName, oldName} {
-			root.Folder = filepath.Join(at, name)
+		for _, name := range []string{DirName, oldName} {
+			root.Dir = filepath.Join(at, name)
 			if root.isRoot() {
 				return root, nil
 			}
-			if _, err := files.Lstat(root.Folder); err == nil {
-				break // an openspec folder without content hides an old one
+			if _, err := files.Lstat(root.Dir); err == nil {
+				break // an empty openspec directory hides an old one
 			}
 		}
 		parent := filepath.Dir(at)
@@ -74,13 +74,13 @@ func Find(files filesystem.FS, cwd, top string) (*Root, error) {
 	}
 }
 
-// isRoot tells whether the folder is there and holds what makes it one.
+// isRoot reports whether the directory exists and has a config file or the directory of specs or changes.
 func (r *Root) isRoot() bool {
-	if !r.reachable(r.Folder) {
+	if !r.reachable(r.Dir) {
 		return false
 	}
 	for _, name := range []string{specsName, changes} {
-		path := filepath.Join(r.Folder, name)
+		path := filepath.Join(r.Dir, name)
 		if info, err := r.files.Stat(path); err == nil && info.IsDir() && r.reachable(path) {
 			return true
 		}
@@ -91,7 +91,7 @@ func (r *Root) isRoot() bool {
 // Config returns the path of the config file; "" if there is none.
 func (r *Root) Config() string {
 	for _, name := range ConfigNames {
-		path := filepath.Join(r.Folder, name)
+		path := filepath.Join(r.Dir, name)
 		if info, err := r.files.Lstat(path); err == nil && info.Mode().IsRegular() {
 			return path
 		}
@@ -99,7 +99,7 @@ func (r *Root) Config() string {
 	return ""
 }
 
-// reachable tells whether a path exists and leads, by whatever links, to a place in the project.
+// reachable reports whether a path exists and, with symbolic links resolved, is in the project.
 func (r *Root) reachable(path string) bool {
 	info, err := r.files.Lstat(path)
 	if err != nil {
@@ -112,13 +112,13 @@ func (r *Root) reachable(path string) bool {
 	return err == nil && target.Exists
 }
 
-// SpecsDir is the folder of the main specs.
-func (r *Root) SpecsDir() string { return filepath.Join(r.Folder, specsName) }
+// SpecsDir is the directory of the main specs.
+func (r *Root) SpecsDir() string { return filepath.Join(r.Dir, specsName) }
 
-// ChangesDir is the folder of the active changes.
-func (r *Root) ChangesDir() string { return filepath.Join(r.Folder, changes) }
+// ChangesDir is the directory of the active changes.
+func (r *Root) ChangesDir() string { return filepath.Join(r.Dir, changes) }
 
-// ArchiveDir is the folder of the archived changes.
+// ArchiveDir is the directory of the archived changes.
 func (r *Root) ArchiveDir() string { return filepath.Join(r.ChangesDir(), ArchiveName) }
 
 // SpecPath is the path of a capability's main spec. The id must have passed CheckSpec.

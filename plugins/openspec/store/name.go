@@ -10,21 +10,21 @@ import (
 // MaxName bounds a name in a request, in bytes.
 const MaxName = 1024
 
-// Labels of names, as they stand in refusals.
+// Labels of names in error messages.
 const (
 	ChangeLabel = "Change name"
 	SpecLabel   = "Spec id"
 )
 
-// ArchiveName is the folder below changes that holds archived ones; no change can have its name.
+// ArchiveName is the directory below changes that holds archived ones; no change can have its name.
 const ArchiveName = "archive"
 
-// InvalidName says what is wrong with a name from a request. It tells nothing of what exists.
+// InvalidName is the reason why a name from a request is invalid. It does not depend on what exists.
 type InvalidName struct{ Label, Reason string }
 
 func (i *InvalidName) Error() string { return i.Label + " " + i.Reason }
 
-// CheckChange refuses names that can be no change's. The error is an *InvalidName.
+// CheckChange refuses names that no change can have. The error is an *InvalidName.
 func CheckChange(name string) error {
 	if err := checkSegment(ChangeLabel, name); err != nil {
 		return err
@@ -35,8 +35,8 @@ func CheckChange(name string) error {
 	return nil
 }
 
-// CheckSpec refuses ids that can be no capability's: each part between slashes must be the name of a
-// folder. The error is an *InvalidName.
+// CheckSpec refuses ids that no capability can have: each part between slashes must be the name of a directory. The error
+// is an *InvalidName.
 func CheckSpec(id string) error {
 	if id == "" {
 		return &InvalidName{SpecLabel, "must not be empty"}
@@ -52,11 +52,11 @@ func CheckSpec(id string) error {
 	return nil
 }
 
-// CheckArchived refuses names that can be no archived change's. The error is an *InvalidName.
+// CheckArchived refuses names that no archived change can have. The error is an *InvalidName.
 func CheckArchived(name string) error { return checkSegment(ChangeLabel, name) }
 
-// breaksLines tells whether a character is one that a name cannot have: a control character, or one of the two
-// that separate lines and are none. Names stand in prompts and messages, where each must stay in its line.
+// breaksLines reports whether r is a control character or one of the two Unicode line separators that are not. Names are
+// part of prompts and messages and must not break their lines.
 func breaksLines(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 func checkSegment(label, name string) error {

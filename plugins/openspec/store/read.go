@@ -19,11 +19,11 @@ const (
 	ReadmeFile   = "README.md"
 )
 
-// maxNested is how far below a folder changes are looked for that it may wrap.
+// maxNested is the depth to which a directory is searched for nested changes.
 const maxNested = 3
 
-// read returns the content of a file in a folder below base; found is false if there is none. Folders that
-// are links are not entered, and a file that is one must lead to a file in its own folder.
+// read returns the content of a file in a directory below base; found is false if it does not exist. Directories that are
+// symbolic links are not entered, and a file that is one must point to a file in its own directory.
 func (r *Root) read(base string, folders []string, name string) (content string, found bool, err error) {
 	if !r.reachable(base) {
 		return "", false, nil
@@ -57,9 +57,9 @@ func (r *Root) ReadSpec(id string) (content string, found bool, err error) {
 	return r.read(r.SpecsDir(), strings.Split(id, "/"), specFile)
 }
 
-// ReadFile returns the content of a file in the openspec folder itself.
+// ReadFile returns the content of a file in the openspec directory itself.
 func (r *Root) ReadFile(name string) (content string, found bool, err error) {
-	return r.read(r.Folder, nil, name)
+	return r.read(r.Dir, nil, name)
 }
 
 // Read returns the content of one of a change's own files.
@@ -67,11 +67,11 @@ func (c Change) Read(name string) (content string, found bool, err error) {
 	return c.root.read(c.Dir, nil, name)
 }
 
-// Has tells whether a change has a file of its own of this name.
+// Has reports whether a change has a file of this name in its own directory.
 func (c Change) Has(name string) bool { return c.root.hasFile(c.Dir, name) }
 
-// HasFile tells whether there is a file of this name in the openspec folder itself.
-func (r *Root) HasFile(name string) bool { return r.hasFile(r.Folder, name) }
+// HasFile reports whether there is a file of this name in the openspec directory itself.
+func (r *Root) HasFile(name string) bool { return r.hasFile(r.Dir, name) }
 
 func (r *Root) hasFile(dir, name string) bool {
 	path := filepath.Join(dir, name)
@@ -85,7 +85,7 @@ func (c Change) ReadDelta(id string) (content string, found bool, err error) {
 }
 
 // Deltas returns the capabilities that a change has delta files for, and the other files below its specs
-// folder as paths with slashes; both in order.
+// directory as paths with slashes; both sorted.
 func (c Change) Deltas() (ids, loose []string, err error) { return c.root.capabilities(c.specsDir()) }
 
 // ReadLoose returns the content of one of those files.
@@ -98,7 +98,7 @@ func (c Change) ReadLoose(path string) (content string, found bool, err error) {
 func (c Change) specsDir() string { return filepath.Join(c.Dir, specsName) }
 
 // walkVisible calls visit with the path below dir of every regular file that is not hidden or in a hidden
-// folder.
+// directory.
 func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string) error) error {
 	if depth < 0 {
 		return nil
@@ -124,10 +124,10 @@ func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string
 	return nil
 }
 
-// Nested returns the changes that a folder wraps which is no change itself, as "parent/child", in order;
-// none if it is a change or wraps none.
+// Nested returns the changes in a directory that is not a change itself, as "parent/child", sorted; none if it is a change
+// or contains none.
 func (c Change) Nested() ([]string, error) {
-	// Not counted: who asks has counted the folder, or looks at no other.
+	// Not counted: callers have counted the directory, or read no other.
 	entries, err := c.root.files.ReadDir(c.Dir)
 	if err != nil {
 		return nil, filesystem.IgnoreAbsent(err)
@@ -171,12 +171,12 @@ func (r *Root) nested(entries []fs.DirEntry, dir, name string, depth int, found 
 	return nil
 }
 
-// isMarker tells whether a file of this name makes its folder a change.
+// isMarker reports whether a file of this name makes its directory a change.
 func isMarker(name string) bool {
 	return name == MetadataFile || name == ProposalFile || name == TasksFile || name == DesignFile
 }
 
-// hasSpecs tells whether a folder has a file in its specs folder, as changes have.
+// hasSpecs reports whether a directory has a file in its specs directory, as changes have.
 func (r *Root) hasSpecs(dir string) (bool, error) {
 	err := r.walkVisible(filepath.Join(dir, specsName), "", maxDepth, func(string) error { return fs.SkipAll })
 	if errors.Is(err, fs.SkipAll) {
@@ -185,18 +185,18 @@ func (r *Root) hasSpecs(dir string) (bool, error) {
 	return false, err
 }
 
-// HasSchema tells whether the project brings a workflow schema of a name.
+// HasSchema reports whether the project has a workflow schema of its own with a name.
 func (r *Root) HasSchema(name string) bool {
 	if checkSegment("", name) != nil {
 		return false
 	}
-	_, found, err := r.read(filepath.Join(r.Folder, schemas), []string{name}, "schema.yaml")
+	_, found, err := r.read(filepath.Join(r.Dir, schemas), []string{name}, "schema.yaml")
 	return found && err == nil
 }
 
 // Schemas returns the names of the project's own workflow schemas, in order.
 func (r *Root) Schemas() ([]string, error) {
-	entries, err := r.readDir(filepath.Join(r.Folder, schemas))
+	entries, err := r.readDir(filepath.Join(r.Dir, schemas))
 	if err != nil {
 		return nil, err
 	}

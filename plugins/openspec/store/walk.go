@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// maxDepth bounds how deep folders are entered.
+// maxDepth bounds the nesting of directories.
 const maxDepth = 32
 
-// ErrTooMany says that a project has more in its folders than one call looks at.
-var ErrTooMany = fmt.Errorf("the openspec folder has more than %d entries; archive or remove what is not needed", maxEntries)
+// ErrTooMany says that a project has more directory entries than one call reads.
+var ErrTooMany = fmt.Errorf("the openspec directory has more than %d entries; archive or remove some", maxEntries)
 
-// Change is a folder of a change, active or archived.
+// Change is a directory of a change, active or archived.
 type Change struct {
 	Name string
 	Dir  string
 	root *Root
 }
 
-// readDir returns a folder's entries in the order of their names; none if the folder is not there.
+// readDir returns a directory's entries sorted by name; none if the directory does not exist.
 func (r *Root) readDir(dir string) ([]fs.DirEntry, error) {
 	entries, err := r.files.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func (r *Root) readDir(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Specs returns the ids of all main specs, in order.
+// Specs returns the ids of all main specs, sorted.
 func (r *Root) Specs() ([]string, error) {
 	if !r.reachable(r.SpecsDir()) {
 		return nil, nil
@@ -49,13 +49,13 @@ func (r *Root) Specs() ([]string, error) {
 	return ids, err
 }
 
-// capabilities returns the folders below dir that hold a spec.md, and the paths of all other files there; both
-// below dir, with slashes, in order. Folders that are links are not entered, and what is hidden is left out.
+// capabilities returns the directories below dir that contain a spec.md, and the paths of all other files; both relative
+// to dir, with slashes, sorted. Symbolic links to directories are not entered, and hidden entries are omitted.
 func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
 	var walk func(dir, id string, depth int) error
 	walk = func(dir, id string, depth int) error {
 		if depth < 0 {
-			return fmt.Errorf("%s: folders are nested more than %d deep", dir, maxDepth)
+			return fmt.Errorf("%s: directories are nested more than %d deep", dir, maxDepth)
 		}
 		entries, err := r.readDir(dir)
 		if err != nil {
@@ -87,7 +87,7 @@ func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
 	return ids, loose, nil
 }
 
-// isFile tells whether an entry is a file, or a link to one in its own folder.
+// isFile reports whether an entry is a file, or a symbolic link to one in its own directory.
 func (r *Root) isFile(entry fs.DirEntry, dir, path string) bool {
 	if entry.Type()&fs.ModeSymlink == 0 {
 		return entry.Type().IsRegular()
@@ -95,7 +95,7 @@ func (r *Root) isFile(entry fs.DirEntry, dir, path string) bool {
 	return r.linkedInside(dir, path)
 }
 
-// linkedInside tells whether a link leads to a regular file below dir.
+// linkedInside reports whether a symbolic link points to a regular file below dir.
 func (r *Root) linkedInside(dir, path string) bool {
 	target, err := r.resolver().Inside(dir, path)
 	if err != nil {
@@ -105,22 +105,22 @@ func (r *Root) linkedInside(dir, path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Changes returns the active changes, in order of their names: folders directly below changes that are
-// neither links nor hidden.
+// Changes returns the active changes, sorted by name: directories directly below changes that are neither symbolic links
+// nor hidden.
 func (r *Root) Changes() ([]Change, error) {
-	all, err := r.folders(r.ChangesDir())
+	all, err := r.changesIn(r.ChangesDir())
 	return slices.DeleteFunc(all, func(c Change) bool { return c.Name == ArchiveName }), err
 }
 
-// Archived returns the archived changes, in order of their names.
+// Archived returns the archived changes, sorted by name.
 func (r *Root) Archived() ([]Change, error) {
 	if !r.reachable(r.ArchiveDir()) {
 		return nil, nil
 	}
-	return r.folders(r.ArchiveDir())
+	return r.changesIn(r.ArchiveDir())
 }
 
-func (r *Root) folders(dir string) ([]Change, error) {
+func (r *Root) changesIn(dir string) ([]Change, error) {
 	if !r.reachable(dir) {
 		return nil, nil
 	}
@@ -138,20 +138,20 @@ func (r *Root) folders(dir string) ([]Change, error) {
 	return all, nil
 }
 
-// Change returns an active change by its name, which must have passed CheckChange. Linked says that there
-// is a link in its place.
+// Change returns an active change by its name, which must have passed CheckChange. Linked says that it is
+// a symbolic link.
 func (r *Root) Change(name string) (change Change, exists, linked bool) {
-	return r.folder(r.ChangesDir(), name)
+	return r.changeIn(r.ChangesDir(), name)
 }
 
-// ArchivedChange returns an archived change by the name of its folder, which must have passed
+// ArchivedChange returns an archived change by the name of its directory, which must have passed
 // CheckArchived.
 func (r *Root) ArchivedChange(name string) (change Change, exists bool) {
-	change, exists, _ = r.folder(r.ArchiveDir(), name)
+	change, exists, _ = r.changeIn(r.ArchiveDir(), name)
 	return change, exists
 }
 
-func (r *Root) folder(dir, name string) (change Change, exists, linked bool) {
+func (r *Root) changeIn(dir, name string) (change Change, exists, linked bool) {
 	change = Change{Name: name, Dir: filepath.Join(dir, name), root: r}
 	if !r.reachable(r.ChangesDir()) || !r.reachable(dir) {
 		return change, false, false
@@ -163,11 +163,11 @@ func (r *Root) folder(dir, name string) (change Change, exists, linked bool) {
 	return change, info.IsDir(), info.Mode()&fs.ModeSymlink != 0
 }
 
-// walkFiles calls visit with every file and folder below dir, at most depth folders down, until it returns an
-// error. Hidden folders are entered, links are not.
+// walkFiles calls visit with every file and directory below dir, at most depth levels down, until it returns an
+// error. Hidden directories are entered, symbolic links are not.
 func (r *Root) walkFiles(dir string, depth int, visit func(path string, entry fs.DirEntry) error) error {
 	if depth < 0 {
-		return fmt.Errorf("%s: folders are nested more than %d deep", dir, maxDepth)
+		return fmt.Errorf("%s: directories are nested more than %d deep", dir, maxDepth)
 	}
 	entries, err := r.readDir(dir)
 	if err != nil {
@@ -188,7 +188,7 @@ func (r *Root) walkFiles(dir string, depth int, visit func(path string, entry fs
 	return nil
 }
 
-// Modified returns when a change was last modified: the newest time of any file in it, else its folder's.
+// Modified returns when a change was last modified: the newest time of any file in it, else its directory's.
 func (c Change) Modified() (time.Time, error) {
 	var newest time.Time
 	err := c.root.walkFiles(c.Dir, maxDepth, func(_ string, entry fs.DirEntry) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// definition is a tool as plugin.toml has it.
+// definition is a tool in plugin.toml.
 type definition struct {
 	Name, Title, Description, Access string
 	Destructive                      *bool
@@ -27,9 +27,9 @@ type definition struct {
 	}
 }
 
-// Test53ToolDefinitions holds the names, what each is said to do, and closed schemas with their arguments,
-// required ones marked by "!" and defaults behind "=".
-func Test53ToolDefinitions(t *testing.T) {
+// TestToolDefinitions checks the names, annotations, and closed schemas with their arguments: "!" marks required ones, "="
+// precedes defaults.
+func TestToolDefinitions(t *testing.T) {
 	var manifest struct{ Tools []definition }
 	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {
 		t.Fatal(err)
@@ -50,14 +50,14 @@ func Test53ToolDefinitions(t *testing.T) {
 			t.Errorf("%s has no title or no description", tool.Name)
 		}
 		if tool.Input.Type != "object" || tool.Input.AdditionalProperties == nil || *tool.Input.AdditionalProperties {
-			t.Errorf("%s takes arguments that nobody knows", tool.Name)
+			t.Errorf("%s accepts unknown arguments", tool.Name)
 		}
 		for name, argument := range tool.Input.Properties {
 			if argument.Type == "" || argument.Description == "" {
 				t.Errorf("%s: %s has no type or no description", tool.Name, name)
 			}
 			if _, ok := argument.Default.(string); ok && !slices.Contains(argument.Enum, argument.Default.(string)) {
-				t.Errorf("%s: %s has a default that it does not take", tool.Name, name)
+				t.Errorf("%s: %s has a default that violates its schema", tool.Name, name)
 			}
 		}
 	}

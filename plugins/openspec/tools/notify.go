@@ -2,8 +2,8 @@ package tools
 
 import "github.com/bulkhead-mcp/bulkhead/sdk"
 
-// announce tells clients that resources have changed, and that there are others than before. None of it is
-// worth failing a call for that has done its work.
+// announce notifies clients that resources and the list of resources have changed. Errors are ignored, since the call has
+// succeeded.
 func announce(uris []string) {
 	if len(uris) == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// open finds where this call works.
+// open returns the project of this call.
 func open() (*project.Project, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -35,8 +35,8 @@ func open() (*project.Project, error) {
 	}, nil
 }
 
-// openToRead opens the project. Where an archive was stopped, it is ended first, so that nobody reads half of
-// one; if that cannot be done, what is there is read.
+// openToRead opens the project. It recovers an interrupted archive first, so that a reader does not see a part of one; if
+// that fails, the call reads the files as they are.
 func openToRead() (*project.Project, error) {
 	p, err := open()
 	if err != nil || !p.Interrupted() {
@@ -51,7 +51,7 @@ func openToRead() (*project.Project, error) {
 	return p, nil
 }
 
-// openToWrite opens the project for this call alone, before anything is read that the call will change.
+// openToWrite locks and opens the project, before the call reads what it will change.
 func openToWrite() (*project.Project, error) {
 	p, err := open()
 	if err != nil {
@@ -60,9 +60,8 @@ func openToWrite() (*project.Project, error) {
 	return p, lock(p)
 }
 
-// lock keeps other calls that write to the same project, in this server or another of the same user, waiting
-// until this one ends. A host without locks does without: what a killed call left then stays for a person to
-// see to.
+// lock waits until no other call that writes to the same project runs, in this server or another one of the same user.
+// On a host without locks, interrupted calls are not recovered.
 func lock(p *project.Project) error {
 	err := sdk.Lock("project " + sum(p.Place()))
 	var refused *sdk.HostError
@@ -76,7 +75,7 @@ func lock(p *project.Project) error {
 	return nil
 }
 
-// sum shortens a path to what tells it from others.
+// sum returns a short digest of a path.
 func sum(path string) string {
 	digest := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(digest[:8])

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// maxValues is how many completions MCP takes at most.
+// maxValues is the maximum number of completions in MCP.
 const maxValues = 100
 
 func promptHandlers() sdk.Prompts {
@@ -42,7 +42,7 @@ func getPrompt(_ context.Context, name string, arguments map[string]string) (*sd
 	}, nil
 }
 
-// complete offers the ids that begin with what was typed.
+// complete returns the ids that begin with the typed prefix.
 func complete(_ context.Context, request sdk.CompleteRequest) (*sdk.Completion, error) {
 	p, err := openToRead()
 	if err != nil {
@@ -66,7 +66,7 @@ func complete(_ context.Context, request sdk.CompleteRequest) (*sdk.Completion, 
 	return completion, nil
 }
 
-// candidates returns what an argument of a prompt or a variable of a template can be.
+// candidates returns the values of an argument of a prompt or a variable of a template.
 func candidates(p *project.Project, request sdk.CompleteRequest) ([]string, error) {
 	argument := request.Argument.Name
 	if request.Ref.Type == "ref/prompt" {
@@ -92,7 +92,7 @@ func candidates(p *project.Project, request sdk.CompleteRequest) ([]string, erro
 	return nil, nil
 }
 
-// capabilities returns what a change has deltas for, or all that there are while it is not yet said which.
+// capabilities returns the capabilities that a change has deltas for, or all if the change is not known yet.
 func capabilities(p *project.Project, in address.Collection, name string) ([]string, error) {
 	if name == "" {
 		return p.SpecIDs()

@@ -41,7 +41,7 @@ func listResources(context.Context) ([]sdk.Resource, error) {
 	return out, nil
 }
 
-// describe says in a few words what is at an address.
+// describe returns a short description of an address.
 func describe(at address.Address) string {
 	switch {
 	case at.In == address.Project:
@@ -106,7 +106,7 @@ func readResource(_ context.Context, uri string) ([]sdk.ResourceContents, error)
 	return []sdk.ResourceContents{{URI: uri, MIMEType: jsonType, Text: text}}, nil
 }
 
-// notFound is the error for a URI that is well formed and leads to nothing. Its data has the URI as it came.
+// notFound is the error for a valid URI of a resource that does not exist. Its data is the unchanged URI.
 func notFound(at address.Address, uri string) error {
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {

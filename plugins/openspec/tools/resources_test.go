@@ -71,7 +71,7 @@ func TestResourcesAreListedInOrder(t *testing.T) {
 	}
 }
 
-func Test49ReadingGivesTheFile(t *testing.T) {
+func TestReadReturnsFile(t *testing.T) {
 	host, root := newHost(t)
 	for uri, name := range map[string]string{
 		"openspec://specs/lending":                   "specs/lending/spec.md",
@@ -91,7 +91,7 @@ func Test49ReadingGivesTheFile(t *testing.T) {
 	}
 }
 
-// refusal returns the error that a read ends with.
+// refusal returns the error of a read.
 func refusal(t *testing.T, host *sdktest.Host, uri string) *abi.Error {
 	t.Helper()
 	_, err := host.Request(abi.MethodResourcesRead, map[string]string{"uri": uri})
@@ -102,7 +102,7 @@ func refusal(t *testing.T, host *sdktest.Host, uri string) *abi.Error {
 	return refused
 }
 
-func Test50InvalidURIsAreRefusedWithoutALook(t *testing.T) {
+func TestInvalidURIsAreRefusedWithoutFileAccess(t *testing.T) {
 	host, root := newHost(t)
 	if err := os.RemoveAll(filepath.Join(root, "openspec")); err != nil { // whatever is there makes no difference
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func Test50InvalidURIsAreRefusedWithoutALook(t *testing.T) {
 	}
 }
 
-func Test51WhatIsNotThereAndThenIs(t *testing.T) {
+func TestResourceAppearsWhenFileIsCreated(t *testing.T) {
 	host, root := newHost(t)
 	got := refusal(t, host, "openspec://specs/nope")
 	if got.Code != abi.CodeResourceNotFound || got.Message != "Resource not found: openspec://specs/nope" || string(got.Data) != `{"uri":"openspec://specs/nope"}` {
@@ -161,7 +161,7 @@ func Test51WhatIsNotThereAndThenIs(t *testing.T) {
 	}
 }
 
-func Test54Prompts(t *testing.T) {
+func TestPrompts(t *testing.T) {
 	host, _ := newHost(t)
 	list := request[struct {
 		Prompts []struct{ Name, Description string }

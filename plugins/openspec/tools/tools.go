@@ -1,5 +1,5 @@
-// Package tools offers what package project does as MCP tools, resources and prompts: it reads arguments,
-// finds the project, and writes results. Register adds all of it to a plugin.
+// Package tools adapts package project to MCP tools, resources and prompts: it decodes arguments, finds the project, and
+// encodes results. Register adds the handlers to a plugin.
 package tools
 
 import (
@@ -29,7 +29,7 @@ func Register(p *sdk.Plugin) {
 	p.HandleComplete(complete)
 }
 
-// reading is a tool that changes nothing.
+// reading registers a tool that changes nothing.
 func reading[In any](call func(*project.Project, In) (any, error)) func(context.Context, In) (*sdk.ToolResult, error) {
 	return func(_ context.Context, in In) (*sdk.ToolResult, error) {
 		p, err := openToRead()
@@ -40,7 +40,7 @@ func reading[In any](call func(*project.Project, In) (any, error)) func(context.
 	}
 }
 
-// writing is a tool that changes the project, and says so to the client.
+// writing registers a tool that changes the project and notifies the client.
 func writing[In any](call func(*project.Project, In) (any, []string, error)) func(context.Context, In) (*sdk.ToolResult, error) {
 	return func(_ context.Context, in In) (*sdk.ToolResult, error) {
 		p, err := openToWrite()
@@ -55,8 +55,8 @@ func writing[In any](call func(*project.Project, In) (any, []string, error)) fun
 	}
 }
 
-// answer writes a result as JSON in a text and as structured content. A failure is one too: the model reads
-// its code and what to do.
+// answer returns a result as JSON text and as structured content. So is a failure, which tells the model a code and a
+// remedy.
 func answer(result any, err error) (*sdk.ToolResult, error) {
 	failure := (*project.Failure)(nil)
 	if errors.As(err, &failure) {
@@ -78,10 +78,10 @@ func answer(result any, err error) (*sdk.ToolResult, error) {
 	}, nil
 }
 
-// markdownText is a result that is text and not JSON.
+// markdownText is a result that is Markdown, not JSON.
 type markdownText string
 
-// encode writes JSON twice, compact and with an indent of two spaces, with <, > and & as they are.
+// encode returns JSON twice, compact and indented by two spaces, without HTML escaping.
 func encode(value any) (compact json.RawMessage, text string, err error) {
 	var out, indented bytes.Buffer
 	encoder := json.NewEncoder(&out)

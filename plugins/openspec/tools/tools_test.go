@@ -43,7 +43,7 @@ func newHost(t *testing.T) (*sdktest.Host, string) {
 	return sdktest.New(t, p, manifest), root
 }
 
-// call returns a result's JSON, which must be in its one text as in its structured content.
+// call returns a result's JSON, which its text and its structured content have in common.
 func call(t *testing.T, host *sdktest.Host, tool, arguments string) (answer map[string]any, isError bool) {
 	t.Helper()
 	result, err := host.CallTool(tool, arguments)
@@ -89,7 +89,7 @@ func TestEachToolAnswers(t *testing.T) {
 	}
 }
 
-func TestShowAsMarkdownIsTheFile(t *testing.T) {
+func TestShowMarkdownReturnsFile(t *testing.T) {
 	host, root := newHost(t)
 	result, err := host.CallTool("openspec_show", `{"name": "lending", "format": "markdown"}`)
 	want, err2 := os.ReadFile(filepath.Join(root, "openspec/specs/lending/spec.md"))
@@ -98,7 +98,7 @@ func TestShowAsMarkdownIsTheFile(t *testing.T) {
 	}
 }
 
-func TestAFailureIsAResultWithItsStatus(t *testing.T) {
+func TestFailureIsResultWithStatus(t *testing.T) {
 	host, _ := newHost(t)
 	answer, isError := call(t, host, "openspec_show", `{"name": "lendnig"}`)
 	status := answer["status"].([]any)[0].(map[string]any)
@@ -106,11 +106,11 @@ func TestAFailureIsAResultWithItsStatus(t *testing.T) {
 		t.Errorf("got %v", answer)
 	}
 	if _, isError := call(t, host, "openspec_validate", `{}`); isError {
-		t.Error("a validation that finds something is no failure")
+		t.Error("a validation with issues is not a failure")
 	}
 }
 
-func Test58TheSchemaRefuses(t *testing.T) {
+func TestSchemaRefusesInvalidArguments(t *testing.T) {
 	host, _ := newHost(t)
 	for _, test := range []struct{ tool, arguments string }{
 		{"openspec_list", `{"kind": "specs"}`},
@@ -126,11 +126,11 @@ func Test58TheSchemaRefuses(t *testing.T) {
 	}
 }
 
-func TestWritesLockTheProjectAndTellTheClient(t *testing.T) {
+func TestWritesLockProjectAndNotifyClient(t *testing.T) {
 	host, _ := newHost(t)
 	call(t, host, "openspec_list", ``)
 	if n := len(host.Locks()) + len(host.Notifications()); n != 0 {
-		t.Errorf("a list has locked or notified")
+		t.Errorf("a list took a lock or sent a notification")
 	}
 	call(t, host, "openspec_archive", `{"name": "add-fines"}`)
 	if len(host.Locks()) != 1 {
@@ -153,11 +153,11 @@ func TestWritesLockTheProjectAndTellTheClient(t *testing.T) {
 	before := len(host.Notifications())
 	call(t, host, "openspec_archive", `{"name": "drop-list"}`)
 	if len(host.Notifications()) != before {
-		t.Error("a refused archive has told of a change")
+		t.Error("a refused archive sent a notification")
 	}
 }
 
-func TestAHostWithoutLocksOrNotificationsServes(t *testing.T) {
+func TestHostWithoutLocksOrNotificationsWorks(t *testing.T) {
 	host, _ := newHost(t)
 	unavailable := func(json.RawMessage) (any, error) { return nil, &abi.HostError{Code: abi.HostUnavailable} }
 	host.Handle(abi.OpLock, unavailable)
@@ -167,7 +167,7 @@ func TestAHostWithoutLocksOrNotificationsServes(t *testing.T) {
 	}
 }
 
-func TestALockThatFailsStopsTheCall(t *testing.T) {
+func TestFailedLockFailsCall(t *testing.T) {
 	host, root := newHost(t)
 	host.Handle(abi.OpLock, func(json.RawMessage) (any, error) { return nil, errors.New("no place for state") })
 	result, err := host.CallTool("openspec_create_change", `{"name": "add-y"}`)
@@ -175,14 +175,14 @@ func TestALockThatFailsStopsTheCall(t *testing.T) {
 		t.Errorf("%v, %v", result, err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "openspec/changes/add-y")); err == nil {
-		t.Error("it was made all the same")
+		t.Error("it was created nevertheless")
 	}
 }
 
-// claim is one that a call left which was killed before it changed anything.
+// claim is that of a call which was killed before it changed anything.
 const claim = `{"bulkhead-openspec":1,"owner":"e3b0c44298fc1c14","token":"0123456789abcdef","change":"add-fines","archived":"2026-01-01-add-fines","specs":[],"newFolders":null}`
 
-func Test55AnyNextCallPutsInOrderWhatAKilledOneLeft(t *testing.T) {
+func TestNextCallRecoversKilledCall(t *testing.T) {
 	for _, tool := range []string{"openspec_list", "openspec_init"} {
 		t.Run(tool, func(t *testing.T) {
 			host, root := newHost(t)
@@ -199,9 +199,9 @@ func Test55AnyNextCallPutsInOrderWhatAKilledOneLeft(t *testing.T) {
 	}
 }
 
-// TestNoAnswerTellsAnEmptyArchiveFolderFromNone is why a kill right behind the making of that folder leaves nothing
-// to put in order.
-func TestNoAnswerTellsAnEmptyArchiveFolderFromNone(t *testing.T) {
+// TestEmptyArchiveDirectoryDoesNotChangeResults is why a kill right after the creation of that directory leaves
+// nothing to recover.
+func TestEmptyArchiveDirectoryDoesNotChangeResults(t *testing.T) {
 	host, root := newHost(t)
 	archive := filepath.Join(root, "openspec/changes/archive")
 	if err := os.RemoveAll(archive); err != nil {

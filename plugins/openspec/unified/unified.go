@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// context is how many unchanged lines stand around changed ones.
+// context is the number of unchanged lines around changed ones.
 const context = 4
 
 // maxEdits bounds the lines that may differ: time and memory grow with its square.
 const maxEdits = 1000
 
-// edit is one line of a comparison: kept (' '), taken out ('-') or put in ('+').
+// edit is one line of a comparison: kept (' '), removed ('-') or added ('+').
 type edit struct {
 	kind byte
 	line string
 }
 
-// Diff returns the hunks that make after of before, without file names; "" if the texts are the same. Ok is
-// false if they differ in too many lines for a comparison to say anything.
+// Diff returns the hunks that change before into after, without file names; "" if the texts are equal. Ok is false if they
+// differ in too many lines.
 func Diff(before, after string) (hunks string, ok bool) {
 	edits, ok := compare(strings.Split(before, "\n"), strings.Split(after, "\n"))
 	if !ok {
@@ -59,12 +59,12 @@ func compare(before, after []string) (edits []edit, ok bool) {
 	return nil, false
 }
 
-// walkBack reads the edits off the furthest points that were reached before each step.
+// walkBack derives the edits from the furthest points before each step.
 func walkBack(trace [][]int, before, after []string) []edit {
 	var reversed []edit
 	x, y := len(before), len(after)
 	for d := len(trace) - 1; d >= 0; d-- {
-		at := func(k int) int { return trace[d][k+d] } // what step d began with
+		at := func(k int) int { return trace[d][k+d] } // before step d
 		k := x - y
 		down := k == -d || k != d && d > 0 && at(k-1) < at(k+1)
 		previous := k - 1
@@ -136,8 +136,7 @@ func nextChange(edits []edit, from int) int {
 	return from
 }
 
-// hunkEnd returns where a hunk ends whose first change is at from: changes with few lines between them are
-// one hunk.
+// hunkEnd returns the end of the hunk whose first change is at from: changes with few lines between them share a hunk.
 func hunkEnd(edits []edit, from int) int {
 	for {
 		last := from
@@ -152,7 +151,7 @@ func hunkEnd(edits []edit, from int) int {
 	}
 }
 
-// ordered puts what is taken out before what is put in, in each run of changes.
+// ordered moves removed lines before added ones in each run of changes.
 func ordered(edits []edit) []edit {
 	var out, added []edit
 	for _, one := range edits {
@@ -168,7 +167,7 @@ func ordered(edits []edit) []edit {
 	return append(out, added...)
 }
 
-// place writes the lines that a hunk is about; a hunk without lines is placed before its line.
+// place formats the line range of a hunk; an empty range names the line before it.
 func place(line, count int) string {
 	if count == 0 {
 		line--

@@ -27,14 +27,14 @@ const MetadataFile = ".openspec.yaml"
 type Input struct {
 	ID     string
 	Deltas []File // by capability, in order
-	// RootSpec says that there is a spec.md in specs/ itself, where it is not read.
+	// RootSpec says that specs/ itself has a spec.md, which has no effect there.
 	RootSpec bool
 	// Misplaced are other Markdown files below specs/ that have delta sections, by path below specs/.
 	Misplaced []Misplaced
-	// HasFiles says that there is a file below specs/ that is not hidden.
+	// HasFiles says that specs/ has a file that is not hidden.
 	HasFiles bool
 	Metadata change.Metadata
-	// Invalid says why the metadata does not count; nil if it does.
+	// Invalid is why the metadata is ignored; nil: it is not.
 	Invalid *change.Invalid
 	Tasks   string
 }
@@ -43,14 +43,14 @@ type Input struct {
 type File struct {
 	ID     string // of the capability
 	Delta  *delta.Delta
-	Target *spec.Main // nil if there is none
+	Target *spec.Main // nil if it does not exist
 	Path   string     // of the main spec, for messages
 }
 
-// Misplaced is a delta that nothing reads, and where it belongs.
+// Misplaced is a delta that has no effect, and its correct path.
 type Misplaced struct{ Path, Expected string }
 
-// Change returns what is wrong with a change.
+// Change returns the issues of a change.
 func Change(in Input) []Issue {
 	issues, failed := deltas(in, true)
 	for _, file := range in.Deltas {
@@ -63,7 +63,7 @@ func Change(in Input) []Issue {
 		}
 	}
 	issues = append(issues, whole(in)...)
-	if in.Invalid != nil { // which files hold its tasks is then not known
+	if in.Invalid != nil { // the schema, and so the files with its tasks, are unknown
 		return issues
 	}
 	for _, finding := range change.LintTasks(in.Tasks) {
@@ -72,7 +72,7 @@ func Change(in Input) []Issue {
 	return issues
 }
 
-// BeforeArchive returns those issues of a change that archive heeds before it merges anything.
+// BeforeArchive returns the issues of a change that archive checks before it merges.
 func BeforeArchive(in Input) []Issue {
 	issues, _ := deltas(in, false)
 	return append(issues, whole(in)...)
@@ -80,7 +80,7 @@ func BeforeArchive(in Input) []Issue {
 
 func deltaPath(id string) string { return id + "/spec.md" }
 
-// deltas looks at each delta file. Failed has the capabilities whose file has an error.
+// deltas checks each delta file. Failed has the capabilities whose file has an error.
 func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	failed = map[string]bool{}
 	if in.RootSpec {
@@ -98,8 +98,7 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	return issues, failed
 }
 
-// currentBlocks returns the requirements of the main spec by the names that they have after the delta's
-// renames.
+// currentBlocks returns the requirements of the main spec by their names after the delta's renames.
 func currentBlocks(file File) map[string]requirement.Block {
 	current := map[string]requirement.Block{}
 	if file.Target == nil {
@@ -117,7 +116,7 @@ func currentBlocks(file File) map[string]requirement.Block {
 	return current
 }
 
-// whole looks at the change as a whole.
+// whole checks the change as a whole.
 func whole(in Input) []Issue {
 	var issues []Issue
 	for _, file := range in.Misplaced {

@@ -16,8 +16,8 @@ const (
 	keepScenario = `Copy the omitted scenarios into the MODIFIED block (a MODIFIED requirement replaces the whole block, so archive refuses to drop them).`
 )
 
-// deltaIssues returns what is wrong with one delta file, apart from its being empty. Current has the
-// requirements of the main spec by name; nil looks for no lost scenarios.
+// deltaIssues returns the issues of one delta file, except that it is empty. Current has the requirements of the main spec
+// by name; nil: lost scenarios are not checked.
 func deltaIssues(path string, d *delta.Delta, current map[string]requirement.Block) []Issue {
 	l := &list{path: path}
 	for _, stray := range d.Strays {
@@ -44,7 +44,7 @@ func deltaIssues(path string, d *delta.Delta, current map[string]requirement.Blo
 	return l.issues
 }
 
-// blocks looks at each requirement of a section.
+// blocks checks each requirement of a section.
 func (l *list) blocks(section string, blocks []requirement.Block) {
 	seen := map[string]bool{}
 	for _, block := range blocks {
@@ -71,7 +71,7 @@ func (l *list) blocks(section string, blocks []requirement.Block) {
 	}
 }
 
-// loss looks for scenarios of the current requirement that a modified one lacks.
+// loss checks for scenarios of the current requirement that a modified one lacks.
 func (l *list) loss(block requirement.Block, current map[string]requirement.Block) {
 	old, found := current[block.Name]
 	if !found {
@@ -134,7 +134,7 @@ func (l *list) conflicts(d *delta.Delta) {
 	}
 }
 
-// unique returns names without those that were there before.
+// unique returns names without duplicates.
 func unique(names []string) []string {
 	seen := map[string]bool{}
 	var once []string
@@ -147,7 +147,7 @@ func unique(names []string) []string {
 	return once
 }
 
-// emptySections says that a delta has sections and nothing in them.
+// emptySections is the issue of a delta whose sections are empty.
 func emptySections(path string, d *delta.Delta) Issue {
 	headers := make([]string, len(d.Sections))
 	for i, operation := range d.Sections {
@@ -157,7 +157,7 @@ func emptySections(path string, d *delta.Delta) Issue {
 		`Delta sections %s were found, but no requirement entries parsed. Ensure each section includes at least one "### Requirement:" block (REMOVED may use bullet list syntax).`, enumerate(headers))}
 }
 
-// enumerate joins words as one does in a sentence.
+// enumerate joins words for a sentence.
 func enumerate(words []string) string {
 	switch n := len(words); n {
 	case 0:

@@ -1,10 +1,10 @@
-// Package validation says what is wrong with main specs and with changes.
+// Package validation validates main specs and changes.
 //
 //	issues := validation.Spec(spec.NewMain(source))
 //	issues := validation.Change(validation.Input{ID: "add-x", …})
 //	valid := validation.Valid(issues, strict)
 //
-// Order and words are those of the command line 1.13.2. Nothing here reads files: package project does.
+// Order and wording are those of the command line 1.13.2. It accesses no files: package project does.
 package validation
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Level is how much an issue matters.
+// Level is the severity of an issue.
 type Level string
 
 // The levels: an error makes an item invalid, a warning does if validation is strict, information never.
@@ -24,7 +24,7 @@ const (
 	Info    Level = "INFO"
 )
 
-// Issue is one thing that validation has to say.
+// Issue is one result of validation.
 type Issue struct {
 	Level   Level  `json:"level"`
 	Path    string `json:"path"`
@@ -32,7 +32,7 @@ type Issue struct {
 	Message string `json:"message"`
 }
 
-// Valid tells whether an item with these issues passes.
+// Valid reports whether an item with these issues passes.
 func Valid(issues []Issue, strict bool) bool {
 	return !slices.ContainsFunc(issues, func(issue Issue) bool {
 		return issue.Level == Error || strict && issue.Level == Warning
@@ -49,13 +49,13 @@ func (l *list) add(level Level, line int, format string, arguments ...any) {
 	l.issues = append(l.issues, Issue{Level: level, Path: l.path, Line: line, Message: fmt.Sprintf(format, arguments...)})
 }
 
-// What follows where a keyword is missing.
+// Suffixes of messages about a missing keyword.
 const (
 	headerOnly = ` in the requirement body, not only in the header. Move the SHALL/MUST statement to the line immediately after the "### Requirement: ..." header.`
 	bestUse    = ` (RFC 2119 best practice for English specs)`
 )
 
-// noKeyword says that a requirement "must" or "should" contain SHALL or MUST, and where it has it instead.
+// noKeyword is the issue that a requirement "must" or "should" contain SHALL or MUST, and where it has one instead.
 func noKeyword(subject, verb, name string) string {
 	text := fmt.Sprintf("%s %s contain SHALL or MUST", subject, verb)
 	if requirement.HasKeyword(name) {

@@ -9,10 +9,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// maxStatement is the length, in UTF-16 units, above which a requirement's text is said to be long.
+// maxStatement is the length, in UTF-16 units, above which a requirement's text is reported as long.
 const maxStatement = 500
 
-// NoRequirements is the message for a main spec that requires nothing.
+// NoRequirements is the message for a main spec without requirements.
 const NoRequirements = "Spec must have at least one requirement"
 
 const (
@@ -25,7 +25,7 @@ const (
 		"Replace it with what this capability is for, editing the main spec directly: a `## Purpose` in a delta is read only when the capability is created, so it cannot replace this one."
 )
 
-// Spec returns what is wrong with a main spec.
+// Spec returns the issues of a main spec.
 func Spec(main *spec.Main) []Issue {
 	text := main.Text()
 	parsed, err := spec.Parse("", text)
@@ -53,7 +53,7 @@ func Spec(main *spec.Main) []Issue {
 	return all.issues
 }
 
-// shape looks at what every reader of a spec counts on.
+// shape checks what every reader of a spec relies on.
 func (l *list) shape(parsed *spec.Spec) {
 	if len(parsed.Requirements) == 0 {
 		l.path = "requirements"

@@ -11,9 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The numbers are those of the behaviour's checklist.
-
-func TestScenario03EmptyStore(t *testing.T) {
+func TestEmptyStore(t *testing.T) {
 	s := newServer(t)
 	s.wantAnswer("prompts/list", "{}", `{"prompts":[]}`)
 	s.wantAnswer("resources/list", "{}", `{"resources":[]}`)
@@ -21,18 +19,18 @@ func TestScenario03EmptyStore(t *testing.T) {
 	s.wantAnswer("prompts/get", `{"name":"x"}`, `{"code":-32602,"message":"Prompt 'x' not found in project 'auth-module'"}`)
 	s.wantAnswer("resources/read", `{"uri":"a:b"}`, `{"code":-32602,"message":"Resource 'a:b' not found in project 'auth-module'"}`)
 	if found, err := os.ReadDir(s.state); err != nil || len(found) > 0 {
-		t.Errorf("reading made %v, %v", found, err)
+		t.Errorf("reading created %v, %v", found, err)
 	}
 }
 
-func TestScenario05TheSameNameTwice(t *testing.T) {
+func TestDuplicateName(t *testing.T) {
 	s := newServer(t)
 	s.want("create_prompt", `{"name":"test-prompt","content":"a"}`, "Created prompt 'test-prompt' in project 'auth-module'")
 	s.want("create_prompt", `{"name":"test-prompt","content":"b"}`, "Error: Prompt 'test-prompt' already exists in project 'auth-module'")
 	s.wantAnswer("prompts/get", `{"name":"test-prompt"}`, `{"messages":[{"role":"user","content":{"type":"text","text":"a"}}]}`)
 }
 
-func TestScenario06InvalidNames(t *testing.T) {
+func TestInvalidNames(t *testing.T) {
 	s := newServer(t)
 	for name, shown := range map[string]string{
 		"test prompt": "test prompt", "a/b": "a/b", "é": "é", "a\n": "a?", "a\x00": "a?", "a\u2028b": "a?b",
@@ -50,11 +48,11 @@ func TestScenario06InvalidNames(t *testing.T) {
 		t.Errorf("stored: %q", got)
 	}
 	if len(s.Locks()) > 0 {
-		t.Errorf("a call that is refused for its arguments waited for others: %q", s.Locks())
+		t.Errorf("a call with invalid arguments took a lock: %q", s.Locks())
 	}
 }
 
-func TestScenario07LengthsOfNames(t *testing.T) {
+func TestNameLengths(t *testing.T) {
 	s := newServer(t)
 	long := strings.Repeat("a", 255)
 	s.want("create_prompt", `{"name":"","content":"x"}`, "Error: Prompt name cannot be empty")
@@ -63,7 +61,7 @@ func TestScenario07LengthsOfNames(t *testing.T) {
 	s.want("create_resource", object(t, "name", strings.Repeat("é", 256), "content", "x", "uri", "a:b"), "Error: Resource name exceeds maximum length of 255 characters")
 }
 
-func TestScenario08NamesThatFileSystemsKnow(t *testing.T) {
+func TestNamesSpecialToFileSystems(t *testing.T) {
 	s := newServer(t)
 	names := []string{".", "..", "...", "CON", "A", "a"}
 	create := func() {
@@ -90,7 +88,7 @@ func TestScenario08NamesThatFileSystemsKnow(t *testing.T) {
 	create()
 	err := filepath.WalkDir(outside, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !strings.HasPrefix(path, s.state+string(filepath.Separator)) {
-			t.Errorf("outside of the state folder: %s", path)
+			t.Errorf("outside of the state directory: %s", path)
 		}
 		return err
 	})
@@ -99,7 +97,7 @@ func TestScenario08NamesThatFileSystemsKnow(t *testing.T) {
 	}
 }
 
-func TestScenario09EmptyContent(t *testing.T) {
+func TestEmptyContent(t *testing.T) {
 	s := newServer(t)
 	s.want("create_prompt", `{"name":"p","content":""}`, "Error: Prompt content cannot be empty")
 	s.want("create_resource", `{"name":"r","uri":"a:b","content":""}`, "Error: Resource content cannot be empty")
@@ -112,7 +110,7 @@ func TestScenario09EmptyContent(t *testing.T) {
 	s.wantAnswer("resources/read", `{"uri":"a:b"}`, `{"contents":[{"uri":"a:b","mimeType":"text/plain","text":"old"}]}`)
 }
 
-func TestScenario10UpdatesOfADescription(t *testing.T) {
+func TestUpdateDescription(t *testing.T) {
 	s := newServer(t)
 	s.call("create_prompt", `{"name":"p","content":"kept"}`)
 	s.want("update_prompt", `{"name":"p","description":"now"}`, "Updated prompt 'p' in project 'auth-module'")
@@ -124,7 +122,7 @@ func TestScenario10UpdatesOfADescription(t *testing.T) {
 	s.wantAnswer("prompts/get", `{"name":"p"}`, `{"messages":[{"role":"user","content":{"type":"text","text":"new"}}]}`)
 }
 
-func TestScenario11UpdatesOfNothing(t *testing.T) {
+func TestEmptyUpdate(t *testing.T) {
 	s := newServer(t)
 	s.call("create_prompt", `{"name":"p","content":"x"}`)
 	s.want("update_prompt", `{"name":"p"}`, "Error: At least one of content or description must be provided")
@@ -134,7 +132,7 @@ func TestScenario11UpdatesOfNothing(t *testing.T) {
 	s.want("update_resource", `{"name":"p","content":"x"}`, "Error: Resource 'p' does not exist in project 'auth-module'")
 }
 
-func TestScenario12Delete(t *testing.T) {
+func TestDelete(t *testing.T) {
 	s := newServer(t)
 	s.call("create_prompt", `{"name":"p","content":"x"}`)
 	s.want("delete_prompt", `{"name":"p"}`, "Deleted prompt 'p' from project 'auth-module'")
@@ -144,7 +142,7 @@ func TestScenario12Delete(t *testing.T) {
 	s.want("delete_resource", `{"name":"p"}`, "Error: Resource 'p' does not exist in project 'auth-module'")
 }
 
-func TestScenario13OneNameForBothKinds(t *testing.T) {
+func TestNameSharedByBothKinds(t *testing.T) {
 	s := newServer(t)
 	s.call("create_prompt", `{"name":"x","content":"a prompt"}`)
 	s.call("create_resource", `{"name":"x","uri":"a:b","content":"a resource"}`)
@@ -154,7 +152,7 @@ func TestScenario13OneNameForBothKinds(t *testing.T) {
 	}
 }
 
-func TestScenarios14To17TextOrBinary(t *testing.T) {
+func TestTextOrBinary(t *testing.T) {
 	const text, blob = `"text":"iVBORw0KGgo"`, `"blob":"iVBORw0KGgo="`
 	for mimeType, want := range map[string]string{
 		"": `"mimeType":"text/plain",` + text, "  ": `"mimeType":"text/plain",` + text,
@@ -178,7 +176,7 @@ func TestScenarios14To17TextOrBinary(t *testing.T) {
 	s.wantAnswer("resources/read", `{"uri":"a:plain"}`, `{"contents":[{"uri":"a:plain","mimeType":"text/plain","text":"x"}]}`)
 }
 
-func TestScenario16BadBase64(t *testing.T) {
+func TestInvalidBase64(t *testing.T) {
 	s := newServer(t)
 	for _, content := range []string{"not base64!", "a", "ab=", "ab-_", "YWJj====", "ünï"} {
 		s.want("create_resource", object(t, "name", "r", "uri", "a:b", "content", content, "mime_type", "image/png"),
@@ -189,7 +187,7 @@ func TestScenario16BadBase64(t *testing.T) {
 	}
 }
 
-func TestScenario18OneURITwice(t *testing.T) {
+func TestDuplicateURI(t *testing.T) {
 	s := newServer(t)
 	s.call("create_resource", `{"name":"a","uri":"file:///test.md","content":"x"}`)
 	s.want("create_resource", `{"name":"b","uri":"file:///test.md","content":"x"}`, "Error: Resource with URI 'file:///test.md' already exists in project 'auth-module'")
@@ -198,7 +196,7 @@ func TestScenario18OneURITwice(t *testing.T) {
 	s.want("create_resource", `{"name":"b","uri":"file:///test.md","content":"x"}`, "Created resource 'b' in project 'auth-module'")
 }
 
-func TestScenario19UpdatesOfAMIMEType(t *testing.T) {
+func TestUpdateMIMEType(t *testing.T) {
 	s := newServer(t)
 	read := func(want string) {
 		t.Helper()
@@ -219,7 +217,7 @@ func TestScenario19UpdatesOfAMIMEType(t *testing.T) {
 	read(`"mimeType":"x/y","blob":"eA=="`)
 }
 
-func TestScenario20URIsAreLabels(t *testing.T) {
+func TestURIsAreLabels(t *testing.T) {
 	s := newServer(t)
 	s.wantAnswer("resources/read", `{"uri":"file:///etc/passwd"}`, `{"code":-32602,"message":"Resource 'file:///etc/passwd' not found in project 'auth-module'"}`)
 	s.call("create_resource", `{"name":"r","uri":"file:///docs/api.md","content":"x"}`)
@@ -234,7 +232,7 @@ func TestScenario20URIsAreLabels(t *testing.T) {
 	s.want("create_resource", object(t, "name", "n", "uri", "a:"+strings.Repeat("x", 2047), "content", "x"), "Error: Resource URI exceeds maximum length of 2048 characters")
 }
 
-func TestScenario21Order(t *testing.T) {
+func TestOrder(t *testing.T) {
 	s := newServer(t)
 	for _, name := range []string{"b0", "a", "b", "c"} {
 		s.call("create_prompt", object(t, "name", name, "content", "x"))
@@ -248,7 +246,7 @@ func TestScenario21Order(t *testing.T) {
 	}
 }
 
-func TestScenario22ProjectsShareNothing(t *testing.T) {
+func TestProjectsAreIsolated(t *testing.T) {
 	s := newServer(t)
 	s.call("create_prompt", `{"name":"p","content":"x"}`)
 	s.call("create_resource", `{"name":"r","uri":"a:b","content":"x"}`)

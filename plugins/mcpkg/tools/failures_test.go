@@ -41,7 +41,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-func TestScenario27ADamagedItem(t *testing.T) {
+func TestDamagedItem(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
 		"garbled":                func(string) string { return "\x00garbled" },
 		"empty":                  func(string) string { return "" },
@@ -80,7 +80,7 @@ func TestScenario27ADamagedItem(t *testing.T) {
 			}
 		})
 	}
-	t.Run("cut in its content", func(t *testing.T) {
+	t.Run("truncated content", func(t *testing.T) {
 		s := newServer(t)
 		s.call("create_prompt", `{"name":"p","content":"12345"}`)
 		file := s.itemFile()
@@ -91,7 +91,7 @@ func TestScenario27ADamagedItem(t *testing.T) {
 			s.want("update_prompt", `{"name":"p","description":"d"}`, "Error: Failed to update prompt: stored item is damaged")
 		}
 	})
-	t.Run("files that are not the store's are left alone", func(t *testing.T) {
+	t.Run("other files are kept", func(t *testing.T) {
 		s := newServer(t)
 		s.call("create_prompt", `{"name":"p","content":"x"}`)
 		stray := filepath.Join(filepath.Dir(s.itemFile()), "notes~")
@@ -103,7 +103,7 @@ func TestScenario27ADamagedItem(t *testing.T) {
 	})
 }
 
-func TestADamagedOrNewerStoreIsNotTouched(t *testing.T) {
+func TestDamagedOrNewerStoreIsNotChanged(t *testing.T) {
 	const newer = "the store was written by a newer version"
 	for name, test := range map[string]struct{ pattern, content, reason string }{
 		"workspace of a newer version": {"*/workspace.json", `{"format":2,"name":["x"]}`, newer},
@@ -142,7 +142,7 @@ const oneProject = `{"format":"mcpkg-project","version":1,"name":"n","prompts":[
 
 const oneResource = `{"format":"mcpkg-project","version":1,"name":"n","resources":[{"name":"r","uri":"a:b","content":"new"}]}`
 
-// snapshot reads all files below a folder, by path.
+// snapshot reads all files below a directory, by path.
 func snapshot(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -158,7 +158,7 @@ func snapshot(t *testing.T, root string) map[string]string {
 	return files
 }
 
-func TestScenario28Sizes(t *testing.T) {
+func TestSizes(t *testing.T) {
 	s := newServer(t)
 	mib := func(n int) string { return strings.Repeat("x", n<<20) }
 	s.want("create_prompt", object(t, "name", "p", "content", mib(1)+"x"), "Error: Prompt content exceeds maximum size of 1 MiB")
@@ -178,7 +178,7 @@ func TestScenario28Sizes(t *testing.T) {
 	s.wantAnswer("resources/read", `{"uri":"a:b"}`, `{"contents":[{"uri":"a:b","mimeType":"image/png","blob":"`+four+`"}]}`)
 }
 
-func TestScenario29ContentStaysAsItIs(t *testing.T) {
+func TestContentIsUnchanged(t *testing.T) {
 	s := newServer(t)
 	content := "a\r\nb\rc\n\u2028\u2029 😀 \x00\x01\x7f <&> \ufeff\ufffd \"\\ \t end\n"
 	s.call("create_prompt", object(t, "name", "p", "content", content))
@@ -201,7 +201,7 @@ func TestScenario29ContentStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestScenario30AStoreThatCannotBeWritten(t *testing.T) {
+func TestUnwritableStore(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("NOT TESTED: the superuser may write everywhere")
 	}
@@ -219,11 +219,11 @@ func TestScenario30AStoreThatCannotBeWritten(t *testing.T) {
 	s.want("update_prompt", `{"name":"p","content":"y"}`, "Error: Failed to update prompt: the store is read-only")
 	s.want("delete_prompt", `{"name":"p"}`, "Error: Failed to delete prompt: the store is read-only")
 	if len(s.Notifications()) != 1 {
-		t.Errorf("what did not happen was told: %v", s.Notifications())
+		t.Errorf("a failed change sent notifications: %v", s.Notifications())
 	}
 }
 
-func TestAStoreThatCannotBeRead(t *testing.T) {
+func TestUnreadableStore(t *testing.T) {
 	s := newServer(t)
 	state := filepath.Join(s.state, "file")
 	write(t, state, "no folder")
@@ -237,7 +237,7 @@ func TestAStoreThatCannotBeRead(t *testing.T) {
 	s.want("delete_resource", `{"name":"p"}`, "Error: Failed to delete resource: "+reason)
 }
 
-func TestScenario31Selection(t *testing.T) {
+func TestSelection(t *testing.T) {
 	const invalid = "name 'a b' contains invalid characters. Allowed: a-z, A-Z, 0-9, -, _, ."
 	const required = "--project flag is required: grant the variable MCPKG_PROJECT to this plugin (bulkhead serve --env MCPKG_PROJECT=NAME, or env in bulkhead.toml)"
 	for name, test := range map[string]struct{ variable, value, want string }{
@@ -261,7 +261,7 @@ func TestScenario31Selection(t *testing.T) {
 	}
 }
 
-func TestScenario32AProjectThatMustExist(t *testing.T) {
+func TestRequiredProject(t *testing.T) {
 	s := newServer(t)
 	t.Setenv("MCPKG_PROJECT", "x")
 	t.Setenv("MCPKG_CREATE", "never")
@@ -284,7 +284,7 @@ func TestScenario32AProjectThatMustExist(t *testing.T) {
 	s.wantAnswer("prompts/list", `{}`, `{"code":-32603,"message":"`+want+`"}`)
 }
 
-func TestScenario33Arguments(t *testing.T) {
+func TestArguments(t *testing.T) {
 	s := newServer(t)
 	for _, test := range []struct{ tool, arguments, want string }{
 		{"create_prompt", `{"name":"p"}`, "Missing required argument 'content'"},
@@ -305,20 +305,20 @@ func TestScenario33Arguments(t *testing.T) {
 	}
 	s.want("create_prompt", `{"name":"p","content":"x","uri":9,"more":{}}`, "Created prompt 'p' in project 'auth-module'")
 	if _, err := s.CallTool("rename_prompt", `{}`); err == nil {
-		t.Error("an unknown tool is no error")
+		t.Error("an unknown tool is not an error")
 	}
 }
 
-func TestTheLockIsTakenBeforeTheStoreIsRead(t *testing.T) {
+func TestLockPrecedesReads(t *testing.T) {
 	s := newServer(t)
 	s.call("create_prompt", `{"name":"p","content":"x"}`)
 	taken := len(s.Locks())
 	s.prompts()
 	s.call("export_project", ``)
 	if len(s.Locks()) != taken {
-		t.Error("readers wait")
+		t.Error("readers take a lock")
 	}
-	t.Run("what another server does meanwhile is seen", func(t *testing.T) {
+	t.Run("concurrent changes of another server are visible", func(t *testing.T) {
 		s.Handle(abi.OpLock, func(json.RawMessage) (any, error) { return nil, os.Remove(s.itemFile()) })
 		s.want("update_prompt", `{"name":"p","content":"y"}`, "Error: Prompt 'p' does not exist in project 'auth-module'")
 	})
@@ -353,7 +353,7 @@ func TestNotifications(t *testing.T) {
 			got = append(got, n.Method+string(n.Params))
 		}
 		if strings.Join(got, " ") != test.want {
-			t.Errorf("%s told %q, want %q", test.tool, got, test.want)
+			t.Errorf("%s sent %q, want %q", test.tool, got, test.want)
 		}
 	}
 	s.Handle(abi.OpNotify, func(json.RawMessage) (any, error) { return nil, errors.New("nobody listens") })
