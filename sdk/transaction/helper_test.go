@@ -18,7 +18,7 @@ import (
 
 // TestMain has temporary directories in memory where the system offers that: these tests make thousands.
 func TestMain(m *testing.M) {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
 		os.Setenv("TMPDIR", "/dev/shm")
 	}
 	os.Exit(m.Run())
@@ -193,15 +193,13 @@ func (s *scene) recover(t testing.TB) transaction.Report {
 
 // each runs a test for each operation of a mode, with a new scene for each.
 func each(t *testing.T, mode faultfs.Mode, run func(s *scene, f *faultfs.FS)) {
-	for _, oneName := range []bool{false, true} {
-		for _, noLinks := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, one name %t, no links %t", mode, oneName, noLinks), func(t *testing.T) {
-				faultfs.Each(noSync{}, mode, func(f *faultfs.FS) {
-					f.NoLinks = noLinks
-					run(newScene(t, oneName), f)
-				})
+	for _, variant := range []struct{ oneName, noLinks bool }{{}, {oneName: true}, {noLinks: true}} {
+		t.Run(fmt.Sprintf("%s, %+v", mode, variant), func(t *testing.T) {
+			faultfs.Each(noSync{}, mode, func(f *faultfs.FS) {
+				f.NoLinks = variant.noLinks
+				run(newScene(t, variant.oneName), f)
 			})
-		}
+		})
 	}
 }
 

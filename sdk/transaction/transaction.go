@@ -71,8 +71,9 @@ type Change struct {
 	Delete bool   // the file is removed instead
 	Prune  bool   // with Delete: so are the directories above it, up to Root, that are then empty
 	Like   string // the file whose permission bits a new file gets; "": ordinary ones. A replaced file keeps its own.
-	// From, if not empty, is a file or directory below Root that is renamed to Path, where nothing may be. Neither its
-	// content nor Before is looked at.
+	// From, if not empty, is a file or directory below Root that is renamed to Path, where nothing may be unless an
+	// earlier change moves it away. Contents and Before are not looked at. A directory is replaced by two moves: the old
+	// one to a place that the caller removes afterwards, then the new one to Path.
 	From string
 }
 
@@ -194,16 +195,16 @@ func (l Log) check(changes []Change) (*run, error) {
 	id := make([]byte, idSize)
 	_, _ = rand.Read(id) // never fails
 	t := l.run(&Journal{Version: journalVersion, ID: hex.EncodeToString(id)})
-	planned := map[string]bool{}
-	seen := map[string]bool{}
+	planned, seen, vacated := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, change := range changes {
 		s := Step{Root: change.Root, Path: change.Path, Before: change.Before, From: change.From, Prune: change.Delete && change.Prune}
 		if !change.Delete && change.From == "" {
 			s.After = Digest(change.After)
 		}
-		if err := t.expect(s); err != nil {
+		if err := t.expect(s); err != nil && !(s.From != "" && vacated[s.Path] && errors.Is(err, ErrChanged)) {
 			return nil, err
 		}
+		vacated[s.From] = true
 		if s.Before == s.After && s.From == "" {
 			continue
 		}

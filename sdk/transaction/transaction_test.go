@@ -129,6 +129,35 @@ func TestRootMayBeReachedThroughLink(t *testing.T) {
 	same(t, filepath.Join(base, "real"), map[string]string{"f": "644 new", "d/": "", "d/g": "644 made", "journal/": ""})
 }
 
+// TestDirectoryIsReplacedByTwoMoves kills the process at each operation.
+func TestDirectoryIsReplacedByTwoMoves(t *testing.T) {
+	replaced := 0
+	faultfs.Each(noSync{}, faultfs.KillAfter, func(f *faultfs.FS) {
+		base := tree(t, map[string]string{"r/dir/old": "old", "r/stage/new/new": "new", "r/lock": "1"})
+		at := func(name string) string { return filepath.Join(base, "r", name) }
+		before := look(t, at(""))
+		l := transaction.Log{FS: f, Dir: filepath.Join(base, "journal")}
+		_ = l.Apply([]transaction.Change{
+			{Root: at(""), From: at("dir"), Path: at("stage/old")},
+			{Root: at(""), From: at("stage/new"), Path: at("dir")},
+			{Root: at(""), Path: at("lock"), Before: digest("1"), After: []byte("2")},
+		})
+		l.FS = noSync{}
+		_, err := l.Recover()
+		must(t, err)
+		after := map[string]string{"dir/": "", "dir/new": "644 new", "lock": "644 2", "stage/": "", "stage/old/": "", "stage/old/old": "644 old"}
+		switch now := look(t, at("")); {
+		case cmp.Equal(now, after):
+			replaced++
+		case !cmp.Equal(now, before):
+			t.Errorf("operation %d (-want +got)\n%s", f.At, cmp.Diff(before, now))
+		}
+	})
+	if replaced < 2 {
+		t.Errorf("replaced %d times", replaced)
+	}
+}
+
 // killed returns a scene whose transaction was killed right after run.sh was switched.
 func killed(t *testing.T, oneName bool) *scene {
 	t.Helper()
