@@ -72,9 +72,9 @@ func TestAModuleThatFailsHarmsItsOwnCallOnly(t *testing.T) {
 	s.fail("misbehave_panic", `{}`, "trap", "bulkhead: misbehave_panic crashed: ")
 	s.logged("panic: out of tea")
 	fine()
-	s.fail("misbehave_exit", `{}`, "exit", "bulkhead: misbehave_exit ended itself with exit code 3")
+	s.fail("misbehave_exit", `{}`, "exit", "bulkhead: misbehave_exit exited with code 3")
 	fine()
-	s.fail("misbehave_big", `{"bytes":2000000}`, "output_too_large", "bulkhead: misbehave_big gave an answer of ", "its limit is 1048576")
+	s.fail("misbehave_big", `{"bytes":2000000}`, "output_too_large", "bulkhead: misbehave_big returned a response of ", "its limit is 1048576")
 	fine()
 	if text := s.succeed("misbehave_big", `{"bytes":1000000}`); len(text) != 1000000 {
 		t.Errorf("%d bytes came", len(text))

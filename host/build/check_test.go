@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 		"a module with a different digest": {good().with(files{"plugin.toml": pinned + tools("one"), "hand.wasm": string(answering("{}"))}),
 			[]string{"plugin.toml:8 module.sha256: asked for its handlers, the plugin cannot run: hand.wasm has the SHA-256 "}},
 		"a module without ABI 1": {good().with(files{"hand.wasm": "\x00asm\x01\x00\x00\x00"}),
-			[]string{"plugin.toml:7 module.file: asked for its handlers, the plugin cannot run hand.wasm: it does not speak ABI 1: "}},
+			[]string{"plugin.toml:7 module.file: asked for its handlers, the plugin cannot run hand.wasm: it does not implement ABI 1: "}},
 		"problems of the manifest and of the module": {good().with(files{"plugin.toml": pinned + "[offer]\n" + tools("two", "t w o")}), []string{
 			"plugin.toml:9 offer: ", "plugin.toml:15 tools[1].name: ", `plugin.toml:0 tools: the module has a handler for "one"`,
 			`plugin.toml:11 tools[0].name: the module has no handler for "two"`, `plugin.toml:15 tools[1].name: the module has no handler for "t w o"`}},
@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 		"an invalid response":                {good().with(describes(`{"tools":"one"}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with an invalid description: "{`}},
 		"a response without a list of tools": {good().with(describes(`{"prompts":true}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with an invalid description: "{`}},
 		"a response that is not JSON":        {good().with(describes(`{`)), []string{`plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer that is not JSON`}},
-		"a response that is too large":       {good().with(files{"hand.wasm": string(outputting(1<<20 + 1))}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer of 1048577 bytes"}},
+		"a response that is too large":       {good().with(files{"hand.wasm": string(outputting(1<<20 + 1))}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin returned a response of 1048577 bytes"}},
 		"an error response":                  {good().with(files{"hand.wasm": string(answering(`{"error":{"code":-32601,"message":"no\nsuch method"}}`))}), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with the error "no\nsuch method"`}},
 		"a directory without a manifest":     {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},
 	} {

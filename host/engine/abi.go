@@ -22,36 +22,36 @@ type hostFunction struct {
 	call    api.GoModuleFunc
 }
 
-// hostFunctions are the imports of ABI 1; docs/abi.md says what each does.
+// hostFunctions are the imports of ABI 1, specified in docs/abi.md.
 var hostFunctions = []hostFunction{
-	{abi.ImportInput, 2, 0, guarded(func(c *call, mod api.Module, stack []uint64) {
-		c.copyOut(mod, stack, abi.ImportInput, c.request, c.hasRequest)
+	{abi.ImportInput, 2, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+		c.copyToGuest(mod, stack, abi.ImportInput, c.request, c.hasRequest)
 	})},
-	{abi.ImportOutput, 2, 0, guarded(func(c *call, mod api.Module, stack []uint64) {
-		c.output(c.view(mod, abi.ImportOutput, stack[0], stack[1]))
+	{abi.ImportOutput, 2, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+		c.output(c.guestMemory(mod, abi.ImportOutput, stack[0], stack[1]))
 	})},
-	{abi.ImportHostCall, 2, 1, guarded(func(c *call, mod api.Module, stack []uint64) {
-		stack[0] = uint64(c.operate(c.view(mod, abi.ImportHostCall, stack[0], stack[1])))
+	{abi.ImportHostCall, 2, 1, withCall(func(c *call, mod api.Module, stack []uint64) {
+		stack[0] = uint64(c.hostCall(c.guestMemory(mod, abi.ImportHostCall, stack[0], stack[1])))
 	})},
-	{abi.ImportHostResult, 2, 0, guarded(func(c *call, mod api.Module, stack []uint64) {
-		c.copyOut(mod, stack, abi.ImportHostResult, c.result, c.hasResult)
+	{abi.ImportHostResult, 2, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+		c.copyToGuest(mod, stack, abi.ImportHostResult, c.result, c.hasResult)
 	})},
-	{abi.ImportLog, 3, 0, guarded(func(c *call, mod api.Module, stack []uint64) {
-		c.log(api.DecodeI32(stack[0]), c.view(mod, abi.ImportLog, stack[1], stack[2]))
+	{abi.ImportLog, 3, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+		c.log(api.DecodeI32(stack[0]), c.guestMemory(mod, abi.ImportLog, stack[1], stack[2]))
 	})},
 }
 
-// guarded finds the call that a host function belongs to, and ends it if its time is over.
-func guarded(f func(c *call, mod api.Module, stack []uint64)) api.GoModuleFunc {
+// withCall passes the current call to a host function, and aborts the call if its context has ended.
+func withCall(f func(c *call, mod api.Module, stack []uint64)) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
 		c := ctx.Value(callKey{}).(*call)
-		c.instance.meet(mod)
-		c.checkTime()
+		c.instance.bindCounters(mod)
+		c.checkContext()
 		f(c, mod, stack)
 	}
 }
 
-// instantiateImports gives a runtime what modules import.
+// instantiateImports instantiates the modules that guests import: WASI, the ABI and the meter.
 func instantiateImports(ctx context.Context, runtime wazero.Runtime) error {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
 		return fmt.Errorf("WASI: %w", err)
@@ -65,7 +65,7 @@ func instantiateImports(ctx context.Context, runtime wazero.Runtime) error {
 	if _, err := builder.Instantiate(ctx); err != nil {
 		return fmt.Errorf("host functions: %w", err)
 	}
-	yield := guarded(func(c *call, _ api.Module, _ []uint64) { c.yield() })
+	yield := withCall(func(c *call, _ api.Module, _ []uint64) { c.yield() })
 	_, err := runtime.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
 		WithGoModuleFunction(yield, nil, nil).Export(meter.ImportYield).
 		Instantiate(ctx)
@@ -77,9 +77,9 @@ func instantiateImports(ctx context.Context, runtime wazero.Runtime) error {
 
 func i32s(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.ValueTypeI32}, n) }
 
-// checkABI says everything that keeps a module from speaking ABI 1.
+// checkABI checks the imports and exports of a module. Its error lists every violation of ABI 1.
 func checkABI(compiled wazero.CompiledModule) error {
-	var faults []string
+	var violations []string
 	exports := compiled.ExportedFunctions()
 	for _, want := range []struct {
 		name     string
@@ -91,24 +91,24 @@ func checkABI(compiled wazero.CompiledModule) error {
 			continue
 		}
 		if !ok {
-			faults = append(faults, fmt.Sprintf("it does not export the function %s", want.name))
+			violations = append(violations, fmt.Sprintf("it does not export the function %s", want.name))
 		} else if !slices.Equal(f.ParamTypes(), i32s(want.params)) || len(f.ResultTypes()) != 0 {
-			faults = append(faults, fmt.Sprintf("its export %s is not of the form %s", want.name, signature(want.params, 0)))
+			violations = append(violations, fmt.Sprintf("its export %s does not have the signature %s", want.name, signature(want.params, 0)))
 		}
 	}
 	if _, ok := compiled.ExportedMemories()[abi.ExportMemory]; !ok {
-		faults = append(faults, "it does not export its memory as "+abi.ExportMemory)
+		violations = append(violations, "it does not export its memory as "+abi.ExportMemory)
 	}
 	for _, f := range compiled.ImportedFunctions() {
-		if fault := checkImport(f); fault != "" {
-			faults = append(faults, fault)
+		if violation := checkImport(f); violation != "" {
+			violations = append(violations, violation)
 		}
 	}
 	if len(compiled.ImportedMemories()) > 0 {
-		faults = append(faults, "it imports a memory, and must own one")
+		violations = append(violations, "it imports a memory; it must define its own")
 	}
-	if len(faults) > 0 {
-		return fmt.Errorf("it does not speak ABI 1: %s", strings.Join(faults, "; "))
+	if len(violations) > 0 {
+		return fmt.Errorf("it does not implement ABI 1: %s", strings.Join(violations, "; "))
 	}
 	return nil
 }
@@ -117,9 +117,9 @@ func checkImport(f api.FunctionDefinition) string {
 	module, name, _ := f.Import()
 	switch module {
 	case wasi_snapshot_preview1.ModuleName:
-		return "" // what WASI preview 1 lacks, wazero names when it instantiates
+		return "" // wazero reports unknown WASI functions when it instantiates the module
 	case meter.ImportModule:
-		return "" // put there by the rewriting, which refuses a module that has it already
+		return "" // added by meter.Rewrite, which refuses modules that import it themselves
 	case abi.ImportModule:
 		for _, have := range hostFunctions {
 			if have.name != name {
@@ -128,10 +128,10 @@ func checkImport(f api.FunctionDefinition) string {
 			if slices.Equal(f.ParamTypes(), i32s(have.params)) && slices.Equal(f.ResultTypes(), i32s(have.results)) {
 				return ""
 			}
-			return fmt.Sprintf("its import %s.%s is not of the form %s", module, name, signature(have.params, have.results))
+			return fmt.Sprintf("its import %s.%s does not have the signature %s", module, name, signature(have.params, have.results))
 		}
 	}
-	return fmt.Sprintf("it imports %q.%q, which the host does not have", visible.Bounded(module, 60), visible.Bounded(name, 60))
+	return fmt.Sprintf("it imports %q.%q, which the host does not provide", visible.Bounded(module, 60), visible.Bounded(name, 60))
 }
 
 func signature(params, results int) string {

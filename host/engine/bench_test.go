@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// BenchmarkIsolation compares the median of a call that begins with a clean state with that of one on a reused
-// instance (aim: at most 1.5), and with making an instance (aim: at most 0.05). The three take turns, and each
-// call comes when the one before has been put back, which is off its path.
+// BenchmarkIsolation compares the median time of a call on a restored instance with that of a call on a reused instance
+// (target: at most 1.5) and of creating an instance (target: at most 0.05). The three alternate, and each call waits until
+// the instance of the previous one has been restored in the background.
 func BenchmarkIsolation(b *testing.B) {
 	var sides [2]struct {
 		m     *Module
@@ -35,7 +35,7 @@ func BenchmarkIsolation(b *testing.B) {
 			}
 		}
 		began := time.Now()
-		inst, failure := sides[0].m.fresh(b.Context())
+		inst, failure := sides[0].m.newInstance(b.Context())
 		if failure != nil {
 			b.Fatal(failure)
 		}
@@ -50,11 +50,10 @@ func BenchmarkIsolation(b *testing.B) {
 	b.ReportMetric(pristine, "pristine-µs")
 	b.ReportMetric(pristine/reused, "x-reused")
 	b.ReportMetric(pristine/made, "x-fresh")
-	b.ReportMetric(0, "ns/op") // of all together: says nothing
+	b.ReportMetric(0, "ns/op") // the sum of the three is meaningless
 }
 
-// BenchmarkResident tells what fifty modules keep in memory each: after a call, and when their instances are
-// released.
+// BenchmarkResident measures the memory of each of fifty modules after a call, and after their idle instances are closed.
 func BenchmarkResident(b *testing.B) {
 	const modules = 50
 	for b.Loop() {
@@ -79,18 +78,18 @@ func until(b *testing.B, done func() bool) {
 	b.Helper()
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.Fatal("it did not happen within a minute")
+			b.Fatal("timed out after a minute")
 		}
 	}
 }
 
-// resident is how much memory the process has, in MiB.
+// resident returns the resident memory of the process in MiB.
 func resident(b *testing.B) float64 {
 	b.Helper()
 	debug.FreeOSMemory()
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		b.Skipf("only Linux says how much memory a process has: %v", err)
+		b.Skipf("requires /proc: %v", err)
 	}
 	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
 	if err != nil {

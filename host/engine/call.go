@@ -12,28 +12,29 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// call is one run of bulkhead_call, or of _initialize, which has neither request nor operations. Host
-// functions find it in their context. It belongs to the one goroutine that runs the instance.
+// call is one run of bulkhead_call, or of _initialize, which has no request and may perform no host operations. Host
+// functions find it in their context. It is used by a single goroutine, the one that runs the instance.
 type call struct {
 	ctx      context.Context
 	module   *Module
 	instance *instance
-	granted  int64 // fuel so far
-	logged   int   // bytes of log lines
-	operated int   // host operations
-	yields   int   // quanta of fuel that it has used up
 	busy     func()
+
+	fuelGranted int64
+	logged      int // bytes logged
+	operations  int // host operations performed
+	yields      int // quanta of fuel used up
 
 	request     []byte
 	hasRequest  bool
-	trial       bool // the call that an image is taken after: it may ask the host for nothing
+	describing  bool // the call before the snapshot, which may perform no host operations
 	response    []byte
 	hasResponse bool
 	result      []byte // of the last host operation
 	hasResult   bool
 
-	faults []error // of the file system, that WASI cannot tell
-	ended  *Error  // why the host ended the call; nil if it did not
+	faults  []error // reported by Caller.Fault
+	aborted *Error  // why the host aborted the call; nil: it did not
 }
 
 type callKey struct{}
@@ -42,51 +43,52 @@ func newCall(ctx context.Context, m *Module, i *instance) *call {
 	return &call{ctx: ctx, module: m, instance: i, busy: func() {}}
 }
 
-// end stops the module. The panic unwinds it: wazero returns it from the call.
-func (c *call) end(failure *Error) {
-	c.ended = failure
+// abort stops the module. wazero recovers the panic and returns it as the error of the guest call.
+func (c *call) abort(failure *Error) {
+	c.aborted = failure
 	panic(failure)
 }
 
-func (c *call) checkTime() {
-	if failure := c.module.stopped(c.ctx); failure != nil {
-		c.end(failure)
+// checkContext aborts the call if its time limit is exceeded or it was cancelled.
+func (c *call) checkContext() {
+	if failure := c.module.contextError(c.ctx); failure != nil {
+		c.abort(failure)
 	}
 }
 
-// view is the part of linear memory that a module pointed at. It is valid until the module runs on.
-func (c *call) view(mod api.Module, function string, offset, length uint64) []byte {
+// guestMemory returns a view of a range of linear memory, valid until the guest resumes. An invalid range aborts the call.
+func (c *call) guestMemory(mod api.Module, function string, offset, length uint64) []byte {
 	view, ok := mod.Memory().Read(uint32(offset), uint32(length))
 	if !ok {
-		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: %s was given %d bytes at %d, which is not in its memory", function, uint32(length), uint32(offset)))
+		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called with offset %d and length %d, outside its memory of %d bytes", function, uint32(offset), uint32(length), mod.Memory().Size()))
 	}
 	return view
 }
 
-// copyOut copies data, which must have exactly the length that the module expects, into its memory.
-func (c *call) copyOut(mod api.Module, stack []uint64, function string, data []byte, pending bool) {
+// copyToGuest copies data into linear memory. The guest must ask for exactly len(data) bytes.
+func (c *call) copyToGuest(mod api.Module, stack []uint64, function string, data []byte, pending bool) {
 	if !pending {
-		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: %s was called, and there is nothing to copy", function))
+		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called with no data pending", function))
 	}
 	if int64(uint32(stack[1])) != int64(len(data)) {
-		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: %s was called for %d bytes, and there are %d", function, uint32(stack[1]), len(data)))
+		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called with length %d, want %d", function, uint32(stack[1]), len(data)))
 	}
 	c.charge(len(data))
-	move(c.view(mod, function, stack[0], stack[1]), data)
+	copyChunked(c.guestMemory(mod, function, stack[0], stack[1]), data)
 }
 
 func (c *call) output(response []byte) {
 	if !c.hasRequest {
-		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: output was called without a request"))
+		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: output was called outside a request"))
 	}
 	if int64(len(response)) > c.module.spec.Output {
-		c.end(c.module.fail(CodeOutputSize, nil, "gave an answer of %d bytes, and its limit is %d", len(response), c.module.spec.Output))
+		c.abort(c.module.errorf(CodeOutputSize, nil, "returned a response of %d bytes, and its limit is %d", len(response), c.module.spec.Output))
 	}
 	c.charge(len(response))
-	c.response, c.hasResponse = clone(response), true
+	c.response, c.hasResponse = cloneChunked(response), true
 }
 
-// maxFaults bounds how many faults a call keeps: the first are the telling ones.
+// maxFaults bounds the faults that a call keeps. The first ones are kept, since later ones are usually consequences.
 const maxFaults = 5
 
 func (c *call) fault(err error) {
@@ -95,69 +97,70 @@ func (c *call) fault(err error) {
 	}
 }
 
-// maxOperation bounds what a module hands to an operation, in bytes.
+// maxOperation bounds the request of a host operation, in bytes.
 const maxOperation = 32 << 20
 
 var (
-	deniedInInitialize = []byte(`{"error":{"code":"` + abi.HostDenied + `","message":"there are no host operations before the first call"}}`)
-	noOperations       = []byte(`{"error":{"code":"` + abi.HostUnavailable + `","message":"this host has no operations"}}`)
+	deniedInInitialize = []byte(`{"error":{"code":"` + abi.HostDenied + `","message":"host operations are not available before the first call"}}`)
+	noOperations       = []byte(`{"error":{"code":"` + abi.HostUnavailable + `","message":"this host provides no operations"}}`)
 )
 
-func (c *call) operate(request []byte) int {
+func (c *call) hostCall(request []byte) int {
 	if len(request) > maxOperation {
-		c.end(c.module.fail(CodeMisuse, nil, "violated the ABI: host_call was given %d bytes, and its limit is %d", len(request), maxOperation))
+		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: host_call was called with length %d, and the limit is %d", len(request), maxOperation))
 	}
 	c.charge(len(request))
-	if c.operated++; c.operated > c.module.spec.Operations {
-		c.end(c.module.fail(CodeOperations, nil, "asked for more than its limit of %d host operations", c.module.spec.Operations))
+	if c.operations++; c.operations > c.module.spec.Operations {
+		c.abort(c.module.errorf(CodeOperations, nil, "performed more than its limit of %d host operations", c.module.spec.Operations))
 	}
 	switch {
-	case !c.hasRequest || c.trial:
-		// Nothing can take the answer of _initialize's operation away from it: it is a constant.
+	case !c.hasRequest || c.describing:
+		// The snapshot may contain this response, so it must be a constant.
 		c.result = deniedInInitialize
 	case c.module.spec.Operate == nil:
 		c.result = noOperations
 	default:
-		c.result = c.performed(clone(request))
+		c.result = c.runOperation(cloneChunked(request))
 	}
 	c.hasResult = true
-	c.checkTime()
+	c.checkContext()
 	return len(c.result)
 }
 
-// performed keeps a fault of an operation's own from passing for the module's.
-func (c *call) performed(request []byte) []byte {
+// runOperation runs Spec.Operate. wazero would attribute a panic of the host to the module, so it is recovered here.
+func (c *call) runOperation(request []byte) []byte {
 	defer func() {
-		if fault := recover(); fault != nil {
-			c.module.spec.Log.Error("a host operation panicked", "plugin", c.module.spec.Name, "panic", fault, "stack", string(debug.Stack()))
-			c.end(c.module.fail(CodeInternal, errors.New("host operation panicked"), "met a fault of the host's own in an operation: please report it"))
+		if r := recover(); r != nil {
+			c.module.spec.Log.Error("a host operation panicked", "plugin", c.module.spec.Name, "panic", r, "stack", string(debug.Stack()))
+			c.abort(c.module.errorf(CodeInternal, errors.New("host operation panicked"), "hit an internal error of the host in a host operation: please report it"))
 		}
 	}()
 	c.busy()
 	return c.module.spec.Operate(c.ctx, request)
 }
 
-// maxLogLine bounds a line of a module's log, in bytes.
+// maxLogLine bounds a line that a module logs, in bytes; longer lines are truncated.
 const maxLogLine = 4 << 10
 
-// minLogLine is what a line counts as at least, in bytes: an empty one takes the host as long as a short one.
+// minLogLine is the minimum that a line counts towards LogSize, in bytes: writing an empty line takes as long as
+// writing a short one.
 const minLogLine = 64
 
-// bytesPerLogLine is what a line costs in fuel, as bytes that the host copies: writing it takes microseconds.
+// bytesPerLogLine is the fuel charged for a line, as a number of copied bytes: writing it takes microseconds.
 const bytesPerLogLine = 16 << 10
 
-// spendLog counts and charges what a module writes to the log.
-func (c *call) spendLog(bytes, lines int) {
+// chargeLog charges fuel for log output and enforces LogSize.
+func (c *call) chargeLog(bytes, lines int) {
 	bytes = max(bytes, lines*minLogLine)
 	c.charge(lines * bytesPerLogLine)
 	if c.logged += bytes; c.logged > c.module.spec.LogSize {
-		c.end(c.module.fail(CodeLogSize, nil, "logged more than its limit of %d bytes", c.module.spec.LogSize))
+		c.abort(c.module.errorf(CodeLogSize, nil, "logged more than its limit of %d bytes", c.module.spec.LogSize))
 	}
 }
 
 func (c *call) log(level int32, line []byte) {
 	c.charge(len(line))
-	c.spendLog(len(line), 1)
+	c.chargeLog(len(line), 1)
 	at := hclog.Level(level)
 	if at < hclog.Trace || at > hclog.Error {
 		at = hclog.Info

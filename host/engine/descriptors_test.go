@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
 )
 
-// showing shows a folder to a module.
-func showing(t *testing.T, dir string) func(Caller) experimentalsys.FS {
+// mountDir returns a file system that mounts a directory at its own path.
+func mountDir(t *testing.T, dir string) func(Caller) experimentalsys.FS {
 	t.Helper()
 	handle, err := os.Open(dir)
 	if err != nil {
@@ -27,7 +27,7 @@ func showing(t *testing.T, dir string) func(Caller) experimentalsys.FS {
 
 func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
 	dir := t.TempDir()
-	m := newModule(t, Spec{FS: showing(t, dir), Env: map[string]string{"PWD": dir}})
+	m := newModule(t, Spec{FS: mountDir(t, dir), Env: map[string]string{"PWD": dir}})
 	var first string
 	for i := range 5 {
 		got, err := callTool(t.Context(), m, "leave", `{}`)
@@ -37,19 +37,18 @@ func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
 		if i == 0 {
 			first = got
 		} else if got != first {
-			t.Errorf("a call got the descriptor %s, and the first one %s", got, first)
+			t.Errorf("got the descriptor %s, want %s as in the first call", got, first)
 		}
 	}
 }
 
-// How far the descriptor of "/" was listed, which every instance begins with, is kept by wazero: the next call
-// would find it, and go on from there.
+// wazero keeps the directory position of the preopened descriptor of "/". The next call must not continue from there.
 func TestTheDescriptorOfTheRootIsAsNewInEachCall(t *testing.T) {
 	const success, notFound = `"text":"0"`, `"text":"44"`
 	dir := t.TempDir()
-	m := newModule(t, Spec{FS: showing(t, dir), Env: map[string]string{"PWD": dir}})
+	m := newModule(t, Spec{FS: mountDir(t, dir), Env: map[string]string{"PWD": dir}})
 	for _, ask := range []struct{ arguments, want string }{{`{"position":0}`, success}, {`{"position":2}`, notFound}} {
-		for range 4 { // there are several instances, of which a call gets one
+		for range 4 { // on each of the pooled instances
 			if got, err := callTool(t.Context(), m, "read_root", ask.arguments); err != nil || !strings.Contains(got, ask.want) {
 				t.Errorf("%s: got %s, %v, want %s", ask.arguments, got, err, ask.want)
 			}

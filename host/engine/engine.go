@@ -1,11 +1,11 @@
-// Package engine runs a WASM module that speaks ABI 1. Load loads its compiled code, which a code.Store of the host
-// process has made; Module.Call sends it a request and returns its response. It knows nothing of MCP: requests and
-// responses are bytes, and what a module may touch is given in its Spec.
+// Package engine runs WASM modules that implement ABI 1. Load loads compiled code, which a code.Store of the host process
+// has produced; Module.Call sends a request and returns the response. The package does not know MCP: requests and
+// responses are bytes, and a Spec lists the module's resources and limits.
 //
-// Each call has an instance of its own, which afterwards is restored to the state that it had before its first call; an
-// instance that trapped, exited or was stopped is closed, and so is one that cannot be restored.
+// Each call has an instance to itself, which is restored to its snapshot after the call. An instance that trapped,
+// exited, was stopped or cannot be restored is closed.
 //
-// The end of a call's time, or of its context, stops it wherever it is, within a few milliseconds of work.
+// A call whose time limit or context ends is stopped within a few milliseconds of work, wherever it is.
 package engine
 
 import (
@@ -16,41 +16,39 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// Caller connects an instance's file system with the calls that the instance runs. It is an alias, so that
-// who makes file systems need not know this package.
+// Caller gives an instance's file system access to the current call. It is an alias so that packages that implement
+// file systems need not import this one.
 type Caller = interface {
-	// Context is the one that the call that runs now was made with; between calls it has no values.
+	// Context returns the context of the current call, or context.Background between calls.
 	Context() context.Context
-	// Fault reports an error that WASI has no number for, such as a full disk: it comes back with the
-	// call's response.
+	// Fault records an error for which WASI has no errno, such as a full disk. Call returns it in Response.Faults.
 	Fault(err error)
 }
 
-// Spec describes a module and what it may touch.
+// Spec describes a module, its resources and its limits.
 type Spec struct {
-	Name   string        // of the plugin, for errors and logs
+	Name   string        // plugin name, for errors and logs
 	File   string        // path of the module, for errors
-	Code   string        // directory with verified code of the module (code.Code.Dir), which is only read
-	Memory int64         // bytes of linear memory an instance may have, in whole pages of 64 KiB; 0: 64 MiB
-	Output int64         // bytes that a response may have; 0: 8 MiB
-	Input  int64         // bytes that a request may have; 0: 16 MiB
-	Time   time.Duration // that a call may take; 0: 30 s
-	Fuel   int64         // instructions that a call may take; 0: no limit
-	// Operations and LogSize bound the host operations of a call, and the bytes that it writes to the log;
-	// 0: 10,000 and 1 MiB.
+	Code   string        // directory of the module's verified compiled code (code.Code.Dir); it is only read
+	Memory int64         // limit of an instance's linear memory in bytes, rounded down to pages of 64 KiB; 0: 64 MiB
+	Output int64         // limit of a response in bytes; 0: 8 MiB
+	Input  int64         // limit of a request in bytes; 0: 16 MiB
+	Time   time.Duration // time limit of a call; 0: 30 s
+	Fuel   int64         // instruction limit of a call; 0: no limit
+	// Operations and LogSize limit a call's host operations and the bytes that it logs; 0: 10,000 and 1 MiB.
 	Operations int
 	LogSize    int
-	// Reused keeps a module's state from one call to the next.
+	// Reused keeps an instance's state from one call to the next.
 	Reused bool
 	Env    map[string]string
-	// FS makes an instance's file system, which stands at "/"; nil: it has none.
+	// FS returns the file system that an instance has at "/"; nil: none.
 	FS func(Caller) experimentalsys.FS
-	// Operate answers a host operation (an abi.HostRequest, an abi.HostResponse); nil: there is none.
-	// ctx is the one that Call was given.
+	// Operate performs a host operation: it gets an abi.HostRequest and returns an abi.HostResponse; nil: none.
+	// ctx is derived from the context of Call.
 	Operate func(ctx context.Context, request []byte) []byte
-	// Idle is how long instances are kept after the last call; 0: a minute.
+	// Idle is how long idle instances are kept after the last call; 0: a minute.
 	Idle time.Duration
-	Log  hclog.Logger // gets the module's own lines too; nil: no log
+	Log  hclog.Logger // also gets the lines that the module logs and prints; nil: no log
 }
 
 const (
@@ -64,8 +62,7 @@ const (
 	defaultIdle       = time.Minute
 )
 
-// complete fills in the defaults.
-func (s Spec) complete() Spec {
+func (s Spec) withDefaults() Spec {
 	orDefault(&s.Memory, defaultMemory)
 	s.Memory = max(s.Memory/pageSize, 1) * pageSize
 	orDefault(&s.Input, defaultInput)

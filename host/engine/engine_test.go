@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -23,7 +24,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// guest is the module compiled from testdata/guest, and store compiles all modules of the tests.
+// guest is the path of the module built from testdata/guest. store compiles the modules of all tests.
 var (
 	guest string
 	store *code.Store
@@ -53,7 +54,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// compiled is the compiled code of the module in file.
+// compiled returns the compiled code of a module file.
 func compiled(t testing.TB, file string) *code.Code {
 	t.Helper()
 	testcache.DependOn(t, "../..")
@@ -72,14 +73,14 @@ func newModule(t testing.TB, spec Spec) *Module {
 	return loaded(t, spec)
 }
 
-// handmade loads a module that is given by its bytes.
-func handmade(t testing.TB, module []byte, spec Spec) *Module {
+// loadBytes loads a module from its bytes.
+func loadBytes(t testing.TB, module []byte, spec Spec) *Module {
 	t.Helper()
-	spec.Code = compiled(t, written(t, module)).Dir
+	spec.Code = compiled(t, writeModule(t, module)).Dir
 	return loaded(t, spec)
 }
 
-func written(t testing.TB, module []byte) string {
+func writeModule(t testing.TB, module []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "m.wasm")
 	if err := os.WriteFile(file, module, 0o600); err != nil {
@@ -105,11 +106,15 @@ func loaded(t testing.TB, spec Spec) *Module {
 
 // callTool calls one of the guest's tools.
 func callTool(ctx context.Context, m *Module, tool, arguments string) (string, error) {
-	response, err := m.Call(ctx, Request{Method: abi.MethodToolsCall, Params: fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments)})
+	response, err := m.Call(ctx, toolRequest(tool, arguments))
 	return string(response.Body), err
 }
 
-func text(s string) string {
+func toolRequest(tool, arguments string) Request {
+	return Request{Method: abi.MethodToolsCall, Params: fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments)}
+}
+
+func textResponse(s string) string {
 	quoted, _ := json.Marshal(s)
 	return `{"result":{"content":[{"type":"text","text":` + string(quoted) + `}]}}`
 }
@@ -128,12 +133,12 @@ func wantCode(t *testing.T, err error, code Code) *Error {
 
 func TestCallAnswersWithTheModulesBytes(t *testing.T) {
 	m := newModule(t, Spec{})
-	for range 2 { // the second time on the instance of the first
+	for range 2 { // on the same instance
 		got, err := callTool(t.Context(), m, "echo", `{"a":"<ü>"}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := text(`{"a":"<ü>"}`); got != strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(want) {
+		if want := textResponse(`{"a":"<ü>"}`); got != strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(want) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -148,7 +153,7 @@ func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
 	}{
 		{"a panic", "panic", CodeTrap, "out of tea"},
 		{"an exit", "exit", CodeExit, ""},
-		{"an answer over the limit", "big", CodeOutputSize, ""},
+		{"a response over the limit", "big", CodeOutputSize, ""},
 		{"memory over the limit", "grow", CodeMemory, "out of memory"},
 	}
 	for _, test := range tests {
@@ -166,17 +171,22 @@ func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
 }
 
 func TestASleepingCallEndsWithItsContext(t *testing.T) {
-	m := newModule(t, Spec{Time: 50 * time.Millisecond})
-	_, err := callTool(t.Context(), m, "sleep", `{}`)
-	if failure := wantCode(t, err, CodeTimeout); failure.Message != "ran past its time limit of 50ms" {
-		t.Errorf("got %q", failure.Message)
-	}
-
-	m = newModule(t, Spec{})
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
-	_, err = callTool(ctx, m, "sleep", `{}`)
-	wantCode(t, err, CodeCanceled)
+	compiled(t, guest)
+	synctest.Test(t, func(t *testing.T) {
+		m := newModule(t, Spec{Time: time.Minute})
+		began := time.Now()
+		_, err := callTool(t.Context(), m, "sleep", `{}`)
+		if failure := wantCode(t, err, CodeTimeout); failure.Message != "ran past its time limit of 1m0s" {
+			t.Errorf("got %q", failure.Message)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err = callTool(ctx, m, "sleep", `{}`)
+		wantCode(t, err, CodeCanceled)
+		if took := time.Since(began); took != time.Minute+time.Second {
+			t.Errorf("both calls took %s", took)
+		}
+	})
 }
 
 func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
@@ -205,7 +215,7 @@ func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
 		}
 		got := response.Result.StructuredContent
 		if got.Now < before || got.Now > time.Now().UnixMilli() {
-			t.Errorf("the clock says %d, and it is %d", got.Now, before)
+			t.Errorf("the guest's clock is at %d, want at least %d", got.Now, before)
 		}
 		if seen[got.Random] || len(got.Random) != 16 {
 			t.Errorf("random numbers repeat: %s", got.Random)
@@ -231,7 +241,7 @@ func TestOperations(t *testing.T) {
 		},
 	})
 	got, err := callTool(t.Context(), m, "parallel", `{}`)
-	if err != nil || got != text("ok") {
+	if err != nil || got != textResponse("ok") {
 		t.Errorf("operations of many goroutines get their own results: got %s, %v", got, err)
 	}
 	got, err = callTool(t.Context(), m, "initialize", `{}`)
@@ -261,49 +271,46 @@ func TestWhatAModulePrintsBecomesLogLines(t *testing.T) {
 }
 
 func TestCallsRunAtTheSameTime(t *testing.T) {
-	arrived := make(chan struct{})
-	m := newModule(t, Spec{Operate: func(_ context.Context, raw []byte) []byte {
-		arrived <- struct{}{} // none returns before all have come
-		var r abi.HostRequest
-		_ = json.Unmarshal(raw, &r)
-		return append(append([]byte(`{"result":`), r.Params...), '}')
-	}})
-	var calls sync.WaitGroup
-	for range 4 {
-		calls.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			if _, err := callTool(ctx, m, "parallel", `{}`); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for range 4 {
-		select {
-		case <-arrived:
-		case <-time.After(time.Minute):
-			t.Fatal("calls wait for one another")
+	compiled(t, guest)
+	synctest.Test(t, func(t *testing.T) {
+		var arrived, calls sync.WaitGroup
+		m := newModule(t, Spec{Operate: func(ctx context.Context, raw []byte) []byte {
+			ctx.Value(firstOperation{}).(*sync.Once).Do(func() {
+				arrived.Done()
+				arrived.Wait() // a deadlock, which synctest detects, if calls exclude one another
+			})
+			var r abi.HostRequest
+			_ = json.Unmarshal(raw, &r)
+			return append(append([]byte(`{"result":`), r.Params...), '}')
+		}})
+		const concurrent = 4
+		arrived.Add(concurrent)
+		for range concurrent {
+			calls.Go(func() {
+				ctx := context.WithValue(t.Context(), firstOperation{}, new(sync.Once))
+				if _, err := callTool(ctx, m, "parallel", `{}`); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-	}
-	go func() {
-		for range arrived {
-		}
-	}()
-	calls.Wait()
-	close(arrived)
+		calls.Wait()
+	})
 }
+
+// firstOperation is the key of the sync.Once for the first host operation of a call.
+type firstOperation struct{}
 
 func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
 	for name, test := range map[string]struct {
 		module wasmtest.Module
 		says   string
 	}{
-		"a module of no ABI names all that it lacks": {wasmtest.Module{Memory: []byte{0, 1}}, "bulkhead_abi_1; it does not export the function bulkhead_call"},
-		"an import that there is not":                {wasmtest.Plugin(nil, "", wasmtest.Import{Module: "env", Name: "abort", Type: wasmtest.FourToI}), `"env"."abort"`},
-		"an import of another form":                  {wasmtest.Plugin(nil, "", wasmtest.Import{Module: "bulkhead", Name: "input", Type: wasmtest.OfI32}), "(i32, i32)"},
+		"every missing export is named":    {wasmtest.Module{Memory: []byte{0, 1}}, "bulkhead_abi_1; it does not export the function bulkhead_call"},
+		"an unknown import":                {wasmtest.Plugin(nil, "", wasmtest.Import{Module: "env", Name: "abort", Type: wasmtest.FourToI}), `"env"."abort"`},
+		"an import with a wrong signature": {wasmtest.Plugin(nil, "", wasmtest.Import{Module: "bulkhead", Name: "input", Type: wasmtest.OfI32}), "(i32, i32)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(t.Context(), Spec{Code: compiled(t, written(t, test.module.Bytes())).Dir, File: "m.wasm"})
+			_, err := Load(t.Context(), Spec{Code: compiled(t, writeModule(t, test.module.Bytes())).Dir, File: "m.wasm"})
 			if failure := wantCode(t, err, CodeInvalidModule); !strings.Contains(failure.Message, test.says) || !strings.HasPrefix(failure.Message, "cannot run m.wasm: ") {
 				t.Errorf("%q does not say %q", failure.Message, test.says)
 			}
@@ -316,7 +323,7 @@ func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
 func TestLoadNeedsTheCodeOfThisMachine(t *testing.T) {
 	_, err := Load(t.Context(), Spec{Code: t.TempDir()})
 	wantCode(t, err, CodeInternal)
-	dir := compiled(t, written(t, wasmtest.Answering("{}"))).Dir
+	dir := compiled(t, writeModule(t, wasmtest.Answering("{}"))).Dir
 	native, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
 	if err != nil || len(native) != 1 {
 		t.Fatalf("%q, %v", native, err)
@@ -331,15 +338,15 @@ func TestLoadNeedsTheCodeOfThisMachine(t *testing.T) {
 func TestAStartFunctionThatFailsHarmsItsCallsOnly(t *testing.T) {
 	for name, start := range map[string][]byte{
 		"a trap":               {0x00},
-		"an answer":            wasmtest.Invoke(wasmtest.Output, 0, 2),
+		"an output call":       wasmtest.Invoke(wasmtest.Output, 0, 2),
 		"an endless recursion": {0x10, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			module := wasmtest.Plugin(nil, "{}")
 			module.Start = []byte{module.Next()}
 			module.Funcs = append(module.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: wasmtest.Code(start, 0x0b)})
-			m := handmade(t, module.Bytes(), Spec{})
-			want := map[string]Code{"a trap": CodeTrap, "an answer": CodeMisuse, "an endless recursion": CodeStack}[name]
+			m := loadBytes(t, module.Bytes(), Spec{})
+			want := map[string]Code{"a trap": CodeTrap, "an output call": CodeMisuse, "an endless recursion": CodeStack}[name]
 			for range 2 {
 				_, err := m.Call(t.Context(), Request{Method: "m"})
 				wantCode(t, err, want)
@@ -353,32 +360,32 @@ func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
 	const requestLen = int32(len(`{"method":"m","deadline":1234567890123}`))
 	tests := []struct {
 		name  string
-		code  []byte // of the call
-		fails Code   // "": the call answers
+		code  []byte // of bulkhead_call
+		fails Code   // "": the call succeeds
 	}{
 		{"input and output within memory", wasmtest.Code(wasmtest.Invoke(wasmtest.Input, 200, requestLen), wasmtest.Invoke(wasmtest.Input, 100, requestLen), wasmtest.Invoke(wasmtest.Output, 0, 1), wasmtest.Invoke(wasmtest.Output, 0, 2)), ""},
 		{"no output", nil, CodeNoResponse},
 		{"unreachable", []byte{0x00}, CodeTrap},
-		{"input of another length", wasmtest.Invoke(wasmtest.Input, 0, requestLen+1), CodeMisuse},
+		{"input with a wrong length", wasmtest.Invoke(wasmtest.Input, 0, requestLen+1), CodeMisuse},
 		{"input past memory's end", wasmtest.Invoke(wasmtest.Input, 65530, requestLen), CodeMisuse},
 		{"output past memory's end", wasmtest.Invoke(wasmtest.Output, 65535, 2), CodeMisuse},
 		{"output whose end overflows", wasmtest.Invoke(wasmtest.Output, -1, -1), CodeMisuse},
 		{"a result before any operation", wasmtest.Invoke(wasmtest.HostResult, 0, 0), CodeMisuse},
-		{"a result of another length", wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 0, 0), drop, wasmtest.Invoke(wasmtest.HostResult, 0, 1)), CodeMisuse},
-		{"an operation past memory's end", wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 65536, 1), drop), CodeMisuse},
+		{"a result with a wrong length", wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 0, 0), drop, wasmtest.Invoke(wasmtest.HostResult, 0, 1)), CodeMisuse},
+		{"a host operation past memory's end", wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 65536, 1), drop), CodeMisuse},
 		{"a log line past memory's end", wasmtest.Invoke(wasmtest.Log, 3, 0, 65537), CodeMisuse},
-		{"a log line of no level is logged", wasmtest.Code(wasmtest.Invoke(wasmtest.Log, 99, 0, 3), wasmtest.Invoke(wasmtest.Output, 0, 2)), ""},
+		{"a log line with an unknown level is logged", wasmtest.Code(wasmtest.Invoke(wasmtest.Log, 99, 0, 3), wasmtest.Invoke(wasmtest.Output, 0, 2)), ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			m := handmade(t, wasmtest.Plugin(test.code, "{}").Bytes(), Spec{})
+			m := loadBytes(t, wasmtest.Plugin(test.code, "{}").Bytes(), Spec{})
 			got, err := m.Call(t.Context(), Request{Method: "m"})
 			if test.fails == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
 				if string(got.Body) != "{}" {
-					t.Errorf("the last output counts: got %q", got.Body)
+					t.Errorf("got %q, want the last output", got.Body)
 				}
 				return
 			}
@@ -389,7 +396,7 @@ func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
 
 func BenchmarkReset(b *testing.B) {
 	m := newModule(b, Spec{})
-	inst, failure := m.fresh(b.Context())
+	inst, failure := m.newInstance(b.Context())
 	if failure != nil {
 		b.Fatal(failure)
 	}
@@ -399,8 +406,8 @@ func BenchmarkReset(b *testing.B) {
 			b.Fatal(failure)
 		}
 		b.StartTimer()
-		if !inst.restore(m.image) {
-			b.Fatal("cannot be put back")
+		if !inst.restore(m.snapshot) {
+			b.Fatal("the instance cannot be restored")
 		}
 	}
 }

@@ -11,36 +11,36 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// Code names why a call failed.
+// Code is a machine-readable reason for a failed call.
 type Code string
 
 // The codes of an Error.
 const (
-	CodeModuleMissing   Code = "module_missing"      // there is no such file, or it cannot be read
-	CodeDigest          Code = "digest_mismatch"     // it is not the file that the manifest was built for
-	CodeInvalidModule   Code = "invalid_module"      // not a module that this host can run
-	CodeTrap            Code = "trap"                // the module crashed
-	CodeExit            Code = "exit"                // the module ended itself
-	CodeTimeout         Code = "timeout"             // past its time limit
-	CodeFuel            Code = "fuel"                // past its limit of instructions
-	CodeMemory          Code = "memory"              // it crashed after it was refused more memory
-	CodeStack           Code = "stack_overflow"      // its calls nested too deep
-	CodeQueue           Code = "busy"                // no place to run came free in time
-	CodeCanceled        Code = "canceled"            // nobody waits for the answer any more
-	CodeNoResponse      Code = "no_response"         // it returned without an answer
-	CodeInputSize       Code = "input_too_large"     // the request is larger than allowed
-	CodeOutputSize      Code = "output_too_large"    // its answer is larger than allowed
-	CodeOperations      Code = "too_many_operations" // of the host's, in one call
-	CodeLogSize         Code = "log_too_large"       // it wrote more to the log than allowed
-	CodeMisuse          Code = "abi_misuse"          // it called the host in a way that the ABI forbids
-	CodeInvalidResponse Code = "invalid_response"    // its answer is none of ABI 1
-	CodeInvalidResult   Code = "invalid_result"      // no client could read its result, or it breaks its output schema
-	CodeStale           Code = "code_stale"          // its compiled code is not for this program on this machine
-	CodeWorkerLost      Code = "worker_lost"         // the process that the call ran in ended
-	CodeInternal        Code = "internal"            // a fault of the host's own
+	CodeModuleMissing   Code = "module_missing"      // the module's file does not exist or cannot be read
+	CodeDigest          Code = "digest_mismatch"     // the file does not have the digest that the manifest pins
+	CodeInvalidModule   Code = "invalid_module"      // the module is malformed, too large, or does not implement the ABI
+	CodeTrap            Code = "trap"                // the module trapped
+	CodeExit            Code = "exit"                // the module exited
+	CodeTimeout         Code = "timeout"             // the call exceeded its time limit
+	CodeFuel            Code = "fuel"                // the call exceeded its instruction limit
+	CodeMemory          Code = "memory"              // the module crashed after memory growth was refused
+	CodeStack           Code = "stack_overflow"      // the module's calls nested too deep
+	CodeQueue           Code = "busy"                // no slot to run the call became free in time
+	CodeCanceled        Code = "canceled"            // the caller cancelled the call
+	CodeNoResponse      Code = "no_response"         // the module returned without a response
+	CodeInputSize       Code = "input_too_large"     // the request exceeds its limit
+	CodeOutputSize      Code = "output_too_large"    // the response exceeds its limit
+	CodeOperations      Code = "too_many_operations" // the call performed too many host operations
+	CodeLogSize         Code = "log_too_large"       // the call logged too much
+	CodeMisuse          Code = "abi_misuse"          // the module violated the ABI
+	CodeInvalidResponse Code = "invalid_response"    // the response is not an abi.Response
+	CodeInvalidResult   Code = "invalid_result"      // the result violates MCP or the tool's output schema
+	CodeStale           Code = "code_stale"          // the compiled code is for another processor or another version
+	CodeWorkerLost      Code = "worker_lost"         // the worker process of the call ended
+	CodeInternal        Code = "internal"            // a bug or a failure of the host
 )
 
-// OfModule reports whether a process that runs modules fails with the code: others are the host's own.
+// OfModule reports whether a worker process may report the code. The other codes are used by the host process only.
 func (c Code) OfModule() bool {
 	switch c {
 	case CodeInvalidModule, CodeTrap, CodeExit, CodeTimeout, CodeFuel, CodeMemory, CodeStack, CodeCanceled, CodeNoResponse, CodeInputSize,
@@ -50,16 +50,16 @@ func (c Code) OfModule() bool {
 	return false
 }
 
-// Error is a failure of a module, not an answer of its plugin's. The next call may well work.
+// Error is a failed call, as opposed to an error response of the plugin. The next call may succeed.
 type Error struct {
 	Code   Code
 	Plugin string
-	// Message says what happened in one line, for whoever called: a predicate, such as "ran past its time
-	// limit of 30s", whose subject is the tool. It holds no text of the module's.
+	// Message is a one-line predicate for the caller, such as "ran past its time limit of 30s"; the subject is the tool
+	// or plugin. It contains no output of the module.
 	Message string
-	// Detail is for the log: a stack trace, or what the module itself said.
+	// Detail is for the log: a stack trace, or the module's output.
 	Detail string
-	Err    error // cause; nil if there is none beyond Message
+	Err    error // cause; may be nil
 }
 
 func (e *Error) Error() string {
@@ -68,42 +68,42 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-func (m *Module) fail(code Code, err error, format string, args ...any) *Error {
+func (m *Module) errorf(code Code, err error, format string, args ...any) *Error {
 	return &Error{Code: code, Plugin: m.spec.Name, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// explain turns what wazero returned from a call into an Error.
-func (m *Module) explain(ctx context.Context, err error, c *call, i *instance) *Error {
-	if c.ended != nil {
-		return c.ended
+// callError converts the error of a guest call.
+func (m *Module) callError(ctx context.Context, err error, c *call, i *instance) *Error {
+	if c.aborted != nil {
+		return c.aborted
 	}
-	if stopped := m.stopped(ctx); stopped != nil {
+	if stopped := m.contextError(ctx); stopped != nil {
 		return stopped
 	}
-	if i.memory != nil && i.memory.refused {
-		return m.fail(CodeMemory, err, "crashed, having needed more memory than its limit of %d MiB", m.spec.Memory>>20)
+	if i.memory != nil && i.memory.growRefused {
+		return m.errorf(CodeMemory, err, "crashed: it needed more memory than its limit of %d MiB", m.spec.Memory>>20)
 	}
 	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) {
-		return m.fail(CodeExit, err, "ended itself with exit code %d", exit.ExitCode())
+		return m.errorf(CodeExit, err, "exited with code %d", exit.ExitCode())
 	}
 	if i.stack != nil && int64(i.stack.Get()) < 0 {
-		return m.fail(CodeStack, err, "crashed: its calls nest too deep")
+		return m.errorf(CodeStack, err, "crashed: stack overflow")
 	}
-	// wazero's text is the reason in its first line and then the stack, whose names are the module's.
+	// The first line of wazero's error is the reason. The stack trace below it contains names from the module.
 	reason, stack, _ := strings.Cut(err.Error(), "\n")
-	failure := m.fail(CodeTrap, err, "crashed: %s", strings.TrimSuffix(visible.Bounded(reason, 200), " (recovered by wazero)"))
+	failure := m.errorf(CodeTrap, err, "crashed: %s", strings.TrimSuffix(visible.Bounded(reason, 200), " (recovered by wazero)"))
 	failure.Detail = visible.Bounded(stack, 4<<10)
 	return failure
 }
 
-// stopped says why ctx ended; nil if it did not.
-func (m *Module) stopped(ctx context.Context) *Error {
+// contextError returns why ctx ended, or nil.
+func (m *Module) contextError(ctx context.Context) *Error {
 	switch err := ctx.Err(); {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return m.fail(CodeTimeout, err, "ran past its time limit of %s", m.spec.Time)
+		return m.errorf(CodeTimeout, err, "ran past its time limit of %s", m.spec.Time)
 	default:
-		return m.fail(CodeCanceled, err, "was cancelled")
+		return m.errorf(CodeCanceled, err, "was cancelled")
 	}
 }

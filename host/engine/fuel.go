@@ -8,56 +8,56 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 )
 
-// bytesPerFuel is what the host's own copying costs a module, as its own would.
+// bytesPerFuel is the number of bytes that the host copies for one unit of fuel, about what a guest copies for it.
 const bytesPerFuel = 16
 
-// begin sets the counters for a call.
-func (c *call) begin() {
-	c.granted = c.more()
-	c.fuel().Set(uint64(c.granted))
+func (c *call) resetCounters() {
+	c.fuelGranted = c.nextQuantum()
+	c.fuel().Set(uint64(c.fuelGranted))
 	c.instance.stack.Set(meter.DefaultStack)
 }
 
-// more is how much fuel a call gets next: some fifty microseconds' worth, or what is left of its limit.
-func (c *call) more() int64 {
+// nextQuantum returns the fuel to grant next: meter.Quantum, some fifty microseconds of work, or the rest of the limit.
+func (c *call) nextQuantum() int64 {
 	if limit := c.module.spec.Fuel; limit > 0 {
-		return min(meter.Quantum, limit-c.granted)
+		return min(meter.Quantum, limit-c.fuelGranted)
 	}
 	return meter.Quantum
 }
 
-// shortCall is how many quanta a call may take, some fifty microseconds each, before it counts as one that takes long.
+// shortCall is the number of quanta after which Request.Busy is called, some fifty microseconds each.
 const shortCall = 16
 
-// yield is called by the module when its fuel is used up: others run, and the call's end is looked at.
+// yield is called by the module when its fuel is used up. It lets other goroutines run, checks the context and grants
+// more fuel.
 func (c *call) yield() {
 	if c.yields++; c.yields >= shortCall {
 		c.busy()
 	}
 	runtime.Gosched()
-	c.checkTime()
+	c.checkContext()
 	fuel := c.fuel()
 	left := int64(fuel.Get())
 	for left < 0 {
-		more := c.more()
-		if more <= 0 {
-			c.end(c.module.fail(CodeFuel, nil, "used up its fuel limit of %d instructions", c.module.spec.Fuel))
+		quantum := c.nextQuantum()
+		if quantum <= 0 {
+			c.abort(c.module.errorf(CodeFuel, nil, "used up its fuel limit of %d instructions", c.module.spec.Fuel))
 		}
-		left += more
-		c.granted += more
+		left += quantum
+		c.fuelGranted += quantum
 	}
 	fuel.Set(uint64(left))
 }
 
-// charge takes fuel for bytes that the host copies.
+// charge takes fuel for bytes that the host copies on the guest's behalf.
 func (c *call) charge(bytes int) {
 	fuel := c.fuel()
 	fuel.Set(uint64(int64(fuel.Get()) - int64(bytes/bytesPerFuel)))
 }
 
-// used is the fuel that the call has taken.
-func (c *call) used() int64 {
-	return max(0, c.granted-int64(c.fuel().Get()))
+// fuelUsed returns the fuel that the call has used.
+func (c *call) fuelUsed() int64 {
+	return max(0, c.fuelGranted-int64(c.fuel().Get()))
 }
 
 func (c *call) fuel() api.MutableGlobal { return c.instance.fuel }

@@ -23,38 +23,38 @@ type instance struct {
 	entry   api.Function
 	fuel    api.MutableGlobal
 	stack   api.MutableGlobal
-	globals []api.Global // mutable ones of the module's own
-	memory  *linear
-	files   handles  // nil: it has none
-	idle    int      // handles that are open between calls
-	current *call    // while it runs
-	said    *lineLog // on stderr, which is where a crash is explained
-	printed *lineLog // on stdout
+	globals []api.Global // the module's own mutable globals
+	memory  *linearMemory
+	files   handleCounter // nil: no file system
+	current *call         // nil between calls
+	stdout  *lineLog
+	stderr  *lineLog
+
+	initialHandles int // open handles before the first call
 }
 
-// handles is what a file tree may tell of itself: how many files and directories are open, and whether the
-// descriptor of "/" that every instance begins with is not as it was.
-type handles interface {
+// handleCounter is implemented by file systems that track their handles: the number of open files and directories, and
+// whether the state of the preopened descriptor of "/" has changed.
+type handleCounter interface {
 	Handles() int
 	Altered() bool
 }
 
-// instantiate makes an instance, which is of no use before it is initialized or put into the state of an
-// image.
+// instantiate creates an instance, which must be initialized or restored before its first call.
 func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) {
 	inst := &instance{owner: m}
-	inst.said = &lineLog{instance: inst, level: hclog.Warn}
-	inst.printed = &lineLog{instance: inst, level: hclog.Info}
+	inst.stderr = &lineLog{instance: inst, level: hclog.Warn}
+	inst.stdout = &lineLog{instance: inst, level: hclog.Info}
 	started := newCall(ctx, m, inst)
 	inst.current = started
 	defer func() {
 		inst.current = nil
-		if fault := recover(); fault != nil { // wazero has no way to report that there is no memory
-			err, ok := fault.(error)
+		if r := recover(); r != nil { // from allocate
+			err, ok := r.(error)
 			if !ok {
-				panic(fault)
+				panic(r)
 			}
-			failure = m.fail(CodeMemory, err, "cannot run: there is no memory for it")
+			failure = m.errorf(CodeMemory, err, "cannot run: its linear memory cannot be allocated")
 		}
 	}()
 	ctx = context.WithValue(ctx, callKey{}, started)
@@ -62,7 +62,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 	mod, err := m.program.Runtime.InstantiateModule(ctx, m.program.Compiled, m.moduleConfig(inst))
 	inst.flush()
 	if err != nil {
-		failure := m.explain(ctx, err, started, inst)
+		failure := m.callError(ctx, err, started, inst)
 		if inst.memory != nil {
 			inst.memory.Free()
 		}
@@ -70,27 +70,28 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 	}
 	inst.module = mod
 	inst.entry = mod.ExportedFunction(abi.ExportCall)
-	inst.meet(mod)
+	inst.bindCounters(mod)
 	for _, g := range m.program.Globals {
 		inst.globals = append(inst.globals, mod.ExportedGlobal(g.Export))
 	}
 	if inst.files != nil {
-		inst.idle = inst.files.Handles()
+		inst.initialHandles = inst.files.Handles()
 	}
 	return inst, nil
 }
 
-// meet finds the counters of the module, which may call the host before it is there as a whole.
-func (i *instance) meet(mod api.Module) {
+// bindCounters looks up the module's counters. The first host function to be called does this, because a start function
+// may call the host before InstantiateModule returns.
+func (i *instance) bindCounters(mod api.Module) {
 	if i.fuel == nil {
 		i.fuel = mod.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
 		i.stack = mod.ExportedGlobal(meter.ExportStack).(api.MutableGlobal)
 	}
 }
 
-// allocate gives an instance its linear memory. A panic is the only way to refuse.
+// allocate maps an instance's linear memory. wazero's allocator interface has no error, so a failure panics.
 func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
-	memory, err := newLinear(uint64(i.owner.spec.Memory))
+	memory, err := newLinearMemory(uint64(i.owner.spec.Memory))
 	if err != nil {
 		panic(err)
 	}
@@ -98,27 +99,27 @@ func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
 	return memory
 }
 
-// moduleConfig is what WASI gives an instance. wazero's own clocks and randomness are fixed ones, its
-// sleep knows no context, and its default start function is a program's.
+// moduleConfig configures WASI for an instance. By default wazero's clocks and random numbers are deterministic, its
+// sleep ignores contexts, and it calls the start function of a command (_start).
 func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 	config := wazero.NewModuleConfig().
-		WithName("").         // several instances of a module live side by side
-		WithStartFunctions(). // _initialize is called when the instance is known
+		WithName("").         // allows several instances of a module
+		WithStartFunctions(). // none: initialize calls _initialize
 		WithArgs(m.spec.Name).
 		WithSysWalltime().
 		WithSysNanotime().
 		WithNanosleep(inst.sleep).
 		WithOsyield(runtime.Gosched).
-		WithRandSource(random{inst}).
-		WithStdout(inst.printed).
-		WithStderr(inst.said)
+		WithRandSource(randomSource{inst}).
+		WithStdout(inst.stdout).
+		WithStderr(inst.stderr)
 	for name, value := range m.spec.Env {
 		config = config.WithEnv(name, value)
 	}
 	if m.spec.FS != nil {
 		files := m.spec.FS(inst)
-		inst.files, _ = files.(handles)
-		config = config.WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(&tree{files, inst}, "/"))
+		inst.files, _ = files.(handleCounter)
+		config = config.WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(&meteredFS{files, inst}, "/"))
 	}
 	return config
 }
@@ -140,7 +141,7 @@ func (i *instance) Context() context.Context {
 	return i.current.ctx
 }
 
-// sleep heeds the end of the call, which wazero's own sleep does not.
+// sleep implements WASI's sleep. It aborts the call when the call's context ends.
 func (i *instance) sleep(ns int64) {
 	i.current.busy()
 	timer := time.NewTimer(time.Duration(ns))
@@ -148,7 +149,7 @@ func (i *instance) sleep(ns int64) {
 	select {
 	case <-timer.C:
 	case <-i.current.ctx.Done():
-		i.current.checkTime()
+		i.current.checkContext()
 	}
 }
 
@@ -160,16 +161,16 @@ func (i *instance) initialize(ctx context.Context) *Error {
 	}
 	c := newCall(ctx, i.owner, i)
 	if err := i.run(c, f); err != nil {
-		return i.owner.explain(ctx, err, c, i)
+		return i.owner.callError(ctx, err, c, i)
 	}
 	return nil
 }
 
-// run calls a function of the module's.
+// run runs an exported function as a call.
 func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
-	i.current, i.said.kept, i.said.logged, i.printed.logged = c, nil, 0, 0
+	i.current, i.stderr.kept, i.stderr.logged, i.stdout.logged = c, nil, 0, 0
 	defer func() { i.current = nil }()
-	c.begin()
+	c.resetCounters()
 	stack := [1]uint64{}
 	copy(stack[:], parameters)
 	err := f.CallWithStack(context.WithValue(c.ctx, callKey{}, c), stack[:])
@@ -181,44 +182,44 @@ func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
 func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 	c := newCall(ctx, i.owner, i)
 	c.request, c.hasRequest, c.busy = envelope(ctx, r.Method, r.Params), true, r.busy
-	return i.answer(c)
+	return i.respond(c)
 }
 
-// try has the module say what it has handlers for, by which it gets ready for other calls.
-func (i *instance) try(ctx context.Context) *Error {
+// describe calls bulkhead/describe before the snapshot is taken: a Go module lazily initializes its runtime and its
+// handler tables in the first call.
+func (i *instance) describe(ctx context.Context) *Error {
 	c := newCall(ctx, i.owner, i)
-	c.request, c.hasRequest, c.trial = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true
-	_, failure := i.answer(c)
+	c.request, c.hasRequest, c.describing = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true
+	_, failure := i.respond(c)
 	return failure
 }
 
-func (i *instance) answer(c *call) (Response, *Error) {
+func (i *instance) respond(c *call) (Response, *Error) {
 	if err := i.run(c, i.entry, uint64(len(c.request))); err != nil {
-		failure := i.owner.explain(c.ctx, err, c, i)
-		failure.Detail = strings.TrimSpace(strings.Join(i.said.kept, "\n") + "\n" + failure.Detail)
-		return Response{Fuel: c.used()}, failure
+		failure := i.owner.callError(c.ctx, err, c, i)
+		failure.Detail = strings.TrimSpace(strings.Join(i.stderr.kept, "\n") + "\n" + failure.Detail)
+		return Response{Fuel: c.fuelUsed()}, failure
 	}
-	response := Response{Body: c.response, Faults: c.faults, Fuel: c.used()}
+	response := Response{Body: c.response, Faults: c.faults, Fuel: c.fuelUsed()}
 	if !c.hasResponse {
-		return response, i.owner.fail(CodeNoResponse, nil, "returned without an answer")
+		return response, i.owner.errorf(CodeNoResponse, nil, "returned without a response")
 	}
 	return response, nil
 }
 
-// untouched reports whether the instance has the descriptors that it had before its calls.
-func (i *instance) untouched() bool {
-	return i.files == nil || i.files.Handles() == i.idle && !i.files.Altered()
+// hasInitialHandles reports whether the instance has exactly the handles that it had before its first call.
+func (i *instance) hasInitialHandles() bool {
+	return i.files == nil || i.files.Handles() == i.initialHandles && !i.files.Altered()
 }
 
-// close releases the instance.
 func (i *instance) close() {
 	if err := i.module.Close(context.Background()); err != nil {
 		i.owner.spec.Log.Warn("close an instance", "plugin", i.owner.spec.Name, "error", err)
 	}
 }
 
-// flush logs lines that have no end yet.
+// flush logs incomplete last lines.
 func (i *instance) flush() {
-	i.said.flush()
-	i.printed.flush()
+	i.stderr.flush()
+	i.stdout.flush()
 }

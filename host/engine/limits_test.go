@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
@@ -15,22 +16,21 @@ func TestEveryLimitEndsACallByItsName(t *testing.T) {
 		name, tool, arguments string
 		spec                  Spec
 		code                  Code
-		says                  string
+		message               string
 	}{
-		{"time, of a loop that asks nothing", "spin", `{}`, Spec{Time: 100 * time.Millisecond}, CodeTimeout, "ran past its time limit of 100ms"},
 		{"fuel", "spin", `{}`, Spec{Fuel: 50_000_000}, CodeFuel, "used up its fuel limit of 50000000 instructions"},
-		{"memory", "grow", `{}`, Spec{Memory: 24 << 20}, CodeMemory, "crashed, having needed more memory than its limit of 24 MiB"},
+		{"memory", "grow", `{}`, Spec{Memory: 24 << 20}, CodeMemory, "crashed: it needed more memory than its limit of 24 MiB"},
 		{"the size of a request", "echo", `{"text":"` + string(bytes.Repeat([]byte("x"), 1000)) + `"}`, Spec{Input: 1000}, CodeInputSize, "was sent 1039 bytes, and its limit is 1000"},
-		{"the size of an answer", "big", `{}`, Spec{Output: 1000}, CodeOutputSize, "gave an answer of 1048626 bytes, and its limit is 1000"},
-		{"host operations", "ask", `{}`, Spec{Operations: 10, Operate: echo}, CodeOperations, "asked for more than its limit of 10 host operations"},
-		{"what is logged", "flood", `{}`, Spec{LogSize: 10_000}, CodeLogSize, "logged more than its limit of 10000 bytes"},
+		{"the size of a response", "big", `{}`, Spec{Output: 1000}, CodeOutputSize, "returned a response of 1048626 bytes, and its limit is 1000"},
+		{"host operations", "ask", `{}`, Spec{Operations: 10, Operate: echo}, CodeOperations, "performed more than its limit of 10 host operations"},
+		{"log output", "flood", `{}`, Spec{LogSize: 10_000}, CodeLogSize, "logged more than its limit of 10000 bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := newModule(t, test.spec)
 			_, err := callTool(t.Context(), m, test.tool, test.arguments)
-			if failure := wantCode(t, err, test.code); failure.Message != test.says {
-				t.Errorf("got %q, want %q", failure.Message, test.says)
+			if failure := wantCode(t, err, test.code); failure.Message != test.message {
+				t.Errorf("got %q, want %q", failure.Message, test.message)
 			}
 			if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 				t.Errorf("the next call: %v", err)
@@ -39,8 +39,23 @@ func TestEveryLimitEndsACallByItsName(t *testing.T) {
 	}
 }
 
-// TestTheHostsOwnWorkIsStopped: one call of WASI's can have the host do much, and each piece of it heeds the
-// time and is paid for.
+func TestTimeLimitEndsLoop(t *testing.T) {
+	compiled(t, guest)
+	synctest.Test(t, func(t *testing.T) {
+		m := newModule(t, Spec{Time: time.Minute})
+		request := toolRequest("spin", `{}`)
+		request.Busy = func() { time.Sleep(time.Hour) } // the loop itself takes no time by the fake clock
+		_, err := m.Call(t.Context(), request)
+		if failure := wantCode(t, err, CodeTimeout); failure.Message != "ran past its time limit of 1m0s" {
+			t.Errorf("got %q", failure.Message)
+		}
+		if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
+			t.Errorf("the next call: %v", err)
+		}
+	})
+}
+
+// A single WASI call can make the host do much work. Each piece of it must be charged and check the call's context.
 func TestTheHostsOwnWorkIsStopped(t *testing.T) {
 	const all = 16 << 20
 	wasi := func(name string, typ byte) wasmtest.Import {
@@ -53,19 +68,19 @@ func TestTheHostsOwnWorkIsStopped(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		module []byte
-		fuel   int64 // that it takes at least
+		fuel   int64 // minimum
 	}{
 		"random numbers": {long(wasmtest.Invoke(wasmtest.Extra, 0, all), "", wasi("random_get", wasmtest.TwoToI)), all / bytesPerFuel},
 		"empty writes":   {long(wasmtest.Invoke(wasmtest.Extra, 2, 64, all/8-8, 8), "", wasi("fd_write", wasmtest.FourToI)), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := handmade(t, test.module, Spec{})
-			inst, failure := m.fresh(t.Context())
+			m := loadBytes(t, test.module, Spec{})
+			inst, failure := m.newInstance(t.Context())
 			if failure != nil {
 				t.Fatal(failure)
 			}
 			if response, failure := inst.call(t.Context(), Request{}); failure != nil || response.Fuel < test.fuel {
-				t.Errorf("took %d instructions' worth, want at least %d: %v", response.Fuel, test.fuel, failure)
+				t.Errorf("used %d units of fuel, want at least %d: %v", response.Fuel, test.fuel, failure)
 			}
 			inst.current = newCall(canceled(t), m, inst)
 			defer func() {
@@ -75,9 +90,9 @@ func TestTheHostsOwnWorkIsStopped(t *testing.T) {
 				inst.close()
 			}()
 			if name == "random numbers" {
-				_, _ = random{inst}.Read(make([]byte, 1))
+				_, _ = randomSource{inst}.Read(make([]byte, 1))
 			} else {
-				_, _ = inst.said.Write(nil)
+				_, _ = inst.stderr.Write(nil)
 			}
 		})
 	}
@@ -101,10 +116,10 @@ func TestTheSameInputTakesTheSameFuel(t *testing.T) {
 	fuel(`{"to":1}`)
 	few, many := fuel(`{"to":1000}`), fuel(`{"to":2000}`)
 	if again := fuel(`{"to":1000}`); again != few {
-		t.Errorf("took %d instructions, and then %d", few, again)
+		t.Errorf("used %d units of fuel, and then %d", few, again)
 	}
 	if many-few < 1000 {
-		t.Errorf("1000 rounds more took %d instructions more", many-few)
+		t.Errorf("1000 more iterations used %d more units of fuel", many-few)
 	}
 }
 
@@ -113,9 +128,10 @@ func TestACancelledLoopEndsSoon(t *testing.T) {
 	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, stop)
-	_, err := callTool(ctx, m, "spin", `{}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	request := toolRequest("spin", `{}`)
+	request.Busy = cancel
+	_, err := m.Call(ctx, request)
 	wantCode(t, err, CodeCanceled)
 }
 
@@ -140,7 +156,7 @@ func TestNoCallFindsWhatAnEarlierOneLeft(t *testing.T) {
 
 func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
 	m := newModule(t, Spec{})
-	inst, failure := m.fresh(t.Context())
+	inst, failure := m.newInstance(t.Context())
 	if failure != nil {
 		t.Fatal(failure)
 	}
@@ -149,47 +165,53 @@ func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
 		t.Fatal(failure)
 	}
 	grown := inst.memory.size
-	if grown <= uint64(len(m.image.memory)) || !bytes.Contains(inst.memory.space, []byte("secretsecret")) {
-		t.Fatalf("the call left nothing to put back: %d bytes of memory", grown)
+	if grown <= uint64(len(m.snapshot.memory)) || !bytes.Contains(inst.memory.space, []byte("secretsecret")) {
+		t.Fatalf("the call left no dirty memory: %d bytes of memory", grown)
 	}
-	if !inst.restore(m.image) {
-		t.Fatal("the instance cannot be put back")
+	if !inst.restore(m.snapshot) {
+		t.Fatal("the instance cannot be restored")
 	}
-	if !bytes.Equal(inst.memory.space[:len(m.image.memory)], m.image.memory) {
-		t.Error("memory differs from the image")
+	if !bytes.Equal(inst.memory.space[:len(m.snapshot.memory)], m.snapshot.memory) {
+		t.Error("memory differs from the snapshot")
 	}
-	if !inst.memory.open(inst.memory.limit) { // what the module cannot reach is looked at, too
+	if !inst.memory.setAccessible(inst.memory.limit) { // inspect the inaccessible part, too
 		t.Fatal("no memory")
 	}
-	if left := bytes.Trim(inst.memory.space[len(m.image.memory):], "\x00"); len(left) > 0 {
-		t.Errorf("%d bytes are left above the image", len(left))
+	if left := bytes.Trim(inst.memory.space[len(m.snapshot.memory):], "\x00"); len(left) > 0 {
+		t.Errorf("%d bytes are left above the snapshot", len(left))
 	}
-	if got := inst.module.Memory().Size(); uint64(got) != uint64(len(m.image.memory)) {
-		t.Errorf("memory has %d bytes, and the image %d", got, len(m.image.memory))
+	if got := inst.module.Memory().Size(); uint64(got) != uint64(len(m.snapshot.memory)) {
+		t.Errorf("memory has %d bytes, and the snapshot %d", got, len(m.snapshot.memory))
 	}
 }
 
 func TestIdleInstancesAreReleased(t *testing.T) {
 	for name, reused := range map[string]bool{"pristine calls": false, "reused instances": true} {
 		t.Run(name, func(t *testing.T) {
-			m := newModule(t, Spec{Reused: reused, Idle: 20 * time.Millisecond})
-			for range 2 { // also after they were released
-				if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
-					t.Fatal(err)
-				}
-				for deadline := time.Now().Add(10 * time.Second); m.holdsInstance(); time.Sleep(5 * time.Millisecond) {
-					if time.Now().After(deadline) {
-						t.Fatal("the instance stays in memory")
+			compiled(t, guest)
+			synctest.Test(t, func(t *testing.T) {
+				m := newModule(t, Spec{Reused: reused, Idle: time.Minute})
+				for range 2 { // the second time, with a new instance
+					if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(m.spec.Idle - 1)
+					if !m.holdsInstance() {
+						t.Error("the instance is closed before it was idle for long enough")
+					}
+					time.Sleep(1)
+					if synctest.Wait(); m.holdsInstance() {
+						t.Error("the idle instance is not closed")
 					}
 				}
-			}
+			})
 		})
 	}
 }
 
-// holdsInstance tells whether the module has an instance that no call uses.
+// holdsInstance reports whether the module has an idle instance.
 func (m *Module) holdsInstance() bool {
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()
-	return len(m.pool.clean)+m.pool.cleaning > 0
+	return len(m.pool.ready)+m.pool.restoring > 0
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// TestEmptyLogLinesAreCounted: a line takes the host time however short it is, so an empty one is charged and counts
-// towards the limit too.
+// Writing a line takes time however short the line is, so an empty line is charged and counts towards the limit.
 func TestEmptyLogLinesAreCounted(t *testing.T) {
 	const lines = 1000
 	write := wasmtest.Import{Module: "wasi_snapshot_preview1", Name: "fd_write", Type: wasmtest.FourToI}
@@ -21,8 +20,8 @@ func TestEmptyLogLinesAreCounted(t *testing.T) {
 	for name, module := range map[string]wasmtest.Module{"log": logged, "stdout": printed(1), "stderr": printed(2)} {
 		t.Run(name, func(t *testing.T) {
 			call := func(size int) (Response, *Error) {
-				m := handmade(t, module.Bytes(), Spec{LogSize: size})
-				inst, failure := m.fresh(t.Context())
+				m := loadBytes(t, module.Bytes(), Spec{LogSize: size})
+				inst, failure := m.newInstance(t.Context())
 				if failure != nil {
 					t.Fatal(failure)
 				}
@@ -34,7 +33,7 @@ func TestEmptyLogLinesAreCounted(t *testing.T) {
 			}
 			const least = lines * bytesPerLogLine / bytesPerFuel
 			if response, failure := call(lines * minLogLine); failure != nil || response.Fuel < least {
-				t.Errorf("%d lines took %d instructions' worth, want at least %d: %v", lines, response.Fuel, least, failure)
+				t.Errorf("%d lines used %d units of fuel, want at least %d: %v", lines, response.Fuel, least, failure)
 			}
 		})
 	}

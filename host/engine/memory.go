@@ -9,70 +9,69 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linear is an instance's linear memory. The address space for the most it may ever have is mapped at
-// once, so that it never moves; only what the module has can be accessed, and counts for RLIMIT_DATA. Pages that the
-// module has not touched take no memory.
-type linear struct {
-	space  []byte
-	limit  uint64 // bytes that the module may have
-	size   uint64 // bytes that it has
-	opened uint64 // bytes that can be accessed: size, in whole pages of the machine
-	forced uint64 // what Reallocate gives whatever it is asked for; 0: nothing is forced
-	// refused is set when a growth was refused since the last reset: a module that then crashes did so for
-	// want of memory.
-	refused bool
+// linearMemory is the linear memory of an instance. It reserves address space for its limit, so that it never moves. Only
+// the bytes that the module has allocated are accessible and count towards RLIMIT_DATA.
+type linearMemory struct {
+	space      []byte // the reservation, limit bytes long
+	limit      uint64 // maximum size in bytes
+	size       uint64 // current size in bytes
+	accessible uint64 // length of the accessible prefix of space
+	forced     uint64 // if not 0, the size that Reallocate sets instead of the requested one
+	// growRefused is set when growth was refused since the last restore. If the module then crashes, the reported cause
+	// is a lack of memory.
+	growRefused bool
 }
 
-var _ experimental.LinearMemory = (*linear)(nil)
+var _ experimental.LinearMemory = (*linearMemory)(nil)
 
-// newLinear maps memory that can grow to limit bytes.
-func newLinear(limit uint64) (*linear, error) {
+// newLinearMemory reserves address space for limit bytes.
+func newLinearMemory(limit uint64) (*linearMemory, error) {
 	space, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of linear memory: %w", limit, err)
 	}
-	return &linear{space: space, limit: limit}, nil
+	return &linearMemory{space: space, limit: limit}, nil
 }
 
 // Reallocate implements experimental.LinearMemory.
-func (l *linear) Reallocate(size uint64) []byte {
+func (l *linearMemory) Reallocate(size uint64) []byte {
 	if l.forced > 0 {
 		size = l.forced
 	}
-	if size > l.limit || !l.open(size) || !l.back(l.size, size) {
-		l.refused = true
+	if size > l.limit || !l.setAccessible(size) || !l.commit(l.size, size) {
+		l.growRefused = true
 		return nil
 	}
 	l.size = size
 	return l.space[:size:len(l.space)]
 }
 
-// open makes the first size bytes accessible, and no others. It reports whether the system allows it.
-func (l *linear) open(size uint64) bool {
+// setAccessible makes exactly the first size bytes accessible. It reports whether the system permits it.
+func (l *linearMemory) setAccessible(size uint64) bool {
 	var err error
 	switch {
-	case size > l.opened:
-		err = unix.Mprotect(l.space[l.opened:size], unix.PROT_READ|unix.PROT_WRITE)
-	case size < l.opened:
-		err = unix.Mprotect(l.space[size:l.opened], unix.PROT_NONE)
+	case size > l.accessible:
+		err = unix.Mprotect(l.space[l.accessible:size], unix.PROT_READ|unix.PROT_WRITE)
+	case size < l.accessible:
+		err = unix.Mprotect(l.space[size:l.accessible], unix.PROT_NONE)
 	}
 	if err != nil {
 		return false
 	}
-	l.opened = size
+	l.accessible = size
 	return true
 }
 
-// lazy is how many bytes of a memory get their pages only when the module touches them, each by a fault that
-// takes up to some microseconds and that nobody else gets the processor in. Those of the rest are there before.
-const lazy = 2 << 20
+// lazyBytes is the length of the prefix whose pages are allocated on first access. A page fault takes up to several
+// microseconds during which the goroutine cannot be preempted, so all pages above are allocated when memory grows.
+const lazyBytes = 2 << 20
 
-// back gives a range its pages, but for what may be lazy. It reports whether the system has them.
-func (l *linear) back(from, to uint64) bool {
-	// The system lets nobody change the process's mappings while it works on a part.
-	const part = 1 << 20
-	for from = max(from, lazy); from < to; from += part {
-		if !populate(l.space[from:min(from+part, to)]) {
+// commit allocates the pages of a range above lazyBytes. It reports whether the system has the memory.
+func (l *linearMemory) commit(from, to uint64) bool {
+	// The kernel holds the lock of the process's mappings during each madvise, so the range is split.
+	const chunk = 1 << 20
+	for from = max(from, lazyBytes); from < to; from += chunk {
+		if !populate(l.space[from:min(from+chunk, to)]) {
 			return false
 		}
 	}
@@ -80,52 +79,51 @@ func (l *linear) back(from, to uint64) bool {
 }
 
 func populate(pages []byte) bool {
-	const populateWrite = 23 // MADV_POPULATE_WRITE, of Linux 5.14
+	const populateWrite = 23 // MADV_POPULATE_WRITE, since Linux 5.14
 	if runtime.GOOS == "linux" {
 		if err := unix.Madvise(pages, populateWrite); err == nil || err != unix.EINVAL {
 			return err == nil
 		}
 	}
-	for at := 0; at < len(pages); at += pageOf {
-		pages[at] = 0 // which it is: nobody has had it, or it was cleared
+	for at := 0; at < len(pages); at += osPage {
+		pages[at] = 0 // its value already: the pages are new or were cleared
 	}
 	return true
 }
 
 // Free implements experimental.LinearMemory.
-func (l *linear) Free() {
+func (l *linearMemory) Free() {
 	if l.space == nil {
 		return
 	}
 	if err := unix.Munmap(l.space); err != nil {
-		panic(fmt.Errorf("unmap linear memory: %w", err)) // it was never mapped: a fault of ours
+		panic(fmt.Errorf("unmap linear memory: %w", err)) // only possible if space is not a mapping
 	}
 	l.space = nil
 }
 
-// pageOf is how much is compared at a time: a page of the machine, which is what writing to it costs.
-const pageOf = 4 << 10
+// osPage is the size of a system page in bytes, the granularity of restore.
+const osPage = 4 << 10
 
-// restore makes the first bytes equal to image and clears all others that were ever in use. Comparing is
-// cheaper than copying: a call changes a few dozen of a thousand pages.
-// It reports whether the system has the memory.
-func (l *linear) restore(image []byte) bool {
-	if uint64(len(image)) > l.opened && !l.open(uint64(len(image))) {
+// restore copies image to the beginning of the memory and clears the rest. It compares first and writes only dirty pages,
+// because a call usually changes a few dozen of a thousand. It reports whether the system has the memory.
+func (l *linearMemory) restore(image []byte) bool {
+	if uint64(len(image)) > l.accessible && !l.setAccessible(uint64(len(image))) {
 		return false
 	}
-	for at := 0; at < len(image); at += pageOf {
-		end := min(at+pageOf, len(image))
+	for at := 0; at < len(image); at += osPage {
+		end := min(at+osPage, len(image))
 		if !bytes.Equal(l.space[at:end], image[at:end]) {
 			copy(l.space[at:end], image[at:end])
 		}
 	}
 	l.clear(uint64(len(image)), l.size)
-	l.refused = false
+	l.growRefused = false
 	return true
 }
 
-// clear zeroes a range. What is large goes back to the system, which gives it out as zeroes again.
-func (l *linear) clear(from, to uint64) {
+// clear zeroes a range. Large ranges are returned to the system, which provides zeroed pages on the next access.
+func (l *linearMemory) clear(from, to uint64) {
 	const large = 1 << 20
 	if to <= from {
 		return

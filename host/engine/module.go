@@ -10,35 +10,35 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 )
 
-// Module is a module in memory, and its instances. It is safe for concurrent use; how many calls run at the same
-// time is the caller's to bound.
+// Module is a loaded module and its instances. It is safe for concurrent use; the caller bounds the number of
+// concurrent calls.
 type Module struct {
-	spec    Spec
-	program *code.Program
-	image   *image // that instances are restored to; nil: they cannot or shall not be
-	pool    *pool
+	spec     Spec
+	program  *code.Program
+	snapshot *snapshot // nil: instances cannot be restored, or Spec.Reused is set
+	pool     *pool
 
-	mu     sync.Mutex  // guards what follows
-	active int         // calls
-	idle   *time.Timer // releases instances
+	mu        sync.Mutex // guards the fields below
+	active    int        // calls in progress
+	idleTimer *time.Timer
 }
 
-// Response is what a call gave.
+// Response is the result of a call.
 type Response struct {
-	// Body is the module's answer: text of at most Spec.Output bytes, of which nothing more is known.
+	// Body is the module's response: at most Spec.Output bytes, untrusted and not validated.
 	Body []byte
-	// Faults are the errors of the file system that WASI could not tell the module, at most a few.
+	// Faults are the errors reported by Caller.Fault, at most maxFaults.
 	Faults []error
-	// Fuel is what the call took, in instructions. It is there after an error, too.
+	// Fuel is the number of instructions that the call executed. It is also set when Call fails.
 	Fuel int64
 }
 
-// Request is what Call sends.
+// Request is a request to a module.
 type Request struct {
-	Method string // of ABI 1
+	Method string // a method of ABI 1
 	Params []byte // valid JSON, or empty
-	// Busy is called, by the goroutine that runs the call, whenever the call has used a quantum of fuel or is
-	// about to wait; nil: it is not.
+	// Busy is called by the goroutine that runs the call after every quantum of fuel from the shortCall-th on, and
+	// before the call may block; nil: no notification.
 	Busy func()
 }
 
@@ -48,41 +48,41 @@ func (r Request) busy() {
 	}
 }
 
-// Call sends a request. An error is an *Error.
+// Call sends a request and returns the response. An error is an *Error.
 func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
 	if int64(len(r.Params)) > m.spec.Input {
-		return Response{}, m.fail(CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), m.spec.Input)
+		return Response{}, m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), m.spec.Input)
 	}
-	m.expect(1)
-	defer m.expect(-1)
+	m.trackCalls(1)
+	defer m.trackCalls(-1)
 	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
 	defer cancel()
-	inst, failure := m.pool.take(limited, r.busy, func() (*instance, *Error) { return m.fresh(limited) })
+	inst, failure := m.pool.take(limited, r.busy, func() (*instance, *Error) { return m.newInstance(limited) })
 	if failure == nil && inst == nil {
-		failure = m.stopped(limited)
+		failure = m.contextError(limited)
 	}
 	if failure != nil {
 		return Response{}, failure
 	}
 	response, failure := inst.call(limited, r)
 	if failure != nil {
-		inst.close() // the state of a module that was stopped is not known
+		inst.close() // its state is undefined
 		return response, failure
 	}
-	m.finish(inst)
+	m.recycle(inst)
 	return response, nil
 }
 
-// fresh makes an instance in the state that calls begin with.
-func (m *Module) fresh(ctx context.Context) (*instance, *Error) {
+// newInstance returns an instance that is ready for a call.
+func (m *Module) newInstance(ctx context.Context) (*instance, *Error) {
 	inst, failure := m.instantiate(ctx)
 	if failure != nil {
 		return nil, failure
 	}
-	if m.image == nil {
+	if m.snapshot == nil {
 		failure = inst.initialize(ctx)
-	} else if !inst.restore(m.image) {
-		failure = m.fail(CodeInternal, nil, "cannot run: its instance cannot be set up")
+	} else if !inst.restore(m.snapshot) {
+		failure = m.errorf(CodeInternal, nil, "cannot run: its instance cannot be restored from the snapshot")
 	}
 	if failure != nil {
 		inst.close()
@@ -91,35 +91,35 @@ func (m *Module) fresh(ctx context.Context) (*instance, *Error) {
 	return inst, nil
 }
 
-// finish readies an instance for another call.
-func (m *Module) finish(inst *instance) {
+// recycle prepares an instance for the next call, or closes it.
+func (m *Module) recycle(inst *instance) {
 	switch {
 	case m.spec.Reused:
-		m.pool.put(inst)
-	case m.image == nil:
+		m.pool.add(inst)
+	case m.snapshot == nil:
 		inst.close()
 	default:
-		m.pool.putBack(inst, func(i *instance) bool { return i.untouched() && i.restore(m.image) })
+		m.pool.addRestored(inst, func(i *instance) bool { return i.hasInitialHandles() && i.restore(m.snapshot) })
 	}
 }
 
-// expect counts the calls. Instances are released some time after the last one.
-func (m *Module) expect(calls int) {
+// trackCalls adds delta to the number of calls in progress. While there are none, the idle timer runs.
+func (m *Module) trackCalls(delta int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.active += calls
+	m.active += delta
 	switch {
 	case m.active > 0:
-		m.idle.Stop()
-	case m.idle == nil:
-		m.idle = time.AfterFunc(m.spec.Idle, m.release)
+		m.idleTimer.Stop()
+	case m.idleTimer == nil:
+		m.idleTimer = time.AfterFunc(m.spec.Idle, m.closeIdle)
 	default:
-		m.idle.Reset(m.spec.Idle)
+		m.idleTimer.Reset(m.spec.Idle)
 	}
 }
 
-// release closes the instances of a module without calls.
-func (m *Module) release() {
+// closeIdle closes all instances unless a call has started since the idle timer fired.
+func (m *Module) closeIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.active == 0 {
@@ -127,7 +127,7 @@ func (m *Module) release() {
 	}
 }
 
-// envelope is an abi.Request around parameters that are copied, not decoded.
+// envelope encodes an abi.Request. It copies params without decoding them.
 func envelope(ctx context.Context, method string, params []byte) []byte {
 	out := make([]byte, 0, len(method)+len(params)+64)
 	out = append(out, `{"method":"`...)
@@ -144,11 +144,11 @@ func envelope(ctx context.Context, method string, params []byte) []byte {
 	return append(out, '}')
 }
 
-// Close releases the module. Calls must have ended, and there must be no later ones.
+// Close releases the module. No call may be in progress or follow.
 func (m *Module) Close(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.idle.Stop()
+	m.idleTimer.Stop()
 	m.pool.drain()
 	if err := m.program.Close(ctx); err != nil {
 		return fmt.Errorf("plugin %q: close: %w", m.spec.Name, err)

@@ -5,86 +5,85 @@ import (
 	"sync"
 )
 
-// pool holds the instances of a loaded module that wait for a call. There is one for each call that runs at
-// the same time, and a spare one, which is put back meanwhile: to wait for that is far cheaper than to make
-// another.
+// pool holds the idle instances of a module: one for each concurrent call, and a spare one, which is restored while the
+// others run. Waiting for a restore is far cheaper than creating an instance.
 type pool struct {
-	mu       sync.Mutex
-	clean    []*instance   // ready for a call; the last one is used first, as its memory is in the caches
-	cleaning int           // that are being put back
-	wake     chan struct{} // closed when something changes for those that wait
-	work     sync.WaitGroup
+	mu        sync.Mutex
+	ready     []*instance   // a stack: the memory of the last one is most likely in the processor's caches
+	restoring int           // instances that are being restored
+	changed   chan struct{} // closed and replaced whenever the fields above change
+	work      sync.WaitGroup
 }
 
-// spare is how many instances there are beyond those of the calls that run.
+// spare is the number of instances beyond those of the calls in progress.
 const spare = 1
 
-func newPool() *pool { return &pool{wake: make(chan struct{})} }
+func newPool() *pool { return &pool{changed: make(chan struct{})} }
 
-// take gives an instance that waits, or one that fresh makes; nil if ctx ends first. busy is called before anything
-// that takes long.
-func (p *pool) take(ctx context.Context, busy func(), fresh func() (*instance, *Error)) (*instance, *Error) {
+// take returns an idle instance or one from newInstance, or nil if ctx ends first. It calls busy before it waits or
+// creates an instance.
+func (p *pool) take(ctx context.Context, busy func(), newInstance func() (*instance, *Error)) (*instance, *Error) {
 	p.mu.Lock()
-	for len(p.clean) == 0 && p.cleaning > spare {
-		wake := p.wake
+	for len(p.ready) == 0 && p.restoring > spare {
+		changed := p.changed
 		p.mu.Unlock()
 		busy()
 		select {
-		case <-wake:
+		case <-changed:
 		case <-ctx.Done():
 			return nil, nil
 		}
 		p.mu.Lock()
 	}
-	if last := len(p.clean) - 1; last >= 0 {
-		inst := p.clean[last]
-		p.clean = p.clean[:last]
+	if last := len(p.ready) - 1; last >= 0 {
+		inst := p.ready[last]
+		p.ready = p.ready[:last]
 		p.mu.Unlock()
 		return inst, nil
 	}
 	p.mu.Unlock()
 	busy()
-	return fresh()
+	return newInstance()
 }
 
-// change does something to the pool, and wakes who waits for it.
-func (p *pool) change(do func()) {
+// update runs f under the lock and wakes all waiting take calls.
+func (p *pool) update(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	do()
-	close(p.wake)
-	p.wake = make(chan struct{})
+	f()
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
-// put takes an instance that is ready for a call.
-func (p *pool) put(inst *instance) { p.change(func() { p.clean = append(p.clean, inst) }) }
+// add adds an instance that is ready for a call.
+func (p *pool) add(inst *instance) { p.update(func() { p.ready = append(p.ready, inst) }) }
 
-// putBack readies a call's instance off the path of the call; one that cannot be is closed.
-func (p *pool) putBack(inst *instance, ready func(*instance) bool) {
+// addRestored restores an instance in the background and adds it. If restore fails, the instance is closed.
+func (p *pool) addRestored(inst *instance, restore func(*instance) bool) {
 	p.mu.Lock()
-	p.cleaning++
+	p.restoring++
 	p.mu.Unlock()
 	p.work.Go(func() {
-		ok := ready(inst)
+		ok := restore(inst)
 		if !ok {
 			inst.close()
 		}
-		p.change(func() {
-			if p.cleaning--; ok {
-				p.clean = append(p.clean, inst)
+		p.update(func() {
+			if p.restoring--; ok {
+				p.ready = append(p.ready, inst)
 			}
 		})
 	})
 }
 
-// drain closes the instances that wait. No call may run.
+// drain closes all instances. No call may be in progress.
 func (p *pool) drain() {
 	p.work.Wait()
 	p.mu.Lock()
-	waiting := p.clean
-	p.clean = nil
+	idle := p.ready
+	p.ready = nil
 	p.mu.Unlock()
-	for _, inst := range waiting {
+	for _, inst := range idle {
 		inst.close()
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCodeThatWasTamperedWith is made anew, and never run: a file of the cache is native code.
+// Files of the cache are native code: modified ones must be compiled again and never run.
 func TestCodeThatWasTamperedWith(t *testing.T) {
 	t.Parallel()
 	module := plugin().Bytes()
@@ -48,7 +48,7 @@ func TestCodeThatWasTamperedWith(t *testing.T) {
 			}
 			s := serving()
 			fine(s)
-			if !strings.Contains(s.log.String(), "compiled code is not as it was written, and is made anew") {
+			if !strings.Contains(s.log.String(), "compiled code is damaged and is compiled again") {
 				t.Error("the log does not say so")
 			}
 		})

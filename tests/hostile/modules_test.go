@@ -161,12 +161,12 @@ func attacks() []attack {
 		{"input waited for without end", waiting(1), soon, "timeout", "", hangs},
 		{"random numbers without end", pages(wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 250<<16), drop), "", wasi("random_get", wasmtest.TwoToI)), 250), soon, "timeout", "", hangs},
 
-		{"endless recursion", recursing, "", "stack_overflow", "its calls nest too deep", 0},
+		{"endless recursion", recursing, "", "stack_overflow", "crashed: stack overflow", 0},
 		{"endless recursion by a table", mutual, "", "stack_overflow", "", 0},
 		{"a call that calls itself", wasmtest.Plugin(code(localGet, 0, callFunc, wasmtest.Extra+1), done), "", "stack_overflow", "", 0},
 		{"memory that is needed and refused", plugin(num(1025), memoryGrow, 0, num(-1), eq, ifThen, void, unreachable, end), "", "memory", "more memory than its limit of 64 MiB", 0},
 		{"memory that is refused", plugin(num(-1), memoryGrow, 0, drop), "", "", "^done$", 0},
-		{"more memory than its limit to begin with", pages(plugin(), 250), `limits = { memory = "8MiB" }`, "memory", "begins with 15 MiB of memory, and its limit is 8", 0},
+		{"more memory than its limit to begin with", pages(plugin(), 250), `limits = { memory = "8MiB" }`, "memory", "its initial memory is 15 MiB, and its limit is 8 MiB", 0},
 		{"a table of millions", with(plugin(), func(m *wasmtest.Module) { m.Tables = [][]byte{{funcref, 0, 0x80, 0x80, 0x80, 0x02}} }), "", "invalid_module", "elements of a table", 0},
 
 		{"host operations without end", wasmtest.Plugin(forever(invoke(wasmtest.HostCall, 0, 2), drop), "{}"), `limits = { operations = 50 }`, "too_many_operations", "more than its limit of 50", 0},
@@ -176,9 +176,9 @@ func attacks() []attack {
 		{"an answer that is no JSON", wasmtest.Plugin(invoke(wasmtest.Output, 0, 4), "\x1b[2J"), "", "invalid_response", "", 0},
 		{"an answer that is no result", wasmtest.Plugin(invoke(wasmtest.Output, 0, 16), `{"result":[1,2]}`), "", "invalid_result", "", 0},
 
-		{"exit code 0", exiting(0), "", "exit", "ended itself with exit code 0$", 0},
-		{"exit code 255", exiting(0xff, 1), "", "exit", "ended itself with exit code 255$", 0},
-		{"an exit code that is negative", exiting(0x7f), "", "exit", "ended itself with exit code 4294967295$", 0},
+		{"exit code 0", exiting(0), "", "exit", "exited with code 0$", 0},
+		{"exit code 255", exiting(0xff, 1), "", "exit", "exited with code 255$", 0},
+		{"an exit code that is negative", exiting(0x7f), "", "exit", "exited with code 4294967295$", 0},
 		{"a trap", wasmtest.Plugin([]byte{unreachable}, ""), "", "trap", "crashed: wasm error: unreachable", 0},
 		{"a trap in the start function", starting("", unreachable), "", "trap", "", 0},
 		{"a trap in _initialize", starting("_initialize", unreachable), "", "trap", "", 0},
@@ -189,14 +189,14 @@ func attacks() []attack {
 			m.Imports = append(m.Imports, wasi("proc_exit", wasmtest.OfI32))
 			m.Funcs = m.Funcs[:1]
 			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 0, wasmtest.Extra)}
-		}), "", "exit", "ended itself with exit code [0-9]+$", 0},
+		}), "", "exit", "exited with code [0-9]+$", 0},
 		{"a call that is a memory", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = m.Funcs[:1]
 			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 2, 0)}
 		}), "", "invalid_module", "does not export the function bulkhead_call", 0},
 		{"an _initialize of another form", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Name: "_initialize", Type: wasmtest.FourToI, Code: code(num(0), end)})
-		}), "", "invalid_module", "_initialize is not of the form", 0},
+		}), "", "invalid_module", "_initialize does not have the signature", 0},
 
 		{"a function of more paths than can be compiled", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xd0, 0x0f, i32}, Code: code(repeat(10_000, block, void, num(1), brIf, 0, end), end)})

@@ -13,12 +13,12 @@ import (
 
 const (
 	entryPrefix = "module-"
-	// formerPrefix begins the names of entries that versions up to 0.1 made; hosts of such may use them still.
-	formerPrefix = "code-"
-	// newPrefix begins the names of directories that are being filled. One that is complete is renamed, so that an
-	// entry appears atomically.
+	// legacyPrefix begins the names of entries of versions up to 0.1. Hosts of these versions may still use them.
+	legacyPrefix = "code-"
+	// newPrefix begins the names of directories that are being filled. A complete one is renamed, so that entries appear
+	// atomically.
 	newPrefix = ".new-"
-	// unusedAge is how long code that nobody loads stays in the cache.
+	// unusedAge is how long unused code stays in the cache.
 	unusedAge = 30 * 24 * time.Hour
 )
 
@@ -29,18 +29,18 @@ func sweepPrivate() { sweepDead(os.TempDir(), privatePrefix()) }
 
 // cache is a directory with an entry for each module.
 type cache struct {
-	store *Store
-	dir   string
-	queue queue
-	held  *held // of a private cache
+	store     *Store
+	dir       string
+	queue     queue
+	lockedDir *lockedDir // nil: not a private cache
 }
 
 func (c *cache) entry(sum string) string { return filepath.Join(c.dir, entryPrefix+keyOf(sum)) }
 
-// remove removes a private cache.
-func (c *cache) remove() error { return c.held.remove() }
+// remove removes the directory of a private cache.
+func (c *cache) remove() error { return c.lockedDir.remove() }
 
-// ensure provides verified code of the module, whose file has the digest sum.
+// ensure returns verified code of the module, whose file has the digest sum. It compiles the module if necessary.
 func (c *cache) ensure(ctx context.Context, m Module, sum string, p Priority) (*Code, error) {
 	key, dir := keyOf(sum), c.entry(sum)
 	for {
@@ -51,28 +51,28 @@ func (c *cache) ensure(ctx context.Context, m Module, sum string, p Priority) (*
 		if failure := c.store.failed.get(key); failure != nil {
 			return nil, failure
 		}
-		turn, err := c.queue.turn(ctx, key, p)
+		turn, err := c.queue.acquireTurn(ctx, key, p)
 		if err != nil {
-			return nil, c.fault(ctx, err)
+			return nil, c.waitError(ctx, err)
 		}
 		if turn == nil {
-			continue // what another has compiled is now there
+			continue // another caller has compiled it
 		}
 		found, err := c.fill(ctx, m, sum, p, turn)
-		turn.end()
+		turn.release()
 		return found, err
 	}
 }
 
-// fault is the error of a wait: the end of ctx, or a failure of the cache.
-func (c *cache) fault(ctx context.Context, err error) error {
+// waitError returns the error of a wait: the cause of the end of ctx, or a failure of the cache directory.
+func (c *cache) waitError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return storage(err)
+	return storageError(err)
 }
 
-// fill compiles the module into its entry, unless that was done while the caller waited for its turn.
+// fill compiles the module into its entry, unless another caller has done so while this one waited for its turn.
 func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn *turn) (*Code, error) {
 	key, dir := keyOf(sum), c.entry(sum)
 	found, err := openEntry(dir, sum)
@@ -83,13 +83,13 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 		return nil, failure
 	}
 	if _, serr := os.Lstat(dir); serr == nil {
-		c.store.log.Warn("compiled code is not as it was written, and is made anew", "plugin", m.Name, "folder", dir, "reason", err)
+		c.store.log.Warn("compiled code is damaged and is compiled again", "plugin", m.Name, "directory", dir, "reason", err)
 		if err := removeTree(dir); err != nil {
-			return nil, storage(err)
+			return nil, storageError(err)
 		}
 	}
-	if err := turn.ready(ctx, c.queue, p); err != nil {
-		return nil, c.fault(ctx, err)
+	if err := turn.takeSlot(ctx, c.queue, p); err != nil {
+		return nil, c.waitError(ctx, err)
 	}
 	c.sweep()
 	binary, err := bytesOf(m, sum)
@@ -98,7 +98,7 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 	}
 	err = c.compile(ctx, binary, dir, p)
 	if failure := (*Error)(nil); errors.As(err, &failure) && failure.Reason == Compiler && ctx.Err() == nil {
-		c.store.log.Warn("the compiler failed, and is started once more", "plugin", m.Name, "reason", failure.Text)
+		c.store.log.Warn("the compiler failed and is retried once", "plugin", m.Name, "reason", failure.Text)
 		err = c.compile(ctx, binary, dir, p)
 	}
 	if ctx.Err() != nil && err != nil {
@@ -109,21 +109,21 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 		return nil, err
 	}
 	if found, err = openEntry(dir, sum); err != nil {
-		return nil, storage(err)
+		return nil, storageError(err)
 	}
 	found.Fresh = true
 	return found, nil
 }
 
-// compile has the module compiled into a new directory, checks that, and renames it.
+// compile runs a compiler on a new directory, validates its output, and renames the directory to entry.
 func (c *cache) compile(ctx context.Context, binary []byte, entry string, p Priority) error {
 	if err := c.store.begin(); err != nil {
 		return err
 	}
 	defer c.store.work.Done()
-	fresh, err := newHeld(c.dir, newPrefix)
+	fresh, err := newLockedDir(c.dir, newPrefix)
 	if err != nil {
-		return storage(err)
+		return storageError(err)
 	}
 	job := &job{binary: binary, dir: fresh.path, workers: p.workers(), config: c.store.config}
 	err = job.run(ctx)
@@ -131,18 +131,18 @@ func (c *cache) compile(ctx context.Context, binary []byte, entry string, p Prio
 		err = publish(fresh.path, entry)
 	}
 	if rerr := fresh.remove(); err == nil && rerr != nil {
-		err = storage(rerr)
+		err = storageError(rerr)
 	}
 	return err
 }
 
-// publish seals what a compiler wrote and puts it in place.
+// publish validates and seals a compiler's output, and renames it to entry.
 func publish(fresh, entry string) error {
 	if err := seal(fresh); err != nil {
 		return err
 	}
-	if err := os.Rename(fresh, entry); err != nil && !sound(entry) { // else a process without our lock was faster
-		return storage(err)
+	if err := os.Rename(fresh, entry); err != nil && !isIntact(entry) { // an intact entry comes from a process that does not use the same lock
+		return storageError(err)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func touch(dir string) {
 	_ = os.Chtimes(filepath.Join(dir, sumsFile), now, now)
 }
 
-// sweep removes what dead processes left, and entries that nobody has used for long.
+// sweep removes leftovers of dead processes and entries unused for unusedAge.
 func (c *cache) sweep() {
 	sweepDead(c.dir, newPrefix)
 	items, err := os.ReadDir(c.dir)
@@ -161,7 +161,7 @@ func (c *cache) sweep() {
 		return
 	}
 	for _, item := range items {
-		if !strings.HasPrefix(item.Name(), entryPrefix) && !strings.HasPrefix(item.Name(), formerPrefix) || !item.IsDir() {
+		if !strings.HasPrefix(item.Name(), entryPrefix) && !strings.HasPrefix(item.Name(), legacyPrefix) || !item.IsDir() {
 			continue
 		}
 		dir := filepath.Join(c.dir, item.Name())

@@ -21,16 +21,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
 )
 
-// Exit codes of a child. Every other end of it says nothing of the module.
+// Exit codes of a child. Any other end says nothing about the module.
 const (
 	exitInvalid = 1
 	exitStorage = 9
-	exitOrphan  = 10 // its host is dead
+	exitOrphan  = 10 // the host is dead
 )
 
-// childConfig is what a child is started with.
+// compilerMemory limits the writable memory of a child (RLIMIT_DATA), in bytes. The address space (RLIMIT_AS) is not
+// limited, because the Go runtime reserves more than a gigabyte that it never uses, how much depends on its version.
+const compilerMemory = 3 << 30
+
+// childConfig is the parsed command line of a child.
 type childConfig struct {
-	Dir     string // gets what is compiled; it is empty
+	Dir     string // output directory, empty
 	Workers int
 	CPU     time.Duration
 }
@@ -42,16 +46,16 @@ func parseChild(args []string) (childConfig, error) {
 	}
 	workers, err := strconv.Atoi(args[1])
 	if err != nil || workers < 1 {
-		return childConfig{}, fmt.Errorf("workers: %q is not a number from 1 on", args[1])
+		return childConfig{}, fmt.Errorf("workers: %q is not a positive integer", args[1])
 	}
 	seconds, err := strconv.Atoi(args[2])
 	if err != nil || seconds < 1 {
-		return childConfig{}, fmt.Errorf("seconds: %q is not a number from 1 on", args[2])
+		return childConfig{}, fmt.Errorf("seconds: %q is not a positive integer", args[2])
 	}
 	return childConfig{Dir: args[0], Workers: workers, CPU: time.Duration(seconds) * time.Second}, nil
 }
 
-// ChildMain is the main function of the process that compiles, with the arguments that a Store appends to
+// ChildMain is the main function of the child process that compiles. args are the arguments that a Store appends to
 // Config.Compiler. It returns the exit code.
 func ChildMain(args []string) int {
 	c, err := parseChild(args)
@@ -64,9 +68,9 @@ func ChildMain(args []string) int {
 	return childExit(err)
 }
 
-// child reads a module from stdin, and writes it, rewritten and compiled, to c.Dir. The process ends when stdin does.
+// child reads a module from stdin and writes it, rewritten and compiled, to c.Dir. The process exits when stdin is closed.
 func child(c childConfig, stdin io.Reader) error {
-	dir, err := confineTo(c)
+	dir, err := confineChild(c)
 	if err != nil {
 		return err
 	}
@@ -78,31 +82,31 @@ func child(c childConfig, stdin io.Reader) error {
 		_, _ = io.Copy(io.Discard, stdin)
 		os.Exit(exitOrphan)
 	}()
-	return compileInto(module, dir, c.Workers)
+	return compileTo(module, dir, c.Workers)
 }
 
-// childExit is the exit code for an error of child.
+// childExit returns the exit code for an error of child.
 func childExit(err error) int {
 	switch {
 	case err == nil:
 		return 0
 	case isStorage(err):
 		return exitStorage
-	case errors.Is(err, errOrphan):
+	case errors.Is(err, errTruncated):
 		return exitOrphan
 	}
 	return exitInvalid
 }
 
-// isStorage tells an error of the file system from one of the module.
+// isStorage reports whether err is an error of the file system.
 func isStorage(err error) bool {
 	path, number := (*fs.PathError)(nil), syscall.Errno(0)
 	return errors.As(err, &path) || errors.As(err, &number)
 }
 
-// confineTo leaves the process its standard streams and the directory that it writes, and gives the path by which
-// that is reached then. Layers that the system does not have are left out: the workers of the host say which.
-func confineTo(c childConfig) (dir string, err error) {
+// confineChild restricts the process to its standard streams and its output directory, and returns the path of that
+// directory afterwards. Layers that the system lacks are skipped; the host's workers report them.
+func confineChild(c childConfig) (dir string, err error) {
 	root, err := os.OpenFile(c.Dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return "", err
@@ -121,13 +125,13 @@ func confineTo(c childConfig) (dir string, err error) {
 	return c.Dir, nil
 }
 
-var errOrphan = errors.New("the module was not sent to its end")
+var errTruncated = errors.New("standard input ended before the module was complete")
 
-// readFrame reads what feed writes.
+// readFrame reads a module sent by sendModule.
 func readFrame(stdin io.Reader) ([]byte, error) {
 	var header [8]byte
 	if _, err := io.ReadFull(stdin, header[:]); err != nil {
-		return nil, errOrphan
+		return nil, errTruncated
 	}
 	size := binary.BigEndian.Uint64(header[:])
 	if size > MaxModule {
@@ -135,21 +139,21 @@ func readFrame(stdin io.Reader) ([]byte, error) {
 	}
 	module := make([]byte, size)
 	if _, err := io.ReadFull(stdin, module); err != nil {
-		return nil, errOrphan
+		return nil, errTruncated
 	}
 	return module, nil
 }
 
-// compileInto rewrites and compiles a module, and writes what Load needs to dir.
-func compileInto(module []byte, dir string, workers int) error {
+// compileTo rewrites and compiles a module, and writes the files that Load reads to dir.
+func compileTo(module []byte, dir string, workers int) error {
 	result, err := meter.Rewrite(module, meter.Config{MaxModule: MaxModule})
 	if err != nil {
 		return err
 	}
 	if result.ImportsState {
-		return errors.New("it imports a memory, a table or a mutable global, and must own what it changes")
+		return errors.New("it imports a memory, a table or a mutable global; it must define its own")
 	}
-	known, err := json.Marshal(facts{Globals: result.Globals, Restorable: result.Restorable()})
+	moduleFacts, err := json.Marshal(facts{Globals: result.Globals, Restorable: result.Restorable()})
 	if err != nil {
 		return err
 	}
@@ -166,5 +170,5 @@ func compileInto(module []byte, dir string, workers int) error {
 	if err := os.WriteFile(filepath.Join(dir, moduleFile), result.Module, 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, factsFile), known, 0o600)
+	return os.WriteFile(filepath.Join(dir, factsFile), moduleFacts, 0o600)
 }

@@ -1,11 +1,11 @@
-// Package code keeps the compiled code of modules on disk. A [Store] reads a module's file, has it rewritten (package
-// meter) and compiled by a child process, checks what the child wrote, and hands out directories of verified code.
-// [Load] makes a runnable program of such a directory: it needs neither the module's file nor the meter, writes
-// nothing, and never compiles. [ChildMain] is the main function of the child process.
+// Package code caches the compiled code of modules on disk. A [Store] reads a module's file, has a child process rewrite
+// (package meter) and compile it, validates the child's output, and returns directories of verified code. [Load] loads such
+// a directory; it needs neither the module's file nor the meter, writes nothing, and never compiles. [ChildMain] is the
+// main function of the child process.
 //
-// The process that has the Store parses nothing of a module. Processes of one user share a cache directory: they
-// compile a module once, and together run as many compilers as the machine has cores. Both are arranged by file locks,
-// which the system releases when a process ends.
+// The process of the Store does not parse modules. Processes of one user share a cache directory: they compile each module
+// once, and together run at most as many compilers as the machine has cores. They coordinate by file locks, which the
+// system releases when a process ends.
 package code
 
 import (
@@ -24,37 +24,37 @@ import (
 
 // Config configures a Store.
 type Config struct {
-	// Dir is the cache, shared by all processes of a user; it is made if it is missing. Empty: a private temporary
-	// directory, removed by Close.
+	// Dir is the cache directory, shared by all processes of a user; it is created if missing. Empty: a private
+	// temporary directory, removed by Close.
 	Dir string
-	// Compiler is a command that calls ChildMain; the Store appends arguments.
+	// Compiler is a command that calls ChildMain with the arguments that the Store appends.
 	Compiler []string
-	// Slots is how many compilers run at once, over all processes that share Dir; 0: GOMAXPROCS.
+	// Slots limits the compilers that run at once in all processes that share Dir; 0: GOMAXPROCS.
 	Slots int
-	// CPU bounds the processor time of a child; 0: two minutes. A child that waits for processors may take ten times
-	// as long.
+	// CPU limits the processor time of a child; 0: two minutes. Its wall-clock time is limited to ten times that.
 	CPU time.Duration
 	Log hclog.Logger // nil: no log
+
+	wall time.Duration // wall-clock limit of a child; 0: wallFactor*CPU
 }
 
-// defaultCPU is the processor time of a compiler. A module within the meter's bounds was seen to take up to a third
-// of it.
+// defaultCPU is three times what the most expensive module within the meter's limits was seen to take.
 const defaultCPU = 2 * time.Minute
 
-// starvation is how many times its processor time a compiler may take by the clock.
-const starvation = 10
+// wallFactor times Config.CPU is the wall-clock limit of a child, which may wait for processors.
+const wallFactor = 10
 
-// Module names a module.
+// Module identifies a module.
 type Module struct {
-	Name   string // of the plugin, for the log
+	Name   string // plugin name, for the log
 	File   string // path
-	SHA256 string // lower-case hex that the file must have; empty: any
+	SHA256 string // expected digest in lower-case hex; empty: any
 }
 
-// Priority orders those who wait for a compiler.
+// Priority orders callers that wait for a compiler.
 type Priority int
 
-// Background leaves a slot to Foreground, waits until no Foreground waits, and compiles with one thread.
+// Background leaves one slot to Foreground, takes no slot while a Foreground waits, and compiles with one thread.
 const (
 	Foreground Priority = iota
 	Background
@@ -67,27 +67,27 @@ func (p Priority) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Store keeps compiled code. It is safe for concurrent use.
+// Store caches compiled code. It is safe for concurrent use.
 type Store struct {
 	config Config
 	log    hclog.Logger
-	ctx    context.Context // ends with Close
+	ctx    context.Context // cancelled by Close
 	end    context.CancelFunc
-	work   sync.WaitGroup // compilers; see begin
+	work   sync.WaitGroup // running compilers; see begin
 	failed failures
 	swept  sync.Once
 
 	mu      sync.Mutex
-	private *cache // nil: not needed yet
+	private *cache // nil until needed
 }
 
-// errClosed is the cause of contexts that end with the Store.
+// errClosed is the cause of contexts that are cancelled by Close.
 var errClosed = errors.New("the host is shutting down")
 
-// Open returns a Store. It touches nothing but the cache directory.
+// Open returns a Store. It creates the cache directory and accesses nothing else.
 func Open(c Config) (*Store, error) {
 	if len(c.Compiler) == 0 {
-		return nil, errors.New("host.RunChild must be called first in main: a module is compiled in a process of its own")
+		return nil, errors.New("call host.RunChild first in main: modules are compiled in a child process")
 	}
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
@@ -98,12 +98,15 @@ func Open(c Config) (*Store, error) {
 	if c.CPU <= 0 {
 		c.CPU = defaultCPU
 	}
+	if c.wall <= 0 {
+		c.wall = wallFactor * c.CPU
+	}
 	if c.Dir != "" {
-		// What the cache holds is native code: nobody else may write there.
+		// The cache holds native code, so only the user may write to it.
 		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("compilation cache: %w", err)
 		}
-		dir, err := filepath.Abs(c.Dir) // the child has another working directory
+		dir, err := filepath.Abs(c.Dir) // the child's working directory differs
 		if err != nil {
 			return nil, fmt.Errorf("compilation cache: %w", err)
 		}
@@ -114,7 +117,7 @@ func Open(c Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends all compilers and removes the private directory.
+// Close kills all compilers and removes the private cache.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.end()
@@ -130,12 +133,12 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Ensure sees to it that there is verified code of the module, compiling it if there is none. It waits for a compiler
-// as long as ctx lasts. The error is an *Error, or the cause of the end of ctx or of the Store.
+// Ensure returns verified code of the module. It compiles the module if there is none, and waits for a compiler slot until
+// ctx ends. The error is an *Error, the cause of the end of ctx, or that the Store is closed.
 func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error) {
-	ctx, cancel := s.joined(ctx)
+	ctx, cancel := s.withStore(ctx)
 	defer cancel()
-	found, sum, err := s.ready(m)
+	found, sum, err := s.lookup(m)
 	if err != nil || found != nil {
 		return found, err
 	}
@@ -144,18 +147,18 @@ func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error)
 		if failure := (*Error)(nil); !errors.As(err, &failure) || failure.Reason != Storage {
 			return found, err
 		}
-		s.log.Warn("compiled code cannot be kept", "plugin", m.Name, "reason", err)
+		s.log.Warn("the cache directory is unusable: compiled code is kept until the host exits", "plugin", m.Name, "reason", err)
 	}
 	private, err := s.privateCache()
 	if err != nil {
-		return nil, &Error{Reason: Storage, Text: "there is no place for its compiled code: " + err.Error(), Err: err}
+		return nil, &Error{Reason: Storage, Text: "its compiled code cannot be stored: " + err.Error(), Err: err}
 	}
 	return private.ensure(ctx, m, sum, p)
 }
 
-// ready returns the module's digest, and its code if there is any. Where the digest is pinned, code and module are
-// read at the same time.
-func (s *Store) ready(m Module) (*Code, string, error) {
+// lookup returns the module's digest, and its code if the cache has it. If the digest is pinned, it reads code and module
+// concurrently.
+func (s *Store) lookup(m Module) (*Code, string, error) {
 	if m.SHA256 == "" || s.config.Dir == "" {
 		sum, err := readModule(m, io.Discard)
 		return nil, sum, err
@@ -175,7 +178,7 @@ func (s *Store) ready(m Module) (*Code, string, error) {
 	return found, m.SHA256, nil
 }
 
-// begin counts a compiler, whose end work.Done must follow. None begins when the Store is closed.
+// begin registers a compiler, or fails if the Store is closed. The caller must call work.Done when the compiler has ended.
 func (s *Store) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,8 +189,8 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// joined is a context that ends with ctx and with the Store, whichever is first.
-func (s *Store) joined(ctx context.Context) (context.Context, context.CancelFunc) {
+// withStore returns a context that ends when ctx ends or the Store is closed.
+func (s *Store) withStore(ctx context.Context) (context.Context, context.CancelFunc) {
 	joined, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(errClosed) })
 	return joined, func() {
@@ -196,7 +199,7 @@ func (s *Store) joined(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// Kept tells whether there is code of the module, sound or not, and marks it as used.
+// Kept reports whether the cache has code of the module, which it does not verify, and marks it as used.
 func (s *Store) Kept(m Module) (bool, error) {
 	sum, err := readModule(m, io.Discard)
 	if err != nil || s.config.Dir == "" {
@@ -210,8 +213,8 @@ func (s *Store) Kept(m Module) (bool, error) {
 	return true, nil
 }
 
-// Warm compiles the module at low priority if there is no code of it. Without a cache directory it does nothing. It
-// also removes what other processes left in the cache when they were killed.
+// Warm compiles the module with priority Background if the cache has no code of it. It also removes leftovers of killed
+// processes. Without a cache directory it does nothing.
 func (s *Store) Warm(ctx context.Context, m Module) error {
 	if s.config.Dir == "" {
 		return nil
@@ -227,14 +230,14 @@ func (s *Store) Warm(ctx context.Context, m Module) error {
 	return found.Close()
 }
 
-// Discard removes code that could not be loaded, so that the next Ensure compiles it again.
+// Discard removes code that cannot be loaded. The next Ensure compiles it again.
 func (s *Store) Discard(c *Code) error { return removeTree(c.Dir) }
 
 func (s *Store) cacheIn(dir string) *cache {
 	return &cache{store: s, dir: dir, queue: queue{dir: dir, slots: s.config.Slots}}
 }
 
-// privateCache is a cache of this process alone, for when there is no other.
+// privateCache returns the cache that only this process uses, creating it if necessary.
 func (s *Store) privateCache() (*cache, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,12 +246,12 @@ func (s *Store) privateCache() (*cache, error) {
 	}
 	if s.private == nil {
 		sweepPrivate()
-		held, err := newHeld(os.TempDir(), privatePrefix())
+		locked, err := newLockedDir(os.TempDir(), privatePrefix())
 		if err != nil {
 			return nil, err
 		}
-		s.private = s.cacheIn(held.path)
-		s.private.held = held
+		s.private = s.cacheIn(locked.path)
+		s.private.lockedDir = locked
 	}
 	return s.private, nil
 }

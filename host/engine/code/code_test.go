@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// ensured has a store provide code, which it must.
-func (w *world) ensured(s *Store, m Module) *Code {
+// ensure calls Ensure, which must succeed.
+func (w *env) ensure(s *Store, m Module) *Code {
 	w.t.Helper()
 	found, err := s.Ensure(w.t.Context(), m, Foreground)
 	if err != nil {
@@ -25,24 +25,24 @@ func (w *world) ensured(s *Store, m Module) *Code {
 	return found
 }
 
-// refused wants a failure of Ensure.
-func (w *world) refused(s *Store, m Module, reason Reason, says string) {
+// ensureFails calls Ensure, which must fail with the reason and message.
+func (w *env) ensureFails(s *Store, m Module, reason Reason, message string) {
 	w.t.Helper()
 	found, err := s.Ensure(w.t.Context(), m, Foreground)
 	failure := (*Error)(nil)
 	if err == nil {
 		found.Close()
 	}
-	if !errors.As(err, &failure) || failure.Reason != reason || !strings.Contains(failure.Text, says) {
-		w.t.Errorf("got %v, want an error with reason %d that says %q", err, reason, says)
+	if !errors.As(err, &failure) || failure.Reason != reason || !strings.Contains(failure.Text, message) {
+		w.t.Errorf("got %v, want an error with reason %d and message %q", err, reason, message)
 	}
 }
 
 func TestCodeIsCompiledOnceAndLoaded(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	m := w.module("a")
 	for range 2 {
-		p, err := Load(t.Context(), w.ensured(w.open("compile"), m).Dir)
+		p, err := Load(t.Context(), w.ensure(w.open("compile"), m).Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,10 +61,10 @@ func TestCodeIsCompiledOnceAndLoaded(t *testing.T) {
 	}
 }
 
-// TestLoadNeitherWritesNorCompiles: a worker that loads code may not write it, and has no time to compile.
+// A worker that loads code cannot write to its directory and has no time to compile.
 func TestLoadNeitherWritesNorCompiles(t *testing.T) {
-	w := newWorld(t)
-	found := w.ensured(w.open("compile"), w.module("a"))
+	w := newEnv(t)
+	found := w.ensure(w.open("compile"), w.module("a"))
 	native, err := filepath.Glob(filepath.Join(found.Dir, wazeroPrefix+"*", "*"))
 	if err != nil || len(native) != 1 {
 		t.Fatalf("%q, %v", native, err)
@@ -97,7 +97,7 @@ func TestLoadNeitherWritesNorCompiles(t *testing.T) {
 }
 
 func TestWhatIsNoRegularFileIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s := w.open("compile")
 	fifo, link := filepath.Join(w.files, "fifo"), filepath.Join(w.files, "link")
 	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(fifo, link)); err != nil {
@@ -105,36 +105,36 @@ func TestWhatIsNoRegularFileIsRefused(t *testing.T) {
 	}
 	for name, path := range map[string]string{"a FIFO": fifo, "a link to a FIFO": link, "a device": "/dev/zero", "a directory": w.files} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{t, w.cache, w.dir, w.files}
-			w.refused(s, Module{File: path}, Missing, "is not a regular file")
+			w := &env{t, w.cache, w.dir, w.files}
+			w.ensureFails(s, Module{File: path}, Missing, "is not a regular file")
 			if err := s.Warm(t.Context(), Module{File: path}); err == nil {
 				t.Error("Warm accepts it")
 			}
 		})
 	}
-	w.refused(s, Module{File: filepath.Join(w.files, "none")}, Missing, "there is no module at")
+	w.ensureFails(s, Module{File: filepath.Join(w.files, "none")}, Missing, "there is no module at")
 }
 
 func TestTheModuleIsTheOneThatIsNamed(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s := w.open("compile")
 	m := w.module("a")
 	m.SHA256 = strings.Repeat("0a", 32)
-	w.refused(s, m, Digest, "its manifest was built for")
+	w.ensureFails(s, m, Digest, "its manifest was built for")
 	large := w.raw("large", nil)
 	if err := os.Truncate(large.File, MaxModule+1); err != nil {
 		t.Fatal(err)
 	}
-	w.refused(s, large, Invalid, "larger than 64 MiB")
+	w.ensureFails(s, large, Invalid, "larger than 64 MiB")
 	if n := w.count("started-"); n > 0 {
 		t.Errorf("%d compilers were started", n)
 	}
 }
 
 func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	m := w.module("a")
-	dir := w.ensured(w.open("compile"), m).Dir
+	dir := w.ensure(w.open("compile"), m).Dir
 	native := func() string {
 		found, err := filepath.Glob(filepath.Join(dir, wazeroPrefix+"*", "*"))
 		if err != nil || len(found) == 0 {
@@ -150,28 +150,28 @@ func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
 	for name, damage := range map[string]func() error{
 		"a flipped byte":             func() error { return flip(native()) },
 		"a flipped byte of a module": func() error { return flip(filepath.Join(dir, moduleFile)) },
-		"other facts":                func() error { return flip(filepath.Join(dir, factsFile)) },
+		"changed facts":              func() error { return flip(filepath.Join(dir, factsFile)) },
 		"a truncated file":           func() error { return os.Truncate(native(), 10) },
-		"no file":                    func() error { return os.Remove(native()) },
-		"another file":               func() error { return os.WriteFile(native()+"x", nil, 0o600) },
-		"a link to the same": func() error {
+		"missing file":               func() error { return os.Remove(native()) },
+		"an extra file":              func() error { return os.WriteFile(native()+"x", nil, 0o600) },
+		"a symbolic link to it": func() error {
 			path := native()
 			return errors.Join(os.Rename(path, filepath.Join(w.dir, "moved")), os.Symlink(filepath.Join(w.dir, "moved"), path))
 		},
-		"no digests": func() error { return os.Remove(filepath.Join(dir, sumsFile)) },
+		"missing digests": func() error { return os.Remove(filepath.Join(dir, sumsFile)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{t, w.cache, w.dir, w.files}
+			w := &env{t, w.cache, w.dir, w.files}
 			if err := damage(); err != nil {
 				t.Fatal(err)
 			}
 			before := w.count("started-")
-			w.ensured(w.open("compile"), m)
+			w.ensure(w.open("compile"), m)
 			if n := w.count("started-") - before; n != 1 {
 				t.Errorf("%d compilers were started", n)
 			}
-			if !sound(dir) {
-				t.Error("the code is not sound afterwards")
+			if !isIntact(dir) {
+				t.Error("the code is damaged afterwards")
 			}
 		})
 	}
@@ -179,14 +179,14 @@ func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
 
 func TestWhatACompilerLeavesIsNotTrusted(t *testing.T) {
 	for _, role := range []string{
-		"leaves a symbolic link", "leaves a link in place of the module", "leaves a FIFO", "leaves many files", "leaves no module",
-		"leaves too many facts", "leaves digests", "leaves a directory that nobody may enter",
+		"leaves a symbolic link", "leaves a link instead of the module", "leaves a FIFO", "leaves many files", "leaves no module",
+		"leaves too many facts", "leaves digests", "leaves an inaccessible directory",
 	} {
 		t.Run(role, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			_, err := w.open(role).Ensure(t.Context(), w.module("a"), Foreground)
 			if err == nil {
-				t.Error("it is accepted")
+				t.Error("the output is accepted")
 			}
 			if found, err := filepath.Glob(filepath.Join(w.cache, entryPrefix+"*")); err != nil || len(found) > 0 {
 				t.Errorf("the cache holds %q, %v", found, err)
@@ -199,7 +199,7 @@ func TestWhatACompilerLeavesIsNotTrusted(t *testing.T) {
 }
 
 func TestWarmLeavesWhatIsKept(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s, m := w.open("compile"), w.module("a")
 	if err := s.Warm(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -223,35 +223,34 @@ func TestWarmLeavesWhatIsKept(t *testing.T) {
 		t.Errorf("%d compilers were started", n)
 	}
 	if info, err := os.Stat(sums[0]); err != nil || time.Since(info.ModTime()) > time.Hour {
-		t.Error("the code does not count as used")
+		t.Error("the code is not marked as used")
 	}
 }
 
 func TestCodeThatNobodyUsesIsRemoved(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s := w.open("compile")
-	old := w.ensured(s, w.module("old")).Dir
+	old := w.ensure(s, w.module("old")).Dir
 	long := time.Now().Add(-unusedAge - time.Hour)
 	if err := os.Chtimes(filepath.Join(old, sumsFile), long, long); err != nil {
 		t.Fatal(err)
 	}
-	recent := w.ensured(s, w.module("recent")).Dir
+	recent := w.ensure(s, w.module("recent")).Dir
 	if exists(old) || !exists(recent) {
-		t.Errorf("the old one is there: %v, the recent one: %v", exists(old), exists(recent))
+		t.Errorf("old entry exists: %v, recent entry exists: %v", exists(old), exists(recent))
 	}
 }
 
-// TestWithoutACacheThereIsAPrivateOne, and it does not outlive the store.
 func TestWithoutACacheThereIsAPrivateOne(t *testing.T) {
-	for name, spoil := range map[string]func(*world, *Config){
-		"no directory": func(_ *world, c *Config) { c.Dir = "" },
-		"one that became a file": func(w *world, c *Config) {
+	for name, spoil := range map[string]func(*env, *Config){
+		"no directory": func(_ *env, c *Config) { c.Dir = "" },
+		"a file instead of a directory": func(w *env, c *Config) {
 			w.t.Cleanup(func() { os.Remove(w.cache) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
-			w := newWorld(t)
+			w := newEnv(t)
 			c := Config{Dir: w.cache, Compiler: compiler("compile", w.dir)}
 			spoil(w, &c)
 			s, err := Open(c)
@@ -264,15 +263,15 @@ func TestWithoutACacheThereIsAPrivateOne(t *testing.T) {
 				}
 			}
 			m := w.module("a")
-			dir := w.ensured(s, m).Dir
-			if w.ensured(s, m); w.count("started-") != 1 {
-				t.Error("it is compiled for each call")
+			dir := w.ensure(s, m).Dir
+			if w.ensure(s, m); w.count("started-") != 1 {
+				t.Error("the module is compiled twice")
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
 			if exists(filepath.Dir(dir)) {
-				t.Error("it is still there")
+				t.Error("the private cache outlives the store")
 			}
 		})
 	}
@@ -285,19 +284,19 @@ func TestOpenWantsACompiler(t *testing.T) {
 }
 
 func TestInspect(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	r, err := Inspect(t.Context(), w.cache)
 	if err != nil || r.Modules != 0 || r.Size != 0 {
-		t.Errorf("a cache that is not there: %+v, %v", r, err)
+		t.Errorf("a missing cache: %+v, %v", r, err)
 	}
 	s := w.open("compile")
-	w.ensured(s, w.module("a"))
-	damaged := w.ensured(s, w.module("b")).Dir
+	w.ensure(s, w.module("a"))
+	damaged := w.ensure(s, w.module("b")).Dir
 	if err := os.Mkdir(filepath.Join(w.cache, newPrefix+"1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if r, err = Inspect(t.Context(), w.cache); err != nil || r.Modules != 2 || len(r.Damaged) != 0 || r.Size < 1000 {
-		t.Errorf("a sound cache: %+v, %v", r, err)
+		t.Errorf("an intact cache: %+v, %v", r, err)
 	}
 	if err := os.Truncate(filepath.Join(damaged, moduleFile), 3); err != nil {
 		t.Fatal(err)
@@ -306,18 +305,17 @@ func TestInspect(t *testing.T) {
 		t.Errorf("a damaged cache: %+v, %v", r, err)
 	}
 	if !exists(damaged) {
-		t.Error("looking changed it")
+		t.Error("Inspect removed an entry")
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := Inspect(ended, w.cache); !errors.Is(err, context.Canceled) {
-		t.Errorf("a context that has ended: %v", err)
+		t.Errorf("a cancelled context: %v", err)
 	}
 }
 
-// TestManyCallersGetTheSameCode: whoever comes while a module is compiled waits for that.
 func TestManyCallersGetTheSameCode(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	m := w.raw("a", wasmtest.Answering("{}"))
 	stores := []*Store{w.open("compile"), w.open("compile")}
 	var all sync.WaitGroup

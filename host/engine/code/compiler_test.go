@@ -16,20 +16,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// The test binary runs itself as compilers that do more or less than ChildMain, and as another host. The arguments are
-// roleArgument, what to do, a directory that they share with the test, and those of a Store.
+// The test binary runs itself as fake compilers and as another host. The arguments are roleArgument, the role, a directory
+// shared with the test, and the arguments that a Store appends.
 const roleArgument = "test-role"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) < 4 || os.Args[1] != roleArgument {
 		os.Exit(m.Run())
 	}
-	os.Exit(act(os.Args[2], os.Args[3], os.Args[4:]))
+	os.Exit(runRole(os.Args[2], os.Args[3], os.Args[4:]))
 }
 
-func act(role, dir string, args []string) int {
+func runRole(role, dir string, args []string) int {
 	if role == "host" {
-		return actHost(dir, args)
+		return runHost(dir, args)
 	}
 	config, err := parseChild(args)
 	if err != nil {
@@ -38,15 +38,15 @@ func act(role, dir string, args []string) int {
 	mark(dir, "started-"+pid())
 	switch role {
 	case "compile":
-	case "gate": // compiles once the test says so
+	case "gate": // waits for the test, then exits without output
 		mark(dir, "running-"+pid())
-		go endWithHost()
+		go exitWithHost()
 		for !exists(filepath.Join(dir, "go")) {
 			time.Sleep(time.Millisecond)
 		}
 		os.Remove(filepath.Join(dir, "running-"+pid()))
-		return 0 // having left nothing
-	case "gate-and-compile":
+		return 0
+	case "gate-and-compile": // waits for the test, then compiles
 		mark(dir, "running-"+pid())
 		for !exists(filepath.Join(dir, "go")) {
 			time.Sleep(time.Millisecond)
@@ -54,40 +54,40 @@ func act(role, dir string, args []string) int {
 		os.Remove(filepath.Join(dir, "running-"+pid()))
 	case "killed-once":
 		if os.Mkdir(filepath.Join(dir, "killed"), 0o700) == nil {
-			getSignal(dir, syscall.SIGKILL)
+			requestSignal(dir, syscall.SIGKILL)
 		}
 	case "killed":
-		getSignal(dir, syscall.SIGKILL)
+		requestSignal(dir, syscall.SIGKILL)
 	case "stopped":
-		getSignal(dir, syscall.SIGSTOP)
+		requestSignal(dir, syscall.SIGSTOP)
 	case "crashed":
 		panic("of the compiler")
 	case "endless":
-		if _, err := confineTo(config); err != nil {
+		if _, err := confineChild(config); err != nil {
 			panic(err)
 		}
-		for n := 0; ; n++ { // until its limit ends it
+		for n := 0; ; n++ { // until killed by its limit
 			_ = n
 		}
 	case "greedy":
-		if _, err := confineTo(config); err != nil {
+		if _, err := confineChild(config); err != nil {
 			panic(err)
 		}
 		for kept := [][]byte{}; ; {
 			kept = append(kept, make([]byte, 256<<20))
 		}
-	default: // leaves what nobody asked for
+	default: // compiles, then tampers with the output
 		if err := child(config, os.Stdin); err != nil {
 			panic(err)
 		}
-		leave(role, config.Dir)
+		tamper(role, config.Dir)
 		return 0
 	}
-	return childExit(complain(child(config, os.Stdin)))
+	return childExit(printError(child(config, os.Stdin)))
 }
 
-// pid is what the test process knows this process by, which may be the first in a namespace of its own. /proc is the
-// test's still.
+// pid returns the ID of this process in the PID namespace of the test. This process may be in a namespace of its own, but
+// its /proc is still the test's.
 func pid() string {
 	if pid, err := os.Readlink("/proc/self"); err == nil {
 		return pid
@@ -95,19 +95,19 @@ func pid() string {
 	return strconv.Itoa(os.Getpid())
 }
 
-// signalPrefix begins the names of files by which a process asks the test for a signal: the first process of a
-// namespace can send itself none.
+// signalPrefix begins the names of files by which a process asks the test for a signal: the init process of a PID namespace
+// cannot signal itself.
 const signalPrefix = "signal-"
 
-func getSignal(dir string, signal syscall.Signal) {
+func requestSignal(dir string, signal syscall.Signal) {
 	name := fmt.Sprintf("%s%d-%s", signalPrefix, signal, pid())
 	for mark(dir, name); exists(filepath.Join(dir, name)); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// sendSignals sends the signals that processes ask for, until the test ends.
-func (w *world) sendSignals() {
+// sendSignals sends the requested signals until the test ends.
+func (w *env) sendSignals() {
 	for ; w.t.Context().Err() == nil; time.Sleep(time.Millisecond) {
 		asked, err := filepath.Glob(filepath.Join(w.dir, signalPrefix+"*"))
 		for _, path := range asked {
@@ -125,15 +125,15 @@ func (w *world) sendSignals() {
 	}
 }
 
-func complain(err error) error {
+func printError(err error) error {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return err
 }
 
-// endWithHost ends a compiler that reads no module.
-func endWithHost() {
+// exitWithHost exits when stdin is closed.
+func exitWithHost() {
 	if _, err := readFrame(os.Stdin); err != nil {
 		os.Exit(exitOrphan)
 	}
@@ -141,24 +141,24 @@ func endWithHost() {
 	os.Exit(exitOrphan)
 }
 
-// actHost compiles a module, and is killed meanwhile.
-func actHost(dir string, args []string) int {
+// runHost is a host that compiles a module; the test kills it meanwhile.
+func runHost(dir string, args []string) int {
 	s, err := Open(Config{Dir: args[0], Compiler: compiler("gate", dir)})
 	if err == nil {
 		_, err = s.Ensure(context.Background(), Module{File: args[1]}, Foreground)
 	}
-	complain(err)
+	printError(err)
 	return 1
 }
 
-// leave adds to what a compiler wrote.
-func leave(what, dir string) {
+// tamper changes the output of a compiler.
+func tamper(what, dir string) {
 	var err error
 	at := func(name string) string { return filepath.Join(dir, name) }
 	switch what {
 	case "leaves a symbolic link":
 		err = os.Symlink("/etc/passwd", at("link"))
-	case "leaves a link in place of the module":
+	case "leaves a link instead of the module":
 		err = os.Rename(at(moduleFile), at(factsFile))
 		if err == nil {
 			err = os.Symlink("/etc/passwd", at(moduleFile))
@@ -178,7 +178,7 @@ func leave(what, dir string) {
 		err = os.Remove(at(moduleFile))
 	case "leaves too many facts":
 		err = os.Truncate(at(factsFile), maxFacts+1)
-	case "leaves a directory that nobody may enter":
+	case "leaves an inaccessible directory":
 		err = os.MkdirAll(at("closed/below"), 0o700)
 		if err == nil {
 			err = os.Chmod(at("closed"), 0)
@@ -202,20 +202,20 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// compiler is a command that does what act says.
+// compiler is the command of a fake compiler.
 func compiler(role, dir string) []string {
 	return []string{os.Args[0], roleArgument, role, dir}
 }
 
-// world is a cache, a directory shared with fake compilers, and modules.
-type world struct {
+// env is a test environment: a cache, a directory shared with fake compilers, and a directory of modules.
+type env struct {
 	t                 *testing.T
 	cache, dir, files string
 }
 
-func newWorld(t *testing.T) *world {
+func newEnv(t *testing.T) *env {
 	dir := t.TempDir()
-	w := &world{t, filepath.Join(dir, "cache"), filepath.Join(dir, "shared"), filepath.Join(dir, "modules")}
+	w := &env{t, filepath.Join(dir, "cache"), filepath.Join(dir, "shared"), filepath.Join(dir, "modules")}
 	for _, dir := range []string{w.dir, w.files} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -227,8 +227,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// open opens a store whose compilers do what role says.
-func (w *world) open(role string, change ...func(*Config)) *Store {
+// open opens a store with compilers of a role.
+func (w *env) open(role string, change ...func(*Config)) *Store {
 	w.t.Helper()
 	c := Config{Dir: w.cache, Compiler: compiler(role, w.dir)}
 	for _, change := range change {
@@ -246,13 +246,13 @@ func (w *world) open(role string, change ...func(*Config)) *Store {
 	return s
 }
 
-// module writes a module, another one for each name.
-func (w *world) module(name string) Module {
+// module writes a module that differs from those of other names.
+func (w *env) module(name string) Module {
 	w.t.Helper()
 	return w.raw(name, wasmtest.Answering(`{"result":"`+name+`"}`))
 }
 
-func (w *world) raw(name string, content []byte) Module {
+func (w *env) raw(name string, content []byte) Module {
 	w.t.Helper()
 	m := Module{Name: name, File: filepath.Join(w.files, name+".wasm")}
 	if err := os.WriteFile(m.File, content, 0o600); err != nil {
@@ -261,8 +261,8 @@ func (w *world) raw(name string, content []byte) Module {
 	return m
 }
 
-// count tells how many files in the shared directory begin with prefix.
-func (w *world) count(prefix string) int {
+// count returns the number of files in the shared directory whose names begin with prefix.
+func (w *env) count(prefix string) int {
 	w.t.Helper()
 	items, err := os.ReadDir(w.dir)
 	if err != nil {
@@ -277,8 +277,8 @@ func (w *world) count(prefix string) int {
 	return n
 }
 
-// leftovers are the directories that compilers are at work in.
-func (w *world) leftovers() []string {
+// leftovers returns the directories that are being filled.
+func (w *env) leftovers() []string {
 	found, err := filepath.Glob(filepath.Join(w.cache, newPrefix+"*"))
 	if err != nil {
 		w.t.Fatal(err)
@@ -286,12 +286,12 @@ func (w *world) leftovers() []string {
 	return found
 }
 
-// until waits for what must come true; that it does not is noticed by the deadline of the tests.
-func (w *world) until(what string, done func() bool) {
+// until waits for a condition.
+func (w *env) until(what string, done func() bool) {
 	w.t.Helper()
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			w.t.Fatalf("not within a minute: %s", what)
+			w.t.Fatalf("timed out: %s", what)
 		}
 	}
 }

@@ -16,33 +16,34 @@ import (
 	"syscall"
 )
 
-// An entry has these files, and one with wazero's code in a directory of wazero's. sumsFile holds the digests of all
-// others: wazero itself keeps only a checksum, and one flipped byte in a file was seen to end the process.
+// An entry consists of these files and of wazero's code in a directory that wazero names. sumsFile holds the digests of all
+// other files: wazero stores only a checksum, and one flipped byte in a file was seen to crash the process.
 const (
-	moduleFile   = "module.wasm" // rewritten
-	factsFile    = "facts.json"  // what a host must know of it
+	moduleFile   = "module.wasm" // the rewritten module
+	factsFile    = "facts.json"  // see facts
 	sumsFile     = "sums.json"
 	wazeroPrefix = "wazero-"
 )
 
-// What a compiler may leave.
+// Limits of a compiler's output, in bytes and files of a directory.
 const (
 	maxFacts = 16 << 20
 	maxCode  = 1 << 30
 	maxSums  = 64 << 10
-	maxItems = 4 // of a directory
+	maxItems = 4
 )
 
 // Code is the verified code of a module.
 type Code struct {
-	Dir    string // what Load reads
-	SHA256 string // of the module's file, lower-case hex
-	Size   int64  // of all files, in bytes
-	Fresh  bool   // it was compiled for the one who has this
+	Dir    string // for Load
+	SHA256 string // digest of the module's file, lower-case hex
+	Size   int64  // total size of the files in bytes
+	Fresh  bool   // this call of Ensure compiled it
 	root   *os.File
 }
 
-// Handle is the directory Dir, opened before its files were verified, for a process that is to see nothing else.
+// Handle returns the open directory Dir, for a confined process. It was opened before the files were verified, so it
+// refers to the verified directory even if Dir is replaced.
 func (c *Code) Handle() *os.File { return c.root }
 
 // Close releases the handle.
@@ -65,22 +66,22 @@ func openEntry(dir, sum string) (*Code, error) {
 	return &Code{Dir: dir, SHA256: sum, Size: sizeOf(dir), root: handle}, nil
 }
 
-// sound tells whether an entry is as it was written.
-func sound(dir string) bool {
+// isIntact reports whether the files of an entry match their digests.
+func isIntact(dir string) bool {
 	found, err := openEntry(dir, "")
 	return err == nil && found.Close() == nil
 }
 
-// seal checks what a compiler has left in dir, which may be anything, and writes the digests of it.
+// seal validates a compiler's untrusted output in dir and writes the digests of its files.
 func seal(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return storage(err)
+		return storageError(err)
 	}
 	defer root.Close()
 	sums, err := digests(root)
 	if err != nil {
-		return &Error{Reason: Compiler, Text: "the compiler left " + err.Error(), Err: err}
+		return &Error{Reason: Compiler, Text: "the compiler's output is invalid: " + err.Error(), Err: err}
 	}
 	data, err := json.Marshal(sums)
 	if err != nil {
@@ -88,18 +89,18 @@ func seal(dir string) error {
 	}
 	out, err := root.OpenFile(sumsFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return storage(err)
+		return storageError(err)
 	}
 	if _, err = out.Write(data); err != nil {
-		return storage(errors.Join(err, out.Close()))
+		return storageError(errors.Join(err, out.Close()))
 	}
 	if err := out.Close(); err != nil {
-		return storage(err)
+		return storageError(err)
 	}
 	return nil
 }
 
-// verify tells how an entry differs from what was sealed.
+// verify checks the files of an entry against their digests.
 func verify(root *os.Root) error {
 	data, err := readBounded(root, sumsFile, maxSums)
 	if err != nil {
@@ -114,7 +115,7 @@ func verify(root *os.Root) error {
 		return err
 	}
 	if len(have) != len(want) {
-		return fmt.Errorf("there are %d files, and there were %d", len(have), len(want))
+		return fmt.Errorf("%d files, want %d", len(have), len(want))
 	}
 	for name, sum := range want {
 		if have[name] != sum {
@@ -124,7 +125,7 @@ func verify(root *os.Root) error {
 	return nil
 }
 
-// digests are those of all files but sumsFile, by path. The error, a predicate's object, names what must not be there.
+// digests returns the digests of all files except sumsFile, by path.
 func digests(root *os.Root) (map[string]string, error) {
 	names, err := contents(root)
 	if err != nil {
@@ -145,13 +146,13 @@ func digests(root *os.Root) (map[string]string, error) {
 	}
 	for _, name := range []string{moduleFile, factsFile} {
 		if all[name] == "" {
-			return nil, fmt.Errorf("no %s", name)
+			return nil, fmt.Errorf("%s is missing", name)
 		}
 	}
 	return all, nil
 }
 
-// contents lists the files of an entry but sumsFile.
+// contents lists the files of an entry except sumsFile. Unexpected files are an error.
 func contents(root *os.Root) ([]string, error) {
 	var names []string
 	top, err := list(root, ".")
@@ -167,7 +168,7 @@ func contents(root *os.Root) ([]string, error) {
 			}
 			for _, item := range below {
 				if !item.Type().IsRegular() {
-					return nil, fmt.Errorf("%s/%s, which is not a regular file", name, item.Name())
+					return nil, fmt.Errorf("%s/%s is not a regular file", name, item.Name())
 				}
 				names = append(names, path.Join(name, item.Name()))
 			}
@@ -176,13 +177,13 @@ func contents(root *os.Root) ([]string, error) {
 				names = append(names, name)
 			}
 		default:
-			return nil, fmt.Errorf("%s, which does not belong there", name)
+			return nil, fmt.Errorf("unexpected file %s", name)
 		}
 	}
 	return names, nil
 }
 
-// list reads a directory of at most maxItems items.
+// list reads a directory, which may have at most maxItems entries.
 func list(root *os.Root, name string) ([]fs.DirEntry, error) {
 	dir, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -206,7 +207,7 @@ func openFile(root *os.Root, name string) (*os.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil {
-		err = regular(name, info)
+		err = checkRegular(name, info)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -214,7 +215,7 @@ func openFile(root *os.Root, name string) (*os.File, error) {
 	return file, nil
 }
 
-// maxSize bounds a file of an entry.
+// maxSize returns the maximum size of a file of an entry.
 func maxSize(name string) int64 {
 	switch name {
 	case moduleFile:
@@ -225,7 +226,7 @@ func maxSize(name string) int64 {
 	return maxCode
 }
 
-// digest is the SHA-256 of a file.
+// digest returns the SHA-256 of a file.
 func digest(root *os.Root, name string) (string, error) {
 	limit := maxSize(name)
 	file, err := openFile(root, name)
@@ -239,7 +240,7 @@ func digest(root *os.Root, name string) (string, error) {
 		return "", err
 	}
 	if size > limit {
-		return "", fmt.Errorf("%s, which has more than %d bytes", name, limit)
+		return "", fmt.Errorf("%s is larger than %d bytes", name, limit)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
@@ -252,7 +253,7 @@ func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", name, limit)
+		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
 	}
 	return data, err
 }

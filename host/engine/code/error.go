@@ -1,31 +1,31 @@
 package code
 
-// Reason says what kind of failure an Error is.
+// Reason classifies an Error.
 type Reason int
 
 // The reasons of an Error.
 const (
-	Missing  Reason = iota // there is no such file, or it cannot be read
-	Digest                 // it has not the digest that it must have
-	Invalid                // not a module that can be run, or one that takes too much to compile
-	Compiler               // the compiler was killed, crashed or could not be started: nothing is known of the module
-	Storage                // what was compiled cannot be kept
+	Missing  Reason = iota // the module's file does not exist or cannot be read
+	Digest                 // the file does not have the expected digest
+	Invalid                // the module is invalid, or too expensive to compile
+	Compiler               // the compiler was killed, crashed or could not be started: the module may be valid
+	Storage                // the compiled code cannot be stored
 )
 
 // Error is a failure to provide a module's code.
 type Error struct {
 	Reason Reason
-	// Text says what happened. With Invalid and Compiler it comes from a process that has parsed the module and is
-	// not to be trusted with more than being shown.
+	// Text describes the failure. With Invalid and Compiler it is untrusted: it comes from a process that has parsed the
+	// module.
 	Text string
-	Err  error // nil: there is no cause beyond Text
+	Err  error // cause; may be nil
 }
 
 func (e *Error) Error() string { return e.Text }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// storage is the error of a file system that keeps compiled code.
-func storage(err error) error {
+// storageError wraps an error of the file system of the cache.
+func storageError(err error) error {
 	return &Error{Reason: Storage, Text: err.Error(), Err: err}
 }

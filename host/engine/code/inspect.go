@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// Report is what is in a cache.
+// Report describes a cache.
 type Report struct {
-	Modules int      // whose code is kept
-	Size    int64    // bytes of all files
-	Damaged []string // directories whose files are not as they were written; a host compiles them again
+	Modules int      // number of entries
+	Size    int64    // total size of all files in bytes
+	Damaged []string // directories of entries whose files do not match their digests; a host compiles them again
 }
 
-// Inspect reads all that is kept in the cache in dir and changes nothing. A directory that does not exist is an empty
-// cache.
+// Inspect reads and verifies all entries of the cache in dir without changing them. A missing directory is an empty cache.
 func Inspect(ctx context.Context, dir string) (Report, error) {
 	var r Report
 	items, err := os.ReadDir(dir)
@@ -34,17 +33,17 @@ func Inspect(ctx context.Context, dir string) (Report, error) {
 		path := filepath.Join(dir, item.Name())
 		r.Size += sizeOf(path)
 		if !strings.HasPrefix(item.Name(), entryPrefix) {
-			continue // of a compiler that is at work, a lock, or not the host's
+			continue // an unfinished entry, a lock, or a file of another program
 		}
 		r.Modules++
-		if !sound(path) {
+		if !isIntact(path) {
 			r.Damaged = append(r.Damaged, path)
 		}
 	}
 	return r, nil
 }
 
-// sizeOf is how much a file, or all that is in a directory, takes. What goes meanwhile counts for nothing.
+// sizeOf returns the total size of the regular files at and below path. Files that disappear meanwhile count as 0.
 func sizeOf(path string) int64 {
 	var size int64
 	_ = filepath.WalkDir(path, func(_ string, item fs.DirEntry, err error) error {

@@ -23,10 +23,10 @@ var (
 )
 
 const (
-	// endGrace is how long a killed compiler is waited for.
+	// endGrace is how long run waits for a killed compiler to exit.
 	endGrace = 500 * time.Millisecond
-	// maxSaid bounds what is kept of a compiler's standard error.
-	maxSaid = 4 << 10
+	// maxStderr bounds how much of a compiler's standard error is kept, in bytes.
+	maxStderr = 4 << 10
 )
 
 // job is the compilation of a module into a directory.
@@ -40,26 +40,25 @@ type job struct {
 // run compiles in a child process. The error is an *Error, or the cause of the end of ctx.
 func (j *job) run(ctx context.Context) error {
 	err := j.compile(ctx, confine.Options{})
-	if errors.Is(err, errNotStarted) { // the system may refuse more namespaces than there are
+	if errors.Is(err, errNotStarted) { // the system may refuse to create more namespaces
 		err = j.compile(ctx, confine.Options{NoNamespaces: true})
 	}
 	return err
 }
 
-// compile compiles in a child process.
 func (j *job) compile(ctx context.Context, o confine.Options) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, starvation*j.config.CPU, errStarved)
+	ctx, cancel := context.WithTimeoutCause(ctx, j.config.wall, errStarved)
 	defer cancel()
 	child := j.command(ctx, o)
-	said := &head{}
-	child.Stderr = said
+	stderr := &prefixBuffer{}
+	child.Stderr = stderr
 	stdin, err := child.StdinPipe()
 	if err != nil {
 		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
 	}
 	ended := make(chan error, 1)
 	go func() {
-		// The child ends with the thread that started it.
+		// The child gets its parent-death signal when this thread exits.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := child.Start(); err != nil {
@@ -67,7 +66,7 @@ func (j *job) compile(ctx context.Context, o confine.Options) error {
 			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: errors.Join(errNotStarted, err)}
 			return
 		}
-		go j.feed(stdin)
+		go j.sendModule(stdin)
 		ended <- child.Wait()
 	}()
 	select {
@@ -75,11 +74,11 @@ func (j *job) compile(ctx context.Context, o confine.Options) error {
 	case <-ctx.Done():
 		select {
 		case err = <-ended:
-		case <-time.After(endGrace): // its end takes longer, as while a disk does not answer
+		case <-time.After(endGrace): // for example blocked on a disk
 			return context.Cause(ctx)
 		}
 	}
-	return j.outcome(ctx, child, err, said.String())
+	return j.result(ctx, child, err, stderr.String())
 }
 
 func (j *job) command(ctx context.Context, o confine.Options) *exec.Cmd {
@@ -87,24 +86,24 @@ func (j *job) command(ctx context.Context, o confine.Options) *exec.Cmd {
 	command = append(command, j.dir, strconv.Itoa(j.workers), strconv.Itoa(int(j.cpu()/time.Second)))
 	child := exec.CommandContext(ctx, command[0], command[1:]...)
 	child.Dir = "/"
-	child.WaitDelay = endGrace / 2 // for whoever else has its standard error
+	child.WaitDelay = endGrace / 2 // another process may hold its standard error open
 	confine.Prepare(child, o)
 	return child
 }
 
-// cpu is the bound in whole seconds, which is what the system counts in.
+// cpu returns Config.CPU in whole seconds, the unit of RLIMIT_CPU.
 func (j *job) cpu() time.Duration { return max(j.config.CPU.Round(time.Second), time.Second) }
 
-// feed writes the module with its length. The pipe stays open: its end tells the child that this process is dead.
-func (j *job) feed(stdin io.Writer) {
+// sendModule writes the module with its length. The pipe stays open; the child exits at its end, when this process is dead.
+func (j *job) sendModule(stdin io.Writer) {
 	header := binary.BigEndian.AppendUint64(nil, uint64(len(j.binary)))
 	if _, err := stdin.Write(header); err == nil {
-		_, _ = stdin.Write(j.binary) // a child that does not read it says why
+		_, _ = stdin.Write(j.binary) // if the child stops reading, its exit code says why
 	}
 }
 
-// outcome says what the end of a child means.
-func (j *job) outcome(ctx context.Context, child *exec.Cmd, err error, said string) error {
+// result interprets the end of a child.
+func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr string) error {
 	state := child.ProcessState
 	failed := (*Error)(nil)
 	switch {
@@ -113,40 +112,40 @@ func (j *job) outcome(ctx context.Context, child *exec.Cmd, err error, said stri
 	case errors.As(err, &failed):
 		return failed
 	case errors.Is(context.Cause(ctx), errStarved):
-		return &Error{Reason: Compiler, Text: fmt.Sprintf("compiling it was not done after %s: the machine is too busy", starvation*j.config.CPU), Err: errStarved}
+		return &Error{Reason: Compiler, Text: fmt.Sprintf("compiling it did not finish within %s: the machine is too busy", j.config.wall), Err: errStarved}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case state == nil:
 		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler failed: %v", err), Err: err}
 	case state.ExitCode() == exitInvalid:
-		return &Error{Reason: Invalid, Text: strings.TrimSpace(said)}
+		return &Error{Reason: Invalid, Text: strings.TrimSpace(stderr)}
 	case state.ExitCode() == exitStorage:
-		return &Error{Reason: Storage, Text: "the compiler cannot write: " + strings.TrimSpace(said)}
-	case state.ExitCode() < 0 && state.UserTime()+state.SystemTime() >= j.cpu()/10*9: // the kernel's two counts differ a little
+		return &Error{Reason: Storage, Text: "the compiler cannot write: " + strings.TrimSpace(stderr)}
+	case state.ExitCode() < 0 && state.UserTime()+state.SystemTime() >= j.cpu()/10*9: // rusage and RLIMIT_CPU are accounted slightly differently
 		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling it takes more than %s of processor time", j.cpu())}
-	case state.ExitCode() == exitCrash && outOfMemory(said):
+	case state.ExitCode() == exitCrash && outOfMemory(stderr):
 		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling it takes more than %d MiB of memory", compilerMemory>>20)}
 	case state.ExitCode() < 0:
-		return &Error{Reason: Compiler, Text: fmt.Sprintf("the process that compiles it was killed (%v)", state), Err: err}
+		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler was killed (%v)", state), Err: err}
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
-	return &Error{Reason: Compiler, Text: fmt.Sprintf("the process that compiles it crashed (%v): %s", state, line), Err: errCrashed}
+	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+	return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler crashed (%v): %s", state, line), Err: errCrashed}
 }
 
-// exitCrash is how a Go program ends that panics, or to which the system refuses memory.
+// exitCrash is the exit code of a Go program that panics or runs out of memory.
 const exitCrash = 2
 
-func outOfMemory(said string) bool {
-	line, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+func outOfMemory(stderr string) bool {
+	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
 	return strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate")
 }
 
-// head keeps the beginning of what is written to it.
-type head struct{ kept []byte }
+// prefixBuffer is an io.Writer that keeps the first maxStderr bytes.
+type prefixBuffer struct{ kept []byte }
 
-func (h *head) Write(p []byte) (int, error) {
-	h.kept = append(h.kept, p[:min(len(p), maxSaid-len(h.kept))]...)
+func (b *prefixBuffer) Write(p []byte) (int, error) {
+	b.kept = append(b.kept, p[:min(len(p), maxStderr-len(b.kept))]...)
 	return len(p), nil
 }
 
-func (h *head) String() string { return strings.ToValidUTF8(string(h.kept), "\uFFFD") }
+func (b *prefixBuffer) String() string { return strings.ToValidUTF8(string(b.kept), "\uFFFD") }

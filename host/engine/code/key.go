@@ -13,16 +13,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 )
 
-// format changes when the files of an entry do.
+// format is the version of the entry format.
 const format = 2
 
-// keyOf names the entry of a module: a digest of the module's digest and of all else that the entry depends on.
+// keyOf returns the cache key of a module: a digest of the module's digest and of everything else that the entry depends on.
 func keyOf(sum string) string {
 	key := sha256.Sum256(fmt.Appendf(nil, "%d %d %s %s %s %v %s", format, meter.Version, wazeroVersion(), goruntime.GOOS, goruntime.GOARCH, processor(), sum))
 	return hex.EncodeToString(key[:])
 }
 
-// processor is what wazero's code depends on.
+// processor returns the processor features that wazero's generated code depends on.
 func processor() []bool {
 	x := &cpu.X86
 	return []bool{x.HasSSE41, x.HasBMI1, x.HasBMI2, x.HasPOPCNT, cpu.ARM64.HasATOMICS}

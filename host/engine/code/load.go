@@ -14,26 +14,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 )
 
-// ErrMiss says that a directory does not have the code of its module for this processor and this version of wazero.
+// ErrMiss is returned by Load if a directory lacks the code for this processor and this version of wazero.
 var ErrMiss = errors.New("the compiled code is not for this program on this machine")
 
-// Program is a module in memory, ready to be instantiated.
+// Program is a loaded module, ready to be instantiated.
 type Program struct {
 	Runtime    wazero.Runtime
 	Compiled   wazero.CompiledModule
-	Globals    []meter.Global // by which, with the memory, an instance is put back
-	Restorable bool           // that puts back the whole state
+	Globals    []meter.Global // the mutable globals to restore
+	Restorable bool           // restoring the memory and Globals restores the whole state
 	cache      wazero.CompilationCache
 }
 
-// facts is the content of factsFile.
+// facts is the content of factsFile: what Load must know about a module.
 type facts struct {
 	Globals    []meter.Global `json:"globals,omitempty"`
 	Restorable bool           `json:"restorable"`
 }
 
-// Load loads the verified code in dir. It only reads, and does not compile: where wazero does not find the code, the
-// error is ErrMiss.
+// Load loads the verified code in dir. It writes nothing and does not compile: if wazero does not find the code, the error
+// is ErrMiss.
 func Load(ctx context.Context, dir string) (*Program, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -48,17 +48,18 @@ func Load(ctx context.Context, dir string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known facts
-	if err := json.Unmarshal(data, &known); err != nil {
+	var f facts
+	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("%s: %w", factsFile, err)
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{cache: cache, Globals: known.Globals, Restorable: known.Restorable}
+	p := &Program{cache: cache, Globals: f.Globals, Restorable: f.Restorable}
 	p.Runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
-	// wazero looks at the context when it compiles with several workers, and not when it finds the code.
+	// With several workers wazero checks the context before it compiles, but not when it finds the code: a cancelled
+	// context prevents compilation only.
 	canceled, cancel := context.WithCancelCause(experimental.WithCompilationWorkers(ctx, 2))
 	cancel(ErrMiss)
 	if p.Compiled, err = p.Runtime.CompileModule(canceled, module); err != nil {
@@ -67,12 +68,12 @@ func Load(ctx context.Context, dir string) (*Program, error) {
 	return p, nil
 }
 
-// Close releases the program, whose instances must have been closed.
+// Close releases the program. Its instances must be closed.
 func (p *Program) Close(ctx context.Context) error {
 	return errors.Join(p.Runtime.Close(ctx), p.cache.Close(ctx))
 }
 
-// runtimeConfig is what modules are compiled with; the meter knows the instructions of these features and no others.
+// runtimeConfig limits modules to the features whose instructions the meter knows.
 func runtimeConfig() wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2)
 }

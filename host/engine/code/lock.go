@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// tryLock takes an advisory lock on an open file, which the system releases when the last descriptor of it is closed.
+// tryLock takes an advisory lock (flock) without blocking. The system releases it when the last descriptor of the open file
+// is closed.
 func tryLock(f *os.File, how int) (bool, error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
@@ -26,13 +27,13 @@ func tryLock(f *os.File, how int) (bool, error) {
 	}
 }
 
-// openLock opens a file that exists to be locked.
+// openLock opens or creates a lock file.
 func openLock(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 }
 
-// inPlace tells whether path still names the open file.
-func inPlace(f *os.File, path string) bool {
+// isLinked reports whether path still names the open file.
+func isLinked(f *os.File, path string) bool {
 	have, err := f.Stat()
 	if err != nil {
 		return false
@@ -41,7 +42,7 @@ func inPlace(f *os.File, path string) bool {
 	return err == nil && os.SameFile(have, want)
 }
 
-// poll calls try until it succeeds, fails, or ctx ends. A blocking lock could not be cancelled.
+// poll calls try with exponential backoff until it succeeds or fails, or ctx ends. A blocking flock could not be cancelled.
 func poll(ctx context.Context, try func() (bool, error)) error {
 	const longest = 40 * time.Millisecond
 	for wait := time.Millisecond; ; wait = min(2*wait, longest) {
@@ -58,14 +59,14 @@ func poll(ctx context.Context, try func() (bool, error)) error {
 	}
 }
 
-// held is a directory of this process's, which is locked so that others see that its owner is alive.
-type held struct {
+// lockedDir is a directory owned by this process. Its lock shows other processes that the owner is alive.
+type lockedDir struct {
 	path string
 	lock *os.File
 }
 
-// newHeld makes a directory in dir whose name begins with prefix.
-func newHeld(dir, prefix string) (*held, error) {
+// newLockedDir creates a directory in dir whose name begins with prefix.
+func newLockedDir(dir, prefix string) (*lockedDir, error) {
 	for {
 		path, err := os.MkdirTemp(dir, prefix)
 		if err != nil {
@@ -73,14 +74,14 @@ func newHeld(dir, prefix string) (*held, error) {
 		}
 		lock, err := os.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a sweep was faster than the lock
+			continue // removed by sweepDead of another process
 		}
 		if err != nil {
 			return nil, err
 		}
 		locked, err := tryLock(lock, syscall.LOCK_EX)
-		if err == nil && locked && inPlace(lock, path) {
-			return &held{path, lock}, nil
+		if err == nil && locked && isLinked(lock, path) {
+			return &lockedDir{path, lock}, nil
 		}
 		lock.Close()
 		if err != nil {
@@ -89,10 +90,10 @@ func newHeld(dir, prefix string) (*held, error) {
 	}
 }
 
-// remove removes the directory, unless it was renamed, and gives up the lock.
-func (h *held) remove() error { return errors.Join(removeTree(h.path), h.lock.Close()) }
+// remove removes the directory, unless it was renamed, and releases the lock.
+func (d *lockedDir) remove() error { return errors.Join(removeTree(d.path), d.lock.Close()) }
 
-// sweepDead removes the directories in dir that newHeld made with prefix and whose processes are dead.
+// sweepDead removes directories created by newLockedDir whose owners are dead.
 func sweepDead(dir, prefix string) {
 	paths, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
 	for _, path := range paths {
@@ -104,7 +105,7 @@ func sweepDead(dir, prefix string) {
 		if err != nil {
 			continue
 		}
-		if dead, err := tryLock(lock, syscall.LOCK_EX); err == nil && dead && inPlace(lock, path) {
+		if dead, err := tryLock(lock, syscall.LOCK_EX); err == nil && dead && isLinked(lock, path) {
 			_ = removeTree(path)
 		}
 		lock.Close()
@@ -116,7 +117,7 @@ func ownedByUser(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid()
 }
 
-// removeTree removes a directory, also one in which a compiler made directories without permissions.
+// removeTree removes a directory tree. A compiler may have created directories without permissions in it.
 func removeTree(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil {

@@ -12,16 +12,15 @@ import (
 	"syscall"
 )
 
-// MaxModule bounds a module's file in bytes: compiling takes memory and time in proportion.
+// MaxModule limits a module's file, in bytes: the memory and time of compiling it grow in proportion.
 const MaxModule = 64 << 20
 
-// OpenModule opens the file of a module. It refuses what is not a regular file, and does not wait for the writer of a
-// FIFO.
+// OpenModule opens a module's file. It refuses anything but a regular file, and does not block on a FIFO.
 func OpenModule(path string) (*os.File, error) {
-	// Opening a device can have an effect, so the type is checked before, too.
+	// Opening a device can have side effects, so the type is checked before as well as after.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
-	} else if err := regular(path, info); err != nil {
+	} else if err := checkRegular(path, info); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
@@ -30,7 +29,7 @@ func OpenModule(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = regular(path, info)
+		err = checkRegular(path, info)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -38,17 +37,17 @@ func OpenModule(path string) (*os.File, error) {
 	return f, nil
 }
 
-func regular(path string, info fs.FileInfo) error {
+func checkRegular(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)
 	}
 	return nil
 }
 
-// DigestOf is the SHA-256 of a module's file in lower-case hex.
+// DigestOf returns the SHA-256 of a module's file in lower-case hex.
 func DigestOf(path string) (string, error) { return readModule(Module{File: path}, io.Discard) }
 
-// bytesOf reads a module that has the digest sum.
+// bytesOf reads a module whose digest must be sum.
 func bytesOf(m Module, sum string) ([]byte, error) {
 	var data bytes.Buffer
 	m.SHA256 = sum
@@ -62,13 +61,13 @@ func readModule(m Module, to io.Writer) (string, error) {
 		return "", &Error{Missing, fmt.Sprintf("there is no module at %s: build the plugin with `bulkhead plugin build`", m.File), err}
 	}
 	if err != nil {
-		return "", unreadable(err)
+		return "", unreadableError(err)
 	}
 	defer file.Close()
 	hash := sha256.New()
 	size, err := io.Copy(io.MultiWriter(hash, to), io.LimitReader(file, MaxModule+1))
 	if err != nil {
-		return "", unreadable(err)
+		return "", unreadableError(err)
 	}
 	if size > MaxModule {
 		return "", &Error{Reason: Invalid, Text: fmt.Sprintf("it is larger than %d MiB", MaxModule>>20)}
@@ -80,6 +79,6 @@ func readModule(m Module, to io.Writer) (string, error) {
 	return sum, nil
 }
 
-func unreadable(err error) error {
+func unreadableError(err error) error {
 	return &Error{Missing, fmt.Sprintf("its module cannot be read: %v", err), err}
 }

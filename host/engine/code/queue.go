@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// queue bounds how many compilers run at once, over all processes that share dir: who runs one holds the lock on one
-// of the slot files. Another file, waitingFile, is locked (shared) by each that waits with Foreground; Background takes
-// no slot while it is.
+// queue limits the compilers that run at once in all processes that share dir: each holds the lock of a slot file. Each
+// waiting Foreground holds a shared lock of waitingFile; a Background takes no slot while that is locked.
 type queue struct {
 	dir   string
 	slots int
@@ -18,11 +17,11 @@ type queue struct {
 
 const waitingFile = "waiting.lock"
 
-// enter waits for a slot. Closing the file gives it back.
-func (q queue) enter(ctx context.Context, p Priority) (*os.File, error) {
+// acquireSlot waits for a slot. Closing the returned file releases the slot.
+func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 	first := 0
 	if p == Background && q.slots > 1 {
-		first = 1 // a slot that is left to Foreground
+		first = 1 // slot 0 is reserved for Foreground
 	}
 	var files []*os.File
 	defer func() {
@@ -45,7 +44,7 @@ func (q queue) enter(ctx context.Context, p Priority) (*os.File, error) {
 	var got *os.File
 	err = poll(ctx, func() (bool, error) {
 		if p == Background {
-			free, err := nobodyWaits(waiting)
+			free, err := noForegroundWaits(waiting)
 			if err != nil || !free {
 				return false, err
 			}
@@ -68,8 +67,8 @@ func (q queue) enter(ctx context.Context, p Priority) (*os.File, error) {
 	return got, err
 }
 
-// nobodyWaits tells whether no Foreground waits.
-func nobodyWaits(waiting *os.File) (bool, error) {
+// noForegroundWaits reports whether no Foreground waits.
+func noForegroundWaits(waiting *os.File) (bool, error) {
 	free, err := tryLock(waiting, syscall.LOCK_EX)
 	if free {
 		err = syscall.Flock(int(waiting.Fd()), syscall.LOCK_UN)
@@ -77,21 +76,21 @@ func nobodyWaits(waiting *os.File) (bool, error) {
 	return free, err
 }
 
-// entryLock is held by whoever fills an entry.
+// entryLock is held while an entry is filled.
 type entryLock struct {
 	path string
 	file *os.File
 }
 
-// tryEntry takes the lock of an entry; nil: somebody has it.
-func (q queue) tryEntry(key string) (*entryLock, error) {
+// tryLockEntry takes the lock of an entry. It returns nil if another caller holds it.
+func (q queue) tryLockEntry(key string) (*entryLock, error) {
 	path := filepath.Join(q.dir, key+".lock")
 	file, err := openLock(path)
 	if err != nil {
 		return nil, err
 	}
 	locked, err := tryLock(file, syscall.LOCK_EX)
-	if err != nil || !locked || !inPlace(file, path) { // else its last owner has removed it
+	if err != nil || !locked || !isLinked(file, path) { // if not linked, the previous owner has removed it
 		file.Close()
 		return nil, err
 	}
@@ -102,7 +101,7 @@ func (q queue) tryEntry(key string) (*entryLock, error) {
 func (q queue) lockEntry(ctx context.Context, key string) (*entryLock, error) {
 	var lock *entryLock
 	err := poll(ctx, func() (_ bool, err error) {
-		lock, err = q.tryEntry(key)
+		lock, err = q.tryLockEntry(key)
 		return lock != nil, err
 	})
 	return lock, err
@@ -113,13 +112,13 @@ func (l *entryLock) unlock() {
 	l.file.Close()
 }
 
-// turn is the right to fill an entry: the lock of the entry, and a slot.
+// turn is the right to fill an entry: its lock and a slot.
 type turn struct {
 	entry *entryLock
 	slot  *os.File
 }
 
-func (t *turn) end() {
+func (t *turn) release() {
 	if t.slot != nil {
 		t.slot.Close()
 	}
@@ -128,12 +127,12 @@ func (t *turn) end() {
 	}
 }
 
-// turn waits for the right to fill an entry. Without an error, either the caller has it, or (nil) it should look for
-// the entry again, since another has just given it up.
+// acquireTurn waits for the right to fill an entry. It returns nil without an error if another caller has just released
+// the right; the caller should then look the entry up again.
 //
-// Foreground locks the entry before it waits for a slot. Background never waits with the lock of an entry, so that no
-// Foreground waits for a Background that waits: it takes a slot and then the lock if nobody has it.
-func (q queue) turn(ctx context.Context, key string, p Priority) (*turn, error) {
+// Lock order: Foreground locks the entry and then waits for a slot (see takeSlot). Background takes a slot and then tries
+// to lock the entry. It never waits while it holds the lock of an entry, so no Foreground waits for a waiting Background.
+func (q queue) acquireTurn(ctx context.Context, key string, p Priority) (*turn, error) {
 	if p == Foreground {
 		entry, err := q.lockEntry(ctx, key)
 		if err != nil {
@@ -141,11 +140,11 @@ func (q queue) turn(ctx context.Context, key string, p Priority) (*turn, error) 
 		}
 		return &turn{entry: entry}, nil
 	}
-	slot, err := q.enter(ctx, p)
+	slot, err := q.acquireSlot(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := q.tryEntry(key)
+	entry, err := q.tryLockEntry(key)
 	if entry != nil {
 		return &turn{entry, slot}, nil
 	}
@@ -159,10 +158,10 @@ func (q queue) turn(ctx context.Context, key string, p Priority) (*turn, error) 
 	return nil, err
 }
 
-// ready completes a turn by a slot, after the entry was looked for once more.
-func (t *turn) ready(ctx context.Context, q queue, p Priority) (err error) {
+// takeSlot acquires a slot for a turn that has none. Callers check first whether the entry exists by now.
+func (t *turn) takeSlot(ctx context.Context, q queue, p Priority) (err error) {
 	if t.slot == nil {
-		t.slot, err = q.enter(ctx, p)
+		t.slot, err = q.acquireSlot(ctx, p)
 	}
 	return err
 }

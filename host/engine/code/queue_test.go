@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -20,15 +21,13 @@ import (
 
 func slots(n int) func(*Config) { return func(c *Config) { c.Slots = n } }
 
-// letGo lets the fake compilers that wait go on.
-func (w *world) letGo() { mark(w.dir, "go") }
+// openGate releases the waiting fake compilers.
+func (w *env) openGate() { mark(w.dir, "go") }
 
-// TestHostsShareOneQueue: two hosts, five first calls each, never run more compilers than there are slots, and all
-// get code.
 func TestHostsShareOneQueue(t *testing.T) {
-	const most = 2
-	w := newWorld(t)
-	stores := []*Store{w.open("gate-and-compile", slots(most)), w.open("gate-and-compile", slots(most))}
+	const limit = 2
+	w := newEnv(t)
+	stores := []*Store{w.open("gate-and-compile", slots(limit)), w.open("gate-and-compile", slots(limit))}
 	var all sync.WaitGroup
 	for n := range 10 {
 		m := w.module(fmt.Sprint("m", n))
@@ -41,24 +40,24 @@ func TestHostsShareOneQueue(t *testing.T) {
 			found.Close()
 		})
 	}
-	w.until("the slots are taken", func() bool { return w.count("running-") == most })
-	time.Sleep(100 * time.Millisecond) // for one too many to appear
-	if n := w.count("started-"); n != most {
-		t.Errorf("%d compilers run, and there are %d slots", n, most)
+	w.until("the slots are taken", func() bool { return w.count("running-") == limit })
+	time.Sleep(100 * time.Millisecond) // an excess compiler would start now
+	if n := w.count("started-"); n != limit {
+		t.Errorf("%d compilers run, want %d", n, limit)
 	}
-	w.letGo()
+	w.openGate()
 	all.Wait()
 }
 
 func TestAWaitCanBeCancelled(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s := w.open("gate", slots(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	busy, queued, same := w.module("busy"), w.module("queued"), make(chan error, 1)
 	ended := make(chan error, 1)
 	go func() { _, err := s.Ensure(ctx, busy, Foreground); ended <- err }()
 	w.until("the slot is taken", func() bool { return w.count("running-") == 1 })
-	for name, m := range map[string]Module{"for a slot": queued, "for another who compiles it": busy} {
+	for name, m := range map[string]Module{"for a slot": queued, "for another caller's compiler": busy} {
 		waiting, stop := context.WithCancel(t.Context())
 		go func() { _, err := s.Ensure(waiting, m, Foreground); same <- err }()
 		time.Sleep(10 * time.Millisecond)
@@ -76,13 +75,16 @@ func TestAWaitCanBeCancelled(t *testing.T) {
 	}
 }
 
-// TestBackgroundGivesWay: it takes no slot while a foreground waits, and leaves one to it.
 func TestBackgroundGivesWay(t *testing.T) {
-	w := newWorld(t)
+	synctest.Test(t, testBackgroundYields)
+}
+
+func testBackgroundYields(t *testing.T) {
+	w := newEnv(t)
 	q := queue{dir: w.dir, slots: 2}
-	enter := func(p Priority) *os.File {
+	acquire := func(p Priority) *os.File {
 		t.Helper()
-		slot, err := q.enter(t.Context(), p)
+		slot, err := q.acquireSlot(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,20 +92,20 @@ func TestBackgroundGivesWay(t *testing.T) {
 	}
 	cannot := func(p Priority, what string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if slot, err := q.enter(ctx, p); err == nil {
+		if slot, err := q.acquireSlot(ctx, p); err == nil {
 			slot.Close()
-			t.Errorf("a slot is given out, though %s", what)
+			t.Errorf("got a slot although %s", what)
 		}
 	}
-	background := enter(Background)
-	cannot(Background, "the last one is left to the foreground")
-	foreground := enter(Foreground)
+	background := acquire(Background)
+	cannot(Background, "the last one is reserved for Foreground")
+	foreground := acquire(Foreground)
 	cannot(Foreground, "both are taken")
 	waits := make(chan *os.File)
 	go func() {
-		slot, err := q.enter(t.Context(), Foreground)
+		slot, err := q.acquireSlot(t.Context(), Foreground)
 		if err != nil {
 			t.Error(err)
 		}
@@ -114,24 +116,24 @@ func TestBackgroundGivesWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer waiting.Close()
-	w.until("the foreground waits", func() bool { free, _ := nobodyWaits(waiting); return !free })
-	cannot(Background, "a foreground waits")
+	w.until("Foreground waits", func() bool { free, _ := noForegroundWaits(waiting); return !free })
+	cannot(Background, "a Foreground waits")
 	background.Close()
 	(<-waits).Close()
 	foreground.Close()
-	enter(Background).Close()
+	acquire(Background).Close()
 }
 
 func TestAKilledCompilerIsTriedAgain(t *testing.T) {
-	w := newWorld(t)
-	w.ensured(w.open("killed-once"), w.module("a"))
+	w := newEnv(t)
+	w.ensure(w.open("killed-once"), w.module("a"))
 	if n := w.count("started-"); n != 2 {
 		t.Errorf("%d compilers were started, want 2", n)
 	}
-	w = newWorld(t)
+	w = newEnv(t)
 	s, m := w.open("killed"), w.module("a")
 	for range 2 {
-		w.refused(s, m, Compiler, "was killed (signal: killed)")
+		w.ensureFails(s, m, Compiler, "was killed (signal: killed)")
 	}
 	if n := w.count("started-"); n != 4 {
 		t.Errorf("%d compilers were started, want two for each call", n)
@@ -139,29 +141,28 @@ func TestAKilledCompilerIsTriedAgain(t *testing.T) {
 }
 
 func TestACompilerThatCannotBeStartedSaysNothingOfTheModule(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s := w.open("", func(c *Config) { c.Compiler = []string{filepath.Join(w.dir, "none")} })
-	w.refused(s, w.module("a"), Compiler, "cannot be started")
+	w.ensureFails(s, w.module("a"), Compiler, "cannot be started")
 }
 
-// TestFailuresAreRemembered: a module that cannot be compiled does not cost each call the same again.
 func TestFailuresAreRemembered(t *testing.T) {
-	second := func(c *Config) { c.CPU = time.Second }
+	limits := func(c *Config) { c.CPU, c.wall = time.Second, time.Hour }
 	for role, want := range map[string]struct {
-		reason Reason
-		says   string
-		starts int
+		reason  Reason
+		message string
+		starts  int
 	}{
-		"compile": {Invalid, "", 1}, // what is no module
+		"compile": {Invalid, "", 1}, // not a module
 		"endless": {Invalid, "compiling it takes more than 1s of processor time", 1},
 		"greedy":  {Invalid, "compiling it takes more than 3072 MiB of memory", 1},
 		"crashed": {Compiler, "crashed (exit status 2): panic: of the compiler", 2},
 	} {
 		t.Run(role, func(t *testing.T) {
-			w := newWorld(t)
-			s, m := w.open(role, second), w.raw("none", []byte("none"))
+			w := newEnv(t)
+			s, m := w.open(role, limits), w.raw("none", []byte("none"))
 			for range 3 {
-				w.refused(s, m, want.reason, want.says)
+				w.ensureFails(s, m, want.reason, want.message)
 			}
 			if n := w.count("started-"); n != want.starts {
 				t.Errorf("%d compilers were started, want %d", n, want.starts)
@@ -169,7 +170,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 			if err := os.WriteFile(m.File, []byte("other"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			w.refused(s, m, want.reason, want.says)
+			w.ensureFails(s, m, want.reason, want.message)
 			if n := w.count("started-"); n != 2*want.starts {
 				t.Errorf("%d compilers were started for two modules", n)
 			}
@@ -183,25 +184,25 @@ func TestRememberedFailuresAreForgotten(t *testing.T) {
 	f.put("killed", &Error{Reason: Compiler})
 	f.put("full", &Error{Reason: Storage})
 	if f.get("a") == nil || f.get("killed") != nil || f.get("full") != nil {
-		t.Errorf("remembered: %v", f.byKey)
+		t.Errorf("cached: %v", f.byKey)
 	}
 	old := f.byKey["a"]
 	old.until = time.Now().Add(-time.Second)
 	f.byKey["a"] = old
 	if f.get("a") != nil {
-		t.Error("a failure is remembered for ever")
+		t.Error("an expired failure is returned")
 	}
 	for n := range 3 * maxFailed {
 		f.put(strconv.Itoa(n), &Error{Reason: Invalid})
 	}
 	if len(f.byKey) > maxFailed {
-		t.Errorf("%d failures are remembered", len(f.byKey))
+		t.Errorf("%d failures are cached", len(f.byKey))
 	}
 }
 
-// TestCloseEndsACompilerThatIsStopped, which ignores every signal but one.
+// A stopped process handles no signal but SIGKILL and SIGCONT.
 func TestCloseEndsACompilerThatIsStopped(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	s, m := w.open("stopped"), w.module("a")
 	ended := make(chan error, 1)
 	go func() { _, err := s.Ensure(t.Context(), m, Foreground); ended <- err }()
@@ -218,8 +219,8 @@ func TestCloseEndsACompilerThatIsStopped(t *testing.T) {
 	}
 }
 
-// alive tells whether a process lives that marked itself in the shared directory.
-func alive(w *world, prefix string) bool {
+// alive reports whether a process whose ID is in the shared directory is running.
+func alive(w *env, prefix string) bool {
 	items, err := os.ReadDir(w.dir)
 	if err != nil {
 		w.t.Fatal(err)
@@ -232,28 +233,28 @@ func alive(w *world, prefix string) bool {
 	return false
 }
 
-// zombie tells whether a process has ended and waits for whoever adopted it.
+// zombie reports whether a process has ended but is not yet reaped.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && bytes.Contains(stat, []byte(") Z "))
 }
 
-// TestWhatADeadHostLeftIsRemoved: its compiler ends with it, and the directory goes at the next start.
+// The compiler of a killed host dies with it, and the next host removes its directory.
 func TestWhatADeadHostLeftIsRemoved(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	m := w.module("a")
 	host := exec.Command(os.Args[0], roleArgument, "host", w.dir, w.cache, m.File)
-	var said bytes.Buffer
-	host.Stderr = &said
+	var stderr bytes.Buffer
+	host.Stderr = &stderr
 	if err := host.Start(); err != nil {
 		t.Fatal(err)
 	}
 	w.until("it compiles", func() bool { return w.count("running-") == 1 })
 	another := w.module("another")
 	s := w.open("compile", slots(2))
-	w.ensured(s, another)
+	w.ensure(s, another)
 	if left := w.leftovers(); len(left) != 1 {
-		t.Errorf("while it lives: %q", left)
+		t.Errorf("while the host is alive: %q", left)
 	}
 	if err := host.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -264,14 +265,14 @@ func TestWhatADeadHostLeftIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := w.leftovers(); len(left) > 0 {
-		t.Errorf("left behind: %q; the host said %q", left, said.String())
+		t.Errorf("left behind: %q; the host's stderr: %q", left, stderr.String())
 	}
-	w.ensured(s, m) // its lock and its slot are free
+	w.ensure(s, m) // its lock and slot are free
 }
 
-// TestAChildEndsWithItsInput where the system does not end it with its parent.
+// Some systems have no parent-death signal.
 func TestAChildEndsWithItsInput(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	for name, sent := range map[string]string{"nothing": "", "a part of the module": "\x00\x00\x00\x00\x00\x00\x00\x09abc"} {
 		t.Run(name, func(t *testing.T) {
 			child := exec.Command(os.Args[0], roleArgument, "compile", w.dir, w.dir, "1", "10")
@@ -285,11 +286,11 @@ func TestAChildEndsWithItsInput(t *testing.T) {
 }
 
 func TestTheLogSaysWhy(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	var out bytes.Buffer
 	s := w.open("killed-once", func(c *Config) { c.Log = hclog.New(&hclog.LoggerOptions{Output: &out}) })
-	w.ensured(s, w.module("a"))
-	if !strings.Contains(out.String(), "the compiler failed, and is started once more") {
+	w.ensure(s, w.module("a"))
+	if !strings.Contains(out.String(), "the compiler failed and is retried once") {
 		t.Errorf("logged: %s", out.String())
 	}
 }

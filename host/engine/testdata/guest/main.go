@@ -1,4 +1,4 @@
-// Guest is the module of the engine's tests: each tool does one thing that a module may do.
+// Guest is the module of the engine's tests. Each tool exercises one behaviour.
 package main
 
 import (
@@ -98,8 +98,7 @@ var (
 	left  *os.File
 )
 
-// remember keeps something of every call, in what there is from the beginning and in what is grown, and
-// says what it found of an earlier one.
+// remember stores the secret in initial and in grown memory, and reports the state left by earlier calls.
 func remember(_ context.Context, secret struct{ Text string }) (*sdk.ToolResult, error) {
 	calls++
 	found := fmt.Sprint(calls, len(held))
@@ -107,7 +106,7 @@ func remember(_ context.Context, secret struct{ Text string }) (*sdk.ToolResult,
 	return sdk.Text(found), nil
 }
 
-// facts says what the host gave: time, randomness, environment, zone, deadline.
+// facts reports time, random numbers, environment, zone and deadline.
 func facts(ctx context.Context, _ struct{}) (*sdk.ToolResult, error) {
 	random := make([]byte, 8)
 	if _, err := rand.Read(random); err != nil {
@@ -125,7 +124,7 @@ func facts(ctx context.Context, _ struct{}) (*sdk.ToolResult, error) {
 	}}, nil
 }
 
-// parallel performs operations from many goroutines: each must get its own result.
+// parallel performs host operations from many goroutines. Each must get its own result.
 func parallel(context.Context, struct{}) (*sdk.ToolResult, error) {
 	var wait sync.WaitGroup
 	faults := make(chan string, 1000)

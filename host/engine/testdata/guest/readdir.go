@@ -12,7 +12,7 @@ import (
 //go:noescape
 func fdReaddir(fd int32, buf unsafe.Pointer, size uint32, cookie uint64, used unsafe.Pointer) uint32
 
-// readRoot lists the descriptor that every module begins with, from a position, and gives WASI's number.
+// readRoot calls fd_readdir on the preopened descriptor from a position, and returns the errno.
 func readRoot(_ context.Context, from struct{ Position uint64 }) (*sdk.ToolResult, error) {
 	var used uint32
 	buf := make([]byte, 256)

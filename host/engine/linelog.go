@@ -9,42 +9,41 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// lineLog turns what a module prints into lines of the host's log.
+// lineLog is an io.Writer for a module's standard output or error. It logs each line.
 type lineLog struct {
 	instance *instance
 	level    hclog.Level
-	line     []byte
-	kept     []string // the first and the last lines, for the error of a crash
-	logged   int      // lines of the call that runs
+	line     []byte   // the incomplete last line
+	kept     []string // the first and last keptLines lines, for Error.Detail
+	logged   int      // lines of the current call
 }
 
-// maxLogged is how many lines of a call reach the log: a crash of a Go program prints hundreds.
+// maxLogged bounds the lines of one call that are logged: a crashing Go program prints hundreds.
 const maxLogged = 50
 
-// keptLines is how many lines an error repeats of the beginning, where a crash says its reason, and of
-// the end.
+// keptLines is the number of lines kept from the beginning, where a crashing program states the reason, and from the end.
 const keptLines = 10
 
 func (l *lineLog) Write(p []byte) (int, error) {
-	l.instance.spend(len(p))
+	l.instance.Spend(len(p))
 	if c := l.instance.current; c != nil {
-		c.spendLog(len(p), bytes.Count(p, []byte{'\n'}))
+		c.chargeLog(len(p), bytes.Count(p, []byte{'\n'}))
 	}
 	for rest := p; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
-			l.keep(rest)
+			l.appendLine(rest)
 			break
 		}
-		l.keep(rest[:end])
+		l.appendLine(rest[:end])
 		l.flush()
 		rest = rest[end+1:]
 	}
 	return len(p), nil
 }
 
-// keep drops what makes a line longer than a log line may be.
-func (l *lineLog) keep(p []byte) {
+// appendLine appends to the incomplete line, up to one byte more than maxLogLine so that flush marks it as truncated.
+func (l *lineLog) appendLine(p []byte) {
 	l.line = append(l.line, p[:min(len(p), max(0, maxLogLine+1-len(l.line)))]...)
 }
 
@@ -61,6 +60,6 @@ func (l *lineLog) flush() {
 	case l.logged < maxLogged:
 		l.instance.owner.spec.Log.Log(l.level, text)
 	case l.logged == maxLogged:
-		l.instance.owner.spec.Log.Log(l.level, "what else the call prints is left out")
+		l.instance.owner.spec.Log.Log(l.level, "further output of this call is dropped")
 	}
 }

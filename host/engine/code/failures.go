@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// How long failures are remembered. A verdict on a module depends on its bytes alone, but for the bounds, which a
-// machine short of memory may reach earlier. A compiler that crashed twice may work when the machine has recovered.
+// Lifetimes of cached failures. Whether a module is invalid depends on its bytes only, except that a machine short of
+// memory may hit the resource limits earlier. A compiler that crashed twice may work when the machine has recovered.
 const (
-	verdictAge = 10 * time.Minute
+	invalidAge = 10 * time.Minute
 	crashAge   = 10 * time.Second
 	maxFailed  = 256
 )
 
-// failures remembers modules that cannot be compiled, so that not each call pays for finding it out. A killed compiler
-// says nothing of a module and is not remembered.
+// failures caches the failures of modules that cannot be compiled, so that not every call starts a compiler. The failure of
+// a killed compiler is not cached, because it says nothing about the module.
 type failures struct {
 	mu    sync.Mutex
-	byKey map[string]remembered
+	byKey map[string]cachedFailure
 }
 
-type remembered struct {
+type cachedFailure struct {
 	failure *Error
 	until   time.Time
 }
@@ -31,7 +31,7 @@ func (f *failures) put(key string, err error) {
 	if !errors.As(err, &failure) {
 		return
 	}
-	age := verdictAge
+	age := invalidAge
 	switch {
 	case errors.Is(err, errCrashed):
 		age = crashAge
@@ -41,12 +41,12 @@ func (f *failures) put(key string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.byKey == nil || len(f.byKey) >= maxFailed {
-		f.byKey = map[string]remembered{}
+		f.byKey = map[string]cachedFailure{}
 	}
-	f.byKey[key] = remembered{failure, time.Now().Add(age)}
+	f.byKey[key] = cachedFailure{failure, time.Now().Add(age)}
 }
 
-// get returns the failure of an entry; nil if none is remembered.
+// get returns the cached failure of an entry, or nil.
 func (f *failures) get(key string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

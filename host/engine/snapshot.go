@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"github.com/tetratelabs/wazero/api"
+)
+
+// snapshot is the state of the first instance after _initialize and one bulkhead/describe. All instances of the module are
+// restored to the same snapshot, so no state of a call or of an instance survives.
+type snapshot struct {
+	memory  []byte
+	globals []uint64 // values of the mutable globals, in the order of code.Program.Globals
+}
+
+// capture takes a snapshot of an instance.
+func (i *instance) capture() *snapshot {
+	s := &snapshot{memory: cloneChunked(i.memory.space[:i.memory.size])}
+	for _, g := range i.globals {
+		s.globals = append(s.globals, g.Get())
+	}
+	return s
+}
+
+// restore sets the instance to the state of a snapshot. It reports whether that succeeded.
+func (i *instance) restore(s *snapshot) bool {
+	if !i.memory.restore(s.memory) {
+		return false
+	}
+	if i.memory.size != uint64(len(s.memory)) && !i.resize(uint64(len(s.memory))) {
+		return false
+	}
+	for n, g := range i.globals {
+		g.(api.MutableGlobal).Set(s.globals[n])
+	}
+	return true
+}
+
+// resize sets the size of linear memory. wazero can only grow memory, but accepts a buffer of any size from Reallocate.
+// resize fails if the memory already has the maximum that its module declares.
+func (i *instance) resize(size uint64) bool {
+	i.memory.forced = size
+	defer func() { i.memory.forced = 0 }()
+	_, ok := i.module.Memory().Grow(1)
+	return ok && i.memory.size == size
+}
