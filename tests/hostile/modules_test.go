@@ -182,7 +182,7 @@ func attacks() []attack {
 		{"a trap", wasmtest.Plugin([]byte{unreachable}, ""), "", "trap", "crashed: wasm error: unreachable", 0},
 		{"a trap in the start function", starting("", unreachable), "", "trap", "", 0},
 		{"a trap in _initialize", starting("_initialize", unreachable), "", "trap", "", 0},
-		{"an answer in _initialize", starting("_initialize", invoke(wasmtest.Output, 0, 2)), "", "abi_misuse", "output was called without a request", 0},
+		{"an answer in _initialize", starting("_initialize", invoke(wasmtest.Output, 0, 2)), "", "abi_misuse", "output was called outside a request", 0},
 		{"a call in _initialize", starting("_initialize", num(0), callFunc, wasmtest.Extra+1, invoke(wasmtest.Input, 0, 0)), "", "abi_misuse", "", 0},
 
 		{"a call that is an import of WASI's", with(plugin(), func(m *wasmtest.Module) {
@@ -200,13 +200,13 @@ func attacks() []attack {
 
 		{"a function of more paths than can be compiled", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xd0, 0x0f, i32}, Code: code(repeat(10_000, block, void, num(1), brIf, 0, end), end)})
-		}), "", "invalid_module", "blocks, branches and calls of a function", 0},
+		}), "", "invalid_module", "control instructions of a function", 0},
 		{"a function of millions of locals", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f, i32}, Code: []byte{end}})
 		}), "", "invalid_module", "parameters and locals of a function", 0},
 		{"blocks nested without measure", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: code(repeat(50_000, block, void), repeat(50_001, end))})
-		}), "", "invalid_module", "blocks in each other", 0},
+		}), "", "invalid_module", "nested blocks", 0},
 		{"a name of the host's own", with(plugin(), func(m *wasmtest.Module) {
 			m.Imports = append(m.Imports, wasmtest.Import{Module: "bulkhead:meter", Name: "yield", Type: wasmtest.Void})
 		}), "", "invalid_module", "reserved", 0},

@@ -2,7 +2,7 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 
-// asm is code in the making: each method appends an instruction.
+// asm is a code buffer. Each method appends instructions.
 type asm []byte
 
 func (a *asm) op(ops ...wasm.Opcode) *asm {
@@ -42,7 +42,7 @@ func (a *asm) block(op wasm.Opcode) *asm {
 	return a
 }
 
-// raw appends an instruction that is encoded already.
+// raw appends encoded instructions.
 func (a *asm) raw(instruction []byte) *asm {
 	*a = append(*a, instruction...)
 	return a

@@ -13,14 +13,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// wide is types with many parameters and results, each of i32: a function of none, with both, and with results
-// only.
+// wide returns function types with many i32 parameters and results: without any, with both, and with results only.
 func wide(params, results int) []wasm.FuncType {
 	p, r := slices.Repeat([]byte{byte(wasm.I32)}, params), slices.Repeat([]byte{byte(wasm.I32)}, results)
 	return []wasm.FuncType{{}, {Params: p, Results: r}, {Results: r}}
 }
 
-// The types of wide by their index.
+// Indices of the types of wide.
 const (
 	wideBoth    = 1
 	wideResults = 2
@@ -28,7 +27,8 @@ const (
 
 func length(n int) []byte { return wasm.AppendU32(nil, uint32(n)) }
 
-// withWide is a module whose f is before, n times part, and behind, of types with 1,000 parameters and results.
+// withWide returns a module whose function f consists of before, n times part, and behind, with types of 1,000 parameters
+// and results.
 func withWide(n int, before, part, behind []byte) wasmtest.Module {
 	body := slices.Concat(before, slices.Repeat(part, n), behind, []byte{0x0b})
 	return wasmtest.Module{
@@ -37,8 +37,8 @@ func withWide(n int, before, part, behind []byte) wasmtest.Module {
 	}
 }
 
-// A few bytes of a module can take the compiler gigabytes or minutes. Such a module is refused, and at a price in
-// proportion to its size.
+// A few bytes of a module can cost the compiler gigabytes or minutes. Refusing such a module must cost no more than is
+// proportional to its size.
 func TestModulesThatAreCostlyToCompileAreRefused(t *testing.T) {
 	push, drop := repeat(1000, i32(0)), repeat(1000, 0x1a)
 	plain := func(n int, part ...any) wasmtest.Module {
@@ -52,28 +52,28 @@ func TestModulesThatAreCostlyToCompileAreRefused(t *testing.T) {
 		return h
 	}
 	const many = 10_000_000
-	const mesh = "values at the joints of a function"
+	const blockArgs = "SSA block arguments of a function"
 	const compiled = "bytes of compiled code of a function"
-	const joints = "blocks, branches and calls of a function"
+	const controls = "control instructions of a function"
 	for name, c := range map[string]struct {
 		h    wasmtest.Module
 		what string
 	}{
 		"zeros in an element segment":    {segment(1, 0, length(many), make([]byte, many)), "elements of all element segments"},
 		"nulls in an element segment":    {segment(5, 0x70, length(many), repeat(many, 0xd0, 0x70, 0x0b)), "elements of all element segments"},
-		"labels with a thousand results": {withWide(1, code(0x02, wideResults, push, i32(0)), code(0x0e, length(20_000), make([]byte, 20_001)), code(0x0b, drop)), mesh},
-		"blocks of a wide type":          {withWide(10_000, push, code(0x02, wideBoth, 0x0b), drop), mesh},
-		"loops of a wide type":           {withWide(5_000, push, code(0x03, wideBoth, i32(0), 0x0d, 0, 0x0b), drop), mesh},
-		"ifs of a wide type":             {withWide(10_000, push, code(i32(0), 0x04, wideBoth, 0x0b), drop), mesh},
-		"elses of a wide type":           {withWide(5_000, push, code(i32(0), 0x04, wideBoth, 0x05, 0x0b), drop), mesh},
-		"branches out of a wide block":   {withWide(10_000, code(push, 0x02, wideBoth), code(i32(0), 0x0d, 0), code(0x0b, drop)), mesh},
-		"calls of a wide type":           {withWide(10_000, push, code(0x10, 1), drop), mesh},
-		"indirect calls of a wide type":  {withWide(10_000, push, code(i32(0), 0x11, wideBoth, 0), drop), mesh},
-		"returns from blocks":            {plain(100_000, 0x02, 0x40, 0x0f, 0x0b), joints},
-		"endless unreachable":            {plain(2_000_000, 0x00), joints},
-		"empty blocks":                   {plain(100_000, 0x02, 0x40, 0x0b), joints},
-		"table.fill":                     {plain(50_000, i32(0), 0xd0, 0x70, i32(0), 0xfc, 17, 0), joints},
-		"calls":                          {plain(100_000, 0x10, 0), joints},
+		"labels with a thousand results": {withWide(1, code(0x02, wideResults, push, i32(0)), code(0x0e, length(20_000), make([]byte, 20_001)), code(0x0b, drop)), blockArgs},
+		"blocks of a wide type":          {withWide(10_000, push, code(0x02, wideBoth, 0x0b), drop), blockArgs},
+		"loops of a wide type":           {withWide(5_000, push, code(0x03, wideBoth, i32(0), 0x0d, 0, 0x0b), drop), blockArgs},
+		"ifs of a wide type":             {withWide(10_000, push, code(i32(0), 0x04, wideBoth, 0x0b), drop), blockArgs},
+		"elses of a wide type":           {withWide(5_000, push, code(i32(0), 0x04, wideBoth, 0x05, 0x0b), drop), blockArgs},
+		"branches out of a wide block":   {withWide(10_000, code(push, 0x02, wideBoth), code(i32(0), 0x0d, 0), code(0x0b, drop)), blockArgs},
+		"calls of a wide type":           {withWide(10_000, push, code(0x10, 1), drop), blockArgs},
+		"indirect calls of a wide type":  {withWide(10_000, push, code(i32(0), 0x11, wideBoth, 0), drop), blockArgs},
+		"returns from blocks":            {plain(100_000, 0x02, 0x40, 0x0f, 0x0b), controls},
+		"endless unreachable":            {plain(2_000_000, 0x00), controls},
+		"empty blocks":                   {plain(100_000, 0x02, 0x40, 0x0b), controls},
+		"table.fill":                     {plain(50_000, i32(0), 0xd0, 0x70, i32(0), 0xfc, 17, 0), controls},
+		"calls":                          {plain(100_000, 0x10, 0), controls},
 		"loads":                          {plain(200_000, i32(0), 0x28, 0, 0, 0x1a), compiled},
 		"loads of v128":                  {plain(200_000, i32(0), 0xfd, 0, 0, 0, 0x1a), compiled},
 		"divisions":                      {plain(200_000, i32(0), i32(1), 0x6d, 0x1a), compiled},
@@ -85,7 +85,7 @@ func TestModulesThatAreCostlyToCompileAreRefused(t *testing.T) {
 			limit := (*wasm.LimitError)(nil)
 			taken := allocated(func() {
 				if _, err := meter.Rewrite(module, meter.Config{}); !errors.As(err, &limit) || limit.What != c.what {
-					t.Errorf("error %v, want a limit of %s", err, c.what)
+					t.Errorf("error %v, want a LimitError of %s", err, c.what)
 				}
 			})
 			if most := uint64(4*len(module) + 64<<20); taken > most {
@@ -95,8 +95,7 @@ func TestModulesThatAreCostlyToCompileAreRefused(t *testing.T) {
 	}
 }
 
-// Names are for stack traces, and a runtime takes many times their size for them: of a function there is one, and
-// no other is kept.
+// Names are used in stack traces only, but a runtime needs many times their size in memory.
 func TestNamesAreNoMoreThanFunctions(t *testing.T) {
 	const many = 10_000_000
 	none := repeat(many, 0, 0)
@@ -106,8 +105,8 @@ func TestNamesAreNoMoreThanFunctions(t *testing.T) {
 		"empty names of locals":    code(2, text(string(code(1, 0, length(many), none)))),
 		"empty names of globals":   code(7, text(string(code(length(many), none)))),
 		"one function twice":       code(1, text("\x02\x00\x01a\x00\x01b")),
-		"a function that is not":   code(1, text("\x01\x01\x01a")),
-		"a part twice":             code(1, text("\x01\x00\x01a"), 1, text("\x01\x00\x01b")),
+		"an unknown function":      code(1, text("\x01\x01\x01a")),
+		"a duplicate subsection":   code(1, text("\x01\x00\x01a"), 1, text("\x01\x00\x01b")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := one(tVoid, nil, code(0x0b))
@@ -127,7 +126,7 @@ func TestNamesAreNoMoreThanFunctions(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes f allocates, whether they are freed meanwhile or not.
+// allocated returns the number of bytes that f allocates, including those freed meanwhile.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -136,11 +135,10 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A leaf that charges itself on the way is checked by nobody until it ends: what a caller by call_indirect does not
-// know of must be little.
+// A leaf may charge without a check. What a caller by call_indirect does not account for must be bounded.
 func TestLeavesAreCheckedWhoeverCallsThem(t *testing.T) {
 	const units, most = 4000, 10_000
-	for n := units; n < units+130; n += 10 { // what the beginning of a leaf pays for differs with its length
+	for n := units; n < units+130; n += 10 { // the charge at the beginning of a leaf depends on its length
 		leaf := function("", tVoid, nil, code(repeat(n/2, i32(1), 0x1a), 0x0b))
 		for name, call := range map[string][]byte{"call": code(0x10, 1), "call_indirect": code(i32(0), 0x11, tVoid, 0)} {
 			h := wasmtest.Module{
@@ -161,7 +159,7 @@ func TestLeavesAreCheckedWhoeverCallsThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			if unchecked > most {
-				t.Errorf("%s of a leaf of %d units: %d of them without a check, want at most %d", name, n, unchecked, most)
+				t.Errorf("%s of a leaf of %d units: %d units without a check, want at most %d", name, n, unchecked, most)
 			}
 		}
 	}

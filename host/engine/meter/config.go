@@ -2,22 +2,21 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 
-// Config bounds what a module may have and use. Zero stands for the default.
+// Config limits what a module may contain and use. Zero means the default.
 //
-// The bounds keep what it costs to compile a module in proportion to its size; estimate.go says what a runtime's
-// compiler takes.
+// The limits keep the cost of compiling a module proportional to its size; estimate.go describes the cost model.
 type Config struct {
 	Stack    int64 // DefaultStack: bytes of native stack; see ExportStack
-	TableMax int   // DefaultTableMax: elements of a table; more at the start is refused
+	TableMax int   // DefaultTableMax: elements of a table; a larger initial size is refused
 
 	MaxModule    int // DefaultMaxModule: bytes
 	MaxFunctions int // DefaultMaxFunctions
 	MaxBody      int // DefaultMaxBody: bytes of a function's body
 	MaxLocals    int // DefaultMaxLocals: parameters and locals of a function
-	MaxNesting   int // DefaultMaxNesting: blocks in each other
-	MaxLabels    int // DefaultMaxLabels: of a br_table
+	MaxNesting   int // DefaultMaxNesting: depth of nested blocks
+	MaxLabels    int // DefaultMaxLabels: labels of a br_table
 	MaxTypes     int // DefaultMaxTypes
-	MaxArity     int // DefaultMaxArity: parameters of a type, and results
+	MaxArity     int // DefaultMaxArity: parameters, and results, of a type
 	MaxValues    int // DefaultMaxValues: parameters and results of all types
 	MaxImports   int // DefaultMaxImports
 	MaxExports   int // DefaultMaxExports
@@ -28,12 +27,12 @@ type Config struct {
 	MaxData      int // DefaultMaxData: data segments
 	MaxName      int // DefaultMaxName: bytes of an import's, an export's or a function's name
 	MaxNames     int // DefaultMaxNames: bytes of the names of all imports and exports
-	MaxJoints    int // DefaultMaxJoints: blocks, branches and calls of a function
+	MaxControl   int // DefaultMaxControl: control instructions of a function, counted as in estimate.go
 
-	// The rest bounds the estimates of estimate.go, of a function and of all functions.
-	MaxMesh, MaxMeshSum int64 // DefaultMaxMesh, DefaultMaxMeshSum: values that compiled code passes on
-	MaxWork, MaxWorkSum int64 // DefaultMaxWork, DefaultMaxWorkSum: nanoseconds of compiling
-	MaxCode, MaxCodeSum int64 // DefaultMaxCode, DefaultMaxCodeSum: bytes of compiled code
+	// Limits of the estimates of estimate.go, for a function and for the sum of all functions.
+	MaxBlockArgs, MaxBlockArgsSum int64 // DefaultMaxBlockArgs, DefaultMaxBlockArgsSum: arguments of basic blocks in the compiler's SSA form
+	MaxWork, MaxWorkSum           int64 // DefaultMaxWork, DefaultMaxWorkSum: nanoseconds of compiling
+	MaxCode, MaxCodeSum           int64 // DefaultMaxCode, DefaultMaxCodeSum: bytes of compiled code
 }
 
 // The defaults.
@@ -45,7 +44,7 @@ const (
 	DefaultMaxFunctions = 200_000
 	DefaultMaxBody      = 2 << 20
 	DefaultMaxLocals    = 20_000
-	DefaultMaxNesting   = 5_000 // the Go compiler nests a block for each place where a function can resume: hundreds
+	DefaultMaxNesting   = 5_000 // the Go compiler nests a block for each resume point of a function, hundreds of them
 	DefaultMaxLabels    = 40_000
 	DefaultMaxTypes     = 10_000
 	DefaultMaxArity     = 1_000
@@ -55,19 +54,20 @@ const (
 	DefaultMaxGlobals   = 2_000
 	DefaultMaxTables    = 16
 	DefaultMaxElements  = 20_000
-	DefaultMaxItems     = DefaultTableMax // more than a table holds; each takes 12 bytes, and 8 in every instance
+	DefaultMaxItems     = DefaultTableMax // each takes 12 bytes, and 8 in every instance
 	DefaultMaxData      = 200_000         // the Go linker writes ten for each kilobyte of a module
 	DefaultMaxName      = 10_000
 	DefaultMaxNames     = 2 << 20
 
-	// The largest function of six modules in Go has 4,750 joints, a mesh of 93,000, 0.3 s of work and 0.6 MB of code.
-	DefaultMaxJoints  = 30_000
-	DefaultMaxMesh    = 4_000_000
-	DefaultMaxMeshSum = 100_000_000
-	DefaultMaxWork    = 20_000_000_000
-	DefaultMaxWorkSum = 100_000_000_000
-	DefaultMaxCode    = 8 << 20   // compiling takes some sixty times as much memory
-	DefaultMaxCodeSum = 256 << 20 // a Go module of 8 MB is taken to have 62 MB
+	// The largest function of six Go modules has 4,750 control instructions, 93,000 block arguments, 0.3 s of work and
+	// 0.6 MB of code.
+	DefaultMaxControl      = 30_000
+	DefaultMaxBlockArgs    = 4_000_000
+	DefaultMaxBlockArgsSum = 100_000_000
+	DefaultMaxWork         = 20_000_000_000
+	DefaultMaxWorkSum      = 100_000_000_000
+	DefaultMaxCode         = 8 << 20   // compiling takes about sixty times as much memory
+	DefaultMaxCodeSum      = 256 << 20 // the estimate for a Go module of 8 MB is 62 MB
 )
 
 func (c Config) withDefaults() Config {
@@ -81,7 +81,7 @@ func (c Config) withDefaults() Config {
 		{&c.MaxImports, DefaultMaxImports}, {&c.MaxExports, DefaultMaxExports}, {&c.MaxGlobals, DefaultMaxGlobals},
 		{&c.MaxTables, DefaultMaxTables}, {&c.MaxElements, DefaultMaxElements}, {&c.MaxData, DefaultMaxData},
 		{&c.MaxName, DefaultMaxName}, {&c.MaxNames, DefaultMaxNames}, {&c.MaxValues, DefaultMaxValues},
-		{&c.MaxItems, DefaultMaxItems}, {&c.MaxJoints, DefaultMaxJoints},
+		{&c.MaxItems, DefaultMaxItems}, {&c.MaxControl, DefaultMaxControl},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
@@ -91,7 +91,7 @@ func (c Config) withDefaults() Config {
 		field *int64
 		value int64
 	}{
-		{&c.Stack, DefaultStack}, {&c.MaxMesh, DefaultMaxMesh}, {&c.MaxMeshSum, DefaultMaxMeshSum},
+		{&c.Stack, DefaultStack}, {&c.MaxBlockArgs, DefaultMaxBlockArgs}, {&c.MaxBlockArgsSum, DefaultMaxBlockArgsSum},
 		{&c.MaxWork, DefaultMaxWork}, {&c.MaxWorkSum, DefaultMaxWorkSum},
 		{&c.MaxCode, DefaultMaxCode}, {&c.MaxCodeSum, DefaultMaxCodeSum},
 	} {
@@ -110,7 +110,6 @@ func (c Config) bounds() wasm.Bounds {
 	}
 }
 
-// Quantum is how much fuel a host best gives at a time: some five microseconds of usual work, and at most five
-// milliseconds of the worst, which follows pointers that miss every cache (BenchmarkStalls has more). Twice as
-// much is hardly faster.
+// Quantum is the recommended amount of fuel to grant at a time: several microseconds of typical work, and at most five
+// milliseconds of the worst, following pointers that miss every cache (see BenchmarkStalls). Twice as much is hardly faster.
 const Quantum = 25_000

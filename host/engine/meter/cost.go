@@ -2,32 +2,31 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 
-// What things cost, in units of fuel. An instruction costs 1, and end and else are none. What takes a compiled
-// instruction much longer than others costs more, so that a unit is at most some tens of nanoseconds of work,
-// and usually a third of one.
+// Costs in units of fuel. An instruction costs 1; end and else cost nothing. Instructions that take much longer than others
+// cost more, so that a unit is at most some tens of nanoseconds of work, and typically a third of a nanosecond.
 const (
 	costMemory = 2    // a load or store: it may miss every cache
 	costDivide = 8    // an integer division, or a square root or division of floats
-	costVector = 3    // of v128: some are ten machine instructions
-	costCall   = 2    // and 1 for each parameter and result
-	costHost   = 50   // a call of an imported function, besides
-	costWASI   = 1000 // a call of WASI's, besides: a system call takes microseconds
-	costRefs   = 50   // ref.func, for which wazero leaves compiled code
+	costVector = 3    // an instruction on v128: some become ten machine instructions
+	costCall   = 2    // plus 1 for each parameter and result
+	costHost   = 50   // calling an imported function, in addition
+	costWASI   = 1000 // calling a WASI function, in addition: a system call takes microseconds
+	costRefs   = 50   // ref.func, for which wazero calls its runtime
 	costGrow   = 250
-	costBulk   = 10 // calling a helper for an instruction of variable length, besides the length
+	costBulk   = 10 // calling the helper of an instruction of variable length, in addition to the length
 
-	// bytesPerUnit is how much of the linear memory a bulk instruction moves or fills for a unit.
+	// bytesPerUnit is the number of bytes that a bulk instruction copies or fills for a unit.
 	bytesPerUnit = 8
-	// unitsPerPage is what a page that memory.grow adds costs: as much as filling it.
+	// unitsPerPage is the cost of a page added by memory.grow, the same as filling it.
 	unitsPerPage = pageSize / bytesPerUnit
 	pageSize     = 64 << 10
 
-	// localsPerUnit: where paths of a function meet, a compiler may have to move every local. A path through
-	// such a place pays a unit for so many of them.
+	// localsPerUnit: where control flow joins, the compiled code may have to move every local. A path through a join
+	// pays a unit for this many locals.
 	localsPerUnit = 16
 )
 
-// cost is what an instruction costs by its opcode alone.
+// cost returns the cost of an instruction by its opcode alone.
 func cost(op wasm.Opcode) uint32 {
 	switch n := byte(op >> 8); op {
 	case wasm.Vector(n):
@@ -38,7 +37,7 @@ func cost(op wasm.Opcode) uint32 {
 	return uint32(costs[op])
 }
 
-// costs are those of the instructions of one byte.
+// costs holds the costs of one-byte opcodes.
 var costs = func() (table [256]byte) {
 	for i := range table {
 		switch op := wasm.Opcode(i); {

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 )
 
-// module is the rewritten module. The code is written first: it decides what types and helpers there are.
+// module encodes the rewritten module. The code is generated first, because it adds types and helpers.
 func (w *rewriter) module() ([]byte, error) {
 	code, err := w.code()
 	if err != nil {
@@ -19,7 +19,7 @@ func (w *rewriter) module() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	elements, err := w.m.RewriteElements(w.number)
+	elements, err := w.m.RewriteElements(w.newIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -51,19 +51,19 @@ func (w *rewriter) module() ([]byte, error) {
 	return out, nil
 }
 
-// section is a section of the rewritten module; without content, it has none.
+// section is a section of the rewritten module. One without content is omitted.
 type section struct {
 	id      wasm.SectionID
 	content []byte
 }
 
-// same is a section as it stands.
+// same returns an unchanged section.
 func (w *rewriter) same(id wasm.SectionID) section {
 	content, _ := w.m.Section(id)
 	return section{id, content}
 }
 
-// optional is a section that the module has.
+// optional returns a section with content if the original module has that section.
 func (w *rewriter) optional(id wasm.SectionID, content []byte) section {
 	if _, ok := w.m.Section(id); !ok {
 		content = nil
@@ -75,10 +75,10 @@ func (w *rewriter) start() section {
 	if w.m.Start == wasm.NoIndex {
 		return section{id: wasm.SectionStart}
 	}
-	return section{wasm.SectionStart, wasm.AppendU32(nil, w.number(w.m.Start))}
+	return section{wasm.SectionStart, wasm.AppendU32(nil, w.newIndex(w.m.Start))}
 }
 
-// extended is a vector with entries added: its content in the module follows its length.
+// extended returns a section's vector with its length increased by added. The caller appends the entries.
 func (w *rewriter) extended(id wasm.SectionID, added int) []byte {
 	content, _ := w.m.Section(id)
 	if len(content) == 0 {
@@ -122,7 +122,7 @@ func (w *rewriter) tables() ([]byte, error) {
 	out := wasm.AppendU32(nil, uint32(len(w.m.Tables)))
 	for _, t := range w.m.Tables {
 		if t.Min > most {
-			return nil, &wasm.LimitError{What: "elements of a table at the start", Have: uint64(t.Min), Limit: uint64(most)}
+			return nil, &wasm.LimitError{What: "initial elements of a table", Have: uint64(t.Min), Limit: uint64(most)}
 		}
 		if !t.HasMax || t.Max > most {
 			t.Max = most
@@ -140,7 +140,7 @@ func (w *rewriter) globals() []byte {
 		if g.Mutable {
 			mutable = 1
 		}
-		out = g.Init.Append(append(out, byte(g.Type), mutable), w.number)
+		out = g.Init.Append(append(out, byte(g.Type), mutable), w.newIndex)
 	}
 	for _, start := range []int64{0, w.config.Stack} {
 		a := asm{byte(wasm.I64), 1}
@@ -153,7 +153,7 @@ func (w *rewriter) exports() []byte {
 	out := wasm.AppendU32(nil, uint32(len(w.m.Exports)+2+len(w.result.Globals)))
 	for _, e := range w.m.Exports {
 		if e.Kind == wasm.KindFunc {
-			e.Index = w.number(e.Index)
+			e.Index = w.newIndex(e.Index)
 		}
 		out = appendExport(out, e)
 	}
@@ -171,9 +171,9 @@ func appendExport(out []byte, e wasm.Export) []byte {
 	return wasm.AppendU32(out, e.Index)
 }
 
-// code is the content of the code section.
+// code returns the content of the code section.
 func (w *rewriter) code() ([]byte, error) {
-	const room = 5 // for the number of bodies, which is known at the end
+	const room = 5 // for the number of bodies, known only at the end
 	content, _ := w.m.Section(wasm.SectionCode)
 	out := make(asm, room, room+len(content)+len(content)/4)
 	var one asm
@@ -201,5 +201,5 @@ func (w *rewriter) names() []byte {
 	for i, h := range w.helpers {
 		added = append(added, wasm.FunctionName{Index: w.m.Space.Funcs + 1 + uint32(i), Name: h.name})
 	}
-	return w.m.RewriteNames(w.number, added)
+	return w.m.RewriteNames(w.newIndex, added)
 }

@@ -2,58 +2,59 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 
-// estimate is what compiling a function takes at most, to the order of magnitude, measured with wazero 1.12:
+// estimate estimates the cost of compiling a function, to the order of magnitude, as measured with wazero 1.12:
 //
-//   - It keeps every variable (parameter, local, mutable global) and every value of a block's type at each joint
-//     (block, branch, label of a br_table, call): mesh values, of some hundred bytes each while it compiles.
-//   - It compares blocks with each other, and at each joint the values that are passed on with each other: work
+//   - The compiler's SSA form passes every variable (parameter, local, mutable global) and every value of a block's type as
+//     an argument of the basic block at each control instruction (block, branch, label of a br_table, call). A block
+//     argument takes about a hundred bytes during compilation.
+//   - It compares basic blocks with each other, and at each control instruction the block arguments with each other: work
 //     nanoseconds. So a few kilobytes of br_table into a block with a thousand results can take minutes.
-//   - Instructions that can trap become dozens of machine instructions: code bytes, which stay in memory as long
-//     as the module, and sixty times as much while the function is compiled.
+//   - Instructions that can trap become dozens of machine instructions: code bytes, which stay in memory as long as the
+//     module, and take sixty times as much during compilation.
 type estimate struct {
-	variables int64 // that each joint has
-	joints    int64
-	mesh      int64
-	squares   int64 // of the values at each joint
+	variables int64 // block arguments of every control instruction
+	controls  int64
+	blockArgs int64
+	squares   int64 // sum of the squares of each control instruction's block arguments
 	code      int64
 }
 
-// joint adds a joint at which values are passed on besides the variables.
-func (e *estimate) joint(values uint32) {
+// addControl adds a control instruction that passes values in addition to the variables.
+func (e *estimate) addControl(values uint32) {
 	all := e.variables + int64(values)
-	e.joints++
-	e.mesh += all
+	e.controls++
+	e.blockArgs += all
 	e.squares += all * all
 	e.code += codePerValue * int64(values)
 }
 
-// What work takes, in nanoseconds.
+// Compile time in nanoseconds.
 const (
-	workPerPair   = 12 // of two joints
-	workPerSquare = 2  // of two values at a joint
+	workPerPair   = 12 // of control instructions
+	workPerSquare = 2  // pair of block arguments of a control instruction
 )
 
 func (e *estimate) work() int64 {
-	return workPerPair*e.joints*e.joints + workPerSquare*e.squares
+	return workPerPair*e.controls*e.controls + workPerSquare*e.squares
 }
 
-// Bytes of compiled code.
+// Sizes of compiled code in bytes.
 const (
 	codePerValue   = 8
 	codeOfCharge   = 16
 	codeOfCheck    = 80
-	codeOfSimple   = 6   // an instruction that neither traps nor leaves compiled code
-	codeOfVector   = 30  // of v128
-	codeOfMemory   = 80  // a load or store: the check of its address, and the trap
-	codeOfDivide   = 160 // the checks for zero and overflow, and their traps
+	codeOfSimple   = 6   // an instruction that neither traps nor calls the runtime
+	codeOfVector   = 30  // an instruction on v128
+	codeOfMemory   = 80  // a load or store, with its bounds check and trap
+	codeOfDivide   = 160 // with checks for zero and overflow and their traps
 	codeOfConvert  = 280 // a float to an integer, likewise
 	codeOfSaturate = 80
-	codeOfJoint    = 30
+	codeOfControl  = 30
 	codeOfCall     = 100
-	codeOfHost     = 300 // call_indirect, and what wazero leaves compiled code for
+	codeOfHost     = 300 // call_indirect, and instructions for which wazero calls its runtime
 )
 
-// codeOf is what an instruction becomes, by its opcode alone.
+// codeOf returns the size of an instruction's compiled code by its opcode alone.
 func codeOf(op wasm.Opcode) int64 {
 	n := byte(op >> 8)
 	switch {
@@ -71,7 +72,7 @@ func codeOf(op wasm.Opcode) int64 {
 	return int64(codes[op])
 }
 
-// codes are those of the instructions of one byte.
+// codes holds the code sizes of one-byte opcodes.
 var codes = func() (table [256]uint16) {
 	for i := range table {
 		switch op := wasm.Opcode(i); {
@@ -86,7 +87,7 @@ var codes = func() (table [256]uint16) {
 		case op == wasm.OpCallIndirect || op == wasm.OpRefFunc || op == wasm.OpMemoryGrow:
 			table[i] = codeOfHost
 		case kinds[i] != stepRun && kinds[i] != stepNote:
-			table[i] = codeOfJoint
+			table[i] = codeOfControl
 		default:
 			table[i] = codeOfSimple
 		}
@@ -94,22 +95,22 @@ var codes = func() (table [256]uint16) {
 	return table
 }()
 
-// total is the estimate of a module.
-type total struct{ mesh, work, code int64 }
+// total is the sum of the estimates of a module's functions.
+type total struct{ blockArgs, work, code int64 }
 
-// add adds that of a function, and is an error if a bound is exceeded.
+// add adds the estimate of a function. It fails if a limit is exceeded.
 func (t *total) add(e *estimate, c Config, offset int) error {
-	t.mesh += e.mesh
+	t.blockArgs += e.blockArgs
 	t.work += e.work()
 	t.code += e.code
 	for _, b := range []struct {
 		what        string
 		have, limit int64
 	}{
-		{"values at the joints of a function", e.mesh, c.MaxMesh},
-		{"values at the joints of all functions", t.mesh, c.MaxMeshSum},
-		{"nanoseconds that compiling a function may take", e.work(), c.MaxWork},
-		{"nanoseconds that compiling all functions may take", t.work, c.MaxWorkSum},
+		{"SSA block arguments of a function", e.blockArgs, c.MaxBlockArgs},
+		{"SSA block arguments of all functions", t.blockArgs, c.MaxBlockArgsSum},
+		{"estimated nanoseconds of compiling a function", e.work(), c.MaxWork},
+		{"estimated nanoseconds of compiling all functions", t.work, c.MaxWorkSum},
 		{"bytes of compiled code of a function", e.code, c.MaxCode},
 		{"bytes of compiled code of all functions", t.code, c.MaxCodeSum},
 	} {

@@ -18,13 +18,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// FuzzRewrite: no bytes make it panic; what a runtime compiles, it compiles rewritten; what it does not, it
-// does not; and what is rewritten computes the same.
+// FuzzRewrite: Rewrite does not panic; the rewritten module compiles if and only if the original does; and it behaves
+// identically.
 func FuzzRewrite(f *testing.F) {
 	for _, h := range seeds() {
 		f.Add(h.Bytes())
 	}
-	small := meter.Config{MaxModule: 1 << 16, MaxFunctions: 1000, MaxLocals: 500, MaxMesh: 50_000, TableMax: 1000, Stack: 1 << 20}
+	small := meter.Config{MaxModule: 1 << 16, MaxFunctions: 1000, MaxLocals: 500, MaxBlockArgs: 50_000, TableMax: 1000, Stack: 1 << 20}
 	ctx := context.Background()
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(64))
 	defer runtime.Close(ctx)
@@ -51,14 +51,14 @@ func FuzzRewrite(f *testing.F) {
 		if again == nil {
 			defer rewritten.Close(ctx)
 		}
-		// wazero refuses a module for a custom section that cannot be read, and those are not kept.
+		// wazero refuses modules with malformed custom sections, which Rewrite drops.
 		if custom := err != nil && strings.Contains(err.Error(), "custom"); (err == nil) != (again == nil) && !custom {
 			t.Errorf("compiled: %v, and rewritten: %v", err, again)
 		}
 		if err != nil || again != nil {
 			return
 		}
-		// The rewritten one goes first: what it ends, the other ends too.
+		// The rewritten one runs first: if the meter does not stop it, the original terminates too.
 		left = 20
 		got, stopped := outcome(ctx, runtime, rewritten)
 		if stopped {
@@ -70,7 +70,7 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// outcome is what an instance gives that has all its functions called, and whether the meter stopped it.
+// outcome returns the results of calling all exported functions of an instance, and whether the meter stopped it.
 func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.CompiledModule) (all []string, stopped bool) {
 	m, err := runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName(""))
 	if err != nil {
@@ -90,7 +90,7 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 		}
 		all = append(all, fmt.Sprintf("%q: %s", name, reason(err)))
 		if err != nil {
-			break // the instance is of no further use
+			break // a trapped instance must not be used further
 		}
 	}
 	for name := range compiled.ExportedMemories() {
@@ -101,14 +101,14 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 	return all, false
 }
 
-// outOfStack tells whether the meter ended an instance whose calls nest too deep: the names of a module may hide
-// that it did.
+// outOfStack reports whether the meter stopped an instance because its calls nested too deep. The stack trace does not tell,
+// because the module may use any function names.
 func outOfStack(m api.Module) bool {
 	left := m.ExportedGlobal(meter.ExportStack)
 	return left != nil && int64(left.Get()) < 0
 }
 
-// slots is how many numbers stand for values of some types.
+// slots returns the number of uint64 values that represent values of the types.
 func slots(types []api.ValueType) (n int) {
 	for _, t := range types {
 		if n++; t == 0x7b {
@@ -118,7 +118,7 @@ func slots(types []api.ValueType) (n int) {
 	return n
 }
 
-// seeds are modules that between them have every section and every kind of instruction that is rewritten.
+// seeds returns modules that together contain every section and every kind of rewritten instruction.
 func seeds() []wasmtest.Module {
 	ranges := one(tRange, nil, code(
 		0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 10, 0, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 11, 0,

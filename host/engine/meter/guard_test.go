@@ -25,7 +25,7 @@ func TestTheHostsDescriptorsCannotBeClosed(t *testing.T) {
 			function("other", 0, nil, code(0x20, 0, 0x10, 2, 0x0b)),
 		},
 		Tables:   [][]byte{{0x70, 0, 1}},
-		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // the import itself
+		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // refers to the import
 	}
 	result, err := meter.Rewrite(module.Bytes(), meter.Config{})
 	if err != nil {
@@ -60,14 +60,14 @@ func TestTheHostsDescriptorsCannotBeClosed(t *testing.T) {
 		{"standard input", "close", []uint64{0}, refused},
 		{"standard error", "close", []uint64{2}, refused},
 		{"the root", "close", []uint64{3}, refused},
-		{"one of its own", "close", []uint64{4}, 0},
-		{"a number that is none", "close", []uint64{0xffffffff}, 0},
-		{"the root by way of a table", "indirectly", []uint64{3}, refused},
-		{"its own by way of a table", "indirectly", []uint64{7}, 0},
-		{"its own in the place of the root", "renumber", []uint64{5, 3}, refused},
-		{"standard output in its own place", "renumber", []uint64{1, 5}, refused},
-		{"one of its own in the place of another", "renumber", []uint64{5, 6}, 0},
-		{"a function of the same name elsewhere", "other", []uint64{0}, 0},
+		{"its own", "close", []uint64{4}, 0},
+		{"an invalid descriptor", "close", []uint64{0xffffffff}, 0},
+		{"the root, by call_indirect", "indirectly", []uint64{3}, refused},
+		{"its own, by call_indirect", "indirectly", []uint64{7}, 0},
+		{"its own replacing the root", "renumber", []uint64{5, 3}, refused},
+		{"standard output replacing its own", "renumber", []uint64{1, 5}, refused},
+		{"its own replacing another of its own", "renumber", []uint64{5, 6}, 0},
+		{"a function of the same name in another module", "other", []uint64{0}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reached = nil
@@ -82,7 +82,6 @@ func TestTheHostsDescriptorsCannotBeClosed(t *testing.T) {
 	}
 }
 
-// A module that only asks for WASI's functions is stopped like any other.
 func TestCallsOfWASIAreCharged(t *testing.T) {
 	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
 	module := wasmtest.Module{
@@ -118,7 +117,7 @@ func TestCallsOfWASIAreCharged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if most == 0 || most > 50 {
-			t.Errorf("%s: %d calls between two looks at the time", f, most)
+			t.Errorf("%s: %d calls between two checks", f, most)
 		}
 	}
 }

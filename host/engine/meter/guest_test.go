@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// buildGuest builds a Go guest, once a run of the tests.
+// buildGuest builds a Go guest once per test run.
 func buildGuest(tb testing.TB, pkg string) []byte {
 	tb.Helper()
 	testcache.DependOn(tb, "../../..")
@@ -49,7 +49,7 @@ const (
 	engineGuest = "../testdata/guest"
 )
 
-// host is what a guest of ABI 1 needs to answer a request, and what a rewritten module needs besides.
+// host provides the imports of ABI 1 and of a rewritten module.
 type host struct {
 	runtime  wazero.Runtime
 	request  []byte
@@ -92,7 +92,7 @@ func newHost(tb testing.TB, config wazero.RuntimeConfig) *host {
 	return h
 }
 
-// start makes an instance of a guest.
+// start instantiates a guest.
 func (h *host) start(tb testing.TB, module []byte) api.Module {
 	tb.Helper()
 	m, err := h.runtime.InstantiateWithConfig(context.Background(), module, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").WithSysNanotime().WithSysWalltime().WithStderr(os.Stderr))
@@ -102,7 +102,7 @@ func (h *host) start(tb testing.TB, module []byte) api.Module {
 	return m
 }
 
-// ask sends a request and is the response.
+// ask sends a request and returns the response.
 func (h *host) ask(tb testing.TB, f api.Function, request []byte) string {
 	h.request = request
 	stack := [1]uint64{uint64(len(request))}
@@ -141,7 +141,7 @@ func TestGoGuestAnswersAlike(t *testing.T) {
 	}
 }
 
-// instantiateYield gives a runtime the function that rewritten modules call.
+// instantiateYield instantiates the import of rewritten modules.
 func instantiateYield(tb testing.TB, r wazero.Runtime, yield func(fuel api.MutableGlobal)) {
 	tb.Helper()
 	f := func(_ context.Context, m api.Module, _ []uint64) {

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// What modules are put together with.
+// Shorthands for assembling modules.
 var (
 	code   = wasmtest.Code
 	i32    = wasmtest.I32
@@ -29,7 +29,7 @@ func imported(module, name string, typ byte) wasmtest.Import {
 	return wasmtest.Import{Module: module, Name: name, Type: typ}
 }
 
-// The types that the tests share, by their place.
+// Indices of someTypes.
 const (
 	tVoid = iota // () -> ()
 	tToI32
@@ -56,8 +56,7 @@ type running struct {
 	yield  func(api.MutableGlobal)
 }
 
-// run makes an instance of a module, rewritten, whose fuel starts at fuel, and which yield is called for; nil
-// stands for one that refills it.
+// run rewrites and instantiates a module. yield is the imported function; nil refills the fuel.
 func run(tb testing.TB, module []byte, config meter.Config, yield func(api.MutableGlobal)) *running {
 	tb.Helper()
 	r, err := tryRun(tb, module, config, yield)
@@ -109,7 +108,7 @@ func (r *running) fuel() api.MutableGlobal {
 	return r.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
 }
 
-// cost is what a call takes off the fuel.
+// cost returns the fuel that a call uses.
 func (r *running) cost(name string, args ...uint64) int64 {
 	r.tb.Helper()
 	const plenty = 1 << 40
@@ -118,8 +117,8 @@ func (r *running) cost(name string, args ...uint64) int64 {
 	return plenty - int64(r.fuel().Get())
 }
 
-// plainly makes an instance of a module that is not rewritten.
-func plainly(tb testing.TB, module []byte) api.Module {
+// runOriginal instantiates a module without rewriting it.
+func runOriginal(tb testing.TB, module []byte) api.Module {
 	tb.Helper()
 	ctx := context.Background()
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2))

@@ -6,28 +6,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 )
 
-// chunk is how many bytes of the memory are handled between two charges: some ten microseconds, or a hundred
-// if every page is touched for the first time.
+// chunk is the number of bytes processed between two charges: about ten microseconds, or a hundred if every page faults.
 const chunk = 256 << 10
 
-// helper is a function that is added to the module, and called instead of an instruction of variable length
-// or in front of it.
+// helper is a function added to the module. It is called instead of, or before, an instruction of variable length.
 type helper struct {
 	name string
 	typ  uint32
-	body asm // with the declaration of locals
+	body asm // including the declaration of locals
 }
 
-// The types of helpers: of what stands for an instruction on a range, and of what passes on how much.
+// The types of helpers: typeRange replaces an instruction on a range, typeAmount charges for an amount and returns it.
 var (
 	typeRange  = wasm.FuncType{Params: []byte{byte(wasm.I32), byte(wasm.I32), byte(wasm.I32)}}
 	typeAmount = wasm.FuncType{Params: []byte{byte(wasm.I32)}, Results: []byte{byte(wasm.I32)}}
 )
 
-// bulk appends what stands for an instruction of variable length.
+// bulk appends the replacement of an instruction of variable length.
 //
-// Those of the memory are done in chunks, with a charge in front of each. Segments up to a chunk, and tables,
-// which Config.TableMax bounds, are done at once behind one charge.
+// Memory instructions run in chunks, each preceded by a charge. Segments of at most a chunk, and tables, which
+// Config.TableMax limits, are processed at once after a single charge.
 func (w *rewriter) bulk(a *asm, step *step, instruction []byte) {
 	switch op := wasm.Opcode(step.arg); {
 	case op == wasm.OpMemoryCopy:
@@ -48,7 +46,7 @@ func (w *rewriter) bulk(a *asm, step *step, instruction []byte) {
 	}
 }
 
-// call appends a call of a helper, which is made when it is first needed.
+// call appends a call of a helper, which is generated on first use.
 func (w *rewriter) call(a *asm, name string, t wasm.FuncType, make func(*asm)) {
 	index, ok := w.helperIndex[name]
 	if !ok {
@@ -63,31 +61,31 @@ func (w *rewriter) call(a *asm, name string, t wasm.FuncType, make func(*asm)) {
 
 // The locals of the helpers.
 const (
-	localTo     = 0 // of a range: where it goes
-	localFrom   = 1 // where it comes from, or the byte to fill it with
+	localTo     = 0 // typeRange: the destination
+	localFrom   = 1 // the source, or the byte to fill with
 	localLength = 2
-	localPart   = 3 // how much of the length is next
+	localChunk  = 3 // length of the current chunk
 
 	localAmount = 0
 	localResult = 1
 )
 
-// oneMore declares a local of type i32 besides the parameters.
-var oneMore = []byte{1, 1, byte(wasm.I32)}
+// oneI32Local declares one local of type i32.
+var oneI32Local = []byte{1, 1, byte(wasm.I32)}
 
-// copyHelper is memory.copy. What overlaps is copied from the end that the source does not lose.
+// copyHelper is memory.copy. It copies backward if the destination is above the source, so that overlap is handled.
 func (w *rewriter) copyHelper(a *asm, instruction []byte) {
-	a.raw(oneMore)
+	a.raw(oneI32Local)
 	w.short(a, instruction)
 	w.checkRange(a, instruction, localTo, localFrom)
 	a.get(localTo, localFrom).op(wasm.OpI32GtU).block(wasm.OpIf)
 	{
 		a.block(wasm.OpLoop)
-		w.part(a)
-		a.get(localLength, localPart).op(wasm.OpI32Sub).set(localLength)
+		w.nextChunk(a)
+		a.get(localLength, localChunk).op(wasm.OpI32Sub).set(localLength)
 		a.get(localTo, localLength).op(wasm.OpI32Add)
 		a.get(localFrom, localLength).op(wasm.OpI32Add)
-		a.get(localPart).raw(instruction)
+		a.get(localChunk).raw(instruction)
 		a.get(localLength).index(wasm.OpBrIf, 0).op(wasm.OpEnd)
 		a.op(wasm.OpReturn)
 	}
@@ -96,29 +94,28 @@ func (w *rewriter) copyHelper(a *asm, instruction []byte) {
 	a.op(wasm.OpEnd)
 }
 
-// rangeHelper is memory.fill, or memory.init of a segment that is longer than a chunk. Such a segment has its
-// own bounds, and none if it was dropped: the instruction checks them, and traps at the first chunk if that is
-// dropped; but a range that leaves the segment only later must not be begun.
-func (w *rewriter) rangeHelper(a *asm, instruction []byte, moves bool) {
-	a.raw(oneMore)
+// rangeHelper is memory.fill, or memory.init of a segment longer than a chunk. A range that exceeds the segment must trap
+// before the first chunk is written. A dropped segment makes the instruction trap at the first chunk anyway.
+func (w *rewriter) rangeHelper(a *asm, instruction []byte, hasSource bool) {
+	a.raw(oneI32Local)
 	w.short(a, instruction)
 	w.checkRange(a, instruction, localTo)
-	if moves {
+	if hasSource {
 		a.get(localFrom).op(wasm.OpI64ExtendI32U).get(localLength).op(wasm.OpI64ExtendI32U, wasm.OpI64Add)
 		a.i64(int64(w.segment(instruction))).op(wasm.OpI64GtU)
 		w.trapBy(a, instruction)
 	}
-	w.forward(a, instruction, moves)
+	w.forward(a, instruction, hasSource)
 	a.op(wasm.OpEnd)
 }
 
-// segment is the size of the segment that a memory.init names.
+// segment returns the size of the data segment of a memory.init.
 func (w *rewriter) segment(instruction []byte) uint32 {
 	index, _ := wasm.ReadU32(instruction[2:])
 	return w.m.DataSizes[index]
 }
 
-// short appends code that does a range of at most a chunk at once, and returns.
+// short appends code that processes a range of at most a chunk at once and returns.
 func (w *rewriter) short(a *asm, instruction []byte) {
 	a.get(localLength).i32(chunk).op(wasm.OpI32LeU).block(wasm.OpIf)
 	w.chargeBytes(a, localLength)
@@ -126,7 +123,7 @@ func (w *rewriter) short(a *asm, instruction []byte) {
 	a.op(wasm.OpReturn, wasm.OpEnd)
 }
 
-// checkRange appends code that traps if a range from any of the starts leaves the memory.
+// checkRange appends code that traps if a range of localLength bytes from any of the starts exceeds the memory.
 func (w *rewriter) checkRange(a *asm, instruction []byte, starts ...uint32) {
 	for _, start := range starts {
 		a.get(start).op(wasm.OpI64ExtendI32U).get(localLength).op(wasm.OpI64ExtendI32U, wasm.OpI64Add)
@@ -135,29 +132,29 @@ func (w *rewriter) checkRange(a *asm, instruction []byte, starts ...uint32) {
 	}
 }
 
-// trapBy appends code that, if the condition on the operand stack holds, lets the instruction itself trap on
-// the whole range, so that the trap is the right one.
+// trapBy appends code that runs the instruction on the whole range if the condition on the operand stack is true. The
+// instruction then traps with the right reason.
 func (w *rewriter) trapBy(a *asm, instruction []byte) {
 	a.block(wasm.OpIf).get(localTo, localFrom, localLength).raw(instruction).op(wasm.OpReturn, wasm.OpEnd)
 }
 
-// forward appends a loop that does chunk after chunk from the beginning.
-func (w *rewriter) forward(a *asm, instruction []byte, moves bool) {
+// forward appends a loop that processes chunks from the beginning of the range.
+func (w *rewriter) forward(a *asm, instruction []byte, hasSource bool) {
 	a.block(wasm.OpLoop)
-	w.part(a)
-	a.get(localTo, localFrom, localPart).raw(instruction)
-	a.get(localTo, localPart).op(wasm.OpI32Add).set(localTo)
-	if moves {
-		a.get(localFrom, localPart).op(wasm.OpI32Add).set(localFrom)
+	w.nextChunk(a)
+	a.get(localTo, localFrom, localChunk).raw(instruction)
+	a.get(localTo, localChunk).op(wasm.OpI32Add).set(localTo)
+	if hasSource {
+		a.get(localFrom, localChunk).op(wasm.OpI32Add).set(localFrom)
 	}
-	a.get(localLength, localPart).op(wasm.OpI32Sub).index(wasm.OpLocalTee, localLength)
+	a.get(localLength, localChunk).op(wasm.OpI32Sub).index(wasm.OpLocalTee, localLength)
 	a.index(wasm.OpBrIf, 0).op(wasm.OpEnd)
 }
 
-// part appends code that says how much is next, and charges it.
-func (w *rewriter) part(a *asm) {
-	a.i32(chunk).get(localLength).get(localLength).i32(chunk).op(wasm.OpI32GtU, wasm.OpSelect).set(localPart)
-	w.chargeBytes(a, localPart)
+// nextChunk appends code that sets localChunk and charges for it.
+func (w *rewriter) nextChunk(a *asm) {
+	a.i32(chunk).get(localLength).get(localLength).i32(chunk).op(wasm.OpI32GtU, wasm.OpSelect).set(localChunk)
+	w.chargeBytes(a, localChunk)
 }
 
 func (w *rewriter) chargeBytes(a *asm, length uint32) {
@@ -167,10 +164,9 @@ func (w *rewriter) chargeBytes(a *asm, length uint32) {
 	w.check(a)
 }
 
-// growHelper is memory.grow. Pages are charged when they were granted: a module may ask for more than there
-// is.
+// growHelper is memory.grow. Pages are charged after they were granted, because a refused request is not charged.
 func (w *rewriter) growHelper(a *asm, instruction []byte) {
-	a.raw(oneMore)
+	a.raw(oneI32Local)
 	a.get(localAmount).raw(instruction).index(wasm.OpLocalTee, localResult).i32(-1).op(wasm.OpI32Ne).block(wasm.OpIf)
 	a.index(wasm.OpGlobalGet, w.fuel)
 	a.get(localAmount).op(wasm.OpI64ExtendI32U).i64(unitsPerPage).op(wasm.OpI64Mul, wasm.OpI64Sub)
@@ -179,8 +175,8 @@ func (w *rewriter) growHelper(a *asm, instruction []byte) {
 	a.op(wasm.OpEnd).get(localResult).op(wasm.OpEnd)
 }
 
-// amountHelper charges an amount, or most, and passes it on to an instruction that traps or refuses if the
-// amount is above that.
+// amountHelper charges for an amount and returns it. The charge is limited to most, above which the instruction traps or
+// fails anyway.
 func (w *rewriter) amountHelper(a *asm, most int, perUnit int) {
 	a.op(0)
 	a.index(wasm.OpGlobalGet, w.fuel)

@@ -17,7 +17,7 @@ import (
 
 var errStop = errors.New("enough")
 
-// stopAfter is a host that refills the fuel a few times and then ends the module.
+// stopAfter returns a yield function that refills the fuel a number of times and then aborts.
 func stopAfter(refills int) func(api.MutableGlobal) {
 	return func(fuel api.MutableGlobal) {
 		if refills--; refills < 0 {
@@ -27,7 +27,7 @@ func stopAfter(refills int) func(api.MutableGlobal) {
 	}
 }
 
-// one is a module of one function, called f.
+// one returns a module with one function, f.
 func one(typ byte, locals []byte, body []byte) wasmtest.Module {
 	return wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", typ, locals, body)}, Memory: []byte{0, 20}}
 }
@@ -61,7 +61,7 @@ func TestEndlessCodeIsStopped(t *testing.T) {
 			args := []uint64{60}[:len(r.ExportedFunction("f").Definition().ParamTypes())]
 			_, err := r.call("f", args...)
 			if !errors.Is(err, errStop) || r.yields != 6 {
-				t.Errorf("after %d yields: %v; want it to be stopped at the 6th", r.yields, err)
+				t.Errorf("after %d yields: %v; want it stopped at the 6th", r.yields, err)
 			}
 		})
 	}
@@ -89,13 +89,13 @@ func TestCallsThatNestTooDeepTrap(t *testing.T) {
 				t.Errorf("call: %v", err)
 			}
 			if left := int64(r.ExportedGlobal(meter.ExportStack).Get()); left >= 0 || left < -10_000 {
-				t.Errorf("the counter is at %d, and should be a little below zero", left)
+				t.Errorf("the counter is at %d, want slightly below zero", left)
 			}
 		})
 	}
 }
 
-// TestFramesThatReturnAreStopped: what each frame of a deep recursion does on its way back is paid for there.
+// The work of the returning frames of a deep recursion must be charged and checked when they return.
 func TestFramesThatReturnAreStopped(t *testing.T) {
 	const frames, work, quantum = 10_000, 100, 10_000
 	h := wasmtest.Module{Types: someTypes, Globals: [][]byte{{0x7f, 1, 0x41, 0, 0x0b}}, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code(
@@ -111,7 +111,7 @@ func TestFramesThatReturnAreStopped(t *testing.T) {
 	}
 	r.must("f", frames)
 	if done := r.ExportedGlobal("done").Get(); done != frames || most == 0 || most*work > 2*quantum {
-		t.Errorf("%d frames returned, %d of them without a look at the fuel", done, most)
+		t.Errorf("%d frames returned, %d of them without a check", done, most)
 	}
 }
 
@@ -158,25 +158,25 @@ func TestCharges(t *testing.T) {
 		args []uint64
 		want int64
 	}{
-		{"a short leaf costs its caller, which the host is", one(tVoid, nil, code(repeat(30, 0x01), 0x0b)), nil, 0},
-		{"straight code costs 1 an instruction", one(tVoid, nil, code(repeat(100, 0x01), 0x0b)), nil, 100},
-		{"however long it is", one(tVoid, nil, code(repeat(10_000, 0x01), 0x0b)), nil, 10_000},
+		{"a short leaf is charged to its caller, here the host", one(tVoid, nil, code(repeat(30, 0x01), 0x0b)), nil, 0},
+		{"straight code costs 1 per instruction", one(tVoid, nil, code(repeat(100, 0x01), 0x0b)), nil, 100},
+		{"long straight code too", one(tVoid, nil, code(repeat(10_000, 0x01), 0x0b)), nil, 10_000},
 		{"a load costs 2", one(tVoid, nil, code(repeat(50, i32(0), 0x28, 2, 0, 0x1a), 0x0b)), nil, 200},
-		{"an if costs the longer arm: taken", one(tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, repeat(60, 0x01), 0x05, repeat(40, 0x01), 0x0b, i32(0), 0x0b)), []uint64{1}, 63},
-		{"an if costs the longer arm: not taken", one(tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, repeat(60, 0x01), 0x05, repeat(40, 0x01), 0x0b, i32(0), 0x0b)), []uint64{0}, 63},
-		{"what a branch jumps over may be free", one(tVoid, nil, code(repeat(40, 0x01), 0x02, 0x40, 0x0c, 0, repeat(500, 0x01), 0x0b, 0x0b)), nil, 42},
-		// The first round belongs to the beginning, which is short and free here; the branch pays for each next one,
-		// taken or not.
-		{"a loop pays for each round", one(tI32ToI32, nil, count(repeat(10, 0x01))), []uint64{100}, 100 * (10 + perRound)},
+		{"an if costs the longer arm: then", one(tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, repeat(60, 0x01), 0x05, repeat(40, 0x01), 0x0b, i32(0), 0x0b)), []uint64{1}, 63},
+		{"an if costs the longer arm: else", one(tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, repeat(60, 0x01), 0x05, repeat(40, 0x01), 0x0b, i32(0), 0x0b)), []uint64{0}, 63},
+		{"skipped code may be free", one(tVoid, nil, code(repeat(40, 0x01), 0x02, 0x40, 0x0c, 0, repeat(500, 0x01), 0x0b, 0x0b)), nil, 42},
+		// The beginning of the function, short and free here, pays for the first iteration. The branch pays for the next
+		// one, taken or not.
+		{"a loop pays for each iteration", one(tI32ToI32, nil, count(repeat(10, 0x01))), []uint64{100}, 100 * (10 + perRound)},
 		{"a call costs 2", caller(nothing, 20), nil, 40},
 		{"and the short leaf", caller(function("", tVoid, nil, code(repeat(5, 0x01), 0x0b)), 20), nil, 140},
-		{"a longer leaf pays for itself", caller(long, 3), nil, 3*2 + 3*50},
-		{"a call costs 1 a parameter and a result", wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(i32(0), 0x10, 1, 0x1a, 0x0b)), function("", tI32ToI32, nil, code(0x20, 0, 0x0b))}}, nil, 1 + 2 + 2 + 1 + 1},
+		{"a longer leaf charges itself", caller(long, 3), nil, 3*2 + 3*50},
+		{"a call costs 1 per parameter and result", wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(i32(0), 0x10, 1, 0x1a, 0x0b)), function("", tI32ToI32, nil, code(0x20, 0, 0x0b))}}, nil, 1 + 2 + 2 + 1 + 1},
 		{"a call of the host costs 50", wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(0x10, 0, 0x10, 0, 0x0b))}}, nil, 104},
 		{"memory.fill costs 1 for 8 bytes", one(tVoid, nil, code(i32(0), i32(0), i32(8000), 0xfc, 11, 0, 0x0b)), nil, 1000},
 		{"in chunks too", one(tVoid, nil, code(i32(0), i32(0), i32(1<<20), 0xfc, 11, 0, 0x0b)), nil, 1 << 17},
 		{"a page costs as much as filling it", one(tVoid, nil, code(i32(2), 0x40, 0, 0x1a, 0x0b)), nil, 252 + 2*8192},
-		{"a page that is refused costs nothing", one(tVoid, nil, code(i32(-5), 0x40, 0, 0x1a, 0x0b)), nil, 252},
+		{"a refused page costs nothing", one(tVoid, nil, code(i32(-5), 0x40, 0, 0x1a, 0x0b)), nil, 252},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, c.h.Bytes(), meter.Config{}, nil)
@@ -209,7 +209,7 @@ func TestHelpersComputeWhatTheInstructionsDo(t *testing.T) {
 	starts := []uint64{0, 1, chunk, size - 2*chunk, size - 1, size, size + 1, 0xffffffff}
 	for name, h := range map[string]wasmtest.Module{"copy": copying, "fill": filling, "init, long": initing(segment), "init, short": initing(segment[:5000]), "init, dropped": dropped} {
 		t.Run(name, func(t *testing.T) {
-			plain, metered := plainly(t, h.Bytes()), run(t, h.Bytes(), meter.Config{}, nil)
+			plain, metered := runOriginal(t, h.Bytes()), run(t, h.Bytes(), meter.Config{}, nil)
 			for _, length := range lengths {
 				for _, to := range starts {
 					for _, from := range append(starts, to+1, to-1, to+chunk+3, to-chunk-3) {
@@ -221,7 +221,7 @@ func TestHelpersComputeWhatTheInstructionsDo(t *testing.T) {
 							failed[i] = reason(err)
 						}
 						if failed[0] != failed[1] || !bytes.Equal(content(plain), content(metered)) {
-							t.Fatalf("to %d from %d length %d: %q, and rewritten %q; the memory is the same: %v", to, uint32(from), length, failed[0], failed[1], bytes.Equal(content(plain), content(metered)))
+							t.Fatalf("to %d from %d length %d: %q, and rewritten %q; equal memory: %v", to, uint32(from), length, failed[0], failed[1], bytes.Equal(content(plain), content(metered)))
 						}
 					}
 				}
@@ -230,7 +230,7 @@ func TestHelpersComputeWhatTheInstructionsDo(t *testing.T) {
 	}
 }
 
-// content is an instance's whole memory, in place.
+// content returns a view of an instance's whole memory.
 func content(m api.Module) []byte {
 	all, _ := m.Memory().Read(0, m.Memory().Size())
 	return all
@@ -247,7 +247,7 @@ var pattern = func() []byte {
 }()
 
 func TestFunctionsKeepTheirIdentity(t *testing.T) {
-	// Five functions that return their number, and every place that can name one.
+	// Five functions that return their number, and every construct that can refer to a function.
 	h := wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Tables: [][]byte{{0x70, 0, 20}, {0x70, 0, 20}}}
 	for n := range int32(5) {
 		h.Funcs = append(h.Funcs, function("", tToI32, nil, code(i32(n+1), 0x0b)))
@@ -294,11 +294,11 @@ func TestNamesStayInStackTraces(t *testing.T) {
 		custom [][]byte
 		want   string
 	}{
-		"kept":           {[][]byte{code(text(".debug_info"), 1, 2), names}, ".inner()"},
-		"absent":         {nil, ".$3()"},
-		"cut off":        {[][]byte{names[:len(names)-2]}, ".$3()"},
-		"not UTF-8":      {[][]byte{code(text("name"), 1, text("\x01\x02\x01\xff"))}, ".$3()"},
-		"of more length": {[][]byte{code(text("name"), 1, text("\xff\xff\xff\xff\x0f\x02\x01a"))}, ".$3()"},
+		"kept":      {[][]byte{code(text(".debug_info"), 1, 2), names}, ".inner()"},
+		"absent":    {nil, ".$3()"},
+		"truncated": {[][]byte{names[:len(names)-2]}, ".$3()"},
+		"not UTF-8": {[][]byte{code(text("name"), 1, text("\x01\x02\x01\xff"))}, ".$3()"},
+		"too long":  {[][]byte{code(text("name"), 1, text("\xff\xff\xff\xff\x0f\x02\x01a"))}, ".$3()"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := h
@@ -308,7 +308,7 @@ func TestNamesStayInStackTraces(t *testing.T) {
 				t.Errorf("no %s in: %v", c.want, err)
 			}
 			if bytes.Contains(r.result.Module, []byte(".debug_info")) {
-				t.Error("debug information is kept, and the code it is about is gone")
+				t.Error("debug information is kept although the code has changed")
 			}
 		})
 	}
@@ -328,9 +328,9 @@ func TestTablesHaveAMaximum(t *testing.T) {
 	}{
 		"none declared, up to the clamp":   {[]byte{0, 10}, 90, 10},
 		"none declared, above the clamp":   {[]byte{0, 10}, 91, refused},
-		"a lower one stays":                {[]byte{1, 10, 20}, 11, refused},
-		"a higher one is lowered":          {[]byte{1, 10, 0xff, 0xff, 3}, 91, refused},
-		"one that is the start":            {[]byte{1, 100, 100}, 0, 100},
+		"a lower maximum stays":            {[]byte{1, 10, 20}, 11, refused},
+		"a higher maximum is lowered":      {[]byte{1, 10, 0xff, 0xff, 3}, 91, refused},
+		"maximum equal to initial size":    {[]byte{1, 100, 100}, 0, 100},
 		"the whole range at once, refused": {[]byte{0, 0}, 0xffffffff, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -342,6 +342,6 @@ func TestTablesHaveAMaximum(t *testing.T) {
 	}
 	limit := (*wasm.LimitError)(nil)
 	if _, err := meter.Rewrite(grow(0, 101).Bytes(), meter.Config{TableMax: 100}); !errors.As(err, &limit) || limit.Have != 101 {
-		t.Errorf("a table that starts above the clamp: %v", err)
+		t.Errorf("a table whose initial size exceeds the limit: %v", err)
 	}
 }

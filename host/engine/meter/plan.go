@@ -1,170 +1,170 @@
 package meter
 
-// The plan says where a function is charged, how much, and where it is checked whether that was too much.
+// The plan decides where the code of a function charges fuel, how much, and where it checks the fuel.
 //
-// A charge takes an amount off the fuel. A check calls the host if the fuel is below zero. A check costs more
-// than a charge, as the compiler forgets there what it knew of the memory. What must hold is that no path
-// through the module, however long, goes on for more than a little work without a charge, nor for much more
-// without a check, and that the charges on a path are at least its work.
+// A charge subtracts an amount from the fuel. A check calls the host if the fuel is below zero. A check costs more than a
+// charge, because the compiler must reload what it knows of the memory after the call. The plan guarantees that on every
+// path, however long, the work between two charges and between two checks is bounded, and that the sum of the charges is
+// at least the work.
 //
-// Within a function, paths lead forward but for branches back to the beginning of a loop: every back branch
-// is charged and checked. For any place in the body, the rest is the most that a path from there can cost up
-// to its next charge or out of the function, and the way is the same up to its next check. Both are sums along
-// straight code, the larger one where paths part, and zero in front of what ends them. So one walk from the
-// end of the body to its beginning knows them for every place when it gets there, as all that leads forward
-// lies behind it. Where an instruction would bring the rest above maxRest, a charge of that amount is placed
-// in front of it, and a check too where it would bring the way above maxWay. So no path within a function
-// costs more than maxRest, and one instruction, without a charge, and each charge covers the longest path to
-// the next. A back branch covers what follows the loop's beginning, which the walk meets last.
+// Within a function, all edges lead forward except branches back to the beginning of a loop. Every back branch charges and
+// checks. For each point of the body, the uncharged cost is the maximum cost of a path from there to its next charge or out
+// of the function; the unchecked cost is the same up to its next check. Both are sums along straight code and maxima where
+// paths diverge, and are zero in front of a charge or check. So one walk from the end of the body to its beginning computes
+// them for every point, since all forward edges lead to points visited before. In front of an instruction that would raise
+// the uncharged cost above maxUncharged, a charge of that amount is placed, which also checks if the unchecked cost would
+// exceed maxUnchecked. So every charge covers the most expensive path to the next one, and no path costs more than
+// maxUncharged and one instruction without a charge. A back branch also pays for what follows the beginning of its loop,
+// which the walk reaches last.
 //
-// Where a path leaves a loop, another charge is placed, unless what follows is next to nothing: else each
-// round of the loop would pay for it.
+// Where a path leaves a loop another charge is placed, unless what follows is cheap: otherwise every iteration would pay for
+// the code behind the loop.
 //
-// Calls: a function that calls others is charged and checked where it begins, so no recursion and no tree of
-// calls goes free. It is checked where it ends, too, and what lies behind a call is charged behind it: else the
-// frames of a deep recursion, returning one after the other, would all do what was paid for when they began, and
-// nobody would be asked. A function that calls no other and has a small rest, a short leaf, is paid for by its
-// callers instead: direct ones know its rest and its way, and indirect ones take them to be maxLeaf and maxLeafWay
-// more. A longer leaf is charged and checked where it begins. Imported functions are a constant to their callers, but
-// for WASI's, which charge for themselves (see guard.go); their host charges for what they do by length.
+// Calls: a function that calls others charges and checks at its beginning, so no recursion and no tree of calls is free. It
+// also checks at its end, and what follows a call is charged behind the call: otherwise the returning frames of a deep
+// recursion would do work that was charged when they were entered, without any check. A short leaf, which calls nothing and
+// is cheap, is paid for by its callers: direct callers know its cost; indirect callers assume maxLeafCost and
+// maxLeafUnchecked more. A longer leaf charges and checks at its beginning. Imported functions cost their callers a
+// constant, except WASI's, whose guards charge (see guard.go); the host charges for work of variable length.
 //
-// Instructions of variable length are charged and checked by helpers: see helper.go.
+// Instructions of variable length charge and check in helpers (see helper.go).
 const (
-	maxRest = 128
-	maxLeaf = 32
-	// maxLeafWay is how much a short leaf may do up to its first check besides what its callers pay for. A caller
-	// by call_indirect assumes all of it, and looks at the fuel so much earlier.
-	maxLeafWay = 128
-	// maxWay is some microseconds.
-	maxWay = 4096
-	// maxTail is what a round of a loop may pay for what follows the loop.
+	maxUncharged = 128
+	maxLeafCost  = 32
+	// maxLeafUnchecked is the cost of a short leaf up to its first check beyond what its callers pay for. A call_indirect
+	// assumes the maximum, so its caller checks that much earlier.
+	maxLeafUnchecked = 128
+	// maxUnchecked is several microseconds of work.
+	maxUnchecked = 4096
+	// maxTail is the cost of code behind a loop that each iteration may pay for.
 	maxTail = 8
 )
 
-// costIndirect is what call_indirect costs besides a call: the check of the type, and a short leaf or an
-// imported function, whichever it may turn out to call.
-const costIndirect = max(maxLeaf, costHost) + 3
+// costIndirect is the cost of call_indirect beyond a call: the type check, and the most expensive short leaf or imported
+// function that it may call.
+const costIndirect = max(maxLeafCost, costHost) + 3
 
-// place is what lies behind a place in a body.
-type place struct {
-	rest uint32 // the most that a path can cost up to its next charge
-	way  uint32 // the same up to its next check
+// pathCost describes the paths from a point in a body.
+type pathCost struct {
+	uncharged uint32 // maximum cost of a path up to its next charge
+	unchecked uint32 // maximum cost of a path up to its next check
 }
 
-func (p place) or(other place) place {
-	return place{rest: max(p.rest, other.rest), way: max(p.way, other.way)}
+func (p pathCost) max(other pathCost) pathCost {
+	return pathCost{uncharged: max(p.uncharged, other.uncharged), unchecked: max(p.unchecked, other.unchecked)}
 }
 
-// charge places a charge, of the rest, and perhaps a check.
-func (p *place) charge(check bool) charge {
-	c := charge{amount: p.rest, check: check}
-	p.rest = 0
+// charge returns a charge of the uncharged cost, and resets the costs to those in front of it.
+func (p *pathCost) charge(check bool) charge {
+	c := charge{amount: p.uncharged, check: check}
+	p.uncharged = 0
 	if check {
-		p.way = 0
+		p.unchecked = 0
 	}
 	return c
 }
 
 // planner walks the steps of a body backwards.
 type planner struct {
-	ends  []endOf
-	backs []back
+	blocks []openBlock
+	backs  []backBranch
 }
 
-// endOf is a block that the walk is in.
-type endOf struct {
-	after place // behind its end
-	other place // of an if: at the beginning of its else, or behind its end if it has none
-	loop  bool  // branches to it lead to its beginning
-	backs int   // the last of them in planner.backs; 0: none
+// openBlock is a block that the backward walk has entered, at its end.
+type openBlock struct {
+	after pathCost // behind its end
+	other pathCost // of an if: at the beginning of its else, or behind its end if it has none
+	loop  bool     // branches to it are back branches
+	backs int      // head of the list of these in planner.backs; 0: none
 }
 
-// back is a step that branches back. Its charge does not yet cover what follows the loop's beginning.
-type back struct {
+// backBranch is a step that branches back. Its charge does not yet cover what follows the beginning of the loop.
+type backBranch struct {
 	step *step
-	next int // the next one to the same loop; 0: none
+	next int // the next back branch to the same loop; 0: none
 }
 
-// plan sets the charges of the steps and is the place at the function's beginning.
-func (p *planner) plan(s *scan) place {
-	p.ends, p.backs = p.ends[:0], append(p.backs[:0], back{})
-	var at place
+// plan sets the charges of the steps and returns the cost at the beginning of the function.
+func (p *planner) plan(s *scan) pathCost {
+	p.blocks, p.backs = p.blocks[:0], append(p.backs[:0], backBranch{})
+	var at pathCost
 	for i := len(s.steps) - 1; i >= 0; i-- {
 		step := &s.steps[i]
-		leadsBack := false
+		isBackBranch := false
 		switch step.kind {
 		case stepEnd:
-			if step.exit && at.rest > maxTail {
+			if step.exit && at.uncharged > maxTail {
 				step.after = at.charge(false)
 			}
-			p.ends = append(p.ends, endOf{after: at, other: at, loop: step.loop})
+			p.blocks = append(p.blocks, openBlock{after: at, other: at, loop: step.loop})
 			continue
 		case stepElse:
-			end := &p.ends[len(p.ends)-1]
+			end := &p.blocks[len(p.blocks)-1]
 			end.other, at = at, end.after
 			continue
 		case stepLoop, stepOpen, stepIf:
 			at = p.open(step.kind, at)
 		case stepCall, stepIndirect:
-			if step.deep && at.rest > 0 {
+			if step.deep && at.uncharged > 0 {
 				step.after = at.charge(false)
 			}
 		case stepBr, stepBrIf, stepBrTable, stepReturn:
-			at, leadsBack = p.branch(s, step, at)
+			at, isBackBranch = p.branch(s, step, at)
 		case stepStop:
-			at = place{}
+			at = pathCost{}
 		}
-		at.rest += step.cost
-		at.way += step.cost + step.extra
-		if leadsBack || at.rest > maxRest || at.way > maxWay {
-			step.before = at.charge(leadsBack || at.way > maxWay)
+		at.uncharged += step.cost
+		at.unchecked += step.cost + step.extra
+		if isBackBranch || at.uncharged > maxUncharged || at.unchecked > maxUnchecked {
+			step.before = at.charge(isBackBranch || at.unchecked > maxUnchecked)
 		}
 	}
 	return at
 }
 
-// open is the place at the beginning of a block, given the one behind the instruction that opens it.
-func (p *planner) open(kind stepKind, at place) place {
-	end := p.ends[len(p.ends)-1]
-	p.ends = p.ends[:len(p.ends)-1]
+// open returns the cost in front of a block, given the cost behind the instruction that opens it.
+func (p *planner) open(kind stepKind, at pathCost) pathCost {
+	end := p.blocks[len(p.blocks)-1]
+	p.blocks = p.blocks[:len(p.blocks)-1]
 	for i := end.backs; i != 0; i = p.backs[i].next {
 		step := p.backs[i].step
-		step.before.amount = max(step.before.amount, at.rest+step.cost)
+		step.before.amount = max(step.before.amount, at.uncharged+step.cost)
 	}
 	if kind == stepIf {
-		return at.or(end.other)
+		return at.max(end.other)
 	}
 	return at
 }
 
-// branch is the place behind a branch, at being the one behind it in the code, and whether it may lead back.
-func (p *planner) branch(s *scan, step *step, at place) (place, bool) {
+// branch returns the cost behind a branch instruction, and whether it may branch back. at is the cost of the code that
+// follows it.
+func (p *planner) branch(s *scan, step *step, at pathCost) (pathCost, bool) {
 	switch step.kind {
 	case stepBrIf:
-		to, back := p.label(step, step.arg)
-		return at.or(to), back
+		to, isBack := p.label(step, step.arg)
+		return at.max(to), isBack
 	case stepBrTable:
 		n := s.labels[step.arg]
-		var all place
-		leadsBack := false
+		var all pathCost
+		isBackBranch := false
 		for _, depth := range s.labels[step.arg+1 : step.arg+1+n] {
-			to, back := p.label(step, depth)
-			all, leadsBack = all.or(to), leadsBack || back
+			to, isBack := p.label(step, depth)
+			all, isBackBranch = all.max(to), isBackBranch || isBack
 		}
-		return all, leadsBack
+		return all, isBackBranch
 	}
 	return p.label(step, step.arg)
 }
 
-// label is the place that a branch leads to, or true if that is the beginning of a loop.
-func (p *planner) label(step *step, depth uint32) (place, bool) {
-	end := &p.ends[len(p.ends)-1-int(depth)]
+// label returns the cost at the target of a branch, or true if the target is the beginning of a loop.
+func (p *planner) label(step *step, depth uint32) (pathCost, bool) {
+	end := &p.blocks[len(p.blocks)-1-int(depth)]
 	if !end.loop {
 		return end.after, false
 	}
 	if p.backs[end.backs].step != step {
-		p.backs = append(p.backs, back{step: step, next: end.backs})
+		p.backs = append(p.backs, backBranch{step: step, next: end.backs})
 		end.backs = len(p.backs) - 1
 	}
-	return place{}, true
+	return pathCost{}, true
 }

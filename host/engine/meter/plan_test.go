@@ -10,19 +10,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// paths checks a planned function by following its paths forward, as a graph: the plan was made backwards, by
-// how blocks nest.
+// paths verifies the plan of a function independently: it follows the paths forward, as a graph, while the plan was made by
+// a backward walk of nested blocks.
 type paths struct {
 	t       *testing.T
 	s       *scan
-	matches []int          // of what opens a block, its end; of an else too
-	elses   []int          // of an if, its else; 0: none
-	labels  [][]int        // the blocks around each step
-	seen    map[[2]int]int // the longest way in front of a step, by whether charges or checks end it; -1: under way
+	matches []int          // by the step that opens a block, or its else: its end
+	elses   []int          // by the step of an if: its else; 0: none
+	labels  [][]int        // by step: the enclosing blocks
+	seen    map[[2]int]int // by step and what ends a path: the maximum cost from in front of the step; -1: in progress
 	longest [2]int
 }
 
-// The things that end a way.
+// What ends a path.
 const (
 	byCharge = iota
 	byCheck
@@ -49,7 +49,7 @@ func follow(t *testing.T, s *scan) *paths {
 	return p
 }
 
-// front is the longest way in front of a step, up to what ends it.
+// front returns the maximum cost of a path from in front of a step.
 func (p *paths) front(i, by int) int {
 	if i >= len(p.s.steps) || ends(p.s.steps[i].before, by) {
 		return 0
@@ -57,7 +57,7 @@ func (p *paths) front(i, by int) int {
 	key := [2]int{i, by}
 	n, ok := p.seen[key]
 	if n < 0 {
-		p.t.Fatalf("step %d lies on a round without a charge and a check", i)
+		p.t.Fatalf("step %d is on a cycle without a charge or check", i)
 	}
 	if !ok {
 		p.seen[key] = -1
@@ -78,7 +78,7 @@ func (p *paths) behind(i, by int) int {
 	return p.front(i+1, by)
 }
 
-// check looks at every charge: does it cover the longest way to the next?
+// check verifies that every charge covers the most expensive path to the next one.
 func (p *paths) check() {
 	for i := range p.s.steps {
 		step := &p.s.steps[i]
@@ -90,7 +90,7 @@ func (p *paths) check() {
 			}
 		}
 		if way := p.behind(i, byCharge); step.deep && way > 0 {
-			p.t.Errorf("step %d: what follows a call costs %d, and was charged before it", i, way)
+			p.t.Errorf("step %d: the code after a call costs %d, which was charged before it", i, way)
 		}
 		if way := p.front(i+1, byCharge); step.after.amount > 0 && way > int(step.after.amount) {
 			p.t.Errorf("step %d: a charge of %d in front of a path that costs %d", i, step.after.amount, way)
@@ -98,7 +98,7 @@ func (p *paths) check() {
 	}
 }
 
-// through is the longest way from a step on, with itself.
+// through returns the maximum cost of a path from a step on, including the step.
 func (p *paths) through(i, by int) int {
 	step := &p.s.steps[i]
 	most := 0
@@ -161,7 +161,7 @@ func TestNoPathGoesUncharged(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newRewriter(m, c)
-	if err := w.survey(); err != nil {
+	if err := w.analyze(); err != nil {
 		t.Fatal(err)
 	}
 	var functions, steps int
@@ -172,17 +172,17 @@ func TestNoPathGoesUncharged(t *testing.T) {
 		}
 		begin := w.planner.plan(&w.scan)
 		p := follow(t, &w.scan)
-		if n := p.front(0, byCharge); n > int(begin.rest) {
-			t.Errorf("function %d: its beginning is charged %d, and costs %d", index, begin.rest, n)
+		if n := p.front(0, byCharge); n > int(begin.uncharged) {
+			t.Errorf("function %d: its beginning is charged %d but costs %d", index, begin.uncharged, n)
 		}
 		p.check()
-		if p.longest[byCharge] > maxRest+costGrow || p.longest[byCheck] > maxWay+costGrow+maxLeafWay {
-			t.Errorf("function %d: paths of %d without a charge, and of %d without a check", index, p.longest[byCharge], p.longest[byCheck])
+		if p.longest[byCharge] > maxUncharged+costGrow || p.longest[byCheck] > maxUnchecked+costGrow+maxLeafUnchecked {
+			t.Errorf("function %d: a path of cost %d without a charge, or of cost %d without a check", index, p.longest[byCharge], p.longest[byCheck])
 		}
 		functions++
 		steps += len(w.scan.steps)
 	}
 	if functions < 1000 || steps < 100_000 {
-		t.Errorf("%d functions of %d steps: that is not the guest", functions, steps)
+		t.Errorf("only %d functions and %d steps", functions, steps)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 )
 
-// rewriter is a module on its way.
+// rewriter is the state of one Rewrite.
 //
-// Indices: what is imported comes first in each space, so yield, which is imported last, moves the functions
-// of the module up by one. All else is added at the end of its space and moves nothing: the helpers behind
-// the functions, the two counters behind the globals, types behind the types.
+// Imports precede definitions in each index space, so the import of yield, the last one, increments the indices of the
+// functions that the module defines. Everything else is added at the end of its index space and changes no index: helpers
+// after the functions, the two counters after the globals, types after the types.
 type rewriter struct {
 	m      *wasm.Module
 	config Config
@@ -24,16 +24,16 @@ type rewriter struct {
 	planner planner
 	callees []callee
 
-	types       []wasm.FuncType // that are added
+	types       []wasm.FuncType // added types
 	typeIndices map[string]uint32
 	helpers     []helper
 	helperIndex map[string]uint32
-	guards      map[uint32]uint32 // what stands for an imported function, by the index of that
+	guards      map[uint32]uint32 // new indices of guards by the indices of their imported functions
 }
 
-// counters is how many mutable globals a module has besides its own: the fuel and the stack. The compiler treats
-// the memory's address and length alike.
-const counters = 2 + 2
+// hostVariables is the number of variables in addition to the module's mutable globals: the two counters, and the memory's
+// address and length, which the compiler treats alike.
+const hostVariables = 2 + 2
 
 func newRewriter(m *wasm.Module, c Config) *rewriter {
 	w := &rewriter{m: m, config: c, yield: m.Imported.Funcs, fuel: m.Space.Globals, stack: m.Space.Globals + 1, helperIndex: map[string]uint32{}, typeIndices: map[string]uint32{}, guards: map[uint32]uint32{}}
@@ -42,19 +42,19 @@ func newRewriter(m *wasm.Module, c Config) *rewriter {
 	for i := range m.Imported.Funcs {
 		w.callees[i] = callee{leaf: true, cost: costHost}
 	}
-	w.scan = scan{module: m, facts: &w.facts, callees: w.callees, depth: c.MaxNesting, joints: c.MaxJoints, globals: counters}
+	w.scan = scan{module: m, facts: &w.facts, callees: w.callees, depth: c.MaxNesting, controls: c.MaxControl, globals: hostVariables}
 	for _, g := range m.Globals {
 		if g.Mutable {
 			w.scan.globals++
 		}
 	}
 	w.scan.code.MaxTable = c.MaxLabels
-	w.guard()
+	w.addGuards()
 	return w
 }
 
-// number is the new index of a function.
-func (w *rewriter) number(index uint32) uint32 {
+// newIndex returns the index of a function in the rewritten module.
+func (w *rewriter) newIndex(index uint32) uint32 {
 	if guard, ok := w.guards[index]; ok {
 		return guard
 	}
@@ -64,7 +64,7 @@ func (w *rewriter) number(index uint32) uint32 {
 	return index
 }
 
-// typeIndex finds a type, or adds it.
+// typeIndex returns the index of an added type, adding it if necessary.
 func (w *rewriter) typeIndex(t wasm.FuncType) uint32 {
 	key := string(t.Params) + ">" + string(t.Results) // no value type is encoded as '>'
 	index, ok := w.typeIndices[key]
@@ -76,9 +76,9 @@ func (w *rewriter) typeIndex(t wasm.FuncType) uint32 {
 	return index
 }
 
-// survey reads every body once, checks it, and finds the short leaves and the facts. Bodies are read again
-// when they are written, so that no more than one is held in its steps.
-func (w *rewriter) survey() error {
+// analyze scans every body once to validate it, to estimate its cost, and to find short leaves and facts. Bodies are scanned
+// again when they are written, so that the steps of only one are in memory.
+func (w *rewriter) analyze() error {
 	var sum total
 	for i, body := range w.m.Bodies {
 		index := w.m.Imported.Funcs + uint32(i)
@@ -90,8 +90,8 @@ func (w *rewriter) survey() error {
 		}
 		if !w.scan.calls {
 			begin := w.planner.plan(&w.scan)
-			rest, extra := begin.rest+w.scan.perJump, begin.way-begin.rest
-			if rest <= maxLeaf && extra <= maxLeafWay {
+			rest, extra := begin.uncharged+w.scan.perControl, begin.unchecked-begin.uncharged
+			if rest <= maxLeafCost && extra <= maxLeafUnchecked {
 				w.callees[index] = callee{leaf: true, cost: rest, extra: extra}
 			}
 		}
@@ -100,7 +100,7 @@ func (w *rewriter) survey() error {
 	return nil
 }
 
-// report sets the result's facts.
+// report fills in the result.
 func (w *rewriter) report() {
 	r := &w.result
 	r.ChangesTables, r.DropsSegments = w.facts.changesTables, w.facts.dropsSegments

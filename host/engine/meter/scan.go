@@ -2,53 +2,53 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 
-// stepKind is what a step is for the plan and for the writer.
+// stepKind classifies a step for the plan and the writer.
 type stepKind byte
 
 const (
-	stepRun      stepKind = iota // instructions that are copied, one behind the other
-	stepOpen                     // block, or a loop to whose beginning nothing branches
-	stepLoop                     // a loop with a branch to its beginning
+	stepRun      stepKind = iota // a sequence of instructions that are copied
+	stepOpen                     // block, or a loop without back branches
+	stepLoop                     // a loop with back branches
 	stepIf                       //
 	stepElse                     //
-	stepEnd                      // of one of those; exit says that a branch leaves a loop for here
+	stepEnd                      // the end of a block, loop or if
 	stepBr                       // arg is the depth of the label
 	stepBrIf                     // likewise
-	stepBrTable                  // arg is where its labels begin in scan.labels, behind their number
-	stepReturn                   // arg is the depth of the function's own label
+	stepBrTable                  // arg is the index in scan.labels of the number of labels, which follow
+	stepReturn                   // arg is the depth of the label of the function body
 	stepStop                     // unreachable
 	stepCall                     // arg is the function
 	stepIndirect                 // call_indirect; arg is the type
 	stepFunc                     // ref.func; arg is the function
-	stepBulk                     // an instruction of variable length; arg is its opcode, index its segment
-	stepNote                     // never in a list of steps: a run whose instruction is a fact of the module
+	stepBulk                     // an instruction of variable length; arg is its opcode, index that of its segment
+	stepNote                     // an instruction of a run that facts.note records; no step has this kind
 )
 
-// step is a piece of a body: one instruction that matters, or a run of others.
+// step is a part of a body: an instruction that affects control flow or charges, or a run of others.
 type step struct {
-	at    uint32 // where it begins in the body
+	at    uint32 // offset in the body
 	cost  uint32
-	extra uint32 // of a call of a short leaf: what that runs unchecked besides its cost
+	extra uint32 // of a call of a short leaf: unchecked cost beyond cost
 	arg   uint32
 	index uint32
 	kind  stepKind
-	exit  bool // of stepEnd: a branch leaves a loop for here
-	loop  bool // of stepEnd: of a loop to whose beginning something branches
-	deep  bool // of stepCall and stepIndirect: what is called may call others
+	exit  bool // of stepEnd: a branch that leaves a loop leads here
+	loop  bool // of stepEnd: the end of a stepLoop
+	deep  bool // of stepCall and stepIndirect: the callee may call others
 
-	before, after charge // in front of it and behind it; set by the plan
+	before, after charge // set by the plan
 }
 
-// charge is what is taken off the fuel at a place.
+// charge is an amount to subtract from the fuel.
 type charge struct {
 	amount uint32
-	check  bool // whether the host is called if that leaves the fuel below zero
+	check  bool // afterwards, call the host if the fuel is below zero
 }
 
-// maxRun is the cost at which a run is split, so that a charge can be placed within.
+// maxRun is the cost at which a run is split, so that a charge can be placed within it.
 const maxRun = 16
 
-// kinds are the instructions of one byte.
+// kinds holds the kinds of one-byte opcodes.
 var kinds = func() (table [256]stepKind) {
 	for op, kind := range map[wasm.Opcode]stepKind{
 		wasm.OpUnreachable: stepStop, wasm.OpBlock: stepOpen, wasm.OpLoop: stepOpen, wasm.OpIf: stepIf,
@@ -75,36 +75,36 @@ func kindOf(op wasm.Opcode) stepKind {
 	return stepRun
 }
 
-// scan is a function's body as the plan needs it. It is used for one body after the other.
+// scan is the representation of a body for the plan. It is reused for each body.
 type scan struct {
-	module  *wasm.Module
-	facts   *facts
-	callees []callee
-	depth   int // how many blocks may be open
-	joints  int // how many joints there may be
+	module   *wasm.Module
+	facts    *facts
+	callees  []callee
+	depth    int // Config.MaxNesting
+	controls int // Config.MaxControl
 
 	code   wasm.Code
 	steps  []step
 	labels []uint32
 	frames []frame
 
-	calls    bool // it contains a call
-	globals  int64
-	estimate estimate
-	perJump  uint32 // what a path through a joint costs besides
+	calls      bool // it contains a call
+	globals    int64
+	estimate   estimate
+	perControl uint32 // additional cost of a path through a control instruction
 }
 
-// callee is what a function is to those that call it.
+// callee describes a function to its callers.
 type callee struct {
 	leaf  bool   // it is imported, or a short leaf
-	cost  uint32 // what they pay for it; 0 if it charges itself
-	extra uint32 // what it runs unchecked besides
+	cost  uint32 // charged by callers; 0 if the function charges itself
+	extra uint32 // unchecked cost beyond cost
 }
 
-// facts are what instructions say about the module.
+// facts are the properties of a module that Result reports.
 type facts struct {
 	changesTables, dropsSegments bool
-	written                      []bool // globals
+	written                      []bool // by global index: set by an instruction
 }
 
 func (f *facts) note(op wasm.Opcode, index uint32) {
@@ -118,24 +118,24 @@ func (f *facts) note(op wasm.Opcode, index uint32) {
 	}
 }
 
-// frame is a block that is open.
+// frame is an open block.
 type frame struct {
-	step            int    // that opens it; -1 for the function itself
+	step            int    // the step that opens it; -1 for the function body
 	params, results uint32 // how many
-	loops           int    // it is in, with itself
+	loops           int    // number of enclosing loops, itself included
 	kind            stepKind
-	exit            bool // a branch leaves a loop for its end
+	exit            bool // a branch that leaves a loop leads to its end
 }
 
-// read fills s from a body of a function of type t.
+// read scans a body of a function of type t.
 func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 	s.steps, s.labels, s.calls = s.steps[:0], s.labels[:0], false
 	s.estimate = estimate{variables: s.globals + int64(body.Count), code: codePerValue*int64(len(t.Params)+len(t.Results)) + 2*codeOfCheck}
-	s.perJump = body.Count / localsPerUnit
+	s.perControl = body.Count / localsPerUnit
 	s.frames = append(s.frames[:0], frame{step: -1, kind: stepOpen, results: uint32(len(t.Results))})
 	c := &s.code
 	c.Reset(body.Code, body.Offset, s.module.Space, body.Count)
-	running := false // the last step is a run, which can grow
+	running := false // the last step is a run that can be extended
 	for c.Next() {
 		kind := kindOf(c.Op)
 		s.estimate.code += codeOf(c.Op)
@@ -154,24 +154,24 @@ func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 			running = true
 		}
 		s.steps[len(s.steps)-1].cost += cost(c.Op)
-		s.estimate.code += codeOfCharge * int64(cost(c.Op)) / maxRest
+		s.estimate.code += codeOfCharge * int64(cost(c.Op)) / maxUncharged
 	}
 	if c.Err() == nil && len(s.frames) > 0 {
-		c.Fail("the function has no end")
+		c.Fail("the function body has no end")
 	}
 	if c.Err() == nil && c.End() < len(body.Code) {
-		c.Fail("code behind the end of the function")
+		c.Fail("code after the end of the function body")
 	}
 	return c.Err()
 }
 
-// step adds the instruction that was read, which is not part of a run.
+// step adds a step for the current instruction.
 func (s *scan) step(kind stepKind) {
 	c := &s.code
 	next := step{at: uint32(c.Start), kind: kind, cost: 1, arg: c.A}
 	switch kind {
 	case stepOpen, stepIf:
-		next.cost += s.perJump // for the path that falls out of its end
+		next.cost += s.perControl // for the path that falls through its end
 		s.open(kind)
 	case stepElse:
 		f := &s.frames[len(s.frames)-1]
@@ -180,7 +180,7 @@ func (s *scan) step(kind stepKind) {
 			return
 		}
 		f.kind, next.cost = stepElse, 0
-		s.estimate.joint(f.params)
+		s.estimate.addControl(f.params)
 	case stepEnd:
 		next.cost = 0
 		s.end(&next)
@@ -194,35 +194,35 @@ func (s *scan) step(kind stepKind) {
 	case stepCall:
 		s.calls = true
 		callee := s.callees[c.A]
-		next.cost = s.call(s.module.FuncType(c.A)) + callee.cost + s.perJump
+		next.cost = s.call(s.module.FuncType(c.A)) + callee.cost + s.perControl
 		next.deep, next.extra = !callee.leaf, callee.extra
 	case stepIndirect:
 		s.calls, next.deep = true, true
-		next.cost = s.call(s.module.Types[c.A]) + costIndirect + s.perJump
-		next.extra = maxLeafWay
+		next.cost = s.call(s.module.Types[c.A]) + costIndirect + s.perControl
+		next.extra = maxLeafUnchecked
 	case stepStop:
-		s.estimate.joint(0)
+		s.estimate.addControl(0)
 	case stepFunc:
 		next.cost = costRefs
-		s.estimate.joint(0)
+		s.estimate.addControl(0)
 	case stepBulk:
 		s.bulk(&next)
 	}
-	if s.estimate.joints > int64(s.joints) {
-		c.Exceed("blocks, branches and calls of a function", int(s.estimate.joints), s.joints)
+	if s.estimate.controls > int64(s.controls) {
+		c.Exceed("control instructions of a function", int(s.estimate.controls), s.controls)
 	}
 	s.steps = append(s.steps, next)
 }
 
-// call notes a call and is what it costs.
+// call adds a call to the estimate and returns its cost.
 func (s *scan) call(t wasm.FuncType) uint32 {
 	values := uint32(len(t.Params) + len(t.Results))
-	s.estimate.joint(values)
+	s.estimate.addControl(values)
 	s.estimate.code += codeOfCharge
 	return costCall + values
 }
 
-// bulk notes an instruction of variable length.
+// bulk adds an instruction of variable length.
 func (s *scan) bulk(next *step) {
 	c := &s.code
 	next.arg, next.index, next.cost = uint32(c.Op), c.A, costBulk
@@ -230,20 +230,20 @@ func (s *scan) bulk(next *step) {
 	if c.Op == wasm.OpMemoryGrow || c.Op == wasm.OpTableGrow {
 		next.cost = costGrow
 	}
-	for range bulkJoints {
-		s.estimate.joint(0)
+	for range bulkControls {
+		s.estimate.addControl(0)
 	}
 }
 
-// bulkJoints is how many joints an instruction of variable length becomes: of table.fill, which wazero compiles to
-// a loop.
-const bulkJoints = 4
+// bulkControls is the number of control instructions counted for an instruction of variable length: table.fill, the worst,
+// becomes a loop.
+const bulkControls = 4
 
-// open enters a block. It turns into a stepLoop when a branch to its beginning is met.
+// open enters a block. A loop becomes a stepLoop when a back branch to it is found.
 func (s *scan) open(kind stepKind) {
 	c := &s.code
 	if len(s.frames) > s.depth {
-		c.Exceed("blocks in each other", len(s.frames), s.depth)
+		c.Exceed("nested blocks", len(s.frames), s.depth)
 		return
 	}
 	f := frame{step: len(s.steps), kind: kind, loops: s.frames[len(s.frames)-1].loops}
@@ -258,15 +258,15 @@ func (s *scan) open(kind stepKind) {
 		f.results = 1
 	}
 	s.frames = append(s.frames, f)
-	s.estimate.joint(f.params)
+	s.estimate.addControl(f.params)
 }
 
-// end leaves a block. next becomes its end.
+// end leaves a block, whose end is the step next.
 func (s *scan) end(next *step) {
 	f := s.frames[len(s.frames)-1]
 	s.frames = s.frames[:len(s.frames)-1]
 	next.exit = f.exit
-	s.estimate.joint(f.results)
+	s.estimate.addControl(f.results)
 	if f.step < 0 {
 		return
 	}
@@ -276,10 +276,10 @@ func (s *scan) end(next *step) {
 	}
 }
 
-// branch notes a branch to a label and is what the path to there costs besides.
+// branch adds a branch to a label and returns the additional cost of the path to it.
 func (s *scan) branch(depth uint32) uint32 {
 	if int64(depth) >= int64(len(s.frames)) {
-		s.code.Fail("there is no label %d", depth)
+		s.code.Fail("unknown label %d", depth)
 		return 0
 	}
 	f := &s.frames[len(s.frames)-1-int(depth)]
@@ -288,18 +288,18 @@ func (s *scan) branch(depth uint32) uint32 {
 	}
 	if f.kind == stepLoop {
 		s.steps[f.step].kind = stepLoop
-		s.estimate.joint(f.params)
+		s.estimate.addControl(f.params)
 		s.check()
-		return f.params + s.perJump
+		return f.params + s.perControl
 	}
-	s.estimate.joint(f.results)
-	return f.results + s.perJump
+	s.estimate.addControl(f.results)
+	return f.results + s.perControl
 }
 
-// check notes that code is checked, by an if that calls the host.
+// check adds the control instructions of a check, an if that calls the host.
 func (s *scan) check() {
-	s.estimate.joint(0)
-	s.estimate.joint(0)
+	s.estimate.addControl(0)
+	s.estimate.addControl(0)
 	s.estimate.code += codeOfCheck
 }
 

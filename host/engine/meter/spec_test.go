@@ -20,8 +20,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter"
 )
 
-// The test suite of the WebAssembly specification, which comes with wazero, runs twice side by side: as it
-// stands, and rewritten. Whatever a command gives the one, it must give the other.
+// The test suite of the WebAssembly specification, which is part of wazero's source, runs with original and rewritten modules
+// side by side. Each command must have the same result with both.
 
 type specFile struct {
 	Commands []specCommand `json:"commands"`
@@ -45,16 +45,16 @@ type specValue struct {
 	Value any
 }
 
-// specDir is where the suite is. It fails the test if that is nowhere: nothing else would tell.
+// specDir returns the directory of the suite. It fails the test if there is none, because skipping would go unnoticed.
 func specDir(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
 	if err != nil {
-		t.Fatalf("where is wazero: %v", err)
+		t.Fatalf("find wazero's source: %v", err)
 	}
 	dir := filepath.Join(strings.TrimSpace(string(out)), "internal", "integration_test", "spectest")
 	if _, err := os.Stat(dir); err != nil {
-		t.Fatalf("wazero does not bring the specification's test suite any more: %v; point this test to where it is", err)
+		t.Fatalf("wazero no longer contains the specification's test suite: %v; point this test to its new location", err)
 	}
 	return dir
 }
@@ -69,7 +69,7 @@ func TestSpecificationSuiteRunsAlike(t *testing.T) {
 	for _, version := range []string{"v1", "v2"} {
 		files, err := filepath.Glob(filepath.Join(dir, version, "testdata", "*.json"))
 		if err != nil || len(files) < 50 {
-			t.Fatalf("%d files of the suite %s, and there should be more: %v", len(files), version, err)
+			t.Fatalf("%d files in suite %s, want at least 50: %v", len(files), version, err)
 		}
 		for _, file := range files {
 			t.Run(version+"/"+strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
@@ -80,13 +80,13 @@ func TestSpecificationSuiteRunsAlike(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", all)
-	// The suite as of wazero 1.12 has more than these. Far fewer would mean that the runner skips them.
+	// The suite of wazero 1.12 has more. Far fewer would mean that the runner skips commands.
 	if all.Modules < 2000 || all.Returned < 40_000 || all.Failed < 2_500 || all.Refused < 4_000 {
-		t.Errorf("too little was compared: %+v", all)
+		t.Errorf("too few comparisons: %+v", all)
 	}
 }
 
-// tally is how much was compared.
+// tally counts comparisons.
 type tally struct{ Modules, Returned, Failed, Refused, Skipped int }
 
 func (a *tally) add(b tally) {
@@ -97,7 +97,7 @@ func (a *tally) add(b tally) {
 	a.Skipped += b.Skipped
 }
 
-// spec is one file of the suite on its way: original and rewritten.
+// spec runs one file of the suite with original and rewritten modules.
 type spec struct {
 	tally
 	dir   string
@@ -152,7 +152,7 @@ func (s *spec) run(t *testing.T, file string) {
 	}
 }
 
-// registeredAs is the name under which others will import the module that the first command makes.
+// registeredAs returns the name under which later modules import the module of the first command.
 func registeredAs(commands []specCommand) string {
 	for _, c := range commands[1:] {
 		if c.Type == "register" && (c.Name == commands[0].Name || c.Name == "") {
@@ -165,7 +165,7 @@ func registeredAs(commands []specCommand) string {
 	return ""
 }
 
-// versions are a module and its rewritten self; nil if there is no such file or wazero refuses the module.
+// versions returns a module and its rewritten version; nil if it is not binary or wazero refuses it.
 func (s *spec) versions(t *testing.T, c specCommand) [][]byte {
 	if !strings.HasSuffix(c.Filename, ".wasm") {
 		return nil
@@ -181,9 +181,9 @@ func (s *spec) versions(t *testing.T, c specCommand) [][]byte {
 	compiled.Close(context.Background())
 	r, err := meter.Rewrite(original, meter.Config{})
 	if c.Filename == "binary-leb128.81.wasm" {
-		// An opcode that is longer than need be: valid, and refused on purpose.
-		if err == nil || !strings.Contains(err.Error(), "is written in 2 bytes") {
-			t.Errorf("line %d: %s: rewrite: %v, and it should be refused for its long opcode", c.Line, c.Filename, err)
+		// A valid overlong opcode, refused on purpose.
+		if err == nil || !strings.Contains(err.Error(), "overlong encoding of 2 bytes") {
+			t.Errorf("line %d: %s: rewrite: %v, want an error about its overlong opcode", c.Line, c.Filename, err)
 		}
 		return nil
 	}
@@ -217,7 +217,7 @@ func (s *spec) module(t *testing.T, c specCommand, as string) {
 	}
 }
 
-// refuse checks that what is no valid module does not become one.
+// refuse checks that an invalid module does not become valid.
 func (s *spec) refuse(t *testing.T, c specCommand) {
 	if !strings.HasSuffix(c.Filename, ".wasm") {
 		return
@@ -237,7 +237,7 @@ func (s *spec) refuse(t *testing.T, c specCommand) {
 	}
 	if compiled, err := s.sides[1].runtime.CompileModule(context.Background(), r.Module); err == nil {
 		compiled.Close(context.Background())
-		t.Errorf("line %d: %s is refused, and accepted when it is rewritten", c.Line, c.Filename)
+		t.Errorf("line %d: %s is invalid, but valid when rewritten", c.Line, c.Filename)
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *spec) act(t *testing.T, c specCommand) {
 			return
 		}
 		for _, m := range side.named {
-			// The suite goes on with an instance that trapped, and a trap leaves the counter where it was.
+			// The suite continues with instances that trapped, and a trap does not restore the counter.
 			if stack, ok := m.ExportedGlobal(meter.ExportStack).(api.MutableGlobal); ok {
 				stack.Set(meter.DefaultStack)
 			}
@@ -276,7 +276,7 @@ func (s *spec) act(t *testing.T, c specCommand) {
 		t.Errorf("line %d: %s: results %x, and rewritten %x", c.Line, c.Action.Field, results[0], results[1])
 	}
 	if filepath.Base(filepath.Dir(s.dir)) == "v1" {
-		return // what fails to be instantiated left nothing behind in version 1, and wazero runs version 2
+		return // in version 1 failed instantiation had no side effects; wazero implements version 2
 	}
 	if wantsTrap := c.Type == "assert_trap" || c.Type == "assert_exhaustion"; wantsTrap != (failed[1] != "") {
 		t.Errorf("line %d: %s: %s ended with %q", c.Line, c.Type, c.Action.Field, failed[1])
@@ -301,7 +301,7 @@ func perform(m api.Module, c specCommand) ([]uint64, error) {
 	}
 	results, err := f.Call(context.Background(), args...)
 	for i, r := range results {
-		// A reference is an address, which differs from one instance to another.
+		// A reference is an address, which differs between instances.
 		if i < len(f.Definition().ResultTypes()) && f.Definition().ResultTypes()[i] == 0x70 && r != 0 {
 			results[i] = 1
 		}
@@ -309,7 +309,7 @@ func perform(m api.Module, c specCommand) ([]uint64, error) {
 	return results, err
 }
 
-// reason is why a call failed, without the stack. That calls nest too deep, a rewritten module finds itself.
+// reason returns the first line of an error, with stack overflows of both kinds of modules unified.
 func reason(err error) string {
 	if err == nil {
 		return ""
@@ -323,7 +323,7 @@ func reason(err error) string {
 
 const tooDeep = "calls nest too deep"
 
-// bits are an argument as wazero takes it.
+// bits returns an argument as wazero represents it.
 func (v specValue) bits() []uint64 {
 	if v.Type != "v128" {
 		text, _ := v.Value.(string)

@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// stalls are modules whose f goes on for long, made to do as much as can be done for their fuel, in as much
-// memory as a module can have. Pages that are touched for the first time are the engine's affair.
+// stalls returns modules whose function f runs for long and does as much work as possible for its fuel, with large memories.
+// Page faults of the first access are excluded, because the engine populates memory.
 func stalls() map[string]wasmtest.Module {
 	large := func(m wasmtest.Module) wasmtest.Module {
 		m.Memory = []byte{0, 0x80, 0x20} // 256 MiB
@@ -28,7 +28,7 @@ func stalls() map[string]wasmtest.Module {
 	table.Tables = [][]byte{{0x70, 0, 0x80, 0x80, 0x10}}
 	denormal := code(0x44, 1, 0, 0, 0, 0, 0, 0, 0)
 	half := code(0x44, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f)
-	// deep(n) calls itself n times, and follows pointers on its way back.
+	// The second function recurses n times and follows pointers while it returns.
 	deep := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{
 		function("f", tVoid, nil, code(forever(i32(20_000), 0x10, 1, 0x1a), 0x0b)),
 		function("", tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, 0x20, 0, i32(1), 0x6b, 0x10, 1, 0x1a, 0x0b, 0x20, 0, i32(16), 0x6c, repeat(58, 0x28, 2, 0), 0x0b)),
@@ -46,12 +46,11 @@ func stalls() map[string]wasmtest.Module {
 	}
 }
 
-// BenchmarkStalls tells how long modules keep a processor to themselves, in milliseconds of its time: the most
-// between two calls of the host. The aim is 5 ms.
+// BenchmarkStalls measures the longest processor time between two calls of the host, in milliseconds. The target is 5 ms.
 func BenchmarkStalls(b *testing.B) {
 	for name, h := range stalls() {
 		b.Run(name, func(b *testing.B) {
-			least := time.Hour // of the runs, as what else a machine does adds to it
+			least := time.Hour // the minimum of the runs, since other load only adds to it
 			for b.Loop() {
 				least = min(least, longestStall(b, h.Bytes()))
 			}
@@ -61,7 +60,7 @@ func BenchmarkStalls(b *testing.B) {
 	}
 }
 
-// longestStall runs a module until it ends or has called the host for long enough.
+// longestStall runs a module for some time and returns the longest time between two calls of the host.
 func longestStall(b *testing.B, module []byte) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -76,7 +75,7 @@ func longestStall(b *testing.B, module []byte) time.Duration {
 		last = processorTime(b)
 	})
 	if m := r.Memory(); m != nil {
-		scatter(m) // which also gives it its pages, as an engine does
+		scatter(m) // also populates the memory, as the engine does
 	}
 	r.fuel().Set(meter.Quantum)
 	longest, spent, last = 0, 0, processorTime(b)
@@ -86,7 +85,7 @@ func longestStall(b *testing.B, module []byte) time.Duration {
 	return longest
 }
 
-// processorTime is what this thread has had so far.
+// processorTime returns the processor time of the current thread.
 func processorTime(b *testing.B) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
@@ -95,7 +94,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// scatter makes each word of the memory point to another that is far away.
+// scatter makes each word of the memory the address of another one far away.
 func scatter(m api.Memory) {
 	all, _ := m.Read(0, m.Size())
 	const line = 64

@@ -1,5 +1,5 @@
 package meter
 
-// Version changes whenever Rewrite gives other bytes for a module, or accepts others, with the zero Config: whoever
-// keeps rewritten modules must not use those of another version.
+// Version changes whenever Rewrite, with the zero Config, returns different bytes for a module or accepts different modules.
+// Caches of rewritten modules must not use entries of another version.
 const Version = 2

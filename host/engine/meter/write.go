@@ -2,8 +2,7 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 
-// charge appends code that takes an amount off the fuel and, if it is to be checked, calls the host if that
-// leaves it below zero.
+// charge appends the code of a charge.
 func (w *rewriter) charge(a *asm, c charge) {
 	if c.amount > 0 {
 		a.index(wasm.OpGlobalGet, w.fuel).i64(int64(c.amount)).op(wasm.OpI64Sub).index(wasm.OpGlobalSet, w.fuel)
@@ -15,23 +14,23 @@ func (w *rewriter) charge(a *asm, c charge) {
 
 // check appends code that calls the host if the fuel is below zero.
 //
-// Measured with wazero 1.12 on a Go guest: most of what a check costs is the call in it, for which the
-// compiler keeps values in memory, and not the comparison. It assumes them where the arm that comes first has
-// them, so the arm that is usual comes first, empty. Calling a helper that charges and checks instead takes
-// three times as long, and calling one only in the rare arm, or a branch over it, makes no difference.
+// Measured with wazero 1.12 on a Go guest: the main cost of a check is the call in it, across which the compiler must spill
+// registers, not the comparison. The register allocator favours the first arm of an if, so the usual arm comes first, empty.
+// Calling a helper that charges and checks instead takes three times as long; calling one only in the rare arm, or
+// branching over it, makes no difference.
 func (w *rewriter) check(a *asm) {
 	a.index(wasm.OpGlobalGet, w.fuel).i64(0).op(wasm.OpI64GeS)
 	a.block(wasm.OpIf).op(wasm.OpElse).index(wasm.OpCall, w.yield).op(wasm.OpEnd)
 }
 
-// function appends a body, rewritten.
+// function appends a rewritten body.
 //
-// A function that calls others counts the native stack. Its body is wrapped in a block, so that all paths out
-// of it lead past the code that counts back up: branches to the function's label now mean the block, and return
-// becomes such a branch.
+// A function that calls others also maintains the stack counter. Its body is wrapped in a block so that all paths out of it
+// pass the code that restores the counter: branches to the function's label now refer to the block, and return becomes such
+// a branch.
 func (w *rewriter) function(a *asm, body wasm.Body, t wasm.FuncType, as callee) {
 	s := &w.scan
-	entry := charge{amount: w.planner.plan(s).rest + s.perJump, check: true}
+	entry := charge{amount: w.planner.plan(s).uncharged + s.perControl, check: true}
 	a.raw(body.Locals)
 	if !s.calls {
 		if !as.leaf {
@@ -43,7 +42,7 @@ func (w *rewriter) function(a *asm, body wasm.Body, t wasm.FuncType, as callee) 
 	frame := w.frameSize(body)
 	w.charge(a, charge{amount: entry.amount})
 	a.index(wasm.OpGlobalGet, w.stack).i64(frame).op(wasm.OpI64Sub).index(wasm.OpGlobalSet, w.stack)
-	// One comparison for both counters: the or of two numbers is below zero if one of them is.
+	// One comparison for both counters: the bitwise or of two integers is negative if one of them is.
 	a.index(wasm.OpGlobalGet, w.stack).index(wasm.OpGlobalGet, w.fuel).op(wasm.OpI64Or).i64(0).op(wasm.OpI64GeS)
 	a.block(wasm.OpIf).op(wasm.OpElse)
 	w.call(a, "enter", wasm.FuncType{}, w.enterHelper)
@@ -55,14 +54,14 @@ func (w *rewriter) function(a *asm, body wasm.Body, t wasm.FuncType, as callee) 
 	a.op(wasm.OpEnd)
 }
 
-// enterHelper is called by a function that finds one of the counters below zero where it begins.
+// enterHelper is called at the beginning of a function if a counter is below zero.
 func (w *rewriter) enterHelper(a *asm) {
 	a.op(0)
 	a.index(wasm.OpGlobalGet, w.stack).i64(0).op(wasm.OpI64LtS).block(wasm.OpIf).op(wasm.OpUnreachable, wasm.OpEnd)
 	a.index(wasm.OpCall, w.yield).op(wasm.OpEnd)
 }
 
-// resultType is the type of a block without parameters and with a function's results.
+// resultType encodes the type of a block without parameters and with a function's results.
 func (w *rewriter) resultType(t wasm.FuncType) []byte {
 	switch len(t.Results) {
 	case 0:
@@ -70,16 +69,16 @@ func (w *rewriter) resultType(t wasm.FuncType) []byte {
 	case 1:
 		return t.Results
 	}
-	// The index of a type is a signed number here.
+	// A block type is encoded as a signed integer.
 	return wasm.AppendS64(nil, int64(w.typeIndex(wasm.FuncType{Results: t.Results})))
 }
 
-// frameSize estimates the native stack that a call of the function in scan takes.
+// frameSize estimates the size of a native stack frame of the scanned function.
 //
-// A compiler gives a slot to each variable, and to each other value that it must keep during a call, and knows
-// best which those are: ordinary code keeps one value for a dozen instructions or more, and code that is made
-// for it two for three. A byte for a unit of cost is three times what the Go compiler's functions take with
-// wazero 1.12, and an eighth of the worst. wazero itself ends what nests deeper than some 100 MB.
+// The compiler allocates a slot for each variable and for each other value that is live across a call. Ordinary code has one
+// such value per dozen instructions or more, adversarial code two per three instructions. A byte per unit of cost is three
+// times what functions of the Go compiler take with wazero 1.12, and an eighth of the worst case. wazero itself limits the
+// stack to about 100 MB.
 func (w *rewriter) frameSize(body wasm.Body) int64 {
 	slot, all := int64(8), int64(0)
 	if body.Wide {
@@ -91,13 +90,13 @@ func (w *rewriter) frameSize(body wasm.Body) int64 {
 	return frameBase + slot*int64(body.Count) + all
 }
 
-// frameBase is what a frame takes besides.
+// frameBase is the fixed part of a frame.
 const frameBase = 64
 
-// steps appends the instructions. What needs no change is copied in one piece.
+// steps appends the instructions with their charges. Unchanged sequences are copied at once.
 func (w *rewriter) steps(a *asm, code []byte) {
 	s := &w.scan
-	copied := 0 // up to here
+	copied := 0 // offset up to which code is written
 	for i := range s.steps {
 		step := &s.steps[i]
 		from, to := int(step.at), len(code)
@@ -109,10 +108,10 @@ func (w *rewriter) steps(a *asm, code []byte) {
 			copied = from
 			w.charge(a, step.before)
 		}
-		if w.changes(step) {
+		if w.isReplaced(step) {
 			a.raw(code[copied:from])
 			copied = to
-			w.changed(a, step, code[from:to])
+			w.replace(a, step, code[from:to])
 		}
 		if step.after != (charge{}) {
 			a.raw(code[copied:to])
@@ -123,11 +122,11 @@ func (w *rewriter) steps(a *asm, code []byte) {
 	a.raw(code[copied:])
 }
 
-// changes tells whether a step's instruction is not copied as it is.
-func (w *rewriter) changes(step *step) bool {
+// isReplaced reports whether a step's instruction is rewritten.
+func (w *rewriter) isReplaced(step *step) bool {
 	switch step.kind {
 	case stepCall, stepFunc:
-		return w.number(step.arg) != step.arg
+		return w.newIndex(step.arg) != step.arg
 	case stepBulk:
 		return true
 	case stepReturn:
@@ -136,13 +135,13 @@ func (w *rewriter) changes(step *step) bool {
 	return false
 }
 
-// changed appends what stands for an instruction.
-func (w *rewriter) changed(a *asm, step *step, instruction []byte) {
+// replace appends the replacement of an instruction.
+func (w *rewriter) replace(a *asm, step *step, instruction []byte) {
 	switch step.kind {
 	case stepCall:
-		a.index(wasm.OpCall, w.number(step.arg))
+		a.index(wasm.OpCall, w.newIndex(step.arg))
 	case stepFunc:
-		a.index(wasm.OpRefFunc, w.number(step.arg))
+		a.index(wasm.OpRefFunc, w.newIndex(step.arg))
 	case stepReturn:
 		a.index(wasm.OpBr, step.arg)
 	case stepBulk:

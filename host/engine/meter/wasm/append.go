@@ -9,7 +9,7 @@ func AppendU32(out []byte, v uint32) []byte {
 	return append(out, byte(v))
 }
 
-// AppendS64 appends v as a signed LEB128. Constants of 32 bits are written alike.
+// AppendS64 appends v as a signed LEB128. The encoding of a 32-bit constant is the same.
 func AppendS64(out []byte, v int64) []byte {
 	for {
 		b := byte(v) & 0x7f
@@ -21,7 +21,7 @@ func AppendS64(out []byte, v int64) []byte {
 	}
 }
 
-// AppendVector appends the length of content, and content: a string, a body, or a vector of bytes.
+// AppendVector appends content, a name, a body or a vector of bytes, with its length in front.
 func AppendVector(out, content []byte) []byte {
 	return append(AppendU32(out, uint32(len(content))), content...)
 }

@@ -2,55 +2,53 @@ package wasm
 
 import "fmt"
 
-// Space is how many of each thing a body may refer to.
+// Space holds the sizes of the index spaces.
 type Space struct {
 	Types, Funcs, Globals, Tables, Memories, Data, Elements uint32
-	// DataCount says that the module has that section, without which no instruction names a data segment.
+	// DataCount reports whether the module has a data count section, without which instructions may not refer to data
+	// segments.
 	DataCount bool
 }
 
-// Code walks the instructions of a body, which follow its locals. Next reads them one by one; the fields
-// then tell of the one that was read.
+// Code iterates over the instructions of a body, without its locals. After Next the fields describe the current instruction.
 type Code struct {
 	Op    Opcode
-	Start int // where the instruction begins, in Body
-	// A and B are its indices, in their order; of block, loop and if, A is the index of the type and B its
-	// single byte, of which the one that is not used is NoIndex or 0; of select with a type, A is the type's
-	// byte.
+	Start int // offset of the instruction in Body
+	// A and B are its indices, in order. Of block, loop and if, A is a type index and B is 0, or A is NoIndex and B is
+	// BlockVoid or a ValueType. Of select with a type, A is the ValueType.
 	A, B uint32
-	// Labels are the depths of a br_table, with the default at the end. It holds until Next is called.
+	// Labels are the depths of a br_table, the default last. They are valid until the next call of Next.
 	Labels []uint32
 
 	Body     []byte
-	MaxTable int // bounds Labels
+	MaxTable int // limits Labels
 
-	base  int
-	pos   int
-	space Space
-	// Locals is how many parameters and locals there are.
-	locals uint32
+	base   int
+	pos    int
+	space  Space
+	locals uint32 // number of parameters and locals
 	err    error
 }
 
-// NoIndex is the A of a block whose type has no index.
+// NoIndex is the value of Code.A for a block type that is not an index, and of Module.Start for a module without one.
 const NoIndex = ^uint32(0)
 
-// Reset starts on another body, which lies at offset base of the module.
+// Reset starts the iteration over a body at offset base of the module.
 func (c *Code) Reset(body []byte, base int, space Space, locals uint32) {
 	c.Body, c.base, c.space, c.locals = body, base, space, locals
 	c.pos, c.err = 0, nil
 }
 
-// Err is what is wrong with the body, or nil.
+// Err returns the first error, or nil.
 func (c *Code) Err() error { return c.err }
 
-// End is where the instruction that was read ends, in Body.
+// End returns the offset in Body behind the current instruction.
 func (c *Code) End() int { return c.pos }
 
-// Offset is where the instruction lies in the module.
+// Offset returns the offset of the current instruction in the module.
 func (c *Code) Offset() int { return c.base + c.Start }
 
-// Fail records a fault of the instruction that was read.
+// Fail records a FormatError at the current instruction.
 func (c *Code) Fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = &FormatError{Offset: c.Offset(), Message: fmt.Sprintf(format, args...)}
@@ -58,7 +56,7 @@ func (c *Code) Fail(format string, args ...any) {
 	c.pos = len(c.Body)
 }
 
-// Exceed records that the instruction that was read has too much of something.
+// Exceed records a LimitError at the current instruction.
 func (c *Code) Exceed(what string, have, limit int) {
 	if c.err == nil {
 		c.err = &LimitError{Offset: c.Offset(), What: what, Have: uint64(have), Limit: uint64(limit)}
@@ -66,7 +64,7 @@ func (c *Code) Exceed(what string, have, limit int) {
 	c.pos = len(c.Body)
 }
 
-// Next reads an instruction. It is false at the end and after an error.
+// Next reads the next instruction. It returns false at the end and after an error.
 func (c *Code) Next() bool {
 	if c.pos >= len(c.Body) {
 		return false
@@ -155,7 +153,7 @@ func (c *Code) memoryImmediates(s shape) {
 	}
 }
 
-// name is the opcode as the specification writes it.
+// name returns the opcode as the specification writes it.
 func (c *Code) name() string {
 	if p := byte(c.Op); p == prefixMisc || p == prefixVector {
 		return fmt.Sprintf("%#02x %d", p, c.A)
@@ -163,8 +161,8 @@ func (c *Code) name() string {
 	return fmt.Sprintf("%#02x", byte(c.Op))
 }
 
-// prefixed reads the number behind a prefix. Engines disagree on numbers that are longer than need be (some
-// read one byte only), so they are refused.
+// prefixed reads the number after a prefix. Engines disagree on overlong encodings (some read only one byte), so they are
+// refused.
 func (c *Code) prefixed() shape {
 	from := c.pos
 	n := c.u32()
@@ -173,7 +171,7 @@ func (c *Code) prefixed() shape {
 		return unknown
 	}
 	if size := c.pos - from; c.err == nil && size != 1+int(n>>7) {
-		c.Fail("opcode %s is written in %d bytes", c.name(), size)
+		c.Fail("opcode %s has an overlong encoding of %d bytes", c.name(), size)
 		return unknown
 	}
 	c.Op |= Opcode(n) << 8
@@ -193,16 +191,16 @@ func (c *Code) u32() uint32 {
 	return v
 }
 
-// index reads an index that must be below bound.
+// index reads an index, which must be below bound.
 func (c *Code) index(bound uint32, what string) uint32 {
 	v := c.u32()
 	if v >= bound {
-		c.Fail("there is no %s %d", what, v)
+		c.Fail("unknown %s %d", what, v)
 	}
 	return v
 }
 
-// skip passes over n bytes that were measured; 0 stands for a malformed integer.
+// skip skips an integer of n bytes; 0 means malformed.
 func (c *Code) skip(n int) {
 	if n == 0 {
 		c.Fail("malformed integer")
@@ -213,7 +211,7 @@ func (c *Code) skip(n int) {
 
 func (c *Code) bytes(n int) {
 	if len(c.Body)-c.pos < n {
-		c.Fail("instruction %s is cut off", c.name())
+		c.Fail("unexpected end of instruction %s", c.name())
 		return
 	}
 	c.pos += n
@@ -221,13 +219,13 @@ func (c *Code) bytes(n int) {
 
 func (c *Code) memArg() {
 	if c.space.Memories == 0 {
-		c.Fail("there is no memory")
+		c.Fail("unknown memory 0")
 		return
 	}
-	// Bit 6 of the alignment announces the index of a memory in a later version of the format. No alignment
-	// is above 4.
+	// In later versions of the format, bit 6 of the alignment says that a memory index follows. No valid alignment
+	// exceeds 4.
 	if align := c.u32(); align > 4 {
-		c.Fail("alignment %d", align)
+		c.Fail("invalid alignment %d", align)
 		return
 	}
 	c.u32()
@@ -235,7 +233,7 @@ func (c *Code) memArg() {
 
 func (c *Code) memory() {
 	if c.space.Memories == 0 || c.pos >= len(c.Body) || c.Body[c.pos] != 0 {
-		c.Fail("there is no such memory")
+		c.Fail("unknown memory")
 		return
 	}
 	c.pos++
@@ -243,7 +241,7 @@ func (c *Code) memory() {
 
 func (c *Code) data() uint32 {
 	if !c.space.DataCount {
-		c.Fail("a data segment is named, and there is no data count section")
+		c.Fail("data count section required")
 		return 0
 	}
 	return c.index(c.space.Data, "data segment")
@@ -251,7 +249,7 @@ func (c *Code) data() uint32 {
 
 func (c *Code) block() {
 	if c.pos >= len(c.Body) {
-		c.Fail("block is cut off")
+		c.Fail("unexpected end of a block type")
 		return
 	}
 	b := c.Body[c.pos]
@@ -260,24 +258,24 @@ func (c *Code) block() {
 		c.A, c.B = NoIndex, uint32(b)
 		return
 	}
-	// An index is a positive number of 33 bits: one more than an unsigned one of 32 needs.
+	// A type index is encoded as a non-negative signed integer of 33 bits.
 	n := signed(c.Body[c.pos:], 33)
 	v, m := u32(c.Body[c.pos:])
 	if n == 0 || m == 0 || n != m || c.Body[c.pos+n-1]&0x40 != 0 && n < 5 {
-		c.Fail("malformed type of a block")
+		c.Fail("malformed block type")
 		return
 	}
 	c.pos += n
 	c.A, c.B = v, 0
 	if v >= c.space.Types {
-		c.Fail("there is no type %d", v)
+		c.Fail("unknown type %d", v)
 	}
 }
 
 func (c *Code) labels() {
 	n := c.u32()
 	if int64(n) >= int64(len(c.Body)-c.pos) {
-		c.Fail("br_table is cut off")
+		c.Fail("unexpected end of br_table")
 		return
 	}
 	if int64(n) > int64(c.MaxTable) {
@@ -293,12 +291,12 @@ func (c *Code) labels() {
 func (c *Code) types(s shape) {
 	if s == valueTypes {
 		if c.u32() != 1 {
-			c.Fail("select has not one type")
+			c.Fail("select must have exactly one type")
 			return
 		}
 	}
 	if c.pos >= len(c.Body) {
-		c.Fail("instruction %s is cut off", c.name())
+		c.Fail("unexpected end of instruction %s", c.name())
 		return
 	}
 	t := ValueType(c.Body[c.pos])

@@ -1,6 +1,6 @@
 package wasm
 
-// Expr is a constant expression: one instruction, and end.
+// Expr is a constant expression: one instruction and end.
 type Expr struct {
 	Op    Opcode
 	Index uint32 // of ref.func and global.get
@@ -22,15 +22,15 @@ func (m *Module) expr(r *Reader) Expr {
 		r.Bytes(8)
 	case OpRefNull:
 		if t := ValueType(r.Byte()); !t.reference() {
-			r.Fail("unknown type %#x of a null", byte(t))
+			r.Fail("ref.null of unknown type %#x", byte(t))
 		}
 	case OpRefFunc:
 		if e.Index = r.U32(); e.Index >= m.Space.Funcs {
-			r.Fail("there is no function %d", e.Index)
+			r.Fail("unknown function %d", e.Index)
 		}
 	case OpGlobalGet:
 		if e.Index = r.U32(); e.Index >= m.Space.Globals {
-			r.Fail("there is no global %d", e.Index)
+			r.Fail("unknown global %d", e.Index)
 		}
 	case prefixVector:
 		if r.Byte() != 12 {
@@ -41,7 +41,7 @@ func (m *Module) expr(r *Reader) Expr {
 		r.Fail("not a constant expression")
 	}
 	if r.Byte() != byte(OpEnd) {
-		r.Fail("a constant expression of more than one instruction")
+		r.Fail("constant expression of more than one instruction")
 	}
 	if r.err == nil {
 		e.raw = r.data[from:r.pos]
@@ -57,7 +57,7 @@ func (r *Reader) signed(bits int) {
 	r.pos += n
 }
 
-// Append appends the expression, with the functions that it names renumbered.
+// Append appends the expression with renumbered function indices.
 func (e Expr) Append(out []byte, number func(uint32) uint32) []byte {
 	if e.Op == OpRefFunc {
 		out = AppendU32(append(out, byte(OpRefFunc)), number(e.Index))
@@ -66,8 +66,7 @@ func (e Expr) Append(out []byte, number func(uint32) uint32) []byte {
 	return append(out, e.raw...)
 }
 
-// RewriteElements is the content of the element section, with the functions that it names renumbered; nil if
-// there is none.
+// RewriteElements returns the content of the element section with renumbered function indices; nil if there is none.
 func (m *Module) RewriteElements(number func(uint32) uint32) ([]byte, error) {
 	s := m.sections[SectionElement]
 	if !s.present {
@@ -83,40 +82,40 @@ func (m *Module) RewriteElements(number func(uint32) uint32) ([]byte, error) {
 		}
 	}
 	if r.Err() == nil && r.Len() > 0 {
-		r.Fail("%d bytes left over in the element section", r.Len())
+		r.Fail("%d extra bytes in the element section", r.Len())
 	}
 	return out, r.Err()
 }
 
-// The bits of an element segment's form.
+// The flag bits of an element segment.
 const (
-	elementInactive = 1 // passive, or with the next bit declarative
-	elementExplicit = 2 // of an active one: its table is named
-	elementExprs    = 4 // its elements are expressions, not indices of functions
+	elementInactive = 1 // passive, or declarative if elementExplicit is set
+	elementExplicit = 2 // of an active segment: has a table index
+	elementExprs    = 4 // elements are expressions instead of function indices
 )
 
-// rewriteElement appends a segment. items counts the elements of all of them.
+// rewriteElement appends a segment. items counts the elements of all segments.
 func (m *Module) rewriteElement(r *Reader, out []byte, items *int, number func(uint32) uint32) []byte {
-	form := r.U32()
-	if form > elementInactive|elementExplicit|elementExprs {
-		r.Fail("unknown form %d of an element segment", form)
+	flags := r.U32()
+	if flags > elementInactive|elementExplicit|elementExprs {
+		r.Fail("unknown flags %d of an element segment", flags)
 		return out
 	}
-	out = AppendU32(out, form)
-	if form&elementInactive == 0 {
+	out = AppendU32(out, flags)
+	if flags&elementInactive == 0 {
 		var table uint32
-		if form&elementExplicit != 0 {
+		if flags&elementExplicit != 0 {
 			table = r.U32()
 			out = AppendU32(out, table)
 		}
 		if table >= m.Space.Tables {
-			r.Fail("there is no table %d", table)
+			r.Fail("unknown table %d", table)
 		}
 		out = m.expr(r).Append(out, number)
 	}
-	if form&(elementInactive|elementExplicit) != 0 {
+	if flags&(elementInactive|elementExplicit) != 0 {
 		kind := r.Byte()
-		if form&elementExprs != 0 && !ValueType(kind).reference() || form&elementExprs == 0 && kind != 0 {
+		if flags&elementExprs != 0 && !ValueType(kind).reference() || flags&elementExprs == 0 && kind != 0 {
 			r.Fail("unknown type %#x of elements", kind)
 		}
 		out = append(out, kind)
@@ -129,13 +128,13 @@ func (m *Module) rewriteElement(r *Reader, out []byte, items *int, number func(u
 	}
 	out = AppendU32(out, uint32(n))
 	for range n {
-		if form&elementExprs != 0 {
+		if flags&elementExprs != 0 {
 			out = m.expr(r).Append(out, number)
 			continue
 		}
 		index := r.U32()
 		if index >= m.Space.Funcs {
-			r.Fail("there is no function %d", index)
+			r.Fail("unknown function %d", index)
 			return out
 		}
 		out = AppendU32(out, number(index))

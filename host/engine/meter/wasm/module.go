@@ -2,10 +2,10 @@ package wasm
 
 import "bytes"
 
-// Bounds are how many of each thing a module may have. All of them must be set.
+// Bounds limits the contents of a module. All fields must be set.
 type Bounds struct {
 	Types     int
-	Arity     int // parameters of a type, and results of a type
+	Arity     int // parameters, and results, of a type
 	Values    int // parameters and results of all types
 	Imports   int
 	Functions int // that the module defines
@@ -21,27 +21,27 @@ type Bounds struct {
 	Names     int // bytes of the names of all imports and exports
 }
 
-// Module is a decoded module. Its byte slices are parts of what was decoded.
+// Module is a decoded module. Its byte slices alias the encoded module.
 type Module struct {
 	Types     []FuncType
 	Imports   []Import
-	Functions []uint32 // the types of all functions, imported ones first
+	Functions []uint32 // type indices of all functions, imported ones first
 	Tables    []Table
-	Memories  int // that it defines: 0 or 1
+	Memories  int // number of memories that it defines, 0 or 1
 	Globals   []Global
 	Exports   []Export
 	Start     uint32 // NoIndex if there is none
 	Bodies    []Body
-	Names     []byte // the content of its first name section behind the section's own name; nil if it has none
+	Names     []byte // content of its first name section, without the section's name; nil if it has none
 
-	Imported  Space // how many functions, globals, tables and memories it imports
-	Space     Space // how many of each thing it has, imported ones first
+	Imported  Space // numbers of imported functions, globals, tables and memories
+	Space     Space // sizes of the index spaces, imports included
 	DataSizes []uint32
 
 	sections [SectionDataCount + 1]section
 	bounds   Bounds
-	values   int // of the types so far
-	names    int // bytes of names so far
+	values   int // parameters and results decoded so far
+	names    int // bytes of names decoded so far
 }
 
 type section struct {
@@ -57,7 +57,7 @@ type Import struct {
 	Type         uint32 // of a function
 	Global       GlobalType
 	Table        Table
-	Entry        []byte // all of it
+	Entry        []byte // the encoded import
 }
 
 // GlobalType is the type of a global.
@@ -78,7 +78,7 @@ type Table struct {
 	Limits
 }
 
-// Limits are those of a table, in elements, or of a memory, in pages.
+// Limits are the limits of a table, in elements, or of a memory, in pages.
 type Limits struct {
 	Min, Max uint32
 	HasMax   bool
@@ -93,19 +93,19 @@ type Export struct {
 
 // Body is a function's code.
 type Body struct {
-	Locals []byte // their declarations, with their number in front
-	Code   []byte // the instructions, the last of which is end
+	Locals []byte // the vector of local declarations
+	Code   []byte // the instructions, including the final end
 	Offset int    // of Code in the module
-	Count  uint32 // parameters and locals
-	Wide   bool   // one of them is a v128
+	Count  uint32 // number of parameters and locals
+	Wide   bool   // a parameter or local is a v128
 }
 
 var header = []byte("\x00asm\x01\x00\x00\x00")
 
-// Header begins every module.
+// Header returns the magic number and version that begin every module.
 func Header() []byte { return bytes.Clone(header) }
 
-// Decode decodes a module. The sections of elements and data are only counted: see [Module.RewriteElements].
+// Decode decodes a module. It only counts the entries of the element and data sections; see [Module.RewriteElements].
 // An error is a *FormatError or a *LimitError.
 func Decode(module []byte, bounds Bounds) (*Module, error) {
 	m := &Module{Start: NoIndex, bounds: bounds}
@@ -128,7 +128,7 @@ func Decode(module []byte, bounds Bounds) (*Module, error) {
 		r := NewReader(s.content, s.base)
 		step.decode(r)
 		if r.Err() == nil && r.Len() > 0 {
-			r.Fail("%d bytes left over in section %d", r.Len(), step.id)
+			r.Fail("%d extra bytes in section %d", r.Len(), step.id)
 		}
 		if r.Err() != nil {
 			return nil, r.Err()
@@ -137,29 +137,29 @@ func Decode(module []byte, bounds Bounds) (*Module, error) {
 	return m, m.agree()
 }
 
-// agree checks what two sections must agree on.
+// agree checks the consistency of sections with each other.
 func (m *Module) agree() error {
 	if len(m.Functions) != int(m.Imported.Funcs)+len(m.Bodies) {
-		return &FormatError{Offset: m.sections[SectionCode].base, Message: "functions and bodies differ in number"}
+		return &FormatError{Offset: m.sections[SectionCode].base, Message: "the function and code sections have inconsistent lengths"}
 	}
 	if m.Space.DataCount && m.Space.Data != uint32(len(m.DataSizes)) {
-		return &FormatError{Offset: m.sections[SectionData].base, Message: "the data count section and the data section differ"}
+		return &FormatError{Offset: m.sections[SectionData].base, Message: "the data count and data sections have inconsistent lengths"}
 	}
 	if m.Space.Memories > 1 {
-		return &FormatError{Offset: m.sections[SectionMemory].base, Message: "more than one memory"}
+		return &FormatError{Offset: m.sections[SectionMemory].base, Message: "multiple memories"}
 	}
 	return nil
 }
 
-// Section is the content of a section as it stands in the module, and whether the module has it.
+// Section returns the content of a section and whether the module has it.
 func (m *Module) Section(id SectionID) ([]byte, bool) {
 	return m.sections[id].content, m.sections[id].present
 }
 
-// FuncType is the type of a function, by its index, which must exist.
+// FuncType returns the type of the function with a valid index.
 func (m *Module) FuncType(index uint32) FuncType { return m.Types[m.Functions[index]] }
 
-// split finds the sections, which come in a fixed order; custom ones may stand anywhere.
+// split finds the sections. They have a fixed order, except custom sections, which may be anywhere.
 func (m *Module) split(module []byte) error {
 	r := NewReader(module, 0)
 	if !bytes.Equal(r.Bytes(uint32(len(header))), header) {
@@ -189,7 +189,7 @@ func (m *Module) split(module []byte) error {
 			return &FormatError{Offset: at, Message: "unknown section"}
 		}
 		if rank(id) <= last {
-			return &FormatError{Offset: at, Message: "section out of order, or twice"}
+			return &FormatError{Offset: at, Message: "section out of order or duplicate"}
 		}
 		last = rank(id)
 		m.sections[id] = section{present: true, content: content, base: base}
@@ -197,7 +197,7 @@ func (m *Module) split(module []byte) error {
 	return nil
 }
 
-// rank is the place of a section among the others. The data count stands between elements and code.
+// rank returns the position of a section in the fixed order. The data count section is between elements and code.
 func rank(id SectionID) int {
 	if id == SectionDataCount {
 		return 2*int(SectionElement) + 1

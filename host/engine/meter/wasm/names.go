@@ -1,22 +1,21 @@
 package wasm
 
-// The parts of the name section that are kept.
+// The subsections of the name section that are kept.
 const (
 	namesModule    = 0
 	namesFunctions = 1
 )
 
-// FunctionName names a function.
+// FunctionName is an entry of the function name subsection.
 type FunctionName struct {
 	Index uint32
 	Name  string
 }
 
-// RewriteNames is the content of the name section: the name of the module and those of functions, renumbered, with
-// the names of functions that the module did not have added, in the order of their indices. Names are a help in
-// stack traces and nothing else. What no trace shows is left out: empty names, those of what is not a function of
-// the module, names of locals. A name section that cannot be read, that names a function twice or out of order, or
-// whose names are longer than Bounds.Name, is dropped.
+// RewriteNames returns the content of the name section: the names of the module and of its functions, renumbered, and the
+// names of added functions, which must be sorted by index. Names are used in stack traces only, so everything that no trace
+// shows is dropped: empty names and the names of anything but functions. A name section that is malformed, names a function
+// twice or out of order, or has a name longer than Bounds.Name is dropped as a whole.
 func (m *Module) RewriteNames(number func(uint32) uint32, added []FunctionName) []byte {
 	module, functions, count, ok := m.readNames(number)
 	if !ok {
@@ -33,8 +32,8 @@ func (m *Module) RewriteNames(number func(uint32) uint32, added []FunctionName) 
 	return AppendSection(out, namesFunctions, all)
 }
 
-// readNames is the content of the part that names the module, and the entries that name functions. It is false if
-// a part cannot be read.
+// readNames returns the content of the module name subsection and the renumbered entries of the function name subsection.
+// ok is false if the section is malformed.
 func (m *Module) readNames(number func(uint32) uint32) (module, functions []byte, count uint32, ok bool) {
 	r := NewReader(m.Names, 0)
 	for last := -1; r.Len() > 0; {
@@ -63,15 +62,15 @@ func (m *Module) readNames(number func(uint32) uint32) (module, functions []byte
 	return module, functions, count, r.Err() == nil
 }
 
-// functionNames reads at most as many names as the module has functions.
+// functionNames reads the function name subsection, which has at most one name for each function.
 func (m *Module) functionNames(r *Reader, number func(uint32) uint32) (out []byte, count uint32) {
-	n := r.Count("names of functions", int(m.Space.Funcs))
+	n := r.Count("function names", int(m.Space.Funcs))
 	out = make([]byte, 0, len(r.data)+n)
 	next := uint32(0)
 	for range n {
 		index, name := r.U32(), r.Name()
 		if index < next || index >= m.Space.Funcs || len(name) > m.bounds.Name {
-			r.Fail("the name of a function that there is not, that has one, or that is too long")
+			r.Fail("function name that is too long, out of order, or of an unknown function")
 		}
 		if r.Err() != nil {
 			return nil, 0

@@ -1,10 +1,10 @@
 package wasm
 
-// Opcode is an instruction's first byte. Behind a prefix, the number that follows it is in its upper bits:
-// see [Misc] and [Vector].
+// Opcode is an instruction's first byte. If that is a prefix, the upper bits hold the number that follows it: see [Misc] and
+// [Vector].
 type Opcode uint16
 
-// The instructions that a rewriter has to know.
+// The opcodes that the rewriter handles or emits.
 const (
 	OpUnreachable   Opcode = 0x00
 	OpNop           Opcode = 0x01
@@ -62,13 +62,13 @@ const (
 	prefixVector = 0xfd
 )
 
-// Misc is the opcode n behind the prefix of bulk memory and the like.
+// Misc returns the opcode n after the prefix of saturating conversions and bulk instructions.
 func Misc(n byte) Opcode { return Opcode(n)<<8 | prefixMisc }
 
-// Vector is the opcode n behind the prefix of v128.
+// Vector returns the opcode n after the prefix of v128 instructions.
 func Vector(n byte) Opcode { return Opcode(n)<<8 | prefixVector }
 
-// The instructions behind the first prefix, from memory.init on.
+// The opcodes after the prefix 0xfc, from memory.init on.
 const (
 	OpMemoryInit = 8<<8 | Opcode(prefixMisc)
 	OpDataDrop   = 9<<8 | Opcode(prefixMisc)
@@ -82,7 +82,7 @@ const (
 	OpTableFill  = 17<<8 | Opcode(prefixMisc)
 )
 
-// shape is what follows an opcode.
+// shape describes the immediates of an instruction.
 type shape byte
 
 const (
@@ -90,7 +90,7 @@ const (
 	bare                    // nothing
 	blockType               // a block's type
 	label                   // the depth of a label
-	labels                  // a vector of them and one more
+	labels                  // a vector of depths of labels, and a default
 	function                // the index of a function
 	typeTable               // the indices of a type and of a table
 	local                   // the index of a local
@@ -117,7 +117,7 @@ const (
 	memArgLane              // alignment, offset and lane
 )
 
-// shapes are the instructions of one byte.
+// shapes holds the shapes of one-byte opcodes.
 var shapes = spread([]span{
 	{0x00, 0x01, bare}, {0x02, 0x04, blockType}, {0x05, 0x05, bare}, {0x0b, 0x0b, bare}, {0x0c, 0x0d, label},
 	{0x0e, 0x0e, labels}, {0x0f, 0x0f, bare}, {0x10, 0x10, function}, {0x11, 0x11, typeTable},
@@ -127,13 +127,13 @@ var shapes = spread([]span{
 	{0xd2, 0xd2, function}, {prefixMisc, prefixVector, prefix},
 })
 
-// miscShapes are the saturating conversions and the bulk instructions.
+// miscShapes holds the shapes of the opcodes after the prefix 0xfc.
 var miscShapes = spread([]span{
 	{0, 7, bare}, {8, 8, dataMemory}, {9, 9, data}, {10, 10, memories}, {11, 11, memory}, {12, 12, elemTable},
 	{13, 13, elem}, {14, 14, tables}, {15, 17, table},
 })
 
-// vectorShapes are the instructions of v128. The numbers that are left out are not assigned.
+// vectorShapes holds the shapes of the v128 instructions. Missing numbers are unassigned.
 var vectorShapes = spread([]span{
 	{0x00, 0x0b, memArg}, {0x0c, 0x0c, constV128}, {0x0d, 0x0d, lanes}, {0x0e, 0x14, bare}, {0x15, 0x22, lane},
 	{0x23, 0x53, bare}, {0x54, 0x5b, memArgLane}, {0x5c, 0x5d, memArg}, {0x5e, 0x99, bare}, {0x9b, 0xa1, bare},

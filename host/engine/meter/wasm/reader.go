@@ -1,9 +1,9 @@
-// Package wasm decodes and encodes the binary format of WebAssembly 2.0
-// (https://www.w3.org/TR/wasm-core-2/#binary-format) as far as a rewriter of modules needs it: sections,
-// their entries, and the instructions of a body. Start with [Decode] and [Code].
+// Package wasm decodes and encodes the parts of the WebAssembly 2.0 binary format
+// (https://www.w3.org/TR/wasm-core-2/#binary-format) that a rewriter of modules needs: sections, their entries, and the
+// instructions of a body. Start with [Decode] and [Code].
 //
-// It is strict where engines differ: what it accepts has one reading. It checks every index, length and
-// nesting, but no types of operands: that is left to the engine which compiles the module.
+// It is strict where engines differ, so a module that it accepts is unambiguous. It validates all indices, lengths and
+// nesting, but not the types of operands; the engine that compiles the module does.
 package wasm
 
 import (
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// FormatError says what of a module cannot be read.
+// FormatError reports a malformed or invalid module.
 type FormatError struct {
-	Offset  int // of the first byte that is at fault, from the module's beginning
+	Offset  int // in the module
 	Message string
 }
 
@@ -21,10 +21,10 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("offset %#x: %s", e.Offset, e.Message)
 }
 
-// LimitError says what of a module is too large.
+// LimitError reports a module that exceeds a limit.
 type LimitError struct {
 	Offset int    // in the module
-	What   string // such as "functions"
+	What   string // the limited quantity, such as "functions"
 	Have   uint64
 	Limit  uint64
 }
@@ -33,7 +33,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("offset %#x: %d %s, and the limit is %d", e.Offset, e.Have, e.What, e.Limit)
 }
 
-// Reader reads the binary format. The first error stays, and everything read after it is zero or empty.
+// Reader reads the binary format. The first error is sticky: all later reads return zero values.
 type Reader struct {
 	data []byte
 	pos  int
@@ -41,19 +41,19 @@ type Reader struct {
 	err  error
 }
 
-// NewReader reads data, which begins at offset base of the module.
+// NewReader returns a Reader of data, which is at offset base of the module.
 func NewReader(data []byte, base int) *Reader { return &Reader{data: data, base: base} }
 
-// Err is the first error, or nil.
+// Err returns the first error, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Len is how many bytes are left.
+// Len returns the number of unread bytes.
 func (r *Reader) Len() int { return len(r.data) - r.pos }
 
-// Offset is where the next byte lies in the module.
+// Offset returns the offset of the next byte in the module.
 func (r *Reader) Offset() int { return r.base + r.pos }
 
-// Fail records a fault at the next byte, unless there was one before.
+// Fail records a FormatError at the next byte, unless there is an error already.
 func (r *Reader) Fail(format string, args ...any) {
 	r.fail(&FormatError{Offset: r.Offset(), Message: fmt.Sprintf(format, args...)})
 }
@@ -65,7 +65,7 @@ func (r *Reader) fail(err error) {
 	r.pos = len(r.data)
 }
 
-// exceed records that there is too much of something at an offset of the module.
+// exceed records a LimitError at an offset of the module.
 func (r *Reader) exceed(at int, what string, have, limit int) {
 	r.fail(&LimitError{Offset: at, What: what, Have: uint64(have), Limit: uint64(limit)})
 }
@@ -81,10 +81,10 @@ func (r *Reader) Byte() byte {
 	return b
 }
 
-// Bytes reads n bytes. They are part of the module, not a copy.
+// Bytes reads n bytes. The result is a slice of the module.
 func (r *Reader) Bytes(n uint32) []byte {
 	if uint64(n) > uint64(r.Len()) {
-		r.Fail("%d bytes expected, and %d are left", n, r.Len())
+		r.Fail("unexpected end: %d bytes expected, %d left", n, r.Len())
 		return nil
 	}
 	b := r.data[r.pos : r.pos+int(n) : r.pos+int(n)]
@@ -102,8 +102,8 @@ func (r *Reader) U32() uint32 {
 	return v
 }
 
-// Count reads the length of a vector whose entries take at least one byte each. What names the entries, in
-// the plural, for the error that there are more than limit.
+// Count reads the length of a vector whose entries take at least one byte each. what is the plural of the entries, for
+// error messages.
 func (r *Reader) Count(what string, limit int) int {
 	at := r.Offset()
 	n := r.U32()
@@ -118,20 +118,20 @@ func (r *Reader) Count(what string, limit int) int {
 	return int(n)
 }
 
-// Name reads a string, which must be UTF-8.
+// Name reads a name, which must be UTF-8.
 func (r *Reader) Name() []byte {
 	name := r.Bytes(r.U32())
 	if !utf8.Valid(name) {
-		r.Fail("a name that is not UTF-8")
+		r.Fail("name is not UTF-8")
 		return nil
 	}
 	return name
 }
 
-// ReadU32 reads an unsigned LEB128 in front of b, and is its size; 0 if there is none.
+// ReadU32 decodes an unsigned LEB128 at the beginning of b and returns its size; 0 if it is malformed.
 func ReadU32(b []byte) (v uint32, size int) { return u32(b) }
 
-// u32 decodes an unsigned LEB128; n is 0 if it is cut off or exceeds 32 bits.
+// u32 decodes an unsigned LEB128; n is 0 if it is truncated or exceeds 32 bits.
 func u32(b []byte) (v uint32, n int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint32(b[0]), 1
@@ -148,7 +148,7 @@ func u32(b []byte) (v uint32, n int) {
 	return 0, 0
 }
 
-// signed measures a signed LEB128 of the given bits; 0 if it is cut off or exceeds them.
+// signed returns the size of a signed LEB128; 0 if it is truncated or exceeds the given bits.
 func signed(b []byte, bits int) int {
 	most := (bits + 6) / 7
 	for i := 0; i < len(b) && i < most; i++ {
@@ -156,7 +156,7 @@ func signed(b []byte, bits int) int {
 			continue
 		}
 		if i == most-1 {
-			// The last byte's unused bits must repeat the sign.
+			// The unused bits of the last byte must be a sign extension.
 			used := bits - 7*(most-1)
 			if top := int8(b[i]<<1) >> used; top != 0 && top != -1 {
 				return 0

@@ -15,11 +15,11 @@ func TestUnsignedNumbers(t *testing.T) {
 		{"zero", []byte{0}, 0, 1},
 		{"one byte", []byte{0x7f}, 127, 1},
 		{"two bytes", []byte{0x80, 1}, 128, 2},
-		{"longer than need be", []byte{0x81, 0x80, 0x80, 0x80, 0}, 1, 5},
+		{"overlong", []byte{0x81, 0x80, 0x80, 0x80, 0}, 1, 5},
 		{"the largest", []byte{0xff, 0xff, 0xff, 0xff, 0x0f}, math.MaxUint32, 5},
 		{"a bit too many", []byte{0xff, 0xff, 0xff, 0xff, 0x1f}, 0, 0},
 		{"a byte too many", []byte{0x80, 0x80, 0x80, 0x80, 0x80, 0}, 0, 0},
-		{"cut off", []byte{0x80}, 0, 0},
+		{"truncated", []byte{0x80}, 0, 0},
 		{"nothing", nil, 0, 0},
 	} {
 		if got, size := u32(c.in); got != c.want || size != c.size {
@@ -39,11 +39,11 @@ func TestSignedNumbers(t *testing.T) {
 		{"the largest of 32 bits", []byte{0xff, 0xff, 0xff, 0xff, 0x07}, 32, 5},
 		{"the smallest of 32 bits", []byte{0x80, 0x80, 0x80, 0x80, 0x78}, 32, 5},
 		{"one above the largest", []byte{0x80, 0x80, 0x80, 0x80, 0x08}, 32, 0},
-		{"bits that do not repeat the sign", []byte{0xff, 0xff, 0xff, 0xff, 0x4f}, 32, 0},
+		{"a wrong sign extension", []byte{0xff, 0xff, 0xff, 0xff, 0x4f}, 32, 0},
 		{"the largest of 33 bits", []byte{0xff, 0xff, 0xff, 0xff, 0x0f}, 33, 5},
 		{"the smallest of 64 bits", []byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f}, 64, 10},
 		{"more than 64 bits", []byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02}, 64, 0},
-		{"cut off", []byte{0xff, 0xff}, 32, 0},
+		{"truncated", []byte{0xff, 0xff}, 32, 0},
 	} {
 		if size := signed(c.in, c.bits); size != c.size {
 			t.Errorf("%s: %d bytes, want %d", c.name, size, c.size)

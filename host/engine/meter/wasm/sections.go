@@ -7,7 +7,7 @@ func (m *Module) types(r *Reader) {
 	m.Types = make([]FuncType, 0, n)
 	for range n {
 		if r.Byte() != 0x60 {
-			r.Fail("not the type of a function")
+			r.Fail("not a function type")
 		}
 		m.Types = append(m.Types, FuncType{Params: m.valueTypes(r, "parameters"), Results: m.valueTypes(r, "results")})
 		if r.Err() != nil {
@@ -26,7 +26,7 @@ func (m *Module) valueTypes(r *Reader, what string) []byte {
 	}
 	for _, t := range types {
 		if !ValueType(t).valid() {
-			r.Fail("unknown type %#x among the %s", t, what)
+			r.Fail("unknown type %#x of %s", t, what)
 		}
 	}
 	return types
@@ -83,7 +83,7 @@ func (m *Module) name(r *Reader) string {
 func (m *Module) typeIndex(r *Reader) uint32 {
 	i := r.U32()
 	if int64(i) >= int64(len(m.Types)) {
-		r.Fail("there is no type %d", i)
+		r.Fail("unknown type %d", i)
 	}
 	return i
 }
@@ -104,10 +104,10 @@ func (m *Module) limits(r *Reader) Limits {
 	case 1:
 		l.Min, l.Max, l.HasMax = r.U32(), r.U32(), true
 	default:
-		r.Fail("unknown form %d of limits", flag)
+		r.Fail("unknown flags %d of limits", flag)
 	}
 	if l.HasMax && l.Min > l.Max {
-		r.Fail("limits from %d to %d", l.Min, l.Max)
+		r.Fail("minimum %d exceeds maximum %d", l.Min, l.Max)
 	}
 	return l
 }
@@ -164,7 +164,7 @@ func (m *Module) exports(r *Reader) {
 			return
 		}
 		if seen[e.Name] {
-			r.Fail("two exports of one name")
+			r.Fail("duplicate export name")
 		}
 		seen[e.Name] = true
 		var have uint32
@@ -179,7 +179,7 @@ func (m *Module) exports(r *Reader) {
 			have = m.Space.Globals
 		}
 		if e.Index >= have {
-			r.Fail("an export of kind %d and index %d, which there is not", e.Kind, e.Index)
+			r.Fail("export of unknown index %d of kind %d", e.Index, e.Kind)
 		}
 		m.Exports = append(m.Exports, e)
 	}
@@ -187,7 +187,7 @@ func (m *Module) exports(r *Reader) {
 
 func (m *Module) start(r *Reader) {
 	if m.Start = r.U32(); m.Start >= m.Space.Funcs {
-		r.Fail("there is no function %d to start with", m.Start)
+		r.Fail("unknown start function %d", m.Start)
 	}
 }
 
@@ -200,7 +200,7 @@ func (m *Module) elements(r *Reader) {
 	r.pos = len(r.data)
 }
 
-// data measures the segments. A count section in front of the code tells the same number: agree compares.
+// data records the sizes of the segments. agree compares their number with the data count section.
 func (m *Module) data(r *Reader) {
 	n := r.Count("data segments", m.bounds.Data)
 	m.DataSizes = make([]uint32, 0, n)
@@ -208,25 +208,25 @@ func (m *Module) data(r *Reader) {
 		switch mode := r.U32(); mode {
 		case 0, 2:
 			if m.Space.Memories == 0 || mode == 2 && r.U32() != 0 {
-				r.Fail("a data segment for a memory that there is not")
+				r.Fail("data segment for an unknown memory")
 			}
 			if e := m.expr(r); e.Op == OpRefFunc {
-				r.Fail("a function as the address of a data segment")
+				r.Fail("function reference as the offset of a data segment")
 			}
 		case 1:
 		default:
-			r.Fail("unknown form %d of a data segment", mode)
+			r.Fail("unknown mode %d of a data segment", mode)
 		}
 		m.DataSizes = append(m.DataSizes, uint32(len(r.Bytes(r.U32()))))
 	}
 }
 
-// code splits the bodies into their locals, which are counted here, and their instructions.
+// code splits each body into its locals and its instructions, and counts the locals.
 func (m *Module) code(r *Reader) {
 	n := r.Count("functions", m.bounds.Functions)
 	defined := m.Functions[m.Imported.Funcs:]
 	if n != len(defined) {
-		r.Fail("%d functions and %d bodies", len(defined), n)
+		r.Fail("%d functions but %d bodies", len(defined), n)
 		return
 	}
 	m.Bodies = make([]Body, 0, n)

@@ -1,6 +1,6 @@
 package wasm
 
-// ValueType is the type of a value, as the binary format has it.
+// ValueType is the type of a value as encoded in the binary format.
 type ValueType byte
 
 // The value types.
@@ -38,10 +38,10 @@ func (t ValueType) valid() bool { return t >= V128 && t <= I32 || t.reference() 
 
 func (t ValueType) reference() bool { return t == FuncRef || t == ExternRef }
 
-// FuncType is the type of a function. Its slices are parts of the module.
+// FuncType is the type of a function. Its slices alias the module.
 type FuncType struct{ Params, Results []byte }
 
-// Kind is what an import or an export is.
+// Kind is the kind of an import or export.
 type Kind byte
 
 // The kinds.
@@ -52,7 +52,7 @@ const (
 	KindGlobal Kind = 3
 )
 
-// SectionID says what a section holds.
+// SectionID identifies a section.
 type SectionID byte
 
 // The sections.
@@ -72,6 +72,6 @@ const (
 	SectionDataCount SectionID = 12
 )
 
-// BlockVoid is the type of a block without parameters and results. A block with one result has its type's
-// byte instead.
+// BlockVoid is the type of a block without parameters and results. A block with a single result has the result's ValueType
+// instead.
 const BlockVoid byte = 0x40
