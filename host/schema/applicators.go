@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// logic checks the keywords that combine schemas for one value.
-func (c *check) logic(r *logicRules, v any, at *place, ev *evaluated, f *faults) bool {
+// checkApplicators evaluates the in-place applicators except references and dependentSchemas.
+func (c *evaluation) checkApplicators(r *applicators, v any, at *location, ev *evaluated, f *failures) bool {
 	ok := c.all(r.allOf, v, at, ev, f)
 	if r.not != nil && c.apply(r.not, v, at, nil, nil) {
-		ok = f.add(at, "is what the schema excludes with not")
+		ok = f.add(at, "must not match the schema of not")
 	}
 	if len(r.anyOf) > 0 {
 		ok = c.anyOf(r.anyOf, v, at, ev, f) && ok
@@ -27,24 +27,24 @@ func (c *check) logic(r *logicRules, v any, at *place, ev *evaluated, f *faults)
 	return ok
 }
 
-func (c *check) anyOf(nodes []*node, v any, at *place, ev *evaluated, f *faults) bool {
-	var said branches
+func (c *evaluation) anyOf(nodes []*node, v any, at *location, ev *evaluated, f *failures) bool {
+	var alternatives alternativeFailures
 	matched := false
 	for _, n := range nodes {
-		if c.inPlace(n, v, at, ev, said.next(f)) {
+		if c.inPlace(n, v, at, ev, alternatives.next(f)) {
 			if matched = true; ev == nil {
-				break // otherwise what the others look at counts too
+				break // otherwise the other alternatives may evaluate further properties
 			}
 		}
 	}
-	return matched || f.add(at, said.words())
+	return matched || f.add(at, alternatives.message())
 }
 
-func (c *check) oneOf(nodes []*node, v any, at *place, ev *evaluated, f *faults) bool {
-	var said branches
+func (c *evaluation) oneOf(nodes []*node, v any, at *location, ev *evaluated, f *failures) bool {
+	var alternatives alternativeFailures
 	matched := -1
 	for i, n := range nodes {
-		of := said.next(f)
+		of := alternatives.next(f)
 		if matched >= 0 {
 			of = nil
 		}
@@ -56,31 +56,31 @@ func (c *check) oneOf(nodes []*node, v any, at *place, ev *evaluated, f *faults)
 		}
 		matched = i
 	}
-	return matched >= 0 || f.add(at, said.words())
+	return matched >= 0 || f.add(at, alternatives.message())
 }
 
-// branches are the faults of each alternative, which are one fault together.
-type branches struct{ list []*faults }
+// alternativeFailures collects the failures of alternatives, which are reported as one failure.
+type alternativeFailures struct{ list []*failures }
 
-// next takes the faults of the next alternative; nil where nobody asks or there are enough.
-func (b *branches) next(f *faults) *faults {
-	if f == nil || len(b.list) > maxFaults {
+// next returns the collector of the next alternative; nil if f is nil or the limit is reached.
+func (b *alternativeFailures) next(f *failures) *failures {
+	if f == nil || len(b.list) > maxFailures {
 		return nil
 	}
-	next := &faults{limit: maxFaults}
+	next := &failures{limit: maxFailures}
 	b.list = append(b.list, next)
 	return next
 }
 
-func (b *branches) words() string {
+func (b *alternativeFailures) message() string {
 	var words strings.Builder
 	words.WriteString("must match one of: ")
 	for i, f := range b.list {
 		if i > 0 {
 			words.WriteString(" | ")
 		}
-		if words.Len() > maxFault {
-			break // the rest would be cut off
+		if words.Len() > maxFailure {
+			break // the rest would be truncated
 		}
 		words.WriteString(strings.Join(f.list, " and "))
 	}

@@ -14,49 +14,49 @@ type compiler struct {
 	draft    int
 	patterns patterns
 	nodes    map[uintptr]*node    // by the identity of the decoded object
-	targets  map[string]*resource // by their absolute URL without fragment
+	targets  map[string]*resource // by absolute URI without fragment
 	pending  []reference
 }
 
-// resource is a schema with a URL of its own.
+// resource is a schema resource: a schema with its own base URI.
 type resource struct {
 	doc     map[string]any
 	base    *url.URL
 	anchors map[string]*node
 }
 
-// reference is a $ref whose target is looked up once all of the schema has been read.
+// reference is a $ref, whose target is resolved after the whole schema has been read.
 type reference struct {
 	from  *node
 	key   string
 	to    string
 	in    *resource
-	where *place
+	where *location
 }
 
-// scope is where the compiler is.
+// scope is the current schema resource and schema location.
 type scope struct {
 	in *resource
-	at *place
+	at *location
 }
 
 func (s scope) member(name string) scope {
-	return scope{s.in, &place{above: s.at, member: true, name: name}}
+	return scope{s.in, &location{parent: s.at, member: true, name: name}}
 }
-func (s scope) item(i int) scope { return scope{s.in, &place{above: s.at, index: i}} }
+func (s scope) item(i int) scope { return scope{s.in, &location{parent: s.at, index: i}} }
 
-func (s scope) fault(format string, args ...any) error {
+func (s scope) errorf(format string, args ...any) error {
 	what := fmt.Sprintf(format, args...)
-	if s.at.above == nil {
+	if s.at.parent == nil {
 		return fmt.Errorf("%s", what)
 	}
 	return fmt.Errorf("%s: %s", s.at.appendTo(nil), what)
 }
 
-// place that a schema has without an $id; references to anything that is not in it are refused.
+// rootURL is the base URI of a schema without $id. References to anything outside the schema are refused.
 const rootURL = "schema:///"
 
-// compile makes the tree of a decoded schema.
+// compile compiles a decoded schema.
 func compile(doc any) (*node, error) {
 	c := &compiler{draft: 2020, nodes: map[uintptr]*node{}, targets: map[string]*resource{}}
 	base, err := url.Parse(rootURL)
@@ -64,11 +64,11 @@ func compile(doc any) (*node, error) {
 		return nil, err
 	}
 	root := &resource{base: base, anchors: map[string]*node{}}
-	at := scope{root, &place{}}
+	at := scope{root, &location{}}
 	if object, ok := doc.(map[string]any); ok {
 		root.doc, c.targets[rootURL] = object, root
 		if key := dynamicAnchor(doc); key != "" {
-			return nil, at.fault("uses %s, which is not supported: use $ref", key)
+			return nil, at.errorf("uses %s, which is not supported: use $ref", key)
 		}
 		if err := c.readDraft(object, at); err != nil {
 			return nil, err
@@ -90,12 +90,12 @@ func compile(doc any) (*node, error) {
 	return n, nil
 }
 
-// dynamicAnchor is a keyword in doc that makes a reference depend on the way to it, or "".
+// dynamicAnchor returns a dynamic anchor keyword that occurs in doc, or "".
 func dynamicAnchor(doc any) string {
 	switch doc := doc.(type) {
 	case map[string]any:
 		for _, key := range []string{"$dynamicAnchor", "$recursiveAnchor"} {
-			if _, there := doc[key]; there {
+			if _, ok := doc[key]; ok {
 				return key
 			}
 		}
@@ -114,7 +114,7 @@ func dynamicAnchor(doc any) string {
 	return ""
 }
 
-// drafts by the $schema that names them, without scheme and fragment.
+// drafts lists the drafts by their $schema, without scheme and fragment.
 var drafts = [...]struct {
 	name  string
 	draft int
@@ -128,13 +128,13 @@ var drafts = [...]struct {
 }
 
 func (c *compiler) readDraft(doc map[string]any, at scope) error {
-	value, there := doc["$schema"]
-	if !there {
+	value, ok := doc["$schema"]
+	if !ok {
 		return nil
 	}
 	name, ok := value.(string)
 	if !ok {
-		return at.member("$schema").fault("must be string")
+		return at.member("$schema").errorf("must be string")
 	}
 	short := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "http://"), "https://"), "#")
 	for _, d := range drafts {
@@ -143,14 +143,14 @@ func (c *compiler) readDraft(doc map[string]any, at scope) error {
 			return nil
 		}
 	}
-	return at.member("$schema").fault("%s is no draft that is known; a schema may refer only to itself", quoted(name))
+	return at.member("$schema").errorf("%s is not a supported draft; a schema may refer only to itself", quoted(name))
 }
 
-// schema compiles a schema, once.
+// schema compiles a schema. Each object is compiled only once.
 func (c *compiler) schema(v any, at scope) (*node, error) {
 	switch v := v.(type) {
 	case bool:
-		return &node{verdict: &v}, nil
+		return &node{boolean: &v}, nil
 	case map[string]any:
 		id := reflect.ValueOf(v).Pointer()
 		if have := c.nodes[id]; have != nil {
@@ -160,7 +160,7 @@ func (c *compiler) schema(v any, at scope) (*node, error) {
 		c.nodes[id] = n
 		return n, c.object(n, v, at)
 	}
-	return nil, at.fault("must be object or boolean")
+	return nil, at.errorf("must be object or boolean")
 }
 
 func (c *compiler) object(n *node, o map[string]any, at scope) (err error) {
@@ -168,42 +168,42 @@ func (c *compiler) object(n *node, o map[string]any, at scope) (err error) {
 		return err
 	}
 	r := reader{c: c, o: o, at: at}
-	r.references(n)
+	r.referenceKeywords(n)
 	r.annotations()
 	n.types = r.types("type")
-	r.values(n)
-	r.format(n)
-	r.numbers(n)
-	r.texts(n)
-	r.arrays(n)
-	r.objects(n)
-	r.logic(n)
+	r.enumKeywords(n)
+	r.formatKeyword(n)
+	r.numberKeywords(n)
+	r.stringKeywords(n)
+	r.arrayKeywords(n)
+	r.objectKeywords(n)
+	r.applicatorKeywords(n)
 	if c.draft >= 2019 {
 		n.unevaluatedItems, n.unevaluatedProperties = r.schema("unevaluatedItems"), r.schema("unevaluatedProperties")
 	}
 	for _, key := range []string{"$defs", "definitions"} {
-		r.schemas(key) // for references, and to find faults in them
+		r.schemas(key) // as targets of references, and to validate them
 	}
 	return r.err
 }
 
-// identify gives a schema the URL and the anchor that it has.
+// identify registers the identifier and the anchors of a schema.
 func (c *compiler) identify(n *node, o map[string]any, at scope) (scope, error) {
 	key := "$id"
 	if c.draft < 6 {
 		key = "id"
 	}
-	if value, there := o[key]; there && !c.hidden(o) {
+	if value, ok := o[key]; ok && !c.ignoresSiblings(o) {
 		id, ok := value.(string)
 		u, err := url.Parse(id)
 		if !ok || err != nil {
-			return at, at.member(key).fault("must be a URI reference")
+			return at, at.member(key).errorf("must be a URI reference")
 		}
 		anchor := u.Fragment
 		if u.Fragment = ""; u.String() != "" {
 			u = at.in.base.ResolveReference(u)
-			if have := c.targets[u.String()]; have != nil && at.at.above != nil {
-				return at, at.member(key).fault("is the URL of two schemas")
+			if have := c.targets[u.String()]; have != nil && at.at.parent != nil {
+				return at, at.member(key).errorf("is a duplicate schema URI")
 			}
 			at.in = &resource{doc: o, base: u, anchors: map[string]*node{}}
 			c.targets[u.String()] = at.in
@@ -214,10 +214,10 @@ func (c *compiler) identify(n *node, o map[string]any, at scope) (scope, error) 
 			}
 		}
 	}
-	if value, there := o["$anchor"]; there && c.draft >= 2019 {
+	if value, ok := o["$anchor"]; ok && c.draft >= 2019 {
 		anchor, ok := value.(string)
 		if !ok || anchor == "" || strings.ContainsAny(anchor, "/#") {
-			return at, at.member("$anchor").fault("must be a name")
+			return at, at.member("$anchor").errorf("must be a plain name")
 		}
 		return at, at.anchor(anchor, n, "$anchor")
 	}
@@ -226,17 +226,17 @@ func (c *compiler) identify(n *node, o map[string]any, at scope) (scope, error) 
 
 func (s scope) anchor(name string, n *node, key string) error {
 	if s.in.anchors[name] != nil {
-		return s.member(key).fault("is the anchor of two schemas")
+		return s.member(key).errorf("is a duplicate anchor")
 	}
 	s.in.anchors[name] = n
 	return nil
 }
 
-// hidden tells whether a $ref hides its neighbours.
-func (c *compiler) hidden(o map[string]any) bool {
-	_, there := o["$ref"].(string)
-	return there && c.draft < 2019
+// ignoresSiblings reports whether the object has a $ref whose siblings are ignored.
+func (c *compiler) ignoresSiblings(o map[string]any) bool {
+	_, ok := o["$ref"].(string)
+	return ok && c.draft < 2019
 }
 
-// sorted are the members of an object in an order that does not change.
+// sorted returns the member names of an object in order.
 func sorted(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }

@@ -11,21 +11,21 @@ import (
 	"unicode"
 )
 
-// decode reads one JSON value with its numbers as they are written. An object that has a member twice is
-// refused: decoders differ in which of two they take, and who reads it may not take the one that was checked.
+// decode decodes one JSON value and keeps numbers as json.Number. It refuses duplicate members, because decoders differ in
+// which one they use: the consumer may not use the one that was validated.
 func decode(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	v, err := readValue(d, 0)
 	if err != nil {
-		var own refusal
+		var refused refusal
 		switch {
-		case errors.As(err, &own):
-			return nil, own
+		case errors.As(err, &refused):
+			return nil, refused
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, errors.New("is not complete JSON")
 		}
-		return nil, fmt.Errorf("is not JSON: %s", shorten(err.Error(), maxFault))
+		return nil, fmt.Errorf("is not JSON: %s", shorten(err.Error(), maxFailure))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("is more than one JSON value")
@@ -33,12 +33,12 @@ func decode(raw json.RawMessage) (any, error) {
 	return v, nil
 }
 
-// refusal is an error of decode's own, where others are the JSON library's.
+// refusal is an error of this package, as opposed to one of encoding/json.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// readValue reads what the validator can check in bounded time and stack.
+// readValue reads a value within the limits of depth and numbers.
 func readValue(d *json.Decoder, depth int) (any, error) {
 	if depth == maxDepth {
 		return nil, refusal(fmt.Sprintf("is nested more than %d deep", maxDepth))
@@ -48,7 +48,7 @@ func readValue(d *json.Decoder, depth int) (any, error) {
 		return nil, err
 	}
 	if number, ok := token.(json.Number); ok {
-		return number, inRange(number)
+		return number, checkNumber(number)
 	}
 	delim, ok := token.(json.Delim)
 	if !ok {
@@ -81,7 +81,7 @@ func readObject(d *json.Decoder, depth int) (any, error) {
 			return nil, refusal("is not JSON: a member without a name")
 		}
 		if _, twice := object[key]; twice {
-			return nil, refusal(fmt.Sprintf("has the member %q twice", shorten(key, maxFault)))
+			return nil, refusal(fmt.Sprintf("has the duplicate member %q", shorten(key, maxFailure)))
 		}
 		if object[key], err = readValue(d, depth+1); err != nil {
 			return nil, err
@@ -91,19 +91,19 @@ func readObject(d *json.Decoder, depth int) (any, error) {
 	return object, err
 }
 
-// misspelled refuses a member whose name is that of a property but for the case of its letters. The schema
-// would not look at it, and a decoder that does not tell case, Go's own among them, takes it all the same.
-func (s *Schema) misspelled(v any) error {
+// checkCase refuses a member whose name differs from a property of the schema only in case. The schema would not validate
+// it, but a case-insensitive decoder, such as encoding/json, would use it.
+func (s *Schema) checkCase(v any) error {
 	object, _ := v.(map[string]any)
 	for key := range object {
 		if names := s.properties[fold(key)]; len(names) > 0 && !slices.Contains(names, key) {
-			return fmt.Errorf("has %q: write %q", shorten(key, maxFault), names[0])
+			return fmt.Errorf("has %q: write %q", shorten(key, maxFailure), names[0])
 		}
 	}
 	return nil
 }
 
-// fold is the same for names that differ in the case of their letters only.
+// fold maps names that differ only in case to the same string.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/schema"
 )
 
-// oracle compiles a schema with another validator, which has no bounds.
+// oracle compiles a schema with the reference validator.
 func oracle(t testing.TB, raw []byte) (*jsonschema.Schema, error) {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -34,7 +34,7 @@ func oracle(t testing.TB, raw []byte) (*jsonschema.Schema, error) {
 	return c.Compile("schema:///")
 }
 
-// agree compares the verdicts of both validators about some values, and counts them.
+// agree compares the results of both validators for some instances, and counts valid and invalid ones.
 func agree(t *testing.T, raw []byte, values func(yield func(any) bool)) (valid, invalid int) {
 	t.Helper()
 	theirs, theirErr := oracle(t, raw)
@@ -77,7 +77,7 @@ func rounds(t *testing.T, usual int) int {
 	return usual
 }
 
-// The schemas of all plugins, with values made for them and then damaged.
+// The instances are generated from the schemas of all plugins and then mutated.
 func TestVerdictsOnTheSchemasOfPluginsAreThoseOfAnotherValidator(t *testing.T) {
 	files, err := filepath.Glob("../../*/*/plugin.toml")
 	if err != nil || len(files) < 5 {
@@ -120,7 +120,7 @@ func TestVerdictsOnTheSchemasOfPluginsAreThoseOfAnotherValidator(t *testing.T) {
 	}
 }
 
-// Schemas that are made at random, of every keyword and draft.
+// The schemas are random, with every keyword and draft.
 func TestVerdictsOnRandomSchemasAreThoseOfAnotherValidator(t *testing.T) {
 	valid, invalid := 0, 0
 	for i := range rounds(t, 3000) {
@@ -132,7 +132,7 @@ func TestVerdictsOnRandomSchemasAreThoseOfAnotherValidator(t *testing.T) {
 		if draft := g.IntN(2 * len(someDrafts)); draft < len(someDrafts) {
 			doc["$schema"] = someDrafts[draft]
 			if draft > 0 {
-				delete(doc, "$ref") // which hides its neighbours there, but not all of them from the oracle
+				delete(doc, "$ref") // its siblings are ignored there, but not all of them by the oracle
 			}
 		}
 		doc["definitions"] = map[string]any{"a": g.schema(1), "b": g.schema(1)}
@@ -174,7 +174,7 @@ var someValues = []any{nil, true, false, 0, 1, -1, 2, 3, 1.5, json.Number("1.0")
 
 func (g generator) of(list []any) any { return list[g.IntN(len(list))] }
 
-// value is one that is likely to fit s.
+// value returns an instance that is likely to be valid against s.
 func (g generator) value(s any, depth int) any {
 	o, ok := s.(map[string]any)
 	if !ok || depth > 6 || g.IntN(15) == 0 {
@@ -272,7 +272,7 @@ func (g generator) any(depth int) any {
 	return g.of(someValues)
 }
 
-// damaged is a copy of v with one thing changed somewhere.
+// damaged returns a copy of v with one random change.
 func (g generator) damaged(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -307,7 +307,7 @@ func (g generator) damaged(v any) any {
 	return g.any(2)
 }
 
-// misspelled tells of a value that Validate refuses for the case of its names, which no other does.
+// misspelled reports whether Validate refuses an instance for the case of its property names; the oracle does not.
 func (g generator) misspelled(v any) bool {
 	object, _ := v.(map[string]any)
 	properties, _ := g.root["properties"].(map[string]any)
@@ -378,7 +378,7 @@ func (g generator) keyword(s map[string]any, depth int) {
 		func() { s["unevaluatedItems"] = g.schema(depth + 1) },
 	}
 	if depth > 0 {
-		// A definition that refers to one below it: no schema applies itself to the same value.
+		// A reference from within properties: no schema applies itself to the same instance.
 		keywords = append(keywords, func() {
 			s["properties"] = map[string]any{"c": map[string]any{"$ref": fmt.Sprintf("#/definitions/%c", 'a'+g.IntN(2))}}
 		})

@@ -11,32 +11,33 @@ import (
 )
 
 const (
-	// maxWork bounds the work of one check: a schema of a few lines can ask for more than any machine can
-	// do, by references that double at each level. Applying a schema to a value takes workOfSchema,
-	// looking at a member, an item or a few hundred bytes of a string takes 1.
+	// maxWork limits the work of one evaluation: a schema of a few lines can require exponential work by references that
+	// double at each level. Applying a schema to an instance costs workOfSchema; visiting a property, an item or a few
+	// hundred bytes of a string costs 1.
 	maxWork      = maxSteps * workOfSchema
 	maxSteps     = 1 << 18
 	workOfSchema = 16
-	// maxNesting bounds schemas that are applied inside one another: a schema may refer to itself.
+	// maxNesting limits the recursion of schemas, which may refer to themselves.
 	maxNesting = 4096
 )
 
-var errTooMuch = errors.New("takes too long to check against the schema")
+var errTooCostly = errors.New("takes too long to check against the schema")
 
-// check is the state of one check of a value.
-type check struct {
+// evaluation is the state of evaluating a schema against an instance.
+type evaluation struct {
 	work    int
 	nesting int
 }
 
-// spend ends the check where its work has become too much.
-func (c *check) spend(work int) {
+// charge aborts the evaluation by a panic with errTooCostly if its work exceeds maxWork.
+func (c *evaluation) charge(work int) {
 	if c.work += work; c.work > maxWork {
-		panic(errTooMuch)
+		panic(errTooCostly)
 	}
 }
 
-// evaluated is what keywords have looked at of one object or array. nil: nobody asks.
+// evaluated collects the evaluated properties or items of an instance, for unevaluatedProperties and unevaluatedItems. A nil
+// *evaluated collects nothing.
 type evaluated struct {
 	all   bool
 	names map[string]bool
@@ -71,21 +72,21 @@ func (e *evaluated) merge(other *evaluated) {
 	}
 }
 
-// apply tells whether v, which is at a place of the value, fits n. It says to f what does not, and to ev
-// what was looked at; both may be nil.
-func (c *check) apply(n *node, v any, at *place, ev *evaluated, f *faults) bool {
-	c.spend(workOfSchema)
+// apply evaluates the schema n against the instance v at a location and reports whether v is valid. It adds failures to f and
+// evaluated properties or items to ev; both may be nil.
+func (c *evaluation) apply(n *node, v any, at *location, ev *evaluated, f *failures) bool {
+	c.charge(workOfSchema)
 	if c.nesting++; c.nesting > maxNesting {
-		panic(errTooMuch)
+		panic(errTooCostly)
 	}
 	defer func() { c.nesting-- }()
-	if n.verdict != nil {
-		return *n.verdict || f.add(at, "is not allowed here")
+	if n.boolean != nil {
+		return *n.boolean || f.add(at, "is not allowed here")
 	}
 	if n.refsOnly {
 		return c.all(n.refs, v, at, ev, f)
 	}
-	if !c.fits(n, v, at, f) {
+	if !c.checkAnyType(n, v, at, f) {
 		return false
 	}
 	if ev == nil && (n.unevaluatedItems != nil || n.unevaluatedProperties != nil) {
@@ -95,29 +96,29 @@ func (c *check) apply(n *node, v any, at *place, ev *evaluated, f *faults) bool 
 	switch v := v.(type) {
 	case map[string]any:
 		if n.object != nil {
-			ok = c.members(n.object, v, at, ev, f) && ok
+			ok = c.checkObject(n.object, v, at, ev, f) && ok
 		}
 	case []any:
 		if n.array != nil {
-			ok = c.items(n.array, v, at, ev, f) && ok
+			ok = c.checkArray(n.array, v, at, ev, f) && ok
 		}
 	case string:
-		if n.text != nil {
-			ok = c.text(n.text, v, at, f) && ok
+		if n.str != nil {
+			ok = c.checkString(n.str, v, at, f) && ok
 		}
 	case json.Number:
 		if n.number != nil {
-			ok = c.number(n.number, v, at, f) && ok
+			ok = c.checkNumber(n.number, v, at, f) && ok
 		}
 	}
-	if n.logic != nil {
-		ok = c.logic(n.logic, v, at, ev, f) && ok
+	if n.applicators != nil {
+		ok = c.checkApplicators(n.applicators, v, at, ev, f) && ok
 	}
-	return c.unevaluated(n, v, at, ev, f) && ok
+	return c.checkUnevaluated(n, v, at, ev, f) && ok
 }
 
-// fits checks what is of any type: type, enum and const, and format.
-func (c *check) fits(n *node, v any, at *place, f *faults) bool {
+// checkAnyType evaluates the assertions that apply to instances of any type, and format.
+func (c *evaluation) checkAnyType(n *node, v any, at *location, f *failures) bool {
 	got := typeOf(v)
 	if n.types != 0 && n.types&got == 0 {
 		number, ok := v.(json.Number)
@@ -126,22 +127,22 @@ func (c *check) fits(n *node, v any, at *place, f *faults) bool {
 		}
 	}
 	for _, e := range n.enums {
-		c.spend(len(e.values))
+		c.charge(len(e.values))
 		if !slices.ContainsFunc(e.values, func(allowed any) bool { return equal(allowed, v) }) {
-			return f.add(at, e.words)
+			return f.add(at, e.message)
 		}
 	}
 	if text, ok := v.(string); ok && n.format != nil {
-		c.spend(len(text) >> 10)
+		c.charge(len(text) >> 10)
 		if !n.format(text) {
-			return f.add(at, "is not a valid "+n.named)
+			return f.add(at, "is not a valid "+n.formatName)
 		}
 	}
 	return true
 }
 
-// all applies several schemas to one value, which has to fit them all.
-func (c *check) all(nodes []*node, v any, at *place, ev *evaluated, f *faults) bool {
+// all applies several subschemas in place. The instance must be valid against all.
+func (c *evaluation) all(nodes []*node, v any, at *location, ev *evaluated, f *failures) bool {
 	ok := true
 	for _, n := range nodes {
 		if !c.inPlace(n, v, at, ev, f) {
@@ -153,36 +154,36 @@ func (c *check) all(nodes []*node, v any, at *place, ev *evaluated, f *faults) b
 	return ok
 }
 
-// inPlace applies a further schema to the same value. What it looked at counts where the value fits.
-func (c *check) inPlace(n *node, v any, at *place, ev *evaluated, f *faults) bool {
+// inPlace applies a subschema to the same instance. Its annotations of evaluated properties or items count if v is valid.
+func (c *evaluation) inPlace(n *node, v any, at *location, ev *evaluated, f *failures) bool {
 	if ev == nil {
 		return c.apply(n, v, at, nil, f)
 	}
-	own := &evaluated{}
-	if !c.apply(n, v, at, own, f) {
+	inner := &evaluated{}
+	if !c.apply(n, v, at, inner, f) {
 		return false
 	}
-	c.spend(len(own.names) + len(own.items))
-	ev.merge(own)
+	c.charge(len(inner.names) + len(inner.items))
+	ev.merge(inner)
 	return true
 }
 
-func (c *check) members(r *objectRules, object map[string]any, at *place, ev *evaluated, f *faults) bool {
-	c.spend(len(r.required))
+func (c *evaluation) checkObject(r *objectRules, object map[string]any, at *location, ev *evaluated, f *failures) bool {
+	c.charge(len(r.required))
 	ok := f.least(at, "minProperties", len(object), r.minProperties) && f.most(at, "maxProperties", len(object), r.maxProperties)
 	if missing := missing(object, r.required); len(missing) > 0 {
 		ok = f.add(at, "missing "+properties(missing))
 	}
 	for _, d := range r.dependentRequired {
-		if _, there := object[d.name]; there {
-			c.spend(len(d.required))
+		if _, present := object[d.name]; present {
+			c.charge(len(d.required))
 			if missing := missing(object, d.required); len(missing) > 0 {
-				ok = f.add(at, fmt.Sprintf("missing %s, which %s needs", properties(missing), quoted(d.name)))
+				ok = f.add(at, fmt.Sprintf("missing %s, required by %s", properties(missing), quoted(d.name)))
 			}
 		}
 	}
 	for _, d := range r.dependentSchemas {
-		if _, there := object[d.name]; there {
+		if _, present := object[d.name]; present {
 			ok = c.inPlace(d.node, object, at, ev, f) && ok
 		}
 	}
@@ -191,8 +192,8 @@ func (c *check) members(r *objectRules, object map[string]any, at *place, ev *ev
 		if !ok && f == nil {
 			return false
 		}
-		c.spend(1)
-		ok = c.member(r, name, object[name], at, ev, f, &unknown) && ok
+		c.charge(1)
+		ok = c.checkProperty(r, name, object[name], at, ev, f, &unknown) && ok
 	}
 	if len(unknown) > 0 {
 		ok = f.add(at, "unknown "+properties(unknown))
@@ -200,31 +201,32 @@ func (c *check) members(r *objectRules, object map[string]any, at *place, ev *ev
 	return ok
 }
 
-// member applies to one member what an object's rules have for its name.
-func (c *check) member(r *objectRules, name string, value any, at *place, ev *evaluated, f *faults, unknown *[]string) bool {
+// checkProperty applies the subschemas for a property's name. It appends properties that additionalProperties forbids to
+// unknown.
+func (c *evaluation) checkProperty(r *objectRules, name string, value any, at *location, ev *evaluated, f *failures, unknown *[]string) bool {
 	ok, known := true, false
-	here := &place{above: at, member: true, name: name}
+	here := &location{parent: at, member: true, name: name}
 	if n := r.properties[name]; n != nil {
 		known, ok = true, c.apply(n, value, here, nil, f)
 	}
-	for _, p := range r.patterns {
+	for _, p := range r.patternProperties {
 		if c.matches(p.pattern, name) {
 			known, ok = true, c.apply(p.node, value, here, nil, f) && ok
 		}
 	}
-	if !known && r.additional != nil {
+	if !known && r.additionalProperties != nil {
 		known = true
-		if verdict := r.additional.verdict; verdict != nil && !*verdict {
+		if boolean := r.additionalProperties.boolean; boolean != nil && !*boolean {
 			*unknown = append(*unknown, name)
 		} else {
-			ok = c.apply(r.additional, value, here, nil, f) && ok
+			ok = c.apply(r.additionalProperties, value, here, nil, f) && ok
 		}
 	}
 	if known {
 		ev.name(name)
 	}
-	if r.names != nil && !c.apply(r.names, name, at, nil, nil) {
-		ok = f.add(at, "the name "+quoted(name)+" is not allowed")
+	if r.propertyNames != nil && !c.apply(r.propertyNames, name, at, nil, nil) {
+		ok = f.add(at, "the property name "+quoted(name)+" is not allowed")
 	}
 	return ok
 }
@@ -232,14 +234,14 @@ func (c *check) member(r *objectRules, name string, value any, at *place, ev *ev
 func missing(object map[string]any, required []string) []string {
 	var missing []string
 	for _, name := range required {
-		if _, there := object[name]; !there {
+		if _, ok := object[name]; !ok {
 			missing = append(missing, name)
 		}
 	}
 	return missing
 }
 
-func (c *check) items(r *arrayRules, items []any, at *place, ev *evaluated, f *faults) bool {
+func (c *evaluation) checkArray(r *arrayRules, items []any, at *location, ev *evaluated, f *failures) bool {
 	ok := f.least(at, "minItems", len(items), r.minItems) && f.most(at, "maxItems", len(items), r.maxItems)
 	if r.unique {
 		if first, second, found := c.duplicate(items); found {
@@ -250,25 +252,25 @@ func (c *check) items(r *arrayRules, items []any, at *place, ev *evaluated, f *f
 		if !ok && f == nil {
 			return false
 		}
-		n := r.rest
-		if i < len(r.prefix) {
-			n = r.prefix[i]
+		n := r.items
+		if i < len(r.prefixItems) {
+			n = r.prefixItems[i]
 		}
 		if n == nil {
 			break
 		}
-		if r.rest == nil {
+		if r.items == nil {
 			ev.item(i)
 		}
-		ok = c.apply(n, item, &place{above: at, index: i}, nil, f) && ok
+		ok = c.apply(n, item, &location{parent: at, index: i}, nil, f) && ok
 	}
-	if r.rest != nil && ev != nil {
+	if r.items != nil && ev != nil {
 		ev.all = true
 	}
 	return (r.contains == nil || c.contains(r, items, at, ev, f)) && ok
 }
 
-func (c *check) contains(r *arrayRules, items []any, at *place, ev *evaluated, f *faults) bool {
+func (c *evaluation) contains(r *arrayRules, items []any, at *location, ev *evaluated, f *failures) bool {
 	matched := 0
 	for i, item := range items {
 		if c.apply(r.contains, item, at, nil, nil) {
@@ -280,17 +282,17 @@ func (c *check) contains(r *arrayRules, items []any, at *place, ev *evaluated, f
 	}
 	switch {
 	case r.minContains < 0 && matched == 0:
-		return f.add(at, "has no item of the kind that contains asks for")
+		return f.add(at, "no item matches the schema of contains")
 	case matched < r.minContains:
 		return f.add(at, fmt.Sprintf("minContains: got %d, want %d", matched, r.minContains))
 	}
 	return f.most(at, "maxContains", matched, r.maxContains)
 }
 
-func (c *check) text(r *textRules, text string, at *place, f *faults) bool {
+func (c *evaluation) checkString(r *stringRules, text string, at *location, f *failures) bool {
 	ok := true
 	if r.minLength >= 0 || r.maxLength >= 0 {
-		c.spend(len(text) >> 10)
+		c.charge(len(text) >> 10)
 		length := utf8.RuneCountInString(text)
 		ok = f.least(at, "minLength", length, r.minLength) && f.most(at, "maxLength", length, r.maxLength)
 	}
@@ -300,7 +302,7 @@ func (c *check) text(r *textRules, text string, at *place, f *faults) bool {
 	return ok
 }
 
-func (c *check) number(r *numberRules, number json.Number, at *place, f *faults) bool {
+func (c *evaluation) checkNumber(r *numberRules, number json.Number, at *location, f *failures) bool {
 	ok, n := true, rational(number)
 	for _, bound := range []struct {
 		name   string
@@ -308,19 +310,19 @@ func (c *check) number(r *numberRules, number json.Number, at *place, f *faults)
 	}{
 		{"minimum", r.minimum != nil && n.Cmp(r.minimum) < 0},
 		{"maximum", r.maximum != nil && n.Cmp(r.maximum) > 0},
-		{"exclusiveMinimum", r.above != nil && n.Cmp(r.above) <= 0},
-		{"exclusiveMaximum", r.below != nil && n.Cmp(r.below) >= 0},
+		{"exclusiveMinimum", r.exclusiveMinimum != nil && n.Cmp(r.exclusiveMinimum) <= 0},
+		{"exclusiveMaximum", r.exclusiveMaximum != nil && n.Cmp(r.exclusiveMaximum) >= 0},
 		{"multipleOf", r.multipleOf != nil && !r.multiple(n)},
 	} {
 		if bound.broken {
-			ok = f.add(at, fmt.Sprintf("%s: got %s, want %s", bound.name, shorten(string(number), 40), r.shown(bound.name)))
+			ok = f.add(at, fmt.Sprintf("%s: got %s, want %s", bound.name, shorten(string(number), 40), r.limit(bound.name)))
 		}
 	}
 	return ok
 }
 
-// unevaluated applies what n has for the members or items that nothing has looked at.
-func (c *check) unevaluated(n *node, v any, at *place, ev *evaluated, f *faults) bool {
+// checkUnevaluated applies unevaluatedProperties or unevaluatedItems to the properties or items that are not in ev.
+func (c *evaluation) checkUnevaluated(n *node, v any, at *location, ev *evaluated, f *failures) bool {
 	ok := true
 	switch v := v.(type) {
 	case map[string]any:
@@ -329,7 +331,7 @@ func (c *check) unevaluated(n *node, v any, at *place, ev *evaluated, f *faults)
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if !ev.names[name] {
-				ok = c.apply(n.unevaluatedProperties, v[name], &place{above: at, member: true, name: name}, nil, f) && ok
+				ok = c.apply(n.unevaluatedProperties, v[name], &location{parent: at, member: true, name: name}, nil, f) && ok
 			}
 		}
 		ev.all = true
@@ -339,7 +341,7 @@ func (c *check) unevaluated(n *node, v any, at *place, ev *evaluated, f *faults)
 		}
 		for i, item := range v {
 			if !ev.items[i] {
-				ok = c.apply(n.unevaluatedItems, item, &place{above: at, index: i}, nil, f) && ok
+				ok = c.apply(n.unevaluatedItems, item, &location{parent: at, index: i}, nil, f) && ok
 			}
 		}
 		ev.all = true

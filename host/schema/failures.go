@@ -12,82 +12,81 @@ import (
 )
 
 const (
-	maxFaults = 10  // faults named in one error
-	maxFault  = 300 // bytes of one fault
-	maxKept   = 1000
+	maxFailures = 10  // faults formatName in one error
+	maxFailure  = 300 // bytes of a failure
+	maxKept     = 1000
 )
 
-// place is where in a value something is: below which other place, and by what name or index.
-type place struct {
-	above  *place // nil: this is the value itself
-	member bool   // it has a name, not an index
+// location is the location of a value in an instance or schema: a property or item of its parent.
+type location struct {
+	parent *location // nil: the root
+	member bool      // identified by name, not index
 	name   string
 	index  int
 }
 
-// appendTo appends the place as a JSON pointer.
-func (p *place) appendTo(b []byte) []byte {
-	if p.above == nil {
+// appendTo appends the location as a JSON pointer.
+func (p *location) appendTo(b []byte) []byte {
+	if p.parent == nil {
 		return b
 	}
-	b = append(p.above.appendTo(b), '/')
+	b = append(p.parent.appendTo(b), '/')
 	if !p.member {
 		return strconv.AppendInt(b, int64(p.index), 10)
 	}
 	return append(b, strings.NewReplacer("~", "~0", "/", "~1").Replace(shorten(p.name, 80))...)
 }
 
-// faults collects what is wrong with a value. The methods of nil only give the verdict.
-type faults struct {
+// failures collects validation failures. A nil *failures discards them.
+type failures struct {
 	list  []string
 	limit int
-	more  int // beyond the limit
+	more  int // number of failures beyond the limit
 }
 
-// add adds a fault, and returns false, which is the verdict.
-func (f *faults) add(at *place, what string) bool {
+// add adds a failure and returns false, the validation result.
+func (f *failures) add(at *location, what string) bool {
 	switch {
 	case f == nil:
 	case len(f.list) == f.limit:
 		f.more++
-	case at.above == nil:
-		f.list = append(f.list, shorten(what, maxFault))
+	case at.parent == nil:
+		f.list = append(f.list, shorten(what, maxFailure))
 	default:
-		f.list = append(f.list, shorten(string(at.appendTo(nil))+": "+what, maxFault))
+		f.list = append(f.list, shorten(string(at.appendTo(nil))+": "+what, maxFailure))
 	}
 	return false
 }
 
-// least adds a fault where got is less than want, which may be unset.
-func (f *faults) least(at *place, keyword string, got, want int) bool {
+// least adds a failure if got is less than want. want may be unset.
+func (f *failures) least(at *location, keyword string, got, want int) bool {
 	return got >= want || f.add(at, fmt.Sprintf("%s: got %d, want %d", keyword, got, want))
 }
 
-// most adds a fault where got is more than want, which may be unset.
-func (f *faults) most(at *place, keyword string, got, want int) bool {
+// most adds a failure if got is more than want. want may be unset.
+func (f *failures) most(at *location, keyword string, got, want int) bool {
 	return want < 0 || got <= want || f.add(at, fmt.Sprintf("%s: got %d, want %d", keyword, got, want))
 }
 
-// err is one error of all faults, in an order that does not change from one check to the next:
+// err returns an error that lists all failures in a deterministic order:
 // "/items/0/name: must be a string, not a number; missing property 'id'".
-func (f *faults) err() error {
+func (f *failures) err() error {
 	slices.Sort(f.list)
 	list := slices.Compact(f.list)
-	if more := len(list) - maxFaults + f.more; len(list) > maxFaults {
-		list = append(list[:maxFaults], fmt.Sprintf("and %d more", more))
+	if more := len(list) - maxFailures + f.more; len(list) > maxFailures {
+		list = append(list[:maxFailures], fmt.Sprintf("and %d more", more))
 	}
 	return errors.New(strings.Join(list, "; "))
 }
 
-// newEnum words what the values allow.
-func newEnum(values []any) *enum { return &enum{values, enumWords(values)} }
+func newEnum(values []any) *enum { return &enum{values, enumMessage(values)} }
 
-func enumWords(values []any) string {
+func enumMessage(values []any) string {
 	var words []string
 	for _, v := range values {
 		switch v := v.(type) {
 		case []any, map[string]any:
-			return "is none of the values that the schema allows"
+			return "is not one of the values that the schema allows"
 		case string:
 			words = append(words, quoted(v))
 		case json.Number:
@@ -100,16 +99,16 @@ func enumWords(values []any) string {
 	}
 	switch len(words) {
 	case 0:
-		return "is none of the values that the schema allows"
+		return "is not one of the values that the schema allows"
 	case 1:
-		return shorten("value must be "+words[0], maxFault)
+		return shorten("value must be "+words[0], maxFailure)
 	}
-	return shorten("value must be one of "+strings.Join(words, ", "), maxFault)
+	return shorten("value must be one of "+strings.Join(words, ", "), maxFailure)
 }
 
-// shown is the number of a keyword.
-func (r *numberRules) shown(keyword string) string {
-	bound := map[string]*big.Rat{"minimum": r.minimum, "maximum": r.maximum, "exclusiveMinimum": r.above, "exclusiveMaximum": r.below, "multipleOf": r.multipleOf}[keyword]
+// limit formats the value of a keyword.
+func (r *numberRules) limit(keyword string) string {
+	bound := map[string]*big.Rat{"minimum": r.minimum, "maximum": r.maximum, "exclusiveMinimum": r.exclusiveMinimum, "exclusiveMaximum": r.exclusiveMaximum, "multipleOf": r.multipleOf}[keyword]
 	if bound.IsInt() {
 		return shorten(bound.RatString(), 40)
 	}
@@ -122,7 +121,7 @@ func (r *numberRules) multiple(n *big.Rat) bool {
 }
 
 func properties(names []string) string {
-	words := make([]string, min(len(names), maxFaults))
+	words := make([]string, min(len(names), maxFailures))
 	for i := range words {
 		words[i] = quoted(names[i])
 	}
@@ -139,7 +138,7 @@ func properties(names []string) string {
 
 func quoted(text string) string { return "'" + shorten(text, 80) + "'" }
 
-// shorten cuts s to at most n bytes, at the end of a character.
+// shorten truncates s to at most n bytes, at the end of a code point.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

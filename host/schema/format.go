@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// formats checks the formats that drafts before 2019-09 assert and the standard library can read; nil for
-// any other, which is an annotation.
+// formats returns the check of a format that drafts before 2019-09 assert and the standard library can parse; nil for other
+// formats, which are annotations.
 func formats(name string) func(string) bool {
 	switch name {
 	case "date-time":

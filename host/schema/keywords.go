@@ -2,17 +2,17 @@ package schema
 
 import "fmt"
 
-// references reads what leads to other schemas.
-func (r *reader) references(n *node) {
+// referenceKeywords reads the keywords that refer to other schemas.
+func (r *reader) referenceKeywords(n *node) {
 	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		if to, ok := r.text(key); ok && (key == "$ref" || r.c.draft == 2020 && key == "$dynamicRef" || r.c.draft == 2019 && key == "$recursiveRef") {
 			r.c.pending = append(r.c.pending, reference{from: n, key: key, to: to, in: r.at.in, where: r.at.at})
 		}
 	}
-	n.refsOnly = r.c.hidden(r.o)
+	n.refsOnly = r.c.ignoresSiblings(r.o)
 }
 
-// annotations are checked for their type, and have no effect.
+// annotations checks the types of annotation keywords, which are otherwise ignored.
 func (r *reader) annotations() {
 	for _, key := range []string{"title", "description", "$comment", "format", "contentEncoding", "contentMediaType"} {
 		r.text(key)
@@ -25,8 +25,8 @@ func (r *reader) annotations() {
 }
 
 func (r *reader) types(key string) typeSet {
-	v, there := r.value(key)
-	if !there {
+	v, ok := r.value(key)
+	if !ok {
 		return 0
 	}
 	if name, ok := v.(string); ok {
@@ -34,7 +34,7 @@ func (r *reader) types(key string) typeSet {
 	}
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
-		r.fault(key, "must be the name of a type, or an array of them")
+		r.fail(key, "must be a type name or an array of type names")
 		return 0
 	}
 	var types typeSet
@@ -51,74 +51,74 @@ func (r *reader) typeOf(name string, at scope) typeSet {
 		}
 	}
 	if r.err == nil {
-		r.err = at.fault("%s is not one of the types %s", quoted(name), "null, boolean, number, integer, string, array, object")
+		r.err = at.errorf("%s is not one of the types %s", quoted(name), "null, boolean, number, integer, string, array, object")
 	}
 	return 0
 }
 
-func (r *reader) values(n *node) {
+func (r *reader) enumKeywords(n *node) {
 	if list, ok := read[[]any](r, "enum", "array"); ok {
-		if first, second, found := (&check{}).duplicate(list); found && r.c.draft < 2019 {
-			r.fault("enum", fmt.Sprintf("items at %d and %d are equal", first, second))
+		if first, second, found := (&evaluation{}).duplicate(list); found && r.c.draft < 2019 {
+			r.fail("enum", fmt.Sprintf("items at %d and %d are equal", first, second))
 		}
 		n.enums = append(n.enums, newEnum(list))
 	}
-	if v, there := r.value("const"); there && r.c.draft >= 6 {
+	if v, ok := r.value("const"); ok && r.c.draft >= 6 {
 		n.enums = append(n.enums, newEnum([]any{v}))
 	}
 }
 
-func (r *reader) format(n *node) {
-	if name, ok := r.text("format"); ok && r.c.draft < 2019 { // since then it is an annotation
-		n.format, n.named = formats(name), name
+func (r *reader) formatKeyword(n *node) {
+	if name, ok := r.text("format"); ok && r.c.draft < 2019 { // an annotation in later drafts
+		n.format, n.formatName = formats(name), name
 	}
 }
 
-func (r *reader) numbers(n *node) {
+func (r *reader) numberKeywords(n *node) {
 	var rules numberRules
 	rules.minimum, rules.maximum, rules.multipleOf = r.number("minimum"), r.number("maximum"), r.number("multipleOf")
 	if rules.multipleOf != nil && rules.multipleOf.Sign() <= 0 {
-		r.fault("multipleOf", "must be more than 0")
+		r.fail("multipleOf", "must be more than 0")
 	}
 	if r.c.draft < 6 {
 		if r.flag("exclusiveMinimum") {
-			rules.above, rules.minimum = rules.minimum, nil
+			rules.exclusiveMinimum, rules.minimum = rules.minimum, nil
 		}
 		if r.flag("exclusiveMaximum") {
-			rules.below, rules.maximum = rules.maximum, nil
+			rules.exclusiveMaximum, rules.maximum = rules.maximum, nil
 		}
 	} else {
-		rules.above, rules.below = r.number("exclusiveMinimum"), r.number("exclusiveMaximum")
+		rules.exclusiveMinimum, rules.exclusiveMaximum = r.number("exclusiveMinimum"), r.number("exclusiveMaximum")
 	}
 	if rules != (numberRules{}) {
 		n.number = &rules
 	}
 }
 
-func (r *reader) texts(n *node) {
-	rules := textRules{minLength: r.count("minLength"), maxLength: r.count("maxLength")}
+func (r *reader) stringKeywords(n *node) {
+	rules := stringRules{minLength: r.count("minLength"), maxLength: r.count("maxLength")}
 	if text, ok := r.text("pattern"); ok {
 		rules.pattern = r.pattern(text, r.at.member("pattern"))
 	}
-	if rules != (textRules{minLength: -1, maxLength: -1}) {
-		n.text = &rules
+	if rules != (stringRules{minLength: -1, maxLength: -1}) {
+		n.str = &rules
 	}
 }
 
-func (r *reader) arrays(n *node) {
+func (r *reader) arrayKeywords(n *node) {
 	rules := arrayRules{minItems: r.count("minItems"), maxItems: r.count("maxItems"), unique: r.flag("uniqueItems"),
 		minContains: -1, maxContains: -1}
 	_, tuple := r.o["items"].([]any)
 	switch {
 	case r.c.draft >= 2020:
-		rules.prefix, rules.rest = r.list("prefixItems"), r.schema("items")
+		rules.prefixItems, rules.items = r.list("prefixItems"), r.schema("items")
 	case tuple:
 		for i, v := range r.o["items"].([]any) {
-			rules.prefix = append(rules.prefix, r.compiled(v, r.at.member("items").item(i)))
+			rules.prefixItems = append(rules.prefixItems, r.compiled(v, r.at.member("items").item(i)))
 		}
-		rules.rest = r.schema("additionalItems")
+		rules.items = r.schema("additionalItems")
 	default:
-		rules.rest = r.schema("items")
+		rules.items = r.schema("items")
 		r.schema("additionalItems")
 	}
 	if r.c.draft >= 6 {
@@ -128,35 +128,36 @@ func (r *reader) arrays(n *node) {
 		rules.minContains, rules.maxContains = r.count("minContains"), r.count("maxContains")
 		rules.containsEvaluates = r.c.draft >= 2020
 	}
-	if rules.minItems >= 0 || rules.maxItems >= 0 || rules.unique || rules.prefix != nil || rules.rest != nil || rules.contains != nil {
+	if rules.minItems >= 0 || rules.maxItems >= 0 || rules.unique || rules.prefixItems != nil || rules.items != nil || rules.contains != nil {
 		n.array = &rules
 	}
 }
 
-func (r *reader) objects(n *node) {
+func (r *reader) objectKeywords(n *node) {
 	rules := objectRules{minProperties: r.count("minProperties"), maxProperties: r.count("maxProperties"),
-		required: r.strings("required"), properties: r.schemas("properties"), additional: r.schema("additionalProperties")}
+		required: r.strings("required"), properties: r.schemas("properties"), additionalProperties: r.schema("additionalProperties")}
 	if object, ok := read[map[string]any](r, "patternProperties", "object"); ok {
 		for _, text := range sorted(object) {
 			at := r.at.member("patternProperties").member(text)
-			rules.patterns = append(rules.patterns, patternRule{r.pattern(text, at), r.compiled(object[text], at)})
+			rules.patternProperties = append(rules.patternProperties, patternRule{r.pattern(text, at), r.compiled(object[text], at)})
 		}
 	}
 	if r.c.draft >= 6 {
-		rules.names = r.schema("propertyNames")
+		rules.propertyNames = r.schema("propertyNames")
 	}
 	r.dependencies("dependencies", &rules, true, true)
 	if r.c.draft >= 2019 {
 		r.dependencies("dependentRequired", &rules, true, false)
 		r.dependencies("dependentSchemas", &rules, false, true)
 	}
-	if rules.minProperties >= 0 || rules.maxProperties >= 0 || len(rules.required)+len(rules.patterns)+len(rules.dependentRequired)+len(rules.dependentSchemas) > 0 ||
-		rules.properties != nil || rules.additional != nil || rules.names != nil {
+	if rules.minProperties >= 0 || rules.maxProperties >= 0 || len(rules.required)+len(rules.patternProperties)+len(rules.dependentRequired)+len(rules.dependentSchemas) > 0 ||
+		rules.properties != nil || rules.additionalProperties != nil || rules.propertyNames != nil {
 		n.object = &rules
 	}
 }
 
-// dependencies reads what the presence of a member asks for: other members, or a schema.
+// dependencies reads a keyword of the dependencies family: the presence of a property requires others, or applies a
+// subschema.
 func (r *reader) dependencies(key string, rules *objectRules, required, schemas bool) {
 	object, _ := read[map[string]any](r, key, "object")
 	for _, name := range sorted(object) {
@@ -170,17 +171,17 @@ func (r *reader) dependencies(key string, rules *objectRules, required, schemas 
 		case schemas:
 			rules.dependentSchemas = append(rules.dependentSchemas, dependentSchema{name, r.compiled(object[name], at)})
 		default:
-			r.err = at.fault("must be array")
+			r.err = at.errorf("must be array")
 		}
 	}
 }
 
-func (r *reader) logic(n *node) {
-	rules := logicRules{allOf: r.list("allOf"), anyOf: r.list("anyOf"), oneOf: r.list("oneOf"), not: r.schema("not")}
+func (r *reader) applicatorKeywords(n *node) {
+	rules := applicators{allOf: r.list("allOf"), anyOf: r.list("anyOf"), oneOf: r.list("oneOf"), not: r.schema("not")}
 	if r.c.draft >= 7 {
 		rules.condition, rules.then, rules.other = r.schema("if"), r.schema("then"), r.schema("else")
 	}
 	if len(rules.allOf)+len(rules.anyOf)+len(rules.oneOf) > 0 || rules.not != nil || rules.condition != nil {
-		n.logic = &rules
+		n.applicators = &rules
 	}
 }

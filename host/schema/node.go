@@ -2,37 +2,37 @@ package schema
 
 import "math/big"
 
-// A node is one schema of the tree, compiled. Keywords that few schemas have are in parts of their own.
+// node is a compiled schema or subschema. Rare keywords are in separate structs to save memory.
 type node struct {
-	verdict  *bool // of a boolean schema; nil: it is an object
-	types    typeSet
-	enums    []*enum // of enum and const
-	refs     []*node // of $ref and its kin
-	refsOnly bool    // before draft 2019-09 a $ref hides its neighbours
-	format   func(string) bool
-	named    string // the format
+	boolean    *bool // value of a boolean schema; nil: an object
+	types      typeSet
+	enums      []*enum // enum and const
+	refs       []*node // $ref, $dynamicRef and $recursiveRef
+	refsOnly   bool    // before draft 2019-09 the siblings of $ref are ignored
+	format     func(string) bool
+	formatName string // the format
 
-	number *numberRules
-	text   *textRules
-	array  *arrayRules
-	object *objectRules
-	logic  *logicRules
+	number      *numberRules
+	str         *stringRules
+	array       *arrayRules
+	object      *objectRules
+	applicators *applicators
 
-	// What is left once all other keywords have looked at the value; nil: anything.
+	// Applied after all other keywords; nil: unset.
 	unevaluatedItems, unevaluatedProperties *node
 }
 
-// enum is what the keyword enum allows, or const.
+// enum is the keyword enum or const.
 type enum struct {
-	values []any
-	words  string // of the fault
+	values  []any
+	message string // failure message
 }
 
 type numberRules struct {
-	minimum, maximum, above, below, multipleOf *big.Rat
+	minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf *big.Rat
 }
 
-type textRules struct {
+type stringRules struct {
 	minLength, maxLength int // -1: unset, here and below
 	pattern              *pattern
 }
@@ -40,8 +40,8 @@ type textRules struct {
 type arrayRules struct {
 	minItems, maxItems       int
 	unique                   bool
-	prefix                   []*node
-	rest                     *node // of what is behind the prefix
+	prefixItems              []*node
+	items                    *node // for the items after prefixItems
 	contains                 *node
 	minContains, maxContains int
 	containsEvaluates        bool // since draft 2020-12
@@ -51,9 +51,9 @@ type objectRules struct {
 	minProperties, maxProperties int
 	required                     []string
 	properties                   map[string]*node
-	patterns                     []patternRule
-	additional                   *node
-	names                        *node
+	patternProperties            []patternRule
+	additionalProperties         *node
+	propertyNames                *node
 	dependentRequired            []dependentRequired
 	dependentSchemas             []dependentSchema
 }
@@ -73,15 +73,15 @@ type dependentSchema struct {
 	node *node
 }
 
-type logicRules struct {
+type applicators struct {
 	allOf, anyOf, oneOf         []*node
 	not, condition, then, other *node
 }
 
-// typeSet is a set of the types that JSON Schema has.
+// typeSet is a set of JSON Schema types.
 type typeSet uint8
 
-// typeNames are the types, each for the bit of its index.
+// typeNames are the type names by bit number.
 var typeNames = [...]string{"null", "boolean", "number", "integer", "string", "array", "object"}
 
 const (

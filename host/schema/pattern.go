@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// maxPattern bounds one regular expression, in bytes.
+	// maxPattern limits a regular expression, in bytes.
 	maxPattern = 1000
-	// maxInstructions bounds all regular expressions of a schema as they are compiled: x{1000} is short
-	// and takes 40 kB, and matching takes time in proportion.
+	// maxInstructions limits the compiled size of all regular expressions of a schema: x{1000} is short but compiles to
+	// 40 kB, and matching takes time in proportion.
 	maxInstructions = 20_000
 )
 
-// pattern is a regular expression and what it costs to match.
+// pattern is a regular expression with its compiled size.
 type pattern struct {
 	*regexp.Regexp
 	instructions int
 }
 
-// patterns compiles a schema's regular expressions, all within one budget.
+// patterns compiles the regular expressions of a schema within maxInstructions.
 type patterns struct{ instructions int }
 
 func (p *patterns) compile(s string) (*pattern, error) {
@@ -42,8 +42,8 @@ func (p *patterns) compile(s string) (*pattern, error) {
 	return &pattern{compiled, len(prog.Inst)}, err
 }
 
-// matches charges the time, which is in proportion to both lengths.
-func (c *check) matches(p *pattern, text string) bool {
-	c.spend(1 + len(text)*p.instructions>>8)
+// matches matches text and charges for it. The time is proportional to the lengths of both.
+func (c *evaluation) matches(p *pattern, text string) bool {
+	c.charge(1 + len(text)*p.instructions>>8)
 	return p.MatchString(text)
 }

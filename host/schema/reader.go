@@ -6,7 +6,7 @@ import (
 	"math/big"
 )
 
-// reader reads the keywords of one schema. Its first fault is err; the methods after it do nothing.
+// reader reads the keywords of a schema. The first error is sticky: later calls do nothing.
 type reader struct {
 	c   *compiler
 	o   map[string]any
@@ -14,26 +14,26 @@ type reader struct {
 	err error
 }
 
-// value is that of a keyword, if it is there and nothing is wrong so far.
+// value returns the value of a keyword. It returns false if the keyword is absent or after an error.
 func (r *reader) value(key string) (any, bool) {
-	v, there := r.o[key]
-	return v, there && r.err == nil
+	v, ok := r.o[key]
+	return v, ok && r.err == nil
 }
 
-func (r *reader) fault(key, what string) {
+func (r *reader) fail(key, what string) {
 	if r.err == nil {
-		r.err = r.at.member(key).fault("%s", what)
+		r.err = r.at.member(key).errorf("%s", what)
 	}
 }
 
-// read is the value of a keyword that has to be a T; ok is false where it is not there.
+// read returns the value of a keyword, which must be a T. ok is false if the keyword is absent or after an error.
 func read[T any](r *reader, key, want string) (out T, ok bool) {
-	v, there := r.value(key)
-	if !there {
+	v, ok := r.value(key)
+	if !ok {
 		return out, false
 	}
 	if out, ok = v.(T); !ok {
-		r.fault(key, "must be "+want)
+		r.fail(key, "must be "+want)
 	}
 	return out, ok
 }
@@ -45,7 +45,7 @@ func (r *reader) flag(key string) bool {
 	return flag
 }
 
-// count is a number of something, -1 if unset.
+// count returns a non-negative integer, -1 if unset.
 func (r *reader) count(key string) int {
 	number, ok := read[json.Number](r, key, "integer")
 	if !ok {
@@ -54,7 +54,7 @@ func (r *reader) count(key string) int {
 	n := rational(number)
 	switch {
 	case !n.IsInt() || n.Sign() < 0:
-		r.fault(key, "must be an integer that is not negative")
+		r.fail(key, "must be a non-negative integer")
 		return -1
 	case !n.Num().IsInt64() || n.Num().Int64() > math.MaxInt32:
 		return math.MaxInt32
@@ -70,7 +70,7 @@ func (r *reader) number(key string) *big.Rat {
 	return rational(number)
 }
 
-// strings are the items of an array, each once.
+// strings returns the items of an array of unique strings.
 func (r *reader) strings(key string) []string {
 	list, _ := read[[]any](r, key, "array")
 	return r.stringsOf(list, r.at.member(key))
@@ -84,9 +84,9 @@ func (r *reader) stringsOf(list []any, at scope) []string {
 		case r.err != nil:
 			return nil
 		case !ok:
-			r.err = at.item(i).fault("must be string")
+			r.err = at.item(i).errorf("must be string")
 		case seen[text]:
-			r.err = at.item(i).fault("is there twice")
+			r.err = at.item(i).errorf("is a duplicate")
 		}
 		seen[text] = true
 		out = append(out, text)
@@ -94,10 +94,10 @@ func (r *reader) stringsOf(list []any, at scope) []string {
 	return out
 }
 
-// schema is the schema that a keyword holds; nil if unset.
+// schema compiles the subschema of a keyword; nil if unset.
 func (r *reader) schema(key string) *node {
-	v, there := r.value(key)
-	if !there {
+	v, ok := r.value(key)
+	if !ok {
 		return nil
 	}
 	return r.compiled(v, r.at.member(key))
@@ -112,11 +112,11 @@ func (r *reader) compiled(v any, at scope) *node {
 	return n
 }
 
-// list is an array of schemas, which is not empty; nil if unset.
+// list compiles a non-empty array of subschemas; nil if unset.
 func (r *reader) list(key string) []*node {
 	list, ok := read[[]any](r, key, "array")
 	if ok && len(list) == 0 {
-		r.fault(key, "must not be empty")
+		r.fail(key, "must not be empty")
 	}
 	nodes := make([]*node, 0, len(list))
 	for i, v := range list {
@@ -125,7 +125,7 @@ func (r *reader) list(key string) []*node {
 	return nodes
 }
 
-// schemas is an object of schemas; nil if unset.
+// schemas compiles an object of subschemas; nil if unset.
 func (r *reader) schemas(key string) map[string]*node {
 	object, ok := read[map[string]any](r, key, "object")
 	if !ok {
@@ -144,7 +144,7 @@ func (r *reader) pattern(text string, at scope) *pattern {
 	}
 	p, err := r.c.patterns.compile(text)
 	if err != nil {
-		r.err = at.fault("%v", err)
+		r.err = at.errorf("%v", err)
 	}
 	return p
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// resolve finds what a reference leads to.
+// resolve returns the target of a reference.
 func (c *compiler) resolve(r reference) (*node, error) {
 	at := scope{r.in, r.where}.member(r.key)
 	u, err := url.Parse(r.to)
 	if err != nil {
-		return nil, at.fault("must be a URI reference")
+		return nil, at.errorf("must be a URI reference")
 	}
 	u = r.in.base.ResolveReference(u)
 	fragment := u.Fragment
@@ -19,24 +19,24 @@ func (c *compiler) resolve(r reference) (*node, error) {
 	target := c.targets[u.String()]
 	switch {
 	case target == nil:
-		return nil, at.fault("%s: a schema may refer only to itself", quoted(r.to))
+		return nil, at.errorf("%s: a schema may refer only to itself", quoted(r.to))
 	case fragment != "" && fragment[0] != '/':
 		if n := target.anchors[fragment]; n != nil {
 			return n, nil
 		}
-		return nil, at.fault("%s: there is no such anchor", quoted(r.to))
+		return nil, at.errorf("%s: unknown anchor", quoted(r.to))
 	}
-	n, err := c.pointed(target, fragment)
+	n, err := c.resolvePointer(target, fragment)
 	if n == nil && err == nil {
-		err = at.fault("%s: there is no such schema", quoted(r.to))
+		err = at.errorf("%s: there is no schema at this location", quoted(r.to))
 	}
 	return n, err
 }
 
-// pointed follows a JSON pointer; nil if it leads to nothing.
-func (c *compiler) pointed(in *resource, pointer string) (*node, error) {
+// resolvePointer resolves a JSON pointer. It returns nil if the target does not exist.
+func (c *compiler) resolvePointer(in *resource, pointer string) (*node, error) {
 	var v any = in.doc
-	at := scope{in, &place{}}
+	at := scope{in, &location{}}
 	for i, token := range strings.Split(pointer, "/") {
 		if i == 0 {
 			continue // before the first slash
@@ -44,8 +44,8 @@ func (c *compiler) pointed(in *resource, pointer string) (*node, error) {
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		switch parent := v.(type) {
 		case map[string]any:
-			value, there := parent[token]
-			if !there {
+			value, ok := parent[token]
+			if !ok {
 				return nil, nil
 			}
 			v, at = value, at.member(token)
@@ -69,14 +69,14 @@ func (c *compiler) pointed(in *resource, pointer string) (*node, error) {
 	return nil, nil
 }
 
-// resourceOf is that of an object on the way of a pointer, which may have a URL of its own.
+// resourceOf returns the schema resource of an object on the path of a pointer, which may have an identifier of its own.
 func (c *compiler) resourceOf(object map[string]any, in *resource) *resource {
 	key := "$id"
 	if c.draft < 6 {
 		key = "id"
 	}
 	id, ok := object[key].(string)
-	if !ok || c.hidden(object) {
+	if !ok || c.ignoresSiblings(object) {
 		return in
 	}
 	u, err := url.Parse(id)
@@ -85,8 +85,8 @@ func (c *compiler) resourceOf(object map[string]any, in *resource) *resource {
 	}
 	u = in.base.ResolveReference(u)
 	u.Fragment = ""
-	if own := c.targets[u.String()]; own != nil {
-		return own
+	if resource := c.targets[u.String()]; resource != nil {
+		return resource
 	}
 	return in
 }

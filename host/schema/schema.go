@@ -1,10 +1,10 @@
-// Package schema checks JSON against a JSON Schema and says what is wrong in words that a model can act
-// on. Compile a tool's schema once and Validate each call's arguments against it. It never loads
-// anything: a $ref reaches only into the schema itself.
+// Package schema validates JSON instances against JSON Schemas, with error messages that a model can act on. Compile a
+// tool's schema once and Validate the arguments of each call. It never loads remote schemas: a $ref may only refer to the
+// schema itself.
 //
-// The drafts are 2020-12, 2019-09, 7, 6 and 4; dynamic references are refused. Numbers are compared
-// exactly, and each check is bounded in work, which no library offers: both is why the package has a
-// validator of its own. Nothing is prepared before it is used, since every process of the host would pay.
+// It implements drafts 2020-12, 2019-09, 7, 6 and 4 except dynamic references, which it refuses. It has its own validator
+// because no library compares numbers exactly and bounds the work of each validation. It has no package initialization,
+// which every process of the host would pay for.
 package schema
 
 import (
@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// maxSchema bounds a schema, in bytes.
+	// maxSchema limits a schema, in bytes.
 	maxSchema = 256 << 10
-	// maxNumber bounds a number, in characters and as an exponent; numbers are compared exactly, and
-	// 1e1000000 has a million digits.
+	// maxNumber limits the length and the exponent of a number: numbers are compared exactly, and 1e1000000 has a million
+	// digits.
 	maxNumber = 400
-	// maxDepth bounds how deep values are nested.
+	// maxDepth limits the nesting of an instance or schema.
 	maxDepth = 512
-	// maxValues bounds the values that are decoded where nobody says how many: members, items and the whole.
+	// maxValues is the limit of Validate; see ValidateWithin.
 	maxValues = 1 << 20
 )
 
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	root *node
-	// properties are the names that the schema has for members of the value itself, by fold.
+	// properties are the property names of the root schema by fold.
 	properties map[string][]string
 }
 
-// Compile reads a JSON Schema, of draft 2020-12 unless it names another. The error says where in the
-// schema the fault is.
+// Compile compiles a JSON Schema. Without $schema it is of draft 2020-12. The error contains the location of the invalid
+// keyword.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("schema is larger than %d KiB", maxSchema>>10)
@@ -45,7 +45,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	}
 	root, err := compile(doc)
 	if err != nil {
-		return nil, fmt.Errorf("schema is not valid: %s", shorten(err.Error(), maxFault))
+		return nil, fmt.Errorf("schema is not valid: %s", shorten(err.Error(), maxFailure))
 	}
 	s := &Schema{root: root, properties: map[string][]string{}}
 	if root.object != nil {
@@ -56,15 +56,15 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// Validate checks raw, which has to be one JSON value. The error names each fault with its place, or says
-// why raw cannot be checked.
+// Validate validates an instance, one JSON value. The error lists all failures with their instance locations, or says why raw
+// cannot be validated.
 func (s *Schema) Validate(raw json.RawMessage) error { return s.ValidateWithin(raw, maxValues) }
 
-// BytesPerValue is about what a value takes once it is decoded, its text apart.
+// BytesPerValue approximates the memory of a decoded value, without the bytes of strings.
 const BytesPerValue = 128
 
-// ValidateWithin is Validate for a value that is refused, before it is decoded, if it holds more values than
-// that: members, items and the whole. Each takes about BytesPerValue, in JSON perhaps no more than three.
+// ValidateWithin is Validate with a limit of the number of values: properties, items and the instance itself. An instance
+// with more is refused before it is decoded, because a value may take three bytes of JSON but BytesPerValue in memory.
 func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
 	if err := rawjson.Bound(raw, values, maxDepth); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.misspelled(v); err != nil {
+	if err := s.checkCase(v); err != nil {
 		return err
 	}
 	return s.validate(v)
@@ -81,14 +81,14 @@ func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
 
 func (s *Schema) validate(v any) (err error) {
 	defer func() {
-		if r := recover(); r == errTooMuch {
-			err = errTooMuch
+		if r := recover(); r == errTooCostly {
+			err = errTooCostly
 		} else if r != nil {
 			panic(r)
 		}
 	}()
-	f := &faults{limit: maxKept}
-	if (&check{}).apply(s.root, v, &place{}, nil, f) {
+	f := &failures{limit: maxKept}
+	if (&evaluation{}).apply(s.root, v, &location{}, nil, f) {
 		return nil
 	}
 	return f.err()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// typeOf is the type of a decoded value; of a number that is typeNumber.
+// typeOf returns the type of a decoded value, typeNumber for any number.
 func typeOf(v any) typeSet {
 	switch v.(type) {
 	case nil:
@@ -24,7 +24,7 @@ func typeOf(v any) typeSet {
 	return typeObject
 }
 
-// rational is the exact value of a number, which decode has found to be in range.
+// rational returns the exact value of a number, whose range decode has checked.
 func rational(n json.Number) *big.Rat {
 	r, _ := new(big.Rat).SetString(string(n))
 	return r
@@ -37,7 +37,7 @@ func isInteger(n json.Number) bool {
 	return rational(n).IsInt()
 }
 
-// equal tells whether two decoded values are the same, numbers by their value.
+// equal reports whether two decoded values are equal. Numbers are compared by value.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -69,8 +69,8 @@ func equal(a, b any) bool {
 	return a == b // null, booleans and strings
 }
 
-// duplicate finds two items that are equal.
-func (c *check) duplicate(items []any) (first, second int, found bool) {
+// duplicate returns the indices of two equal items.
+func (c *evaluation) duplicate(items []any) (first, second int, found bool) {
 	seed, seen := maphash.MakeSeed(), make(map[uint64][]int, len(items))
 	for i, item := range items {
 		sum := c.hash(seed, item)
@@ -84,14 +84,14 @@ func (c *check) duplicate(items []any) (first, second int, found bool) {
 	return 0, 0, false
 }
 
-// hash is the same for values that are equal.
-func (c *check) hash(seed maphash.Seed, v any) uint64 {
-	c.spend(1)
+// hash returns the same hash for equal values.
+func (c *evaluation) hash(seed maphash.Seed, v any) uint64 {
+	c.charge(1)
 	switch v := v.(type) {
 	case json.Number:
 		return maphash.String(seed, rational(v).RatString())
 	case string:
-		c.spend(len(v) >> 8)
+		c.charge(len(v) >> 8)
 		return maphash.String(seed, v)
 	case []any:
 		sum := uint64(len(v))
@@ -102,7 +102,7 @@ func (c *check) hash(seed maphash.Seed, v any) uint64 {
 	case map[string]any:
 		sum := uint64(len(v))
 		for key, value := range v {
-			sum += maphash.String(seed, key) ^ c.hash(seed, value)*31 // in any order
+			sum += maphash.String(seed, key) ^ c.hash(seed, value)*31 // commutative: the order is random
 		}
 		return sum
 	}
