@@ -180,7 +180,7 @@ func TestTheRecordOfAResultThatCannotBeReadSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := requested(t, h, "tools/call", `{"name":"a_reads"}`)
-	if want := "bulkhead: a_reads gave a result that cannot be read: content is missing"; !strings.Contains(got, want) {
+	if want := "bulkhead: a_reads returned an invalid result: content is missing"; !strings.Contains(got, want) {
 		t.Errorf("got %s, want it to say %q", got, want)
 	}
 	_ = h.Close(t.Context())

@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	"host/sandbox/fetch":         {"host/internal/origin", "host/sandbox/dial", "sdk/abi"},
 	"host/sandbox/vfs":           {"host/sandbox/beneath"},
 	"host/schema":                {"host/rawjson"},
-	"host/tomlfile":              {"host/visible"},
+	"host/tomlfile":              {"host/rawjson", "host/visible"},
 	"internal/fixtures":          {},                                    // for tests
 	"internal/testcache":         {},                                    // for tests
 	"internal/wasmtest":          {"host/engine/meter/wasm", "sdk/abi"}, // for tests

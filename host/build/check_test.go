@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 			append(slices.Repeat([]string{`plugin.toml:0 tools: the module has a handler for "t`}, 20), "plugin.toml:0 tools: the module has handlers for 980 more")},
 		"an invalid response":                {good().with(describes(`{"tools":"one"}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with an invalid description: "{`}},
 		"a response without a list of tools": {good().with(describes(`{"prompts":true}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with an invalid description: "{`}},
-		"a response that is not JSON":        {good().with(describes(`{`)), []string{`plugin.toml:7 module.file: asked for its handlers, the plugin gave an answer that is not JSON`}},
+		"a response that is not JSON":        {good().with(describes(`{`)), []string{`plugin.toml:7 module.file: asked for its handlers, the plugin returned a response that is not JSON`}},
 		"a response that is too large":       {good().with(files{"hand.wasm": string(outputting(1<<20 + 1))}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin returned a response of 1048577 bytes"}},
 		"an error response":                  {good().with(files{"hand.wasm": string(answering(`{"error":{"code":-32601,"message":"no\nsuch method"}}`))}), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with the error "no\nsuch method"`}},
 		"a directory without a manifest":     {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},

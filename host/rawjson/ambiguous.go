@@ -2,13 +2,12 @@ package rawjson
 
 import "strings"
 
-// Ambiguous returns the key of an object's member that one reader takes for another member than the next: one
-// of known that is there twice, or is written in other case. encoding/json and others ignore case, and of a
-// key given twice some take the first value and some the last, so whoever decides by such a member must refuse
-// the object before its bytes are passed on. The key comes with the name that it is like; both are empty if
-// there is none.
+// Ambiguous returns the key of a member that decoders interpret differently: a duplicate of a known name, or one that differs
+// from it in case. encoding/json and others ignore case, and of duplicates some decoders use the first and some the last.
+// So an object must be refused before its bytes are forwarded if a decision depended on such a member. Ambiguous also
+// returns the known name; both are empty if there is no such member.
 func Ambiguous(object []byte, known ...string) (key, name string) {
-	var seen uint64 // by position in known
+	var seen uint64 // bit set by index in known
 	for key := range Members(object) {
 		for i, name := range known {
 			if !strings.EqualFold(key, name) {

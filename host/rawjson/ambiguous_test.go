@@ -10,12 +10,12 @@ func TestAmbiguous(t *testing.T) {
 	for _, c := range []struct{ rule, object, key, name string }{
 		{"each once", `{"uri":1,"level":2,"other":3,"other":4}`, "", ""},
 		{"a key given twice", `{"uri":1,"x":2,"uri":1}`, "uri", "uri"},
-		{"a key in other case", `{"URI":1}`, "URI", "uri"},
-		{"beside the key itself", `{"uri":1,"Uri":1}`, "Uri", "uri"},
+		{"a key that differs in case", `{"URI":1}`, "URI", "uri"},
+		{"both cases", `{"uri":1,"Uri":1}`, "Uri", "uri"},
 		{"a key written with escapes", `{"uri":1,"\u0075ri":1}`, "uri", "uri"},
-		{"a letter that folds to one of ASCII", `{"to` + "\u212A" + `en":1}`, "to\u212Aen", "token"},
+		{"a code point that folds to ASCII", `{"to` + "\u212A" + `en":1}`, "to\u212Aen", "token"},
 		{"no object", `["uri","uri"]`, "", ""},
-		{"a member of a member", `{"x":{"uri":1,"uri":2}}`, "", ""},
+		{"a nested member", `{"x":{"uri":1,"uri":2}}`, "", ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			if key, name := Ambiguous([]byte(c.object), "uri", "level", "token"); key != c.key || name != c.name {
@@ -25,8 +25,7 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// FuzzAmbiguous: in an object that is not ambiguous, encoding/json, which ignores case, reads the member that
-// Member does.
+// FuzzAmbiguous: in an unambiguous object, encoding/json, which ignores case, reads the same member as Member.
 func FuzzAmbiguous(f *testing.F) {
 	for _, seed := range []string{`{"token":1}`, `{"Token":1,"token":2}`, `{"to` + "\u212A" + `en":1}`, `{"token":1,"\u0074oken":2}`, `{"x":{"token":1}}`} {
 		f.Add([]byte(seed))

@@ -2,9 +2,9 @@ package rawjson
 
 import "fmt"
 
-// Bound refuses JSON of more values than a decoder should make, or of deeper nesting: `{},` takes three
-// bytes, and a hundred once decoded. Each member, each item and the whole count as one value. It looks at each byte
-// once and keeps nothing; what is not JSON it may let pass.
+// Bound returns an error if JSON contains more values than a decoder should allocate, or nests deeper than depth: `{},` takes
+// three bytes, but a hundred when decoded. Each member, each element and the whole count as one value. Bound makes one pass
+// and does not allocate. It may accept invalid JSON.
 func Bound(data []byte, values, depth int) error {
 	count, open := 1, 0
 	for i := 0; i < len(data); i++ {

@@ -12,7 +12,7 @@ import (
 func TestBound(t *testing.T) {
 	for _, c := range []struct {
 		data          string
-		values, depth int // what it has
+		values, depth int
 	}{
 		{`1`, 1, 0},
 		{` "a,[{\",[" `, 1, 0},
@@ -28,10 +28,10 @@ func TestBound(t *testing.T) {
 			t.Errorf("%s: %v", c.data, err)
 		}
 		if err := rawjson.Bound([]byte(c.data), c.values-1, c.depth); err == nil || err.Error() != fmt.Sprintf("holds more than %d values", c.values-1) {
-			t.Errorf("%s with one value less: %v", c.data, err)
+			t.Errorf("%s with a limit of one value less: %v", c.data, err)
 		}
 		if err := rawjson.Bound([]byte(c.data), c.values, c.depth-1); c.depth > 0 && (err == nil || err.Error() != fmt.Sprintf("is nested more than %d deep", c.depth-1)) {
-			t.Errorf("%s with one level less: %v", c.data, err)
+			t.Errorf("%s with a limit of one level less: %v", c.data, err)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestBoundKeepsNothing(t *testing.T) {
 	}
 }
 
-// On valid JSON the count is that of encoding/json; on anything else the walk ends without harm.
+// FuzzBound: on valid JSON the count agrees with encoding/json; on other input the scan terminates.
 func FuzzBound(f *testing.F) {
 	for _, seed := range []string{`{}`, `[]`, `{"a":{"b":[1,"}"]},"c":"\\\""}`, `[ 1 , [ ] , "," , {"x":null} ]`, `{"a"`, `["`, `"\`, `]]]`, `[,,`} {
 		f.Add([]byte(seed))
@@ -59,7 +59,7 @@ func FuzzBound(f *testing.F) {
 		if err := json.Unmarshal(data, &v); err != nil || strings.Contains(string(data), `\u`) {
 			return
 		}
-		// Of members with one name encoding/json keeps one.
+		// encoding/json keeps only one of duplicate members.
 		if n := count(v); rawjson.Bound(data, n-1, 1<<30) == nil {
 			t.Errorf("%s: fewer than %d values", data, n)
 		}

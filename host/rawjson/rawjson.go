@@ -1,8 +1,8 @@
-// Package rawjson walks JSON without decoding it: Members and Elements yield the parts of a value as they
-// stand, in one pass over the bytes where encoding/json takes three.
+// Package rawjson scans JSON without decoding it: Members and Elements yield the encoded parts of a value in one pass over
+// the bytes, where encoding/json takes three. Marshal and Quote encode without HTML escapes.
 //
-// Its functions require valid JSON. Given anything else they stay inside the slice and end, but their results mean
-// nothing. Only Scanner and Valid accept untrusted text: they validate it.
+// The functions require valid JSON. For other input they stay within the slice and terminate, but their results are
+// unspecified. Only Scanner and Valid accept untrusted input: they validate it.
 package rawjson
 
 import (
@@ -11,8 +11,7 @@ import (
 	"iter"
 )
 
-// Members yields an object's members in their order, keys without escapes and values as they stand.
-// Any other value has none.
+// Members yields an object's members in order, with unquoted keys and encoded values. It yields nothing for any other value.
 func Members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for key, value := range members(object) {
@@ -24,7 +23,7 @@ func Members(object []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// members yields keys as they stand, in quotes.
+// members is Members with encoded keys.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		i := skipSpace(object, 0)
@@ -53,7 +52,7 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Elements yields an array's values as they stand. Any other value has none.
+// Elements yields an array's encoded elements. It yields nothing for any other value.
 func Elements(array []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		i := skipSpace(array, 0)
@@ -76,7 +75,7 @@ func Elements(array []byte) iter.Seq2[int, []byte] {
 	}
 }
 
-// skipSpace is the index of the first byte at or after i that is not JSON's white space.
+// skipSpace returns the index of the first byte at or after i that is not white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
@@ -84,7 +83,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// valueEnd is the index after the value that begins at i.
+// valueEnd returns the index after the value that begins at i.
 func valueEnd(b []byte, i int) int {
 	switch b[i] {
 	case '"':
@@ -117,7 +116,7 @@ func nestedEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// stringEnd is the index after the string whose opening quote is at i.
+// stringEnd returns the index after the string whose opening quote is at i.
 func stringEnd(b []byte, i int) int {
 	for j := i + 1; j < len(b); {
 		quote := bytes.IndexByte(b[j:], '"')
@@ -125,7 +124,7 @@ func stringEnd(b []byte, i int) int {
 			break
 		}
 		j += quote
-		escapes := 0 // an odd run of backslashes escapes the quote after it
+		escapes := 0 // an odd number of backslashes escapes the quote
 		for b[j-1-escapes] == '\\' {
 			escapes++
 		}
@@ -137,8 +136,7 @@ func stringEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// Kind tells values apart by their first byte that is not white space: '{', '[', '"', 't' (both truth values), '0' (a number),
-// 'n' (null), or 0 if there is no value.
+// Kind returns the kind of a value: '{', '[', '"', 't' (true or false), '0' (a number), 'n' (null), or 0 if value is blank.
 func Kind(value []byte) byte {
 	i := skipSpace(value, 0)
 	if i >= len(value) {
@@ -153,7 +151,7 @@ func Kind(value []byte) byte {
 	return '0'
 }
 
-// Unquote is the text of a JSON string; false if value is none.
+// Unquote decodes a JSON string. It returns false for any other value.
 func Unquote(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
@@ -166,16 +164,24 @@ func Unquote(value []byte) (string, bool) {
 	return text, err == nil
 }
 
-// Quote is text as a JSON string, with < > & as they are.
-func Quote(text string) []byte {
+// Marshal is json.Marshal without HTML escapes of <, > and &.
+func Marshal(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string always encodes
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// Member is the value of an object's key, the last where it is given twice; nil if there is none.
+// Quote encodes a JSON string.
+func Quote(text string) []byte {
+	out, _ := Marshal(text) // a string always encodes
+	return out
+}
+
+// Member returns the encoded value of an object's member, the last one of duplicates; nil if there is none.
 func Member(object []byte, name string) (value []byte) {
 	for key, v := range members(object) {
 		if isKey(key, name) {
@@ -185,7 +191,7 @@ func Member(object []byte, name string) (value []byte) {
 	return value
 }
 
-// isKey tells whether a key in quotes stands for name, without a copy of it where it has no escapes.
+// isKey reports whether an encoded key is name. It does not allocate if the key has no escapes.
 func isKey(key []byte, name string) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return len(key) == len(name)+2 && string(key[1:len(key)-1]) == name
@@ -194,8 +200,8 @@ func isKey(key []byte, name string) bool {
 	return text == name
 }
 
-// Replace is an object with another value for a key, which comes first then; nil leaves the key out. The other
-// members keep their order and their bytes.
+// Replace returns a copy of an object in which the member name has a new value and comes first; nil removes it. The other
+// members keep their order and encoded values.
 func Replace(object []byte, name string, value []byte) []byte {
 	out := append(make([]byte, 0, len(object)+len(name)+len(value)+8), '{')
 	member := func(key string, value []byte) {

@@ -14,15 +14,15 @@ func TestMembers(t *testing.T) {
 		object string
 		want   []pair
 	}{
-		"an empty object has none":         {` { } `, nil},
-		"values keep their bytes":          {`{"a":1.50,"b":[ {"x":"]"} ],"c":"\u0041\\","d":null}`, []pair{{"a", "1.50"}, {"b", `[ {"x":"]"} ]`}, {"c", `"\u0041\\"`}, {"d", "null"}}},
-		"white space is left out":          {"{\n\t\"a\" :\r true , \"b\": -1 }", []pair{{"a", "true"}, {"b", "-1"}}},
-		"keys lose their escapes":          {`{"\u0061\"":1}`, []pair{{`a"`, "1"}}},
-		"a key given twice comes twice":    {`{"a":1,"a":2}`, []pair{{"a", "1"}, {"a", "2"}}},
-		"quotes behind backslashes differ": {`{"a":"\\\\","b":"\\\"}"}`, []pair{{"a", `"\\\\"`}, {"b", `"\\\"}"`}}},
-		"an array has none":                {`["a"]`, nil},
-		"a string has none":                {`"{\"a\":1}"`, nil},
-		"nothing has none":                 {"", nil},
+		"an empty object has none":          {` { } `, nil},
+		"values keep their bytes":           {`{"a":1.50,"b":[ {"x":"]"} ],"c":"\u0041\\","d":null}`, []pair{{"a", "1.50"}, {"b", `[ {"x":"]"} ]`}, {"c", `"\u0041\\"`}, {"d", "null"}}},
+		"white space is left out":           {"{\n\t\"a\" :\r true , \"b\": -1 }", []pair{{"a", "true"}, {"b", "-1"}}},
+		"keys lose their escapes":           {`{"\u0061\"":1}`, []pair{{`a"`, "1"}}},
+		"a key given twice comes twice":     {`{"a":1,"a":2}`, []pair{{"a", "1"}, {"a", "2"}}},
+		"escaped backslashes before quotes": {`{"a":"\\\\","b":"\\\"}"}`, []pair{{"a", `"\\\\"`}, {"b", `"\\\"}"`}}},
+		"an array has none":                 {`["a"]`, nil},
+		"a string has none":                 {`"{\"a\":1}"`, nil},
+		"nothing has none":                  {"", nil},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// FuzzMembers: on valid JSON the walk agrees with encoding/json; on anything else it ends without harm.
+// FuzzMembers: on valid JSON the scan agrees with encoding/json; on other input it terminates.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{`{}`, `[]`, `{"a":{"b":[1,"}"]},"c":"\\\""}`, `[ 1 , [ ] , "," , {"x":null} ]`, `{"a"`, `{"a":`, `["`, `"\`, `{"a":1,}`, " \n", `[-1.5e+9,true]`} {
 		f.Add([]byte(seed))
@@ -81,8 +81,8 @@ func FuzzMembers(f *testing.F) {
 func TestReplace(t *testing.T) {
 	for _, c := range []struct{ rule, object, value, want string }{
 		{"the new value comes first", `{"a":1,"name":"x","b":2}`, `"y"`, `{"name":"y","a":1,"b":2}`},
-		{"nil leaves the key out", `{"a":1,"name":"x"}`, ``, `{"a":1}`},
-		{"the only key left out", `{"name":"x"}`, ``, `{}`},
+		{"nil removes the key", `{"a":1,"name":"x"}`, ``, `{"a":1}`},
+		{"nil removes the only key", `{"name":"x"}`, ``, `{}`},
 		{"a missing key is added", `{"a":1}`, `"y"`, `{"name":"y","a":1}`},
 		{"an empty object", `{}`, `"y"`, `{"name":"y"}`},
 		{"repeated keys are all replaced", `{"name":1,"name":2}`, `3`, `{"name":3}`},
@@ -98,5 +98,15 @@ func TestReplace(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestMarshalDoesNotEscapeHTML(t *testing.T) {
+	got, err := Marshal(map[string]string{"a": "<b> & \u2028"})
+	if want := `{"a":"<b> & \u2028"}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	if got, err := Marshal(func() {}); err == nil {
+		t.Errorf("a function is encoded as %s", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxFailures = 10  // faults formatName in one error
+	maxFailures = 10  // failures listed in an error
 	maxFailure  = 300 // bytes of a failure
 	maxKept     = 1000
 )

@@ -8,15 +8,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// decode is the decoder's reading of data. A panic of the decoder (which it has for states that it holds
-// impossible) is an error like any other: a file must not end the process.
+// decode decodes data with the TOML decoder. The decoder panics on states that it believes impossible; decode returns these
+// panics as errors, because a file must not crash the process.
 func decode(data []byte) (values map[string]any, serr *syntaxError) {
 	defer func() {
 		if r := recover(); r != nil {
 			values, serr = nil, &syntaxError{what: fmt.Sprintf("cannot be read: %.200v", r)}
 		}
 	}()
-	var v any // decoding into a map would copy it and note every key
+	var v any // decoding into a map would copy it and record every key
 	if _, err := toml.Decode(string(data), &v); err != nil {
 		var perr toml.ParseError
 		if errors.As(err, &perr) {

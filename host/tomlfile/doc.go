@@ -8,12 +8,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// Doc is a TOML file that could be read. It is read through its tables, each value once by its key; what
-// was never asked for is an unknown key.
+// Doc is a parsed TOML file. It is read through its tables by key. Keys that were never read are reported as unknown.
 type Doc struct {
 	file     string
 	root     *Table
-	tables   []*Table // all that were handed out
+	tables   []*Table // all returned tables
 	problems Problems
 }
 
@@ -29,10 +28,10 @@ func (d *Doc) table(n *node, path string) *Table {
 	return t
 }
 
-// Root is the file's top level.
+// Root returns the top-level table.
 func (d *Doc) Root() *Table { return d.root }
 
-// Add reports p, whose File may be left empty.
+// Add reports a problem. An empty File means this file.
 func (d *Doc) Add(p Problem) {
 	if p.File == "" {
 		p.File = d.file
@@ -40,14 +39,14 @@ func (d *Doc) Add(p Problem) {
 	d.problems = append(d.problems, p)
 }
 
-// Problems are all that were found so far, and the keys that were never asked for, by line. Call it when
-// everything has been read.
+// Problems returns all problems reported so far and an error for each unknown key, sorted by line. Call it when everything has
+// been read.
 func (d *Doc) Problems() Problems {
 	ps := append(Problems(nil), d.problems...)
 	for _, t := range d.tables {
 		ps = t.unknown(ps)
 	}
-	// Errors come first where the list is cut, so that warnings never hide one.
+	// Errors precede warnings while the list is truncated, so that no warning displaces an error.
 	sort.SliceStable(ps, func(i, j int) bool { return !ps[i].Warning && ps[j].Warning })
 	var rest Problems
 	if more := len(ps) - maxProblems; more > 0 {
@@ -58,7 +57,7 @@ func (d *Doc) Problems() Problems {
 	return append(ps, rest...)
 }
 
-// Quote quotes s for a message and shortens it.
+// Quote quotes s for a message and truncates it.
 func Quote(s string) string {
 	const most = 80
 	if len(s) > most {
@@ -67,7 +66,7 @@ func Quote(s string) string {
 	return visible.Quote(s)
 }
 
-// join appends key to a dotted path, quoted where TOML wants it.
+// join appends key to a dotted path, quoted if necessary.
 func join(path, key string) string {
 	for _, c := range key {
 		if !bare(c) {

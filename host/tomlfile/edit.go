@@ -14,12 +14,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// SetString sets key in table (a dotted key, "" for the top level) to value and keeps every other byte of
-// data: it replaces the value that is there, or adds the key behind the table's last one, or adds the
-// table at the end. It refuses data that is not TOML, and a key or table that is something else.
+// SetString sets key in table (a dotted key, "" for the top level) to value and preserves all other bytes of data: it replaces
+// the existing value, or adds the key after the last one of the table, or adds the table at the end. It is an error if data
+// is not valid TOML, the existing value is not a string, or table is not a table.
 func SetString(data []byte, table, key, value string) ([]byte, error) {
 	if !utf8.ValidString(value) || key == "" {
-		return nil, errors.New("a TOML string is UTF-8 and has a key")
+		return nil, errors.New("the key is empty or the value is not UTF-8")
 	}
 	if _, ps := Parse("the file", data); ps.Err() != nil {
 		return nil, ps.Err()
@@ -37,15 +37,15 @@ func SetString(data []byte, table, key, value string) ([]byte, error) {
 	return out, nil
 }
 
-// finder looks for the place of a key in a file that is known to be TOML.
+// finder locates a key in a valid TOML file, or the position to insert it.
 type finder struct {
 	table, full []string
 
 	value  unstable.Range // of the key's value; Length 0: not found
-	inline int            // offset behind the { of the table written inline
-	empty  bool           // nothing is in that inline table
-	after  int            // offset in the line behind which the key can be added
-	dotted int            // how many parts of table stand before the key in that line; -1: no such line
+	inline int            // offset after the { of the table if it is inline
+	empty  bool           // the inline table is empty
+	after  int            // an offset in the line after which the key can be inserted
+	dotted int            // number of parts of table that precede the key in that line; -1: no such line
 }
 
 func (f *finder) walk(data []byte) {
@@ -142,7 +142,7 @@ func (f *finder) edit(data []byte, table []string, key, quoted string) []byte {
 	return splice(data, len(data), len(data), add)
 }
 
-// verify makes sure that edited is data with that one value set, whatever was found.
+// verify checks that edited differs from data in that one value only, independently of finder.
 func verify(data, edited []byte, table []string, key, value string) error {
 	before, serr := decode(data)
 	if serr != nil {
@@ -160,7 +160,7 @@ func verify(data, edited []byte, table []string, key, value string) error {
 		next, ok := in[part].(map[string]any)
 		if !ok {
 			if in[part] != nil {
-				return errors.New("the table is not a table")
+				return errors.New("the table exists as another type")
 			}
 			next = map[string]any{}
 			in[part] = next
@@ -169,12 +169,12 @@ func verify(data, edited []byte, table []string, key, value string) error {
 	}
 	if old, ok := in[key]; ok {
 		if _, ok := old.(string); !ok {
-			return errors.New("the value there is not a string")
+			return errors.New("the existing value is not a string")
 		}
 	}
 	in[key] = value
 	if !reflect.DeepEqual(before, after) {
-		return errors.New("cannot be set without changing more")
+		return errors.New("cannot be set without changing other values")
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func hasPrefix(path, prefix []string) bool {
 	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
 }
 
-// addLine adds line behind the one that holds offset, indented like it.
+// addLine inserts line after the line that contains offset, with the same indentation.
 func addLine(data []byte, offset int, line string) []byte {
 	start := bytes.LastIndexByte(data[:offset], '\n') + 1
 	indent := data[start : start+len(data[start:])-len(bytes.TrimLeft(data[start:], " \t"))]
@@ -211,7 +211,7 @@ func splice(data []byte, start, end int, with string) []byte {
 	return append(out, data[end:]...)
 }
 
-// newline is how data ends its lines.
+// newline returns the line ending of data.
 func newline(data []byte) string {
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		return "\r\n"
@@ -219,13 +219,13 @@ func newline(data []byte) string {
 	return "\n"
 }
 
-// Text is s as TOML writes a string. It is no TOML if s is not UTF-8.
+// Text encodes s as a TOML string. If s is not UTF-8 the result is not valid TOML.
 func Text(s string) string { return quote(s) }
 
-// Key is a part of a dotted key as TOML writes it, in quotes only where it needs them.
+// Key encodes a part of a dotted key, quoted only if necessary.
 func Key(part string) string { return dotted("", part) }
 
-// quote is s as a basic string of TOML, in which everything is visible.
+// quote encodes s as a TOML basic string and escapes all invisible code points.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -235,7 +235,7 @@ func quote(s string) string {
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		case visible.Rune(r):
-			// The bytes, not the rune: what is not UTF-8 has to stay so, to be refused.
+			// Copy the bytes, not the rune: invalid UTF-8 must be preserved, so that the parser refuses it.
 			_, n := utf8.DecodeRuneInString(s[i:])
 			b.WriteString(s[i : i+n])
 		case r > 0xffff:
@@ -248,7 +248,7 @@ func quote(s string) string {
 	return b.String()
 }
 
-// dotted appends part to a dotted key, in quotes where TOML wants them.
+// dotted appends part to a dotted key, quoted if necessary.
 func dotted(path, part string) string {
 	if part == "" || strings.ContainsFunc(part, func(c rune) bool { return !bare(c) }) {
 		part = quote(part)

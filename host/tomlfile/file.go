@@ -10,22 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a file. They are far above what a person writes; they keep a hostile file from costing
-// more than a moment, since one of the two parsers recurses and keeps a text of every key's path.
+// Limits of a file, far above what a person writes. They bound the time for a hostile file: one of the two parsers recurses,
+// and the decoder builds a string for the path of every key.
 const (
 	MaxSize     = 1 << 20 // bytes
-	maxNesting  = 64      // arrays and inline tables inside each other
-	maxKeyParts = 32      // parts of one dotted key
-	maxKeyLen   = 256     // bytes of one part
-	maxPathText = 8 << 20 // bytes of the paths of all keys together, as the decoder spells them out
-	maxProblems = 100     // reported for one file
+	maxNesting  = 64      // depth of arrays and inline tables
+	maxKeyParts = 32      // parts of a dotted key
+	maxKeyLen   = 256     // bytes of a part
+	maxPathText = 8 << 20 // total bytes of the paths of all keys
+	maxProblems = 100     // reported problems of a file
 
-	// MaxItems bounds an array of strings, whose readers look for duplicates.
+	// MaxItems limits an array of strings: its readers search for duplicates in quadratic time.
 	MaxItems = 1000
 )
 
-// ReadFile reads at most MaxSize bytes of the regular file at path. Anything else there, such as a FIFO,
-// is refused without waiting for it.
+// ReadFile reads a regular file of at most MaxSize bytes. It refuses other types of files and does not block on a FIFO.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -51,7 +50,7 @@ func ReadFile(path string) ([]byte, error) {
 
 var errTooLarge = fmt.Errorf("is larger than the %d KiB that are read", MaxSize>>10)
 
-// cause leaves the path out, which the problem that reports err names already.
+// cause strips the path from an error, because the Problem that reports it contains the path.
 func cause(err error) error {
 	var perr *fs.PathError
 	if errors.As(err, &perr) {
@@ -60,9 +59,8 @@ func cause(err error) error {
 	return err
 }
 
-// Parse reads data as TOML. file is how problems name it. Where data cannot be read, the document is nil
-// and the problems say why. Otherwise there are none yet: reading through the document's tables finds
-// them, and Doc.Problems has them.
+// Parse parses TOML. file is its name in problems. If data is invalid, Parse returns a nil Doc and the problems. Otherwise it
+// returns no problems; reading the document's tables finds them, and Doc.Problems returns them.
 func Parse(file string, data []byte) (*Doc, Problems) {
 	refuse := func(line int, what, remedy string) (*Doc, Problems) {
 		return nil, Problems{{File: file, Line: line, What: what, Remedy: remedy}}
@@ -89,7 +87,7 @@ func Parse(file string, data []byte) (*Doc, Problems) {
 		return refuse(b.conflict.line, b.conflict.what, b.conflict.remedy)
 	}
 	if n := b.root.attach(values); n != nil {
-		return refuse(n.line, "can be understood in two ways", "write it more plainly")
+		return refuse(n.line, "is ambiguous: TOML parsers disagree", "write it in a simpler form")
 	}
 	return newDoc(file, b.root), nil
 }
@@ -108,7 +106,7 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// syntaxError is why a file cannot be read.
+// syntaxError is the reason why a file is invalid.
 type syntaxError struct {
 	line         int
 	what, remedy string

@@ -7,22 +7,22 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
-// JSON is the table at key as compact JSON with its keys in the file's order; nil if absent. Dates, inf
-// and nan, which JSON does not have, are reported.
+// JSON returns the table at key as compact JSON with its keys in the file's order; nil if absent. Dates, inf and nan, which
+// JSON cannot represent, are reported.
 func (t *Table) JSON(key string) json.RawMessage {
 	n := t.find(key)
 	if n == nil {
 		return nil
 	}
 	if n.kind != table {
-		t.wrong(key, n, "a table")
+		t.reportType(key, n, "a table")
 		return nil
 	}
 	w := jsonWriter{doc: t.doc, path: []string{t.Path(key)}}
-	w.enc = json.NewEncoder(&w.buf)
-	w.enc.SetEscapeHTML(false)
 	w.node(n)
 	return w.buf.Bytes()
 }
@@ -30,8 +30,7 @@ func (t *Table) JSON(key string) json.RawMessage {
 type jsonWriter struct {
 	doc  *Doc
 	buf  bytes.Buffer
-	enc  *json.Encoder
-	path []string // keys from the outermost on; an array's item has its index in brackets
+	path []string // keys of the current value; an array index is in brackets
 }
 
 func (w *jsonWriter) node(n *node) {
@@ -77,16 +76,16 @@ func (w *jsonWriter) scalar(n *node) {
 		w.buf.WriteString(strconv.FormatInt(v, 10))
 	case float64:
 		if math.IsInf(v, 0) || math.IsNaN(v) {
-			w.none(n, "write a finite number")
+			w.unsupported(n, "write a finite number")
 			return
 		}
 		w.encode(v)
 	default:
-		w.none(n, "write it as a string in quotes")
+		w.unsupported(n, "write it as a string in quotes")
 	}
 }
 
-func (w *jsonWriter) none(n *node, remedy string) {
+func (w *jsonWriter) unsupported(n *node, remedy string) {
 	path := w.path[0]
 	for _, part := range w.path[1:] {
 		if strings.HasPrefix(part, "[") {
@@ -95,7 +94,7 @@ func (w *jsonWriter) none(n *node, remedy string) {
 			path = join(path, part)
 		}
 	}
-	w.doc.Add(Problem{Line: n.line, Key: path, What: "has no form in JSON", Remedy: remedy})
+	w.doc.Add(Problem{Line: n.line, Key: path, What: "cannot be represented in JSON", Remedy: remedy})
 	w.buf.WriteString("null")
 }
 
@@ -111,10 +110,11 @@ func (w *jsonWriter) string(s string) {
 	w.buf.WriteByte('"')
 }
 
-// encode writes v, which always has a form, without the newline that the encoder ends it with.
+// encode writes a string or a finite float64.
 func (w *jsonWriter) encode(v any) {
-	if err := w.enc.Encode(v); err != nil {
+	out, err := rawjson.Marshal(v)
+	if err != nil {
 		panic(fmt.Errorf("encode %T: %w", v, err))
 	}
-	w.buf.Truncate(w.buf.Len() - 1)
+	w.buf.Write(out)
 }

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// lines tells the line of an offset.
+// lines maps offsets to line numbers.
 type lines []int // the offset of each newline
 
 func newLines(data []byte) lines {
@@ -18,14 +18,13 @@ func newLines(data []byte) lines {
 	return ls
 }
 
-// of is the line of offset, from 1.
+// of returns the line of offset, starting at 1.
 func (ls lines) of(offset int) int {
 	return sort.SearchInts(ls, offset) + 1
 }
 
-// tooDeep is the offset of the first bracket that opens a level below maxNesting, or -1. It has to know
-// strings and comments, in which brackets mean nothing, and nothing else: up to the first syntax error
-// it sees the same brackets as a parser, and no parser goes beyond that.
+// tooDeep returns the offset of the first bracket that exceeds maxNesting, or -1. It only needs to skip strings and comments:
+// up to the first syntax error, where every parser stops, it sees the same brackets as a parser.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); {
@@ -55,7 +54,7 @@ func skipTo(data []byte, i int, c byte) int {
 	return len(data)
 }
 
-// skipString returns the offset behind the string that starts at i.
+// skipString returns the offset after the string that starts at i.
 func skipString(data []byte, i int) int {
 	quote := data[i]
 	triple := bytes.Repeat([]byte{quote}, 3)

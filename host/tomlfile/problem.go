@@ -1,5 +1,5 @@
-// Package tomlfile reads TOML files that people write: it decodes them strictly and says everything
-// that is wrong with one, each with its line and key, not only the first.
+// Package tomlfile reads and edits TOML files written by people. It decodes them strictly and reports all problems of a file,
+// each with its line and key. Parse parses a file; Doc.Root returns its top-level table.
 package tomlfile
 
 import (
@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Problem is one thing wrong with a file.
+// Problem is a problem in a file.
 type Problem struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"` // from 1; 0: the file as a whole
 	Key    string `json:"key,omitempty"`  // dotted, with array indices: tools[2].input
 	What   string `json:"problem"`
 	Remedy string `json:"remedy,omitempty"`
-	// Warning is set where the file can be used all the same.
+	// Warning is set if the file can be used nevertheless.
 	Warning bool `json:"warning,omitempty"`
 }
 
@@ -35,7 +35,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are all the things wrong with a file; as an error it names each on a line of its own.
+// Problems are the problems of a file. Its error text has a line for each.
 type Problems []Problem
 
 func (ps Problems) Error() string {
@@ -46,10 +46,10 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Errors are the problems that are not warnings.
+// Errors returns the problems that are not warnings.
 func (ps Problems) Errors() Problems { return ps.filter(false) }
 
-// Warnings are the problems that do not keep the file from being used.
+// Warnings returns the problems that are warnings.
 func (ps Problems) Warnings() Problems { return ps.filter(true) }
 
 func (ps Problems) filter(warning bool) Problems {
@@ -62,7 +62,7 @@ func (ps Problems) filter(warning bool) Problems {
 	return out
 }
 
-// Err is the error of ps: nil if nothing but warnings is in it.
+// Err returns the errors, or nil if there are only warnings.
 func (ps Problems) Err() error {
 	if errs := ps.Errors(); len(errs) > 0 {
 		return errs

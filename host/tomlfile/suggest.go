@@ -2,12 +2,12 @@ package tomlfile
 
 import "strings"
 
-// nearest is the known key that name most likely stands for, or "".
+// nearest returns the known key that name is most likely a misspelling of, or "".
 func nearest(name string, known []string) string {
 	name = strings.ToLower(name)
 	best, bestDist := "", 3
 	for _, k := range known {
-		// A short word is near to everything.
+		// Every short word is close to every other.
 		if d := distance(name, k); d < bestDist && 2*d < len(k)+1 {
 			best, bestDist = k, d
 		}
@@ -15,8 +15,7 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance is how many letters have to be put in, left out, exchanged or swapped with their neighbour to
-// make b from a; 3 stands for all that are further apart.
+// distance returns the edit distance (optimal string alignment) of a and b, at most 3.
 func distance(a, b string) int {
 	const far = 3
 	if d := len(a) - len(b); d >= far || d <= -far {

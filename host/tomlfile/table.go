@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Table reads one table. Each method that takes a key marks it as known; a value of the wrong type is
-// reported and read as absent. A table that is absent reads as an empty one.
+// Table reads a table. Each method that takes a key marks it as known. A value of a wrong type is reported and treated as
+// absent. An absent table is empty.
 type Table struct {
 	doc   *Doc
 	node  *node // nil: absent
 	path  string
-	asked []string
+	known []string // keys that were read
 }
 
-// Present tells whether the file has this table.
+// Present reports whether the file has this table.
 func (t *Table) Present() bool { return t.node != nil }
 
-// Line is the table's own line, 0 if it is absent.
+// Line returns the table's line, 0 if it is absent.
 func (t *Table) Line() int {
 	if t.node == nil {
 		return 0
@@ -27,13 +27,13 @@ func (t *Table) Line() int {
 	return t.node.line
 }
 
-// Path is the dotted key of key in this table: tools[2].input.
+// Path returns the full dotted path of a key in this table, such as tools[2].input.
 func (t *Table) Path(key string) string { return join(t.path, key) }
 
-// Has tells whether the table has key.
+// Has reports whether the table has key.
 func (t *Table) Has(key string) bool { return t.find(key) != nil }
 
-// LineOf is the line of key, or the table's own where key is absent.
+// LineOf returns the line of key, or that of the table if key is absent.
 func (t *Table) LineOf(key string) int {
 	if t.node != nil {
 		for i := range t.node.entries {
@@ -45,7 +45,7 @@ func (t *Table) LineOf(key string) int {
 	return t.Line()
 }
 
-// Keys are the table's keys in the file's order; all count as known.
+// Keys returns the table's keys in the file's order and marks all as known.
 func (t *Table) Keys() []string {
 	if t.node == nil {
 		return nil
@@ -54,11 +54,11 @@ func (t *Table) Keys() []string {
 	for i, e := range t.node.entries {
 		keys[i] = e.key
 	}
-	t.asked = keys
+	t.known = keys
 	return keys
 }
 
-// LineOfItem is the line of the item of the array key with that index, or that of key where there is none.
+// LineOfItem returns the line of an item of the array at key, or that of key if there is no such item.
 func (t *Table) LineOfItem(key string, index int) int {
 	if n := t.find(key); n != nil && index < len(n.items) {
 		return n.items[index].line
@@ -66,13 +66,13 @@ func (t *Table) LineOfItem(key string, index int) int {
 	return t.LineOf(key)
 }
 
-// Fault reports that key's value cannot be used.
+// Fault reports an error about key.
 func (t *Table) Fault(key, what, remedy string) { t.report(key, what, remedy, false) }
 
-// Warn reports something about key that does not keep the file from being used.
+// Warn reports a warning about key.
 func (t *Table) Warn(key, what, remedy string) { t.report(key, what, remedy, true) }
 
-// FaultItem is Fault for the item of the array key with that index.
+// FaultItem is Fault for an item of the array at key.
 func (t *Table) FaultItem(key string, index int, what, remedy string) {
 	t.doc.Add(Problem{Line: t.LineOfItem(key, index), Key: fmt.Sprintf("%s[%d]", t.Path(key), index), What: what, Remedy: remedy})
 }
@@ -81,13 +81,13 @@ func (t *Table) report(key, what, remedy string, warning bool) {
 	t.doc.Add(Problem{Line: t.LineOf(key), Key: t.Path(key), What: what, Remedy: remedy, Warning: warning})
 }
 
-// String is the string at key, "" if absent.
+// String returns the string at key, "" if absent.
 func (t *Table) String(key string) string {
 	s, _ := scalarOf[string](t, key, `a string in quotes`)
 	return s
 }
 
-// Required is the string at key, which has to be there and not be empty; remedy says what to write.
+// Required returns the string at key, which must be present and not empty. remedy says what to write.
 func (t *Table) Required(key, remedy string) string {
 	if !t.Has(key) {
 		t.Fault(key, "is missing", remedy)
@@ -100,7 +100,7 @@ func (t *Table) Required(key, remedy string) string {
 	return s
 }
 
-// OneOf is the string at key, which has to be one of allowed; the first of them if absent.
+// OneOf returns the string at key, which must be one of allowed; the first of them if absent.
 func (t *Table) OneOf(key string, allowed ...string) string {
 	s, ok := scalarOf[string](t, key, `a string in quotes`)
 	if !ok {
@@ -113,7 +113,7 @@ func (t *Table) OneOf(key string, allowed ...string) string {
 	return s
 }
 
-// Bool is the boolean at key, or absent where there is none.
+// Bool returns the boolean at key, or the value of absent.
 func (t *Table) Bool(key string, absent bool) bool {
 	if b := t.BoolPtr(key); b != nil {
 		return *b
@@ -121,7 +121,7 @@ func (t *Table) Bool(key string, absent bool) bool {
 	return absent
 }
 
-// BoolPtr is the boolean at key, nil if absent.
+// BoolPtr returns the boolean at key, nil if absent.
 func (t *Table) BoolPtr(key string) *bool {
 	if b, ok := scalarOf[bool](t, key, "true or false"); ok {
 		return &b
@@ -129,20 +129,20 @@ func (t *Table) BoolPtr(key string) *bool {
 	return nil
 }
 
-// Int is the integer at key and whether there is one.
+// Int returns the integer at key and whether it is present.
 func (t *Table) Int(key string) (int64, bool) {
 	return scalarOf[int64](t, key, "an integer")
 }
 
-// Strings are the strings of the array at key: nil if absent, not nil if empty. Items of another type are
-// reported and read as "", so that the indices stay the file's.
+// Strings returns the strings of the array at key: nil if absent, not nil if empty. Items of other types are reported and
+// returned as "", so that indices match the file.
 func (t *Table) Strings(key string) []string {
 	n := t.find(key)
 	if n == nil {
 		return nil
 	}
 	if n.kind != array {
-		t.wrong(key, n, "an array of strings")
+		t.reportType(key, n, "an array of strings")
 		return nil
 	}
 	if len(n.items) > MaxItems {
@@ -163,19 +163,19 @@ func (t *Table) Strings(key string) []string {
 // Item is an item of an array that may hold strings and tables side by side.
 type Item struct {
 	Text  string
-	Table *Table // nil: the item is Text
+	Table *Table // nil: the item is the string Text
 	Line  int
-	Wrong bool // it is of another type, which was reported
+	Wrong bool // the item is of another type, which has been reported
 }
 
-// Items are the strings and tables of the array at key: nil if absent, not nil if empty.
+// Items returns the strings and tables of the array at key: nil if absent, not nil if empty.
 func (t *Table) Items(key string) []Item {
 	n := t.find(key)
 	if n == nil {
 		return nil
 	}
 	if n.kind != array {
-		t.wrong(key, n, "an array of strings and tables")
+		t.reportType(key, n, "an array of strings and tables")
 		return nil
 	}
 	if len(n.items) > MaxItems {
@@ -199,8 +199,8 @@ func (t *Table) Items(key string) []Item {
 	return out
 }
 
-// StringAt is the string at key in the table at inner, "" if there is none. It reports nothing: it is for
-// tables that are read as a whole, by JSON.
+// StringAt returns the string at key in the table at inner, "" if absent. It reports nothing, because it is for tables that
+// are read as a whole by JSON.
 func (t *Table) StringAt(inner, key string) string {
 	if n := t.find(inner); n != nil {
 		if v := n.get(key); v != nil {
@@ -211,30 +211,30 @@ func (t *Table) StringAt(inner, key string) string {
 	return ""
 }
 
-// IsArray tells whether the value at key is an array.
+// IsArray reports whether the value at key is an array.
 func (t *Table) IsArray(key string) bool {
 	n := t.find(key)
 	return n != nil && n.kind == array
 }
 
-// Table is the table at key.
+// Table returns the table at key.
 func (t *Table) Table(key string) *Table {
 	n := t.find(key)
 	if n != nil && n.kind != table {
-		t.wrong(key, n, "a table")
+		t.reportType(key, n, "a table")
 		n = nil
 	}
 	return t.doc.table(n, t.Path(key))
 }
 
-// Tables are the tables of the array at key, whether it is written with [[…]] or inline.
+// Tables returns the tables of the array at key, written as [[…]] or inline.
 func (t *Table) Tables(key string) []*Table {
 	n := t.find(key)
 	if n == nil {
 		return nil
 	}
 	if n.kind != array {
-		t.wrong(key, n, "an array of tables")
+		t.reportType(key, n, "an array of tables")
 		return nil
 	}
 	var out []*Table
@@ -249,8 +249,8 @@ func (t *Table) Tables(key string) []*Table {
 }
 
 func (t *Table) find(key string) *node {
-	if !slices.Contains(t.asked, key) {
-		t.asked = append(t.asked, key)
+	if !slices.Contains(t.known, key) {
+		t.known = append(t.known, key)
 	}
 	if t.node == nil {
 		return nil
@@ -258,24 +258,24 @@ func (t *Table) find(key string) *node {
 	return t.node.get(key)
 }
 
-func (t *Table) wrong(key string, n *node, want string) {
+func (t *Table) reportType(key string, n *node, want string) {
 	t.Fault(key, fmt.Sprintf("is %s, not %s", n.typeName(), want), "write "+want)
 }
 
-// unknown appends the keys that nobody asked for.
+// unknown appends a problem for each unknown key.
 func (t *Table) unknown(ps Problems) Problems {
 	if t.node == nil {
 		return ps
 	}
 	for _, e := range t.node.entries {
-		if slices.Contains(t.asked, e.key) {
+		if slices.Contains(t.known, e.key) {
 			continue
 		}
 		p := Problem{File: t.doc.file, Line: e.line, Key: t.Path(e.key), What: "is not a known key"}
-		if k := nearest(e.key, t.asked); k != "" {
+		if k := nearest(e.key, t.known); k != "" {
 			p.Remedy = fmt.Sprintf("did you mean %q?", k)
 		} else {
-			p.Remedy = "remove it; the keys here are " + strings.Join(t.asked, ", ")
+			p.Remedy = "remove it; the keys here are " + strings.Join(t.known, ", ")
 		}
 		ps = append(ps, p)
 	}
@@ -290,7 +290,7 @@ func scalarOf[T any](t *Table, key, want string) (T, bool) {
 	}
 	v, ok := n.value.(T)
 	if !ok {
-		t.wrong(key, n, want)
+		t.reportType(key, n, want)
 	}
 	return v, ok
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// AppendTable appends a table to the array of tables with that name, as [[array]] at the end of the file,
-// behind an empty line. body is its keys and values, a line each. Every byte of data stays.
+// AppendTable appends a table to the array of tables named array, as [[array]] at the end of the file, after an empty line.
+// body consists of its keys and values, one per line. All bytes of data are preserved.
 func AppendTable(data []byte, array, body string) ([]byte, error) {
 	before, _, err := arrayTables(data, array)
 	if err != nil {
@@ -32,12 +32,11 @@ func AppendTable(data []byte, array, body string) ([]byte, error) {
 	}
 	tables, _ := before[array].([]map[string]any)
 	before[array] = append(tables, values)
-	return same(before, splice(data, len(data), len(data), add))
+	return verified(before, splice(data, len(data), len(data), add))
 }
 
-// RemoveTable removes the table with that index from the array of tables with that name: its heading,
-// with the comment lines directly above it, all that stands below, sub-tables too, and one of the empty
-// lines that set it off. Every other byte of data stays.
+// RemoveTable removes a table from the array of tables named array: its header with the comments directly above, its keys and
+// sub-tables, and one adjacent empty line. All other bytes of data are preserved.
 func RemoveTable(data []byte, array string, index int) ([]byte, error) {
 	before, own, err := tableAt(data, array, index)
 	if err != nil {
@@ -57,12 +56,11 @@ func RemoveTable(data []byte, array string, index int) ([]byte, error) {
 	if before[array] = tables; len(tables) == 0 {
 		delete(before, array)
 	}
-	return same(before, out)
+	return verified(before, out)
 }
 
-// SetTableString sets key to value in the table with that index of the array of tables with that name. It
-// replaces the string that is there, or adds the key behind the table's first one. Every other byte of
-// data stays.
+// SetTableString sets key to value in a table of the array of tables named array. It replaces the existing string, or adds the
+// key after the first one of the table. All other bytes of data are preserved.
 func SetTableString(data []byte, array string, index int, key, value string) ([]byte, error) {
 	before, own, err := tableAt(data, array, index)
 	if err != nil {
@@ -87,11 +85,11 @@ func SetTableString(data []byte, array string, index int, key, value string) ([]
 		return nil, fmt.Errorf("%s[%d].%s: is not a string", array, index, key)
 	}
 	table[key] = value
-	return same(before, out)
+	return verified(before, out)
 }
 
-// same is edited if it holds what is wanted and nothing else.
-func same(want map[string]any, edited []byte) ([]byte, error) {
+// verified returns edited if it decodes to want.
+func verified(want map[string]any, edited []byte) ([]byte, error) {
 	if _, ps := Parse("the edited file", edited); ps.Err() != nil {
 		return nil, ps.Err()
 	}
@@ -100,31 +98,31 @@ func same(want map[string]any, edited []byte) ([]byte, error) {
 		return nil, errors.New(serr.what)
 	}
 	if !reflect.DeepEqual(want, got) {
-		return nil, errors.New("the file cannot be edited without changing more: edit it by hand")
+		return nil, errors.New("the file cannot be edited without changing other values: edit it by hand")
 	}
 	return edited, nil
 }
 
-// section is a heading with the keys below it, up to the next heading.
+// section is a table header with the keys up to the next header.
 type section struct {
-	path    []string // empty: the top level above all headings
+	path    []string // empty: the top level before all headers
 	array   bool     // [[…]]
 	pairs   []pair
-	heading int // offset behind the heading's key
-	start   int // of the heading's line
-	end     int // behind the line of the last key
-	lead    int // of the comment lines directly above the heading
-	tail    int // behind the comment lines directly below the last key
-	place   int // among the file's sections
+	heading int // offset after the key of the header
+	start   int // offset of the header's line
+	end     int // offset after the line of the last key
+	lead    int // offset of the comment lines directly above the header
+	tail    int // offset after the comment lines directly below the last key
+	index   int // among the file's sections
 }
 
 type pair struct {
 	key   []string
 	value unstable.Range
-	end   int // offset behind the value
+	end   int // offset after the value
 }
 
-// arrayTables are data's values and its sections that make up the array of tables with that name.
+// arrayTables decodes data and returns its values and the sections of the array of tables named array.
 func arrayTables(data []byte, array string) (map[string]any, []section, error) {
 	if _, ps := Parse("the file", data); ps.Err() != nil {
 		return nil, nil, ps.Err()
@@ -146,12 +144,12 @@ func arrayTables(data []byte, array string) (map[string]any, []section, error) {
 	}
 	found, _ := values[array].([]map[string]any)
 	if values[array] != nil && len(found) != tables || values[array] != nil && tables == 0 {
-		return nil, nil, fmt.Errorf("%s is not written as [[%s]] tables: write it so, or edit it by hand", array, Key(array))
+		return nil, nil, fmt.Errorf("%s is not written as [[%s]] tables: write it that way, or edit it by hand", array, Key(array))
 	}
 	return values, own, nil
 }
 
-// tableAt is arrayTables for one table: of the sections only its own, its heading's first.
+// tableAt is arrayTables for the sections of one table. The section of its header is the first.
 func tableAt(data []byte, array string, index int) (map[string]any, []section, error) {
 	values, all, err := arrayTables(data, array)
 	if err != nil {
@@ -173,12 +171,12 @@ func tableAt(data []byte, array string, index int) (map[string]any, []section, e
 	return values, own, nil
 }
 
-// runs joins sections that stand directly behind each other, with what is between them.
+// runs merges adjacent sections, including the text between them.
 func runs(own []section) []section {
 	var out []section
 	for _, s := range own {
-		if n := len(out); n > 0 && out[n-1].place+1 == s.place {
-			out[n-1].tail, out[n-1].place = s.tail, s.place
+		if n := len(out); n > 0 && out[n-1].index+1 == s.index {
+			out[n-1].tail, out[n-1].index = s.tail, s.index
 			continue
 		}
 		out = append(out, s)
@@ -186,7 +184,7 @@ func runs(own []section) []section {
 	return out
 }
 
-// sections are those of a file that is known to be TOML.
+// sections returns the sections of a valid TOML file.
 func sections(data []byte) []section {
 	all := []section{{}}
 	var p unstable.Parser
@@ -203,7 +201,7 @@ func sections(data []byte) []section {
 		}
 		path, end := keyPath(e.Key(), nil)
 		all = append(all, section{path: path, array: e.Kind == unstable.ArrayTable, heading: end,
-			start: lineStart(data, end), end: lineEnd(data, end), place: len(all)})
+			start: lineStart(data, end), end: lineEnd(data, end), index: len(all)})
 	}
 	for i := range all {
 		all[i].attachComments(data, all, i)
@@ -211,8 +209,8 @@ func sections(data []byte) []section {
 	return all
 }
 
-// attachComments finds the comments that belong to a section: between the last key of one and the heading
-// of the next there are only comments and empty lines. Those directly above a heading are its own.
+// attachComments sets lead and tail of a section and limits the tail of the previous one. Between the last key of a section
+// and the next header there are only comments and empty lines; comments directly above a header belong to it.
 func (s *section) attachComments(data []byte, all []section, i int) {
 	s.lead = s.start
 	if i > 0 {
@@ -235,7 +233,7 @@ func (s *section) attachComments(data []byte, all []section, i int) {
 	}
 }
 
-// lineStart is the offset of the line that holds offset, lineEnd that behind it.
+// lineStart returns the offset of the beginning of the line that contains offset, lineEnd the offset after it.
 func lineStart(data []byte, offset int) int {
 	return bytes.LastIndexByte(data[:max(offset, 0)], '\n') + 1
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// spread is an array of tables with all that may stand around and in it.
+// spread is a file with an array of tables whose parts are spread over it, with comments in all positions.
 const spread = `# The team's config.
 
 top = 1 # one
@@ -65,9 +65,9 @@ func TestRemoveTable(t *testing.T) {
 		"comments between its own parts go":           {"[[p]]\na = 1\n\n# alone\n\n[p.b]\n\n[x]\n", 0, "[x]\n"},
 		"line ends stay as they are":                  {"# f\r\n\r\n[[p]]\r\na = 1\r\n\r\n[[p]]\r\na = 2\r\n", 0, "# f\r\n\r\n[[p]]\r\na = 2\r\n"},
 		"an indented one":                             {"x = 1\n  # c\n  [[p]]\n  a = 1\n", 0, "x = 1\n"},
-		"a heading in a text is none":                 {"[[p]]\na = '''\n[[p]]\n'''\n[[p]]\na = 2\n", 1, "[[p]]\na = '''\n[[p]]\n'''\n"},
+		"a header in a string":                        {"[[p]]\na = '''\n[[p]]\n'''\n[[p]]\na = 2\n", 1, "[[p]]\na = '''\n[[p]]\n'''\n"},
 		"a key in quotes":                             {"[['p']]\n[\"p\".b]\n[[p]]\n", 0, "[[p]]\n"},
-		"another array's tables stay":                 {"[[pp]]\n[[p]]\n[[pp]]\n", 0, "[[pp]]\n[[pp]]\n"},
+		"tables of another array stay":                {"[[pp]]\n[[p]]\n[[pp]]\n", 0, "[[pp]]\n[[pp]]\n"},
 		"the parts of one that are spread over the file": {spread, 0, `# The team's config.
 
 top = 1 # one
@@ -94,9 +94,9 @@ func TestAppendTable(t *testing.T) {
 	const body = "a = 1\nb = 'x'\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"to an empty file":              {"", "[[p]]\na = 1\nb = 'x'\n"},
-		"behind an empty line":          {"x = 1\n", "x = 1\n\n[[p]]\na = 1\nb = 'x'\n"},
+		"after an empty line":           {"x = 1\n", "x = 1\n\n[[p]]\na = 1\nb = 'x'\n"},
 		"to a file without newline":     {"x = 1 # c", "x = 1 # c\n\n[[p]]\na = 1\nb = 'x'\n"},
-		"behind others":                 {"[[p]]\n[p.q]\n[z]\n", "[[p]]\n[p.q]\n[z]\n\n[[p]]\na = 1\nb = 'x'\n"},
+		"after others":                  {"[[p]]\n[p.q]\n[z]\n", "[[p]]\n[p.q]\n[z]\n\n[[p]]\na = 1\nb = 'x'\n"},
 		"with the file's own line ends": {"x = 1\r\n", "x = 1\r\n\r\n[[p]]\r\na = 1\r\nb = 'x'\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,11 +116,11 @@ func TestSetTableString(t *testing.T) {
 		want  string
 	}{
 		"a value is replaced and its comment stays": {"[[p]]\nk = 'x' # c\n[[p]]\nk = 'y' # d\n", 1, "[[p]]\nk = 'x' # c\n[[p]]\nk = \"new\" # d\n"},
-		"a key is added behind the first":           {"[[p]]\n  path = 'a' # c\n  b = 1\n", 0, "[[p]]\n  path = 'a' # c\n  k = \"new\"\n  b = 1\n"},
-		"a key is added behind one of many lines":   {"[[p]]\na = [\n1,\n]\nb = 1\n", 0, "[[p]]\na = [\n1,\n]\nk = \"new\"\nb = 1\n"},
+		"a key is added after the first":            {"[[p]]\n  path = 'a' # c\n  b = 1\n", 0, "[[p]]\n  path = 'a' # c\n  k = \"new\"\n  b = 1\n"},
+		"a key is added after a multi-line one":     {"[[p]]\na = [\n1,\n]\nb = 1\n", 0, "[[p]]\na = [\n1,\n]\nk = \"new\"\nb = 1\n"},
 		"a key is added to an empty table":          {"[[p]] # c\n[p.k2]\n", 0, "[[p]] # c\nk = \"new\"\n[p.k2]\n"},
 		"a key is added to a last line":             {"[[p]]\na = 1", 0, "[[p]]\na = 1\nk = \"new\"\n"},
-		"a sub-table's key is another":              {"[[p]]\na = 1\n[p.q]\nk = 'x'\n", 0, "[[p]]\na = 1\nk = \"new\"\n[p.q]\nk = 'x'\n"},
+		"a sub-table's key is unaffected":           {"[[p]]\na = 1\n[p.q]\nk = 'x'\n", 0, "[[p]]\na = 1\nk = \"new\"\n[p.q]\nk = 'x'\n"},
 		"line ends stay as they are":                {"[[p]]\r\na = 1\r\n", 0, "[[p]]\r\na = 1\r\nk = \"new\"\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestEditsOfTablesRefuse(t *testing.T) {
 		"an array written inline":   {"p = [{ a = 1 }]\n", 0, "is not written as [[p]] tables"},
 		"a table":                   {"[p]\n", 0, "is not written as [[p]] tables"},
 		"a value":                   {"p = 1\n", 0, "is not written as [[p]] tables"},
-		"a table that is not there": {"[[p]]\n", 1, "there is no p[1]"},
-		"a table before the first":  {"[[p]]\n", -1, "there is no p[-1]"},
+		"a missing table":           {"[[p]]\n", 1, "there is no p[1]"},
+		"a negative index":          {"[[p]]\n", -1, "there is no p[-1]"},
 		"a value that is no string": {"[[p]]\nk = 1\n", 0, "is not a string"},
 	} {
 		t.Run(name, func(t *testing.T) {

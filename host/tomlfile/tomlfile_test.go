@@ -23,31 +23,27 @@ func TestParseRefuses(t *testing.T) {
 		line int
 		want string
 	}{
-		"a value without quotes":                   {"a = 1\nb = x\n", 2, "is not TOML"},
-		"a key twice":                              {"a = 1\n\na = 2\n", 3, "is not TOML"},
-		"a table twice":                            {"[a]\n[b]\n[a]\n", 3, "is not TOML"},
-		"a table that is a value":                  {"a = 1\n[a.b]\n", 2, ""},
-		"an array of tables that is a table":       {"[a]\n[[a]]\n", 2, ""},
-		"a heading that is an array":               {"a = []\n[a]\n", 2, ""},
-		"an integer beyond 64 bits":                {"\na = 99999999999999999999\n", 2, "out of range"},
-		"bytes that are not UTF-8":                 {"a = 1\nb = '\xff'\n", 2, "is not UTF-8"},
-		"a NUL byte":                               {"a = \x00", 1, "is not TOML"},
-		"an unclosed string":                       {"a = 'x", 1, "is not TOML"},
-		"arrays nested too deep":                   {"a = " + strings.Repeat("[", 100), 1, "nested more than 64 deep"},
-		"an array nested a million deep":           {"a = " + strings.Repeat("[", 1<<20-10), 1, "nested more than 64 deep"},
-		"deep nesting behind a string with quotes": {"a = '''x'''''\nb = " + strings.Repeat("[", 100), 2, "nested more than 64 deep"},
-		"a key of too many parts":                  {"\n" + strings.Repeat("a.", 40) + "a = 1", 2, "a key with more than 32 parts"},
-		"a key too long":                           {"[" + strings.Repeat("a", 300) + "]", 1, "a part longer than 256 bytes"},
-		"a file too large":                         {strings.Repeat("#\n", 1<<20), 0, "larger than the 1024 KiB"},
+		"a value without quotes":                  {"a = 1\nb = x\n", 2, "is not TOML"},
+		"a duplicate key":                         {"a = 1\n\na = 2\n", 3, "is not TOML"},
+		"a duplicate table":                       {"[a]\n[b]\n[a]\n", 3, "is not TOML"},
+		"a table that is a value":                 {"a = 1\n[a.b]\n", 2, ""},
+		"an array of tables that is a table":      {"[a]\n[[a]]\n", 2, ""},
+		"a header of an array":                    {"a = []\n[a]\n", 2, ""},
+		"an integer beyond 64 bits":               {"\na = 99999999999999999999\n", 2, "out of range"},
+		"bytes that are not UTF-8":                {"a = 1\nb = '\xff'\n", 2, "is not UTF-8"},
+		"a NUL byte":                              {"a = \x00", 1, "is not TOML"},
+		"an unclosed string":                      {"a = 'x", 1, "is not TOML"},
+		"arrays nested too deep":                  {"a = " + strings.Repeat("[", 100), 1, "nested more than 64 deep"},
+		"an array nested a million deep":          {"a = " + strings.Repeat("[", 1<<20-10), 1, "nested more than 64 deep"},
+		"deep nesting after a string with quotes": {"a = '''x'''''\nb = " + strings.Repeat("[", 100), 2, "nested more than 64 deep"},
+		"a key of too many parts":                 {"\n" + strings.Repeat("a.", 40) + "a = 1", 2, "a key with more than 32 parts"},
+		"a key too long":                          {"[" + strings.Repeat("a", 300) + "]", 1, "a part longer than 256 bytes"},
+		"a file too large":                        {strings.Repeat("#\n", 1<<20), 0, "larger than the 1024 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
 			doc, ps := tomlfile.Parse("f.toml", []byte(c.text))
 			if doc != nil || len(ps) != 1 || ps[0].Line != c.line || !strings.Contains(ps[0].What, c.want) || ps[0].File != "f.toml" {
 				t.Errorf("got %v", ps)
-			}
-			if d := time.Since(start); d > 5*time.Second {
-				t.Errorf("took %v", d)
 			}
 		})
 	}
@@ -63,7 +59,7 @@ func TestBracketsInTextAreNotNesting(t *testing.T) {
 	}
 }
 
-// A file of the greatest size must not take more than a moment, whatever is in it.
+// Parsing a file of the maximum size must take bounded processor time, whatever it contains.
 func TestHugeFilesAreQuick(t *testing.T) {
 	fill := func(format string, room int) string {
 		var b strings.Builder
@@ -80,10 +76,11 @@ func TestHugeFilesAreQuick(t *testing.T) {
 		"a long array":            {"a=[" + fill("%d,", 600) + "]", ""},
 		"many parts":              {fill(strings.Repeat("a.", 30)+"b%d=1\n", 600), "too many keys"},
 		"a long heading":          {"[" + strings.Repeat(long+".", 30) + "x]\n" + fill("a%d=1\n", 10_000), "too many keys"},
+		"deep arrays":             {"a = " + strings.Repeat("[", tomlfile.MaxSize-10), "nested more than 64 deep"},
 		"long inline tables":      {fill("k%d="+strings.Repeat("{"+long+"=", 30)+"1"+strings.Repeat("}", 30)+"\n", 40_000), "too many keys"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
+			start := processorTime(t)
 			doc, ps := tomlfile.Parse("f.toml", []byte(c.text))
 			switch {
 			case doc == nil && (c.refused == "" || !strings.Contains(ps[0].What, c.refused)):
@@ -95,11 +92,21 @@ func TestHugeFilesAreQuick(t *testing.T) {
 					t.Errorf("%d problems", n)
 				}
 			}
-			if d := time.Since(start); d > 10*time.Second {
+			if d := processorTime(t) - start; d > 10*time.Second {
 				t.Errorf("took %v", d)
 			}
 		})
 	}
+}
+
+// processorTime returns the processor time of this process, which does not depend on other load.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func TestTableReadsEachType(t *testing.T) {

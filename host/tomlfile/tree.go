@@ -7,8 +7,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// node is a value with its place. The tree of nodes has the file's lines and order, which the decoder
-// does not tell; attach adds the decoder's values.
+// node is a value with its line. The tree of nodes has the lines and the order of the file, which the decoder does not
+// provide; attach adds the decoder's values.
 type node struct {
 	kind    kind
 	line    int
@@ -32,7 +32,7 @@ const (
 	array
 )
 
-// fewEntries is up to how many entries a search is faster than an index.
+// fewEntries is the number of entries up to which a linear search is faster than a map.
 const fewEntries = 12
 
 func (n *node) get(key string) *node {
@@ -64,8 +64,7 @@ func (n *node) add(key string, child *node) *node {
 	return child
 }
 
-// attach gives each scalar below n its value. It returns the node at which values has another shape, or
-// nil.
+// attach sets the values of all scalars below n. It returns the node whose structure differs from value, or nil.
 func (n *node) attach(value any) *node {
 	switch n.kind {
 	case table:
@@ -118,11 +117,11 @@ func (n *node) attachItems(value any) *node {
 type builder struct {
 	lines lines
 	root  *node
-	here  *node // the table of the last heading
-	path  int   // bytes of the current key's path
-	text  int   // bytes of all paths so far
-	// conflict is the first key that is used in two ways. The decoder says it better, so this counts
-	// only where the decoder sees none.
+	here  *node // the table of the last header
+	path  int   // length of the current key's path
+	text  int   // total length of all paths so far
+	// conflict is the first conflicting key. It is reported only if the decoder accepts the file, because the decoder's
+	// message is better.
 	conflict *syntaxError
 }
 
@@ -146,7 +145,7 @@ func (b *builder) parseError(data []byte, err error) *syntaxError {
 	out := &syntaxError{what: "is not TOML: " + err.Error()}
 	var perr *unstable.ParserError
 	if errors.As(err, &perr) && perr.Highlight != nil {
-		// The highlight is a part of data, so what is left of their common capacity tells its offset.
+		// The highlight is a subslice of data, so the difference of their capacities is its offset.
 		if off := cap(data) - cap(perr.Highlight); off >= 0 && off <= len(data) {
 			out.line = b.lines.of(off)
 		}
@@ -184,7 +183,7 @@ func (b *builder) heading(e *unstable.Node) *syntaxError {
 		}
 	}
 	if n.kind != table {
-		b.clash(line, last)
+		b.addConflict(line, last)
 		return nil
 	}
 	b.here = n
@@ -198,7 +197,7 @@ func (b *builder) keyValue(in *node, e *unstable.Node) *syntaxError {
 		return err
 	}
 	if parent.get(last) != nil {
-		b.clash(line, last)
+		b.addConflict(line, last)
 		return nil
 	}
 	n, err := b.value(e.Value(), line)
@@ -235,8 +234,8 @@ func (b *builder) value(v *unstable.Node, line int) (*node, *syntaxError) {
 	return n, nil
 }
 
-// descend goes along a dotted key from n and makes the tables on the way. It returns the table that the
-// last part is in, that part and its line; a nil table after a conflict.
+// descend follows a dotted key from n and creates missing tables. It returns the table of the last part, that part and its
+// line, or a nil table after a conflict.
 func (b *builder) descend(n *node, key unstable.Iterator) (*node, string, int, *syntaxError) {
 	for parts := 1; key.Next(); parts++ {
 		k := key.Node()
@@ -261,7 +260,7 @@ func (b *builder) descend(n *node, key unstable.Iterator) (*node, string, int, *
 			next = next.items[len(next.items)-1]
 		}
 		if next.kind != table {
-			b.clash(line, name)
+			b.addConflict(line, name)
 			return nil, "", 0, nil
 		}
 		n = next
@@ -269,9 +268,9 @@ func (b *builder) descend(n *node, key unstable.Iterator) (*node, string, int, *
 	return nil, "", 0, nil
 }
 
-func (b *builder) clash(line int, key string) {
+func (b *builder) addConflict(line int, key string) {
 	if b.conflict == nil {
-		b.conflict = &syntaxError{line: line, what: fmt.Sprintf("uses the key %s in two ways", Quote(key)),
+		b.conflict = &syntaxError{line: line, what: fmt.Sprintf("has conflicting definitions of the key %s", Quote(key)),
 			remedy: "keep one of them"}
 	}
 }

@@ -1,6 +1,6 @@
-// Package visible tells which code points a person sees, and replaces the others in untrusted text that a
-// person judges: a review, a log, a terminal. What is not visible could hide text from the person that a
-// model reads, move a terminal's cursor, or make two different texts look the same.
+// Package visible classifies code points by whether a person sees them, and replaces invisible ones in untrusted text that is
+// displayed: a review, a log, a terminal. Invisible code points could hide text from a person that a model reads, control a
+// terminal, or make different strings look the same. Text and Bounded sanitize; Only validates.
 package visible
 
 import (
@@ -11,20 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// Replacement stands for a code point that is not visible.
+// Replacement replaces an invisible code point.
 const Replacement = '·'
 
-// firstSpecial is the first code point for which unicode.IsPrint is not the whole answer: combining marks
-// begin there.
+// firstSpecial is the first code point for which unicode.IsPrint is not sufficient, the first combining mark.
 const firstSpecial = 0x300
 
-// blanks are the code points that have a glyph without ink and no property that says so: braille pattern
-// blank, Khitan small script filler, Egyptian full and half blank, musical null notehead.
+// blanks are printable code points with an empty glyph that no Unicode property identifies: braille pattern blank, Khitan
+// small script filler, Egyptian full and half blank, musical null notehead.
 var blanks = [...]rune{0x2800, 0x16fe4, 0x13441, 0x13442, 0x1d159}
 
-// Rune tells whether r is seen as itself. These are not: control and format characters, separators and
-// spaces other than U+0020, surrogates, private use, unassigned code points and noncharacters, variation
-// selectors, and whatever else Unicode lets a renderer ignore.
+// Rune reports whether r is visible. Invisible are control and format characters, separators and spaces other than U+0020,
+// surrogates, private use, unassigned code points and noncharacters, variation selectors, and other default ignorable code
+// points.
 func Rune(r rune) bool {
 	switch {
 	case !unicode.IsPrint(r):
@@ -42,8 +41,7 @@ func Rune(r rune) bool {
 	return true
 }
 
-// Text is text in which every code point that is not visible, and every byte that is not UTF-8, is
-// replaced. Line feeds and tabs stay.
+// Text replaces every invisible code point and every invalid UTF-8 byte, except line feeds and tabs.
 func Text(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -54,7 +52,7 @@ func Text(text string) string {
 	}, text)
 }
 
-// Bounded is at most limit bytes of text, followed by … if that is not all of it, as Text shows them.
+// Bounded truncates text to limit bytes, with … appended if it was longer, and applies Text.
 func Bounded(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit] + "…"
@@ -62,12 +60,12 @@ func Bounded(text string, limit int) string {
 	return Text(text)
 }
 
-// Only tells whether all of text is UTF-8 and visible, as an identifier has to be.
+// Only reports whether text is valid UTF-8 and consists of visible code points, as an identifier must.
 func Only(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !Rune(r) }) < 0
 }
 
-// Quote is text in quotes with Go's escapes for whatever is not visible.
+// Quote quotes text, with Go's escapes for invisible code points.
 func Quote(text string) string {
 	quoted := strconv.Quote(text)
 	if Only(quoted) {

@@ -64,7 +64,7 @@ func TestRune(t *testing.T) {
 	}
 }
 
-// Whatever Unicode derives as Default_Ignorable_Code_Point is not visible.
+// All code points that are derived as Default_Ignorable_Code_Point are invisible.
 func TestRuneKnowsEveryIgnorableCodePoint(t *testing.T) {
 	for r := range rune(unicode.MaxRune + 1) {
 		ignorable := unicode.In(r, unicode.Cf, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
@@ -109,7 +109,7 @@ func TestQuote(t *testing.T) {
 			t.Errorf("Quote(%+q) is %s, want %s", text, got, want)
 		}
 		if back, err := strconv.Unquote(got); err != nil || back != text {
-			t.Errorf("%s stands for %+q, %v", got, back, err)
+			t.Errorf("%s unquotes to %+q, %v", got, back, err)
 		}
 	}
 }
@@ -120,11 +120,11 @@ func TestBounded(t *testing.T) {
 		limit int
 		want  string
 	}{
-		"lines stay":                  {"a\tb\nc", 20, "a\tb\nc"},
-		"what cannot be seen":         {"a\x1b[2J\u009b\u202e\ufe0f\u3164", 40, "a·[2J····"},
-		"bytes that are not UTF-8":    {"a\xff", 20, "a\ufffd"},
-		"a cut inside a code point":   {"grö", 3, "gr\ufffd…"},
-		"a text as long as it may be": {"abc", 3, "abc"},
+		"lines stay":                {"a\tb\nc", 20, "a\tb\nc"},
+		"invisible code points":     {"a\x1b[2J\u009b\u202e\ufe0f\u3164", 40, "a·[2J····"},
+		"bytes that are not UTF-8":  {"a\xff", 20, "a\ufffd"},
+		"a cut inside a code point": {"grö", 3, "gr\ufffd…"},
+		"text of exactly the limit": {"abc", 3, "abc"},
 	} {
 		if got := visible.Bounded(c.text, c.limit); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)

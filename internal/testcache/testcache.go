@@ -1,5 +1,5 @@
-// Package testcache keeps go test from giving the cached result of a test that runs what it has built itself:
-// of the code in that, go test knows nothing.
+// Package testcache invalidates cached test results. go test does not know the source files of programs that a test builds
+// itself.
 package testcache
 
 import (
@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// DependOn makes the result depend on all that is in the module's folders: go test notes what a test lists, and
-// compares names, sizes and times. It has to be called while a test runs; before that nothing is noted.
+// DependOn makes the cached result of the current test depend on all files below root: go test records the directories that
+// a test lists, and compares names, sizes and times. Before a test runs, in TestMain, nothing is recorded.
 func DependOn(t testing.TB, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -1,8 +1,8 @@
-// Package wasmtest puts WebAssembly modules together for tests: what no compiler would make, and what is not
-// worth one. Module.Bytes writes the binary format (https://www.w3.org/TR/wasm-core-1/#binary-format); Plugin is
-// a module that speaks ABI 1, of which only the code of a call is missing.
+// Package wasmtest assembles WebAssembly modules for tests: modules that no compiler would produce or that are too small to
+// need one. Module.Bytes encodes the binary format (https://www.w3.org/TR/wasm-core-1/#binary-format); Plugin returns a
+// module that implements ABI 1 with given code for a call.
 //
-// It checks nothing: a test may want a module that is none.
+// It validates nothing, so that tests can build invalid modules.
 package wasmtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
 )
 
-// Module is a module by its sections. What is empty is left out.
+// Module is a module by sections. Empty sections are omitted.
 type Module struct {
 	Types    []wasm.FuncType
 	Imports  []Import
@@ -20,7 +20,7 @@ type Module struct {
 	Tables   [][]byte // entries: a type and limits
 	Memory   []byte   // limits; exported as "memory"
 	Globals  [][]byte
-	Exports  [][]byte // besides the functions and the memory
+	Exports  [][]byte // in addition to Func.Name and the memory
 	Start    []byte
 	Elements [][]byte
 	Data     [][]byte
@@ -28,21 +28,21 @@ type Module struct {
 	Custom   [][]byte
 }
 
-// Import is a function that is imported.
+// Import is an imported function.
 type Import struct {
 	Module, Name string
-	Type         byte // its place in Module.Types
+	Type         byte // index in Module.Types
 }
 
-// Func is a function of the module's own.
+// Func is a defined function.
 type Func struct {
-	Name   string // that it is exported under; empty: it is not
-	Type   byte   // its place in Module.Types
-	Locals []byte // declarations behind their number; nil: none
-	Code   []byte // with its end
+	Name   string // export name; empty: not exported
+	Type   byte   // index in Module.Types
+	Locals []byte // vector of declarations; nil: none
+	Code   []byte // including the final end
 }
 
-// Bytes is the module in the binary format.
+// Bytes encodes the module in the binary format.
 func (m Module) Bytes() []byte {
 	out := wasm.Header()
 	section := func(id wasm.SectionID, entries [][]byte) {
@@ -93,15 +93,15 @@ func (m Module) Bytes() []byte {
 	return out
 }
 
-// Vector is entries behind their number.
+// Vector encodes a vector of encoded entries.
 func Vector(entries [][]byte) []byte {
 	return append(wasm.AppendU32(nil, uint32(len(entries))), slices.Concat(entries...)...)
 }
 
-// Text is bytes behind their number.
+// Text encodes a name or a vector of bytes.
 func Text(s string) []byte { return wasm.AppendVector(nil, []byte(s)) }
 
-// Code joins instructions: opcodes as numbers, and slices.
+// Code concatenates instructions, given as opcodes (int or byte) and byte slices.
 func Code(parts ...any) []byte {
 	var out []byte
 	for _, p := range parts {
@@ -113,17 +113,17 @@ func Code(parts ...any) []byte {
 		case []byte:
 			out = append(out, p...)
 		default:
-			panic(fmt.Sprintf("%T is no code", p))
+			panic(fmt.Sprintf("unexpected type %T", p))
 		}
 	}
 	return out
 }
 
-// I32 is i32.const.
+// I32 encodes i32.const.
 func I32(n int32) []byte { return wasm.AppendS64([]byte{0x41}, int64(n)) }
 
-// I64 is i64.const.
+// I64 encodes i64.const.
 func I64(n int64) []byte { return wasm.AppendS64([]byte{0x42}, n) }
 
-// Repeat is code n times.
+// Repeat concatenates n copies of code.
 func Repeat(n int, parts ...any) []byte { return slices.Repeat(Code(parts...), n) }

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// The imports of a Plugin by their index: those of ABI 1, and the first of what is imported besides.
+// Indices of the imports of a Plugin: those of ABI 1, and the first additional one.
 const (
 	Input = iota
 	Output
@@ -17,7 +17,7 @@ const (
 	Extra
 )
 
-// The types of a Plugin by their index.
+// Indices of the types of a Plugin.
 const (
 	Void    = iota // () -> ()
 	OfI32          // (i32) -> ()
@@ -37,8 +37,8 @@ var pluginTypes = func() []wasm.FuncType {
 	}
 }()
 
-// Plugin is a module of ABI 1 with one page of memory. code is what it does in a call, without its end; data
-// stands at address 0. more are functions that it imports besides, whose indices begin at Extra.
+// Plugin returns a module that implements ABI 1 and has one page of memory. code is the body of bulkhead_call without the
+// final end. data is at address 0. more are additional imports, whose indices begin at Extra.
 func Plugin(code []byte, data string, more ...Import) Module {
 	m := Module{
 		Types: slices.Clone(pluginTypes),
@@ -59,10 +59,10 @@ func Plugin(code []byte, data string, more ...Import) Module {
 	return m
 }
 
-// Next is the index of the next function that is appended to m.Funcs.
+// Next returns the index of the next function that is appended to m.Funcs.
 func (m Module) Next() byte { return byte(len(m.Imports) + len(m.Funcs)) }
 
-// Invoke is the code that calls a function with numbers.
+// Invoke returns code that calls a function with i32 arguments.
 func Invoke(function byte, args ...int32) []byte {
 	var out []byte
 	for _, arg := range args {
@@ -71,16 +71,16 @@ func Invoke(function byte, args ...int32) []byte {
 	return append(out, 0x10, function)
 }
 
-// Answering is a module that answers every request with body.
+// Answering returns a module that responds to every request with body.
 func Answering(body string) []byte {
 	return Plugin(Invoke(Output, 0, int32(len(body))), body).Bytes()
 }
 
-// Operating is a module that asks for a host operation and then answers with body.
+// Operating returns a module that performs a host operation and then responds with body.
 func Operating(request, body string) []byte {
 	const drop = 0x1a
 	return Plugin(Code(Invoke(HostCall, 0, int32(len(request))), drop, Invoke(Output, int32(len(request)), int32(len(body)))), request+body).Bytes()
 }
 
-// Crashing is a module that traps when it is called.
+// Crashing returns a module that traps when it is called.
 func Crashing() []byte { return Plugin([]byte{0x00}, "").Bytes() }

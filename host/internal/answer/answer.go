@@ -1,6 +1,6 @@
-// Package answer takes a module's response to a request apart and checks it: Checker.Parse gives the method's
-// result, the module's own error, or what is wrong with the response. It runs in the worker process, so that what
-// a module sends is decoded where it harms its own plugin only.
+// Package answer parses and validates a module's response: Checker.Parse returns the result of the method, the error of the
+// module, or why the response is invalid. It runs in the worker process, so that untrusted responses are decoded where they
+// can harm only their own plugin.
 package answer
 
 import (
@@ -15,18 +15,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Checker checks responses. It is safe for concurrent use.
+// Checker validates responses. It is safe for concurrent use.
 type Checker struct {
-	// Result says what keeps a client from reading a method's result, which is valid JSON; empty: nothing does.
+	// Result returns why the result of a method, which is valid JSON, is not valid MCP, or "".
 	Result func(method string, result []byte) string
-	// Values bounds the values that are decoded to be checked by a schema.
+	// Values limits the number of values that are decoded for validation by a schema.
 	Values int
 }
 
-// Parse gives the result of a response. output is the schema that its structured content must fit; nil: none. The
-// error is an *abi.Error of the module's own, or an *engine.Error without plugin. Errors of the file system that
-// WASI has no number for are added to an answer that reports an error: the module could only say that something
-// went wrong.
+// Parse returns the result of a response. output returns the schema of its structured content; nil: none. The error is an
+// *abi.Error from the module, or an *engine.Error without Plugin. Response.Faults are appended to a response that reports an
+// error, because WASI has no errno for them and the module could not describe them.
 func (c Checker) Parse(method string, r engine.Response, output func() (*schema.Schema, error)) (json.RawMessage, error) {
 	var result, answered []byte
 	s := rawjson.NewScanner(r.Body)
@@ -40,20 +39,20 @@ func (c Checker) Parse(method string, r engine.Response, output func() (*schema.
 	})
 	switch {
 	case !s.End():
-		return nil, invalid("gave an answer that is not JSON")
+		return nil, invalid("returned a response that is not JSON")
 	case answered != nil:
 		return nil, moduleError(answered, r.Faults)
 	case result == nil:
-		return nil, invalid("gave an answer that holds neither a result nor an error")
+		return nil, invalid("returned a response with neither a result nor an error")
 	}
 	if len(r.Faults) > 0 {
 		result = withFaults(result, r.Faults)
 	}
 	if why := c.Result(method, result); why != "" {
-		return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: "gave a result that cannot be read: " + why}
+		return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: "returned an invalid result: " + why}
 	}
 	if output != nil {
-		if why := c.unfit(result, output); why != "" {
+		if why := c.checkOutput(result, output); why != "" {
 			return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: why}
 		}
 	}
@@ -64,47 +63,46 @@ func invalid(message string) *engine.Error {
 	return &engine.Error{Code: engine.CodeInvalidResponse, Message: message}
 }
 
-// moduleError is the error that a module answers with.
+// moduleError decodes the error in a response.
 func moduleError(answered []byte, faults []error) error {
-	var own *abi.Error
-	if err := json.Unmarshal(answered, &own); err != nil || own == nil {
-		return invalid("gave an error that is not of the ABI")
+	var e *abi.Error
+	if err := json.Unmarshal(answered, &e); err != nil || e == nil {
+		return invalid("returned an error that violates the ABI")
 	}
 	if len(faults) > 0 {
-		own.Message += "\n" + faultText(faults)
+		e.Message += "\n" + faultText(faults)
 	}
-	return own
+	return e
 }
 
-// IsError reports whether the result of a tool says that it is an error.
+// IsError reports whether a tool result has isError set.
 func IsError(result []byte) bool { return string(rawjson.Member(result, "isError")) == "true" }
 
-// unfit says what of a result does not fit the tool's output schema; empty: all does. A result that is an error
-// need not.
-func (c Checker) unfit(result json.RawMessage, output func() (*schema.Schema, error)) string {
+// checkOutput returns why a result violates the tool's output schema, or "". Error results are exempt.
+func (c Checker) checkOutput(result json.RawMessage, output func() (*schema.Schema, error)) string {
 	if IsError(result) {
 		return ""
 	}
 	structured := rawjson.Member(result, "structuredContent")
 	if structured == nil {
-		return "gave a result without the structuredContent that its output schema promises"
+		return "returned a result without the structuredContent that its output schema requires"
 	}
 	s, err := output()
 	if err != nil {
 		return "has an output " + err.Error()
 	}
 	if err := s.ValidateWithin(structured, c.Values); err != nil {
-		return "gave structuredContent that does not fit its output schema: " + err.Error()
+		return "returned structuredContent that violates its output schema: " + err.Error()
 	}
 	return ""
 }
 
-// withFaults appends the faults to the content of a result that reports an error. The content is not decoded:
-// of empty items it would take many times its size.
+// withFaults appends the faults to the content of an error result. It does not decode the content, which could take many times
+// its size in memory.
 func withFaults(result json.RawMessage, faults []error) json.RawMessage {
 	content := bytes.TrimSpace(rawjson.Member(result, "content"))
 	if !IsError(result) || rawjson.Kind(content) != '[' {
-		return result // not an error, or no result at all, which the check of the result says
+		return result // not an error, or an invalid result, which Checker.Result reports
 	}
 	items := bytes.TrimSpace(content[1 : len(content)-1])
 	longer := append(make([]byte, 0, len(content)+256), '[')

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// anyResult takes every result for one that clients can read.
+// anyResult accepts every result.
 var anyResult = Checker{Result: func(string, []byte) string { return "" }}
 
 func TestFaultsAreAddedTo(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAnAnswer(t *testing.T) {
 	invalid := func(what string) error {
 		return &engine.Error{Code: engine.CodeInvalidResponse, Message: what}
 	}
-	const neither, notOfABI = "gave an answer that holds neither a result nor an error", "gave an error that is not of the ABI"
+	const neither, notOfABI = "returned a response with neither a result nor an error", "returned an error that violates the ABI"
 	fault := []error{errors.New("disk full")}
 	for name, c := range map[string]struct {
 		body   string
@@ -62,9 +62,9 @@ func TestAnAnswer(t *testing.T) {
 		"of the plugin's own error tells faults": {body: `{"error":{"code":-7,"message":"m"}}`, faults: fault,
 			err: &abi.Error{Code: -7, Message: "m\nbulkhead: disk full"}},
 		"with both is an error":             {body: `{"result":{},"error":{"code":1,"message":"m"}}`, err: &abi.Error{Code: 1, Message: "m"}},
-		"of no JSON fails":                  {body: `{"result":`, err: invalid("gave an answer that is not JSON")},
-		"of nothing fails":                  {body: ``, err: invalid("gave an answer that is not JSON")},
-		"of two values fails":               {body: `{} {}`, err: invalid("gave an answer that is not JSON")},
+		"of no JSON fails":                  {body: `{"result":`, err: invalid("returned a response that is not JSON")},
+		"of nothing fails":                  {body: ``, err: invalid("returned a response that is not JSON")},
+		"of two values fails":               {body: `{} {}`, err: invalid("returned a response that is not JSON")},
 		"that is empty fails":               {body: `{}`, err: invalid(neither)},
 		"that is no object fails":           {body: `["result"]`, err: invalid(neither)},
 		"with another key fails":            {body: `{"Result":{}}`, err: invalid(neither)},
@@ -88,16 +88,16 @@ type limits struct{ Memory, Output int64 }
 
 func defaults() limits { return limits{Memory: 64 << 20, Output: 8 << 20} }
 
-// unfit checks a result by the schema of an object.
-func unfit(result json.RawMessage, l limits) string {
+// checkOutput validates a result by the schema of an object.
+func checkOutput(result json.RawMessage, l limits) string {
 	c := Checker{Values: int((l.Memory + l.Output) / schema.BytesPerValue)}
-	return c.unfit(result, func() (*schema.Schema, error) { return schema.Compile([]byte(`{"type":"object"}`)) })
+	return c.checkOutput(result, func() (*schema.Schema, error) { return schema.Compile([]byte(`{"type":"object"}`)) })
 }
 
-// manyObjects is a JSON array of that many bytes, of which each item takes three.
+// manyObjects returns a JSON array of about size bytes with three bytes per item.
 func manyObjects(size int) string { return "[" + strings.Repeat("{},", size/3) + "{}]" }
 
-// allocatedBy is how many bytes f allocates, all that was freed meanwhile included.
+// allocatedBy returns the number of bytes that f allocates, including those freed meanwhile.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -111,8 +111,8 @@ func TestStructuredContentIsBoundedBeforeItIsDecoded(t *testing.T) {
 	limits.Output = 64 << 20
 	result := json.RawMessage(`{"content":[],"structuredContent":{"a":` + manyObjects(12<<20) + `}}`)
 	why := ""
-	allocated := allocatedBy(func() { why = unfit(result, limits) })
-	if want := "gave structuredContent that does not fit its output schema: holds more than 1048576 values"; why != want {
+	allocated := allocatedBy(func() { why = checkOutput(result, limits) })
+	if want := "returned structuredContent that violates its output schema: holds more than 1048576 values"; why != want {
 		t.Errorf("got %q, want %q", why, want)
 	}
 	if allocated > 1<<20 {
@@ -120,7 +120,7 @@ func TestStructuredContentIsBoundedBeforeItIsDecoded(t *testing.T) {
 	}
 }
 
-// What a check may decode stays within the memory that the call itself may take.
+// Validation must not allocate more than in proportion to the memory that the call may use.
 func TestWhatACheckDecodesIsInProportionToTheLimits(t *testing.T) {
 	limits := defaults()
 	most := int((limits.Memory + limits.Output) / schema.BytesPerValue)
@@ -131,7 +131,7 @@ func TestWhatACheckDecodesIsInProportionToTheLimits(t *testing.T) {
 		}
 		result := json.RawMessage(`{"content":[],"structuredContent":{"a":[` + strings.Repeat(item+",", n) + item + `]}}`)
 		why := ""
-		allocated := allocatedBy(func() { why = unfit(result, limits) })
+		allocated := allocatedBy(func() { why = checkOutput(result, limits) })
 		if why != "" {
 			t.Errorf("%s: %s", item, why)
 		}
@@ -153,8 +153,7 @@ func TestAddingFaultsDecodesNoContent(t *testing.T) {
 	}
 }
 
-// FuzzResponse: whatever bytes a module answers with, they are a result that is JSON, an error of the plugin's
-// own, or the plugin's failure; and faults of the file system change nothing about that.
+// FuzzResponse: any response yields a valid JSON result, an *abi.Error or an *engine.Error, with and without faults.
 func FuzzResponse(f *testing.F) {
 	for _, seed := range []string{
 		`{"result":{"content":[{"type":"text","text":"done"}]}}`, `{"result":{"content":[],"isError":true}}`, `{"result":{"content":7,"isError":true}}`, `{"result":null}`, `{}`, ``, `null`, `[]`,
@@ -172,9 +171,9 @@ func FuzzResponse(f *testing.F) {
 		result, err := anyResult.Parse("m", response, nil)
 		switch {
 		case err == nil && !json.Valid(result):
-			t.Errorf("%q: the result %q is no JSON", body, result)
+			t.Errorf("%q: the result %q is not JSON", body, result)
 		case err != nil && !errors.As(err, new(*engine.Error)) && !errors.As(err, new(*abi.Error)):
-			t.Errorf("%q: %T is neither the plugin's failure nor an error of its own: %v", body, err, err)
+			t.Errorf("%q: unexpected error type %T: %v", body, err, err)
 		}
 	})
 }

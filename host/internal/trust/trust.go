@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
 )
 
 // Record is the decision to trust a path while the digest of its content is SHA256.
@@ -98,13 +99,11 @@ func (s Store) Add(path, digest string) error {
 	if err := ownedpath.Make(s.dir); err != nil {
 		return errors.New(ownedpath.Explain(err))
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(Record{Path: path, SHA256: digest, At: time.Now().UTC().Truncate(time.Second)}); err != nil {
+	record, err := rawjson.Marshal(Record{Path: path, SHA256: digest, At: time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
 		return err
 	}
-	return s.write(fileName(path), text.Bytes())
+	return s.write(fileName(path), append(record, '\n'))
 }
 
 // Remove durably removes the record of a path; it returns false if there is none.
