@@ -25,7 +25,7 @@ func mountDir(t *testing.T, dir string) func(Caller) experimentalsys.FS {
 	return func(Caller) experimentalsys.FS { return vfs.New(vfs.Config{Mounts: mounts}) }
 }
 
-func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
+func TestInstanceWithOpenFileIsDiscarded(t *testing.T) {
 	dir := t.TempDir()
 	m := newModule(t, Spec{FS: mountDir(t, dir), Env: map[string]string{"PWD": dir}})
 	var first string
@@ -43,7 +43,7 @@ func TestAnInstanceThatLeavesAFileOpenIsThrownAway(t *testing.T) {
 }
 
 // wazero keeps the directory position of the preopened descriptor of "/". The next call must not continue from there.
-func TestTheDescriptorOfTheRootIsAsNewInEachCall(t *testing.T) {
+func TestRootDescriptorIsFreshInEachCall(t *testing.T) {
 	const success, notFound = `"text":"0"`, `"text":"44"`
 	dir := t.TempDir()
 	m := newModule(t, Spec{FS: mountDir(t, dir), Env: map[string]string{"PWD": dir}})

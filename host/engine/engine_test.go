@@ -131,7 +131,7 @@ func wantCode(t *testing.T, err error, code Code) *Error {
 	return failure
 }
 
-func TestCallAnswersWithTheModulesBytes(t *testing.T) {
+func TestCallReturnsResponseBytesUnchanged(t *testing.T) {
 	m := newModule(t, Spec{})
 	for range 2 { // on the same instance
 		got, err := callTool(t.Context(), m, "echo", `{"a":"<ü>"}`)
@@ -144,7 +144,7 @@ func TestCallAnswersWithTheModulesBytes(t *testing.T) {
 	}
 }
 
-func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
+func TestFailedCallClosesOnlyItsInstance(t *testing.T) {
 	m := newModule(t, Spec{Output: 1 << 19, Memory: 32 << 20})
 	tests := []struct {
 		name, tool string
@@ -170,7 +170,7 @@ func TestAFailedCallLosesItsInstanceOnly(t *testing.T) {
 	}
 }
 
-func TestASleepingCallEndsWithItsContext(t *testing.T) {
+func TestContextEndInterruptsSleep(t *testing.T) {
 	compiled(t, guest)
 	synctest.Test(t, func(t *testing.T) {
 		m := newModule(t, Spec{Time: time.Minute})
@@ -189,7 +189,7 @@ func TestASleepingCallEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestAModuleGetsRealClocksRandomnessAndOnlyItsEnvironment(t *testing.T) {
+func TestWASIProvidesRealClocksRandomnessAndGrantedEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "of the host")
 	m := newModule(t, Spec{Time: time.Minute + time.Second, Env: map[string]string{"GIVEN": "yes"}})
 	seen := map[string]bool{}
@@ -257,7 +257,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-func TestWhatAModulePrintsBecomesLogLines(t *testing.T) {
+func TestModuleOutputIsLogged(t *testing.T) {
 	var out bytes.Buffer
 	log := hclog.New(&hclog.LoggerOptions{Output: &out, Level: hclog.Trace, DisableTime: true})
 	m := newModule(t, Spec{Log: log})
@@ -270,7 +270,7 @@ func TestWhatAModulePrintsBecomesLogLines(t *testing.T) {
 	}
 }
 
-func TestCallsRunAtTheSameTime(t *testing.T) {
+func TestCallsRunConcurrently(t *testing.T) {
 	compiled(t, guest)
 	synctest.Test(t, func(t *testing.T) {
 		var arrived, calls sync.WaitGroup
@@ -300,7 +300,7 @@ func TestCallsRunAtTheSameTime(t *testing.T) {
 // firstOperation is the key of the sync.Once for the first host operation of a call.
 type firstOperation struct{}
 
-func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
+func TestLoadRefusesABIViolations(t *testing.T) {
 	for name, test := range map[string]struct {
 		module wasmtest.Module
 		says   string
@@ -320,7 +320,7 @@ func TestAModuleIsCheckedBeforeItRuns(t *testing.T) {
 	wantCode(t, err, CodeMemory)
 }
 
-func TestLoadNeedsTheCodeOfThisMachine(t *testing.T) {
+func TestLoadRefusesStaleCode(t *testing.T) {
 	_, err := Load(t.Context(), Spec{Code: t.TempDir()})
 	wantCode(t, err, CodeInternal)
 	dir := compiled(t, writeModule(t, wasmtest.Answering("{}"))).Dir
@@ -335,7 +335,7 @@ func TestLoadNeedsTheCodeOfThisMachine(t *testing.T) {
 	wantCode(t, err, CodeStale)
 }
 
-func TestAStartFunctionThatFailsHarmsItsCallsOnly(t *testing.T) {
+func TestFailingStartFunctionFailsCalls(t *testing.T) {
 	for name, start := range map[string][]byte{
 		"a trap":               {0x00},
 		"an output call":       wasmtest.Invoke(wasmtest.Output, 0, 2),
@@ -355,7 +355,7 @@ func TestAStartFunctionThatFailsHarmsItsCallsOnly(t *testing.T) {
 	}
 }
 
-func TestMisuseOfTheBorderEndsTheCall(t *testing.T) {
+func TestABIViolationEndsCall(t *testing.T) {
 	const drop = 0x1a
 	const requestLen = int32(len(`{"method":"m","deadline":1234567890123}`))
 	tests := []struct {

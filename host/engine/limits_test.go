@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestEveryLimitEndsACallByItsName(t *testing.T) {
+func TestExceededLimitIsNamed(t *testing.T) {
 	echo := func(context.Context, []byte) []byte { return []byte(`{"result":1}`) }
 	tests := []struct {
 		name, tool, arguments string
@@ -56,7 +56,7 @@ func TestTimeLimitEndsLoop(t *testing.T) {
 }
 
 // A single WASI call can make the host do much work. Each piece of it must be charged and check the call's context.
-func TestTheHostsOwnWorkIsStopped(t *testing.T) {
+func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 	const all = 16 << 20
 	wasi := func(name string, typ byte) wasmtest.Import {
 		return wasmtest.Import{Module: "wasi_snapshot_preview1", Name: name, Type: typ}
@@ -104,7 +104,7 @@ func canceled(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestTheSameInputTakesTheSameFuel(t *testing.T) {
+func TestFuelIsDeterministic(t *testing.T) {
 	m := newModule(t, Spec{})
 	fuel := func(arguments string) int64 {
 		response, err := m.Call(t.Context(), Request{Method: "tools/call", Params: []byte(`{"name":"count","arguments":` + arguments + `}`)})
@@ -123,7 +123,7 @@ func TestTheSameInputTakesTheSameFuel(t *testing.T) {
 	}
 }
 
-func TestACancelledLoopEndsSoon(t *testing.T) {
+func TestCancellationEndsLoop(t *testing.T) {
 	m := newModule(t, Spec{})
 	if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestACancelledLoopEndsSoon(t *testing.T) {
 	wantCode(t, err, CodeCanceled)
 }
 
-func TestNoCallFindsWhatAnEarlierOneLeft(t *testing.T) {
+func TestCallsDoNotShareState(t *testing.T) {
 	for name, reused := range map[string]bool{"pristine calls": false, "reused instances": true} {
 		t.Run(name, func(t *testing.T) {
 			m := newModule(t, Spec{Reused: reused})
@@ -154,7 +154,7 @@ func TestNoCallFindsWhatAnEarlierOneLeft(t *testing.T) {
 	}
 }
 
-func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
+func TestRestoreErasesMemoryOfCall(t *testing.T) {
 	m := newModule(t, Spec{})
 	inst, failure := m.newInstance(t.Context())
 	if failure != nil {
@@ -185,7 +185,7 @@ func TestAfterACallTheMemoryHoldsNothingOfIt(t *testing.T) {
 	}
 }
 
-func TestIdleInstancesAreReleased(t *testing.T) {
+func TestIdleInstancesAreClosed(t *testing.T) {
 	for name, reused := range map[string]bool{"pristine calls": false, "reused instances": true} {
 		t.Run(name, func(t *testing.T) {
 			compiled(t, guest)

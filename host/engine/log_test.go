@@ -8,7 +8,7 @@ import (
 )
 
 // Writing a line takes time however short the line is, so an empty line is charged and counts towards the limit.
-func TestEmptyLogLinesAreCounted(t *testing.T) {
+func TestEmptyLogLinesAreCharged(t *testing.T) {
 	const lines = 1000
 	write := wasmtest.Import{Module: "wasi_snapshot_preview1", Name: "fd_write", Type: wasmtest.FourToI}
 	vector := "\x08\x00\x00\x00\xe8\x03\x00\x00" // 1,000 bytes at address 8

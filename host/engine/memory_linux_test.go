@@ -9,7 +9,7 @@ import (
 )
 
 // A goroutine cannot be preempted during a page fault, so the pages of a large memory are allocated before small access.
-func TestPagesOfALargeMemoryAreThereBeforeTheyAreTouched(t *testing.T) {
+func TestLargeMemoryIsPopulatedWhenItGrows(t *testing.T) {
 	const small, large = 1 << 20, 20 << 20
 	l, err := newLinearMemory(32 << 20)
 	if err != nil {

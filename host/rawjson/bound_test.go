@@ -36,7 +36,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-func TestBoundKeepsNothing(t *testing.T) {
+func TestBoundDoesNotAllocate(t *testing.T) {
 	data := []byte("[" + strings.Repeat("{},", 1<<20) + "{}]")
 	if n := testing.AllocsPerRun(3, func() { _ = rawjson.Bound(data, 1<<30, 512) }); n > 0 {
 		t.Errorf("%v allocations", n)

@@ -78,7 +78,7 @@ func rounds(t *testing.T, usual int) int {
 }
 
 // The instances are generated from the schemas of all plugins and then mutated.
-func TestVerdictsOnTheSchemasOfPluginsAreThoseOfAnotherValidator(t *testing.T) {
+func TestPluginSchemasAgainstReferenceValidator(t *testing.T) {
 	files, err := filepath.Glob("../../*/*/plugin.toml")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("found the manifests %v, %v", files, err)
@@ -121,7 +121,7 @@ func TestVerdictsOnTheSchemasOfPluginsAreThoseOfAnotherValidator(t *testing.T) {
 }
 
 // The schemas are random, with every keyword and draft.
-func TestVerdictsOnRandomSchemasAreThoseOfAnotherValidator(t *testing.T) {
+func TestRandomSchemasAgainstReferenceValidator(t *testing.T) {
 	valid, invalid := 0, 0
 	for i := range rounds(t, 3000) {
 		g := generator{Rand: rand.New(rand.NewPCG(2, uint64(i)))}

@@ -133,7 +133,7 @@ func TestSetTableString(t *testing.T) {
 	}
 }
 
-func TestEditsOfTablesRefuse(t *testing.T) {
+func TestTableEditsRefuse(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
 		index int

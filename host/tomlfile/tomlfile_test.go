@@ -49,7 +49,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestBracketsInTextAreNotNesting(t *testing.T) {
+func TestBracketsInStringsAreNotNesting(t *testing.T) {
 	many := strings.Repeat("[{", 100)
 	for _, text := range []string{"# " + many, "a = '" + many + "'", `a = "\"` + many + `"`, "a = '''\n" + many + "'''",
 		"a = \"\"\"\\\"\"\"" + many + "\"\"\"", strings.Repeat("[[a]]\n", 500)} {
@@ -60,7 +60,7 @@ func TestBracketsInTextAreNotNesting(t *testing.T) {
 }
 
 // Parsing a file of the maximum size must take bounded processor time, whatever it contains.
-func TestHugeFilesAreQuick(t *testing.T) {
+func TestParsingTimeIsBounded(t *testing.T) {
 	fill := func(format string, room int) string {
 		var b strings.Builder
 		for i := 0; b.Len() < tomlfile.MaxSize-room; i++ {
@@ -134,7 +134,7 @@ func TestTableReadsEachType(t *testing.T) {
 	}
 }
 
-func TestWrongTypesAreReportedAndReadAsAbsent(t *testing.T) {
+func TestWrongTypesAreReportedAndTreatedAsAbsent(t *testing.T) {
 	doc, _ := tomlfile.Parse("f.toml", []byte("a = 1.5\nb = 'x'\nc = 2020-01-01\nd = [1, 'x']\ne = {}\nf = [{}, 3]\n"))
 	r := doc.Root()
 	r.String("a")
@@ -242,7 +242,7 @@ func TestSetString(t *testing.T) {
 }
 
 // An admin who reads the file sees every code point of a value.
-func TestTextHidesNothing(t *testing.T) {
+func TestTextEscapesInvisibleCodePoints(t *testing.T) {
 	for text, want := range map[string]string{
 		"größe 日本 \"\\":              `"größe 日本 \"\\"`,
 		"/x\ufe0f\u3164\u00a0\u202e": `"/x\uFE0F\u3164\u00A0\u202E"`,

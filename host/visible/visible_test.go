@@ -65,7 +65,7 @@ func TestRune(t *testing.T) {
 }
 
 // All code points that are derived as Default_Ignorable_Code_Point are invisible.
-func TestRuneKnowsEveryIgnorableCodePoint(t *testing.T) {
+func TestIgnorableCodePointsAreInvisible(t *testing.T) {
 	for r := range rune(unicode.MaxRune + 1) {
 		ignorable := unicode.In(r, unicode.Cf, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
 			unicode.Noncharacter_Code_Point, unicode.Bidi_Control, unicode.Join_Control) || r != ' ' && unicode.Is(unicode.Zs, r)

@@ -96,7 +96,7 @@ func TestLoadNeitherWritesNorCompiles(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRegularFileIsRefused(t *testing.T) {
+func TestEnsureRefusesNonRegularFiles(t *testing.T) {
 	w := newEnv(t)
 	s := w.open("compile")
 	fifo, link := filepath.Join(w.files, "fifo"), filepath.Join(w.files, "link")
@@ -115,7 +115,7 @@ func TestWhatIsNoRegularFileIsRefused(t *testing.T) {
 	w.ensureFails(s, Module{File: filepath.Join(w.files, "none")}, Missing, "there is no module at")
 }
 
-func TestTheModuleIsTheOneThatIsNamed(t *testing.T) {
+func TestEnsureChecksDigestAndSize(t *testing.T) {
 	w := newEnv(t)
 	s := w.open("compile")
 	m := w.module("a")
@@ -131,7 +131,7 @@ func TestTheModuleIsTheOneThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
+func TestModifiedCodeIsRecompiled(t *testing.T) {
 	w := newEnv(t)
 	m := w.module("a")
 	dir := w.ensure(w.open("compile"), m).Dir
@@ -177,7 +177,7 @@ func TestCodeThatChangedOnDiskIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestWhatACompilerLeavesIsNotTrusted(t *testing.T) {
+func TestCompilerOutputIsValidated(t *testing.T) {
 	for _, role := range []string{
 		"leaves a symbolic link", "leaves a link instead of the module", "leaves a FIFO", "leaves many files", "leaves no module",
 		"leaves too many facts", "leaves digests", "leaves an inaccessible directory",
@@ -198,7 +198,7 @@ func TestWhatACompilerLeavesIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestWarmLeavesWhatIsKept(t *testing.T) {
+func TestWarmKeepsExistingCode(t *testing.T) {
 	w := newEnv(t)
 	s, m := w.open("compile"), w.module("a")
 	if err := s.Warm(t.Context(), m); err != nil {
@@ -227,7 +227,7 @@ func TestWarmLeavesWhatIsKept(t *testing.T) {
 	}
 }
 
-func TestCodeThatNobodyUsesIsRemoved(t *testing.T) {
+func TestUnusedCodeIsRemoved(t *testing.T) {
 	w := newEnv(t)
 	s := w.open("compile")
 	old := w.ensure(s, w.module("old")).Dir
@@ -241,7 +241,7 @@ func TestCodeThatNobodyUsesIsRemoved(t *testing.T) {
 	}
 }
 
-func TestWithoutACacheThereIsAPrivateOne(t *testing.T) {
+func TestUnusableCacheFallsBackToPrivateOne(t *testing.T) {
 	for name, spoil := range map[string]func(*env, *Config){
 		"no directory": func(_ *env, c *Config) { c.Dir = "" },
 		"a file instead of a directory": func(w *env, c *Config) {
@@ -277,7 +277,7 @@ func TestWithoutACacheThereIsAPrivateOne(t *testing.T) {
 	}
 }
 
-func TestOpenWantsACompiler(t *testing.T) {
+func TestOpenRequiresCompiler(t *testing.T) {
 	if s, err := Open(Config{}); err == nil {
 		t.Error("a store without a compiler is opened", s.Close())
 	}
@@ -314,7 +314,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-func TestManyCallersGetTheSameCode(t *testing.T) {
+func TestConcurrentCallersCompileOnce(t *testing.T) {
 	w := newEnv(t)
 	m := w.raw("a", wasmtest.Answering("{}"))
 	stores := []*Store{w.open("compile"), w.open("compile")}

@@ -24,7 +24,7 @@ func slots(n int) func(*Config) { return func(c *Config) { c.Slots = n } }
 // openGate releases the waiting fake compilers.
 func (w *env) openGate() { mark(w.dir, "go") }
 
-func TestHostsShareOneQueue(t *testing.T) {
+func TestHostsShareCompilerSlots(t *testing.T) {
 	const limit = 2
 	w := newEnv(t)
 	stores := []*Store{w.open("gate-and-compile", slots(limit)), w.open("gate-and-compile", slots(limit))}
@@ -49,7 +49,7 @@ func TestHostsShareOneQueue(t *testing.T) {
 	all.Wait()
 }
 
-func TestAWaitCanBeCancelled(t *testing.T) {
+func TestWaitingEnsureIsCancelable(t *testing.T) {
 	w := newEnv(t)
 	s := w.open("gate", slots(1))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -75,7 +75,7 @@ func TestAWaitCanBeCancelled(t *testing.T) {
 	}
 }
 
-func TestBackgroundGivesWay(t *testing.T) {
+func TestBackgroundYieldsToForeground(t *testing.T) {
 	synctest.Test(t, testBackgroundYields)
 }
 
@@ -124,7 +124,7 @@ func testBackgroundYields(t *testing.T) {
 	acquire(Background).Close()
 }
 
-func TestAKilledCompilerIsTriedAgain(t *testing.T) {
+func TestKilledCompilerIsRetried(t *testing.T) {
 	w := newEnv(t)
 	w.ensure(w.open("killed-once"), w.module("a"))
 	if n := w.count("started-"); n != 2 {
@@ -140,13 +140,13 @@ func TestAKilledCompilerIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestACompilerThatCannotBeStartedSaysNothingOfTheModule(t *testing.T) {
+func TestUnstartableCompilerDoesNotInvalidateModule(t *testing.T) {
 	w := newEnv(t)
 	s := w.open("", func(c *Config) { c.Compiler = []string{filepath.Join(w.dir, "none")} })
 	w.ensureFails(s, w.module("a"), Compiler, "cannot be started")
 }
 
-func TestFailuresAreRemembered(t *testing.T) {
+func TestFailuresAreCached(t *testing.T) {
 	limits := func(c *Config) { c.CPU, c.wall = time.Second, time.Hour }
 	for role, want := range map[string]struct {
 		reason  Reason
@@ -178,7 +178,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 	}
 }
 
-func TestRememberedFailuresAreForgotten(t *testing.T) {
+func TestCachedFailuresExpire(t *testing.T) {
 	var f failures
 	f.put("a", &Error{Reason: Invalid})
 	f.put("killed", &Error{Reason: Compiler})
@@ -201,7 +201,7 @@ func TestRememberedFailuresAreForgotten(t *testing.T) {
 }
 
 // A stopped process handles no signal but SIGKILL and SIGCONT.
-func TestCloseEndsACompilerThatIsStopped(t *testing.T) {
+func TestCloseKillsStoppedCompiler(t *testing.T) {
 	w := newEnv(t)
 	s, m := w.open("stopped"), w.module("a")
 	ended := make(chan error, 1)
@@ -240,7 +240,7 @@ func zombie(pid int) bool {
 }
 
 // The compiler of a killed host dies with it, and the next host removes its directory.
-func TestWhatADeadHostLeftIsRemoved(t *testing.T) {
+func TestLeftoversOfDeadHostAreRemoved(t *testing.T) {
 	w := newEnv(t)
 	m := w.module("a")
 	host := exec.Command(os.Args[0], roleArgument, "host", w.dir, w.cache, m.File)
@@ -271,7 +271,7 @@ func TestWhatADeadHostLeftIsRemoved(t *testing.T) {
 }
 
 // Some systems have no parent-death signal.
-func TestAChildEndsWithItsInput(t *testing.T) {
+func TestChildExitsAtEndOfInput(t *testing.T) {
 	w := newEnv(t)
 	for name, sent := range map[string]string{"nothing": "", "a part of the module": "\x00\x00\x00\x00\x00\x00\x00\x09abc"} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestAChildEndsWithItsInput(t *testing.T) {
 	}
 }
 
-func TestTheLogSaysWhy(t *testing.T) {
+func TestRetryIsLogged(t *testing.T) {
 	w := newEnv(t)
 	var out bytes.Buffer
 	s := w.open("killed-once", func(c *Config) { c.Log = hclog.New(&hclog.LoggerOptions{Output: &out}) })

@@ -39,7 +39,7 @@ func withWide(n int, before, part, behind []byte) wasmtest.Module {
 
 // A few bytes of a module can cost the compiler gigabytes or minutes. Refusing such a module must cost no more than is
 // proportional to its size.
-func TestModulesThatAreCostlyToCompileAreRefused(t *testing.T) {
+func TestRewriteRefusesCostlyModules(t *testing.T) {
 	push, drop := repeat(1000, i32(0)), repeat(1000, 0x1a)
 	plain := func(n int, part ...any) wasmtest.Module {
 		h := one(tVoid, nil, code(repeat(n, part...), 0x0b))
@@ -96,7 +96,7 @@ func TestModulesThatAreCostlyToCompileAreRefused(t *testing.T) {
 }
 
 // Names are used in stack traces only, but a runtime needs many times their size in memory.
-func TestNamesAreNoMoreThanFunctions(t *testing.T) {
+func TestNameSectionIsBounded(t *testing.T) {
 	const many = 10_000_000
 	none := repeat(many, 0, 0)
 	for name, part := range map[string][]byte{
@@ -136,7 +136,7 @@ func allocated(f func()) uint64 {
 }
 
 // A leaf may charge without a check. What a caller by call_indirect does not account for must be bounded.
-func TestLeavesAreCheckedWhoeverCallsThem(t *testing.T) {
+func TestUncheckedWorkOfLeavesIsBounded(t *testing.T) {
 	const units, most = 4000, 10_000
 	for n := units; n < units+130; n += 10 { // the charge at the beginning of a leaf depends on its length
 		leaf := function("", tVoid, nil, code(repeat(n/2, i32(1), 0x1a), 0x0b))

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestTheHostsDescriptorsCannotBeClosed(t *testing.T) {
+func TestHostDescriptorsCannotBeClosed(t *testing.T) {
 	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
 	module := wasmtest.Module{
 		Types:   []wasm.FuncType{{Params: i32s(1), Results: i32s(1)}, {Params: i32s(2), Results: i32s(1)}},
@@ -82,7 +82,7 @@ func TestTheHostsDescriptorsCannotBeClosed(t *testing.T) {
 	}
 }
 
-func TestCallsOfWASIAreCharged(t *testing.T) {
+func TestWASICallsAreCharged(t *testing.T) {
 	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
 	module := wasmtest.Module{
 		Types:   []wasm.FuncType{{Params: i32s(2), Results: i32s(1)}, {}},

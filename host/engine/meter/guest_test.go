@@ -123,7 +123,7 @@ func rewrite(tb testing.TB, module []byte) meter.Result {
 
 var echoRequest = []byte(`{"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello, hello"}}}`)
 
-func TestGoGuestAnswersAlike(t *testing.T) {
+func TestRewrittenGoGuestBehavesIdentically(t *testing.T) {
 	for _, pkg := range []string{echoGuest, engineGuest} {
 		module := buildGuest(t, pkg)
 		var answers [2]string

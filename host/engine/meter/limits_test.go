@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestModulesThatAreTooLargeAreRefused(t *testing.T) {
+func TestRewriteEnforcesLimits(t *testing.T) {
 	functions := wasmtest.Module{Types: someTypes, Funcs: slices.Repeat([]wasmtest.Func{function("", tVoid, nil, code(0x0b))}, 20)}
 	branches := func(locals byte) wasmtest.Module {
 		return one(tVoid, []byte{1, locals, 0x7f}, code(repeat(50, 0x02, 0x40, 0x0b), 0x0b))
@@ -88,7 +88,7 @@ func TestReservedNamesAreRefused(t *testing.T) {
 }
 
 // Indices beyond the module's own index spaces would refer to the added counters and helpers.
-func TestIndicesBehindTheModulesOwnAreRefused(t *testing.T) {
+func TestRewriteRefusesMalformedModules(t *testing.T) {
 	withGlobal := func(h wasmtest.Module) wasmtest.Module {
 		h.Globals = [][]byte{{0x7e, 1, 0x42, 0, 0x0b}}
 		h.Tables = [][]byte{{0x70, 0, 1}}
@@ -146,7 +146,7 @@ func TestIndicesBehindTheModulesOwnAreRefused(t *testing.T) {
 	}
 }
 
-func TestFacts(t *testing.T) {
+func TestResultReportsState(t *testing.T) {
 	mutable := func(t byte, init ...any) []byte { return code(append([]any{t, 1}, append(init, 0x0b)...)...) }
 	with := func(body []byte, set func(*wasmtest.Module)) wasmtest.Module {
 		h := one(tVoid, nil, code(body, 0x0b))
@@ -222,7 +222,7 @@ func TestImportedStateIsReported(t *testing.T) {
 	}
 }
 
-func TestRewritingIsDeterministic(t *testing.T) {
+func TestRewriteIsDeterministic(t *testing.T) {
 	module := buildGuest(t, echoGuest)
 	if !bytes.Equal(rewrite(t, module).Module, rewrite(t, module).Module) {
 		t.Error("the results differ")

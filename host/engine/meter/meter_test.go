@@ -75,7 +75,7 @@ func TestEndlessStartFunctionIsStopped(t *testing.T) {
 	}
 }
 
-func TestCallsThatNestTooDeepTrap(t *testing.T) {
+func TestDeepRecursionTraps(t *testing.T) {
 	direct := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(0x10, 0, 0x0b))}}
 	indirect := wasmtest.Module{
 		Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(i32(0), 0x11, tVoid, 0, 0x0b))},
@@ -96,7 +96,7 @@ func TestCallsThatNestTooDeepTrap(t *testing.T) {
 }
 
 // The work of the returning frames of a deep recursion must be charged and checked when they return.
-func TestFramesThatReturnAreStopped(t *testing.T) {
+func TestReturningFramesAreChecked(t *testing.T) {
 	const frames, work, quantum = 10_000, 100, 10_000
 	h := wasmtest.Module{Types: someTypes, Globals: [][]byte{{0x7f, 1, 0x41, 0, 0x0b}}, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code(
 		0x20, 0, 0x04, 0x40, 0x20, 0, i32(1), 0x6b, 0x10, 0, 0x1a, repeat(work, 0x01), // f(n-1), and then its own work
@@ -115,7 +115,7 @@ func TestFramesThatReturnAreStopped(t *testing.T) {
 	}
 }
 
-func TestStackIsGivenBackOnEveryWayOut(t *testing.T) {
+func TestStackIsReleasedOnEveryReturnPath(t *testing.T) {
 	// f(n) calls a leaf and leaves by return, by br, by br_if, by br_table, from nested blocks, or at its end.
 	leave := func(parts ...any) []byte { return code(0x20, 0, parts[0], 0x46, 0x04, 0x40, code(parts[1:]...), 0x0b) }
 	two := func(n int32) []byte { return code(i32(n), 0x42, 7) } // i64.const 7
@@ -188,7 +188,7 @@ func TestCharges(t *testing.T) {
 	}
 }
 
-func TestHelpersComputeWhatTheInstructionsDo(t *testing.T) {
+func TestBulkHelpersMatchInstructions(t *testing.T) {
 	const size = 20 << 16
 	copying := one(tRange, nil, code(0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 10, 0, 0, 0x0b))
 	filling := one(tRange, nil, code(0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 11, 0, 0x0b))
@@ -246,7 +246,7 @@ var pattern = func() []byte {
 	return p
 }()
 
-func TestFunctionsKeepTheirIdentity(t *testing.T) {
+func TestFunctionReferencesAreRenumbered(t *testing.T) {
 	// Five functions that return their number, and every construct that can refer to a function.
 	h := wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Tables: [][]byte{{0x70, 0, 20}, {0x70, 0, 20}}}
 	for n := range int32(5) {
@@ -287,7 +287,7 @@ func TestFunctionsKeepTheirIdentity(t *testing.T) {
 	}
 }
 
-func TestNamesStayInStackTraces(t *testing.T) {
+func TestStackTracesKeepFunctionNames(t *testing.T) {
 	h := wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(0x10, 2, 0x0b)), function("", tVoid, nil, code(0x00, 0x0b))}}
 	names := code(text("name"), 0, text("\x03mod"), 1, text("\x02\x01\x05outer\x02\x05inner"), 2, text("\x01\x02\x01\x00\x01x"))
 	for name, c := range map[string]struct {
@@ -314,7 +314,7 @@ func TestNamesStayInStackTraces(t *testing.T) {
 	}
 }
 
-func TestTablesHaveAMaximum(t *testing.T) {
+func TestTableSizeIsLimited(t *testing.T) {
 	grow := func(limits ...byte) wasmtest.Module {
 		h := one(tI32ToI32, nil, code(0xd0, 0x70, 0x20, 0, 0xfc, 15, 0, 0x0b))
 		h.Tables = [][]byte{append([]byte{0x70}, limits...)}

@@ -140,7 +140,7 @@ func (p *paths) through(i, by int) int {
 	return most + int(step.cost)
 }
 
-func TestNoPathGoesUncharged(t *testing.T) {
+func TestEveryPathIsCharged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a guest")
 	}

@@ -59,7 +59,7 @@ func specDir(t *testing.T) string {
 	return dir
 }
 
-func TestSpecificationSuiteRunsAlike(t *testing.T) {
+func TestSpecificationSuite(t *testing.T) {
 	dir := specDir(t)
 	helper, err := os.ReadFile(filepath.Join(dir, "testdata", "spectest.wasm"))
 	if err != nil {

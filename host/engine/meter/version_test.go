@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestVersionChangesWithTheOutput(t *testing.T) {
+func TestVersionChangesWithOutput(t *testing.T) {
 	const version, digest = 2, "3636ede67257cf9012e40a95341e2ac225be0ba5798c75355852a3aece288ca1"
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%v\n", Config{}.withDefaults())

@@ -19,7 +19,7 @@ import (
 // anyResult accepts every result.
 var anyResult = Checker{Result: func(string, []byte) string { return "" }}
 
-func TestFaultsAreAddedTo(t *testing.T) {
+func TestWithFaults(t *testing.T) {
 	faults := []error{errors.New(`write "a\nb": no space left`), errors.New("second")}
 	const item = `{"text":"bulkhead: write \"a\\nb\": no space left\nbulkhead: second","type":"text"}`
 	for name, c := range map[string]struct{ result, want string }{
@@ -42,7 +42,7 @@ func TestFaultsAreAddedTo(t *testing.T) {
 	}
 }
 
-func TestAnAnswer(t *testing.T) {
+func TestParse(t *testing.T) {
 	invalid := func(what string) error {
 		return &engine.Error{Code: engine.CodeInvalidResponse, Message: what}
 	}
@@ -121,7 +121,7 @@ func TestStructuredContentIsBoundedBeforeItIsDecoded(t *testing.T) {
 }
 
 // Validation must not allocate more than in proportion to the memory that the call may use.
-func TestWhatACheckDecodesIsInProportionToTheLimits(t *testing.T) {
+func TestValidationMemoryIsProportionalToLimits(t *testing.T) {
 	limits := defaults()
 	most := int((limits.Memory + limits.Output) / schema.BytesPerValue)
 	for _, item := range []string{`{}`, `[]`, `1`, `""`, `{"":{}}`} {
@@ -141,7 +141,7 @@ func TestWhatACheckDecodesIsInProportionToTheLimits(t *testing.T) {
 	}
 }
 
-func TestAddingFaultsDecodesNoContent(t *testing.T) {
+func TestWithFaultsDoesNotDecodeContent(t *testing.T) {
 	result := json.RawMessage(`{"isError":true,"content":` + manyObjects(4<<20) + `}`)
 	var got json.RawMessage
 	allocated := allocatedBy(func() { got = withFaults(result, []error{errors.New("no space left")}) })

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestUnsignedNumbers(t *testing.T) {
+func TestUnsignedLEB128(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   []byte
@@ -28,7 +28,7 @@ func TestUnsignedNumbers(t *testing.T) {
 	}
 }
 
-func TestSignedNumbers(t *testing.T) {
+func TestSignedLEB128(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   []byte
@@ -51,7 +51,7 @@ func TestSignedNumbers(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestLEB128RoundTrip(t *testing.T) {
 	for _, v := range []int64{0, 1, -1, 63, 64, -64, -65, 1 << 20, math.MaxInt64, math.MinInt64} {
 		if b := AppendS64(nil, v); signed(b, 64) != len(b) {
 			t.Errorf("%d is written as %x", v, b)
@@ -64,7 +64,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestLengthsAreCheckedBeforeAnythingIsAllocated(t *testing.T) {
+func TestCountChecksLengthBeforeAllocation(t *testing.T) {
 	r := NewReader([]byte{0xff, 0xff, 0xff, 0xff, 0x0f, 1, 2}, 100)
 	if n := r.Count("things", math.MaxInt); n != 0 || r.Err() == nil {
 		t.Errorf("%d things in two bytes: %v", n, r.Err())
