@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a file, far above what a person writes. They bound the time for a hostile file: one of the two parsers recurses,
+// Limits of a file, far above what a person writes. They bound the time for a malicious file: one of the two parsers recurses,
 // and the decoder builds a string for the path of every key.
 const (
 	MaxSize     = 1 << 20 // bytes

@@ -180,7 +180,7 @@ func check(t *testing.T, want, got string) {
 	}
 }
 
-// What is removed is a part of the file and nothing else; what was appended is removed without a trace.
+// FuzzTables: RemoveTable only deletes bytes, AppendTable only appends, and RemoveTable undoes AppendTable.
 func FuzzTables(f *testing.F) {
 	f.Add([]byte(spread), 0, "v")
 	f.Add([]byte("[[p]]\r\n# c\r\n\r\n[[p.q]]\r\n[x]\r\n[p.r]\r\n"), 0, "\"")

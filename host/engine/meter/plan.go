@@ -18,10 +18,10 @@ package meter
 // which the walk reaches last.
 //
 // Where a path leaves a loop another charge is placed, unless what follows is cheap: otherwise every iteration would pay for
-// the code behind the loop.
+// the code after the loop.
 //
 // Calls: a function that calls others charges and checks at its beginning, so no recursion and no tree of calls is free. It
-// also checks at its end, and what follows a call is charged behind the call: otherwise the returning frames of a deep
+// also checks at its end, and what follows a call is charged after the call: otherwise the returning frames of a deep
 // recursion would do work that was charged when they were entered, without any check. A short leaf, which calls nothing and
 // is cheap, is paid for by its callers: direct callers know its cost; indirect callers assume maxLeafCost and
 // maxLeafUnchecked more. A longer leaf charges and checks at its beginning. Imported functions cost their callers a
@@ -36,7 +36,7 @@ const (
 	maxLeafUnchecked = 128
 	// maxUnchecked is several microseconds of work.
 	maxUnchecked = 4096
-	// maxTail is the cost of code behind a loop that each iteration may pay for.
+	// maxTail is the cost of code after a loop that each iteration may pay for.
 	maxTail = 8
 )
 
@@ -72,8 +72,8 @@ type planner struct {
 
 // openBlock is a block that the backward walk has entered, at its end.
 type openBlock struct {
-	after pathCost // behind its end
-	other pathCost // of an if: at the beginning of its else, or behind its end if it has none
+	after pathCost // after its end
+	other pathCost // of an if: at the beginning of its else, or after its end if it has none
 	loop  bool     // branches to it are back branches
 	backs int      // head of the list of these in planner.backs; 0: none
 }
@@ -122,7 +122,7 @@ func (p *planner) plan(s *scan) pathCost {
 	return at
 }
 
-// open returns the cost in front of a block, given the cost behind the instruction that opens it.
+// open returns the cost in front of a block, given the cost after the instruction that opens it.
 func (p *planner) open(kind stepKind, at pathCost) pathCost {
 	end := p.blocks[len(p.blocks)-1]
 	p.blocks = p.blocks[:len(p.blocks)-1]
@@ -136,7 +136,7 @@ func (p *planner) open(kind stepKind, at pathCost) pathCost {
 	return at
 }
 
-// branch returns the cost behind a branch instruction, and whether it may branch back. at is the cost of the code that
+// branch returns the cost after a branch instruction, and whether it may branch back. at is the cost of the code that
 // follows it.
 func (p *planner) branch(s *scan, step *step, at pathCost) (pathCost, bool) {
 	switch step.kind {

@@ -42,7 +42,7 @@ func (c *Code) Reset(body []byte, base int, space Space, locals uint32) {
 // Err returns the first error, or nil.
 func (c *Code) Err() error { return c.err }
 
-// End returns the offset in Body behind the current instruction.
+// End returns the offset in Body after the current instruction.
 func (c *Code) End() int { return c.pos }
 
 // Offset returns the offset of the current instruction in the module.
