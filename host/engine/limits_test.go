@@ -195,11 +195,11 @@ func TestIdleInstancesAreClosed(t *testing.T) {
 					if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 						t.Fatal(err)
 					}
-					time.Sleep(m.spec.Idle - 1)
+					time.Sleep(m.spec.Idle - time.Nanosecond)
 					if !m.holdsInstance() {
 						t.Error("the instance is closed before it was idle for long enough")
 					}
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 					if synctest.Wait(); m.holdsInstance() {
 						t.Error("the idle instance is not closed")
 					}
