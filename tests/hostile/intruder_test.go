@@ -127,7 +127,7 @@ func TestAGoModuleThatGoesWrong(t *testing.T) {
 	s := w.serve()
 	all := []intrusion{
 		{"it behaves", order{Do: "nothing"}, "", "nothing"},
-		{"recursion without end", order{Do: "recurse", Count: 1}, "stack_overflow", "crashed: stack overflow"},
+		{"recursion without end", order{Do: "recurse", Count: 1}, "stack_overflow", ".*crashed: stack overflow"},
 		{"memory without end", order{Do: "grow"}, "memory", ".*its limit of 32 MiB.*"},
 		{"most of its memory, and as much garbage", order{Do: "hold", Count: 20}, "", "20 MiB"},
 		{"an exit", order{Do: "exit", Count: 3}, "exit", ".*exited with code 3"},
