@@ -78,6 +78,7 @@ var arrows = map[string][]string{
 	"host/internal/network":      {"host/internal/worker/wire", "host/rawjson", "host/sandbox/fetch", "sdk/abi"},
 	"host/internal/origin":       {},
 	"host/internal/reexec":       {},
+	"host/internal/trust":        {"host/internal/ownedpath", "host/rawjson"},
 	"host/internal/worker":       {"host/engine", "host/engine/code", "host/internal/confine", "host/internal/worker/wire", "host/rawjson", "host/visible", "sdk/abi"},
 	"host/internal/worker/wire":  {"sdk/abi"},
 	"host/internal/worker/child": {"host/audit", "host/engine", "host/internal/answer", "host/internal/confine", "host/internal/worker/wire", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/schema", "sdk/abi"},
