@@ -10,7 +10,7 @@ import (
 const maxNesting = 10_000
 
 // Scanner parses a JSON text in one pass, in which it validates the text and returns the raw values that its caller
-// wants. The caller must not act on them before End has reported that the whole text is valid.
+// needs. The caller must not act on them before End has reported that the whole text is valid.
 type Scanner struct {
 	text    []byte
 	pos     int
