@@ -78,7 +78,7 @@ func (r *Resolver) Inside(dir, path string) (Target, error) {
 }
 
 // InsideOnly is Inside without any access outside of dir, which a sandbox would refuse and report: dir is taken as it
-// is, and a link that leads out of it, even to come back, is ErrOutside.
+// is, and a symbolic link to a path outside of it is ErrOutside, even if that path resolves to one inside.
 func (r *Resolver) InsideOnly(dir, path string) (Target, error) {
 	relative, err := below(dir, path)
 	if err != nil {

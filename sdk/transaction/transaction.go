@@ -1,6 +1,6 @@
-// Package transaction changes many files atomically: all of them or none, whenever the process is killed or a call
-// fails. Log.Apply makes the changes and Log.Recover, in a later process, rolls an interrupted transaction back or
-// forward; these are the two calls to start with.
+// Package transaction changes several files atomically, also when the process is killed or a call fails. Log.Apply makes
+// the changes; Log.Recover, in a later process, rolls an interrupted transaction back or forward. These are the two calls
+// to start with.
 //
 // How a transaction proceeds:
 //

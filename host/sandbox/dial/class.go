@@ -19,7 +19,7 @@ const (
 	Unspecified   Class = "unspecified"         // connects to the machine itself
 	Documentation Class = "documentation"       // RFC 5737, RFC 3849, RFC 9637
 	Benchmark     Class = "benchmark"           // RFC 2544, RFC 5180
-	Translated    Class = "local NAT64"         // RFC 8215: the local network decides where it leads
+	Translated    Class = "local NAT64"         // RFC 8215: the local network decides the destination
 	Reserved      Class = "reserved"            // other reserved blocks of the IANA registries
 	Tunnel        Class = "obsolete tunnelling" // 6to4, Teredo, IPv4-compatible
 )

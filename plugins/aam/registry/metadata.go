@@ -33,7 +33,7 @@ type Tag struct{ Name, Version string }
 
 // Release is a published version.
 type Release struct {
-	Version   string // as it is written, not validated
+	Version   string // as in the file, not validated
 	Published string // "" if unknown
 	Checksum  string // of the archive; "" if there is none
 	Size      int64

@@ -26,7 +26,7 @@ type Source interface {
 
 // Release is a version of a package.
 type Release struct {
-	Version  string // as it is written; invalid ones are skipped
+	Version  string // as in the manifest; invalid ones are skipped
 	Checksum string // of its archive; "" if unknown
 }
 
@@ -40,7 +40,7 @@ type Installed struct {
 // Package is a package to install.
 type Package struct {
 	Name         string
-	Version      string // as it is written in the registry
+	Version      string // as in the registry
 	Registry     string // name of the source
 	Checksum     string
 	Dependencies []manifest.Dependency

@@ -148,7 +148,7 @@ func (c Constraint) Allows(v Version) bool {
 	})
 }
 
-// Best returns the highest available version that c allows, as it is written, and the first of equal ones; false if
+// Best returns the highest available version that c allows in its original spelling, and the first of equal ones; false if
 // there is none. It skips strings that are not versions.
 func Best(c Constraint, available []string) (text string, ok bool) {
 	var best Version
