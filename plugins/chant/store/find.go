@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // DirName is the name of the directory in a project's root.
@@ -28,7 +30,7 @@ type Dir struct {
 // directory.
 func Find(cwd, project string) (Dir, error) {
 	at := cwd
-	if !within(project, cwd) {
+	if !contain.Within(project, cwd) {
 		at = project
 	}
 	for {
@@ -36,7 +38,7 @@ func Find(cwd, project string) (Dir, error) {
 		if dir.exists() {
 			return dir, dir.check(project)
 		}
-		if parent := filepath.Dir(at); at != project && within(project, parent) && parent != at {
+		if parent := filepath.Dir(at); at != project && contain.Within(project, parent) && parent != at {
 			at = parent
 			continue
 		}
@@ -114,4 +116,30 @@ func (d Dir) Contains(path string) error {
 // inside is Contains; its error does not name the path.
 func (d Dir) inside(path string) error {
 	return inside(d.path(), "the project's "+DirName+" folder", path)
+}
+
+// inside returns an error if the resolved path is outside dir, or if a symbolic link in it is broken. A path that does
+// not exist is inside. Messages call dir by name; the caller prepends path.
+//
+// The system's error for a link to outside is not passed on: in the sandbox it says that the target does not exist,
+// which is misleading.
+func inside(dir, name, path string) error {
+	var links contain.Resolver
+	base, err := links.Resolve(dir)
+	if err != nil {
+		return fmt.Errorf("cannot be accessed: %w", err)
+	}
+	target, err := links.Resolve(path)
+	if err == nil && target.Dangling {
+		err = &fs.PathError{Op: "lstat", Path: target.Path, Err: fs.ErrNotExist}
+	}
+	switch {
+	case !contain.Within(base.Path, target.Path):
+		return fmt.Errorf("is a symbolic link that points outside %s", name)
+	case target.Dangling:
+		return fmt.Errorf("is a symbolic link that cannot be resolved: %w", err)
+	case err != nil:
+		return fmt.Errorf("cannot be accessed: %w", err)
+	}
+	return nil
 }

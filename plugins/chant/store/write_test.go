@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
 // listing returns the paths of the files below a directory.
@@ -28,14 +31,6 @@ func listing(t *testing.T, root string) []string {
 		t.Fatal(err)
 	}
 	return names
-}
-
-// writeToFullDisk fails after half of the content.
-func writeToFullDisk(file *os.File, content string) error {
-	if _, err := file.WriteString(content[:len(content)/2]); err != nil {
-		return err
-	}
-	return syscall.ENOSPC
 }
 
 func sumOf(content string) Sum { return sha256.Sum256([]byte(content)) }
@@ -58,7 +53,9 @@ func TestReplace(t *testing.T) {
 	t.Run("a full disk leaves the old content", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "old"})
 		path := filepath.Join(root, "a.md")
-		if err := replace(path, sumOf("old"), "much longer than before", writeToFullDisk); !errors.Is(err, syscall.ENOSPC) {
+		o := options
+		o.FS = &faultfs.FS{FS: filesystem.OS{}, Mode: faultfs.Full, At: 1}
+		if err := replace(path, sumOf("old"), "much longer than before", o); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v", err)
 		}
 		checkFile(t, path, "old")
@@ -70,10 +67,15 @@ func TestReplace(t *testing.T) {
 		t.Run("a file changed to "+name+" content is not overwritten", func(t *testing.T) {
 			root := tree(t, map[string]string{"a.md": "old"})
 			path := filepath.Join(root, "a.md")
-			changeFile := func(file *os.File, content string) error {
-				return errors.Join(os.WriteFile(path, []byte(now), 0o600), writeSynced(file, content))
-			}
-			if err := replace(path, sumOf("old"), "new", changeFile); !errors.Is(err, ErrChanged) {
+			o := options
+			o.FS = &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, _ string) {
+				if operation == "sync" { // the last operation before the check
+					if err := os.WriteFile(path, []byte(now), 0o600); err != nil {
+						t.Error(err)
+					}
+				}
+			}}
+			if err := replace(path, sumOf("old"), "new", o); !errors.Is(err, ErrChanged) {
 				t.Errorf("got %v, want ErrChanged", err)
 			}
 			checkFile(t, path, now)
@@ -84,50 +86,29 @@ func TestReplace(t *testing.T) {
 	}
 	t.Run("a removed file is not created again", func(t *testing.T) {
 		root := tree(t, map[string]string{"b.md": ""})
-		if err := Replace(filepath.Join(root, "a.md"), Sum{}, "new"); !errors.Is(err, fs.ErrNotExist) {
+		if err := Replace(filepath.Join(root, "a.md"), Sum{}, "new"); !errors.Is(err, ErrChanged) {
 			t.Errorf("got %v", err)
+		}
+		if diff := cmp.Diff([]string{"b.md"}, listing(t, root)); diff != "" {
+			t.Errorf("files left (-want +got)\n%s", diff)
 		}
 	})
 }
 
 func TestCreate(t *testing.T) {
-	noLinks := func(string, string) error { return syscall.ENOTSUP }
-	for name, link := range map[string]func(string, string) error{"with hard links": os.Link, "without hard links": noLinks} {
-		t.Run(name, func(t *testing.T) {
-			root := tree(t, map[string]string{"taken.md": "old"})
-			if err := create(filepath.Join(root, "new.md"), "text", writeSynced, link); err != nil {
-				t.Fatal(err)
-			}
-			checkFile(t, filepath.Join(root, "new.md"), "text")
-			taken := filepath.Join(root, "taken.md")
-			if err := create(taken, "text", writeSynced, link); !errors.Is(err, fs.ErrExist) {
-				t.Errorf("an existing file: got %v", err)
-			}
-			checkFile(t, taken, "old")
-			if err := create(filepath.Join(root, "full.md"), "text", writeToFullDisk, link); !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("a full disk: got %v", err)
-			}
-			if diff := cmp.Diff([]string{"new.md", "taken.md"}, listing(t, root)); diff != "" {
-				t.Errorf("files left (-want +got)\n%s", diff)
-			}
-		})
+	root := tree(t, map[string]string{"taken.md": "old"})
+	if err := Create(filepath.Join(root, "new.md"), "text"); err != nil {
+		t.Fatal(err)
 	}
-	t.Run("a disk that fills up before the fallback leaves no file", func(t *testing.T) {
-		root := t.TempDir()
-		calls := 0
-		later := func(file *os.File, content string) error {
-			if calls++; calls > 1 {
-				return writeToFullDisk(file, content)
-			}
-			return writeSynced(file, content)
-		}
-		if err := create(filepath.Join(root, "a.md"), "text", later, noLinks); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("got %v", err)
-		}
-		if names := listing(t, root); len(names) != 0 {
-			t.Errorf("files left: %v", names)
-		}
-	})
+	checkFile(t, filepath.Join(root, "new.md"), "text")
+	taken := filepath.Join(root, "taken.md")
+	if err := Create(taken, "text"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("an existing file: got %v", err)
+	}
+	checkFile(t, taken, "old")
+	if diff := cmp.Diff([]string{"new.md", "taken.md"}, listing(t, root)); diff != "" {
+		t.Errorf("files left (-want +got)\n%s", diff)
+	}
 }
 
 func TestMove(t *testing.T) {
@@ -154,12 +135,12 @@ func TestMove(t *testing.T) {
 		},
 		{"a removed file is not moved", map[string]string{"b.md": "x"}, "x", ErrChanged, map[string]string{"b.md": "x"}},
 	}
-	noLinks := func(string, string) error { return syscall.ENOTSUP }
-	for ways, link := range map[string]func(string, string) error{"with hard links": os.Link, "without hard links": noLinks} {
+	for ways, noLinks := range map[string]bool{"with hard links": false, "without hard links": true} {
 		for _, test := range tests {
 			t.Run(ways+"/"+test.name, func(t *testing.T) {
 				root := tree(t, test.files)
-				err := move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "day", "a.md"), sumOf(test.before), link)
+				fsys := &faultfs.FS{FS: filesystem.OS{}, NoLinks: noLinks}
+				err := move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "day", "a.md"), sumOf(test.before), fsys)
 				if !errors.Is(err, test.want) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
@@ -170,39 +151,45 @@ func TestMove(t *testing.T) {
 }
 
 func TestInterruptedMove(t *testing.T) {
-	interrupted := errors.New("interrupted")
-	// attempt moves a.md; link may interrupt it by a panic.
-	attempt := func(root string, link func(from, to string) error) (err error) {
-		defer func() {
-			if got := recover(); got != nil {
-				err = got.(error)
-			}
-		}()
-		return move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "a.md"), sumOf("x"), link)
+	for _, mode := range faultfs.Modes {
+		for _, noLinks := range []bool{false, true} {
+			faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
+				f.NoLinks = noLinks
+				root := tree(t, map[string]string{"a.md": "x"})
+				from, to := filepath.Join(root, "a.md"), filepath.Join(root, "archive", "a.md")
+				_ = move(from, to, sumOf("x"), f)
+				if _, err := os.Lstat(from); err == nil {
+					checkFile(t, from, "x")
+					if err := Move(from, to, sumOf("x")); err != nil {
+						t.Errorf("the next move: %v", err)
+					}
+				}
+				checkTree(t, root, map[string]string{"archive/a.md": "x"})
+				if t.Failed() {
+					t.Fatalf("%s, no links: %t, operations %v", mode, noLinks, f.Operations())
+				}
+			})
+		}
 	}
-	t.Run("after the link both files are complete, and the next move finishes", func(t *testing.T) {
-		root := tree(t, map[string]string{"a.md": "x"})
-		err := attempt(root, func(from, to string) error {
-			if err := os.Link(from, to); err != nil {
-				return err
+}
+
+func TestMoveWithConcurrentChange(t *testing.T) {
+	// moveDuring calls change when the file is at both paths.
+	moveDuring := func(root string, change func(from string) error) error {
+		from, archive := filepath.Join(root, "a.md"), filepath.Join(root, "archive")
+		return move(from, filepath.Join(archive, "a.md"), sumOf("x"), &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, path string) {
+			if operation == "sync directory" && path == archive {
+				if err := change(from); err != nil {
+					t.Error(err)
+				}
 			}
-			panic(interrupted)
-		})
-		if !errors.Is(err, interrupted) {
-			t.Fatal(err)
-		}
-		checkTree(t, root, map[string]string{"a.md": "x", "archive/a.md": "x"})
-		if err := attempt(root, os.Link); err != nil {
-			t.Error(err)
-		}
-		checkTree(t, root, map[string]string{"archive/a.md": "x"})
-	})
+		}})
+	}
 	t.Run("a concurrent change of the file is kept", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "x"})
-		err := attempt(root, func(from, to string) error {
+		err := moveDuring(root, func(from string) error {
 			// Editors save by replacing the file.
-			err := os.Link(from, to)
-			return errors.Join(err, os.Remove(from), os.WriteFile(from, []byte("theirs"), 0o600))
+			return errors.Join(os.Remove(from), os.WriteFile(from, []byte("theirs"), 0o600))
 		})
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("got %v, want ErrChanged", err)
@@ -211,10 +198,7 @@ func TestInterruptedMove(t *testing.T) {
 	})
 	t.Run("a concurrent move that finishes first is a success", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "x"})
-		err := attempt(root, func(from, to string) error {
-			return errors.Join(os.Link(from, to), os.Remove(from))
-		})
-		if err != nil {
+		if err := moveDuring(root, os.Remove); err != nil {
 			t.Error(err)
 		}
 		checkTree(t, root, map[string]string{"archive/a.md": "x"})
