@@ -68,18 +68,20 @@ func TestProposals(t *testing.T) {
 func TestMetadata(t *testing.T) {
 	known := func(name string) bool { return name == "spec-driven" }
 	for source, want := range map[string]string{
-		"schema: spec-driven\n":                      "",
-		"schema: spec-driven\nother: [1]\n":          "",
-		"skip_specs: true\n":                         "schema: Invalid input: expected string, received undefined",
-		"schema: ''\n":                               "schema: schema is required",
-		"schema: 3\n":                                "schema: Invalid input: expected string, received number",
-		"schema: nope\n":                             "schema: unknown schema 'nope'",
-		"schema: spec-driven\ncreated: 2026-1-1\n":   "created: created must be YYYY-MM-DD format",
-		"schema: spec-driven\nskip_specs: 'yes'\n":   "skip_specs: Invalid input: expected boolean, received string",
-		"schema: [\n":                                "the file is not valid YAML",
-		"- a\n":                                      "the file holds an array and not keys",
-		"a: &x 1\nschema: *x\n":                      "schema: Invalid input: expected string, received alias",
-		"schema: " + strings.Repeat("[", 100) + "\n": "the file is not valid YAML",
+		"schema: spec-driven\n":                    "",
+		"schema: spec-driven\nother: [1]\n":        "",
+		"skip_specs: true\n":                       "schema: Invalid input: expected string, received undefined",
+		"schema: ''\n":                             "schema: schema is required",
+		"schema: 3\n":                              "schema: Invalid input: expected string, received number",
+		"schema: nope\n":                           "schema: unknown schema 'nope'",
+		"schema: spec-driven\ncreated: 2026-1-1\n": "created: created must be YYYY-MM-DD format",
+		"schema: spec-driven\nskip_specs: 'yes'\n": "skip_specs: Invalid input: expected boolean, received string",
+		"schema: [\n":                              "the file is not valid YAML",
+		"schema: spec-driven\n---\nother: 1\n":     "the file is not valid YAML",
+		"schema: spec-driven\nskip_specs: True\n":  "",
+		"- a\n":                 "the file holds an array and not keys",
+		"a: &x 1\nschema: *x\n": "schema: Invalid input: expected string, received alias",
+		"schema: " + strings.Repeat("[", 100) + "\n":          "the file is not valid YAML",
 		"schema: spec-driven # " + strings.Repeat("x", 70000): "the file is larger than 64 KiB",
 	} {
 		meta, err := change.ParseMetadata(source, known)

@@ -3,12 +3,10 @@ package change
 import (
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // MaxMetadata bounds a metadata or config file, in bytes.
@@ -90,18 +88,17 @@ func fault(fields map[string]field, hasSchema func(string) bool) string {
 }
 
 // field is one value of a YAML mapping; the zero value is an absent one.
-type field struct{ node *yaml.Node }
+type field struct{ node *frontmatter.Node }
 
 func (f field) text() string {
 	if f.kind() != "string" {
 		return ""
 	}
-	return f.node.Value
+	return f.node.Text
 }
 
 func (f field) isTrue() bool {
-	var set bool
-	return f.kind() == "boolean" && f.node.Decode(&set) == nil && set
+	return f.kind() == "boolean" && strings.EqualFold(f.node.Text, "true")
 }
 
 // isSet reports whether the value could mean true.
@@ -116,14 +113,14 @@ func (f field) kind() string {
 		return "undefined"
 	}
 	switch f.node.Kind {
-	case yaml.AliasNode:
+	case frontmatter.Alias:
 		return "alias"
-	case yaml.MappingNode:
+	case frontmatter.Mapping:
 		return "object"
-	case yaml.SequenceNode:
+	case frontmatter.Sequence:
 		return "array"
 	}
-	switch f.node.ShortTag() {
+	switch f.node.Tag12() {
 	case "!!bool":
 		return "boolean"
 	case "!!int", "!!float":
@@ -137,31 +134,25 @@ func (f field) kind() string {
 // errNotYAML says that a file is not valid YAML.
 var errNotYAML = errors.New("the file is not valid YAML")
 
-// parseFields parses the top level of a YAML mapping. It refuses invalid YAML, deep nesting and aliases.
+// parseFields parses the top level of a YAML mapping. It refuses invalid YAML, deep nesting and a second document, as
+// the command line does. An alias has a kind that no field expects.
 func parseFields(source string) (map[string]field, error) {
 	if len(source) > MaxMetadata {
 		return nil, fmt.Errorf("the file is larger than %d KiB", MaxMetadata>>10)
 	}
-	loader, err := yaml.NewLoader(strings.NewReader(source),
-		yaml.WithV4Defaults(), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
+	root, err := frontmatter.Parse(source, frontmatter.Options{Depth: maxDepth, Aliases: true})
 	if err != nil {
-		return nil, err
-	}
-	var document yaml.Node
-	err = loader.Load(&document)
-	if errors.Is(err, io.EOF) {
-		return map[string]field{}, nil
-	}
-	if err != nil || len(document.Content) != 1 {
 		return nil, errNotYAML
 	}
-	root := document.Content[0]
-	if root.Kind != yaml.MappingNode {
+	if root == nil {
+		return map[string]field{}, nil
+	}
+	if root.Kind != frontmatter.Mapping {
 		return nil, fmt.Errorf("the file holds %s and not keys", article(field{root}.kind()))
 	}
 	fields := map[string]field{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		fields[root.Content[i].Value] = field{root.Content[i+1]}
+	for key, value := range root.Pairs() {
+		fields[key.Text] = field{value}
 	}
 	return fields, nil
 }
