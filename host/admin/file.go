@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
 // configFile is a config that is edited.
@@ -16,16 +17,12 @@ type configFile struct {
 	path   string // as it was named
 	target string // where its links lead
 	data   []byte
-	mode   fs.FileMode
 	exists bool
 }
 
-// newConfigMode keeps others from reading a config, in which variables may have values.
-const newConfigMode = 0o600
-
 // readConfigFile reads the config at path, which need not exist.
 func readConfigFile(path string) (*configFile, error) {
-	f := &configFile{path: path, target: path, mode: newConfigMode}
+	f := &configFile{path: path, target: path}
 	target, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -36,11 +33,7 @@ func readConfigFile(path string) (*configFile, error) {
 	case err != nil:
 		return nil, usage("%s: %w", path, err)
 	}
-	info, err := os.Stat(target)
-	if err != nil {
-		return nil, usage("%s: %w", path, err)
-	}
-	f.target, f.mode, f.exists = target, info.Mode().Perm(), true
+	f.target, f.exists = target, true
 	if f.data, err = tomlfile.ReadFile(target); err != nil {
 		return nil, usage("%s: %w", path, err)
 	}
@@ -57,23 +50,13 @@ func (f *configFile) replace(content []byte) error {
 	if now.exists != f.exists || now.target != f.target || !bytes.Equal(now.data, f.data) {
 		return usage("%s was changed in the meantime: look at it, and try again", f.path)
 	}
-	dir := filepath.Dir(f.target)
-	fresh, err := os.CreateTemp(dir, "."+filepath.Base(f.target)+".*")
+	// Other users must not read a new config: variables in it may have values.
+	fresh, err := atomicfile.New(f.target, atomicfile.Options{Mode: 0o600, Pattern: ".bulkhead-*.tmp"})
 	if err != nil {
 		return usage("%s cannot be written: %w", f.path, cause(err))
 	}
-	defer os.Remove(fresh.Name())
-	_, err = fresh.Write(content)
-	if err == nil {
-		err = fresh.Chmod(f.mode)
-	}
-	if err == nil {
-		err = fresh.Sync()
-	}
-	if err = errors.Join(err, fresh.Close()); err == nil {
-		err = os.Rename(fresh.Name(), f.target)
-	}
-	if err != nil {
+	_, _ = fresh.Write(content) // Replace returns the error
+	if err := fresh.Replace(); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", f.path, err)
 	}
 	f.data, f.exists = content, true

@@ -11,9 +11,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
 // hasher identifies arguments without disclosing them. A plain digest would disclose short arguments to anyone
@@ -66,20 +67,12 @@ func loadKey(path string) ([]byte, error) {
 }
 
 // createKey creates the key file atomically, so that a full disk leaves no truncated key.
-func createKey(path string) (key []byte, err error) {
-	key = make([]byte, keySize)
+func createKey(path string) ([]byte, error) {
+	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
+	options := atomicfile.Options{Mode: 0o600, Pattern: ".audit-key-*.tmp"}
+	if err := atomicfile.Replace(path, []byte(hex.EncodeToString(key)+"\n"), options); err != nil {
 		return nil, err
-	}
-	_, err = f.WriteString(hex.EncodeToString(key) + "\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(f.Name()))
 	}
 	return key, nil
 }

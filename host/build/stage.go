@@ -19,6 +19,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 const (
@@ -174,7 +176,8 @@ func isText(name string) bool { return name == "README.md" || strings.HasPrefix(
 // add creates a file of the output. The file must not exist.
 func (st *stage) add(name string, from io.Reader) (size int64, err error) {
 	path := filepath.Join(st.plugin, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	dir := filepath.Dir(path)
+	if err := atomicfile.MkdirAll(dir, atomicfile.Options{Mode: 0o666}); err != nil {
 		return 0, err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
@@ -182,7 +185,7 @@ func (st *stage) add(name string, from io.Reader) (size int64, err error) {
 		return 0, err
 	}
 	size, err = io.Copy(f, from)
-	return size, errors.Join(err, f.Close())
+	return size, errors.Join(err, f.Sync(), f.Close(), filesystem.OS{}.SyncDir(dir))
 }
 
 // withLock runs do with the lock of the parent of the staging directory.
@@ -200,7 +203,10 @@ func (st *stage) replace(s *source, target string) error {
 			return err
 		}
 		moved := err == nil
-		if err = os.Rename(st.plugin, target); err == nil || !moved {
+		if err = os.Rename(st.plugin, target); err == nil {
+			return filesystem.OS{}.SyncDir(filepath.Dir(target)) // before close removes the previous version
+		}
+		if !moved {
 			return err
 		}
 		if back := os.Rename(old, target); back != nil {

@@ -22,6 +22,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Record is the decision to trust a path while the digest of its content is SHA256.
@@ -49,6 +51,8 @@ func (s Store) Dir() string { return s.dir }
 
 const (
 	suffix = ".json"
+	// tempPattern begins with a dot, by which List recognizes the temporary file of an interrupted write.
+	tempPattern = ".new-*"
 	// maxRecord bounds the file of a record in bytes. A path of maxPath bytes, escaped, fits.
 	maxRecord = 32 << 10
 	maxPath   = 4096
@@ -103,7 +107,8 @@ func (s Store) Add(path, digest string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(fileName(path), append(record, '\n'))
+	return atomicfile.Replace(filepath.Join(s.dir, fileName(path)), append(record, '\n'),
+		atomicfile.Options{FS: files, Mode: 0o600, Pattern: tempPattern})
 }
 
 // Remove durably removes the record of a path; it returns false if there is none.
@@ -118,7 +123,7 @@ func (s Store) Remove(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, syncDir(s.dir)
+	return true, files.SyncDir(s.dir)
 }
 
 // List returns all valid records, sorted by path. The error names ignored files.
@@ -147,7 +152,7 @@ func (s Store) List() ([]Record, error) {
 	slices.Sort(names)
 	for _, name := range names {
 		if strings.HasPrefix(name, ".") {
-			continue // temporary file of an interrupted write
+			continue // see tempPattern
 		}
 		r, err := s.read(name)
 		if err == nil && fileName(r.Path) != name {
@@ -229,34 +234,8 @@ func decode(data []byte) (*Record, error) {
 	return &r, nil
 }
 
-// write replaces a file atomically and durably.
-func (s Store) write(name string, data []byte) error {
-	fresh, err := os.CreateTemp(s.dir, ".new-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(fresh.Name())
-	_, err = fresh.Write(data)
-	if err == nil {
-		err = fresh.Sync()
-	}
-	if err = errors.Join(err, fresh.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(fresh.Name(), filepath.Join(s.dir, name)); err != nil {
-		return err
-	}
-	return syncDir(s.dir)
-}
-
-// syncDir makes renames and removals in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
+// files does not copy the permission bits of a replaced record, which other users may have been able to write.
+var files = filesystem.OS{Modes: func(string, string) error { return nil }}
 
 // fileName returns the file name of a path's record.
 func fileName(path string) string { return Digest([]byte(path)) + suffix }

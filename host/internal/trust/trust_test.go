@@ -63,6 +63,10 @@ func TestTrustedUntilRemoved(t *testing.T) {
 func TestAddCreatesPrivateFiles(t *testing.T) {
 	s := newStore(t)
 	mustAdd(t, s, "/p", one)
+	if err := os.Chmod(filepath.Join(s.Dir(), fileName("/p")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, s, "/p", one) // does not keep the mode
 	for path, want := range map[string]fs.FileMode{s.Dir(): 0o700 | fs.ModeDir, filepath.Join(s.Dir(), fileName("/p")): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", path, info, err)
