@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/host/config"
@@ -80,7 +79,7 @@ func sameFolder(a, b string) bool {
 // pathFor is dir as the config in file is to name it: relative to its folder if it lies there.
 func pathFor(file, dir string) string {
 	rel, err := filepath.Rel(filepath.Dir(file), dir)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+	if err != nil || !filepath.IsLocal(rel) {
 		return dir
 	}
 	return rel

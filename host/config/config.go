@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // FileName is the config's usual name.
@@ -147,7 +148,7 @@ type Places struct {
 // Broad reports whether dir is the root directory, the home directory or an ancestor of it, so that granting
 // it would grant everything.
 func (p Places) Broad(dir string) bool {
-	return dir == "/" || p.Home != "" && within(p.Home, dir)
+	return dir == "/" || p.Home != "" && contain.Within(dir, p.Home)
 }
 
 // Grant is the effective grant of a plugin.

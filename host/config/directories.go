@@ -6,6 +6,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // directories grants the directories of the config, or those that the manifest requests if the config has no
@@ -85,7 +86,7 @@ func (c *decision) requestedDirectories() {
 			continue // always granted, and always writable
 		case c.places.Broad(dir):
 			why = "which only a config file that names it can grant"
-		case !c.configured() && !within(dir, c.places.Project):
+		case !c.configured() && !contain.Within(c.places.Project, dir):
 			why = "which only a config file can grant"
 		}
 		if why == "" {
@@ -100,7 +101,7 @@ func (c *decision) requestedDirectories() {
 // isGranted reports whether dir lies in a granted directory other than the state directory.
 func (c *decision) isGranted(dir string) bool {
 	for _, m := range c.grant.FS {
-		if !m.State && within(dir, m.Path) {
+		if !m.State && contain.Within(m.Path, dir) {
 			return true
 		}
 	}
@@ -127,7 +128,7 @@ func (c *decision) expand(p string) (dir, missing string) { return c.places.Reso
 // stateDir returns the plugin's state directory, "" if there is none.
 func (c *decision) stateDir() string { return c.places.stateDir(c.m.Name) }
 
-func (c *decision) inStateDir(dir string) bool { return within(dir, c.stateDir()) }
+func (c *decision) inStateDir(dir string) bool { return contain.Within(c.stateDir(), dir) }
 
 // leaveOut records that the plugin cannot be offered. The first call wins.
 func (c *decision) leaveOut(why, reason string) {
@@ -141,14 +142,6 @@ func (c *decision) faultAt(line int, key, what, remedy string) {
 }
 
 func (c *decision) add(p tomlfile.Problem) { c.problems = append(c.problems, p) }
-
-// within reports whether dir is root or lies below it. Both are absolute and clean.
-func within(dir, root string) bool {
-	if root == "" {
-		return false
-	}
-	return dir == root || root == "/" || strings.HasPrefix(dir, root+"/")
-}
 
 func maxAccess(a, b manifest.Access) manifest.Access {
 	if a == manifest.ReadWrite || b == manifest.ReadWrite {

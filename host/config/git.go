@@ -7,6 +7,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // repositories grants the repositories of the config that the manifest requests. If the config has no git, it
@@ -66,7 +67,7 @@ func (c *decision) requestedAt(dir string) (requested Git, found bool) {
 	requested.Access = manifest.Read
 	for _, g := range c.m.Capabilities.Git {
 		if g.Repo != manifest.Any {
-			if at, missing := c.expand(g.Repo); missing != "" || !within(dir, at) {
+			if at, missing := c.expand(g.Repo); missing != "" || !contain.Within(at, dir) {
 				continue
 			}
 		}
@@ -103,7 +104,7 @@ func (c *decision) requestedRepositories() {
 			c.leaveOut(fmt.Sprintf("it needs the repository %s", g.Repo), c.places.NoProject)
 		case missing != "":
 			drop("repo", fmt.Sprintf("asks for the repository %s, whose variable is unset", g.Repo), "")
-		case !c.configured() && !within(dir, c.places.Project):
+		case !c.configured() && !contain.Within(c.places.Project, dir):
 			drop("repo", fmt.Sprintf("asks for the repository %s, which only a config file can grant", g.Repo), "name the plugin in "+FileName)
 		case c.p.FS != nil && !c.isGranted(dir):
 			drop("repo", fmt.Sprintf("asks for the repository %s, which lies in none of the granted directories", g.Repo),

@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // names reports added and removed names. An old request for any does not cover a name, because a request by
@@ -109,7 +110,7 @@ func covers(old, new manifest.Access) bool { return old == manifest.ReadWrite ||
 func inside(dir, path string) bool {
 	variable, rest, err := manifest.SplitPath(dir)
 	other, below, err2 := manifest.SplitPath(path)
-	return err == nil && err2 == nil && variable == other && (below == rest || rest == "/" || strings.HasPrefix(below, rest+"/"))
+	return err == nil && err2 == nil && variable == other && contain.Within("/"+rest, "/"+below)
 }
 
 func (c *comparison) repositories() {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Breadth is how much a directory contains.
@@ -39,9 +40,9 @@ func BreadthOf(path string, places config.Places) Breadth {
 		return Home
 	case places.Broad(path):
 		return HoldsHome
-	case places.Project != "" && within(path, places.Project):
+	case places.Project != "" && contain.Within(places.Project, path):
 		return InProject
-	case places.Project != "" && within(places.Project, path):
+	case places.Project != "" && contain.Within(path, places.Project):
 		return HoldsProject
 	}
 	return Outside

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Create creates the absent directory of a mount: it moves the staged directory to its path, so that its handle stays
@@ -29,7 +31,7 @@ func (s *Set) Create(i int) error {
 	// Absent granted ancestors come first, so that the directory at their path is the staged one.
 	var above []int
 	for j := range s.staged {
-		if within(m.Path, s.Mounts[j].Path) {
+		if contain.Within(s.Mounts[j].Path, m.Path) {
 			above = append(above, j)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // MaxDirectories bounds the directories and repositories of one grant. Each takes one descriptor, a writable one that
@@ -188,7 +189,7 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 		return err
 	}
 	for _, m := range s.Mounts {
-		if within(granted.Repo, m.Granted) && !within(p.path(), m.Path) {
+		if contain.Within(m.Granted, granted.Repo) && !contain.Within(m.Path, p.path()) {
 			p.close()
 			return &RefusedError{Repository, granted.Repo,
 				fmt.Sprintf("it resolves to %q, outside of the granted directory %s", p.path(), m.Granted), grantItself("git", p.path())}

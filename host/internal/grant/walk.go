@@ -12,6 +12,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host/config"
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 const (
@@ -88,7 +89,7 @@ func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []stri
 // guards returns why links in the directory at path are not followed; empty if they are.
 func (w *walker) guards(path string, id FileID) string {
 	for _, g := range slices.Backward(w.paths) {
-		if within(path, g.path) {
+		if contain.Within(g.path, path) {
 			return g.why
 		}
 	}
@@ -310,9 +311,4 @@ func resolved(path string) string {
 	}
 	defer p.close()
 	return p.path()
-}
-
-// within reports whether path is root or below it. Both are absolute and clean.
-func within(path, root string) bool {
-	return path == root || root == "/" || strings.HasPrefix(path, root+"/")
 }
