@@ -59,8 +59,8 @@ var arrows = map[string][]string{
 	"plugins/chant":              {"plugins/chant/...", "sdk/..."},
 	"plugins/aam":                {"internal/fixtures", "plugins/aam/...", "sdk/..."},
 	"plugins/agentpack":          {"plugins/agentpack/...", "sdk/..."},
-	"plugins/agentpack/apply":    {"plugins/agentpack/disk", "plugins/agentpack/fault"}, // replaceable by a shared package
-	"plugins/agentpack/disk":     {"plugins/agentpack/fault"},
+	"plugins/agentpack/apply":    {"plugins/agentpack/disk", "plugins/agentpack/fault", "sdk/contain", "sdk/filesystem", "sdk/transaction"},
+	"plugins/agentpack/disk":     {"plugins/agentpack/fault", "sdk/contain", "sdk/filesystem"},
 	"plugins/mcpkg":              {"plugins/mcpkg/...", "sdk/..."},
 	"plugins/openspec":           {"plugins/openspec/...", "sdk/..."},
 	"sdk":                        {"sdk/..."},
@@ -144,7 +144,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
 	"github.com/aymanbagabas/go-udiff":       {"plugins/agentpack"},
-	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam", "plugins/agentpack"},
+	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }
 

@@ -50,7 +50,7 @@ type Format struct {
 	// Temporary is the atomicfile pattern of a journal that is being written.
 	Temporary string
 	// Encode and Decode convert a journal. Decode refuses what no Encode wrote, since Recover moves and removes files by
-	// it; ErrTorn is for a journal that was not written completely, which is removed.
+	// it; ErrTorn is for a journal that was not written completely; under the name Staging it is removed.
 	Encode func(*Journal) ([]byte, error)
 	Decode func([]byte) (*Journal, error)
 	// Names returns the paths of the files that a transaction keeps for step i: the old content and the new one. They

@@ -93,7 +93,7 @@ func TestFormatOfJournalIsFixed(t *testing.T) {
 }
 
 func TestUnreadableJournalStays(t *testing.T) {
-	for _, raw := range []string{"{", `{"version":2}`, strings.Repeat("x", 100)} {
+	for _, raw := range []string{"", "{", `{"version":2}`, strings.Repeat("x", 100)} {
 		dir := directory(t)
 		file := filepath.Join(dir, "switching.json")
 		must(t, os.WriteFile(file, []byte(raw), 0o644))

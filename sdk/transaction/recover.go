@@ -45,7 +45,7 @@ func (l Log) recover() (Report, error) {
 		return Report{}, err
 	}
 	t, err := l.read(state)
-	if errors.Is(err, ErrTorn) {
+	if errors.Is(err, ErrTorn) && state == l.format().Staging {
 		return Report{}, about(l.at(state), l.fsys().Remove(l.at(state)))
 	}
 	if err != nil {

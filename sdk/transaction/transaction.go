@@ -240,7 +240,7 @@ func (t *run) planDir(dir string, planned map[string]bool) error {
 		if info, err = t.fs.Stat(dir); err == nil && info.IsDir() {
 			return nil // a root, or a directory above it, may be reached through a link
 		}
-		return about(dir, fmt.Errorf("%s has to be a directory, but is something else", dir))
+		return about(dir, fmt.Errorf("%s is not a directory, but a directory is needed: remove it", dir))
 	case !filesystem.IsAbsent(err):
 		return about(dir, err)
 	case dir == filepath.Dir(dir):

@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // ManifestFile is the manifest's name in a config repo.
@@ -133,7 +134,7 @@ func (m *Manifest) Module(id string) (Module, bool) {
 func LoadManifest(repo string) (*Manifest, error) {
 	path := filepath.Join(repo, ManifestFile)
 	text, err := disk.Read(path, maxManifest)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return nil, fault.New(fault.ConfigMissing, fault.Details{
 			"path": path, "path_posix": filepath.ToSlash(path),
 			"hint": "name the config repo with the argument repo, or set AGENTPACK_HOME; its directory has to be granted to the plugin",

@@ -14,6 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 // maxFile is the size limit of a file that is replaced or restored, in bytes.
@@ -23,7 +25,7 @@ const maxFile = 64 << 20
 // data directory.
 type Deployer struct {
 	Env env.Env
-	FS  apply.FS
+	FS  filesystem.FS
 }
 
 // Request is a plan to carry out, and the state that it was computed from.
@@ -32,21 +34,24 @@ type Request struct {
 	Plan       plan.Plan
 	LockSHA256 *string // sum of the lockfile; nil if there is none
 	// Extra is written in the same transaction, but not recorded in the snapshot.
-	Extra []apply.Change
+	Extra []transaction.Change
 }
 
 // Applier returns the applier of the data directory's journal, also for other writers in the same home.
 func (d Deployer) Applier() apply.Applier {
-	return apply.Applier{FS: d.FS, Dir: filepath.Join(d.Env.DataDir(), "state", "journal")}
+	return apply.New(d.FS, filepath.Join(d.Env.DataDir(), "state", "journal"))
 }
 
 // Recover finishes or rolls back an interrupted call, and says which; "" if there was none.
 func (d Deployer) Recover() (note string, err error) {
 	report, err := d.Applier().Recover()
-	if err != nil || report.Outcome == apply.None {
+	if err != nil || report.Outcome == transaction.Nothing {
 		return "", err
 	}
-	note = "an earlier call was interrupted while it wrote; it has now been " + string(report.Outcome)
+	note = "an earlier call was interrupted while it wrote; it has now been finished"
+	if report.Outcome == transaction.Undone {
+		note = "an earlier call was interrupted while it wrote; it has now been rolled back"
+	}
 	if len(report.Kept) > 0 {
 		note += "; not restored, because another program has changed them since: " + strings.Join(report.Kept, ", ") +
 			" (their old content is beside them, in files whose names begin with .agentpack-tmp-)"
@@ -85,7 +90,7 @@ func usedRoots(state *output.State) map[output.Root]bool {
 }
 
 // Apply carries out the plan and returns the id of its snapshot. A file that has changed since the plan was
-// computed is apply.ErrChanged.
+// computed is transaction.ErrChanged.
 func (d Deployer) Apply(request Request) (id string, err error) {
 	id, err = NextSnapshotID(d.Env.SnapshotDir(), d.Env.Now)
 	if err != nil {
@@ -119,7 +124,7 @@ func (d Deployer) Apply(request Request) (id string, err error) {
 type batch struct {
 	env      env.Env
 	layout   Layout
-	changes  []apply.Change
+	changes  []transaction.Change
 	recorded []SnapshotChange
 	written  map[string]string // by path, the sum after the batch; "" for a removed file
 }
@@ -130,7 +135,7 @@ func newBatch(at env.Env, id string) *batch {
 
 // addCopy adds a file of the snapshot.
 func (b *batch) addCopy(path string, content []byte) {
-	b.changes = append(b.changes, apply.Change{Root: b.env.SnapshotDir(), Path: path, After: content})
+	b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: path, After: content})
 }
 
 // addRecord adds the record itself, as the last change.
@@ -173,22 +178,22 @@ func (b *batch) addWrite(root string, key output.Key, op Op, before string, cont
 	}
 	if before != "" {
 		current, err := disk.Read(key.Path, maxFile)
-		if disk.IsMissing(err) || err == nil && disk.SumBytes(current) != before {
-			return fmt.Errorf("%s %w", key.Path, apply.ErrChanged)
+		if filesystem.IsAbsent(err) || err == nil && disk.SumBytes(current) != before {
+			return fmt.Errorf("%s %w", key.Path, transaction.ErrChanged)
 		}
 		if err != nil {
 			return fault.IO(key.Path, err)
 		}
 		recorded.BackupPath = b.layout.Backup(key)
 		// The backup gets the mode of the file, so that it is readable by the same users only.
-		b.changes = append(b.changes, apply.Change{Root: b.env.SnapshotDir(), Path: recorded.BackupPath, After: current, Like: key.Path})
+		b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: recorded.BackupPath, After: current, Like: key.Path})
 	}
 	b.recorded = append(b.recorded, recorded)
-	return b.addChange(apply.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, recorded.After)
+	return b.addChange(transaction.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, recorded.After)
 }
 
 // addChange adds a change, once if several targets want the same one.
-func (b *batch) addChange(change apply.Change, after string) error {
+func (b *batch) addChange(change transaction.Change, after string) error {
 	if other, ok := b.written[change.Path]; ok {
 		if other != after {
 			return fmt.Errorf("two targets want different contents for %s: leave one of them out, or move one of their directories", change.Path)
@@ -213,9 +218,9 @@ func (b *batch) addManifests(request Request) error {
 		key := output.Key{Target: root.Target, Path: output.ManifestPath(root)}
 		before, err := disk.SumFile(key.Path)
 		switch {
-		case disk.IsMissing(err) && !used[root]:
+		case filesystem.IsAbsent(err) && !used[root]:
 			continue
-		case disk.IsMissing(err):
+		case filesystem.IsAbsent(err):
 			before = ""
 		case err != nil:
 			return fault.IO(key.Path, err)

@@ -10,11 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 func TestApplyWritesFilesManifestsAndSnapshot(t *testing.T) {
@@ -146,7 +147,7 @@ func TestApplyRefusesFileChangedSincePlan(t *testing.T) {
 			request := h.plan(map[string]string{"codex:.codex/prompts/a.md": "new", "codex:.codex/AGENTS.md": "agents"})
 			edit(h)
 			before := h.files()
-			if _, err := h.deployer().Apply(request); !errors.Is(err, apply.ErrChanged) {
+			if _, err := h.deployer().Apply(request); !errors.Is(err, transaction.ErrChanged) {
 				t.Errorf("got %v", err)
 			}
 			if diff := cmp.Diff(before, h.files()); diff != "" {
@@ -200,29 +201,6 @@ func TestApplyWithFileOfTwoTargets(t *testing.T) {
 	h.same(map[string]string{"project/AGENTS.md": "one"})
 }
 
-// killedFS kills the process at one of its changes.
-type killedFS struct {
-	apply.FS
-	left *int
-}
-
-type killedPanic struct{}
-
-func (s killedFS) tick() {
-	if *s.left--; *s.left < 0 {
-		panic(killedPanic{})
-	}
-}
-
-func (s killedFS) WriteNew(path string, content []byte, like string) error {
-	s.tick()
-	return s.FS.WriteNew(path, content, like)
-}
-func (s killedFS) Mkdir(path string) error      { s.tick(); return s.FS.Mkdir(path) }
-func (s killedFS) Link(from, to string) error   { s.tick(); return s.FS.Link(from, to) }
-func (s killedFS) Rename(from, to string) error { s.tick(); return s.FS.Rename(from, to) }
-func (s killedFS) Remove(path string) error     { s.tick(); return s.FS.Remove(path) }
-
 // TestRecoverAfterKillAtAnyWrite kills a deploy or rollback at each write. After Recover, files, manifests
 // and snapshots are all from before or all from after.
 func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
@@ -231,7 +209,7 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 	for _, what := range []string{"deploy", "rollback"} {
 		t.Run(what, func(t *testing.T) {
 			undone, finished := 0, 0
-			for n := 0; ; n++ {
+			for n := 1; ; n++ {
 				h := newHome(t, nil)
 				first := h.deploy(one)
 				run := func(d deploy.Deployer) (err error) {
@@ -246,16 +224,13 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 					h.deploy(two)
 				}
 				before, snapshots := h.files(), count(t, h)
-				left := n
-				killed := func() (killed bool) {
-					defer func() { killed = recover() != nil }()
-					d := h.deployer()
-					d.FS = killedFS{h.fs, &left}
-					if err := run(d); err != nil {
-						t.Fatal(err)
-					}
-					return false
-				}()
+				d, f := h.deployer(), &faultfs.FS{FS: h.fs, Mode: faultfs.KillBefore, At: n}
+				d.FS = f
+				err := run(d)
+				killed := f.Reached()
+				if err != nil && !killed {
+					t.Fatal(err)
+				}
 				note, err := h.deployer().Recover()
 				if err != nil || (note == "") != (!killed || cmp.Equal(before, h.files()) && !strings.Contains(note, "rolled back")) {
 					t.Fatalf("change %d: %q, %v", n, note, err)
@@ -286,21 +261,18 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 // the deploy is.
 func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
 	undone, finished := 0, 0
-	for n := 0; ; n++ {
+	for n := 1; ; n++ {
 		h := newHome(t, map[string]string{"own/list": "old"})
 		h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
 		request := h.plan(map[string]string{"codex:.codex/prompts/a.md": "new"})
-		request.Extra = []apply.Change{{Root: h.at("own"), Path: h.at("own/list"), Before: disk.SumBytes([]byte("old")), After: []byte("with one more")}}
-		left := n
-		killed := func() (killed bool) {
-			defer func() { killed = recover() != nil }()
-			d := h.deployer()
-			d.FS = killedFS{h.fs, &left}
-			if _, err := d.Apply(request); err != nil {
-				t.Fatal(err)
-			}
-			return false
-		}()
+		request.Extra = []transaction.Change{{Root: h.at("own"), Path: h.at("own/list"), Before: disk.SumBytes([]byte("old")), After: []byte("with one more")}}
+		d, f := h.deployer(), &faultfs.FS{FS: h.fs, Mode: faultfs.KillBefore, At: n}
+		d.FS = f
+		_, err := d.Apply(request)
+		killed := f.Reached()
+		if err != nil && !killed {
+			t.Fatal(err)
+		}
 		if _, err := h.deployer().Recover(); err != nil {
 			t.Fatal(err)
 		}

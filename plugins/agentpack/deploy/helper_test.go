@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // home is a home directory with agentpack's data, and a clock.
@@ -23,7 +23,7 @@ type home struct {
 	t    testing.TB
 	path string
 	now  time.Time
-	fs   apply.FS
+	fs   filesystem.FS
 }
 
 func newHome(t testing.TB, files map[string]string) *home {
@@ -32,7 +32,7 @@ func newHome(t testing.TB, files map[string]string) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &home{t: t, path: path, now: time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC), fs: apply.OS{CopyMode: apply.CopyMode}}
+	h := &home{t: t, path: path, now: time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC), fs: filesystem.OS{}}
 	for name, content := range files {
 		h.write(name, content)
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 // Rollback restores the managed files to their state after the deploy of a snapshot. There is no plan, and
@@ -62,7 +65,7 @@ type rollback struct {
 	head        *Snapshot
 	dirs        []output.Key // manifests that one of the two snapshots wrote
 	applier     apply.Applier
-	reached     map[string]error // results of Applier.CheckWritable by directory
+	reached     map[string]error // results of transaction.CheckWritable by directory
 	unreachable []string         // files to remove in directories that this process may not change
 }
 
@@ -165,7 +168,7 @@ func (r *rollback) addRestore(key output.Key, from, sum string, noted bool) erro
 		return fmt.Errorf("the snapshot's copy of %s, %s, was changed since it was made: nothing is rolled back", key.Path, from)
 	}
 	before, err := disk.SumFile(key.Path)
-	if err != nil && !disk.IsMissing(err) {
+	if err != nil && !filesystem.IsAbsent(err) {
 		return fault.IO(key.Path, err)
 	}
 	after := disk.SumBytes(content)
@@ -174,7 +177,7 @@ func (r *rollback) addRestore(key output.Key, from, sum string, noted bool) erro
 			Target: key.Target, Op: OpRestore, Path: key.Path, BackupPath: from, Before: before, After: after,
 		})
 	}
-	return r.addChange(apply.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
+	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
 }
 
 // addRemoval removes a file if it exists.
@@ -194,7 +197,7 @@ func (r *rollback) addRemoval(key output.Key) error {
 		return nil // another target writes it
 	}
 	r.recorded = append(r.recorded, SnapshotChange{Target: key.Target, Op: OpRemove, Path: key.Path, Before: before})
-	return r.addChange(apply.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
+	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
 }
 
 // checkRemoved records a file as unreachable unless its directory is accessible, which shows that the file
@@ -207,13 +210,13 @@ func (r *rollback) checkRemoved(path string) error {
 		if failed != nil {
 			return fault.IO(dir, failed)
 		}
-		err = r.applier.CheckWritable(real)
+		err = transaction.CheckWritable(r.applier.FS, real)
 		r.reached[dir] = err
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		r.unreachable = append(r.unreachable, path)
-	case err != nil && !disk.IsMissing(err):
+	case err != nil && !filesystem.IsAbsent(err):
 		return fault.IO(dir, err)
 	}
 	return nil
@@ -224,7 +227,7 @@ func (r *rollback) checkRemoved(path string) error {
 func (r *rollback) root(key output.Key) string {
 	root := ""
 	for _, dir := range r.dirs {
-		if dir.Target == key.Target && disk.IsBelow(dir.Path, key.Path) && len(dir.Path) > len(root) {
+		if dir.Target == key.Target && contain.Below(dir.Path, key.Path) && len(dir.Path) > len(root) {
 			root = dir.Path
 		}
 	}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 func TestRollbackRestoresFiles(t *testing.T) {
@@ -143,13 +144,13 @@ func TestRollbackRefusesSymlinkOutOfRoot(t *testing.T) {
 
 // elsewhereFS shows only some directories, as another project's sandbox does.
 type elsewhereFS struct {
-	apply.FS
+	filesystem.FS
 	granted []string
 }
 
 func (f elsewhereFS) CheckWritable(dir string) error {
 	for _, granted := range f.granted {
-		if dir == granted || disk.IsBelow(granted, dir) {
+		if dir == granted || contain.Below(granted, dir) {
 			return f.FS.CheckWritable(dir)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // SnapshotKind is the kind of command that made a snapshot.
@@ -149,7 +150,7 @@ func LoadSnapshot(dir, id string) (*Snapshot, error) {
 		return nil, unknown
 	}
 	s, err := readSnapshot(Layout{dir, id}.Record())
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return nil, unknown
 	}
 	return s, err
@@ -204,7 +205,7 @@ func ListSnapshots(dir string) ([]DatedSnapshot, error) {
 
 func readEntries(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return nil, nil
 	}
 	return entries, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // layOut creates files by path; a path that ends in a slash is a directory, and a content that begins with
@@ -48,14 +49,14 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %q, %v", path, got, err)
 		}
 	}
-	if _, err := disk.Read(filepath.Join(root, "a"), 4); err == nil || !strings.Contains(err.Error(), "larger than 4 bytes") {
+	if _, err := disk.Read(filepath.Join(root, "a"), 4); err == nil || !strings.Contains(err.Error(), "more than 4 bytes") {
 		t.Errorf("one byte too many: got %v", err)
 	}
-	if _, err := disk.Read(filepath.Join(root, "folder"), 5); err == nil || !strings.Contains(err.Error(), "is not a regular file but a directory") {
+	if _, err := disk.Read(filepath.Join(root, "folder"), 5); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a directory: got %v", err)
 	}
 	for _, path := range []string{"none", "a/b"} {
-		if _, err := disk.Read(filepath.Join(root, path), 5); !disk.IsMissing(err) {
+		if _, err := disk.Read(filepath.Join(root, path), 5); !filesystem.IsAbsent(err) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}
@@ -67,10 +68,10 @@ func TestSumFile(t *testing.T) {
 	if got, err := disk.SumFile(filepath.Join(root, "a")); got != want || err != nil {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if _, err := disk.SumFile(filepath.Join(root, "folder")); err == nil || disk.IsMissing(err) {
+	if _, err := disk.SumFile(filepath.Join(root, "folder")); err == nil || filesystem.IsAbsent(err) {
 		t.Errorf("a directory: got %v", err)
 	}
-	if _, err := disk.SumFile(filepath.Join(root, "none")); !disk.IsMissing(err) {
+	if _, err := disk.SumFile(filepath.Join(root, "none")); !filesystem.IsAbsent(err) {
 		t.Errorf("nothing: got %v", err)
 	}
 }

@@ -4,7 +4,6 @@ package disk
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // MaxFile is the size limit of a module's file, and of a deployed file, in bytes.
@@ -25,27 +26,7 @@ const (
 // Read returns the content of a regular file; symbolic links are followed. A file larger than limit bytes is
 // an error.
 func Read(path string, limit int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file but %s", path, describe(info))
-	}
-	content := make([]byte, 0, min(info.Size(), limit)+1)
-	content, err = appendAll(content, io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if int64(len(content)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
-	}
-	return content, nil
+	return filesystem.ReadFile(filesystem.OS{}, path, limit)
 }
 
 // SumFile returns the SHA-256 of a regular file of any size, in hexadecimal; symbolic links are followed.
@@ -60,7 +41,7 @@ func SumFile(path string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file but %s", path, describe(info))
+		return "", fmt.Errorf("%s: %w", path, filesystem.ErrNotRegular)
 	}
 	sum := sha256.New()
 	// Stop even if another process keeps appending to the file.
@@ -75,29 +56,6 @@ func SumFile(path string) (string, error) {
 func SumBytes(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
-}
-
-func appendAll(content []byte, from io.Reader) ([]byte, error) {
-	for {
-		if len(content) == cap(content) {
-			content = slices.Grow(content, 512)
-		}
-		n, err := from.Read(content[len(content):cap(content)])
-		content = content[:len(content)+n]
-		if errors.Is(err, io.EOF) {
-			return content, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-func describe(info fs.FileInfo) string {
-	if info.IsDir() {
-		return "a directory"
-	}
-	return "something else (" + info.Mode().Type().String() + ")"
 }
 
 // Entry is a file or symbolic link in a directory tree.
@@ -175,7 +133,7 @@ const (
 func Stat(path string) (Kind, error) {
 	info, err := os.Stat(path)
 	switch {
-	case IsMissing(err):
+	case filesystem.IsAbsent(err):
 		return Absent, nil
 	case err != nil:
 		return Absent, err
@@ -186,9 +144,3 @@ func Stat(path string) (Kind, error) {
 	}
 	return Other, nil
 }
-
-// IsBlocked reports whether an error means that a component of the path is a file, not a directory.
-func IsBlocked(err error) bool { return errors.Is(err, errNotDirectory) }
-
-// IsMissing reports whether an error means that the path does not exist, including IsBlocked.
-func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || IsBlocked(err) }

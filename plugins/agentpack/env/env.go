@@ -55,12 +55,3 @@ func (e Env) AbsolutePath(path string) string {
 	}
 	return filepath.Join(e.Cwd, path)
 }
-
-// Sync reports whether AGENTPACK_FSYNC asks for an fsync of files before they replace others.
-func (e Env) Sync() bool {
-	switch strings.ToLower(strings.TrimSpace(e.Var("AGENTPACK_FSYNC"))) {
-	case "1", "true", "yes", "y", "on":
-		return true
-	}
-	return false
-}

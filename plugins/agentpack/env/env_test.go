@@ -25,12 +25,3 @@ func TestDirectories(t *testing.T) {
 		}
 	}
 }
-
-func TestSync(t *testing.T) {
-	for text, want := range map[string]bool{"": false, "1": true, " Yes ": true, "ON": true, "y": true, "true": true, "no": false, "2": false} {
-		at := env.Env{Var: func(string) string { return text }}
-		if at.Sync() != want {
-			t.Errorf("%q: got %t", text, at.Sync())
-		}
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // world is a home with a config repo, all of whose files are deployed.
@@ -110,7 +111,7 @@ func (w *world) run() *plan.Prepared {
 }
 
 func (w *world) applier() apply.Applier {
-	return apply.Applier{FS: apply.OS{}, Dir: w.path("state/journal")}
+	return apply.New(filesystem.OS{}, w.path("state/journal"))
 }
 
 // files returns the paths below a directory.

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Git is what Propose needs of the config repo.
@@ -124,7 +124,7 @@ func requireClean(git Git, repo string) error {
 		paths, found, err = git.Status(repo)
 	}
 	switch {
-	case err != nil && !disk.IsMissing(err):
+	case err != nil && !filesystem.IsAbsent(err):
 		return fmt.Errorf("status of the config repo %s: %w", repo, err)
 	case !found:
 		details["hint"] = "make the config repo a git repository (git init), and commit its files"

@@ -8,9 +8,10 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 // Restored is the result of Restore.
@@ -66,7 +67,7 @@ func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryR
 // restoreBuilder collects the missing files.
 type restoreBuilder struct {
 	Restored
-	changes  []apply.Change
+	changes  []transaction.Change
 	written  map[string]string // sums by path
 	warnings []string
 }
@@ -76,7 +77,7 @@ func (r *restoreBuilder) check(state *output.State, file output.File, dryRun boo
 	case err == nil:
 		r.Summary.Existing++
 		return
-	case !disk.IsMissing(err):
+	case !filesystem.IsAbsent(err):
 		r.Summary.SkippedUnread++
 		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is skipped: %v", file.Path, err))
 		return
@@ -95,7 +96,7 @@ func (r *restoreBuilder) check(state *output.State, file output.File, dryRun boo
 		if owner, ok := state.Owner(file.Key); ok {
 			root = owner.Path
 		}
-		r.changes = append(r.changes, apply.Change{Root: root, Path: file.Path, After: file.Content})
+		r.changes = append(r.changes, transaction.Change{Root: root, Path: file.Path, After: file.Content})
 	}
 	r.Files = append(r.Files, RestoredFile{Target: file.Target, Path: file.Path, PathPosix: filepath.ToSlash(file.Path), ModuleIDs: file.Modules})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Candidate is an edit that can become part of a module's overlay.
@@ -94,7 +95,7 @@ func (s *driftScan) check(state *output.State, file output.File) {
 		err = inside(state, file.Key)
 	}
 	switch {
-	case disk.IsMissing(err):
+	case filesystem.IsAbsent(err):
 		s.skip(file, reasonMissing)
 	case err != nil:
 		s.skipUnreadable(file.Path, err.Error())

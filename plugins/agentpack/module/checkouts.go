@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Remote accesses git repositories. Its errors are shown to the user.
@@ -133,7 +134,7 @@ func (c *Checkouts) resolveRemotely(url, ref string) (string, error) {
 func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error) {
 	dir := filepath.Join(c.config.Cache, env.RemoteKey(url))
 	entries, err := os.ReadDir(dir)
-	if err != nil && !disk.IsMissing(err) {
+	if err != nil && !filesystem.IsAbsent(err) {
 		return "", fault.IO(dir, err)
 	}
 	var commits []string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Limits of one repository.
@@ -61,7 +62,7 @@ func (c *Checkouts) fetch(url, commit, dir string) error {
 // excludes fetches in progress.
 func removeTemporary(dir string) error {
 	entries, err := os.ReadDir(filepath.Dir(dir))
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return nil
 	}
 	for _, entry := range entries {

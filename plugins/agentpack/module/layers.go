@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Layer is the origin of a module's file.
@@ -50,7 +51,7 @@ func (l Layers) listNames(scope Layer) (map[string]bool, bool) {
 		return names, true
 	}
 	entries, err := os.ReadDir(l.baseDir(scope))
-	if err != nil && !disk.IsMissing(err) {
+	if err != nil && !filesystem.IsAbsent(err) {
 		return nil, false // the access to an overlay's directory returns the error
 	}
 	names := make(map[string]bool, len(entries))

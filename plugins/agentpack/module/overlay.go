@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // metadataDir is the directory of an overlay's metadata, which is not deployed.
@@ -99,7 +100,7 @@ func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, e
 
 func readPatches(dir string, repo disk.Bound) (Tree, error) {
 	all, err := ReadTree(filepath.Join(dir, metadataDir, "patches"), repo)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return nil, nil
 	}
 	for path := range all {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // maxMetadata is the size limit of a metadata file, in bytes.
@@ -27,7 +28,7 @@ const (
 func ReadOverlayKind(dir string) (OverlayKind, error) {
 	path := filepath.Join(dir, metadataDir, "overlay.json")
 	text, err := disk.Read(path, maxMetadata)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return KindDir, nil
 	}
 	if err != nil {
@@ -89,7 +90,7 @@ func parseBaseline(text []byte) (map[string]string, string, error) {
 func (o *overlay) driftWarnings(upstream Tree) ([]string, error) {
 	path := filepath.Join(o.dir, metadataDir, "baseline.json")
 	text, err := disk.Read(path, maxMetadata)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -154,7 +155,7 @@ func moduleIDMismatch(dir, id string) string {
 	path := filepath.Join(dir, metadataDir, "module_id")
 	text, err := disk.Read(path, maxMetadata)
 	switch {
-	case disk.IsMissing(err):
+	case filesystem.IsAbsent(err):
 		return ""
 	case err != nil:
 		return err.Error()

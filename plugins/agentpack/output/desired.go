@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Root is a directory that a target writes into.
@@ -58,7 +59,7 @@ func (s *State) Owner(key Key) (Root, bool) {
 	var owner Root
 	found := false
 	for _, root := range s.Roots {
-		if root.Target == key.Target && disk.IsBelow(root.Path, key.Path) && (!found || len(root.Path) > len(owner.Path)) {
+		if root.Target == key.Target && contain.Below(root.Path, key.Path) && (!found || len(root.Path) > len(owner.Path)) {
 			owner, found = root, true
 		}
 	}

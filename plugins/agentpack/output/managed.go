@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // maxManifest is the size limit of a manifest, in bytes.
@@ -45,10 +46,10 @@ func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 func findManifest(root Root) (manifest *Manifest, path string, warnings []string) {
 	path = ManifestPath(root)
 	text, err := disk.Read(path, maxManifest)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		path = filepath.Join(root.Path, legacyName)
 		text, err = disk.Read(path, maxManifest)
-		if disk.IsMissing(err) {
+		if filesystem.IsAbsent(err) {
 			return nil, path, nil
 		}
 		warnings = append(warnings, fmt.Sprintf("%s has the name that older versions used; the next deploy writes %s", path, ManifestPath(root)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 const good = `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a.md","sha256":"00","module_ids":["m"]}]}`
@@ -167,7 +168,7 @@ func FuzzReadManifests(f *testing.F) {
 			t.Errorf("%q is ignored in silence", text)
 		}
 		for _, entry := range got[0].Files {
-			if path := got[0].Key(entry).Path; !disk.IsBelow(dir, path) {
+			if path := got[0].Key(entry).Path; !contain.Below(dir, path) {
 				t.Errorf("%q: %q resolves to %s", text, entry.Path, path)
 			}
 		}

@@ -1,13 +1,16 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Compute compares the desired state with the disk. Managed are the files that an earlier deploy wrote,
@@ -57,7 +60,7 @@ func (c *computation) addUnwanted(key output.Key) error {
 		return nil
 	}
 	sum, err := disk.SumFile(key.Path)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return nil
 	}
 	if err != nil {
@@ -83,13 +86,13 @@ func (c *computation) confine(root output.Root, path string) error {
 // compare returns the change of one file; nil if there is none.
 func compare(file output.File, managed []output.Key) (*Change, error) {
 	before, err := disk.SumFile(file.Path)
-	if disk.IsBlocked(err) {
+	if errors.Is(err, syscall.ENOTDIR) {
 		return nil, fault.New(fault.IOInvalidPath, fault.Details{
 			"path": file.Path, "path_posix": filepath.ToSlash(file.Path), "io_kind": "not_a_directory",
 			"hint": "a file is where a directory has to be: remove it, then plan again",
 		}, "%s: a file is where a directory has to be: remove it, then plan again: %w", file.Path, err)
 	}
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		created := change(file.Key, Create, nil, &file.SHA256, "file missing")
 		return &created, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // DoctorGit queries the repositories that hold the roots.
@@ -135,7 +136,7 @@ func checkIgnored(health []RootHealth, roots []output.Root, git DoctorGit) (foun
 
 // isInAny reports whether path is one of the directories, or below one.
 func isInAny(dirs []string, path string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == path || disk.IsBelow(dir, path) })
+	return slices.ContainsFunc(dirs, func(dir string) bool { return contain.Within(dir, path) })
 }
 
 // showsManifest reports whether git does not ignore a root's manifest.

@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // DriftKind is how a file differs.
@@ -134,7 +135,7 @@ func (d *Drift) checkEntry(state *output.State, dir output.ManagedDir, entry out
 // findExtras adds unmanaged files.
 func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 	items, err := disk.ListFiles(dir.Path)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return
 	}
 	if err != nil {
@@ -165,7 +166,7 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 // sumIfPresent returns the sum of a file; nil if it does not exist.
 func sumIfPresent(path string) (*string, error) {
 	actual, err := disk.SumFile(path)
-	if disk.IsMissing(err) {
+	if filesystem.IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {

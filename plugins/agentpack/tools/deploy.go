@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
@@ -15,6 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 // lockName is the lock of all calls that write or issue tokens, shared with other servers of the same user.
@@ -54,11 +55,14 @@ func lock() error {
 }
 
 func (c *call) deployer() deploy.Deployer {
-	return deploy.Deployer{Env: c.services.Env, FS: apply.OS{CopyMode: copyMode, Sync: c.services.Env.Sync()}}
+	return deploy.Deployer{Env: c.services.Env, FS: filesystem.OS{Modes: copyMode}}
 }
 
 // copyMode copies a file's mode through the host, since WASI has no modes.
 func copyMode(from, to string) error {
+	if _, err := os.Stat(from); err != nil {
+		return err // the host's error would not match fs.ErrNotExist
+	}
 	var mode abi.FileModeResult
 	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: from}, &mode); err != nil {
 		return err
@@ -178,7 +182,7 @@ func deployApply(c *call) (any, error) {
 		return nil, err
 	}
 	id, err := c.deployer().Apply(deploy.Request{
-		State: result.State, Plan: computed.Plan, LockSHA256: result.Lock.SHA256(), Extra: []apply.Change{used},
+		State: result.State, Plan: computed.Plan, LockSHA256: result.Lock.SHA256(), Extra: []transaction.Change{used},
 	})
 	if err != nil {
 		return nil, changedFault(err)
@@ -188,9 +192,9 @@ func deployApply(c *call) (any, error) {
 
 // used returns the change that records a token as used. It is part of the deploy's transaction: an
 // interrupted call leaves neither a deploy with an unused token nor a used token without a deploy.
-func (c *call) used(store token.Store, claim token.Claim) (apply.Change, error) {
+func (c *call) used(store token.Store, claim token.Claim) (transaction.Change, error) {
 	file, before, after, err := store.Used(claim, c.services.Env.Now)
-	change := apply.Change{Root: store.Dir, Path: file, After: after}
+	change := transaction.Change{Root: store.Dir, Path: file, After: after}
 	if before != nil {
 		change.Before = disk.SumBytes(before)
 	}
@@ -236,7 +240,7 @@ func checkAdopt(planned plan.Plan, adopt bool) error {
 // changedFault reports a file that changed while the plan was carried out as a mismatch with the confirmed
 // plan.
 func changedFault(err error) error {
-	if !errors.Is(err, apply.ErrChanged) {
+	if !errors.Is(err, transaction.ErrChanged) {
 		return err
 	}
 	return fault.New(fault.ConfirmTokenMismatch, fault.Details{"hint": "call deploy again to see the plan as it is now"}, "%w", err)

@@ -2,15 +2,13 @@ package yamldoc
 
 import (
 	"errors"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // maxFrontMatter is the size limit of front matter, in bytes.
 const maxFrontMatter = 256 << 10
-
-// delimiter is the line before and after front matter.
-const delimiter = "---"
 
 // ParseFrontMatter returns the values by key. A file without front matter is an error.
 func ParseFrontMatter(text []byte) (map[string]Value, error) {
@@ -41,18 +39,14 @@ func ParseFrontMatter(text []byte) (map[string]Value, error) {
 
 // extractFrontMatter returns the YAML between the delimiters.
 func extractFrontMatter(text string) (string, error) {
-	first, rest, _ := strings.Cut(text, "\n")
-	if strings.TrimSuffix(first, "\r") != delimiter {
-		return "", errors.New("it does not begin with front matter: the first line must be " + delimiter)
+	head, _, err := frontmatter.Cut(text)
+	switch {
+	case errors.Is(err, frontmatter.ErrAbsent):
+		return "", errors.New("it does not begin with front matter: the first line must be ---")
+	case len(head) > maxFrontMatter, err != nil && len(text) > maxFrontMatter:
+		return "", errors.New("its front matter is too large")
+	case err != nil:
+		return "", errors.New("its front matter is not terminated: there is no second line ---")
 	}
-	at := 0
-	for line := range strings.Lines(rest) {
-		if strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r") == delimiter {
-			return rest[:at], nil
-		}
-		if at += len(line); at > maxFrontMatter {
-			return "", errors.New("its front matter is too large")
-		}
-	}
-	return "", errors.New("its front matter is not terminated: there is no second line " + delimiter)
+	return head, nil
 }

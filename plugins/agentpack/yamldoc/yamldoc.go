@@ -4,14 +4,11 @@
 package yamldoc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
-	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // maxDepth limits the nesting of lists and maps, and maxNodes how many keys and items are read of a document,
@@ -23,7 +20,7 @@ const (
 
 // Value is a node of a document with its location; the zero Value is absent.
 type Value struct {
-	node   *yaml.Node
+	node   *frontmatter.Node
 	path   string
 	budget *int // keys and items that may still be read
 }
@@ -38,42 +35,25 @@ func (v Value) spend(count int) error {
 
 // Parse reads exactly one document; an empty one is an absent value.
 func Parse(text []byte) (Value, error) {
-	loader, err := yaml.NewLoader(bytes.NewReader(text),
-		yaml.WithV4Defaults(), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
+	root, err := frontmatter.Parse(string(text), frontmatter.Options{Depth: maxDepth, Aliases: true})
 	if err != nil {
 		return Value{}, err
 	}
-	var document, second yaml.Node
-	switch err := loader.Load(&document); {
-	case errors.Is(err, io.EOF):
-		return Value{}, nil
-	case err != nil:
-		return Value{}, err
-	}
-	if err := loader.Load(&second); !errors.Is(err, io.EOF) {
-		if err == nil {
-			err = fmt.Errorf("line %d: a second document begins; there may be only one", second.Line)
-		}
-		return Value{}, err
-	}
 	left := maxNodes
-	return Value{node: document.Content[0], budget: &left}, nil
+	return Value{node: root, budget: &left}, nil
 }
 
 // resolve follows an alias.
-func (v Value) resolve() *yaml.Node {
+func (v Value) resolve() *frontmatter.Node {
 	node := v.node
-	if node != nil && node.Kind == yaml.AliasNode {
-		node = node.Alias
+	if node != nil && node.Kind == frontmatter.Alias {
+		node = node.Target
 	}
 	return node
 }
 
 // IsAbsent reports whether the value is null or its key does not exist.
-func (v Value) IsAbsent() bool {
-	node := v.resolve()
-	return node == nil || node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
-}
+func (v Value) IsAbsent() bool { return v.resolve().IsNull() }
 
 // Errorf returns an error with the value's location.
 func (v Value) Errorf(format string, arguments ...any) error {
@@ -100,29 +80,32 @@ func (v Value) Describe() string {
 	switch {
 	case v.IsAbsent():
 		return "nothing"
-	case node.Kind == yaml.MappingNode:
+	case node.Kind == frontmatter.Mapping:
 		return "a map"
-	case node.Kind == yaml.SequenceNode:
+	case node.Kind == frontmatter.Sequence:
 		return "a list"
 	}
-	switch node.ShortTag() {
+	switch node.Tag12() {
 	case "!!bool":
 		return "a boolean"
 	case "!!int", "!!float":
 		return "a number"
 	case "!!str":
-		return fmt.Sprintf("the string %.80q", node.Value)
+		return fmt.Sprintf("the string %.80q", node.Text)
 	}
-	return "a value of the type " + node.ShortTag()
+	return "a value of the type " + node.Tag12()
 }
 
 // IsMap reports whether the value is a map.
-func (v Value) IsMap() bool { node := v.resolve(); return node != nil && node.Kind == yaml.MappingNode }
+func (v Value) IsMap() bool {
+	node := v.resolve()
+	return node != nil && node.Kind == frontmatter.Mapping
+}
 
 // IsList reports whether the value is a list.
 func (v Value) IsList() bool {
 	node := v.resolve()
-	return node != nil && node.Kind == yaml.SequenceNode
+	return node != nil && node.Kind == frontmatter.Sequence
 }
 
 // Field is a key of a map with its value.
@@ -138,16 +121,16 @@ func (v Value) Fields() ([]Field, error) {
 		return nil, nil
 	}
 	node := v.resolve()
-	if node.Kind != yaml.MappingNode {
+	if node.Kind != frontmatter.Mapping {
 		return nil, v.typeError("a map")
 	}
-	if err := v.spend(len(node.Content) / 2); err != nil {
+	if err := v.spend(len(node.Children) / 2); err != nil {
 		return nil, err
 	}
-	fields := make([]Field, 0, len(node.Content)/2)
-	seen := make(map[string]bool, len(node.Content)/2)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := Value{node.Content[i], v.path, v.budget}
+	fields := make([]Field, 0, len(node.Children)/2)
+	seen := make(map[string]bool, len(node.Children)/2)
+	for i := 0; i+1 < len(node.Children); i += 2 {
+		key := Value{node.Children[i], v.path, v.budget}
 		text, err := key.AsString()
 		if err != nil {
 			return nil, fmt.Errorf("a key: %w", err)
@@ -156,7 +139,7 @@ func (v Value) Fields() ([]Field, error) {
 			return nil, key.Errorf("duplicate key %q", text)
 		}
 		seen[text] = true
-		fields = append(fields, Field{text, Value{node.Content[i+1], join(v.path, text), v.budget}})
+		fields = append(fields, Field{text, Value{node.Children[i+1], join(v.path, text), v.budget}})
 	}
 	return fields, nil
 }
@@ -174,14 +157,14 @@ func (v Value) Items() ([]Value, error) {
 		return nil, nil
 	}
 	node := v.resolve()
-	if node.Kind != yaml.SequenceNode {
+	if node.Kind != frontmatter.Sequence {
 		return nil, v.typeError("a list")
 	}
-	if err := v.spend(len(node.Content)); err != nil {
+	if err := v.spend(len(node.Children)); err != nil {
 		return nil, err
 	}
-	items := make([]Value, len(node.Content))
-	for i, item := range node.Content {
+	items := make([]Value, len(node.Children))
+	for i, item := range node.Children {
 		items[i] = Value{item, fmt.Sprintf("%s[%d]", v.path, i), v.budget}
 	}
 	return items, nil
@@ -190,10 +173,10 @@ func (v Value) Items() ([]Value, error) {
 // AsString returns a string. Numbers and booleans are errors.
 func (v Value) AsString() (string, error) {
 	node := v.resolve()
-	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {
+	if node == nil || node.Kind != frontmatter.Scalar || node.Tag12() != "!!str" {
 		return "", v.typeError("a string")
 	}
-	return node.Value, nil
+	return node.Text, nil
 }
 
 // AsStrings returns a list of strings; none if it is absent.
@@ -216,19 +199,19 @@ func (v Value) AsStrings() ([]string, error) {
 // AsBool returns a boolean.
 func (v Value) AsBool() (bool, error) {
 	node := v.resolve()
-	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!bool" {
+	if node == nil || node.Kind != frontmatter.Scalar || node.Tag12() != "!!bool" {
 		return false, v.typeError("true or false")
 	}
-	return strconv.ParseBool(node.Value)
+	return strconv.ParseBool(node.Text)
 }
 
 // AsUnsigned returns a non-negative integer.
 func (v Value) AsUnsigned() (uint64, error) {
 	node := v.resolve()
-	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!int" {
+	if node == nil || node.Kind != frontmatter.Scalar || node.Tag12() != "!!int" {
 		return 0, v.typeError("an integer")
 	}
-	number, err := strconv.ParseUint(node.Value, 0, 64)
+	number, err := strconv.ParseUint(node.Text, 0, 64)
 	if err != nil {
 		return 0, v.typeError("a non-negative integer")
 	}
