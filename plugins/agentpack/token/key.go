@@ -2,13 +2,14 @@ package token
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
 const (
@@ -49,32 +50,20 @@ func (s Store) makeKey() ([]byte, error) {
 }
 
 // write replaces a file atomically. The file is made private before its content is written.
-func (s Store) write(path string, content []byte) (err error) {
-	random := make([]byte, 8)
-	rand.Read(random)
-	temp := path + "." + hex.EncodeToString(random) + ".tmp"
-	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func (s Store) write(path string, content []byte) error {
+	file, err := atomicfile.New(path, atomicfile.Options{Mode: 0o600, Pattern: filepath.Base(path) + ".*.tmp"})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp))
-		}
-	}()
 	if s.Private != nil {
-		if err := s.Private(temp); err != nil {
-			return errors.Join(fmt.Errorf("%s cannot be made private: %w", temp, err), file.Close())
+		if err := s.Private(file.Name()); err != nil {
+			return errors.Join(fmt.Errorf("%s cannot be made private: %w", file.Name(), err), file.Discard())
 		}
 	}
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Sync()
+	if _, err := file.Write(content); err != nil {
+		return errors.Join(err, file.Discard())
 	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
+	return file.Replace()
 }
 
 // readBounded returns at most max+1 bytes of a file: more than max means that the file is too large.
