@@ -155,14 +155,16 @@ func (t *run) record() error {
 	return about(file, err)
 }
 
-// enter durably changes the state of the journal.
+// enter durably changes the state of the journal. After an error it is in the old state: what follows is a rollback, and
+// a recovery from that must not take the transaction as committed.
 func (t *run) enter(from, to string) error {
 	err := t.flush()
 	if err == nil && from != to {
-		err = t.rename(t.at(from), t.at(to))
-	}
-	if err == nil {
-		err = t.flush()
+		if err = t.rename(t.at(from), t.at(to)); err == nil {
+			if err = t.flush(); err != nil {
+				err = errors.Join(err, t.rename(t.at(to), t.at(from)))
+			}
+		}
 	}
 	return about(t.at(from), err)
 }
