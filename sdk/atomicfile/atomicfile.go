@@ -171,7 +171,7 @@ func (f *File) Create() error {
 	err := f.Sync()
 	if err == nil {
 		err = f.fsys.Link(f.temp, f.path)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		if err != nil && !errors.Is(err, fs.ErrExist) && !filesystem.IsAbsent(err) {
 			err = f.createWithoutLinks()
 		}
 	}

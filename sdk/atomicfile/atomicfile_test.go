@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -254,4 +255,24 @@ func ExampleCreate() {
 	// Output:
 	// first false
 	// second true
+}
+
+// TestCreateReservesNothingForLostTemporaryFile: another caller's Sweep can remove the file. A reserved name would make
+// that caller fail, too.
+func TestCreateReservesNothingForLostTemporaryFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	fsys := &faultfs.FS{FS: filesystem.OS{}}
+	file, err := atomicfile.New(path, atomicfile.Options{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Create(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if slices.Contains(fsys.Operations(), "create "+path) {
+		t.Errorf("the name was reserved: %v", fsys.Operations())
+	}
 }

@@ -77,6 +77,11 @@ func (f *FS) killed() bool {
 	return f.Reached() && strings.HasPrefix(string(f.Mode), "the process is killed")
 }
 
+// Do counts run as an operation. It is for a file system with more operations than filesystem.FS has.
+func (f *FS) Do(operation, path string, run func() error) error {
+	return f.do(operation, path, run, none)
+}
+
 // space has the operations that need disk space.
 var space = map[string]bool{"create": true, "write": true, "mkdir": true, "link": true, "sync": true}
 
