@@ -378,12 +378,12 @@ func TestExtractIsAtomicAtEachWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at := 1; ; at++ {
-		system := &faults.System{System: disk, FailAt: at}
+		system := faults.New(at, false)
 		root := t.TempDir()
 		err := archive.Extract(system, path, filepath.Join(root, "out"), listing, archive.DefaultLimits())
-		if system.Writes() < at {
+		if system.Count() < at {
 			if err != nil || at < 10 {
-				t.Errorf("%d writes, %v", system.Writes(), err)
+				t.Errorf("%d writes, %v", system.Count(), err)
 			}
 			return
 		}

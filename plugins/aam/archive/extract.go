@@ -13,7 +13,7 @@ import (
 // Extract writes the files of an archive to a directory, which must not exist. The listing is the one that Check returned
 // for the archive; it is an error if the archive has changed since. After an error the directory is removed, if possible.
 func Extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
-	if err := s.Mkdir(dir); err != nil {
+	if err := s.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
 	err := extract(s, archive, dir, listing, limits)
@@ -100,21 +100,25 @@ func (x *extractor) write(file File) error {
 	if err != nil {
 		return err
 	}
-	out, err := x.system.Create(to)
+	out, err := x.system.Create(to, 0o644)
 	if err != nil {
 		return err
 	}
 	n, err := io.Copy(out, x.tar)
+	switch {
+	case err != nil:
+		err = x.broken(err)
+	case n != file.Size:
+		err = x.changed()
+	default:
+		if err = x.mode(to, file); err == nil {
+			err = out.Sync()
+		}
+	}
 	if closing := out.Close(); err == nil {
 		err = closing
 	}
-	if err == nil && n != file.Size {
-		return x.changed()
-	}
-	if err != nil {
-		return x.broken(err)
-	}
-	return x.mode(to, file)
+	return err
 }
 
 // copy writes a copy of the file that a link refers to.
@@ -142,7 +146,7 @@ func (x *extractor) folder(name string) error {
 		return err
 	}
 	x.folders[name] = true
-	return x.system.Mkdir(filepath.Join(x.dir, filepath.FromSlash(name)))
+	return x.system.Mkdir(filepath.Join(x.dir, filepath.FromSlash(name)), 0o755)
 }
 
 // mode sets the owner's executable bit if the archive has it. All other mode bits are ignored.

@@ -19,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // packedTime is the modification time of all packed files, which makes archives reproducible.
@@ -148,7 +149,7 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 	}
 	info, err := p.system.Stat(from)
 	switch {
-	case files.Absent(err) && kind&fs.ModeSymlink != 0:
+	case filesystem.IsAbsent(err) && kind&fs.ModeSymlink != 0:
 		return unpackable(p.dir, "%q is a link to what is not there", name)
 	case err != nil:
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // maxFile bounds a configuration file, in bytes.
@@ -40,7 +41,7 @@ func ReadProject(s files.System, project string) (Layer, error) {
 func readLayer(path string, read func(path string) ([]byte, error)) (Layer, error) {
 	layer := Layer{Path: path}
 	data, err := read(path)
-	if files.Absent(err) {
+	if filesystem.IsAbsent(err) {
 		return layer, nil
 	}
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Plan collects deployments and undeployments. For one path the last wins.
@@ -68,7 +70,7 @@ func (p *Plan) deployCopy(from source, at place, path string, a manifest.Artifac
 	}
 	p.set(path, &target{form: at.form, make: func(staged string) error {
 		if at.form == tree && !info.IsDir() {
-			if err := p.Files.Mkdir(staged); err != nil {
+			if err := p.Files.Mkdir(staged, 0o755); err != nil {
 				return err
 			}
 			staged = filepath.Join(staged, filepath.Base(real))
@@ -117,7 +119,7 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 // sections returns the target of a file with sections.
 func (p *Plan) sections(path string) (*target, error) {
 	real, err := files.Inside(p.Files, p.Project, path)
-	if errors.Is(err, files.ErrOutside) {
+	if errors.Is(err, contain.ErrOutside) {
 		return nil, fault.New(fault.PermissionDenied, "%w", err)
 	}
 	if err != nil {
@@ -204,7 +206,7 @@ func (p *Plan) stage(c *journal.Change, path string, t *target) error {
 // hidden reports whether a path may exist but be invisible: in a sandbox a directory that is not granted seems absent.
 // Staging a change in it reveals that.
 func (p *Plan) hidden(path string) bool {
-	return p.Home != "" && !files.Within(p.Project, path) && !files.IsDir(p.Files, filepath.Join(p.Home, ".codex"))
+	return p.Home != "" && !contain.Within(p.Project, path) && !files.IsDir(p.Files, filepath.Join(p.Home, ".codex"))
 }
 
 // Removed returns the number of files that the plan removes. A file that only loses a section does not count.
@@ -216,7 +218,7 @@ const maxDepth = 100
 // count returns the number of files at and below path; -1 if it does not exist.
 func (p *Plan) count(path string, depth int) (int, error) {
 	info, err := p.Files.Lstat(path)
-	if files.Absent(err) {
+	if filesystem.IsAbsent(err) {
 		return -1, nil
 	}
 	if err != nil || !info.IsDir() {

@@ -10,6 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // maxText bounds a deployed file, in bytes.
@@ -25,7 +27,7 @@ type source struct {
 func (s source) path(relative ...string) (string, error) {
 	path := filepath.Join(append([]string{s.dir}, relative...)...)
 	real, err := files.Inside(s.files, s.dir, path)
-	if errors.Is(err, files.ErrOutside) {
+	if errors.Is(err, contain.ErrOutside) {
 		return "", fault.New(fault.ArchiveInvalid, "%s %w", filepath.Join(relative...), errLeadsOut)
 	}
 	return real, err
@@ -40,7 +42,7 @@ func (s source) read(relative ...string) (string, error) {
 		return "", err
 	}
 	data, err := files.Read(s.files, path, maxText)
-	if errors.Is(err, files.ErrNotRegular) {
+	if errors.Is(err, filesystem.ErrNotRegular) {
 		return "", fault.New(fault.ManifestInvalid, "%s is not a file", filepath.Join(relative...))
 	}
 	return string(data), err
@@ -66,7 +68,7 @@ func (s source) text(platform string, a manifest.Artifact) (string, error) {
 // from its name. Spec is the parsed agent.yaml; nil if it was not read yet.
 func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, error) {
 	text, err := s.read(a.Path, "system-prompt.md")
-	if !files.Absent(err) {
+	if !filesystem.IsAbsent(err) {
 		return text, err
 	}
 	if spec == nil {
@@ -79,7 +81,7 @@ func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (stri
 			return "", fault.New(fault.ArchiveInvalid, "agent %s: system_prompt %w", a.Name, errLeadsOut)
 		}
 		text, err := s.read(a.Path, spec.SystemPrompt)
-		if !files.Absent(err) {
+		if !filesystem.IsAbsent(err) {
 			return text, err
 		}
 	}
@@ -89,7 +91,7 @@ func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (stri
 // agentSpec reads the agent.yaml of an agent; nil if there is none.
 func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	data, err := s.read(a.Path, manifest.AgentFileName)
-	if files.Absent(err) {
+	if filesystem.IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -14,28 +14,6 @@ const (
 	maxCopied = 20_000
 )
 
-// MkdirAll creates a directory with its missing parents.
-func MkdirAll(s System, path string) error {
-	info, err := s.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return nil
-	case err == nil:
-		return &fs.PathError{Op: "mkdir", Path: path, Err: errors.New("there is something that is not a folder")}
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if parent := filepath.Dir(path); parent != path {
-		if err := MkdirAll(s, parent); err != nil {
-			return err
-		}
-	}
-	if err := s.Mkdir(path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
 // RemoveAll removes path recursively, without following symbolic links. It is not an error if path does not exist.
 func RemoveAll(s System, path string) error { return removeAll(s, path, 0) }
 
@@ -74,30 +52,21 @@ func CopyFile(s System, from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := s.Create(to)
+	out, err := s.Create(to, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
+	if err == nil {
+		err = s.CopyMode(from, to)
+	}
+	if err == nil {
+		err = out.Sync()
+	}
 	if closing := out.Close(); err == nil {
 		err = closing
 	}
-	if err != nil {
-		return err
-	}
-	return CopyMode(s, from, to)
-}
-
-// CopyMode copies the permission bits of from.
-func CopyMode(s System, from, to string) error {
-	mode, err := s.Mode(from)
-	if err != nil {
-		return err
-	}
-	if has, err := s.Mode(to); err == nil && has == mode {
-		return nil
-	}
-	return s.SetMode(to, mode)
+	return err
 }
 
 // CopyTree copies the directory or file at from to a path that must not exist. It follows symbolic links inside of root,
@@ -128,7 +97,7 @@ func (c *copier) copy(from, to string, depth int) error {
 	if !info.IsDir() {
 		return CopyFile(c.system, real, to)
 	}
-	if err := c.system.Mkdir(to); err != nil {
+	if err := c.system.Mkdir(to, 0o755); err != nil {
 		return err
 	}
 	entries, err := c.system.ReadDir(real)

@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +8,9 @@ import (
 	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 // ErrChanged reports that another program changed a file after it was read.
@@ -19,104 +20,127 @@ var ErrChanged = errors.New("was changed by another program meanwhile; nothing w
 // called.
 type Change struct {
 	journal Journal
-	record  record
+	changes []transaction.Change
 	seen    map[string]bool
 }
 
-// Begin starts a transaction, after rolling back an interrupted one.
+// Begin starts a transaction, after ending an interrupted one.
 func (j Journal) Begin() (*Change, error) {
 	if err := j.Recover(); err != nil {
 		return nil, err
 	}
-	return &Change{journal: j, record: record{Format: format}, seen: map[string]bool{}}, nil
+	return &Change{journal: j, seen: map[string]bool{}}, nil
 }
 
-// Tree replaces path by a directory or file, which fill creates at a staged path that does not exist.
+// Tree replaces path by a directory or file, which fill creates at a staged path that does not exist. fill makes the
+// content of files durable.
 func (c *Change) Tree(path string, fill func(staged string) error) error {
-	staged, _, err := c.add(step{Path: path, New: true})
+	root, real, err := c.vacate(path)
 	if err != nil {
 		return err
 	}
-	return fill(staged)
+	if err := c.checkParents(root, path); err != nil {
+		return err
+	}
+	staged := c.staged(root, "tree")
+	if err := fill(staged); err != nil {
+		return err
+	}
+	c.changes = append(c.changes, transaction.Change{Root: root.Dir, Path: real, From: staged})
+	return c.syncDirs(staged)
 }
 
 // File replaces the content of a file, and keeps its permission bits. If its current content is not was (nil if it did not
-// exist), the error is ErrChanged.
+// exist), Commit returns ErrChanged.
 func (c *Change) File(path string, was, data []byte) error {
-	s, err := c.stepFor(path, was)
+	root, real, err := c.add(path)
 	if err != nil {
 		return err
 	}
-	staged, old, err := c.add(s)
-	if err != nil {
+	if err := c.checkParents(root, path); err != nil {
 		return err
 	}
-	if err := c.write(staged, data); err != nil || !s.Over {
-		return err
+	change := transaction.Change{Root: root.Dir, Path: real, After: data}
+	if was != nil {
+		change.Before = transaction.Digest(was)
 	}
-	if err := files.CopyFile(c.journal.Files, path, old); err != nil {
-		return err
+	info, err := c.journal.Files.Lstat(real)
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
 	}
-	kept, err := files.Read(c.journal.Files, old, int64(len(was)))
-	if errors.Is(err, files.ErrTooLarge) || err == nil && !bytes.Equal(kept, was) {
-		return fmt.Errorf("%s %w", path, ErrChanged)
-	}
-	if err != nil {
-		return err
-	}
-	return files.CopyMode(c.journal.Files, path, staged)
-}
-
-// stepFor returns the step that replaces or creates a file.
-func (c *Change) stepFor(path string, was []byte) (step, error) {
-	info, err := c.journal.Files.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && was == nil:
-		return step{Path: path, New: true, fresh: true}, nil
-	case errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && was == nil:
-		return step{}, fmt.Errorf("%s %w", path, ErrChanged)
-	case err != nil:
-		return step{}, err
-	case !info.Mode().IsRegular():
-		return step{}, fmt.Errorf("%s: not a regular file", path)
-	}
-	return step{Path: path, New: true, Over: true}, nil
+	c.changes = append(c.changes, change)
+	return filesystem.IgnoreAbsent(err)
 }
 
 // Remove removes a file, or a directory recursively.
 func (c *Change) Remove(path string) error {
-	_, _, err := c.add(step{Path: path})
+	_, _, err := c.vacate(path)
 	return err
 }
 
-// add adds a step, and returns the staged paths of its new and old content.
-func (c *Change) add(s step) (staged, old string, err error) {
-	root, err := c.journal.root(s.Path)
+// vacate moves path to the stage, if it exists.
+func (c *Change) vacate(path string) (Root, string, error) {
+	root, real, err := c.add(path)
 	if err != nil {
-		return "", "", err
+		return Root{}, "", err
 	}
-	if c.seen[s.Path] {
-		return "", "", fmt.Errorf("%s: changed twice", s.Path)
+	exists, err := filesystem.Exists(c.journal.Files, real)
+	if exists {
+		c.changes = append(c.changes, transaction.Change{Root: root.Dir, Path: c.staged(root, "was"), From: real})
 	}
-	c.seen[s.Path] = true
-	if err := c.makeDirs(root.Stage); err != nil {
-		return "", "", err
-	}
-	staged, old = root.staged(len(c.record.Steps))
-	c.record.Steps = append(c.record.Steps, s)
-	return staged, old, nil
+	return root, real, err
 }
 
-// makeDirs creates a stage with its parents.
-func (c *Change) makeDirs(stage string) error { return files.MkdirAll(c.journal.Files, stage) }
+// staged returns a path in the stage that does not exist.
+func (c *Change) staged(root Root, name string) string {
+	return filepath.Join(root.Stage, fmt.Sprintf("%s.%d", name, len(c.changes)))
+}
 
-func (c *Change) write(path string, data []byte) error {
-	file, err := c.journal.Files.Create(path)
+// add returns the root of a path and where it leads, and makes the stage.
+func (c *Change) add(path string) (Root, string, error) {
+	root, real, err := c.journal.root(path)
+	if err == nil && c.seen[real] {
+		err = fmt.Errorf("%s: changed twice", path)
+	}
+	if err != nil {
+		return Root{}, "", err
+	}
+	c.seen[real] = true
+	return root, real, atomicfile.MkdirAll(root.Stage, atomicfile.Options{FS: c.journal.Files})
+}
+
+// checkParents returns an error if something that is not a directory is where one has to be.
+func (c *Change) checkParents(root Root, path string) error {
+	for dir := filepath.Dir(path); dir != root.Dir; dir = filepath.Dir(dir) {
+		_, err := c.journal.Files.Lstat(dir)
+		switch {
+		case err == nil && !files.IsDir(c.journal.Files, dir):
+			return &fs.PathError{Op: "put something into", Path: dir, Err: syscall.ENOTDIR}
+		case err == nil:
+			return nil
+		case !filesystem.IsAbsent(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// syncDirs makes the names in a staged directory durable.
+func (c *Change) syncDirs(dir string) error {
+	info, err := c.journal.Files.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	entries, err := c.journal.Files.ReadDir(dir)
+	for _, entry := range entries {
+		if err == nil && entry.IsDir() {
+			err = c.syncDirs(filepath.Join(dir, entry.Name()))
+		}
+	}
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Close())
+	return c.journal.Files.SyncDir(dir)
 }
 
 // Abort discards the transaction.
@@ -125,106 +149,18 @@ func (c *Change) Abort() error { return c.journal.clear() }
 // Commit commits the transaction. After an error it has been rolled back; if that failed too, the next Begin or Recover
 // does it.
 func (c *Change) Commit() error {
-	if len(c.record.Steps) == 0 {
+	log, kept := c.journal.log(), false
+	log.OnConflict = func(_, _ string) error {
+		kept = true // the old content stays in the stage
 		return nil
 	}
-	if err := c.planParents(); err != nil {
-		return errors.Join(err, c.Abort())
-	}
-	if err := c.perform(); err != nil {
-		if undo := c.journal.undo(c.record); undo != nil {
-			return fmt.Errorf("%w (and this could not be undone yet: %w)", err, undo)
-		}
+	err := log.Apply(c.changes)
+	if pending, failed := log.Pending(); kept || pending || failed != nil {
 		return err
+	}
+	if cleared := c.journal.clear(); err != nil {
+		return errors.Join(err, cleared)
 	}
 	// The transaction is committed. If leftovers cannot be removed now, the next one does it.
-	_ = c.journal.clear()
-	return nil
-}
-
-// perform writes the record, takes the steps, and removes the record, which commits the transaction.
-func (c *Change) perform() error {
-	data, err := json.Marshal(c.record)
-	if err != nil {
-		return err
-	}
-	if len(data) > maxRecord {
-		return fmt.Errorf("too many files are changed at once: %d", len(c.record.Steps))
-	}
-	if err := c.makeDirs(c.journal.Roots[0].Stage); err != nil {
-		return err
-	}
-	if err := files.Replace(c.journal.Files, c.journal.recordPath(), data); err != nil {
-		return err
-	}
-	for _, dir := range c.record.Made {
-		if err := c.journal.Files.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	for i, s := range c.record.Steps {
-		if err := c.journal.take(i, s); err != nil {
-			return err
-		}
-	}
-	return c.journal.Files.Remove(c.journal.recordPath())
-}
-
-// take takes one step.
-func (j Journal) take(i int, s step) error {
-	root, err := j.root(s.Path)
-	if err != nil {
-		return err
-	}
-	coming, old := root.staged(i)
-	if s.fresh {
-		exists, err := files.Exists(j.Files, s.Path)
-		if err != nil {
-			return err
-		}
-		if exists {
-			return fmt.Errorf("%s %w", s.Path, ErrChanged)
-		}
-	} else if !s.Over {
-		if err := j.Files.Rename(s.Path, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if s.New {
-		return j.Files.Rename(coming, s.Path)
-	}
-	return nil
-}
-
-// planParents records the missing parent directories of new paths.
-func (c *Change) planParents() error {
-	planned := map[string]bool{}
-	for _, s := range c.record.Steps {
-		if !s.New {
-			continue
-		}
-		root, err := c.journal.root(s.Path)
-		if err != nil {
-			return err
-		}
-		var missing []string
-		for dir := filepath.Dir(s.Path); dir != root.Dir && !planned[dir]; dir = filepath.Dir(dir) {
-			_, err := c.journal.Files.Lstat(dir)
-			switch {
-			case err == nil && !files.IsDir(c.journal.Files, dir):
-				return &fs.PathError{Op: "put something into", Path: dir, Err: syscall.ENOTDIR}
-			case err != nil && !files.Absent(err):
-				return err
-			}
-			if err == nil {
-				break
-			}
-			planned[dir] = true
-			missing = append(missing, dir)
-		}
-		for i := len(missing) - 1; i >= 0; i-- {
-			c.record.Made = append(c.record.Made, missing[i])
-		}
-	}
 	return nil
 }

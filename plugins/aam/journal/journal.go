@@ -1,6 +1,6 @@
-// Package journal implements atomic transactions over many files and directories with an undo log. Begin starts one; new
-// content is staged on the same file system; Commit writes the log, and then moves new content into place and old content
-// aside, step by step. If the process ends before the log is removed, Recover rolls the transaction back.
+// Package journal changes many files and directories below given roots atomically, by sdk/transaction. Begin starts a
+// transaction; new directories are staged in the root that they belong to; Commit takes all changes. If the process ends
+// before that returns, Recover rolls the transaction back or forward.
 //
 // A journal must not be used concurrently: callers hold a lock.
 package journal
@@ -12,16 +12,11 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
-)
-
-const (
-	// recordName is the undo log. While it exists, its steps have to be rolled back.
-	recordName = "journal.json"
-	// maxRecord bounds that file, in bytes.
-	maxRecord = 8 << 20
-	format    = 1
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 // Root is a directory that transactions change.
@@ -34,92 +29,122 @@ type Root struct {
 	Only []string
 }
 
-// Journal executes transactions. The record is in the stage of the first root; a path belongs to the first root that
+// Journal executes transactions. Its log is in the stage of the first root; a path belongs to the first root that
 // contains it. The directory of a root is created when it is needed.
 type Journal struct {
 	Files files.System
 	Roots []Root
 }
 
-// record is the undo log.
-type record struct {
-	Format int      `json:"format"`
-	Steps  []step   `json:"steps"`
-	Made   []string `json:"made"` // directories that were created for the steps, parents first
+// log returns the transactions' log.
+func (j Journal) log() transaction.Log {
+	return transaction.Log{
+		FS: j.Files, Dir: j.Roots[0].Stage, Format: &transaction.Format{Decode: j.decode, Names: j.names},
+		OnError: func(path string, err error) error {
+			if errors.Is(err, transaction.ErrChanged) {
+				return fmt.Errorf("%s %w", path, ErrChanged)
+			}
+			return err
+		},
+	}
 }
 
-// step is the change of one path. Its progress can be derived from the stage: new(i) holds the new content until it is
-// moved into place, and old(i) the old content.
-type step struct {
-	Path string `json:"path"`
-	// New: Path gets new content. Otherwise it is removed.
-	New bool `json:"new"`
-	// Over: Path is a file that is replaced atomically by a rename; old(i) is a copy of it. Otherwise Path, if it exists,
-	// is moved to old(i).
-	Over bool `json:"over"`
-	// fresh: Path must not exist when the step is taken. It is not needed for rolling back.
-	fresh bool
+// names returns the paths in the stage for the old and the new content of a file.
+func (j Journal) names(t *transaction.Journal, i int) (old, fresh string) {
+	stage := j.Roots[0].Stage
+	for _, root := range j.Roots {
+		if root.Dir == t.Steps[i].Root {
+			stage = root.Stage
+		}
+	}
+	return filepath.Join(stage, fmt.Sprintf("old.%d", i)), filepath.Join(stage, fmt.Sprintf("new.%d", i))
 }
 
-func (j Journal) recordPath() string { return filepath.Join(j.Roots[0].Stage, recordName) }
+// decode parses the log of a transaction, which is as untrusted as its directory.
+func (j Journal) decode(raw []byte) (*transaction.Journal, error) {
+	if len(raw) == 0 {
+		return nil, transaction.ErrTorn
+	}
+	t := new(transaction.Journal)
+	if err := json.Unmarshal(raw, t); err != nil {
+		return nil, err
+	}
+	for _, s := range t.Steps {
+		if err := j.check(s); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range t.Folders {
+		if _, _, err := j.root(dir); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
 
-// root returns the root of path. Symbolic links in the directory of path are allowed unless they lead to a path that must
-// not be changed.
-func (j Journal) root(path string) (Root, error) {
+// check returns an error unless a step changes a path that may be changed, or moves it to or from the stage.
+func (j Journal) check(s transaction.Step) error {
+	path, staged := s.Path, s.From
+	if slices.ContainsFunc(j.Roots, func(r Root) bool { return filepath.Dir(path) == r.Stage }) {
+		path, staged = staged, path
+	}
+	root, _, err := j.root(path)
+	if err == nil && (s.Root != root.Dir || s.Prune || staged != "" && filepath.Dir(staged) != root.Stage) {
+		err = fmt.Errorf("%s is not to be changed: %w", path, fs.ErrPermission)
+	}
+	return err
+}
+
+// root returns the root of path, and path with the symbolic links to its directory resolved. They are allowed unless
+// they lead to a path that must not be changed.
+func (j Journal) root(path string) (Root, string, error) {
 	for _, root := range j.Roots {
 		if !root.holds(path) {
 			continue
 		}
 		folder, err := files.Inside(j.Files, root.Dir, filepath.Dir(path))
-		if errors.Is(err, files.ErrOutside) || err == nil && !root.holds(filepath.Join(folder, filepath.Base(path))) {
-			return Root{}, fmt.Errorf("%s: a link on its way leads to what is not to be changed: %w", path, fs.ErrPermission)
+		real := filepath.Join(folder, filepath.Base(path))
+		if errors.Is(err, contain.ErrOutside) || err == nil && !root.holds(real) {
+			return Root{}, "", fmt.Errorf("%s: a link on its way leads to what is not to be changed: %w", path, fs.ErrPermission)
 		}
-		return root, err
+		return root, real, err
 	}
-	return Root{}, fmt.Errorf("%s is not to be changed: %w", path, fs.ErrPermission)
+	return Root{}, "", fmt.Errorf("%s is not to be changed: %w", path, fs.ErrPermission)
 }
 
 // holds reports whether path may be changed. The stage and its parents may not.
 func (r Root) holds(path string) bool {
-	if files.Within(r.Stage, path) || files.Within(path, r.Stage) {
+	if contain.Within(r.Stage, path) || contain.Within(path, r.Stage) {
 		return false
 	}
-	return slices.ContainsFunc(r.Only, func(name string) bool { return files.Within(filepath.Join(r.Dir, name), path) })
+	return slices.ContainsFunc(r.Only, func(name string) bool { return contain.Within(filepath.Join(r.Dir, name), path) })
 }
 
-// staged returns the paths of the new and the old content of step i in the stage.
-func (r Root) staged(i int) (coming, old string) {
-	return filepath.Join(r.Stage, fmt.Sprintf("new.%d", i)), filepath.Join(r.Stage, fmt.Sprintf("old.%d", i))
-}
-
-// Recover rolls back an interrupted transaction, and empties the stages.
+// Recover ends an interrupted transaction, and empties the stages.
 func (j Journal) Recover() error {
 	if err := j.checkStages(); err != nil {
 		return err
 	}
-	data, err := files.Read(j.Files, j.recordPath(), maxRecord)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return j.clear()
-	case err != nil:
+	err := j.undoFirstFormat()
+	var report transaction.Report
+	if err == nil {
+		report, err = j.log().Recover()
+	}
+	if err == nil && len(report.Kept) > 0 {
+		err = fmt.Errorf("%s was changed by another program since, and stays; its old content is in a folder %s until the next call",
+			strings.Join(report.Kept, ", "), filepath.Base(j.Roots[0].Stage))
+	}
+	if err != nil {
 		return fmt.Errorf("undo an interrupted change: %w", err)
 	}
-	var r record
-	if err := json.Unmarshal(data, &r); err != nil || r.Format != format {
-		return fmt.Errorf("undo an interrupted change: %s is not a record of one; "+
-			"look what is in %s, then remove it", j.recordPath(), j.Roots[0].Stage)
-	}
-	if err := j.undo(r); err != nil {
-		return fmt.Errorf("undo an interrupted change: %w", err)
-	}
-	return nil
+	return j.clear()
 }
 
 // checkStages refuses a stage behind a symbolic link below its root, whose target would be emptied.
 func (j Journal) checkStages() error {
 	for _, root := range j.existing() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
-		if errors.Is(err, files.ErrOutside) || err == nil && real != root.Stage {
+		if errors.Is(err, contain.ErrOutside) || err == nil && real != root.Stage {
 			return fmt.Errorf("%s goes through a link, and is not to be changed: %w", root.Stage, fs.ErrPermission)
 		}
 		if err != nil {
@@ -142,87 +167,19 @@ func (j Journal) existing() []Root {
 	return roots
 }
 
-// Interrupted reports whether a transaction has to be rolled back.
+// Interrupted reports whether a transaction was interrupted.
 func (j Journal) Interrupted() bool {
-	exists, err := files.Exists(j.Files, j.recordPath())
-	return err != nil || exists
+	first, err := j.isFirstFormat()
+	pending, failed := j.log().Pending()
+	return first || pending || err != nil || failed != nil
 }
 
-// clear empties the stages. The record is removed first, which makes the transaction final.
+// clear empties the stages.
 func (j Journal) clear() error {
-	if err := j.Files.Remove(j.recordPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	for _, root := range j.existing() {
 		if err := files.RemoveAll(j.Files, root.Stage); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// undo rolls back the steps of r in reverse order. It is idempotent, so that it can be interrupted and repeated.
-func (j Journal) undo(r record) error {
-	for i := len(r.Steps) - 1; i >= 0; i-- {
-		if err := j.undoStep(i, r.Steps[i]); err != nil {
-			return err
-		}
-	}
-	for i := len(r.Made) - 1; i >= 0; i-- {
-		if _, err := j.root(r.Made[i]); err != nil {
-			return err
-		}
-		if err := j.removeEmpty(r.Made[i]); err != nil {
-			return err
-		}
-	}
-	return j.clear()
-}
-
-func (j Journal) undoStep(i int, s step) error {
-	root, err := j.root(s.Path)
-	if err != nil {
-		return err
-	}
-	coming, old := root.staged(i)
-	kept, err := files.Exists(j.Files, old)
-	if err != nil {
-		return err
-	}
-	placed := false
-	if s.New {
-		waits, err := files.Exists(j.Files, coming)
-		if err != nil {
-			return err
-		}
-		placed = !waits
-	}
-	if s.Over {
-		if placed && kept {
-			return j.Files.Rename(old, s.Path)
-		}
-		return nil
-	}
-	if placed {
-		// Not removed: that is not atomic, and an interruption could not be detected.
-		if err := j.Files.Rename(s.Path, coming); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if kept {
-		return j.Files.Rename(old, s.Path)
-	}
-	return nil
-}
-
-// removeEmpty removes a directory unless another program has created files in it.
-func (j Journal) removeEmpty(dir string) error {
-	entries, err := j.Files.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil || len(entries) > 0 {
-		return err
-	}
-	return j.Files.Remove(dir)
 }

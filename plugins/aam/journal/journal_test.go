@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,7 +14,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
+
+// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+func TestMain(m *testing.M) {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
+		os.Setenv("TMPDIR", "/dev/shm")
+	}
+	os.Exit(m.Run())
+}
 
 // before is the content of the two roots before each transaction.
 var before = map[string]string{
@@ -77,7 +87,7 @@ func stage(c *journal.Change, s files.System, root string) error {
 	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
 	tree := func(file, content string) func(string) error {
 		return func(staged string) error {
-			if err := s.Mkdir(staged); err != nil {
+			if err := s.Mkdir(staged, 0o755); err != nil {
 				return err
 			}
 			return files.Replace(s, filepath.Join(staged, file), []byte(content))
@@ -158,9 +168,9 @@ func TestCommit(t *testing.T) {
 func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 	for n := 1; ; n++ {
 		root := layOut(t)
-		system := &faults.System{System: files.Disk{}, FailAt: n}
+		system := faults.New(n, false)
 		err := change(open(system, root), root)
-		if system.Writes() < n {
+		if system.Count() < n {
 			t.Logf("%d writes", n-1)
 			return
 		}
@@ -185,9 +195,9 @@ func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 	committed := false
 	for n := 1; ; n++ {
 		root := layOut(t)
-		system := &faults.System{System: files.Disk{}, FailAt: n, Kill: true}
+		system := faults.New(n, true)
 		_ = change(open(system, root), root)
-		if system.Writes() < n {
+		if system.Count() < n {
 			break
 		}
 		if err := open(files.Disk{}, root).Recover(); err != nil {
@@ -204,25 +214,50 @@ func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestRecoverAfterKillDuringRollback ends the process while it undoes what an earlier one left.
-func TestRecoverAfterKillDuringRollback(t *testing.T) {
-	for stopped := 35; stopped <= 60; stopped += 6 {
-		for n := 1; ; n++ {
-			root := layOut(t)
-			_ = change(open(&faults.System{System: files.Disk{}, FailAt: stopped, Kill: true}, root), root)
-			system := &faults.System{System: files.Disk{}, FailAt: n, Kill: true}
-			_ = open(system, root).Recover()
-			if err := open(files.Disk{}, root).Recover(); err != nil {
-				t.Fatal(err)
+// TestRecoverStatesOfFirstRelease has what version 0775448 left when it was killed at each write of the same change, and
+// of its rollback.
+func TestRecoverStatesOfFirstRelease(t *testing.T) {
+	raw, err := os.ReadFile("testdata/interrupted-0775448.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []map[string]string
+	if err := json.Unmarshal(raw, &states); err != nil || len(states) < 30 {
+		t.Fatalf("%d states, %v", len(states), err)
+	}
+	logs, committed := 0, 0
+	for i, state := range states {
+		root := t.TempDir()
+		for name, text := range state {
+			if strings.HasSuffix(name, "/") {
+				if err := os.MkdirAll(filepath.Join(root, name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				continue
 			}
-			got := read(t, root)
-			if !cmp.Equal(before, got) && !cmp.Equal(after, got) {
-				t.Fatalf("the end at write %d, and of undoing at %d (-before +got)\n%s", stopped, n, cmp.Diff(before, got))
-			}
-			if system.Writes() < n {
-				break
-			}
+			write(t, filepath.Join(root, name), strings.ReplaceAll(text, "ROOT", root))
 		}
+		_, interrupted := state["project/.aam/.tmp/journal.json"]
+		j := open(files.Disk{}, root)
+		if j.Interrupted() != interrupted {
+			t.Errorf("state %d: Interrupted is %t", i, !interrupted)
+		}
+		want := before
+		if interrupted {
+			logs++
+		} else if state["project/.aam/lock"] == "new lock" {
+			want = after
+			committed++
+		}
+		if err := j.Recover(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, read(t, root)); diff != "" {
+			t.Errorf("state %d (-want +got)\n%s", i, diff)
+		}
+	}
+	if logs < 20 || committed == 0 {
+		t.Errorf("%d states have a log, %d are committed", logs, committed)
 	}
 }
 
@@ -281,7 +316,11 @@ func TestRefusals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := test.do(c, root); err == nil {
+			err = test.do(c, root)
+			if err == nil {
+				err = c.Commit()
+			}
+			if err == nil {
 				t.Error("got no error")
 			}
 			if err := c.Abort(); err != nil {
@@ -328,6 +367,44 @@ func TestRecover(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, read(t, root)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRecoverRefusesForgedLog(t *testing.T) {
+	const sum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bcb2ecab06e3d6dbb3c1a" // of no file
+	for name, step := range map[string]string{
+		"a path outside of the roots":           `{"root":"/etc","path":"/etc/passwd","before":"SUM","after":""}`,
+		"a file of the user's":                  `{"root":"PROJECT","path":"PROJECT/src/main.go","before":"SUM","after":""}`,
+		"a move of a file of the user's":        `{"root":"PROJECT","path":"PROJECT/.aam/.tmp/was.0","from":"PROJECT/src/main.go"}`,
+		"a move between paths that may change":  `{"root":"PROJECT","path":"PROJECT/.out/new","from":"PROJECT/.out/rule"}`,
+		"a move within the stage":               `{"root":"PROJECT","path":"PROJECT/.aam/.tmp/a","from":"PROJECT/.aam/.tmp/b"}`,
+		"a root that is none":                   `{"root":"PROJECT/.out","path":"PROJECT/.out/rule","before":"SUM","after":""}`,
+		"directories that would be removed":     `{"root":"PROJECT","path":"PROJECT/.out/rule","before":"SUM","after":"","prune":true}`,
+		"a path behind a link out of the roots": `{"root":"PROJECT","path":"PROJECT/.out/link/passwd","before":"SUM","after":""}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := layOut(t)
+			project := filepath.Join(root, "project")
+			write(t, filepath.Join(project, "src", "main.go"), "mine")
+			if err := os.Symlink("/etc", filepath.Join(project, ".out", "link")); err != nil {
+				t.Fatal(err)
+			}
+			log := `{"version":1,"id":"0123456789abcdef","folders":[],"steps":[` + step + `]}`
+			for _, state := range []string{"staging.json", "switching.json", "committed.json"} {
+				path := filepath.Join(project, ".aam", ".tmp", state)
+				write(t, path, strings.NewReplacer("PROJECT", project, "SUM", sum).Replace(log))
+				want := read(t, root)
+				if err := open(files.Disk{}, root).Recover(); err == nil || !errors.Is(err, fs.ErrPermission) {
+					t.Errorf("%s: got %v", state, err)
+				}
+				if diff := cmp.Diff(want, read(t, root)); diff != "" {
+					t.Errorf("%s (-want +got)\n%s", state, diff)
+				}
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
@@ -382,13 +459,16 @@ func TestCommitKeepsFileCreatedConcurrently(t *testing.T) {
 func FuzzRecover(f *testing.F) {
 	f.Add([]byte(`{"format":1,"steps":[{"path":"/x","new":true}],"made":["/y"]}`))
 	f.Add([]byte(`{"format":1,"steps":[{"path":"../../z","over":true}]}`))
+	f.Add([]byte(`{"version":1,"id":"0123456789abcdef","steps":[{"root":"/","path":"/x","from":"/y"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		root := layOut(t)
 		write(t, filepath.Join(root, "project", "src", "main.go"), "mine")
-		write(t, filepath.Join(root, "project", ".aam", ".tmp", "journal.json"), string(data))
-		_ = open(files.Disk{}, root).Recover()
-		if got := read(t, root)["project/src/main.go"]; got != "mine" {
-			t.Errorf("a file of the user's: %q", got)
+		for _, name := range []string{"journal.json", "switching.json", "committed.json"} {
+			write(t, filepath.Join(root, "project", ".aam", ".tmp", name), string(data))
+			_ = open(files.Disk{}, root).Recover()
+			if got := read(t, root)["project/src/main.go"]; got != "mine" {
+				t.Errorf("%s, a file of the user's: %q", name, got)
+			}
 		}
 	})
 }
@@ -401,7 +481,7 @@ type watched struct {
 }
 
 func (w watched) Lstat(path string) (fs.FileInfo, error) {
-	if files.Within(w.folder, path) {
+	if contain.Within(w.folder, path) {
 		*w.seen = append(*w.seen, path)
 	}
 	return w.System.Lstat(path)

@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // MaxSize bounds a lock file, in bytes.
@@ -51,7 +52,7 @@ func Load(s files.System, project string) (*Lock, error) {
 	path := Path(project)
 	data, err := files.ReadInside(s, project, path, MaxSize)
 	switch {
-	case files.Absent(err):
+	case filesystem.IsAbsent(err):
 		return &Lock{}, nil
 	case errors.Is(err, fs.ErrPermission):
 		return nil, err

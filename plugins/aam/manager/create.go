@@ -3,7 +3,6 @@ package manager
 import (
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Created describes a package that was created from a project.
@@ -101,7 +102,7 @@ func (m *Manager) checkFree(dir, path, asked string) error {
 	if !files.IsDir(m.Files, dir) {
 		return fault.New(fault.InvalidArgument, "path %.200q is not a folder that the plugin is granted", asked)
 	}
-	exists, err := files.Exists(m.Files, path)
+	exists, err := filesystem.Exists(m.Files, path)
 	if err != nil {
 		return err
 	}
@@ -118,14 +119,7 @@ func taken(path string) error {
 
 // write creates the manifest. It never replaces one: a program that takes no lock may have created it during detection.
 func (m *Manager) write(path string, data []byte) error {
-	temp, err := files.WriteTemp(m.Files, path, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = files.Place(m.Files, temp, path)
+	err := atomicfile.Create(path, data, files.Temp(m.Files, path))
 	if errors.Is(err, fs.ErrExist) {
 		return taken(path)
 	}

@@ -3,7 +3,6 @@ package manager_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,13 +15,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // creatable returns a manager whose project has one prompt, and a function that lists the project.
 func creatable(t *testing.T) (*manager.Manager, func() string) {
 	t.Helper()
-	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "prompts"), 0o755), os.WriteFile(filepath.Join(dir, "prompts", "p.md"), nil, 0o644)); err != nil {
+	dir := filepath.Join(t.TempDir(), "project")
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "prompts"), 0o755), os.WriteFile(filepath.Join(dir, "prompts", "p.md"), nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	m := &manager.Manager{Files: files.Disk{}, Project: dir, Lock: func(_, _ string) error { return nil }}
@@ -46,11 +46,11 @@ type meanwhile struct {
 	noLinks      bool
 }
 
-func (m meanwhile) Create(path string) (io.WriteCloser, error) {
+func (m meanwhile) Create(path string, mode fs.FileMode) (filesystem.File, error) {
 	if m.create != nil {
 		m.create()
 	}
-	return m.System.Create(path)
+	return m.System.Create(path, mode)
 }
 
 func (m meanwhile) Link(from, to string) error {
@@ -156,7 +156,7 @@ func TestCreatePackageIsAtomicAtEachWrite(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		for at := 1; ; at++ {
 			m, left := creatable(t)
-			system := &faults.System{System: files.Disk{}, FailAt: at, Kill: kill}
+			system := faults.New(at, kill)
 			m.Files = system
 			_, err := m.CreatePackage(manager.NewPackage{Path: "."})
 			name := fmt.Sprintf("write %d, kill %t: %v", at, kill, err)
@@ -168,7 +168,7 @@ func TestCreatePackageIsAtomicAtEachWrite(t *testing.T) {
 			if _, again := m.CreatePackage(manager.NewPackage{Path: "."}); again != nil && reading != nil || left() != "aam.yaml prompts" {
 				t.Errorf("%s: then %v, left are %s", name, again, left())
 			}
-			if system.Writes() < at {
+			if system.Count() < at {
 				if err != nil || at < 4 {
 					t.Errorf("%d writes, %v", at, err)
 				}

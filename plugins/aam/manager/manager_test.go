@@ -17,6 +17,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // spy records which files are opened and read.
@@ -86,7 +88,7 @@ type refusing struct {
 
 func under(path string, folders []string) bool {
 	for _, folder := range folders {
-		if files.Within(folder, path) {
+		if contain.Within(folder, path) {
 			return true
 		}
 	}
@@ -100,18 +102,18 @@ func (r refusing) refuse(op, path string) error {
 	return nil
 }
 
-func (r refusing) Create(path string) (io.WriteCloser, error) {
+func (r refusing) Create(path string, mode fs.FileMode) (filesystem.File, error) {
 	if err := r.refuse("create", path); err != nil {
 		return nil, err
 	}
-	return r.System.Create(path)
+	return r.System.Create(path, mode)
 }
 
-func (r refusing) Mkdir(path string) error {
+func (r refusing) Mkdir(path string, mode fs.FileMode) error {
 	if err := r.refuse("mkdir", path); err != nil {
 		return err
 	}
-	return r.System.Mkdir(path)
+	return r.System.Mkdir(path, mode)
 }
 
 func (r refusing) Stat(path string) (fs.FileInfo, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
 // Setting is a configuration value, or the whole configuration.
@@ -52,7 +53,7 @@ func (m *Manager) lockConfig() error {
 	}
 	folder := filepath.Dir(config.Path(m.Home))
 	// The directory has to exist before it is locked. If it cannot be created, writing will fail.
-	_ = files.MkdirAll(m.Files, folder)
+	_ = atomicfile.MkdirAll(folder, atomicfile.Options{FS: m.Files})
 	return m.lock("home", m.Home, folder)
 }
 

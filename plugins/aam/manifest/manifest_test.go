@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 const minimal = "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts:\n  skills:\n  - {name: s1, path: skills/s1/, description: d}\n"
@@ -143,7 +144,7 @@ func TestLoadRefusesSymlinkOutOfPackage(t *testing.T) {
 	if err := os.Symlink(filepath.Join("..", "secret.yaml"), filepath.Join(dir, "aam.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := manifest.Load(files.Disk{}, dir); !errors.Is(err, files.ErrOutside) || fault.From(err).Code != fault.ManifestInvalid {
+	if m, err := manifest.Load(files.Disk{}, dir); !errors.Is(err, contain.ErrOutside) || fault.From(err).Code != fault.ManifestInvalid {
 		t.Errorf("got %+v, %v", m, err)
 	}
 }

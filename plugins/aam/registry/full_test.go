@@ -53,15 +53,15 @@ func TestPublishRefusesIndexThatWouldGrowTooLarge(t *testing.T) {
 			before := texts(t, root)
 			p := project(t, "new", "1.0.0")
 			for range 2 {
-				system := &faults.System{System: files.Disk{}}
+				system := faults.New(0, false)
 				r := open(root)
 				r.Files = system
 				_, err := r.Publish(p)
 				if failure := fault.From(err); failure == nil || failure.Code != fault.InvalidArgument || !strings.Contains(failure.Message, "full") || !strings.Contains(failure.Message, "index.yaml") {
 					t.Errorf("got %.300v", err)
 				}
-				if system.Writes() != 0 || !cmp.Equal(before, texts(t, root)) {
-					t.Errorf("%d writes; left are %v", system.Writes(), names(texts(t, root)))
+				if system.Count() != 0 || !cmp.Equal(before, texts(t, root)) {
+					t.Errorf("%d writes; left are %v", system.Count(), names(texts(t, root)))
 				}
 			}
 			for i := range many - 1 {

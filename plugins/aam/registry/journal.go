@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // journalName is the file that exists in a registry while a version is being published.
@@ -117,7 +118,7 @@ func (r Registry) undo(j *journal) error {
 	if err != nil {
 		return err
 	}
-	exists, err := files.Exists(r.Files, path)
+	exists, err := filesystem.Exists(r.Files, path)
 	if err != nil {
 		return err
 	}
@@ -126,29 +127,22 @@ func (r Registry) undo(j *journal) error {
 		if err != nil {
 			return err
 		}
-		if sum == j.checksum {
+		info, err := r.Files.Stat(path)
+		if err != nil {
+			return err
+		}
+		if sum == j.checksum || info.Size() == 0 { // an empty file reserves the name where there are no hard links
 			if err := r.Files.Remove(path); err != nil {
 				return err
 			}
 		}
 	}
 	for _, folder := range []string{filepath.Dir(path), r.folder(j.name), filepath.Join(r.Root, "packages")} {
-		if err := r.removeEmpty(folder); err != nil {
+		if err := filesystem.RemoveEmpty(r.Files, folder); err != nil {
 			return err
 		}
 	}
 	return r.Files.Remove(r.journalPath())
-}
-
-func (r Registry) removeEmpty(folder string) error {
-	entries, err := r.Files.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) > 0 {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return r.Files.Remove(folder)
 }
 
 // sweep removes temporary files of interrupted writes from a directory.

@@ -15,6 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // latestTag is the tag of the most recently published version.
@@ -117,14 +119,14 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	if entry.index, err = r.planIndex(entry, updated(old, p, added)); err != nil {
 		return Published{}, err
 	}
-	listing, temp, err := r.pack(p)
+	listing, file, err := r.pack(p, final)
 	if err != nil {
 		return Published{}, err
 	}
 	added.Checksum, added.Size, entry.checksum = listing.Checksum, listing.Size, listing.Checksum
 	err = r.writeJournal(entry)
 	if err == nil {
-		err = r.place(temp, final)
+		err = r.place(file, final)
 	}
 	if err == nil {
 		err = r.commit(p, updated(old, p, added), before)
@@ -154,7 +156,7 @@ func (r Registry) forget() error {
 
 // checkFree returns an error if an archive exists that the metadata does not list.
 func (r Registry) checkFree(final string) error {
-	exists, err := files.Exists(r.Files, final)
+	exists, err := filesystem.Exists(r.Files, final)
 	if err != nil {
 		return err
 	}
@@ -184,21 +186,30 @@ func (r Registry) afterFailure(err error, entry *journal, added Release) (Publis
 }
 
 // pack writes the archive to a temporary file in the registry.
-func (r Registry) pack(p Publication) (*archive.Listing, string, error) {
-	var listing *archive.Listing
-	temp, err := files.WriteTemp(r.Files, filepath.Join(r.Root, p.Manifest.Version+".aam"), func(w io.Writer) (err error) {
-		listing, err = archive.Pack(r.Files, p.Dir, p.Manifest, w, p.Limits, r.Root)
-		return err
-	})
-	return listing, temp, err
+func (r Registry) pack(p Publication, final string) (*archive.Listing, *atomicfile.File, error) {
+	options := files.Temp(r.Files, final)
+	options.TempDir = r.Root
+	file, err := atomicfile.New(final, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	listing, err := archive.Pack(r.Files, p.Dir, p.Manifest, file, p.Limits, r.Root)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err != nil {
+		_ = file.Discard() // otherwise recover removes it
+		return nil, nil, err
+	}
+	return listing, file, nil
 }
 
 // place links the archive to its final path, which must not exist.
-func (r Registry) place(temp, final string) error {
-	if err := files.MkdirAll(r.Files, filepath.Dir(final)); err != nil {
+func (r Registry) place(file *atomicfile.File, final string) error {
+	if err := atomicfile.MkdirAll(filepath.Dir(final), atomicfile.Options{FS: r.Files}); err != nil {
 		return err
 	}
-	err := files.Place(r.Files, temp, final)
+	err := file.Create()
 	if errors.Is(err, fs.ErrExist) { // created by a program that takes no lock
 		return errTaken
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // writeIndex updates the index: the row of the published package, and those of packages without one, are derived from
@@ -60,7 +61,7 @@ func (r Registry) indexData() ([]byte, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, files.ErrTooLarge):
 		return nil, nil
-	case errors.Is(err, files.ErrOutside):
+	case errors.Is(err, contain.ErrOutside):
 		return nil, r.unreachable("%w", err)
 	}
 	return data, err

@@ -18,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Workspace is the workspace of a project.
@@ -108,7 +109,7 @@ func (w *Workspace) read() (*state, error) {
 // target could be disclosed or overwritten.
 func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	data, err := files.ReadInside(w.Files, w.Project, path, limit)
-	if files.Absent(err) {
+	if filesystem.IsAbsent(err) {
 		return nil, nil
 	}
 	if err == nil && data == nil {

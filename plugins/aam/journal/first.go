@@ -1,0 +1,105 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// The first release had a format of its own, which is only rolled back: while its file exists, no transaction was
+// committed.
+const (
+	firstName   = "journal.json"
+	firstLimit  = 8 << 20 // bytes
+	firstFormat = 1
+)
+
+type firstRecord struct {
+	Format int         `json:"format"`
+	Steps  []firstStep `json:"steps"`
+	Made   []string    `json:"made"` // directories that were created for the steps, parents first
+}
+
+// firstStep is the change of one path. Its progress can be derived from the stage: new.i holds the new content until it
+// is moved into place, and old.i the old content.
+type firstStep struct {
+	Path string `json:"path"`
+	New  bool   `json:"new"`  // Path gets new content. Otherwise it is removed.
+	Over bool   `json:"over"` // Path is a file, and old.i a copy of it. Otherwise Path is moved to old.i.
+}
+
+func (j Journal) firstPath() string { return filepath.Join(j.Roots[0].Stage, firstName) }
+
+func (j Journal) isFirstFormat() (bool, error) { return filesystem.Exists(j.Files, j.firstPath()) }
+
+// undoFirstFormat rolls back a transaction of the first release. It is idempotent, so that it can be interrupted and
+// repeated.
+func (j Journal) undoFirstFormat() error {
+	if exists, err := j.isFirstFormat(); err != nil || !exists {
+		return err
+	}
+	data, err := files.Read(j.Files, j.firstPath(), firstLimit)
+	if err != nil {
+		return err
+	}
+	var r firstRecord
+	if err := json.Unmarshal(data, &r); err != nil || r.Format != firstFormat {
+		return fmt.Errorf("%s is not a record of one; look what is in %s, then remove it", j.firstPath(), j.Roots[0].Stage)
+	}
+	for i, s := range slices.Backward(r.Steps) {
+		if err := j.undoStep(i, s); err != nil {
+			return err
+		}
+	}
+	for _, dir := range slices.Backward(r.Made) {
+		if _, _, err := j.root(dir); err != nil {
+			return err
+		}
+		if err := filesystem.RemoveEmpty(j.Files, dir); err != nil {
+			return err
+		}
+	}
+	return j.Files.Remove(j.firstPath())
+}
+
+func (j Journal) undoStep(i int, s firstStep) error {
+	root, _, err := j.root(s.Path)
+	if err != nil {
+		return err
+	}
+	coming, old := filepath.Join(root.Stage, fmt.Sprintf("new.%d", i)), filepath.Join(root.Stage, fmt.Sprintf("old.%d", i))
+	kept, err := filesystem.Exists(j.Files, old)
+	if err != nil {
+		return err
+	}
+	placed := false
+	if s.New {
+		waits, err := filesystem.Exists(j.Files, coming)
+		if err != nil {
+			return err
+		}
+		placed = !waits
+	}
+	if s.Over {
+		if placed && kept {
+			return j.Files.Rename(old, s.Path)
+		}
+		return nil
+	}
+	if placed {
+		// Not removed: that is not atomic, and an interruption could not be detected.
+		if err := j.Files.Rename(s.Path, coming); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if kept {
+		return j.Files.Rename(old, s.Path)
+	}
+	return nil
+}
