@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
@@ -76,6 +78,45 @@ func TestKillAtEveryOperation(t *testing.T) {
 		if outcomes[transaction.Undone] < 40 || outcomes[transaction.Finished] < 10 {
 			t.Errorf("%s: the outcomes were %v", mode, outcomes)
 		}
+	}
+}
+
+// unsyncedCommit is a file system on which the journal's last state cannot be synced.
+type unsyncedCommit struct {
+	filesystem.FS
+	dir string
+}
+
+func (u unsyncedCommit) SyncDir(path string) error {
+	if exists, err := filesystem.Exists(u.FS, filepath.Join(u.dir, "committed.json")); err != nil || exists && path == u.dir {
+		return errors.Join(err, syscall.EIO)
+	}
+	return u.FS.SyncDir(path)
+}
+
+// TestKillWhileUnsyncedCommitIsRolledBack: a recovery must not take the rollback for a committed transaction.
+func TestKillWhileUnsyncedCommitIsRolledBack(t *testing.T) {
+	undone := 0
+	var s *scene
+	for at := 1; ; at++ {
+		s = newScene(t, false)
+		f := &faultfs.FS{FS: unsyncedCommit{noSync{}, s.log.Dir}, Mode: faultfs.KillBefore, At: at}
+		if err := s.apply(f); err == nil {
+			t.Fatal("the transaction was applied")
+		}
+		if s.recover(t).Outcome == transaction.Undone {
+			undone++
+		}
+		if now := look(t, s.root); !cmp.Equal(now, s.before) && !cmp.Equal(now, s.after) {
+			t.Errorf("killed at %d (-want +got)\n%s", at, cmp.Diff(s.before, now))
+		}
+		if !f.Reached() {
+			break
+		}
+	}
+	same(t, s.root, s.before)
+	if undone < 20 {
+		t.Errorf("%d recoveries rolled back", undone)
 	}
 }
 
