@@ -162,7 +162,8 @@ func TestEveryLibraryHasOneOwner(t *testing.T) {
 
 // pureSDK are packages of the SDK that use neither the ABI nor the host.
 var pureSDK = []string{
-	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/filesystem", module + "/sdk/frontmatter", module + "/sdk/transaction",
+	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/filesystem", module + "/sdk/filesystem/faultfs",
+	module + "/sdk/frontmatter", module + "/sdk/transaction",
 }
 
 func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
