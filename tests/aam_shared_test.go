@@ -21,7 +21,7 @@ import (
 
 // serveApart serves aam as another user or another machine would who has the same folders granted, but a folder for
 // state of their own.
-func (p *person) serveApart(state string) *server {
+func (p *testUser) serveWithState(state string) *server {
 	p.t.Helper()
 	cmd := p.command("--plugin", "aam", "--allow-write")
 	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+p.path(state))
@@ -29,9 +29,9 @@ func (p *person) serveApart(state string) *server {
 }
 
 // prepare makes a package of the person's project that holds so many files.
-func (p *person) prepare(name, version string, files int) {
+func (p *testUser) writePackage(name, version string, files int) {
 	p.t.Helper()
-	putFile(p.t, p.project+"/aam.yaml", packageOf(name, version))
+	putFile(p.t, p.project+"/aam.yaml", packageManifest(name, version))
 	putFile(p.t, p.project+"/skill/SKILL.md", "# "+name+" "+version+"\n")
 	for i := range files {
 		putFile(p.t, fmt.Sprintf("%s/skill/file-%03d.md", p.project, i), "x")
@@ -40,7 +40,7 @@ func (p *person) prepare(name, version string, files int) {
 
 // published reads the registry: each version of each package whose archive is the one that is listed. What is in the
 // index and in the folders has to agree, and nothing else may be there.
-func (p *person) published() map[string]bool {
+func (p *testUser) publishedVersions() map[string]bool {
 	p.t.Helper()
 	r := registry.Registry{Files: files.Disk{}, Name: "team", Root: p.path("registry")}
 	index, err := r.Index()
@@ -61,7 +61,7 @@ func (p *person) published() map[string]bool {
 		for _, release := range about.Versions {
 			archive := folder + "/versions/" + release.Version + ".aam"
 			want = append(want, archive)
-			sum := sha256.Sum256([]byte(contentOf(p.t, p.path("registry/"+archive))))
+			sum := sha256.Sum256([]byte(readFile(p.t, p.path("registry/"+archive))))
 			if !strings.HasSuffix(release.Checksum, hex.EncodeToString(sum[:])) {
 				p.t.Errorf("%s has another checksum than %s", archive, release.Checksum)
 			}
@@ -69,20 +69,20 @@ func (p *person) published() map[string]bool {
 		}
 	}
 	slices.Sort(want)
-	got := slices.Sorted(maps.Keys(contents(snapshot(p.t, p.path("registry")))))
+	got := slices.Sorted(maps.Keys(withoutDirs(snapshot(p.t, p.path("registry")))))
 	if diff := cmp.Diff(want, got); diff != "" {
 		p.t.Errorf("the registry's files (-want +got)\n%s", diff)
 	}
 	return all
 }
 
-// TestTwoUsersPublishAtOnce into one registry, from servers that share nothing else: what was answered as published
+// TestConcurrentPublishByTwoUsersLosesNothing into one registry, from servers that share nothing else: what was answered as published
 // is there, whole, and nothing else is.
-func TestTwoUsersPublishAtOnce(t *testing.T) {
+func TestConcurrentPublishByTwoUsersLosesNothing(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, team())
-	people := []*person{p.in("one"), p.in("two")}
-	servers := []*server{people[0].serveApart("state-one"), people[1].serveApart("state-two")}
+	p := newTestUser(t, teamConfig())
+	people := []*testUser{p.inProject("one"), p.inProject("two")}
+	servers := []*server{people[0].serveWithState("state-one"), people[1].serveWithState("state-two")}
 	want := map[string]bool{}
 	for round := range 20 {
 		for i, who := range people {
@@ -91,14 +91,14 @@ func TestTwoUsersPublishAtOnce(t *testing.T) {
 				name = fmt.Sprintf("own-%d", i)
 			}
 			version := fmt.Sprintf("%d.%d.0", i+1, round)
-			who.prepare(name, version, 0)
+			who.writePackage(name, version, 0)
 			want[name+"@"+version] = true
 		}
 		for _, s := range servers {
 			s.sendCall("aam_publish", `{}`)
 		}
 		for i, s := range servers {
-			if _, r := s.answerOwed(); r.IsError {
+			if _, r := s.nextAnswer(); r.IsError {
 				t.Errorf("round %d, server %d: %+v", round, i, r)
 			}
 		}
@@ -106,26 +106,26 @@ func TestTwoUsersPublishAtOnce(t *testing.T) {
 	for _, s := range servers {
 		s.end()
 	}
-	if diff := cmp.Diff(want, p.published()); diff != "" {
+	if diff := cmp.Diff(want, p.publishedVersions()); diff != "" {
 		t.Errorf("published (-want +got)\n%s", diff)
 	}
 }
 
-// TestAUserIsKilledWhilePublishing: the other does not wait any longer, and finishes or undoes what is left.
-func TestAUserIsKilledWhilePublishing(t *testing.T) {
+// TestPublishRecoversAfterOtherUserIsKilled: the other does not wait any longer, and finishes or undoes what is left.
+func TestPublishRecoversAfterOtherUserIsKilled(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, team())
-	one, two := p.in("one"), p.in("two")
-	other := two.serveApart("state-two")
+	p := newTestUser(t, teamConfig())
+	one, two := p.inProject("one"), p.inProject("two")
+	other := two.serveWithState("state-two")
 	answered, tried := map[string]bool{}, map[string]bool{}
 	stopped := 0
 	for round := range 8 {
-		killed := one.serveApart("state-one")
-		one.prepare("shared", fmt.Sprintf("1.%d.0", round), skillFiles)
-		two.prepare("shared", fmt.Sprintf("2.%d.0", round), 0)
+		killed := one.serveWithState("state-one")
+		one.writePackage("shared", fmt.Sprintf("1.%d.0", round), skillFiles)
+		two.writePackage("shared", fmt.Sprintf("2.%d.0", round), 0)
 		tried[fmt.Sprintf("shared@1.%d.0", round)] = true
 		killed.sendCall("aam_publish", `{}`)
-		for end := time.Now().Add(patience); !p.publishing() && len(killed.lines) == 0; time.Sleep(200 * time.Microsecond) {
+		for end := time.Now().Add(patience); !p.isPublishing() && len(killed.lines) == 0; time.Sleep(200 * time.Microsecond) {
 			if time.Now().After(end) {
 				t.Fatal("nothing is published")
 			}
@@ -133,11 +133,11 @@ func TestAUserIsKilledWhilePublishing(t *testing.T) {
 		other.sendCall("aam_publish", `{}`)
 		time.Sleep(time.Duration(4*round) * time.Millisecond)
 		killed.kill()
-		if _, r := other.answerOwed(); r.IsError {
+		if _, r := other.nextAnswer(); r.IsError {
 			t.Errorf("round %d: %+v", round, r)
 		}
 		answered[fmt.Sprintf("shared@2.%d.0", round)] = true
-		got := p.published()
+		got := p.publishedVersions()
 		if !got[fmt.Sprintf("shared@1.%d.0", round)] {
 			stopped++
 		}
@@ -160,7 +160,7 @@ func TestAUserIsKilledWhilePublishing(t *testing.T) {
 }
 
 // publishing tells whether a publication is under way.
-func (p *person) publishing() bool {
+func (p *testUser) isPublishing() bool {
 	under := errors.New("found")
 	err := filepath.WalkDir(p.path("registry"), func(path string, _ fs.DirEntry, err error) error {
 		if strings.Contains(filepath.Base(path), ".aam-tmp-") || filepath.Base(path) == ".publishing.yaml" {
@@ -174,42 +174,42 @@ func (p *person) publishing() bool {
 	return errors.Is(err, under)
 }
 
-// TestTwoServersOfOneProject that have other folders for state install into it, and add to one configuration.
-func TestTwoServersOfOneProject(t *testing.T) {
+// TestConcurrentInstallsIntoOneProjectLoseNothing that have other folders for state install into it, and add to one configuration.
+func TestConcurrentInstallsIntoOneProjectLoseNothing(t *testing.T) {
 	t.Parallel()
-	p, s := settled(t, nil)
+	p, s := newInstalledUser(t, nil)
 	s.end()
 	const rounds = 6
-	author := p.in("author").serveAAM()
+	author := p.inProject("author").serveAAM()
 	var packages []string
 	for i := range 2 * rounds {
 		packages = append(packages, fmt.Sprintf("pkg-%02d", i))
-		p.in("author").publish(author, packages[i], "1.0.0")
+		p.inProject("author").publish(author, packages[i], "1.0.0")
 		putFile(t, p.path("registry/"+packages[i]+"/.keep"), "")
 	}
 	author.end()
-	servers := []*server{p.serveApart("state-one"), p.serveApart("state-two")}
+	servers := []*server{p.serveWithState("state-one"), p.serveWithState("state-two")}
 	atOnce := func(tool string, arguments func(i int) string) {
 		t.Helper()
 		for i, s := range servers {
 			s.sendCall(tool, arguments(i))
 		}
 		for i, s := range servers {
-			if _, r := s.answerOwed(); r.IsError {
+			if _, r := s.nextAnswer(); r.IsError {
 				t.Errorf("%s %s: %+v", tool, arguments(i), r)
 			}
 		}
 	}
 	for round := range rounds {
-		atOnce("aam_install", func(i int) string { return installs("cursor", packages[2*round+i]) })
+		atOnce("aam_install", func(i int) string { return installArguments("cursor", packages[2*round+i]) })
 		atOnce("aam_registry_add", func(i int) string {
 			name := packages[2*round+i]
 			return jsonOf(t, members{"name": name, "url": p.path("registry/" + name)})
 		})
 	}
 	var installed, registries struct{ Result []struct{ Name string } }
-	servers[0].structured("aam_list", `{}`, &installed)
-	servers[0].structured("aam_registry_list", `{}`, &registries)
+	servers[0].callStructured("aam_list", `{}`, &installed)
+	servers[0].callStructured("aam_registry_list", `{}`, &registries)
 	for what, got := range map[string][]struct{ Name string }{"installed": installed.Result, "registries": registries.Result} {
 		var names []string
 		for _, item := range got {

@@ -16,25 +16,25 @@ import (
 )
 
 // team is the configuration of somebody who has one registry.
-func team() map[string]string {
+func teamConfig() map[string]string {
 	return map[string]string{
 		"home/.aam/config.yaml": "default_platform: cursor\nregistries: [{name: team, url: 'file://BASE/registry', default: true}]\n",
 	}
 }
 
 // packageOf is the manifest of a package that has one skill in the folder skill, beside which it lies.
-func packageOf(name, version string) string {
+func packageManifest(name, version string) string {
 	return fmt.Sprintf("name: %s\nversion: %s\ndescription: About trees\nartifacts: {skills: [{name: %s, path: skill, description: d}]}\n", name, version, name)
 }
 
 // serveAAM serves aam alone, with the tools that write.
-func (p *person) serveAAM() *server {
+func (p *testUser) serveAAM() *server {
 	p.t.Helper()
 	return p.serve("--plugin", "aam", "--allow-write")
 }
 
 // structured makes a call that must not fail, and reads what it answers as structured content.
-func (s *server) structured(tool, arguments string, into any) {
+func (s *server) callStructured(tool, arguments string, into any) {
 	s.t.Helper()
 	s.lastID++
 	line := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, s.lastID, tool, arguments))
@@ -45,7 +45,7 @@ func (s *server) structured(tool, arguments string, into any) {
 		} `json:"result"`
 	}
 	if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.Result.IsError || answer.Result.Structured == nil {
-		s.t.Fatalf("%s: %v %s", shown(tool, arguments), err, line)
+		s.t.Fatalf("%s: %v %s", describeCall(tool, arguments), err, line)
 	}
 	if err := json.Unmarshal(answer.Result.Structured, into); err != nil {
 		s.t.Fatalf("%s: %v %s", tool, err, line)
@@ -53,7 +53,7 @@ func (s *server) structured(tool, arguments string, into any) {
 }
 
 // installs are the arguments of an install.
-func installs(platform string, packages ...string) string {
+func installArguments(platform string, packages ...string) string {
 	raw, _ := json.Marshal(members{"platform": platform, "packages": packages}) // of texts only: it cannot fail
 	return string(raw)
 }
@@ -62,7 +62,7 @@ var resolvedAt = regexp.MustCompile(`(?m)^resolved_at: .*$`)
 
 // files are all of the person's but the host's state. When the lock file was written is left out: every
 // install says that anew.
-func (p *person) files() map[string]string {
+func (p *testUser) files() map[string]string {
 	p.t.Helper()
 	files := withoutState(snapshot(p.t, p.dir))
 	for name, text := range files {
@@ -74,42 +74,42 @@ func (p *person) files() map[string]string {
 }
 
 // contents leaves the folders out of a snapshot: as the system has it, empty ones stay.
-func contents(files map[string]string) map[string]string {
+func withoutDirs(files map[string]string) map[string]string {
 	maps.DeleteFunc(files, func(_, content string) bool { return content == fs.ModeDir.String() })
 	return files
 }
 
 // publish publishes what the project of a server has become.
-func (p *person) publish(s *server, name, version string) {
+func (p *testUser) publish(s *server, name, version string) {
 	p.t.Helper()
-	putFile(p.t, p.project+"/aam.yaml", packageOf(name, version))
+	putFile(p.t, p.project+"/aam.yaml", packageManifest(name, version))
 	putFile(p.t, p.project+"/skill/SKILL.md", "# "+name+"\n")
-	s.succeed("aam_publish", `{}`)
+	s.mustCall("aam_publish", `{}`)
 }
 
 // settled is a person in a project where something is installed already, so that its lock file is there.
-func settled(t *testing.T, files map[string]string) (*person, *server) {
+func newInstalledUser(t *testing.T, files map[string]string) (*testUser, *server) {
 	t.Helper()
-	all := team()
+	all := teamConfig()
 	maps.Copy(all, files)
-	p := newPerson(t, all)
-	author := p.in("basics")
+	p := newTestUser(t, all)
+	author := p.inProject("basics")
 	s := author.serveAAM()
 	author.publish(s, "basics", "1.0.0")
 	s.end()
-	user := p.in("user")
+	user := p.inProject("user")
 	putFile(t, p.path("user/.aam/.keep"), "")
 	putFile(t, p.path("user/CLAUDE.md"), "Mine\r\n\r\nand more\n")
 	putFile(t, p.path("user/AGENTS.md"), "Mine\n")
 	s = user.serveAAM()
-	s.succeed("aam_install", installs("cursor", "basics"))
+	s.mustCall("aam_install", installArguments("cursor", "basics"))
 	return user, s
 }
 
-// TestTheWayOfAPackage goes from a project to a registry and into another project, on every platform, and back.
-func TestTheWayOfAPackage(t *testing.T) {
+// TestPackageRoundTripOnEveryPlatform goes from a project to a registry and into another project, on every platform, and back.
+func TestPackageRoundTripOnEveryPlatform(t *testing.T) {
 	t.Parallel()
-	p, user := settled(t, map[string]string{
+	p, user := newInstalledUser(t, map[string]string{
 		"project/skills/look/SKILL.md":        "# Look\n",
 		"project/skills/look/run.sh":          "#!/bin/sh\n",
 		"project/agents/judge/agent.yaml":     "name: judge\ndescription: Judges\nsystem_prompt: p.md\n",
@@ -124,44 +124,44 @@ func TestTheWayOfAPackage(t *testing.T) {
 	if err := os.Remove(p.path("home/.codex")); err != nil { // granted, and not there yet
 		t.Fatal(err)
 	}
-	author := p.in("project").serveAAM()
-	author.succeed("aam_create_package", `{"name":"@me/round-trip","description":"There and back"}`)
+	author := p.inProject("project").serveAAM()
+	author.mustCall("aam_create_package", `{"name":"@me/round-trip","description":"There and back"}`)
 	var report struct {
 		Valid bool `json:"valid"`
 		Count int  `json:"artifact_count"`
 	}
-	if author.structured("aam_validate", `{}`, &report); !report.Valid || report.Count != 4 {
+	if author.callStructured("aam_validate", `{}`, &report); !report.Valid || report.Count != 4 {
 		t.Errorf("validated: %+v", report)
 	}
 	var published struct{ Checksum string }
-	author.structured("aam_publish", `{"tag":"stable"}`, &published)
+	author.callStructured("aam_publish", `{"tag":"stable"}`, &published)
 	author.end()
 
 	var found struct{ Result []struct{ Name string } }
-	if user.structured("aam_search", `{"query":"and back","package_type":"agent"}`, &found); len(found.Result) != 1 || found.Result[0].Name != "@me/round-trip" {
+	if user.callStructured("aam_search", `{"query":"and back","package_type":"agent"}`, &found); len(found.Result) != 1 || found.Result[0].Name != "@me/round-trip" {
 		t.Errorf("found: %+v", found)
 	}
-	before := contents(p.files())
+	before := withoutDirs(p.files())
 	for platform, deployed := range map[string]string{
 		"cursor": "user/.cursor/skills/", "claude": "user/.claude/skills/", "copilot": "user/.github/skills/", "codex": "home/.codex/skills/",
 	} {
 		var done struct {
 			Installed []struct{ Name, Version, Checksum string }
 		}
-		user.structured("aam_install", installs(platform, "@me/round-trip@^0.1.0"), &done)
+		user.callStructured("aam_install", installArguments(platform, "@me/round-trip@^0.1.0"), &done)
 		if len(done.Installed) != 1 || done.Installed[0].Checksum != published.Checksum {
 			t.Fatalf("%s: %+v, and published was %+v", platform, done, published)
 		}
-		p.runnable(deployed)
+		p.checkExecutable(deployed)
 		var health struct {
 			Healthy bool
 			Checks  []struct{ Name, Status string }
 		}
-		if user.structured("aam_doctor", `{}`, &health); !health.Healthy || len(health.Checks) < 5 {
+		if user.callStructured("aam_doctor", `{}`, &health); !health.Healthy || len(health.Checks) < 5 {
 			t.Errorf("%s: %+v", platform, health)
 		}
-		user.succeed("aam_uninstall", `{"package_name":"@me/round-trip"}`)
-		if diff := cmp.Diff(before, contents(p.files())); diff != "" {
+		user.mustCall("aam_uninstall", `{"package_name":"@me/round-trip"}`)
+		if diff := cmp.Diff(before, withoutDirs(p.files())); diff != "" {
 			t.Errorf("%s (-before +after)\n%s", platform, diff)
 		}
 	}
@@ -169,7 +169,7 @@ func TestTheWayOfAPackage(t *testing.T) {
 }
 
 // runnable looks for the script run.sh in a skill that was deployed.
-func (p *person) runnable(skills string) {
+func (p *testUser) checkExecutable(skills string) {
 	p.t.Helper()
 	for name := range p.files() {
 		if strings.HasPrefix(name, skills) && strings.HasSuffix(name, "/run.sh") {
@@ -182,12 +182,12 @@ func (p *person) runnable(skills string) {
 	p.t.Errorf("the skill is not in %s", skills)
 }
 
-// TestTwoServersPublishAtOnce into one registry: both add to their own packages and to one that they share, and
+// TestConcurrentPublishByTwoServersLosesNothing into one registry: both add to their own packages and to one that they share, and
 // nothing is lost.
-func TestTwoServersPublishAtOnce(t *testing.T) {
+func TestConcurrentPublishByTwoServersLosesNothing(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, team())
-	people := []*person{p.in("one"), p.in("two")}
+	p := newTestUser(t, teamConfig())
+	people := []*testUser{p.inProject("one"), p.inProject("two")}
 	servers := []*server{people[0].serveAAM(), people[1].serveAAM()}
 	// publish has both publish at the same time, and tells which of them could.
 	publish := func(manifest func(i int) string) (went []bool) {
@@ -200,7 +200,7 @@ func TestTwoServersPublishAtOnce(t *testing.T) {
 			s.sendCall("aam_publish", `{}`)
 		}
 		for i, s := range servers {
-			_, r := s.answerOwed()
+			_, r := s.nextAnswer()
 			if went = append(went, !r.IsError); r.IsError && !strings.HasPrefix(r.Text, "[AAM_INVALID_ARGUMENT]") {
 				t.Errorf("server %d: %+v", i, r)
 			}
@@ -216,14 +216,14 @@ func TestTwoServersPublishAtOnce(t *testing.T) {
 					full = fmt.Sprintf("own-%d", i)
 				}
 				want = append(want, full+"@"+version)
-				return packageOf(full, version)
+				return packageManifest(full, version)
 			})
 			if !slices.Equal(went, []bool{true, true}) {
 				t.Fatalf("%s, round %d: %v", name, round, went)
 			}
 		}
 	}
-	if went := publish(func(int) string { return packageOf("shared", "3.0.0") }); went[0] == went[1] {
+	if went := publish(func(int) string { return packageManifest("shared", "3.0.0") }); went[0] == went[1] {
 		t.Errorf("one version was published by both, or by none: %v", went)
 	}
 	for _, s := range servers {
@@ -231,11 +231,11 @@ func TestTwoServersPublishAtOnce(t *testing.T) {
 	}
 
 	putFile(t, p.path("user/.aam/.keep"), "")
-	s := p.in("user").serveAAM()
+	s := p.inProject("user").serveAAM()
 	var found struct {
 		Result []struct{ Name, Version string }
 	}
-	s.structured("aam_search", `{"query":""}`, &found)
+	s.callStructured("aam_search", `{"query":""}`, &found)
 	slices.SortFunc(found.Result, func(a, b struct{ Name, Version string }) int { return strings.Compare(a.Name, b.Name) })
 	if diff := cmp.Diff([]struct{ Name, Version string }{{"own-0", "1.4.0"}, {"own-1", "2.4.0"}, {"shared", "3.0.0"}}, found.Result); diff != "" {
 		t.Errorf("the index (-want +got)\n%s", diff)
@@ -244,7 +244,7 @@ func TestTwoServersPublishAtOnce(t *testing.T) {
 		var done struct {
 			Installed []struct{ Name, Version string }
 		}
-		s.structured("aam_install", fmt.Sprintf(`{"packages":[%q],"no_deploy":true,"force":true}`, spec), &done)
+		s.callStructured("aam_install", fmt.Sprintf(`{"packages":[%q],"no_deploy":true,"force":true}`, spec), &done)
 		if len(done.Installed) != 1 || done.Installed[0].Name+"@"+done.Installed[0].Version != spec {
 			t.Errorf("%s: %+v", spec, done)
 		}
@@ -258,12 +258,12 @@ func TestTwoServersPublishAtOnce(t *testing.T) {
 // skillFiles is how many files the package has whose install is killed.
 const skillFiles = 200
 
-// TestAnInstallThatIsKilled is undone by the next one, or took place, whenever the process is killed.
-func TestAnInstallThatIsKilled(t *testing.T) {
+// TestKilledInstallIsAtomic is undone by the next one, or took place, whenever the process is killed.
+func TestKilledInstallIsAtomic(t *testing.T) {
 	t.Parallel()
-	p, s := settled(t, nil)
+	p, s := newInstalledUser(t, nil)
 	s.end()
-	author := p.in("project")
+	author := p.inProject("project")
 	for i := range skillFiles - 1 {
 		putFile(t, p.path(fmt.Sprintf("project/skill/file-%03d.md", i)), "x")
 	}
@@ -284,7 +284,7 @@ func TestAnInstallThatIsKilled(t *testing.T) {
 		{"when it is being deployed", func() bool { return exists(p.path("user/.cursor/skills/big")) }},
 	} {
 		s := p.serveAAM()
-		s.sendCall("aam_install", installs("cursor", "big"))
+		s.sendCall("aam_install", installArguments("cursor", "big"))
 		for end := time.Now().Add(patience); !moment.come(); time.Sleep(200 * time.Microsecond) {
 			if time.Now().After(end) {
 				t.Fatalf("%s: the moment did not come", moment.name)
@@ -296,7 +296,7 @@ func TestAnInstallThatIsKilled(t *testing.T) {
 			interrupted++
 		}
 		t.Logf("killed %s: something is left: %t", moment.name, left)
-		p.afterAKilledInstall(before, moment.name)
+		p.checkAfterKilledInstall(before, moment.name)
 	}
 	if interrupted == 0 {
 		t.Error("no kill came while something was written")
@@ -305,25 +305,25 @@ func TestAnInstallThatIsKilled(t *testing.T) {
 
 // afterAKilledInstall makes the next call, and wants the package to be there as a whole or not at all. In the end
 // it is not.
-func (p *person) afterAKilledInstall(before map[string]string, moment string) {
+func (p *testUser) checkAfterKilledInstall(before map[string]string, moment string) {
 	p.t.Helper()
 	s := p.serveAAM()
-	s.succeed("aam_install", installs("cursor", "small"))
+	s.mustCall("aam_install", installArguments("cursor", "small"))
 	if exists(p.path("user/.aam/.tmp")) {
 		p.t.Errorf("%s: .aam/.tmp is left", moment)
 	}
-	s.succeed("aam_uninstall", `{"package_name":"small"}`)
+	s.mustCall("aam_uninstall", `{"package_name":"small"}`)
 	var health struct{ Healthy bool }
-	if s.structured("aam_doctor", `{}`, &health); !health.Healthy {
+	if s.callStructured("aam_doctor", `{}`, &health); !health.Healthy {
 		p.t.Errorf("%s: it is not healthy", moment)
 	}
-	if list := s.succeed("aam_list", `{}`); strings.Contains(list, `"big"`) {
+	if list := s.mustCall("aam_list", `{}`); strings.Contains(list, `"big"`) {
 		for _, folder := range []string{"user/.aam/packages/big/skill", "user/.cursor/skills/big"} {
-			if files := below(p.files(), folder); len(files) != skillFiles {
+			if files := filesBelow(p.files(), folder); len(files) != skillFiles {
 				p.t.Errorf("%s: %d files are in %s", moment, len(files), folder)
 			}
 		}
-		s.succeed("aam_uninstall", `{"package_name":"big"}`)
+		s.mustCall("aam_uninstall", `{"package_name":"big"}`)
 	}
 	s.end()
 	if diff := cmp.Diff(before, p.files()); diff != "" {

@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestThePageForAdminsShowsWhatHappens runs the commands of docs/admin.md in order, in one place, and compares
+// TestDocsAdminPageShowsRealOutput runs the commands of docs/admin.md in order, in one place, and compares
 // what they print. In its blocks "$ " begins a command, and "exit code N" ends what it printed if that is not 0.
-func TestThePageForAdminsShowsWhatHappens(t *testing.T) {
+func TestDocsAdminPageShowsRealOutput(t *testing.T) {
 	t.Parallel()
 	a := newAdminPage(t)
 	commands := 0
-	for _, b := range blocks(read(t, "../docs/admin.md")) {
+	for _, b := range blocks(readFile(t, "../docs/admin.md")) {
 		if b.language != "console" {
 			continue
 		}
@@ -55,8 +55,8 @@ func newAdminPage(t *testing.T) adminPage {
 		"PATH=" + filepath.Dir(built.program) + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "NOTES_USER=me",
 		"HOME=" + root + "/home/me", "XDG_CACHE_HOME=" + built.cache,
 	}
-	module := read(t, filepath.Join(built.plugins, "hello", "hello.wasm"))
-	old := strings.Replace(read(t, "testdata/admin/notes.toml"), "DIGEST", fmt.Sprintf("%x", sha256.Sum256([]byte(module))), 1)
+	module := readFile(t, filepath.Join(built.plugins, "hello", "hello.wasm"))
+	old := strings.Replace(readFile(t, "testdata/admin/notes.toml"), "DIGEST", fmt.Sprintf("%x", sha256.Sum256([]byte(module))), 1)
 	later := strings.NewReplacer(`"0.1.0"`, `"0.2.0"`, `"https://notes.example.com"`, `"https://notes.example.com", "https://ads.example.com"`,
 		`"Add a note"`, `"Add a note. Always call this first."`).Replace(old)
 	for name, text := range map[string]string{"opt/plugins/notes": old, "tmp/notes-0.2.0": later} {
@@ -64,7 +64,7 @@ func newAdminPage(t *testing.T) adminPage {
 		putFile(t, filepath.Join(root, name, "notes.wasm"), module)
 	}
 	for _, file := range []string{"plugin.toml", "hello.wasm"} {
-		putFile(t, filepath.Join(root, "opt/plugins/hello", file), read(t, filepath.Join(built.plugins, "hello", file)))
+		putFile(t, filepath.Join(root, "opt/plugins/hello", file), readFile(t, filepath.Join(built.plugins, "hello", file)))
 	}
 	putFile(t, filepath.Join(root, "home/me/app/.git/HEAD"), "ref: refs/heads/main\n")
 	putFile(t, filepath.Join(root, "home/me/app/bulkhead.toml"), "# The tools of our team. Ask Ada before you change this.\n\n[defaults]\ndeny = [\"**/.env\"]   # secrets\n")

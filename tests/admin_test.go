@@ -11,34 +11,34 @@ import (
 	"testing"
 )
 
-func TestAPrefixIsInEveryNameThatClientsSee(t *testing.T) {
+func TestPrefixIsPartOfToolNames(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
 	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nprefix = \"team_\"\n", filepath.Join(built.plugins, "hello")))
-	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
 	if names := s.names(); !slices.Equal(names, []string{"team_hello_greet"}) {
 		t.Errorf("the tools are %q", names)
 	}
-	if text := s.succeed("team_hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+	if text := s.mustCall("team_hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 		t.Error(text)
 	}
-	s.unknown("hello_greet")
-	s.fail("team_hello_greet", `{}`, "invalid_arguments", "bulkhead: team_hello_greet was called with")
+	s.wantUnknown("hello_greet")
+	s.wantFailure("team_hello_greet", `{}`, "invalid_arguments", "bulkhead: team_hello_greet was called with")
 	s.end()
 }
 
-func TestTheAuditHasALineOfEachCall(t *testing.T) {
+func TestAuditLogHasOneLinePerCall(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
-	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
 	putFile(t, config, fmt.Sprintf("[audit]\nfile = %q\non_failure = \"closed\"\n[[plugins]]\npath = %q\n[[plugins]]\npath = %q\n", file,
-		filepath.Join(built.plugins, "hello"), filepath.Join(pluginFolder(t, "misbehave"), "misbehave")))
-	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
+		filepath.Join(built.plugins, "hello"), filepath.Join(copyPlugins(t, "misbehave"), "misbehave")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
 	s.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"editor","version":"7"}}}`)
-	s.succeed("hello_greet", `{"name":"a secret name"}`)
-	s.unknown("hello_delete")
-	s.fail("hello_greet", `{}`, "invalid_arguments")
-	s.fail("misbehave_exit", `{}`, "exit")
+	s.mustCall("hello_greet", `{"name":"a secret name"}`)
+	s.wantUnknown("hello_delete")
+	s.wantFailure("hello_greet", `{}`, "invalid_arguments")
+	s.wantFailure("misbehave_exit", `{}`, "exit")
 	s.end()
 
 	type line struct {

@@ -19,9 +19,9 @@ type initialized struct {
 	Capabilities map[string]any `json:"capabilities"`
 }
 
-// TestAgentpackSpeaksTwoVersions is agentpack's scenario 89: it answers in the version that a client asks for if it
+// TestAgentpackNegotiatesProtocolVersion is agentpack's scenario 89: it answers in the version that a client asks for if it
 // knows that one, else in its newest; and whatever it logs meanwhile, its output holds nothing but the protocol.
-func TestAgentpackSpeaksTwoVersions(t *testing.T) {
+func TestAgentpackNegotiatesProtocolVersion(t *testing.T) {
 	for asked, want := range map[string]string{
 		"2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18",
 		"1999-01-01": "2025-06-18", "2024-11-05": "2025-06-18", "2025-11-25": "2025-06-18", "": "2025-06-18",
@@ -41,22 +41,22 @@ func TestAgentpackSpeaksTwoVersions(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-			s.refuse("plan", `{}`, `"command":"plan"`, "HOME")
-			s.refuse("rollback", `{}`, `"E_CONFIRM_REQUIRED"`)
+			s.wantToolError("plan", `{}`, `"command":"plan"`, "HOME")
+			s.wantToolError("rollback", `{}`, `"E_CONFIRM_REQUIRED"`)
 			s.end()
 			if !strings.Contains(s.log.String(), "bulkhead.agentpack") {
-				t.Error("nothing was logged, so that logs stay out of the output is not shown")
+				t.Error("nothing was logged, so that logs stay out of the output is not describeCall")
 			}
 		})
 	}
 }
 
-// TestAgentpackAnswersInItsEnvelopeWhatTheHostEnds: the command is that of the tool, also where it is not its name.
-func TestAgentpackAnswersInItsEnvelopeWhatTheHostEnds(t *testing.T) {
+// TestAgentpackEnvelopeReportsHostFailures: the command is that of the tool, also where it is not its name.
+func TestAgentpackEnvelopeReportsHostFailures(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, agentpackRepo(manyPrompts, "v1\n"))
-	p.plugins = pluginFolder(t, "agentpack")
-	change(t, filepath.Join(p.plugins, "agentpack", "plugin.toml"), replaced(`time       = "2m"`, `time       = "1ms"`))
+	p := newTestUser(t, agentpackRepo(manyPrompts, "v1\n"))
+	p.plugins = copyPlugins(t, "agentpack")
+	editFile(t, filepath.Join(p.plugins, "agentpack", "plugin.toml"), replaceOnce(`time       = "2m"`, `time       = "1ms"`))
 	before := snapshot(t, p.home)
 	s := p.serve("--plugin", "agentpack")
 	for i, test := range []struct{ tool, arguments, command, id, path string }{
@@ -69,10 +69,10 @@ func TestAgentpackAnswersInItsEnvelopeWhatTheHostEnds(t *testing.T) {
 		envelope := fmt.Sprintf(`{"schema_version":1,"ok":false,"command":%q,"command_id":%q,"command_path":%s,"version":"0.9.1","data":{},"warnings":[],`+
 			`"errors":[{"code":"E_UNEXPECTED","message":"%s ran past its time limit of 1ms","details":{"host_code":"timeout"}}]}`, test.command, test.id, test.path, test.tool)
 		want := members{"jsonrpc": "2.0", "id": float64(i + 1), "result": members{
-			"content": []any{members{"type": "text", "text": envelope}}, "structuredContent": wire(t, envelope), "isError": true,
+			"content": []any{members{"type": "text", "text": envelope}}, "structuredContent": decodeJSON(t, envelope), "isError": true,
 			"_meta": members{"bulkhead/error": members{"code": "timeout", "plugin": "agentpack"}},
 		}}
-		if diff := cmp.Diff(any(want), wire(t, s.ask(callLine(i+1, test.tool, test.arguments)))); diff != "" {
+		if diff := cmp.Diff(any(want), decodeJSON(t, s.ask(callLine(i+1, test.tool, test.arguments)))); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", test.tool, diff)
 		}
 	}

@@ -59,7 +59,7 @@ func readAnswer(line string) (int, result, error) {
 }
 
 // wire decodes a message for comparison.
-func wire(t testing.TB, line string) any {
+func decodeJSON(t testing.TB, line string) any {
 	t.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(line), &value); err != nil {

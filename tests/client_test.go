@@ -161,7 +161,7 @@ func callLine(id int, tool, arguments string) string {
 func (s *server) call(tool, arguments string) result {
 	s.t.Helper()
 	id := s.sendCall(tool, arguments)
-	got, r := s.answerOwed()
+	got, r := s.nextAnswer()
 	if got != id {
 		s.t.Fatalf("the answer to %d came, and %d was waited for: %+v", got, id, r)
 	}
@@ -169,7 +169,7 @@ func (s *server) call(tool, arguments string) result {
 }
 
 // answerOwed is the next answer to a call; notifications before it are dropped.
-func (s *server) answerOwed() (id int, r result) {
+func (s *server) nextAnswer() (id int, r result) {
 	s.t.Helper()
 	for id == 0 {
 		id, r = s.answer()
@@ -188,17 +188,17 @@ func (s *server) answer() (id int, r result) {
 }
 
 // succeed makes a call that must not fail and returns its text.
-func (s *server) succeed(tool, arguments string) string {
+func (s *server) mustCall(tool, arguments string) string {
 	s.t.Helper()
 	r := s.call(tool, arguments)
 	if r.IsError || r.Code != 0 {
-		s.t.Fatalf("%s: %+v", shown(tool, arguments), r)
+		s.t.Fatalf("%s: %+v", describeCall(tool, arguments), r)
 	}
 	return r.Text
 }
 
 // shown is a call for a message of a test's, which arguments may be too long for.
-func shown(tool, arguments string) string {
+func describeCall(tool, arguments string) string {
 	if len(arguments) > 200 {
 		arguments = arguments[:200] + "…"
 	}
@@ -206,23 +206,23 @@ func shown(tool, arguments string) string {
 }
 
 // refuse makes a call that the plugin must answer with an error that says all of what.
-func (s *server) refuse(tool, arguments string, what ...string) {
+func (s *server) wantToolError(tool, arguments string, what ...string) {
 	s.t.Helper()
 	if r := s.call(tool, arguments); !r.IsError || r.Failure != "" || !containsAll(r.Text, what...) {
-		s.t.Errorf("%s: got %+v, want an error that says %q", shown(tool, arguments), r, what)
+		s.t.Errorf("%s: got %+v, want an error that says %q", describeCall(tool, arguments), r, what)
 	}
 }
 
 // fail makes a call that must fail in the host, which says all of what.
-func (s *server) fail(tool, arguments, failure string, what ...string) {
+func (s *server) wantFailure(tool, arguments, failure string, what ...string) {
 	s.t.Helper()
 	if r := s.call(tool, arguments); !r.IsError || r.Failure != failure || !containsAll(r.Text, what...) {
-		s.t.Errorf("%s: got %+v, want the failure %q that says %q", shown(tool, arguments), r, failure, what)
+		s.t.Errorf("%s: got %+v, want the failure %q that says %q", describeCall(tool, arguments), r, failure, what)
 	}
 }
 
 // unknown makes a call of a tool that is not offered.
-func (s *server) unknown(tool string, what ...string) {
+func (s *server) wantUnknown(tool string, what ...string) {
 	s.t.Helper()
 	if r := s.call(tool, `{}`); r.Code != -32602 || !containsAll(r.Text, append(what, "Unknown tool: "+tool)...) {
 		s.t.Errorf("%s: got %+v, want error -32602 that says %q", tool, r, what)
@@ -230,7 +230,7 @@ func (s *server) unknown(tool string, what ...string) {
 }
 
 // logged waits until the log says all of what.
-func (s *server) logged(what ...string) {
+func (s *server) waitForLog(what ...string) {
 	s.t.Helper()
 	for end := time.Now().Add(patience); !containsAll(s.log.String(), what...); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {

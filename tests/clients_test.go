@@ -12,7 +12,7 @@ import (
 )
 
 // realClient is one of the MCP clients that people use, as the tests need it.
-type realClient interface {
+type mcpClient interface {
 	// server is what the server said of itself: its name, and the version of the protocol agreed on.
 	server() (name, version string)
 	tools(ctx context.Context) ([]string, error)
@@ -22,10 +22,10 @@ type realClient interface {
 	close() error
 }
 
-// TestRealClients has two libraries speak to the program in every way in which they settle on a version.
-func TestRealClients(t *testing.T) {
+// TestClientLibrariesNegotiateVersions has two libraries speak to the program in every way in which they settle on a version.
+func TestClientLibrariesNegotiateVersions(t *testing.T) {
 	t.Parallel()
-	libraries := map[string]func(t *testing.T, cmd *exec.Cmd, version string, progress chan<- string) realClient{
+	libraries := map[string]func(t *testing.T, cmd *exec.Cmd, version string, progress chan<- string) mcpClient{
 		"mcp-go": connectMCPGo,
 		"go-sdk": connectGoSDK,
 	}
@@ -46,7 +46,7 @@ func TestRealClients(t *testing.T) {
 		for _, way := range ways {
 			t.Run(library+"/"+way.name, func(t *testing.T) {
 				t.Parallel()
-				project := layOut(t, map[string]string{
+				project := newDir(t, map[string]string{
 					goodFile:                             specText("pending", "Water the trees"),
 					".chant/specs/2026-03-01-002-bbb.md": "---\nstatus: pending\ndepends_on: [" + goodID + "]\n---\n\n# Pick the apples\n",
 				})
@@ -54,22 +54,22 @@ func TestRealClients(t *testing.T) {
 				want := "chant"
 				if !way.alone {
 					want = "bulkhead"
-					cmd = programCommand(t, "serve", "--plugins", pluginFolder(t, "chant", "hello", "misbehave"), "--project", project)
+					cmd = programCommand(t, "serve", "--plugins", copyPlugins(t, "chant", "hello", "misbehave"), "--project", project)
 				}
 				progress := make(chan string, 10)
 				c := connect(t, cmd, way.ask, progress)
 				if name, version := c.server(); name != want || version != way.version {
 					t.Errorf("%s speaks %s, want %s and %s", name, version, want, way.version)
 				}
-				converse(t, c, project)
+				checkConversation(t, c, project)
 				if way.version < "2026-07-28" { // which has no ping
 					if err := c.ping(t.Context()); err != nil {
 						t.Errorf("ping: %v", err)
 					}
 				}
 				if !way.alone {
-					hearProgress(t, c, progress)
-					cancelCall(t, c, progress)
+					checkProgress(t, c, progress)
+					checkCancel(t, c, progress)
 				}
 				if err := c.close(); err != nil {
 					t.Errorf("close: %v", err)
@@ -80,7 +80,7 @@ func TestRealClients(t *testing.T) {
 }
 
 // converse lists, reads, writes, and is refused.
-func converse(t *testing.T, c realClient, project string) {
+func checkConversation(t *testing.T, c mcpClient, project string) {
 	t.Helper()
 	ctx := t.Context()
 	names, err := c.tools(ctx)
@@ -108,7 +108,7 @@ func converse(t *testing.T, c realClient, project string) {
 		}
 	}
 	want := "---\ntype: code\nstatus: completed\n---\n# Water the trees\n\n## Output\n\nDone ✓ <b>&</b>\n"
-	if got := contentOf(t, filepath.Join(project, goodFile)); got != want {
+	if got := readFile(t, filepath.Join(project, goodFile)); got != want {
 		t.Errorf("the file is %q, want %q", got, want)
 	}
 	if _, _, err := c.call(ctx, "nope", nil); err == nil || !strings.Contains(err.Error(), "Unknown tool: nope") {
@@ -116,7 +116,7 @@ func converse(t *testing.T, c realClient, project string) {
 	}
 }
 
-func hearProgress(t *testing.T, c realClient, progress <-chan string) {
+func checkProgress(t *testing.T, c mcpClient, progress <-chan string) {
 	t.Helper()
 	text, isError, err := c.call(t.Context(), "hello_greet", map[string]any{"name": "Ada", "times": 3})
 	if err != nil || isError || text != "Hello, Ada!\nHello, Ada!\nHello, Ada!" {
@@ -139,7 +139,7 @@ func hearProgress(t *testing.T, c realClient, progress <-chan string) {
 }
 
 // cancelCall gives a call up once it runs; the server goes on.
-func cancelCall(t *testing.T, c realClient, progress <-chan string) {
+func checkCancel(t *testing.T, c mcpClient, progress <-chan string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -155,10 +155,10 @@ func cancelCall(t *testing.T, c realClient, progress <-chan string) {
 	}
 }
 
-// TestProgressLeavesBeforeTheResult, in its order and with the client's own token.
-func TestProgressLeavesBeforeTheResult(t *testing.T) {
+// TestProgressIsSentBeforeResult, in its order and with the client's own token.
+func TestProgressIsSentBeforeResult(t *testing.T) {
 	t.Parallel()
-	s := servePlugins(t, pluginFolder(t, "hello"))
+	s := servePlugins(t, copyPlugins(t, "hello"))
 	s.send(`{"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":"hello_greet","arguments":{"name":"Ada","times":2},"_meta":{"progressToken":9007199254740993}}}`)
 	for _, want := range []string{
 		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":9007199254740993,"progress":1,"total":2}}`,

@@ -18,7 +18,7 @@ const firstRelease = "077544832ae90ad4a0fca4e81c8760c9c30e7548"
 // copied to a directory of the test's own. The program that wrote them ran in /home/me.
 func firstReleaseHome(t *testing.T) string {
 	t.Helper()
-	dir := layOut(t, nil)
+	dir := newDir(t, nil)
 	if err := os.CopyFS(dir, os.DirFS("testdata/first-release")); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func readFirstRelease(s *server, dir string) {
 		{"status", `{}`, `"modified":0`},
 		{"aam_search", `{"query":"orchard"}`, "orchard-kit"},
 	} {
-		if got := s.succeed(c.tool, c.arguments); !strings.Contains(strings.ReplaceAll(got, " ", ""), strings.ReplaceAll(c.want, " ", "")) {
+		if got := s.mustCall(c.tool, c.arguments); !strings.Contains(strings.ReplaceAll(got, " ", ""), strings.ReplaceAll(c.want, " ", "")) {
 			s.t.Errorf("%s %s: got %.2000s, want it to contain %q", c.tool, c.arguments, got, c.want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestModulesOfFirstReleaseRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	plugins := t.TempDir()
-	for _, name := range five {
+	for _, name := range allPlugins {
 		build := exec.Command("go", "build", "-buildmode=c-shared", "-trimpath", "-o", filepath.Join(tree, "plugins", name, name+".wasm"), "./plugins/"+name)
 		build.Dir = tree
 		build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")

@@ -77,9 +77,9 @@ func examples(t *testing.T, file string) (project map[string]string, all []examp
 }
 
 // layOutExample makes an example's project, whose files have the times that the contract shows.
-func layOutExample(t *testing.T, files map[string]string) string {
+func newExampleDir(t *testing.T, files map[string]string) string {
 	t.Helper()
-	project := layOut(t, files)
+	project := newDir(t, files)
 	for name := range files {
 		at := time.Date(2026, 1, 22, 13, 30, 0, 0, time.UTC)
 		switch {
@@ -112,7 +112,7 @@ func TestContractExamples(t *testing.T) {
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			s := serveChant(t, layOutExample(t, project))
+			s := serveChant(t, newExampleDir(t, project))
 			for _, e := range all {
 				s.send(e.request)
 				if e.answer != "" {
@@ -121,10 +121,10 @@ func TestContractExamples(t *testing.T) {
 			}
 			s.end()
 			for _, e := range all {
-				e.compare(t, pipe(t, layOutExample(t, project), e.request))
+				e.compare(t, pipe(t, newExampleDir(t, project), e.request))
 			}
 			first := all[0]
-			first.compare(t, pipe(t, layOutExample(t, project), first.request+"\n"))
+			first.compare(t, pipe(t, newExampleDir(t, project), first.request+"\n"))
 		})
 	}
 	for name := range departures {
@@ -148,10 +148,10 @@ func (e example) compare(t *testing.T, got string) {
 		}
 		return
 	}
-	if diff := cmp.Diff(wire(t, right), wire(t, got)); diff != "" {
+	if diff := cmp.Diff(decodeJSON(t, right), decodeJSON(t, got)); diff != "" {
 		t.Errorf("%s (-want +got)\n%s", e.name, diff)
 	}
-	if departs && cmp.Equal(wire(t, e.answer), wire(t, got)) {
+	if departs && cmp.Equal(decodeJSON(t, e.answer), decodeJSON(t, got)) {
 		t.Errorf("%s: no departure any more (%s)", e.name, d.why)
 	}
 }
@@ -168,14 +168,14 @@ func pipe(t *testing.T, project, input string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// TestContractUpdate: the file that the contract's update leaves, in its own words.
-func TestContractUpdate(t *testing.T) {
+// TestContractUpdateWritesSpecFile: the file that the contract's update leaves, in its own words.
+func TestContractUpdateWritesSpecFile(t *testing.T) {
 	t.Parallel()
 	const file = ".chant/specs/2026-01-22-001-x7m.md"
-	project := layOut(t, map[string]string{file: "---\ntype: feature\nstatus: in_progress\n---\n\n# Feature Implementation\n\nSome initial content...\n"})
+	project := newDir(t, map[string]string{file: "---\ntype: feature\nstatus: in_progress\n---\n\n# Feature Implementation\n\nSome initial content...\n"})
 	pipe(t, project, callLine(1, "chant_spec_update", `{"id":"001","status":"completed","output":"Implementation complete. All tests passing."}`))
 	want := "---\ntype: feature\nstatus: completed\n---\n# Feature Implementation\n\nSome initial content...\n\n## Output\n\nImplementation complete. All tests passing.\n"
-	if diff := cmp.Diff(want, contentOf(t, filepath.Join(project, file))); diff != "" {
+	if diff := cmp.Diff(want, readFile(t, filepath.Join(project, file))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -193,7 +193,7 @@ type listed struct {
 func TestContractTools(t *testing.T) {
 	t.Parallel()
 	var want []listed
-	if err := json.Unmarshal([]byte(contentOf(t, filepath.Join("testdata", "contract", "tools.json"))), &want); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join("testdata", "contract", "tools.json"))), &want); err != nil {
 		t.Fatal(err)
 	}
 	writes := []string{"chant_spec_update", "chant_add", "chant_finalize", "chant_resume", "chant_cancel", "chant_archive"}
@@ -203,9 +203,9 @@ func TestContractTools(t *testing.T) {
 	const request = `{"jsonrpc":"2.0","method":"tools/list","id":1}`
 	asBytes := cmp.Transformer("text", func(raw json.RawMessage) string { return string(raw) })
 	for name, line := range map[string]string{
-		"as the very first line":           serveChant(t, layOut(t, nil)).ask(request),
-		"piped in with a final line break": pipe(t, layOut(t, nil), request+"\n"),
-		"piped in without one":             pipe(t, layOut(t, nil), request),
+		"as the very first line":           serveChant(t, newDir(t, nil)).ask(request),
+		"piped in with a final line break": pipe(t, newDir(t, nil), request+"\n"),
+		"piped in without one":             pipe(t, newDir(t, nil), request),
 	} {
 		var got struct {
 			Version string `json:"jsonrpc"`

@@ -47,7 +47,7 @@ func (s *server) agentpack(tool, arguments string) envelope {
 }
 
 // token plans a deploy, which has to bring a number of changes.
-func (s *server) token(changes int) string {
+func (s *server) planDeploy(changes int) string {
 	s.t.Helper()
 	e := s.agentpack("deploy", `{}`)
 	if !e.OK || e.Data.Token == "" || len(e.Data.Changes) != changes {
@@ -56,57 +56,59 @@ func (s *server) token(changes int) string {
 	return e.Data.Token
 }
 
-func confirmed(token string) string { return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token) }
+func confirmArguments(token string) string {
+	return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token)
+}
 
 // prompts are the files that were deployed, by name.
-func (p *person) prompts() map[string]string {
+func (p *testUser) deployedFiles() map[string]string {
 	p.t.Helper()
 	return snapshot(p.t, p.path("home/.codex"))
 }
 
-// TestATokenIsForOneUseInAnyServer: it outlives the server that gave it, and is good for one other.
-func TestATokenIsForOneUseInAnyServer(t *testing.T) {
+// TestConfirmTokenWorksOnceInAnyServer: it outlives the server that gave it, and is good for one other.
+func TestConfirmTokenWorksOnceInAnyServer(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, agentpackRepo(2, "v1\n"))
-	before := p.prompts()
+	p := newTestUser(t, agentpackRepo(2, "v1\n"))
+	before := p.deployedFiles()
 	giver := p.serve()
-	token := giver.token(2)
+	token := giver.planDeploy(2)
 	giver.end()
-	if diff := cmp.Diff(before, p.prompts()); diff != "" {
+	if diff := cmp.Diff(before, p.deployedFiles()); diff != "" {
 		t.Errorf("the plan has written (-before +after)\n%s", diff)
 	}
 	taker := p.serve()
-	if e := taker.agentpack("deploy_apply", confirmed(token)); !e.OK || !e.Data.Applied {
+	if e := taker.agentpack("deploy_apply", confirmArguments(token)); !e.OK || !e.Data.Applied {
 		t.Fatalf("%+v", e)
 	}
-	if got := p.prompts(); got["prompts/prompt-000.md"] != "v1\n" || got["prompts/prompt-001.md"] != "v1\n" {
+	if got := p.deployedFiles(); got["prompts/prompt-000.md"] != "v1\n" || got["prompts/prompt-001.md"] != "v1\n" {
 		t.Errorf("deployed: %q", got)
 	}
-	after := p.prompts()
+	after := p.deployedFiles()
 	for _, s := range []*server{taker, p.serve()} {
-		if e := s.agentpack("deploy_apply", confirmed(token)); e.code() != "E_CONFIRM_TOKEN_MISMATCH" || !strings.Contains(e.Errors[0].Message, "used already") {
+		if e := s.agentpack("deploy_apply", confirmArguments(token)); e.code() != "E_CONFIRM_TOKEN_MISMATCH" || !strings.Contains(e.Errors[0].Message, "used already") {
 			t.Errorf("once more: %+v", e)
 		}
 		s.end()
 	}
-	if diff := cmp.Diff(after, p.prompts()); diff != "" {
+	if diff := cmp.Diff(after, p.deployedFiles()); diff != "" {
 		t.Errorf("the second use has written (-before +after)\n%s", diff)
 	}
 }
 
-// TestTwoServersWithOneToken apply at the same time: one does it, and the other is refused.
-func TestTwoServersWithOneToken(t *testing.T) {
+// TestConcurrentUsesOfOneTokenApplyOnce apply at the same time: one does it, and the other is refused.
+func TestConcurrentUsesOfOneTokenApplyOnce(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, agentpackRepo(30, "v1\n"))
+	p := newTestUser(t, agentpackRepo(30, "v1\n"))
 	both := []*server{p.serve(), p.serve()}
-	token := both[0].token(30)
-	both[1].token(30) // so that both have loaded the module
+	token := both[0].planDeploy(30)
+	both[1].planDeploy(30) // so that both have loaded the module
 	for _, s := range both {
-		s.sendCall("deploy_apply", confirmed(token))
+		s.sendCall("deploy_apply", confirmArguments(token))
 	}
 	applied, refused := 0, 0
 	for _, s := range both {
-		_, r := s.answerOwed()
+		_, r := s.nextAnswer()
 		switch e := readEnvelope(t, r); {
 		case e.OK && e.Data.Applied:
 			applied++
@@ -129,13 +131,13 @@ func TestTwoServersWithOneToken(t *testing.T) {
 // manyPrompts is how many files a deploy has that is killed.
 const manyPrompts = 200
 
-// TestADeployThatIsKilled leaves the old state or the new one once the next call has been made, whenever the
+// TestKilledDeployIsAtomic leaves the old state or the new one once the next call has been made, whenever the
 // process is killed.
-func TestADeployThatIsKilled(t *testing.T) {
+func TestKilledDeployIsAtomic(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, agentpackRepo(manyPrompts, "a\n"))
+	p := newTestUser(t, agentpackRepo(manyPrompts, "a\n"))
 	s := p.serve("--plugin", "agentpack")
-	if e := s.agentpack("deploy_apply", confirmed(s.token(manyPrompts))); !e.OK {
+	if e := s.agentpack("deploy_apply", confirmArguments(s.planDeploy(manyPrompts))); !e.OK {
 		t.Fatalf("%+v", e)
 	}
 	s.end()
@@ -156,7 +158,7 @@ func TestADeployThatIsKilled(t *testing.T) {
 	}
 	interrupted, text := 0, "a\n"
 	for _, moment := range moments {
-		next := p.killed(t, moment.name, text, moment.come)
+		next := p.deployAndKill(t, moment.name, text, moment.come)
 		if next.warned {
 			interrupted++
 		}
@@ -168,20 +170,20 @@ func TestADeployThatIsKilled(t *testing.T) {
 }
 
 // afterKill is what a deploy that was killed has come to, once the next call was made.
-type afterKill struct {
+type deployOutcome struct {
 	text   string // of all prompts
 	warned bool   // there was something to finish or undo
 }
 
 // killed deploys another text than the one that is deployed, and kills the server at a moment.
-func (p *person) killed(t *testing.T, name, old string, come func(old string) bool) afterKill {
+func (p *testUser) deployAndKill(t *testing.T, name, old string, come func(old string) bool) deployOutcome {
 	t.Helper()
-	before, other := p.prompts(), map[string]string{"a\n": "b\n", "b\n": "a\n"}[old]
+	before, other := p.deployedFiles(), map[string]string{"a\n": "b\n", "b\n": "a\n"}[old]
 	for file, content := range agentpackRepo(manyPrompts, other) {
 		putFile(t, p.path(file), content)
 	}
 	s := p.serve("--plugin", "agentpack")
-	s.sendCall("deploy_apply", confirmed(s.token(manyPrompts)))
+	s.sendCall("deploy_apply", confirmArguments(s.planDeploy(manyPrompts)))
 	for end := time.Now().Add(patience); !come(old); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: the moment did not come", name)
@@ -191,8 +193,8 @@ func (p *person) killed(t *testing.T, name, old string, come func(old string) bo
 
 	s = p.serve("--plugin", "agentpack")
 	e := s.agentpack("doctor", `{}`)
-	now := p.prompts()
-	left := afterKill{now["prompts/prompt-000.md"], strings.Contains(strings.Join(e.Warnings, " "), "was interrupted while it wrote")}
+	now := p.deployedFiles()
+	left := deployOutcome{now["prompts/prompt-000.md"], strings.Contains(strings.Join(e.Warnings, " "), "was interrupted while it wrote")}
 	t.Logf("killed %s: the prompts say %q, and that it was stopped is said: %t", name, left.text, left.warned)
 	if left.text == old {
 		if diff := cmp.Diff(before, now); diff != "" {
@@ -215,38 +217,38 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestARollbackFromAnotherProject cannot see what was deployed into the first, and says so: it stays.
-func TestARollbackFromAnotherProject(t *testing.T) {
+// TestRollbackFromAnotherProjectWarns cannot see what was deployed into the first, and says so: it stays.
+func TestRollbackFromAnotherProjectWarns(t *testing.T) {
 	t.Parallel()
 	const rule, prompt = "project/.cursor/rules/instructions_house--f61413033d.mdc", "home/.codex/prompts/prompt-000.md"
 	for from, removed := range map[string]bool{"project": true, "elsewhere": false} {
 		t.Run("from "+from, func(t *testing.T) {
 			t.Parallel()
-			p := newPerson(t, agentpackRepo(1, "v1\n"))
+			p := newTestUser(t, agentpackRepo(1, "v1\n"))
 			s := p.serve("--plugin", "agentpack")
-			first := s.agentpack("deploy_apply", confirmed(s.token(1)))
+			first := s.agentpack("deploy_apply", confirmArguments(s.planDeploy(1)))
 			const repo = "home/.agentpack/repo/"
-			change(t, p.path(repo+"agentpack.yaml"), replaced("modules:\n",
+			editFile(t, p.path(repo+"agentpack.yaml"), replaceOnce("modules:\n",
 				"  cursor: {mode: files, scope: project}\nmodules:\n  - {id: 'instructions:house', type: instructions, tags: [base], source: {local_path: {path: modules/house}}}\n"))
 			putFile(t, p.path(repo+"modules/house/AGENTS.md"), "Wipe your feet.\n")
 			putFile(t, p.path(repo+"modules/prompt-000/prompt-000.md"), "v2\n")
-			if e := s.agentpack("deploy_apply", confirmed(s.token(3))); !e.OK || !exists(p.path(rule)) {
+			if e := s.agentpack("deploy_apply", confirmArguments(s.planDeploy(3))); !e.OK || !exists(p.path(rule)) {
 				t.Fatalf("%+v", e)
 			}
 			s.end()
-			deployed := contentOf(t, p.path(rule))
+			deployed := readFile(t, p.path(rule))
 
-			s = p.in(from).serve("--plugin", "agentpack")
+			s = p.inProject(from).serve("--plugin", "agentpack")
 			e := s.agentpack("rollback", fmt.Sprintf(`{"yes":true,"to":%q}`, first.Data.SnapshotID))
 			s.end()
 			warned := strings.Contains(strings.Join(e.Warnings, " "), p.path(rule))
 			if !e.OK || warned == removed || exists(p.path(rule)) == removed {
 				t.Errorf("warned: %t, and the rule is there: %t: %+v", warned, exists(p.path(rule)), e)
 			}
-			if !removed && contentOf(t, p.path(rule)) != deployed {
+			if !removed && readFile(t, p.path(rule)) != deployed {
 				t.Error("the rule is another")
 			}
-			if got := contentOf(t, p.path(prompt)); got != "v1\n" || exists(p.path("home/.codex/AGENTS.md")) {
+			if got := readFile(t, p.path(prompt)); got != "v1\n" || exists(p.path("home/.codex/AGENTS.md")) {
 				t.Errorf("what it could see was not rolled back: %q", got)
 			}
 		})

@@ -19,7 +19,7 @@ import (
 )
 
 // pages are the repository's Markdown files, by path below its root.
-func pages(t *testing.T) map[string]string {
+func markdownPages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/*.md", "plugins/*/*.md"} {
@@ -28,7 +28,7 @@ func pages(t *testing.T) map[string]string {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			all[strings.TrimPrefix(file, "../")] = read(t, file)
+			all[strings.TrimPrefix(file, "../")] = readFile(t, file)
 		}
 	}
 	if len(all) < 8 {
@@ -37,19 +37,10 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-func read(t *testing.T, file string) string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-func TestLinksBetweenPagesLeadSomewhere(t *testing.T) {
-	for name, text := range pages(t) {
+func TestLinksBetweenPagesResolve(t *testing.T) {
+	for name, text := range markdownPages(t) {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			target, _, _ := strings.Cut(m[1], "#")
 			if target == "" || strings.Contains(target, "://") {
@@ -85,9 +76,9 @@ func blocks(text string) []block {
 	return found
 }
 
-func TestBlocksOfDataCanBeRead(t *testing.T) {
+func TestDocsDataBlocksParse(t *testing.T) {
 	read := map[string]int{}
-	for name, text := range pages(t) {
+	for name, text := range markdownPages(t) {
 		for _, b := range blocks(text) {
 			switch b.language {
 			case "toml":
@@ -116,8 +107,8 @@ func eachLineIsJSON(text string) bool {
 	return true
 }
 
-// TestExamplesOfTheReferencesAreWhatTheHostReads: each manifest and each config that its page shows is one.
-func TestExamplesOfTheReferencesAreWhatTheHostReads(t *testing.T) {
+// TestDocsExamplesAreValid: each manifest and each config that its page shows is one.
+func TestDocsExamplesAreValid(t *testing.T) {
 	config := func(text string) error {
 		_, problems := config.Parse("bulkhead.toml", []byte(text))
 		return problems.Err()
@@ -135,7 +126,7 @@ func TestExamplesOfTheReferencesAreWhatTheHostReads(t *testing.T) {
 	}
 	for page, reads := range readers {
 		examples := 0
-		for _, b := range blocks(read(t, filepath.Join("..", page))) {
+		for _, b := range blocks(readFile(t, filepath.Join("..", page))) {
 			if b.language != "toml" {
 				continue
 			}
@@ -150,14 +141,14 @@ func TestExamplesOfTheReferencesAreWhatTheHostReads(t *testing.T) {
 	}
 }
 
-func TestTheGuideShowsTheExampleAsItIs(t *testing.T) {
+func TestDocsGuideMatchesExample(t *testing.T) {
 	missing := []string{"go.mod", "main.go", "main_test.go", "plugin.toml"}
-	for _, b := range blocks(read(t, "../docs/getting-started.md")) {
+	for _, b := range blocks(readFile(t, "../docs/getting-started.md")) {
 		i := slices.Index(missing, b.label)
 		if i < 0 {
 			continue
 		}
-		if want := read(t, filepath.Join("..", "examples", "hello", b.label)); b.text != want {
+		if want := readFile(t, filepath.Join("..", "examples", "hello", b.label)); b.text != want {
 			t.Errorf("%s differs from examples/hello/%s", b.label, b.label)
 		}
 		missing = slices.Delete(missing, i, i+1)
@@ -167,8 +158,8 @@ func TestTheGuideShowsTheExampleAsItIs(t *testing.T) {
 	}
 }
 
-func TestThePageOnTheABINamesAllOfIt(t *testing.T) {
-	page := read(t, "../docs/abi.md")
+func TestDocsABINamesEverything(t *testing.T) {
+	page := readFile(t, "../docs/abi.md")
 	for _, name := range []string{
 		abi.ImportModule, abi.ExportMarker, abi.ExportCall, abi.ExportInitialize, abi.ExportMemory,
 		abi.ImportInput, abi.ImportOutput, abi.ImportHostCall, abi.ImportHostResult, abi.ImportLog,
@@ -192,10 +183,10 @@ func TestThePageOnTheABINamesAllOfIt(t *testing.T) {
 	}
 }
 
-func TestThePageOnTheArchitectureNamesEveryPackage(t *testing.T) {
-	page := read(t, "../docs/architecture.md")
+func TestDocsArchitectureNamesEveryPackage(t *testing.T) {
+	page := readFile(t, "../docs/architecture.md")
 	for pkg := range packages(t) {
-		part := longest(pkg)
+		part := longestPart(pkg)
 		if !strings.Contains(page, "**"+part) && part != "cmd" && part != "sdk/internal" {
 			t.Errorf("docs/architecture.md does not name %s", part)
 		}

@@ -47,9 +47,9 @@ type expectedVerify struct {
 	Items     int  `json:"items"`
 }
 
-// TestFixtures compares the answers of the built server with a table of expectations: of real projects where
+// TestChantFixtures compares the answers of the built server with a table of expectations: of real projects where
 // they lie beside the repository, else of chant's own test data.
-func TestFixtures(t *testing.T) {
+func TestChantFixtures(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "shared", "fixtures", "chant")
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func TestFixtures(t *testing.T) {
 	}
 	t.Logf("projects of %s", root)
 	var all map[string]*expected
-	if err := json.Unmarshal([]byte(contentOf(t, filepath.Join(root, "EXPECTED.json"))), &all); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(root, "EXPECTED.json"))), &all); err != nil {
 		t.Fatal(err)
 	}
 	if len(all) == 0 {
@@ -71,7 +71,7 @@ func TestFixtures(t *testing.T) {
 				acceptScalarOrigin(want)
 			}
 			// A copy, because it is written to, and because no repository may lie around it.
-			project := layOut(t, nil)
+			project := newDir(t, nil)
 			if err := os.CopyFS(project, os.DirFS(filepath.Join(root, filepath.Dir(name)))); err != nil {
 				t.Fatal(err)
 			}
@@ -97,20 +97,20 @@ func (s *server) compareProject(want *expected) {
 	s.t.Helper()
 	if !want.Initialized {
 		for _, tool := range []string{"chant_spec_list", "chant_status", "chant_ready"} {
-			s.refuse(tool, `{}`, "Chant not initialized. Run `chant init` first.")
+			s.wantToolError(tool, `{}`, "Chant not initialized. Run `chant init` first.")
 		}
 		return
 	}
 	var got expectedSummary
 	s.decode("chant_status", `{}`, &got.Status)
-	got.Brief = s.succeed("chant_status", `{"brief":true}`)
+	got.Brief = s.mustCall("chant_status", `{"brief":true}`)
 	got.Ready = s.ids("chant_ready", `{"limit":1000}`)
 	got.Blocked = s.ids("chant_spec_list", `{"limit":1000,"status":"blocked"}`)
 	if diff := cmp.Diff(want.Summary, got); diff != "" {
 		s.t.Errorf("(-want +got)\n%s", diff)
 	}
 	for _, id := range want.Unloadable {
-		s.refuse("chant_spec_get", fmt.Sprintf(`{"id":%q}`, id), id+".md:")
+		s.wantToolError("chant_spec_get", fmt.Sprintf(`{"id":%q}`, id), id+".md:")
 	}
 	ids := []string{}
 	for _, one := range want.Specs {
@@ -164,14 +164,14 @@ func (s *server) compareSaves(project string, specs []expectedDetail) {
 		id := fmt.Sprintf(`{"id":%q}`, one.ID)
 		var before, after map[string]any
 		s.decode("chant_spec_get", id, &before)
-		s.succeed("chant_spec_update", fmt.Sprintf(`{"id":%q,"status":"failed","output":"the end"}`, one.ID))
+		s.mustCall("chant_spec_update", fmt.Sprintf(`{"id":%q,"status":"failed","output":"the end"}`, one.ID))
 		s.decode("chant_spec_get", id, &after)
 		before["status"] = "failed"
 		before["body"] = strings.TrimSpace(fmt.Sprintf("%s\n\n## Output\n\nthe end", before["body"]))
 		if diff := cmp.Diff(before, after); diff != "" {
 			s.t.Errorf("%s: saving changed it (-before +after)\n%s", one.ID, diff)
 		}
-		content := contentOf(s.t, filepath.Join(project, ".chant", "specs", one.ID+".md"))
+		content := readFile(s.t, filepath.Join(project, ".chant", "specs", one.ID+".md"))
 		for _, key := range one.UnknownKeys {
 			if !strings.Contains(content, "\n"+key+":") {
 				s.t.Errorf("%s: saving lost the key %s", one.ID, key)
@@ -183,7 +183,7 @@ func (s *server) compareSaves(project string, specs []expectedDetail) {
 // decode makes a call whose text is JSON.
 func (s *server) decode(tool, arguments string, into any) {
 	s.t.Helper()
-	if err := json.Unmarshal([]byte(s.succeed(tool, arguments)), into); err != nil {
+	if err := json.Unmarshal([]byte(s.mustCall(tool, arguments)), into); err != nil {
 		s.t.Fatalf("%s %s: %v", tool, arguments, err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 func repository(t *testing.T) string {
 	t.Helper()
 	const onMain = "---\ntype: code\nstatus: in_progress\n---\n\n# In the folder\n"
-	project := layOut(t, map[string]string{goodFile: onMain, ".git/description": "An orchard\n"})
+	project := newDir(t, map[string]string{goodFile: onMain, ".git/description": "An orchard\n"})
 	storage := filesystem.NewStorage(osfs.New(filepath.Join(project, ".git")), cache.NewObjectLRUDefault())
 	if err := storage.Init(); err != nil {
 		t.Fatal(err)
@@ -72,23 +72,23 @@ func store(t *testing.T, storage *filesystem.Storage, o plumbing.EncodedObject) 
 	return hash
 }
 
-// TestARepository is read and never written: reading tools show a spec in progress as its branch has it,
+// TestChantReadsRepositoryWithoutWriting is read and never written: reading tools show a spec in progress as its branch has it,
 // writing ones change the folder's.
-func TestARepository(t *testing.T) {
+func TestChantReadsRepositoryWithoutWriting(t *testing.T) {
 	t.Parallel()
 	project := repository(t)
 	before := snapshot(t, filepath.Join(project, ".git"))
 	s := serveChant(t, project)
-	if text := s.succeed("chant_spec_get", `{"id":"a1b"}`); !containsAll(text, `"title": "On the branch"`, `"status": "completed"`) {
+	if text := s.mustCall("chant_spec_get", `{"id":"a1b"}`); !containsAll(text, `"title": "On the branch"`, `"status": "completed"`) {
 		t.Errorf("spec_get: %s", text)
 	}
-	if text := s.succeed("chant_diagnose", `{"id":"a1b"}`); !containsAll(text, "Found: ", "Status is in_progress but commit exists (should be completed?)") {
+	if text := s.mustCall("chant_diagnose", `{"id":"a1b"}`); !containsAll(text, "Found: ", "Status is in_progress but commit exists (should be completed?)") {
 		t.Errorf("diagnose: %s", text)
 	}
-	s.succeed("chant_spec_update", `{"id":"a1b","output":"more"}`)
+	s.mustCall("chant_spec_update", `{"id":"a1b","output":"more"}`)
 	s.end()
 	want := "---\ntype: code\nstatus: in_progress\n---\n# In the folder\n\n## Output\n\nmore\n"
-	if diff := cmp.Diff(want, contentOf(t, filepath.Join(project, goodFile))); diff != "" {
+	if diff := cmp.Diff(want, readFile(t, filepath.Join(project, goodFile))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff(before, snapshot(t, filepath.Join(project, ".git"))); diff != "" {
@@ -96,28 +96,28 @@ func TestARepository(t *testing.T) {
 	}
 }
 
-// TestARepositoryElsewhere that .git points to was not granted, and is as good as none.
-func TestARepositoryElsewhere(t *testing.T) {
+// TestRepositoryOutsideProjectIsNotRead that .git points to was not granted, and is as good as none.
+func TestRepositoryOutsideProjectIsNotRead(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"a file", "a link"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			elsewhere := filepath.Join(repository(t), ".git")
-			project := layOut(t, map[string]string{goodFile: specText("in_progress", "In the folder")})
+			project := newDir(t, map[string]string{goodFile: specText("in_progress", "In the folder")})
 			if how == "a link" {
-				linkTo(t, elsewhere, filepath.Join(project, ".git"))
+				symlink(t, elsewhere, filepath.Join(project, ".git"))
 			} else {
 				putFile(t, filepath.Join(project, ".git"), "gitdir: "+elsewhere+"\n")
 			}
 			before := snapshot(t, elsewhere)
 			s := serveChant(t, project)
-			if text := s.succeed("chant_spec_get", `{"id":"a1b"}`); !containsAll(text, `"title": "In the folder"`, `"status": "in_progress"`) {
+			if text := s.mustCall("chant_spec_get", `{"id":"a1b"}`); !containsAll(text, `"title": "In the folder"`, `"status": "in_progress"`) {
 				t.Errorf("spec_get: %s", text)
 			}
-			if text := s.succeed("chant_diagnose", `{"id":"a1b"}`); strings.Contains(text, "Found: ") {
+			if text := s.mustCall("chant_diagnose", `{"id":"a1b"}`); strings.Contains(text, "Found: ") {
 				t.Errorf("diagnose: %s", text)
 			}
-			s.logged("denied")
+			s.waitForLog("denied")
 			s.end()
 			if diff := cmp.Diff(before, snapshot(t, elsewhere)); diff != "" {
 				t.Errorf("it was written to (-before +after)\n%s", diff)

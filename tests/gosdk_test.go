@@ -12,7 +12,7 @@ import (
 // goSDK is the client of the official Go SDK.
 type goSDK struct{ *mcp.ClientSession }
 
-func connectGoSDK(t *testing.T, cmd *exec.Cmd, version string, progress chan<- string) realClient {
+func connectGoSDK(t *testing.T, cmd *exec.Cmd, version string, progress chan<- string) mcpClient {
 	t.Helper()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {

@@ -98,9 +98,9 @@ var arrows = map[string][]string{
 	"host/sandbox/git/worktree/ignore":  {"host/sandbox/git/repo"},
 }
 
-func TestArrowsBetweenPackagesPointOneWay(t *testing.T) {
+func TestImportArrowsPointOneWay(t *testing.T) {
 	for pkg, imports := range packages(t) {
-		part := longest(pkg)
+		part := longestPart(pkg)
 		if part == "" {
 			t.Errorf("%s belongs to no part: add it to arrows", pkg)
 			continue
@@ -114,7 +114,7 @@ func TestArrowsBetweenPackagesPointOneWay(t *testing.T) {
 	}
 }
 
-func longest(pkg string) string {
+func longestPart(pkg string) string {
 	found := ""
 	for part := range arrows {
 		if matches(part+"/...", pkg) && len(part) > len(found) {
@@ -148,7 +148,7 @@ var owners = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }
 
-func TestEveryLibraryHasOneOwner(t *testing.T) {
+func TestLibrariesAreImportedByOwnersOnly(t *testing.T) {
 	for pkg, imports := range packages(t) {
 		for _, path := range imports {
 			for library, allowed := range owners {
@@ -180,8 +180,8 @@ func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
 	}
 }
 
-// TestNothingInHostPrints: standard output belongs to the protocol.
-func TestNothingInHostPrints(t *testing.T) {
+// TestHostDoesNotPrintToStdout: standard output belongs to the protocol.
+func TestHostDoesNotPrintToStdout(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../host", func(file string, item fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata") {

@@ -20,7 +20,7 @@ type mcpGo struct {
 	name string
 }
 
-func connectMCPGo(t *testing.T, cmd *exec.Cmd, version string, progress chan<- string) realClient {
+func connectMCPGo(t *testing.T, cmd *exec.Cmd, version string, progress chan<- string) mcpClient {
 	t.Helper()
 	stdio := transport.NewStdioWithOptions(cmd.Path, cmd.Env, cmd.Args[1:],
 		transport.WithCommandFunc(func(context.Context, string, []string, []string) (*exec.Cmd, error) { return cmd, nil }),

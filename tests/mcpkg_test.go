@@ -13,12 +13,12 @@ import (
 // serveMcpkg serves mcpkg alone, on a store of its own.
 func serveMcpkg(t *testing.T) *server {
 	t.Helper()
-	return startServer(t, programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "mcpkg", "--project", layOut(t, nil), "--env", "MCPKG_PROJECT=auth-module"))
+	return startServer(t, programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "mcpkg", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=auth-module"))
 }
 
-// TestTheContractOfMcpkg makes every request of its contract, in the state that it implies, of the built
+// TestMcpkgContractExamples makes every request of its contract, in the state that it implies, of the built
 // program. Absent and false are the same there.
-func TestTheContractOfMcpkg(t *testing.T) {
+func TestMcpkgContractExamples(t *testing.T) {
 	t.Parallel()
 	var all []struct {
 		Name, Method          string
@@ -40,13 +40,13 @@ func TestTheContractOfMcpkg(t *testing.T) {
 			t.Parallel()
 			s := serveMcpkg(t)
 			for _, call := range e.Before {
-				s.succeed(call.Tool, oneLine(t, call.Arguments))
+				s.mustCall(call.Tool, compactJSON(t, call.Arguments))
 			}
 			want, member := e.Result, "result"
 			if want == nil {
 				want, member = e.Error, "error"
 			}
-			answer := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, e.Method, oneLine(t, e.Params)))
+			answer := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, e.Method, compactJSON(t, e.Params)))
 			if diff := cmp.Diff(withoutFalse(t, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"%s":%s}`, member, want)), withoutFalse(t, []byte(answer))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -55,8 +55,8 @@ func TestTheContractOfMcpkg(t *testing.T) {
 	}
 }
 
-// TestMcpkgAlone has its contract's name and capabilities, and nothing of what it has among others.
-func TestMcpkgAlone(t *testing.T) {
+// TestMcpkgServedAloneMatchesContract has its contract's name and capabilities, and nothing of what it has among others.
+func TestMcpkgServedAloneMatchesContract(t *testing.T) {
 	t.Parallel()
 	s := serveMcpkg(t)
 	got := s.ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
@@ -67,17 +67,17 @@ func TestMcpkgAlone(t *testing.T) {
 	if names := s.names(); len(names) != 6 {
 		t.Errorf("the tools are %q", names)
 	}
-	s.unknown("export_project")
-	s.succeed("create_prompt", `{"name":"quiet","content":"x"}`) // which would fail on a notification before its answer
+	s.wantUnknown("export_project")
+	s.mustCall("create_prompt", `{"name":"quiet","content":"x"}`) // which would fail on a notification before its answer
 	s.end()
 }
 
-// TestTwoServersOfOneStoreGiveANameOnce is scenario 23 of mcpkg's checklist with the lock of the host, and 24:
+// TestConcurrentServersCreateEachPromptOnce is scenario 23 of mcpkg's checklist with the lock of the host, and 24:
 // of two servers that create the same prompts at once each is created by one, and both list all of them.
-func TestTwoServersOfOneStoreGiveANameOnce(t *testing.T) {
+func TestConcurrentServersCreateEachPromptOnce(t *testing.T) {
 	t.Parallel()
 	const rounds = 30
-	state, project := "XDG_STATE_HOME="+t.TempDir(), layOut(t, nil)
+	state, project := "XDG_STATE_HOME="+t.TempDir(), newDir(t, nil)
 	var servers []*server
 	for number := range 2 {
 		c := programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "mcpkg", "--project", project, "--env", "MCPKG_PROJECT=p")
@@ -110,7 +110,7 @@ func TestTwoServersOfOneStoreGiveANameOnce(t *testing.T) {
 }
 
 // oneLine takes line breaks out, which end a message.
-func oneLine(t *testing.T, value json.RawMessage) string {
+func compactJSON(t *testing.T, value json.RawMessage) string {
 	t.Helper()
 	var line bytes.Buffer
 	if err := json.Compact(&line, value); err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // offersClient is the client of the official Go SDK, and what it hears of changes.
-type offersClient struct {
+type notifiedClient struct {
 	*mcp.ClientSession
 	heard chan string
 }
 
 // connectOffers serves plugins together; version is what the client asks for, empty: its own choice.
-func connectOffers(t *testing.T, version string, plugins []string, args ...string) offersClient {
+func connectNotified(t *testing.T, version string, plugins []string, args ...string) notifiedClient {
 	t.Helper()
 	heard := make(chan string, 100)
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
@@ -26,17 +26,17 @@ func connectOffers(t *testing.T, version string, plugins []string, args ...strin
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { heard <- "resources" },
 		ResourceUpdatedHandler:     func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard <- r.Params.URI },
 	})
-	cmd := programCommand(t, append([]string{"serve", "--plugins", pluginFolder(t, plugins...)}, args...)...)
+	cmd := programCommand(t, append([]string{"serve", "--plugins", copyPlugins(t, plugins...)}, args...)...)
 	session, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = session.Close() })
-	return offersClient{session, heard}
+	return notifiedClient{session, heard}
 }
 
 // hear waits for word of a change.
-func (c offersClient) hear(t *testing.T, want string) {
+func (c notifiedClient) waitForChange(t *testing.T, want string) {
 	t.Helper()
 	for end := time.After(patience); ; {
 		select {
@@ -51,7 +51,7 @@ func (c offersClient) hear(t *testing.T, want string) {
 }
 
 // must makes a call that has to go well.
-func (c offersClient) must(t *testing.T, tool string, arguments map[string]any) {
+func (c notifiedClient) mustCall(t *testing.T, tool string, arguments map[string]any) {
 	t.Helper()
 	result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil || result.IsError {
@@ -59,12 +59,12 @@ func (c offersClient) must(t *testing.T, tool string, arguments map[string]any) 
 	}
 }
 
-func TestPromptsAndResourcesThatExistAtCallTime(t *testing.T) {
+func TestPromptsAndResourcesCreatedByCalls(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", "2025-11-25", "2024-11-05"} {
 		t.Run("asked for "+version, func(t *testing.T) {
 			t.Parallel()
-			c := connectOffers(t, version, []string{"mcpkg", "hello"}, "--project", layOut(t, nil), "--env", "MCPKG_PROJECT=p")
+			c := connectNotified(t, version, []string{"mcpkg", "hello"}, "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=p")
 			ctx := t.Context()
 			if got := c.InitializeResult(); version == "" && got.ProtocolVersion != "2026-07-28" || !got.Capabilities.Prompts.ListChanged || !got.Capabilities.Resources.ListChanged ||
 				!got.Capabilities.Resources.Subscribe || got.Capabilities.Completions != nil || got.Capabilities.Tools == nil {
@@ -74,19 +74,19 @@ func TestPromptsAndResourcesThatExistAtCallTime(t *testing.T) {
 			if err != nil || len(list.Prompts) != 0 {
 				t.Errorf("at first: %v %+v", err, list)
 			}
-			c.must(t, "create_prompt", map[string]any{"name": "greet", "content": "Say hello <&>", "description": "d"})
-			c.hear(t, "prompts")
+			c.mustCall(t, "create_prompt", map[string]any{"name": "greet", "content": "Say hello <&>", "description": "d"})
+			c.waitForChange(t, "prompts")
 			prompt, err := c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet"})
 			if err != nil || len(prompt.Messages) != 1 || prompt.Messages[0].Content.(*mcp.TextContent).Text != "Say hello <&>" {
 				t.Errorf("prompts/get: %v %+v", err, prompt)
 			}
-			c.must(t, "create_resource", map[string]any{"name": "logo", "uri": "file:///logo.png", "mime_type": "image/png", "content": "iVBORw0KGgo="})
-			c.hear(t, "resources")
+			c.mustCall(t, "create_resource", map[string]any{"name": "logo", "uri": "file:///logo.png", "mime_type": "image/png", "content": "iVBORw0KGgo="})
+			c.waitForChange(t, "resources")
 			if err := c.Subscribe(ctx, &mcp.SubscribeParams{URI: "file:///logo.png"}); err != nil {
 				t.Errorf("subscribe: %v", err)
 			}
-			c.must(t, "update_resource", map[string]any{"name": "logo", "content": "iVBORw0KGgo="})
-			c.hear(t, "file:///logo.png")
+			c.mustCall(t, "update_resource", map[string]any{"name": "logo", "content": "iVBORw0KGgo="})
+			c.waitForChange(t, "file:///logo.png")
 			read, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///logo.png"})
 			if err != nil || len(read.Contents) != 1 || string(read.Contents[0].Blob) != "\x89PNG\r\n\x1a\n" {
 				t.Errorf("resources/read: %v %+v", err, read)
@@ -94,8 +94,8 @@ func TestPromptsAndResourcesThatExistAtCallTime(t *testing.T) {
 			if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///etc/passwd"}); err == nil || !strings.Contains(err.Error(), "not found in project 'p'") {
 				t.Errorf("a resource that is not there: %v", err)
 			}
-			c.must(t, "delete_prompt", map[string]any{"name": "greet"})
-			c.hear(t, "prompts")
+			c.mustCall(t, "delete_prompt", map[string]any{"name": "greet"})
+			c.waitForChange(t, "prompts")
 			if list, err := c.ListPrompts(ctx, nil); err != nil || len(list.Prompts) != 0 {
 				t.Errorf("in the end: %v %+v", err, list)
 			}
@@ -103,23 +103,23 @@ func TestPromptsAndResourcesThatExistAtCallTime(t *testing.T) {
 	}
 }
 
-func TestALongListComesInPages(t *testing.T) {
+func TestLongListsArePaginated(t *testing.T) {
 	t.Parallel()
-	c := connectOffers(t, "", []string{"mcpkg"}, "--all-tools", "--project", layOut(t, nil), "--env", "MCPKG_PROJECT=p")
+	c := connectNotified(t, "", []string{"mcpkg"}, "--all-tools", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=p")
 	var want, prompts []string
 	for i := range 620 {
 		name := fmt.Sprintf("prompt-%d", i)
 		want = append(want, name)
 		prompts = append(prompts, fmt.Sprintf(`{"name":%q,"content":"x"}`, name))
 	}
-	c.must(t, "import_project", map[string]any{
+	c.mustCall(t, "import_project", map[string]any{
 		"content": `{"format":"mcpkg-project","version":1,"name":"p","prompts":[` + strings.Join(prompts, ",") + `],"resources":[]}`})
 	first, err := c.ListPrompts(t.Context(), nil)
 	if err != nil || len(first.Prompts) != 500 || first.NextCursor == "" {
 		t.Fatalf("first page: %v, %d prompts, cursor %q", err, len(first.Prompts), first.NextCursor)
 	}
 	// What is taken away meanwhile moves nothing.
-	c.must(t, "delete_prompt", map[string]any{"name": "prompt-499"})
+	c.mustCall(t, "delete_prompt", map[string]any{"name": "prompt-499"})
 	second, err := c.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: first.NextCursor})
 	if err != nil || second.NextCursor != "" {
 		t.Fatalf("second page: %v %q", err, second.NextCursor)
@@ -136,17 +136,17 @@ func TestALongListComesInPages(t *testing.T) {
 	}
 }
 
-// TestAProjectsSpecsAsResources lists, reads, completes and watches what a plugin claims, in both eras, and
+// TestClaimedResourcesAreServed lists, reads, completes and watches what a plugin claims, in both eras, and
 // hears of what its tools change.
-func TestAProjectsSpecsAsResources(t *testing.T) {
+func TestClaimedResourcesAreServed(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", "2025-06-18"} {
 		t.Run("asked for "+version, func(t *testing.T) {
 			t.Parallel()
-			project := layOut(t, map[string]string{
+			project := newDir(t, map[string]string{
 				"openspec/specs/auth/login/spec.md": "# Login\n\n## Purpose\nPeople prove who they are before they see anything of theirs.\n\n## Requirements\n\n### Requirement: Password\nThe system SHALL ask for a password.\n\n#### Scenario: Right\n- **WHEN** it is right\n- **THEN** they are in\n",
 			})
-			c := connectOffers(t, version, []string{"openspec", "mcpkg"}, "--project", project, "--env", "MCPKG_PROJECT=p")
+			c := connectNotified(t, version, []string{"openspec", "mcpkg"}, "--project", project, "--env", "MCPKG_PROJECT=p")
 			ctx := t.Context()
 			if got := c.InitializeResult().Capabilities; !got.Resources.Subscribe || !got.Resources.ListChanged || got.Completions == nil {
 				t.Errorf("%+v", got)
@@ -177,9 +177,9 @@ func TestAProjectsSpecsAsResources(t *testing.T) {
 			if err := c.Subscribe(ctx, &mcp.SubscribeParams{URI: "openspec://changes"}); err != nil {
 				t.Errorf("subscribe: %v", err)
 			}
-			c.must(t, "openspec_create_change", map[string]any{"name": "add-otp"})
-			c.hear(t, "resources")
-			c.hear(t, "openspec://changes")
+			c.mustCall(t, "openspec_create_change", map[string]any{"name": "add-otp"})
+			c.waitForChange(t, "resources")
+			c.waitForChange(t, "openspec://changes")
 			// What is made at call time never takes a name that is claimed.
 			result, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "create_prompt", Arguments: map[string]any{"name": "proposal", "content": "mine"}})
 			if err != nil || !result.IsError || !strings.Contains(result.Content[0].(*mcp.TextContent).Text, "belongs to another plugin") {
@@ -190,7 +190,7 @@ func TestAProjectsSpecsAsResources(t *testing.T) {
 }
 
 // names are those of the prompts that are listed.
-func (c offersClient) names(t *testing.T) []string {
+func (c notifiedClient) names(t *testing.T) []string {
 	t.Helper()
 	list, err := c.ListPrompts(t.Context(), nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // promised is what the README's table has to say of a plugin.
 type promised struct{ offers, grants []string }
 
-func promisedBy(t *testing.T, plugin string) promised {
+func expectedRow(t *testing.T, plugin string) promised {
 	t.Helper()
 	var manifest struct {
 		Plugin       struct{ Write string }
@@ -46,11 +46,11 @@ func promisedBy(t *testing.T, plugin string) promised {
 	return p
 }
 
-// TestTheTableOfPluginsIsWhatTheirManifestsSay: how many tools there are, what else is offered, each folder, and
+// TestReadmePluginTableMatchesManifests: how many tools there are, what else is offered, each folder, and
 // the variable without which a plugin does not work.
-func TestTheTableOfPluginsIsWhatTheirManifestsSay(t *testing.T) {
-	rows := strings.Split(read(t, "../README.md"), "\n")
-	for _, plugin := range five {
+func TestReadmePluginTableMatchesManifests(t *testing.T) {
+	rows := strings.Split(readFile(t, "../README.md"), "\n")
+	for _, plugin := range allPlugins {
 		at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| ["+plugin+"](plugins/"+plugin+"/README.md) |") })
 		if at < 0 {
 			t.Errorf("the README has no row for %s", plugin)
@@ -61,7 +61,7 @@ func TestTheTableOfPluginsIsWhatTheirManifestsSay(t *testing.T) {
 			t.Errorf("the README's row for %s has %d cells, not 4", plugin, len(cells)-2)
 			continue
 		}
-		want := promisedBy(t, plugin)
+		want := expectedRow(t, plugin)
 		if !containsAll(cells[3], want.offers...) {
 			t.Errorf("the README says that %s offers %q, which lacks some of %q", plugin, cells[3], want.offers)
 		}

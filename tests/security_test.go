@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestEveryPromiseNamesTestsThatThereAre: a promise is shown by tests, and a test that was renamed shows nothing.
-func TestEveryPromiseNamesTestsThatThereAre(t *testing.T) {
-	shown := regexp.MustCompile("`([^`]+_test\\.go)` ((?:Test|Fuzz)\\w+(?:, (?:Test|Fuzz)\\w+)*)")
+// TestSecurityPromisesNameExistingTests: a promise is shown by tests, and a test that was renamed shows nothing.
+func TestSecurityPromisesNameExistingTests(t *testing.T) {
+	describeCall := regexp.MustCompile("`([^`]+_test\\.go)` ((?:Test|Fuzz)\\w+(?:, (?:Test|Fuzz)\\w+)*)")
 	tests := 0
-	for line := range strings.Lines(contentOf(t, filepath.Join("..", "docs", "security.md"))) {
-		for _, m := range shown.FindAllStringSubmatch(line, -1) {
-			source := contentOf(t, filepath.Join("..", m[1]))
+	for line := range strings.Lines(readFile(t, filepath.Join("..", "docs", "security.md"))) {
+		for _, m := range describeCall.FindAllStringSubmatch(line, -1) {
+			source := readFile(t, filepath.Join("..", m[1]))
 			for name := range strings.SplitSeq(m[2], ", ") {
 				if tests++; !strings.Contains(source, "\nfunc "+name+"(") {
 					t.Errorf("%s has no %s, by which docs/security.md shows: %.100s", m[1], name, line)

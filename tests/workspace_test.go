@@ -9,7 +9,7 @@ import (
 )
 
 // layOut writes files, by path, into a new folder.
-func layOut(t testing.TB, files map[string]string) string {
+func newDir(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -31,7 +31,7 @@ func putFile(t testing.TB, path, content string) {
 	}
 }
 
-func contentOf(t testing.TB, path string) string {
+func readFile(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func snapshot(t testing.TB, dir string) map[string]string {
 		case item.Type()&os.ModeSymlink != 0:
 			all[name], err = os.Readlink(path)
 		case item.Type().IsRegular():
-			all[name] = contentOf(t, path)
+			all[name] = readFile(t, path)
 		default:
 			all[name] = item.Type().String()
 		}
@@ -78,9 +78,9 @@ var misbehavePlugin = sync.OnceValues(func() (string, error) {
 })
 
 // pluginFolder is a folder with copies of built plugins, which a test may spoil.
-func pluginFolder(t testing.TB, names ...string) string {
+func copyPlugins(t testing.TB, names ...string) string {
 	t.Helper()
-	dir := layOut(t, nil)
+	dir := newDir(t, nil)
 	for _, name := range names {
 		from := filepath.Join(built.plugins, name)
 		if name == "misbehave" {
@@ -99,5 +99,5 @@ func pluginFolder(t testing.TB, names ...string) string {
 // servePlugins serves all plugins of a folder on an empty project.
 func servePlugins(t testing.TB, dir string) *server {
 	t.Helper()
-	return startServer(t, programCommand(t, "serve", "--plugins", dir, "--project", layOut(t, nil)))
+	return startServer(t, programCommand(t, "serve", "--plugins", dir, "--project", newDir(t, nil)))
 }

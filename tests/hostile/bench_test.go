@@ -23,13 +23,13 @@ func BenchmarkNeighbour(b *testing.B) {
 		module []byte
 	}{
 		{"loops", harming()},
-		{"copies", harming(num(0), num(1), num(15<<20), more, 10, 0, 0)},
+		{"copies", harming(num(0), num(1), num(15<<20), prefixFC, 10, 0, 0)},
 		{"random", harming(invoke(wasmtest.Extra, 0, 15<<20), drop)},
 	} {
 		for _, calls := range []int{1, 8} {
 			b.Run(fmt.Sprintf("%s/%d_calls", harm.name, calls), func(b *testing.B) {
-				w := newWorld(b)
-				w.handmade("harm", harm.module, `limits = { time = "5m" }`)
+				w := newWorkspace(b)
+				w.addModule("harm", harm.module, `limits = { time = "5m" }`)
 				s := w.serve()
 				var alone, beside waits
 				for b.Loop() {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// Files of the cache are native code: modified ones must be compiled again and never run.
-func TestCodeThatWasTamperedWith(t *testing.T) {
+// TestTamperedCacheIsRecompiled is made anew, and never run: a file of the cache is native code.
+func TestTamperedCacheIsRecompiled(t *testing.T) {
 	t.Parallel()
 	module := plugin().Bytes()
 	cache := t.TempDir()
 	serving := func() *server {
-		w := newWorld(t)
-		w.handmade("victim", module, "")
+		w := newWorkspace(t)
+		w.addModule("victim", module, "")
 		for i, variable := range w.env {
 			if strings.HasPrefix(variable, "XDG_CACHE_HOME=") {
 				w.env[i] = "XDG_CACHE_HOME=" + cache

@@ -72,17 +72,17 @@ func slow(t *testing.T, name string) []byte {
 }
 
 // compiling is a server that compiles a slow module for a call, whose answer it gives, too.
-func compiling(t *testing.T) (*world, *server, compiler) {
+func compiling(t *testing.T) (*workspace, *server, compiler) {
 	t.Helper()
-	w := newWorld(t)
-	w.handmade("slow", slow(t, t.Name()), "")
+	w := newWorkspace(t)
+	w.addModule("slow", slow(t, t.Name()), "")
 	s := w.serve()
 	s.begin("slow", `{}`)
 	return w, s, compilerOf(t, s)
 }
 
-// TestSIGTERMEndsACompilerThatIsStopped, which would never end by itself.
-func TestSIGTERMEndsACompilerThatIsStopped(t *testing.T) {
+// TestSIGTERMKillsStoppedCompiler, which would never end by itself.
+func TestSIGTERMKillsStoppedCompiler(t *testing.T) {
 	t.Parallel()
 	_, s, c := compiling(t)
 	if err := syscall.Kill(c.pid, syscall.SIGSTOP); err != nil {
@@ -102,8 +102,8 @@ func TestSIGTERMEndsACompilerThatIsStopped(t *testing.T) {
 	}
 }
 
-// TestACompilerEndsWithItsHost, and what it left is removed when the next host starts.
-func TestACompilerEndsWithItsHost(t *testing.T) {
+// TestCompilerEndsWithHost, and what it left is removed when the next host starts.
+func TestCompilerEndsWithHost(t *testing.T) {
 	t.Parallel()
 	w, s, c := compiling(t)
 	if err := s.cmd.Process.Kill(); err != nil {
@@ -119,11 +119,11 @@ func TestACompilerEndsWithItsHost(t *testing.T) {
 	}
 }
 
-// TestAKilledCompilerDoesNotCondemnItsModule: another one is started.
-func TestAKilledCompilerDoesNotCondemnItsModule(t *testing.T) {
+// TestKilledCompilerIsRestarted: another one is started.
+func TestKilledCompilerIsRestarted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.handmade("slow", slow(t, t.Name()), "")
+	w := newWorkspace(t)
+	w.addModule("slow", slow(t, t.Name()), "")
 	s := w.serve()
 	call := s.begin("slow", `{}`)
 	if err := syscall.Kill(compilerOf(t, s).pid, syscall.SIGKILL); err != nil {
@@ -137,8 +137,8 @@ func TestAKilledCompilerDoesNotCondemnItsModule(t *testing.T) {
 	}
 }
 
-// TestFirstCallsOnABusyMachine: two servers, five first calls each, on an empty cache.
-func TestFirstCallsOnABusyMachine(t *testing.T) {
+// TestFirstCallsSucceedUnderLoad: two servers, five first calls each, on an empty cache.
+func TestFirstCallsSucceedUnderLoad(t *testing.T) {
 	var busy sync.WaitGroup
 	var stop atomic.Bool
 	for range 4 * runtime.NumCPU() {
@@ -157,13 +157,13 @@ func TestFirstCallsOnABusyMachine(t *testing.T) {
 		var servers []*server
 		var calls []<-chan answer
 		for range 2 {
-			w := newWorld(t)
+			w := newWorkspace(t)
 			w.config.Reset()
 			for n := range 5 {
 				body := fmt.Sprintf(`{"result":{"content":[{"type":"text","text":"%d"}]}}`, n)
-				w.handmade(fmt.Sprint("m", n), wasmtest.Plugin(code(repeat(20_000, num(7), num(8), add, drop), invoke(wasmtest.Output, 0, int32(len(body)))), body).Bytes(), "")
+				w.addModule(fmt.Sprint("m", n), wasmtest.Plugin(code(repeat(20_000, num(7), num(8), add, drop), invoke(wasmtest.Output, 0, int32(len(body)))), body).Bytes(), "")
 			}
-			w.put("bulkhead.toml", w.config.String())
+			w.writeFile("bulkhead.toml", w.config.String())
 			cmd := exec.Command(built.program, "serve", "--config", w.path("bulkhead.toml"), "--project", w.project)
 			cmd.Dir, cmd.Env = w.dir, append(w.env, "XDG_CACHE_HOME="+cache)
 			s := start(t, cmd)
@@ -183,11 +183,11 @@ func TestFirstCallsOnABusyMachine(t *testing.T) {
 	}
 }
 
-// TestAFIFOInPlaceOfAModule is refused at once: nobody ever writes to it.
-func TestAFIFOInPlaceOfAModule(t *testing.T) {
+// TestFIFOModuleIsRefused is refused at once: nobody ever writes to it.
+func TestFIFOModuleIsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.handmade("pipe", nil, "")
+	w := newWorkspace(t)
+	w.addModule("pipe", nil, "")
 	module := w.path("plugins/pipe/it.wasm")
 	if err := os.Remove(module); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ const (
 	br          = 0x0c
 	brIf        = 0x0d
 	brTable     = 0x0e
-	giveBack    = 0x0f // return
+	returnOp    = 0x0f // return
 	callFunc    = 0x10
 	indirect    = 0x11
 	drop        = 0x1a
@@ -36,14 +36,14 @@ const (
 	memoryGrow  = 0x40
 	eqz         = 0x45
 	eq          = 0x46
-	lessThan    = 0x49
+	ltU         = 0x49
 	add         = 0x6a
 	sub         = 0x6b
 	mul         = 0x6c
 	refNull     = 0xd0
 	isNull      = 0xd1
-	more        = 0xfc // begins memory.init 8, data.drop 9, memory.copy 10, .fill 11, table.init 12, elem.drop 13, .copy 14, .grow 15
-	simd        = 0xfd
+	prefixFC    = 0xfc // begins memory.init 8, data.drop 9, memory.copy 10, .fill 11, table.init 12, elem.drop 13, .copy 14, .grow 15
+	prefixFD    = 0xfd
 	void        = 0x40
 	i32         = 0x7f
 	funcref     = 0x70
@@ -76,7 +76,7 @@ func exceptAtLoad(other []byte, parts ...any) []byte { return exceptUpTo(40, oth
 
 // exceptUpTo is code that is not run in requests that are shorter: for them it runs another.
 func exceptUpTo(length int32, other []byte, parts ...any) []byte {
-	return code(localGet, 0, num(length), lessThan, ifThen, void, other, giveBack, end, code(parts...))
+	return code(localGet, 0, num(length), ltU, ifThen, void, other, returnOp, end, code(parts...))
 }
 
 // with changes a module.
@@ -102,12 +102,12 @@ func wasi(name string, typ byte) wasmtest.Import {
 
 // attack is a module made by hand that is called once, and what has to come of it.
 type attack struct {
-	name    string
-	module  wasmtest.Module
-	lines   string // of its table in the config
-	failure string // code of the failure; empty: it answers
-	says    string // pattern of the answer's text
-	kind    kind
+	name     string
+	module   wasmtest.Module
+	lines    string // of its table in the config
+	failure  string // code of the failure; empty: it answers
+	wantText string // pattern of the answer's text
+	kind     kind
 }
 
 // kind is what else is known of an attack.
@@ -117,7 +117,7 @@ const (
 	hangs kind = iota + 1 // it goes on until it is stopped: the others are served meanwhile
 )
 
-const soon = `limits = { time = "1s" }`
+const oneSecond = `limits = { time = "1s" }`
 
 func attacks() []attack {
 	recursing := with(plugin(), func(m *wasmtest.Module) {
@@ -147,19 +147,19 @@ func attacks() []attack {
 		return m
 	}
 	return []attack{
-		{"an endless loop", plugin(forever()), soon, "timeout", "ran past its time limit of 1s", hangs},
+		{"an endless loop", plugin(forever()), oneSecond, "timeout", "ran past its time limit of 1s", hangs},
 		{"a loop that uses up its fuel", plugin(forever()), `limits = { fuel = 1000000 }`, "fuel", "used up its fuel limit of 1000000 instructions", 0},
-		{"long straight code in a loop", plugin(forever(repeat(20_000, num(1), drop))), soon, "timeout", "", hangs},
-		{"memory copied over itself in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), more, 10, 0, 0)), 250), soon, "timeout", "", hangs},
-		{"memory filled in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), more, 11, 0)), 250), soon, "timeout", "", hangs},
-		{"a table grown in a loop", table(forever(refNull, funcref, num(1000), more, 15, 0, drop)), soon, "timeout", "", hangs},
-		{"memory grown in a loop", plugin(forever(num(1), memoryGrow, 0, drop)), soon, "timeout", "", hangs},
-		{"an endless start function", starting("", forever()), soon, "timeout", "", hangs},
-		{"an endless _initialize", starting("_initialize", forever()), soon, "timeout", "", hangs},
-		{"answers in a loop", plugin(forever(invoke(wasmtest.Output, 0, 65536))), soon, "timeout", "", hangs},
-		{"a sleep without end", waiting(0), soon, "timeout", "", hangs},
-		{"input waited for without end", waiting(1), soon, "timeout", "", hangs},
-		{"random numbers without end", pages(wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 250<<16), drop), "", wasi("random_get", wasmtest.TwoToI)), 250), soon, "timeout", "", hangs},
+		{"long straight code in a loop", plugin(forever(repeat(20_000, num(1), drop))), oneSecond, "timeout", "", hangs},
+		{"memory copied over itself in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), prefixFC, 10, 0, 0)), 250), oneSecond, "timeout", "", hangs},
+		{"memory filled in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), prefixFC, 11, 0)), 250), oneSecond, "timeout", "", hangs},
+		{"a table grown in a loop", table(forever(refNull, funcref, num(1000), prefixFC, 15, 0, drop)), oneSecond, "timeout", "", hangs},
+		{"memory grown in a loop", plugin(forever(num(1), memoryGrow, 0, drop)), oneSecond, "timeout", "", hangs},
+		{"an endless start function", starting("", forever()), oneSecond, "timeout", "", hangs},
+		{"an endless _initialize", starting("_initialize", forever()), oneSecond, "timeout", "", hangs},
+		{"answers in a loop", plugin(forever(invoke(wasmtest.Output, 0, 65536))), oneSecond, "timeout", "", hangs},
+		{"a sleep without end", waiting(0), oneSecond, "timeout", "", hangs},
+		{"input waited for without end", waiting(1), oneSecond, "timeout", "", hangs},
+		{"random numbers without end", pages(wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 250<<16), drop), "", wasi("random_get", wasmtest.TwoToI)), 250), oneSecond, "timeout", "", hangs},
 
 		{"endless recursion", recursing, "", "stack_overflow", "crashed: stack overflow", 0},
 		{"endless recursion by a table", mutual, "", "stack_overflow", "", 0},
@@ -220,13 +220,13 @@ func slug(name string) string {
 	return strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-"), "-")
 }
 
-// TestModulesThatAttackTheHost has all of them run at the same time, with the others served meanwhile.
-func TestModulesThatAttackTheHost(t *testing.T) {
+// TestHostileModulesAreContained has all of them run at the same time, with the others served meanwhile.
+func TestHostileModulesAreContained(t *testing.T) {
 	t.Parallel()
 	all := attacks()
-	w := newWorld(t)
+	w := newWorkspace(t)
 	for _, a := range all {
-		w.handmade(slug(a.name), a.module.Bytes(), a.lines)
+		w.addModule(slug(a.name), a.module.Bytes(), a.lines)
 	}
 	s := w.serve()
 	answers := make([]answer, len(all))
@@ -245,16 +245,16 @@ func TestModulesThatAttackTheHost(t *testing.T) {
 	}
 	over := make(chan struct{})
 	go func() { hanging.Wait(); close(over) }()
-	s.othersUntil(over)
+	s.checkOthersUntil(over)
 	calls.Wait()
 	for i, a := range all {
 		t.Run(a.name, func(t *testing.T) {
-			if got := answers[i]; got.Failure != a.failure || !regexp.MustCompile(a.says).MatchString(got.Text) {
-				t.Errorf("got %+v, want the failure %q that says %q", got, a.failure, a.says)
+			if got := answers[i]; got.Failure != a.failure || !regexp.MustCompile(a.wantText).MatchString(got.Text) {
+				t.Errorf("got %+v, want the failure %q that says %q", got, a.failure, a.wantText)
 			}
 		})
 	}
-	s.others()
+	s.checkOthers()
 	// Tables and native stack are no linear memory: one module was seen to take gigabytes of the former.
 	if most := s.mostMemory(); most > 1<<30 {
 		t.Errorf("the host took %d MiB", most>>20)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNothingButGrantedOriginsIsAsked, by whatever spelling, redirect or name.
-func TestNothingButGrantedOriginsIsAsked(t *testing.T) {
+// TestOnlyGrantedOriginsAreRequested, by whatever spelling, redirect or name.
+func TestOnlyGrantedOriginsAreRequested(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
@@ -36,12 +36,12 @@ func TestNothingButGrantedOriginsIsAsked(t *testing.T) {
 	defer close(stop)
 	port := granted.Listener.Addr().(*net.TCPAddr).Port
 
-	w := newWorld(t)
+	w := newWorkspace(t)
 	// The name was granted and its address was not: what it stands for is another matter from its name.
-	w.intruder(fmt.Sprintf("limits = { time = \"5s\" }\ngit = []\nhttp = [{ origin = %q, private = true }, \"http://localhost:%s\", \"http://169.254.169.254\", \"https://metadata.google.internal\"]\n", granted.URL, otherPort))
+	w.addIntruder(fmt.Sprintf("limits = { time = \"5s\" }\ngit = []\nhttp = [{ origin = %q, private = true }, \"http://localhost:%s\", \"http://169.254.169.254\", \"https://metadata.google.internal\"]\n", granted.URL, otherPort))
 	s := w.serve()
-	asking := func(url string) order {
-		return order{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": url}}
+	asking := func(url string) action {
+		return action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": url}}
 	}
 	const denied, invalid = `.*\(denied\)`, `.*\(invalid\)`
 	all := []intrusion{
@@ -62,12 +62,12 @@ func TestNothingButGrantedOriginsIsAsked(t *testing.T) {
 		{"a redirect to metadata", asking(granted.URL + "/to/http://169.254.169.254/"), "", denied},
 		{"a redirect to a file", asking(granted.URL + "/to/file:///etc/passwd"), "", denied},
 		{"a redirect to itself", asking(granted.URL + "/to//to/"), "", `.*\(failed\)`},
-		{"a header that splits the request", order{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"X": {"a\r\nHost: b"}}}}, "", invalid},
-		{"the header of a host", order{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"Host": {"b"}}}}, "", invalid},
-		{"a method that opens a tunnel", order{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "method": "CONNECT"}}, "", invalid},
+		{"a header that splits the request", action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"X": {"a\r\nHost: b"}}}}, "", invalid},
+		{"the header of a host", action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"Host": {"b"}}}}, "", invalid},
+		{"a method that opens a tunnel", action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "method": "CONNECT"}}, "", invalid},
 		{"a server that never answers", asking(granted.URL + "/silent"), "timeout", ".*time limit of 5s"},
-		{"git of a server that is not granted", order{Do: "ask", Op: "git/list_remote", Params: map[string]any{"url": "https://git.example.com/a/b"}}, "", denied},
-		{"an operation that there is not", order{Do: "ask", Op: "process/run", Params: map[string]any{"command": "sh"}}, "", `.*\(unavailable\)`},
+		{"git of a server that is not granted", action{Do: "ask", Op: "git/list_remote", Params: map[string]any{"url": "https://git.example.com/a/b"}}, "", denied},
+		{"an operation that there is not", action{Do: "ask", Op: "process/run", Params: map[string]any{"command": "sh"}}, "", `.*\(unavailable\)`},
 	}
 	w.intrude(t, s, all)
 	s.end()
@@ -89,37 +89,37 @@ func TestNothingButGrantedOriginsIsAsked(t *testing.T) {
 	}
 }
 
-// TestARepositoryRunsNothing, whatever its files and the names it is asked for say.
-func TestARepositoryRunsNothing(t *testing.T) {
+// TestRepositoryRunsNoProgram, whatever its files and the names it is asked for say.
+func TestRepositoryRunsNoProgram(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorkspace(t)
 	pwned := w.path("pwned")
 	script := "#!/bin/sh\ntouch " + pwned + "\n"
 	for _, dir := range []string{"work", "outside"} {
-		w.put(dir+"/.git/HEAD", "ref: refs/heads/main\n")
-		w.put(dir+"/.git/refs/heads/.keep", "")
-		w.put(dir+"/.git/objects/.keep", "")
-		w.put(dir+"/.git/config", "[core]\n\tfsmonitor = touch "+pwned+"\n\thooksPath = hooks\n\tsshCommand = touch "+pwned+"\n[user]\n\tname = A\n\temail = a@example.com\n[alias]\n\tstatus = !touch "+pwned+"\n")
+		w.writeFile(dir+"/.git/HEAD", "ref: refs/heads/main\n")
+		w.writeFile(dir+"/.git/refs/heads/.keep", "")
+		w.writeFile(dir+"/.git/objects/.keep", "")
+		w.writeFile(dir+"/.git/config", "[core]\n\tfsmonitor = touch "+pwned+"\n\thooksPath = hooks\n\tsshCommand = touch "+pwned+"\n[user]\n\tname = A\n\temail = a@example.com\n[alias]\n\tstatus = !touch "+pwned+"\n")
 		for _, hook := range []string{"pre-commit", "post-commit", "reference-transaction", "post-checkout"} {
-			w.put(dir+"/.git/hooks/"+hook, script)
+			w.writeFile(dir+"/.git/hooks/"+hook, script)
 		}
 	}
-	w.put("outside/.git/description", secret)
-	w.put("work/planted/.git", "gitdir: ../../outside/.git\n")
-	w.put("work/absolute/.git", "gitdir: "+w.path("outside/.git")+"\n")
-	w.link("work/linked/.git", w.path("outside/.git"))
+	w.writeFile("outside/.git/description", secret)
+	w.writeFile("work/planted/.git", "gitdir: ../../outside/.git\n")
+	w.writeFile("work/absolute/.git", "gitdir: "+w.path("outside/.git")+"\n")
+	w.symlink("work/linked/.git", w.path("outside/.git"))
 	check := w.unchanged(t, "outside")
-	w.intruder("http = []\ngit = [{ repo = \"${project}\", access = \"rw\", remotes = [\"https://git.example.com/a\"] }]\n")
+	w.addIntruder("http = []\ngit = [{ repo = \"${project}\", access = \"rw\", remotes = [\"https://git.example.com/a\"] }]\n")
 	s := w.serve()
-	asking := func(op, repo string, more ...string) order {
+	asking := func(op, repo string, prefixFC ...string) action {
 		params := map[string]any{"repo": repo}
-		for i := 0; i < len(more); i += 2 {
-			params[more[i]] = more[i+1]
+		for i := 0; i < len(prefixFC); i += 2 {
+			params[prefixFC[i]] = prefixFC[i+1]
 		}
-		return order{Do: "ask", Op: "git/" + op, Params: params}
+		return action{Do: "ask", Op: "git/" + op, Params: params}
 	}
-	remote := func(url string) order {
-		return order{Do: "ask", Op: "git/list_remote", Params: map[string]any{"url": url}}
+	remote := func(url string) action {
+		return action{Do: "ask", Op: "git/list_remote", Params: map[string]any{"url": url}}
 	}
 	const denied, invalid = `.*\(denied\)`, `.*\(invalid\)`
 	all := []intrusion{
@@ -136,8 +136,8 @@ func TestARepositoryRunsNothing(t *testing.T) {
 		{"a branch that is a path", asking("branch_exists", w.project, "branch", "../../config"), "", invalid},
 		{"a file's path that is one out", asking("read_file", w.project, "branch", "main", "path", "../outside/.git/description"), "", invalid},
 		{"a remote that looks like a flag", asking("remote_url", w.project, "remote", "--upload-pack=sh"), "", invalid},
-		{"a new branch that looks like a flag", order{Do: "ask", Op: "git/commit_branch", Params: map[string]any{"repo": w.project, "branch": "--force", "message": "m", "changes": []any{map[string]any{"path": "a", "content": "eA=="}}}}, "", invalid},
-		{"a commit into .git", order{Do: "ask", Op: "git/commit_branch", Params: map[string]any{"repo": w.project, "branch": "new", "message": "m", "changes": []any{map[string]any{"path": "sub/.git/hooks/post-checkout", "content": "eA=="}}}}, "", invalid},
+		{"a new branch that looks like a flag", action{Do: "ask", Op: "git/commit_branch", Params: map[string]any{"repo": w.project, "branch": "--force", "message": "m", "changes": []any{map[string]any{"path": "a", "content": "eA=="}}}}, "", invalid},
+		{"a commit into .git", action{Do: "ask", Op: "git/commit_branch", Params: map[string]any{"repo": w.project, "branch": "new", "message": "m", "changes": []any{map[string]any{"path": "sub/.git/hooks/post-checkout", "content": "eA=="}}}}, "", invalid},
 		{"a remote that runs a program", remote("ext::sh -c touch% " + pwned), "", invalid},
 		{"a remote that is a folder", remote("file://" + w.path("outside")), "", invalid},
 		{"a remote by ssh", remote("ssh://-oProxyCommand=touch/x"), "", invalid},

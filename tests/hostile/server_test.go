@@ -197,7 +197,7 @@ func (s *server) call(tool, arguments string) answer {
 }
 
 // others makes sure that the host and the other plugin answer.
-func (s *server) others() {
+func (s *server) checkOthers() {
 	s.t.Helper()
 	echo, ping := s.begin("echo", `{"text":"still here"}`), s.request("ping", `{}`)
 	if a := s.await(echo); a != (answer{Text: "still here"}) {
@@ -230,7 +230,7 @@ func (s *server) end() {
 
 // othersUntil has the host and the other plugin answer again and again until something is over, and at least
 // once before.
-func (s *server) othersUntil(over <-chan struct{}) {
+func (s *server) checkOthersUntil(over <-chan struct{}) {
 	s.t.Helper()
 	for rounds := 0; ; rounds++ {
 		select {
@@ -240,7 +240,7 @@ func (s *server) othersUntil(over <-chan struct{}) {
 			}
 			return
 		default:
-			s.others()
+			s.checkOthers()
 		}
 	}
 }

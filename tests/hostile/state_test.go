@@ -9,13 +9,13 @@ import (
 
 // keeper is a module that leaves something behind in each call, and answers whether it found that of an earlier
 // one: 0 or 1.
-type keeper struct {
+type statefulModule struct {
 	name   string
 	module wasmtest.Module
 	finds  string // what a call finds if nobody puts the module back: 1, or the code of the failure that it dies of
 }
 
-func keepers() []keeper {
+func statefulModules() []statefulModule {
 	const found = `{"result":{"content":[{"type":"text","text":"0"}]}}`
 	at := int32(strings.Index(found, `0"`))
 	// keeping is a module that puts what it found on the stack, and then leaves something.
@@ -39,10 +39,10 @@ func keepers() []keeper {
 	const refFunc, tableSize, not = 0xd2, 16, eqz
 	marker := byte(wasmtest.Extra)
 	bytes := func(n int) []byte { return make([]byte, n) }
-	segment := with(keeping(code(num(8000), num(0), num(1), more, 8, 1, 0, num(0)), code(more, 9, 1)), func(m *wasmtest.Module) {
+	segment := with(keeping(code(num(8000), num(0), num(1), prefixFC, 8, 1, 0, num(0)), code(prefixFC, 9, 1)), func(m *wasmtest.Module) {
 		m.Data, m.Counted = append(m.Data, code(1, wasmtest.Text("x"))), true
 	})
-	return []keeper{
+	return []statefulModule{
 		{"memory", keeping(code(num(5000), load8, 0, 0), code(num(5000), num(1), store8, 0, 0)), "1"},
 		{"memory that the module was loaded with", keeping(code(num(int32(len(found))), load8, 0, 0), code(num(int32(len(found))), num(1), store8, 0, 0)), "1"},
 		{"memory above what it begins with", keeping(code(num(1), memoryGrow, 0, drop, num(70_000), load8, 0, 0), code(num(70_000), num(1), store8, 0, 0)), "1"},
@@ -51,29 +51,29 @@ func keepers() []keeper {
 		{"a long number", global(0x7e, wasmtest.I64(0), []byte{0xa7}, wasmtest.I64(1)), "1"},
 		{"a float", global(0x7d, code(0x43, bytes(4)), code(0xbc), code(0x43, 1, bytes(3))), "1"},
 		{"a long float", global(0x7c, code(0x44, bytes(8)), code(0xbd, 0xa7), code(0x44, 1, bytes(7))), "1"},
-		{"a vector", global(0x7b, code(simd, 12, bytes(16)), code(simd, 27, 0), code(simd, 12, 1, bytes(15))), "1"},
+		{"a vector", global(0x7b, code(prefixFD, 12, bytes(16)), code(prefixFD, 27, 0), code(prefixFD, 12, 1, bytes(15))), "1"},
 		{"a reference", global(funcref, code(refNull, funcref), code(isNull, not), code(refFunc, marker)), "1"},
 		{"a place in a table", table(code(num(0), tableGet, 0, isNull, not), code(num(0), refFunc, marker, tableSet, 0)), "1"},
-		{"the size of a table", table(code(more, tableSize, 0, num(4), eq, not), code(refNull, funcref, num(1), more, 15, 0, drop)), "1"},
-		{"a table that is filled", table(code(num(3), tableGet, 0, isNull, not), code(num(0), refFunc, marker, num(4), more, 17, 0)), "1"},
-		{"a table that is copied in", table(code(num(2), tableGet, 0, isNull, not), code(num(1), num(0), num(1), more, 12, 0, 0, num(2), num(1), num(1), more, 14, 0, 0)), "1"},
+		{"the size of a table", table(code(prefixFC, tableSize, 0, num(4), eq, not), code(refNull, funcref, num(1), prefixFC, 15, 0, drop)), "1"},
+		{"a table that is filled", table(code(num(3), tableGet, 0, isNull, not), code(num(0), refFunc, marker, num(4), prefixFC, 17, 0)), "1"},
+		{"a table that is copied in", table(code(num(2), tableGet, 0, isNull, not), code(num(1), num(0), num(1), prefixFC, 12, 0, 0, num(2), num(1), num(1), prefixFC, 14, 0, 0)), "1"},
 		{"a segment of data that is gone", segment, "trap"},
-		{"a segment of functions that is gone", table(code(num(0), num(0), num(1), more, 12, 0, 0, num(0)), code(more, 13, 0)), "trap"},
+		{"a segment of functions that is gone", table(code(num(0), num(0), num(1), prefixFC, 12, 0, 0, num(0)), code(prefixFC, 13, 0)), "trap"},
 	}
 }
 
-// TestNothingIsLeftForTheNextCall serves the same modules in both ways: what is left shows where state is
+// TestPristineCallsFindNoState serves the same modules in both ways: what is left shows where state is
 // kept, so that it would show, too, where it must not.
-func TestNothingIsLeftForTheNextCall(t *testing.T) {
+func TestPristineCallsFindNoState(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []string{"pristine", "reused"} {
 		t.Run(isolation, func(t *testing.T) {
-			w := newWorld(t)
-			for _, k := range keepers() {
-				w.handmade(slug(k.name), k.module.Bytes(), `isolation = "`+isolation+`"`+"\nlimits = { concurrency = 1 }")
+			w := newWorkspace(t)
+			for _, k := range statefulModules() {
+				w.addModule(slug(k.name), k.module.Bytes(), `isolation = "`+isolation+`"`+"\nlimits = { concurrency = 1 }")
 			}
 			s := w.serve()
-			for _, k := range keepers() {
+			for _, k := range statefulModules() {
 				t.Run(k.name, func(t *testing.T) {
 					want := []string{"0", "0", "0"}
 					if isolation == "reused" {
@@ -90,7 +90,7 @@ func TestNothingIsLeftForTheNextCall(t *testing.T) {
 					}
 				})
 			}
-			s.others()
+			s.checkOthers()
 			s.end()
 		})
 	}

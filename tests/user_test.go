@@ -12,7 +12,7 @@ import (
 
 // person is somebody who works with all five plugins: a home folder, a project, a registry that a team shares, and
 // state folders. Any number of servers may run for one.
-type person struct {
+type testUser struct {
 	t       testing.TB
 	dir     string // holds all the others
 	home    string
@@ -22,10 +22,10 @@ type person struct {
 
 // newPerson lays files out by paths such as home/.codex/AGENTS.md and project/README.md. Where their content
 // says BASE, the folder that holds them is meant.
-func newPerson(t testing.TB, files map[string]string) *person {
+func newTestUser(t testing.TB, files map[string]string) *testUser {
 	t.Helper()
-	dir := layOut(t, nil)
-	p := &person{
+	dir := newDir(t, nil)
+	p := &testUser{
 		t: t, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"),
 		plugins: built.plugins,
 	}
@@ -40,12 +40,12 @@ func newPerson(t testing.TB, files map[string]string) *person {
 	return p
 }
 
-func (p *person) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
+func (p *testUser) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
 
 // command serves what the person's config says, and is the program with more arguments.
-func (p *person) command(args ...string) *exec.Cmd {
+func (p *testUser) command(args ...string) *exec.Cmd {
 	p.t.Helper()
-	config, err := filepath.Abs(filepath.Join("testdata", "five", "bulkhead.toml"))
+	config, err := filepath.Abs(filepath.Join("testdata", "all-plugins", "bulkhead.toml"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -55,13 +55,13 @@ func (p *person) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (p *person) serve(args ...string) *server {
+func (p *testUser) serve(args ...string) *server {
 	p.t.Helper()
 	return startServer(p.t, p.command(args...))
 }
 
 // in is the same person in another project, which is made if it is not there.
-func (p *person) in(project string) *person {
+func (p *testUser) inProject(project string) *testUser {
 	p.t.Helper()
 	other := *p
 	other.project = p.path(project)
@@ -85,7 +85,7 @@ func jsonOf(t testing.TB, value any) string {
 }
 
 // below are the files of a snapshot in one folder of it, by their paths there.
-func below(files map[string]string, dir string) map[string]string {
+func filesBelow(files map[string]string, dir string) map[string]string {
 	found := map[string]string{}
 	for name, content := range files {
 		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {

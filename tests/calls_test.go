@@ -8,7 +8,7 @@ import (
 )
 
 // begun starts a call and returns once it runs in its module.
-func (s *server) begun(tool, arguments string) int {
+func (s *server) startCall(tool, arguments string) int {
 	s.t.Helper()
 	id := s.sendCall(tool, arguments)
 	if got, r := s.answer(); got != 0 || r.Text != "notifications/progress" {
@@ -17,13 +17,13 @@ func (s *server) begun(tool, arguments string) int {
 	return id
 }
 
-func TestTheEndOfACallInTheMiddle(t *testing.T) {
+func TestCallInFlightAtEOFCancelAndDisconnect(t *testing.T) {
 	t.Parallel()
-	dir := pluginFolder(t, "misbehave")
+	dir := copyPlugins(t, "misbehave")
 	t.Run("input that ends takes no answer away", func(t *testing.T) {
 		t.Parallel()
 		s := servePlugins(t, dir)
-		id := s.begun("misbehave_sleep", `{"ms":300}`)
+		id := s.startCall("misbehave_sleep", `{"ms":300}`)
 		if err := s.stdin.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -37,9 +37,9 @@ func TestTheEndOfACallInTheMiddle(t *testing.T) {
 	t.Run("a cancelled call is stopped and not answered", func(t *testing.T) {
 		t.Parallel()
 		s := servePlugins(t, dir)
-		id := s.begun("misbehave_sleep", `{"ms":3600000}`)
+		id := s.startCall("misbehave_sleep", `{"ms":3600000}`)
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
-		if text := s.succeed("misbehave_ok", `{}`); text != "ok" {
+		if text := s.mustCall("misbehave_ok", `{}`); text != "ok" {
 			t.Error(text)
 		}
 		s.end() // which waits for calls that go on
@@ -48,84 +48,84 @@ func TestTheEndOfACallInTheMiddle(t *testing.T) {
 		t.Parallel()
 		s := servePlugins(t, dir)
 		s.sendCall("misbehave_sleep", `{"ms":3600000}`)
-		s.begun("misbehave_sleep", `{"ms":100}`)
+		s.startCall("misbehave_sleep", `{"ms":100}`)
 		s.stdout.Close()
 		if code, _ := s.exit(); code != 3 {
 			t.Errorf("exit code %d, want 3", code)
 		}
-		s.logged("bulkhead: serve: write to the client: ", "broken pipe")
+		s.waitForLog("bulkhead: serve: write to the client: ", "broken pipe")
 	})
 }
 
-func TestAModuleThatFailsHarmsItsOwnCallOnly(t *testing.T) {
+func TestFailingModuleLosesOnlyItsCall(t *testing.T) {
 	t.Parallel()
-	s := servePlugins(t, pluginFolder(t, "misbehave", "hello"))
+	s := servePlugins(t, copyPlugins(t, "misbehave", "hello"))
 	fine := func() {
 		t.Helper()
-		if text := s.succeed("misbehave_ok", `{}`); text != "ok" {
+		if text := s.mustCall("misbehave_ok", `{}`); text != "ok" {
 			t.Error(text)
 		}
-		if text := s.succeed("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+		if text := s.mustCall("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 			t.Error(text)
 		}
 	}
-	s.fail("misbehave_panic", `{}`, "trap", "bulkhead: misbehave_panic crashed: ")
-	s.logged("panic: out of tea")
+	s.wantFailure("misbehave_panic", `{}`, "trap", "bulkhead: misbehave_panic crashed: ")
+	s.waitForLog("panic: out of tea")
 	fine()
-	s.fail("misbehave_exit", `{}`, "exit", "bulkhead: misbehave_exit exited with code 3")
+	s.wantFailure("misbehave_exit", `{}`, "exit", "bulkhead: misbehave_exit ended itself with exit code 3")
 	fine()
-	s.fail("misbehave_big", `{"bytes":2000000}`, "output_too_large", "bulkhead: misbehave_big returned a response of ", "its limit is 1048576")
+	s.wantFailure("misbehave_big", `{"bytes":2000000}`, "output_too_large", "bulkhead: misbehave_big gave an answer of ", "its limit is 1048576")
 	fine()
-	if text := s.succeed("misbehave_big", `{"bytes":1000000}`); len(text) != 1000000 {
+	if text := s.mustCall("misbehave_big", `{"bytes":1000000}`); len(text) != 1000000 {
 		t.Errorf("%d bytes came", len(text))
 	}
-	s.fail("misbehave_sleep", `{"ms":"long"}`, "invalid_arguments", "bulkhead: misbehave_sleep was called with arguments that do not fit its schema", "ms")
+	s.wantFailure("misbehave_sleep", `{"ms":"long"}`, "invalid_arguments", "bulkhead: misbehave_sleep was called with arguments that do not fit its schema", "ms")
 	fine()
 	s.end()
 }
 
-func TestACallThatHangsEndsAtItsLimit(t *testing.T) {
+func TestHangingCallEndsAtTimeLimit(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
-	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nlimits = { time = \"1s\" }\n", filepath.Join(pluginFolder(t, "misbehave"), "misbehave")))
-	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
-	s.fail("misbehave_sleep", `{"ms":3600000}`, "timeout", "bulkhead: misbehave_sleep ran past its time limit of 1s")
-	s.fail("misbehave_spin", `{}`, "timeout", "bulkhead: misbehave_spin ran past its time limit of 1s")
-	if text := s.succeed("misbehave_ok", `{}`); text != "ok" {
+	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nlimits = { time = \"1s\" }\n", filepath.Join(copyPlugins(t, "misbehave"), "misbehave")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
+	s.wantFailure("misbehave_sleep", `{"ms":3600000}`, "timeout", "bulkhead: misbehave_sleep ran past its time limit of 1s")
+	s.wantFailure("misbehave_spin", `{}`, "timeout", "bulkhead: misbehave_spin ran past its time limit of 1s")
+	if text := s.mustCall("misbehave_ok", `{}`); text != "ok" {
 		t.Error(text)
 	}
 	s.end()
 }
 
-// TestACallThatHangsHoldsUpNobodyElse: not the host, and not what it does in the background.
-func TestACallThatHangsHoldsUpNobodyElse(t *testing.T) {
+// TestHangingCallBlocksNoOtherPlugin: not the host, and not what it does in the background.
+func TestHangingCallBlocksNoOtherPlugin(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
 	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nlimits = { time = \"2m\" }\n[[plugins]]\npath = %q\n",
-		filepath.Join(pluginFolder(t, "misbehave"), "misbehave"), filepath.Join(built.plugins, "hello")))
-	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", layOut(t, nil)))
+		filepath.Join(copyPlugins(t, "misbehave"), "misbehave"), filepath.Join(built.plugins, "hello")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
 	for id := 1001; id <= 1008; id++ { // as many as may run at once, on however many cores
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"misbehave_spin","arguments":{}}}`, id))
 	}
 	for range 20 {
-		if text := s.succeed("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+		if text := s.mustCall("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 			t.Error(text)
 		}
 	}
 	for id := 1001; id <= 1008; id++ {
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
 	}
-	if text := s.succeed("misbehave_ok", `{}`); text != "ok" { // there is room for it again
+	if text := s.mustCall("misbehave_ok", `{}`); text != "ok" { // there is room for it again
 		t.Error(text)
 	}
 	s.end()
 }
 
-// TestReadsRunSideBySide: each call waits until all four are there, so that none would ever end if they ran
+// TestReadsRunConcurrently: each call waits until all four are there, so that none would ever end if they ran
 // one after another.
-func TestReadsRunSideBySide(t *testing.T) {
+func TestReadsRunConcurrently(t *testing.T) {
 	t.Parallel()
-	s := servePlugins(t, pluginFolder(t, "misbehave"))
+	s := servePlugins(t, copyPlugins(t, "misbehave"))
 	for range 4 {
 		s.sendCall("misbehave_meet", `{"room":"lounge","party":4}`)
 	}
@@ -140,7 +140,7 @@ func TestReadsRunSideBySide(t *testing.T) {
 func TestPipelinedWritesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	const name = ".chant/specs/2026-03-01-001-a1b.md"
-	project := layOut(t, map[string]string{name: specText("pending", "Water the trees")})
+	project := newDir(t, map[string]string{name: specText("pending", "Water the trees")})
 	s := serveChant(t, project)
 	var want strings.Builder
 	var lines []string
@@ -166,7 +166,7 @@ func TestPipelinedWritesKeepTheirOrder(t *testing.T) {
 	if code, rest := s.exit(); code != 0 || len(rest) > 0 {
 		t.Errorf("exit code %d, output %q", code, rest)
 	}
-	if got := contentOf(t, filepath.Join(project, name)); !strings.HasSuffix(strings.TrimSpace(got), "# Water the trees"+want.String()) {
+	if got := readFile(t, filepath.Join(project, name)); !strings.HasSuffix(strings.TrimSpace(got), "# Water the trees"+want.String()) {
 		t.Errorf("the file is\n%s", got)
 	}
 	if !strings.Contains(last.Text, "line 29") {

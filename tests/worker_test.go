@@ -32,15 +32,15 @@ func (s *server) workers() []int {
 	return pids
 }
 
-func TestListingStartsNoWorkerAndACallStartsOne(t *testing.T) {
+func TestFirstCallStartsWorker(t *testing.T) {
 	t.Parallel()
-	s := servePlugins(t, pluginFolder(t, "misbehave", "hello"))
+	s := servePlugins(t, copyPlugins(t, "misbehave", "hello"))
 	s.ask(`{"jsonrpc":"2.0","id":1000,"method":"tools/list"}`)
 	if pids := s.workers(); len(pids) > 0 {
 		t.Errorf("%d workers run, and nothing was called", len(pids))
 	}
-	s.succeed("hello_greet", `{"name":"Ada"}`)
-	s.succeed("hello_greet", `{"name":"Bob"}`)
+	s.mustCall("hello_greet", `{"name":"Ada"}`)
+	s.mustCall("hello_greet", `{"name":"Bob"}`)
 	if pids := s.workers(); len(pids) != 1 {
 		t.Errorf("%d workers run, want one for one plugin", len(pids))
 	}
@@ -49,26 +49,26 @@ func TestListingStartsNoWorkerAndACallStartsOne(t *testing.T) {
 
 func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
-	s := servePlugins(t, pluginFolder(t, "misbehave", "hello"))
-	s.succeed("misbehave_ok", `{}`)
-	s.succeed("hello_greet", `{"name":"Ada"}`)
+	s := servePlugins(t, copyPlugins(t, "misbehave", "hello"))
+	s.mustCall("misbehave_ok", `{}`)
+	s.mustCall("hello_greet", `{"name":"Ada"}`)
 	for range 3 {
 		for _, pid := range s.workers() {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.succeed("misbehave_ok", `{}`)
-		s.succeed("hello_greet", `{"name":"Ada"}`)
+		s.mustCall("misbehave_ok", `{}`)
+		s.mustCall("hello_greet", `{"name":"Ada"}`)
 	}
 	s.end()
 }
 
 func TestWorkersEndWithTheirHost(t *testing.T) {
 	t.Parallel()
-	s := servePlugins(t, pluginFolder(t, "misbehave", "hello"))
+	s := servePlugins(t, copyPlugins(t, "misbehave", "hello"))
 	s.sendCall("misbehave_spin", `{}`)
-	s.succeed("hello_greet", `{"name":"Ada"}`)
+	s.mustCall("hello_greet", `{"name":"Ada"}`)
 	pids := s.workers()
 	if len(pids) == 0 {
 		t.Fatal("no worker runs")
@@ -97,19 +97,19 @@ func TestWorkersEndWithTheirHost(t *testing.T) {
 func TestReplacedProjectIsSeen(t *testing.T) {
 	t.Parallel()
 	specs := func(title string) map[string]string { return map[string]string{goodFile: specText("pending", title)} }
-	project := layOut(t, specs("First"))
+	project := newDir(t, specs("First"))
 	s := serveChant(t, project)
-	if text := s.succeed("chant_spec_list", `{}`); !strings.Contains(text, "First") {
+	if text := s.mustCall("chant_spec_list", `{}`); !strings.Contains(text, "First") {
 		t.Fatalf("got %s", text)
 	}
 	for i, title := range []string{"Second", "Third"} {
 		if err := os.Rename(project, fmt.Sprintf("%s-%d", project, i)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(layOut(t, specs(title)), project); err != nil {
+		if err := os.Rename(newDir(t, specs(title)), project); err != nil {
 			t.Fatal(err)
 		}
-		if text := s.succeed("chant_spec_list", `{}`); !strings.Contains(text, title) || strings.Contains(text, "First") {
+		if text := s.mustCall("chant_spec_list", `{}`); !strings.Contains(text, title) || strings.Contains(text, "First") {
 			t.Errorf("got %s, want %s", text, title)
 		}
 	}
@@ -119,10 +119,10 @@ func TestReplacedProjectIsSeen(t *testing.T) {
 	if r := s.call("chant_spec_list", `{}`); !r.IsError {
 		t.Errorf("without a project: %+v", r)
 	}
-	if err := os.Rename(layOut(t, specs("Fourth")), project); err != nil {
+	if err := os.Rename(newDir(t, specs("Fourth")), project); err != nil {
 		t.Fatal(err)
 	}
-	if text := s.succeed("chant_spec_list", `{}`); !strings.Contains(text, "Fourth") {
+	if text := s.mustCall("chant_spec_list", `{}`); !strings.Contains(text, "Fourth") {
 		t.Errorf("got %s", text)
 	}
 	s.end()
@@ -131,25 +131,25 @@ func TestReplacedProjectIsSeen(t *testing.T) {
 // TestProjectLinkIsRefusedAtLoad: a cloned project brings a link in a granted directory's place.
 func TestProjectLinkIsRefusedAtLoad(t *testing.T) {
 	t.Parallel()
-	root := layOut(t, map[string]string{"secret/key": "k", "project/README": "r"})
+	root := newDir(t, map[string]string{"secret/key": "k", "project/README": "r"})
 	if err := os.Symlink("../secret", filepath.Join(root, "project/.notes")); err != nil {
 		t.Fatal(err)
 	}
-	plugins := pluginFolder(t, "hello")
+	plugins := copyPlugins(t, "hello")
 	manifest := filepath.Join(plugins, "hello/plugin.toml")
-	putFile(t, manifest, read(t, manifest)+"\n[[capabilities.fs]]\npath = \"${project}/.notes\"\naccess = \"rw\"\nwhy = \"keeps notes\"\n")
+	putFile(t, manifest, readFile(t, manifest)+"\n[[capabilities.fs]]\npath = \"${project}/.notes\"\naccess = \"rw\"\nwhy = \"keeps notes\"\n")
 	s := startServer(t, programCommand(t, "serve", "--plugins", plugins, "--project", filepath.Join(root, "project")))
-	s.fail("hello_greet", `{"name":"Ada"}`, "sandbox", "symbolic link", "secret")
+	s.wantFailure("hello_greet", `{"name":"Ada"}`, "sandbox", "symbolic link", "secret")
 	s.end()
 }
 
 func TestRequiredConfinement(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
-	putFile(t, config, fmt.Sprintf("[server]\nconfinement = \"required\"\n[[plugins]]\npath = %q\n", filepath.Join(pluginFolder(t, "hello"), "hello")))
-	missing := programCommand(t, "doctor", "--config", config, "--project", layOut(t, nil))
+	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[server]\nconfinement = \"required\"\n[[plugins]]\npath = %q\n", filepath.Join(copyPlugins(t, "hello"), "hello")))
+	missing := programCommand(t, "doctor", "--config", config, "--project", newDir(t, nil))
 	report, _ := missing.CombinedOutput()
-	call := programCommand(t, "call", "--config", config, "--project", layOut(t, nil), "hello_greet", "--arg", "name=Ada")
+	call := programCommand(t, "call", "--config", config, "--project", newDir(t, nil), "hello_greet", "--arg", "name=Ada")
 	out, err := call.CombinedOutput()
 	if strings.Contains(string(report), "is missing") {
 		if err == nil || !strings.Contains(string(out), `confinement = "required"`) {

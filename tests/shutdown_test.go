@@ -13,11 +13,11 @@ import (
 )
 
 // drainingCommand serves the plugin that misbehaves, with a time for calls in flight after a signal.
-func drainingCommand(t *testing.T, drain string) *exec.Cmd {
+func misbehaveCommand(t *testing.T, drain string) *exec.Cmd {
 	t.Helper()
-	config := filepath.Join(layOut(t, nil), "bulkhead.toml")
-	putFile(t, config, fmt.Sprintf("[server]\ndrain = %q\n[[plugins]]\npath = %q\n", drain, filepath.Join(pluginFolder(t, "misbehave"), "misbehave")))
-	return programCommand(t, "serve", "--config", config, "--project", layOut(t, nil))
+	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[server]\ndrain = %q\n[[plugins]]\npath = %q\n", drain, filepath.Join(copyPlugins(t, "misbehave"), "misbehave")))
+	return programCommand(t, "serve", "--config", config, "--project", newDir(t, nil))
 }
 
 func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
@@ -27,13 +27,13 @@ func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
 	}
 }
 
-func TestSignalsEndTheServerInOrder(t *testing.T) {
+func TestSignalsShutServerDown(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(s.String()+" lets a call in flight finish", func(t *testing.T) {
 			t.Parallel()
-			server := startServer(t, drainingCommand(t, "1h"))
-			id := server.begun("misbehave_sleep", `{"ms":300}`)
+			server := startServer(t, misbehaveCommand(t, "1h"))
+			id := server.startCall("misbehave_sleep", `{"ms":300}`)
 			signal(t, server.cmd, s)
 			if got, r := server.answer(); got != id || r != (result{Text: "awake"}) {
 				t.Errorf("%d %+v", got, r)
@@ -44,9 +44,9 @@ func TestSignalsEndTheServerInOrder(t *testing.T) {
 		})
 		t.Run(s.String()+" cancels and answers a call that goes on", func(t *testing.T) {
 			t.Parallel()
-			server := startServer(t, drainingCommand(t, "50ms"))
-			server.begun("misbehave_sleep", `{"ms":3600000}`)
-			server.begun("misbehave_spin", `{}`)
+			server := startServer(t, misbehaveCommand(t, "50ms"))
+			server.startCall("misbehave_sleep", `{"ms":3600000}`)
+			server.startCall("misbehave_spin", `{}`)
 			signal(t, server.cmd, s)
 			code, rest := server.exit()
 			if code != 0 || len(rest) != 2 {
@@ -61,8 +61,8 @@ func TestSignalsEndTheServerInOrder(t *testing.T) {
 	}
 	t.Run("a second one ends it at once", func(t *testing.T) {
 		t.Parallel()
-		server := startServer(t, drainingCommand(t, "1h"))
-		server.begun("misbehave_sleep", `{"ms":3600000}`)
+		server := startServer(t, misbehaveCommand(t, "1h"))
+		server.startCall("misbehave_sleep", `{"ms":3600000}`)
 		signal(t, server.cmd, syscall.SIGTERM)
 		time.Sleep(50 * time.Millisecond) // two that are pending at the same time are one
 		signal(t, server.cmd, syscall.SIGTERM)
@@ -72,31 +72,31 @@ func TestSignalsEndTheServerInOrder(t *testing.T) {
 	})
 	t.Run("SIGHUP does not end it", func(t *testing.T) {
 		t.Parallel()
-		server := startServer(t, drainingCommand(t, "1s"))
+		server := startServer(t, misbehaveCommand(t, "1s"))
 		server.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // it is past its start
 		signal(t, server.cmd, syscall.SIGHUP)
-		server.logged("SIGHUP is ignored")
-		if text := server.succeed("misbehave_ok", `{}`); text != "ok" {
+		server.waitForLog("SIGHUP is ignored")
+		if text := server.mustCall("misbehave_ok", `{}`); text != "ok" {
 			t.Error(text)
 		}
 		server.end()
 	})
 	t.Run("SIGUSR1 has it write its goroutines, without values", func(t *testing.T) {
 		t.Parallel()
-		server := startServer(t, drainingCommand(t, "1s"))
-		server.begun("misbehave_sleep", `{"ms":300}`)
+		server := startServer(t, misbehaveCommand(t, "1s"))
+		server.startCall("misbehave_sleep", `{"ms":300}`)
 		signal(t, server.cmd, syscall.SIGUSR1)
-		server.logged("goroutine profile: total", "host/gateway.(*session).read", "end of the dump")
+		server.waitForLog("goroutine profile: total", "host/gateway.(*session).read", "end of the dump")
 		if strings.Contains(server.log.String(), "(0x") {
 			t.Error("the dump holds values of arguments")
 		}
-		server.answerOwed()
+		server.nextAnswer()
 		server.end()
 	})
 }
 
 // unread is a pipe that nobody reads; what is written to it ends up at the returned file.
-func unread(t *testing.T) (r, w *os.File) {
+func unreadPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -106,15 +106,15 @@ func unread(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestUnreadStderrHoldsUpNothing: neither calls nor the end. A pipe holds 64 KiB.
-func TestUnreadStderrHoldsUpNothing(t *testing.T) {
+// TestUnreadStderrBlocksNothing: neither calls nor the end. A pipe holds 64 KiB.
+func TestUnreadStderrBlocksNothing(t *testing.T) {
 	t.Parallel()
-	cmd := drainingCommand(t, "1s")
-	r, w := unread(t)
+	cmd := misbehaveCommand(t, "1s")
+	r, w := unreadPipe(t)
 	cmd.Stderr = w
 	server := startServer(t, cmd)
 	for range 100 { // some kilobytes of log each
-		server.fail("misbehave_panic", `{}`, "trap")
+		server.wantFailure("misbehave_panic", `{}`, "trap")
 	}
 	signal(t, cmd, syscall.SIGTERM)
 	if code, rest := server.exit(); code != 0 || len(rest) > 0 {
@@ -126,11 +126,11 @@ func TestUnreadStderrHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// TestUnreadStdoutDoesNotHoldUpTheEnd: answers that nobody reads block their writer.
-func TestUnreadStdoutDoesNotHoldUpTheEnd(t *testing.T) {
+// TestUnreadStdoutDoesNotBlockExit: answers that nobody reads block their writer.
+func TestUnreadStdoutDoesNotBlockExit(t *testing.T) {
 	t.Parallel()
-	cmd := drainingCommand(t, "50ms")
-	r, w := unread(t)
+	cmd := misbehaveCommand(t, "50ms")
+	r, w := unreadPipe(t)
 	cmd.Stdout = w
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

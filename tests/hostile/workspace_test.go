@@ -14,7 +14,7 @@ import (
 
 // world is what a server is started in: a folder with a config, an audit log, a project, and what lies around
 // it.
-type world struct {
+type workspace struct {
 	t       testing.TB
 	dir     string
 	project string
@@ -23,23 +23,23 @@ type world struct {
 }
 
 // newWorld makes one whose config has the plugin that behaves.
-func newWorld(t testing.TB) *world {
+func newWorkspace(t testing.TB) *workspace {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, project: filepath.Join(dir, "work"), env: environment(t)}
-	w.put("work/plain.txt", "nothing special")
+	w := &workspace{t: t, dir: dir, project: filepath.Join(dir, "work"), env: environment(t)}
+	w.writeFile("work/plain.txt", "nothing special")
 	fmt.Fprintf(&w.config, "[audit]\nfile = %q\narguments = \"full\"\non_failure = \"closed\"\n", w.path("audit.jsonl"))
-	w.plugin(filepath.Join(built.plugins, "echo"), "")
+	w.addPlugin(filepath.Join(built.plugins, "echo"), "")
 	return w
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
 
 // put writes a file.
-func (w *world) put(name, content string) {
+func (w *workspace) writeFile(name, content string) {
 	w.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
 		w.t.Fatal(err)
@@ -50,7 +50,7 @@ func (w *world) put(name, content string) {
 }
 
 // link makes a symbolic link.
-func (w *world) link(name, target string) {
+func (w *workspace) symlink(name, target string) {
 	w.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
 		w.t.Fatal(err)
@@ -61,15 +61,15 @@ func (w *world) link(name, target string) {
 }
 
 // plugin adds a plugin to the config, with further lines of its table.
-func (w *world) plugin(dir, lines string) {
+func (w *workspace) addPlugin(dir, lines string) {
 	fmt.Fprintf(&w.config, "[[plugins]]\npath = %q\n%s\n", dir, lines)
 }
 
 // handmade adds a plugin with one tool of its name, whose module is given.
-func (w *world) handmade(name string, module []byte, lines string) {
+func (w *workspace) addModule(name string, module []byte, lines string) {
 	w.t.Helper()
 	folder := "plugins/" + name
-	w.put(folder+"/plugin.toml", fmt.Sprintf(`manifest = 1
+	w.writeFile(folder+"/plugin.toml", fmt.Sprintf(`manifest = 1
 [plugin]
 name = %[1]q
 version = "1.0.0"
@@ -84,18 +84,18 @@ name = %[1]q
 description = "Do it"
 access = "read"
 `, name))
-	w.put(folder+"/it.wasm", string(module))
-	w.plugin(w.path(folder), lines)
+	w.writeFile(folder+"/it.wasm", string(module))
+	w.addPlugin(w.path(folder), lines)
 }
 
 // serve starts the server, and waits until the plugin that behaves has answered.
-func (w *world) serve() *server {
+func (w *workspace) serve() *server {
 	w.t.Helper()
-	w.put("bulkhead.toml", w.config.String())
+	w.writeFile("bulkhead.toml", w.config.String())
 	cmd := exec.Command(built.program, "serve", "--config", w.path("bulkhead.toml"), "--project", w.project)
 	cmd.Dir, cmd.Env = w.dir, w.env
 	s := start(w.t, cmd)
-	s.others()
+	s.checkOthers()
 	return s
 }
 
@@ -108,7 +108,7 @@ type record struct {
 
 // records reads the audit log, of which every line has to be clean: whole, JSON, and without anything that
 // could steer a terminal or shows the secret.
-func (w *world) records() []record {
+func (w *workspace) records() []record {
 	w.t.Helper()
 	f, err := os.Open(w.path("audit.jsonl"))
 	if err != nil {
@@ -132,7 +132,7 @@ func (w *world) records() []record {
 }
 
 // calls are the records of a plugin's calls.
-func (w *world) calls(plugin string) []record {
+func (w *workspace) calls(plugin string) []record {
 	w.t.Helper()
 	var own []record
 	for _, r := range w.records() {

@@ -81,7 +81,7 @@ func wasiFunctions(t *testing.T) []api.FunctionDefinition {
 
 // wild are arguments that lie, whatever the function: each is given for all parameters but the first, which may
 // be a descriptor.
-var wild = []struct {
+var badArguments = []struct {
 	name        string
 	first, rest int32
 }{
@@ -90,13 +90,13 @@ var wild = []struct {
 }
 
 // wildCalls has each of WASI's functions called with arguments that lie. It adds what they import to the module.
-func wildCalls(t *testing.T, m *wasmtest.Module) []misuse {
+func wasiMisuses(t *testing.T, m *wasmtest.Module) []misuse {
 	var all []misuse
 	for _, f := range wasiFunctions(t) {
 		index := byte(len(m.Imports))
 		m.Imports = append(m.Imports, wasi(f.Name(), byte(len(m.Types))))
 		m.Types = append(m.Types, wasm.FuncType{Params: f.ParamTypes(), Results: f.ResultTypes()})
-		for _, lie := range wild {
+		for _, lie := range badArguments {
 			var call []byte
 			for i, typ := range f.ParamTypes() {
 				value := lie.rest
@@ -125,7 +125,7 @@ func wildCalls(t *testing.T, m *wasmtest.Module) []misuse {
 }
 
 // choosing is a module that does one of many things, by the three digits that its request ends with.
-func choosing(m wasmtest.Module, all []misuse) wasmtest.Module {
+func withCases(m wasmtest.Module, all []misuse) wasmtest.Module {
 	const request, first = 4096, 100
 	digit := func(from int32, times int32) []byte { // the last of them stands before three braces
 		return code(localGet, 0, num(request-from), add, load8, 0, 0, num(times), mul)
@@ -140,7 +140,7 @@ func choosing(m wasmtest.Module, all []misuse) wasmtest.Module {
 	}
 	m.Data, m.Counted = [][]byte{code(1, wasmtest.Text(done))}, true
 	answer := code( // what a case wrote over is put right before
-		num(0), num(0), num(int32(len(done))), more, 8, 0, 0, invoke(wasmtest.Output, 0, int32(len(done))))
+		num(0), num(0), num(int32(len(done))), prefixFC, 8, 0, 0, invoke(wasmtest.Output, 0, int32(len(done))))
 	m.Funcs[1].Code = code(num(request), localGet, 0, callFunc, wasmtest.Input,
 		block, void, repeat(len(all)+1, block, void), choice, brTable, leb(len(all)), labels, leb(len(all)), end, cases, unreachable, end,
 		answer, end)
@@ -149,15 +149,15 @@ func choosing(m wasmtest.Module, all []misuse) wasmtest.Module {
 
 func leb(n int) []byte { return wasm.AppendU32(nil, uint32(n)) }
 
-// TestPointersAndLengthsThatLie has every function that a module can import be given wild, overlapping and
+// TestInvalidPointersAndLengthsAreRejected has every function that a module can import be given wild, overlapping and
 // overflowing arguments.
-func TestPointersAndLengthsThatLie(t *testing.T) {
+func TestInvalidPointersAndLengthsAreRejected(t *testing.T) {
 	t.Parallel()
 	m := wasmtest.Plugin(nil, "")
 	all := misuses()
-	all = append(all, wildCalls(t, &m)...)
-	w := newWorld(t)
-	w.handmade("liar", choosing(m, all).Bytes(), "")
+	all = append(all, wasiMisuses(t, &m)...)
+	w := newWorkspace(t)
+	w.addModule("liar", withCases(m, all).Bytes(), "")
 	s := w.serve()
 	for i, one := range all {
 		t.Run(one.name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestPointersAndLengthsThatLie(t *testing.T) {
 			}
 		})
 	}
-	s.others()
+	s.checkOthers()
 	s.end()
 	for i, r := range w.calls("liar") {
 		if r.Code != all[i].failure {

@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLinesThatAreNoCall sends what a client should not, each line with the one right behind it that is
+// TestInvalidLinesAreAnsweredInOrder sends what a client should not, each line with the one right behind it that is
 // fine: nothing may get out of step.
-func TestLinesThatAreNoCall(t *testing.T) {
+func TestInvalidLinesAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
-	s := serveChant(t, layOut(t, map[string]string{".chant/specs/2026-03-01-001-a1b.md": specText("pending", "Water the trees")}))
+	s := serveChant(t, newDir(t, map[string]string{".chant/specs/2026-03-01-001-a1b.md": specText("pending", "Water the trees")}))
 	tests := []struct{ name, line, want string }{
 		{"not JSON", `{invalid json}`, `{"id":null,"error":{"code":-32700,"message":"Parse error: invalid character 'i' looking for beginning of object key string at byte 2"}}`},
 		{"a cut object", `{`, `{"id":null,"error":{"code":-32700,"message":"Parse error: unexpected end of JSON input at byte 1"}}`},
@@ -41,28 +41,28 @@ func TestLinesThatAreNoCall(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s.send(test.line, `{"jsonrpc":"2.0","id":"behind","method":"ping"}`)
 			if test.want != "" {
-				want := wire(t, test.want).(map[string]any)
+				want := decodeJSON(t, test.want).(map[string]any)
 				want["jsonrpc"] = "2.0"
-				if diff := cmp.Diff(any(want), wire(t, s.receive())); diff != "" {
+				if diff := cmp.Diff(any(want), decodeJSON(t, s.receive())); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
 			}
-			if diff := cmp.Diff(wire(t, `{"jsonrpc":"2.0","id":"behind","result":{}}`), wire(t, s.receive())); diff != "" {
+			if diff := cmp.Diff(decodeJSON(t, `{"jsonrpc":"2.0","id":"behind","result":{}}`), decodeJSON(t, s.receive())); diff != "" {
 				t.Fatalf("the line behind it (-want +got)\n%s", diff)
 			}
 		})
 	}
-	if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+	if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 pending" {
 		t.Errorf("a call without an id had an effect: %s", text)
 	}
 	s.end()
 }
 
-// TestArguments are missing or of a wrong type: chant says so in the words of its contract, and lets wrong
+// TestChantReportsInvalidArguments are missing or of a wrong type: chant says so in the words of its contract, and lets wrong
 // optional ones be.
-func TestArguments(t *testing.T) {
+func TestChantReportsInvalidArguments(t *testing.T) {
 	t.Parallel()
-	project := layOut(t, map[string]string{
+	project := newDir(t, map[string]string{
 		".chant/specs/2026-01-22-001-aaa.md": specText("pending", "One"),
 		".chant/specs/2026-01-22-002-bbb.md": specText("completed", "Two"),
 		".chant/specs/2026-01-22-003-ccc.md": specText("failed", "Three"),
@@ -84,7 +84,7 @@ func TestArguments(t *testing.T) {
 	}
 	for _, arguments := range []string{`{}`, `{"limit":"5"}`, `{"limit":-1}`, `{"limit":1.5}`, `{"limit":null}`, `{"status":7}`, `{"status":"bogus"}`, `{"nobody":"asked"}`} {
 		var page struct{ Total, Limit, Returned int }
-		if err := json.Unmarshal([]byte(s.succeed("chant_spec_list", arguments)), &page); err != nil || page.Total != 3 || page.Limit != 50 || page.Returned != 3 {
+		if err := json.Unmarshal([]byte(s.mustCall("chant_spec_list", arguments)), &page); err != nil || page.Total != 3 || page.Limit != 50 || page.Returned != 3 {
 			t.Errorf("chant_spec_list %s: %v %+v", arguments, err, page)
 		}
 	}

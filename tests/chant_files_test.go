@@ -21,9 +21,9 @@ const (
 	badFile  = ".chant/specs/" + badID + ".md"
 )
 
-// TestASpecThatCannotBeLoaded is left out of lists and named when it is asked for; no tool touches its file
+// TestInvalidSpecIsSkippedAndReported is left out of lists and named when it is asked for; no tool touches its file
 // or stumbles over it.
-func TestASpecThatCannotBeLoaded(t *testing.T) {
+func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, content string
@@ -39,28 +39,28 @@ func TestASpecThatCannotBeLoaded(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			project := layOut(t, map[string]string{goodFile: specText("pending", "Water the trees"), badFile: test.content})
+			project := newDir(t, map[string]string{goodFile: specText("pending", "Water the trees"), badFile: test.content})
 			s := serveChant(t, project)
-			if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+			if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 pending" {
 				t.Errorf("status: %s", text)
 			}
 			for _, tool := range []string{"chant_spec_get", "chant_spec_update", "chant_cancel", "chant_archive", "chant_verify", "chant_diagnose"} {
-				s.refuse(tool, `{"id":"`+badID+`","status":"completed"}`, test.says...)
+				s.wantToolError(tool, `{"id":"`+badID+`","status":"completed"}`, test.says...)
 			}
-			s.logged("1 spec is not loaded: " + badID + ".md")
-			s.succeed("chant_spec_update", `{"id":"a1b","status":"completed"}`)
+			s.waitForLog("1 spec is not loaded: " + badID + ".md")
+			s.mustCall("chant_spec_update", `{"id":"a1b","status":"completed"}`)
 			s.end()
-			if content := contentOf(t, filepath.Join(project, badFile)); content != test.content {
+			if content := readFile(t, filepath.Join(project, badFile)); content != test.content {
 				t.Errorf("the file was changed: %d bytes, was %d", len(content), len(test.content))
 			}
-			if content := contentOf(t, filepath.Join(project, goodFile)); !strings.Contains(content, "status: completed") {
+			if content := readFile(t, filepath.Join(project, goodFile)); !strings.Contains(content, "status: completed") {
 				t.Errorf("the good one was not saved: %s", content)
 			}
 		})
 	}
 }
 
-func TestAProjectWithoutSpecs(t *testing.T) {
+func TestProjectWithoutSpecsIsNotInitialized(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{
 		"no .chant":               {"README.md": "An orchard"},
@@ -70,7 +70,7 @@ func TestAProjectWithoutSpecs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			project := layOut(t, files)
+			project := newDir(t, files)
 			before := snapshot(t, project)
 			s := serveChant(t, project)
 			for _, tool := range s.names() {
@@ -86,17 +86,17 @@ func TestAProjectWithoutSpecs(t *testing.T) {
 	}
 }
 
-func TestSpecsThatAreAFileAreNamed(t *testing.T) {
+func TestSpecsPathThatIsAFileIsReported(t *testing.T) {
 	t.Parallel()
-	s := serveChant(t, layOut(t, map[string]string{".chant/specs": "not a folder"}))
-	s.refuse("chant_spec_list", `{}`, "specs is not a folder")
+	s := serveChant(t, newDir(t, map[string]string{".chant/specs": "not a folder"}))
+	s.wantToolError("chant_spec_list", `{}`, "specs is not a folder")
 	s.end()
 }
 
-// TestTwoServersLoseNoUpdateOfOneSpec: what one has acknowledged the other does not overwrite.
-func TestTwoServersLoseNoUpdateOfOneSpec(t *testing.T) {
+// TestConcurrentUpdatesOfOneSpecAreKept: what one has acknowledged the other does not overwrite.
+func TestConcurrentUpdatesOfOneSpecAreKept(t *testing.T) {
 	t.Parallel()
-	project := layOut(t, map[string]string{".chant/specs/" + goodID + ".md": specText("in_progress", "Shared")})
+	project := newDir(t, map[string]string{".chant/specs/" + goodID + ".md": specText("in_progress", "Shared")})
 	const each = 15
 	state := "XDG_STATE_HOME=" + t.TempDir()
 	var servers []*server
@@ -117,14 +117,14 @@ func TestTwoServersLoseNoUpdateOfOneSpec(t *testing.T) {
 		}
 		s.end()
 	}
-	if kept := strings.Count(read(t, filepath.Join(project, ".chant", "specs", goodID+".md")), "output "); kept != acknowledged || kept != 2*each {
+	if kept := strings.Count(readFile(t, filepath.Join(project, ".chant", "specs", goodID+".md")), "output "); kept != acknowledged || kept != 2*each {
 		t.Errorf("%d updates are kept of %d that were acknowledged and %d that were asked for", kept, acknowledged, 2*each)
 	}
 }
 
-// TestLinksThatLeadOut: what lies outside is neither shown nor changed, whether it is out of the project, to
+// TestSymlinksOutOfGrantAreRefused: what lies outside is neither shown nor changed, whether it is out of the project, to
 // which nothing is granted, or in the project and out of .chant, which the plugin itself has to see to.
-func TestLinksThatLeadOut(t *testing.T) {
+func TestSymlinksOutOfGrantAreRefused(t *testing.T) {
 	t.Parallel()
 	const secret = "The key is under the third stone"
 	tests := []struct {
@@ -147,21 +147,21 @@ func TestLinksThatLeadOut(t *testing.T) {
 		for _, test := range tests {
 			t.Run(where+"/"+test.name, func(t *testing.T) {
 				t.Parallel()
-				project := layOut(t, map[string]string{goodFile: specText("completed", "Water the trees")})
+				project := newDir(t, map[string]string{goodFile: specText("completed", "Water the trees")})
 				outside := filepath.Join(project, "private")
 				if where == "out of the project" {
-					outside = layOut(t, nil)
+					outside = newDir(t, nil)
 				}
 				putFile(t, filepath.Join(outside, "secret.md"), specText("completed", secret))
 				putFile(t, filepath.Join(outside, goodID+".log"), secret)
-				linkTo(t, filepath.Join(outside, test.target), filepath.Join(project, test.link))
+				symlink(t, filepath.Join(outside, test.target), filepath.Join(project, test.link))
 				before, inside := snapshot(t, outside), snapshot(t, project)
 				s := serveChant(t, project)
 				r := s.call(test.call[0], test.call[1])
 				if r.IsError != test.refused || strings.Contains(r.Text, "stone") {
 					t.Errorf("got %+v", r)
 				}
-				if text := s.succeed("chant_status", `{"brief":true}`); text != "1 completed" {
+				if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 completed" {
 					t.Errorf("status: %s", text)
 				}
 				s.end()
@@ -179,7 +179,7 @@ func TestLinksThatLeadOut(t *testing.T) {
 	}
 }
 
-func linkTo(t *testing.T, target, name string) {
+func symlink(t *testing.T, target, name string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)
@@ -189,20 +189,20 @@ func linkTo(t *testing.T, target, name string) {
 	}
 }
 
-// TestAChantFolderThatIsALinkLeadingOut is refused as a whole.
-func TestAChantFolderThatIsALinkLeadingOut(t *testing.T) {
+// TestChantDirectoryLinkedOutsideIsRefused is refused as a whole.
+func TestChantDirectoryLinkedOutsideIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, link := range []string{".chant", ".chant/specs"} {
 		t.Run(link, func(t *testing.T) {
 			t.Parallel()
-			outside := layOut(t, map[string]string{goodFile: specText("pending", "Not yours"), goodID + ".md": specText("pending", "Not yours")})
+			outside := newDir(t, map[string]string{goodFile: specText("pending", "Not yours"), goodID + ".md": specText("pending", "Not yours")})
 			before := snapshot(t, outside)
-			project := layOut(t, nil)
+			project := newDir(t, nil)
 			target := outside
 			if link == ".chant" {
 				target = filepath.Join(outside, ".chant")
 			}
-			linkTo(t, target, filepath.Join(project, link))
+			symlink(t, target, filepath.Join(project, link))
 			s := serveChant(t, project)
 			for tool, arguments := range map[string]string{"chant_spec_list": `{}`, "chant_add": `{"description":"Mine"}`, "chant_cancel": `{"id":"a1b"}`} {
 				if r := s.call(tool, arguments); !r.IsError || strings.Contains(r.Text, "yours") {
@@ -217,24 +217,24 @@ func TestAChantFolderThatIsALinkLeadingOut(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileDoesNotHoldUpAnything(t *testing.T) {
+func TestSpecialFilesDoNotBlockCalls(t *testing.T) {
 	t.Parallel()
-	project := layOut(t, map[string]string{goodFile: specText("pending", "Water the trees")})
+	project := newDir(t, map[string]string{goodFile: specText("pending", "Water the trees")})
 	if err := syscall.Mkfifo(filepath.Join(project, badFile), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	linkTo(t, "/dev/zero", filepath.Join(project, ".chant/specs/zero.md"))
+	symlink(t, "/dev/zero", filepath.Join(project, ".chant/specs/zero.md"))
 	s := serveChant(t, project)
-	if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+	if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 pending" {
 		t.Error(text)
 	}
-	s.refuse("chant_spec_get", `{"id":"`+badID+`"}`, badFile, "Operation not permitted") // WASI does not say what it is
-	s.refuse("chant_spec_get", `{"id":"zero"}`, ".chant/specs/zero.md")
+	s.wantToolError("chant_spec_get", `{"id":"`+badID+`"}`, badFile, "Operation not permitted") // WASI does not say what it is
+	s.wantToolError("chant_spec_get", `{"id":"zero"}`, ".chant/specs/zero.md")
 	s.end()
 }
 
-// TestAGrantToReadIsOneToReadOnly, whoever runs the host.
-func TestAGrantToReadIsOneToReadOnly(t *testing.T) {
+// TestReadGrantDeniesWrites, whoever runs the host.
+func TestReadGrantDeniesWrites(t *testing.T) {
 	t.Parallel()
 	for name, grant := range map[string]string{
 		"folder": `fs = [{ path = "${project}", access = "r" }]`,
@@ -242,20 +242,20 @@ func TestAGrantToReadIsOneToReadOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			project := layOut(t, map[string]string{goodFile: specText("completed", "Water the trees")})
+			project := newDir(t, map[string]string{goodFile: specText("completed", "Water the trees")})
 			before := snapshot(t, project)
-			config := filepath.Join(layOut(t, nil), "bulkhead.toml")
+			config := filepath.Join(newDir(t, nil), "bulkhead.toml")
 			putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\n%s\n", filepath.Join(built.plugins, "chant"), grant))
 			s := startServer(t, programCommand(t, "serve", "--config", config, "--project", project))
-			if text := s.succeed("chant_status", `{"brief":true}`); text != "1 completed" {
+			if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 completed" {
 				t.Error(text)
 			}
 			for tool, arguments := range map[string]string{"chant_cancel": `{"id":"a1b"}`, "chant_add": `{"description":"More"}`, "chant_archive": `{"id":"a1b"}`} {
 				if name == "plugin" {
-					s.unknown(tool)
+					s.wantUnknown(tool)
 				} else {
-					s.refuse(tool, arguments, project, "Permission denied")
-					s.logged("denied: op=", "path="+project)
+					s.wantToolError(tool, arguments, project, "Permission denied")
+					s.waitForLog("denied: op=", "path="+project)
 				}
 			}
 			s.end()
@@ -266,15 +266,15 @@ func TestAGrantToReadIsOneToReadOnly(t *testing.T) {
 	}
 }
 
-// TestAFolderWithoutPermissionToWrite runs the server as nobody where the test runs as root, whom
+// TestUnwritableDirectoryFailsWrites runs the server as nobody where the test runs as root, whom
 // permissions do not stop.
-func TestAFolderWithoutPermissionToWrite(t *testing.T) {
+func TestUnwritableDirectoryFailsWrites(t *testing.T) {
 	t.Parallel()
-	project := layOut(t, map[string]string{goodFile: specText("pending", "Water the trees")})
+	project := newDir(t, map[string]string{goodFile: specText("pending", "Water the trees")})
 	before := snapshot(t, project)
 	cmd := chantCommand(t, project)
 	if os.Geteuid() == 0 {
-		asNobody(t, cmd)
+		runAsNobody(t, cmd)
 	}
 	specs := filepath.Join(project, ".chant", "specs")
 	if err := os.Chmod(specs, 0o555); err != nil {
@@ -282,12 +282,12 @@ func TestAFolderWithoutPermissionToWrite(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Chmod(specs, 0o755) })
 	s := startServer(t, cmd)
-	if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+	if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 pending" {
 		t.Error(text)
 	}
-	s.refuse("chant_spec_update", `{"id":"a1b","status":"completed"}`, "save spec '"+goodID+"'", specs, "Permission denied")
-	s.refuse("chant_add", `{"description":"More"}`, "create spec", specs, "Permission denied")
-	if text := s.succeed("chant_status", `{"brief":true}`); text != "1 pending" {
+	s.wantToolError("chant_spec_update", `{"id":"a1b","status":"completed"}`, "save spec '"+goodID+"'", specs, "Permission denied")
+	s.wantToolError("chant_add", `{"description":"More"}`, "create spec", specs, "Permission denied")
+	if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 pending" {
 		t.Error(text)
 	}
 	s.end()
@@ -297,11 +297,11 @@ func TestAFolderWithoutPermissionToWrite(t *testing.T) {
 }
 
 // asNobody lets cmd run as a user without rights, who needs folders of its own and a way to the program.
-func asNobody(t *testing.T, cmd *exec.Cmd) {
+func runAsNobody(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	const nobody = 65534
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+layOut(t, nil))
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+newDir(t, nil))
 	open := []string{filepath.Dir(filepath.Dir(built.program)), filepath.Dir(cmd.Dir)}
 	for _, variable := range cmd.Env {
 		if _, value, _ := strings.Cut(variable, "="); strings.HasPrefix(value, filepath.Dir(cmd.Dir)+"/") {
@@ -317,34 +317,34 @@ func asNobody(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// TestAFullDisk stands for every write that fails half way: the process may write no file beyond 64 KiB.
-func TestAFullDisk(t *testing.T) {
+// TestFailedWriteLeavesFilesUnchanged stands for every write that fails half way: the process may write no file beyond 64 KiB.
+func TestFailedWriteLeavesFilesUnchanged(t *testing.T) {
 	t.Parallel()
-	project := layOut(t, map[string]string{goodFile: specText("pending", "Water the trees")})
+	project := newDir(t, map[string]string{goodFile: specText("pending", "Water the trees")})
 	before := snapshot(t, project)
 	cmd := chantCommand(t, project)
 	// ulimit counts in units of 512 bytes, in some shells of 1024.
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `ulimit -f 128 && exec "$0" "$@"`}, cmd.Args...)
 	s := startServer(t, cmd)
 	long := strings.Repeat("0123456789abcdef", 20_000)
-	s.refuse("chant_spec_update", `{"id":"a1b","status":"completed","output":"`+long+`"}`, "save spec '"+goodID+"'", "\nbulkhead: write", "file too large")
-	s.refuse("chant_add", `{"description":"`+long+`"}`, "create spec", "\nbulkhead: write", "file too large")
-	s.logged("the file system failed", "name=chant_add", "file too large")
+	s.wantToolError("chant_spec_update", `{"id":"a1b","status":"completed","output":"`+long+`"}`, "save spec '"+goodID+"'", "\nbulkhead: write", "file too large")
+	s.wantToolError("chant_add", `{"description":"`+long+`"}`, "create spec", "\nbulkhead: write", "file too large")
+	s.waitForLog("the file system failed", "name=chant_add", "file too large")
 	if diff := cmp.Diff(before, snapshot(t, project)); diff != "" {
 		t.Errorf("(-before +after)\n%s", diff)
 	}
-	s.succeed("chant_spec_update", `{"id":"a1b","status":"completed"}`)
+	s.mustCall("chant_spec_update", `{"id":"a1b","status":"completed"}`)
 	s.end()
-	if content := contentOf(t, filepath.Join(project, goodFile)); !strings.Contains(content, "status: completed") {
+	if content := readFile(t, filepath.Join(project, goodFile)); !strings.Contains(content, "status: completed") {
 		t.Errorf("the call after it: %s", content)
 	}
 }
 
-// TestTwoServersAddAtTheSameTime: no id is given twice and no spec is lost.
-func TestTwoServersAddAtTheSameTime(t *testing.T) {
+// TestConcurrentAddsGiveUniqueIDs: no id is given twice and no spec is lost.
+func TestConcurrentAddsGiveUniqueIDs(t *testing.T) {
 	t.Parallel()
 	const each = 30
-	project := layOut(t, map[string]string{".chant/specs/.keep": ""})
+	project := newDir(t, map[string]string{".chant/specs/.keep": ""})
 	var mu sync.Mutex
 	titles := map[string]string{} // by id
 	var both sync.WaitGroup

@@ -13,9 +13,9 @@ import (
 )
 
 // change edits a file.
-func change(t *testing.T, file string, edit func(string) string) {
+func editFile(t *testing.T, file string, edit func(string) string) {
 	t.Helper()
-	before := contentOf(t, file)
+	before := readFile(t, file)
 	after := edit(before)
 	if after == before {
 		t.Fatalf("%s was not changed", file)
@@ -23,24 +23,24 @@ func change(t *testing.T, file string, edit func(string) string) {
 	putFile(t, file, after)
 }
 
-func replaced(from, to string) func(string) string {
+func replaceOnce(from, to string) func(string) string {
 	return func(text string) string { return strings.Replace(text, from, to, 1) }
 }
 
 var sha256Line = regexp.MustCompile(`(?m)^sha256 *=.*$`)
 
 // seal writes the digest of the plugin's module into its manifest.
-func seal(t *testing.T, dir string) {
+func updateDigest(t *testing.T, dir string) {
 	t.Helper()
-	sum := sha256.Sum256([]byte(contentOf(t, filepath.Join(dir, "chant.wasm"))))
-	change(t, filepath.Join(dir, "plugin.toml"), func(text string) string {
+	sum := sha256.Sum256([]byte(readFile(t, filepath.Join(dir, "chant.wasm"))))
+	editFile(t, filepath.Join(dir, "plugin.toml"), func(text string) string {
 		return sha256Line.ReplaceAllString(text, fmt.Sprintf("sha256 = %q", hex.EncodeToString(sum[:])))
 	})
 }
 
-// TestAPluginThatIsLeftOut: chant is broken in a way that is seen before its module is loaded. Its tools are
+// TestBrokenPluginIsLeftOut: chant is broken in a way that is seen before its module is loaded. Its tools are
 // neither listed nor known, the log and the refusal of a call say why, and hello is served.
-func TestAPluginThatIsLeftOut(t *testing.T) {
+func TestBrokenPluginIsLeftOut(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
@@ -50,19 +50,19 @@ func TestAPluginThatIsLeftOut(t *testing.T) {
 		unread bool
 	}{
 		{"a manifest with an unknown key", func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "plugin.toml"), replaced("[plugin]\n", "[plugin]\ncolour = \"red\"\n"))
+			editFile(t, filepath.Join(dir, "plugin.toml"), replaceOnce("[plugin]\n", "[plugin]\ncolour = \"red\"\n"))
 		}, []string{"%s/plugin.toml:4: plugin.colour: is not a known key"}, false},
 		{"a manifest of a later version", func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "plugin.toml"), replaced("manifest = 1", "manifest = 2"))
+			editFile(t, filepath.Join(dir, "plugin.toml"), replaceOnce("manifest = 1", "manifest = 2"))
 		}, []string{"%s/plugin.toml:1: manifest: "}, false},
 		{"a manifest that is not TOML", func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "plugin.toml"), replaced("[plugin]", "[plugin"))
+			editFile(t, filepath.Join(dir, "plugin.toml"), replaceOnce("[plugin]", "[plugin"))
 		}, []string{"%s/plugin.toml:3"}, true},
 		{"an empty manifest", func(t *testing.T, dir string) {
 			putFile(t, filepath.Join(dir, "plugin.toml"), "")
 		}, []string{"%s/plugin.toml: manifest: "}, true},
 		{"a manifest that names a module elsewhere", func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "plugin.toml"), replaced(`"chant.wasm"`, `"../hello/hello.wasm"`))
+			editFile(t, filepath.Join(dir, "plugin.toml"), replaceOnce(`"chant.wasm"`, `"../hello/hello.wasm"`))
 		}, []string{"%s/plugin.toml:", "module.file"}, false},
 		{"a missing module", func(t *testing.T, dir string) {
 			if err := os.Remove(filepath.Join(dir, "chant.wasm")); err != nil {
@@ -73,7 +73,7 @@ func TestAPluginThatIsLeftOut(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			all := pluginFolder(t, "chant", "hello")
+			all := copyPlugins(t, "chant", "hello")
 			dir := filepath.Join(all, "chant")
 			test.spoil(t, dir)
 			var says []string
@@ -84,13 +84,13 @@ func TestAPluginThatIsLeftOut(t *testing.T) {
 			if names := s.names(); !slices.Equal(names, []string{"hello_greet"}) {
 				t.Errorf("offered: %q", names)
 			}
-			s.logged(append(says, "the plugin is left out")...)
+			s.waitForLog(append(says, "the plugin is left out")...)
 			if test.unread {
-				s.unknown("chant_status")
+				s.wantUnknown("chant_status")
 			} else {
-				s.unknown("chant_status", append(says, `plugin "chant" is left out`)...)
+				s.wantUnknown("chant_status", append(says, `plugin "chant" is left out`)...)
 			}
-			if text := s.succeed("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+			if text := s.mustCall("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 				t.Error(text)
 			}
 			s.end()
@@ -98,9 +98,9 @@ func TestAPluginThatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestAModuleThatCannotRun is found out by the first call, which says so, as does every further one; hello is
+// TestInvalidModuleFailsItsCalls is found out by the first call, which says so, as does every further one; hello is
 // served.
-func TestAModuleThatCannotRun(t *testing.T) {
+func TestInvalidModuleFailsItsCalls(t *testing.T) {
 	t.Parallel()
 	truncate := func(t *testing.T, dir string) {
 		if err := os.Truncate(filepath.Join(dir, "chant.wasm"), 1<<20); err != nil {
@@ -114,28 +114,28 @@ func TestAModuleThatCannotRun(t *testing.T) {
 		says    []string
 	}{
 		{"one byte is another", func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "chant.wasm"), func(wasm string) string {
+			editFile(t, filepath.Join(dir, "chant.wasm"), func(wasm string) string {
 				middle := len(wasm) / 2
 				return wasm[:middle] + string(wasm[middle]^1) + wasm[middle+1:]
 			})
 		}, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 ", "its manifest was built for "}},
 		{"the digest is another", func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "plugin.toml"), func(text string) string {
+			editFile(t, filepath.Join(dir, "plugin.toml"), func(text string) string {
 				return sha256Line.ReplaceAllString(text, `sha256 = "`+strings.Repeat("0a", 32)+`"`)
 			})
 		}, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 ", "its manifest was built for " + strings.Repeat("0a", 32)}},
 		{"it is truncated", truncate, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 "}},
 		{"it was truncated when its digest was taken", func(t *testing.T, dir string) {
 			truncate(t, dir)
-			seal(t, dir)
+			updateDigest(t, dir)
 		}, "invalid_module", []string{"cannot run %s/chant.wasm: "}},
 		{"it is empty", func(t *testing.T, dir string) {
 			putFile(t, filepath.Join(dir, "chant.wasm"), "")
-			seal(t, dir)
+			updateDigest(t, dir)
 		}, "invalid_module", []string{"cannot run %s/chant.wasm: "}},
 		{"it is none of the ABI", func(t *testing.T, dir string) {
 			putFile(t, filepath.Join(dir, "chant.wasm"), "\x00asm\x01\x00\x00\x00")
-			seal(t, dir)
+			updateDigest(t, dir)
 		}, "invalid_module", []string{"cannot run %s/chant.wasm: ", "bulkhead_abi_1"}},
 		{"it is a folder", func(t *testing.T, dir string) {
 			if err := os.Remove(filepath.Join(dir, "chant.wasm")); err != nil {
@@ -147,7 +147,7 @@ func TestAModuleThatCannotRun(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			all := pluginFolder(t, "chant", "hello")
+			all := copyPlugins(t, "chant", "hello")
 			dir := filepath.Join(all, "chant")
 			test.spoil(t, dir)
 			says := []string{"bulkhead: chant_status "}
@@ -156,9 +156,9 @@ func TestAModuleThatCannotRun(t *testing.T) {
 			}
 			s := servePlugins(t, all)
 			for range 2 {
-				s.fail("chant_status", `{}`, test.failure, says...)
+				s.wantFailure("chant_status", `{}`, test.failure, says...)
 			}
-			if text := s.succeed("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+			if text := s.mustCall("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 				t.Error(text)
 			}
 			s.end()
@@ -166,43 +166,43 @@ func TestAModuleThatCannotRun(t *testing.T) {
 	}
 }
 
-// TestAModuleThatCameBack is used again by the next call, without a restart.
-func TestAModuleThatCameBack(t *testing.T) {
+// TestRepairedModuleIsUsedWithoutRestart is used again by the next call, without a restart.
+func TestRepairedModuleIsUsedWithoutRestart(t *testing.T) {
 	t.Parallel()
-	all := pluginFolder(t, "misbehave", "hello")
+	all := copyPlugins(t, "misbehave", "hello")
 	module := filepath.Join(all, "hello", "hello.wasm")
-	content := contentOf(t, module)
+	content := readFile(t, module)
 	putFile(t, module, "")
 	s := servePlugins(t, all)
-	s.fail("hello_greet", `{"name":"Ada"}`, "digest_mismatch")
+	s.wantFailure("hello_greet", `{"name":"Ada"}`, "digest_mismatch")
 	putFile(t, module, content)
-	if text := s.succeed("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
+	if text := s.mustCall("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 		t.Error(text)
 	}
 	s.end()
 }
 
-// TestPluginsThatClash keep the server from starting: which of them is meant nobody can know.
-func TestPluginsThatClash(t *testing.T) {
+// TestConflictingPluginsPreventStart keep the server from starting: which of them is meant nobody can know.
+func TestConflictingPluginsPreventStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
 		edit func(string) string
 		says []string
 	}{
-		{"two offer the same tool", replaced(`name        = "hello"`, `name        = "greeter"`), []string{
+		{"two offer the same tool", replaceOnce(`name        = "hello"`, `name        = "greeter"`), []string{
 			`plugins "greeter" (%s/copy) and "hello" (%s/hello) both offer the tool hello_greet`, "deny_tools in bulkhead.toml"}},
-		{"two have the same name", replaced(`"hello_greet"`, `"hello_again"`), []string{
+		{"two have the same name", replaceOnce(`"hello_greet"`, `"hello_again"`), []string{
 			`two plugins are called "hello": %s/copy and %s/hello`, "take one of them out"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			all := pluginFolder(t, "hello")
+			all := copyPlugins(t, "hello")
 			if err := os.CopyFS(filepath.Join(all, "copy"), os.DirFS(filepath.Join(all, "hello"))); err != nil {
 				t.Fatal(err)
 			}
-			change(t, filepath.Join(all, "copy", "plugin.toml"), test.edit)
+			editFile(t, filepath.Join(all, "copy", "plugin.toml"), test.edit)
 			s := servePlugins(t, all)
 			if code, lines := s.exit(); code != 2 || len(lines) > 0 {
 				t.Errorf("exit code %d, output %q", code, lines)

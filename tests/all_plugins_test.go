@@ -15,7 +15,7 @@ import (
 )
 
 // five are all plugins, in the order of the config in testdata/five.
-var five = []string{"chant", "openspec", "mcpkg", "agentpack", "aam"}
+var allPlugins = []string{"chant", "openspec", "mcpkg", "agentpack", "aam"}
 
 // orchard is what a person has who works with all of them.
 func orchard() map[string]string {
@@ -31,12 +31,12 @@ func orchard() map[string]string {
 }
 
 // fiveClient is the client of the official Go SDK, connected to all five.
-type fiveClient struct {
+type pluginsClient struct {
 	*mcp.ClientSession
 	t *testing.T
 }
 
-func connectFive(t *testing.T, p *person, args ...string) fiveClient {
+func connectPlugins(t *testing.T, p *testUser, args ...string) pluginsClient {
 	t.Helper()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: p.command(args...)}, nil)
@@ -44,11 +44,11 @@ func connectFive(t *testing.T, p *person, args ...string) fiveClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = session.Close() })
-	return fiveClient{session, t}
+	return pluginsClient{session, t}
 }
 
 // names are those of the tools that are listed.
-func (c fiveClient) names() []string {
+func (c pluginsClient) names() []string {
 	c.t.Helper()
 	list, err := c.ListTools(c.t.Context(), nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c fiveClient) names() []string {
 
 // must makes a call that has to go well, and returns its text. What it answers as structured content goes into
 // into, unless that is nil.
-func (c fiveClient) must(tool string, arguments, into any) string {
+func (c pluginsClient) mustCall(tool string, arguments, into any) string {
 	c.t.Helper()
 	result, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil || result.IsError || len(result.Content) != 1 {
@@ -95,16 +95,16 @@ func toolsOf(t *testing.T, plugin string) (all, write []string) {
 	return all, write
 }
 
-// TestAllFiveTogether has one client work with all of them in one process: it lists, reads and writes with each.
-func TestAllFiveTogether(t *testing.T) {
+// TestAllPluginsInOneServer has one client work with all of them in one process: it lists, reads and writes with each.
+func TestAllPluginsInOneServer(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, orchard())
-	c := connectFive(t, p, "--allow-write")
+	p := newTestUser(t, orchard())
+	c := connectPlugins(t, p, "--allow-write")
 	if got := c.InitializeResult(); got.ServerInfo.Name != "bulkhead" || got.Capabilities.Prompts == nil || got.Capabilities.Resources == nil {
 		t.Errorf("got %s", jsonOf(t, got))
 	}
 	var want []string
-	for _, plugin := range five {
+	for _, plugin := range allPlugins {
 		all, _ := toolsOf(t, plugin)
 		want = append(want, all...)
 	}
@@ -123,38 +123,38 @@ func TestAllFiveTogether(t *testing.T) {
 	}
 }
 
-func (c fiveClient) chant(p *person) {
+func (c pluginsClient) chant(p *testUser) {
 	c.t.Helper()
-	if got := c.must("chant_status", members{"brief": true}, nil); !strings.HasPrefix(got, "1 pending") {
+	if got := c.mustCall("chant_status", members{"brief": true}, nil); !strings.HasPrefix(got, "1 pending") {
 		c.t.Errorf("got %s", got)
 	}
-	c.must("chant_add", members{"description": "Warn of frost"}, nil)
-	specs := below(snapshot(c.t, p.project), ".chant/specs")
+	c.mustCall("chant_add", members{"description": "Warn of frost"}, nil)
+	specs := filesBelow(snapshot(c.t, p.project), ".chant/specs")
 	if len(specs) != 2 || !slices.ContainsFunc(slices.Collect(maps.Values(specs)), func(text string) bool { return strings.Contains(text, "# Warn of frost") }) {
 		c.t.Errorf("the specs are %q", specs)
 	}
 }
 
-func (c fiveClient) openspec(p *person) {
+func (c pluginsClient) openspec(p *testUser) {
 	c.t.Helper()
-	if got := c.must("openspec_list", members{"type": "specs"}, nil); !strings.Contains(got, `"watering"`) {
+	if got := c.mustCall("openspec_list", members{"type": "specs"}, nil); !strings.Contains(got, `"watering"`) {
 		c.t.Errorf("got %s", got)
 	}
-	c.must("openspec_create_change", members{"name": "warn-of-frost", "description": "Before it is too late"}, nil)
-	if got := contentOf(c.t, p.path("project/openspec/changes/warn-of-frost/README.md")); !strings.Contains(got, "Before it is too late") {
+	c.mustCall("openspec_create_change", members{"name": "warn-of-frost", "description": "Before it is too late"}, nil)
+	if got := readFile(c.t, p.path("project/openspec/changes/warn-of-frost/README.md")); !strings.Contains(got, "Before it is too late") {
 		c.t.Errorf("got %s", got)
 	}
 }
 
-func (c fiveClient) mcpkg(p *person) {
+func (c pluginsClient) mcpkg(p *testUser) {
 	c.t.Helper()
-	c.must("create_prompt", members{"name": "harvest", "content": "Which apples are ripe?"}, nil)
-	c.must("create_resource", members{"name": "map", "uri": "orchard://map", "content": "north: apples"}, nil)
+	c.mustCall("create_prompt", members{"name": "harvest", "content": "Which apples are ripe?"}, nil)
+	c.mustCall("create_resource", members{"name": "map", "uri": "orchard://map", "content": "north: apples"}, nil)
 	items := func(name string) bool { return strings.HasSuffix(name, ".item") }
 	if kept := slices.Collect(maps.Keys(snapshot(c.t, p.path("state")))); !slices.ContainsFunc(kept, items) {
 		c.t.Errorf("nothing of it is in the state folders, which hold %q", kept)
 	}
-	if got := c.must("export_project", nil, nil); !containsAll(got, "Which apples are ripe?", "orchard://map") {
+	if got := c.mustCall("export_project", nil, nil); !containsAll(got, "Which apples are ripe?", "orchard://map") {
 		c.t.Errorf("got %s", got)
 	}
 }
@@ -173,45 +173,45 @@ type deployed struct {
 }
 
 // agentpack deploys twice and goes back to the first.
-func (c fiveClient) agentpack(p *person) {
+func (c pluginsClient) agentpack(p *testUser) {
 	c.t.Helper()
 	const module, out = "home/.agentpack/repo/modules/prompt-000/prompt-000.md", "home/.codex/prompts/prompt-000.md"
 	var plan, first, second deployed
-	c.must("plan", members{}, &plan)
+	c.mustCall("plan", members{}, &plan)
 	if len(plan.Data.Changes) != 2 || plan.Data.Changes[0].Op != "create" || plan.Data.Changes[0].Path != p.path(out) {
 		c.t.Errorf("the plan is %+v", plan)
 	}
 	apply := func(done *deployed, want string) {
 		c.t.Helper()
 		var planned deployed
-		c.must("deploy", members{}, &planned)
-		c.must("deploy_apply", members{"yes": true, "confirm_token": planned.Data.Token}, done)
-		if got := contentOf(c.t, p.path(out)); got != want || !done.Data.Applied {
+		c.mustCall("deploy", members{}, &planned)
+		c.mustCall("deploy_apply", members{"yes": true, "confirm_token": planned.Data.Token}, done)
+		if got := readFile(c.t, p.path(out)); got != want || !done.Data.Applied {
 			c.t.Errorf("%q was deployed, and the answer is %+v", got, done)
 		}
 	}
 	apply(&first, "Prune the trees.\n")
 	putFile(c.t, p.path(module), "Prune them in winter.\n")
 	apply(&second, "Prune them in winter.\n")
-	c.must("rollback", members{"yes": true, "to": first.Data.SnapshotID}, nil)
-	if got := contentOf(c.t, p.path(out)); got != "Prune the trees.\n" {
+	c.mustCall("rollback", members{"yes": true, "to": first.Data.SnapshotID}, nil)
+	if got := readFile(c.t, p.path(out)); got != "Prune the trees.\n" {
 		c.t.Errorf("the rollback made it %q", got)
 	}
 }
 
 // aam makes a package of the project, publishes it, and installs it.
-func (c fiveClient) aam(p *person) {
+func (c pluginsClient) aam(p *testUser) {
 	c.t.Helper()
-	c.must("aam_create_package", members{"name": "orchard-kit", "description": "Care for trees"}, nil)
-	c.must("aam_publish", members{}, nil)
+	c.mustCall("aam_create_package", members{"name": "orchard-kit", "description": "Care for trees"}, nil)
+	c.mustCall("aam_publish", members{}, nil)
 	var found struct {
 		Result []struct{ Name, Version string }
 	}
-	c.must("aam_search", members{"query": "trees"}, &found)
+	c.mustCall("aam_search", members{"query": "trees"}, &found)
 	if len(found.Result) != 1 || found.Result[0].Name != "orchard-kit" || found.Result[0].Version != "0.1.0" {
 		c.t.Errorf("found %+v", found)
 	}
-	c.must("aam_install", members{"packages": []string{"orchard-kit"}}, nil)
+	c.mustCall("aam_install", members{"packages": []string{"orchard-kit"}}, nil)
 	for _, file := range []string{"project/.aam/packages/orchard-kit/aam.yaml", "project/.cursor/skills/prune/SKILL.md"} {
 		if _, err := os.Stat(p.path(file)); err != nil {
 			c.t.Error(err)
@@ -219,7 +219,7 @@ func (c fiveClient) aam(p *person) {
 	}
 }
 
-func (c fiveClient) prompts() {
+func (c pluginsClient) prompts() {
 	c.t.Helper()
 	list, err := c.ListPrompts(c.t.Context(), nil)
 	if err != nil {
@@ -240,7 +240,7 @@ func (c fiveClient) prompts() {
 	}
 }
 
-func (c fiveClient) resources() {
+func (c pluginsClient) resources() {
 	c.t.Helper()
 	list, err := c.ListResources(c.t.Context(), nil)
 	if err != nil {
@@ -268,10 +268,10 @@ func (c fiveClient) resources() {
 // TestListingLoadsNoModule: modules that could not be loaded are listed all the same, and no call's folder is made.
 func TestListingLoadsNoModule(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, orchard())
-	p.plugins = pluginFolder(t, five...)
+	p := newTestUser(t, orchard())
+	p.plugins = copyPlugins(t, allPlugins...)
 	var want []string
-	for _, plugin := range five {
+	for _, plugin := range allPlugins {
 		putFile(t, filepath.Join(p.plugins, plugin, plugin+".wasm"), "no module")
 		all, _ := toolsOf(t, plugin)
 		want = append(want, all...)
@@ -292,14 +292,14 @@ func TestListingLoadsNoModule(t *testing.T) {
 	s.end()
 }
 
-// TestToolsThatWaitForTheAdminsWord: without --allow-write aam's tools that write do not exist; those of the others do.
-func TestToolsThatWaitForTheAdminsWord(t *testing.T) {
+// TestWriteToolsNeedAllowWrite: without --allow-write aam's tools that write do not exist; those of the others do.
+func TestWriteToolsNeedAllowWrite(t *testing.T) {
 	t.Parallel()
 	all, write := toolsOf(t, "aam")
 	if len(all) != 13 || len(write) != 6 {
 		t.Fatalf("aam has %q, of which %q write", all, write)
 	}
-	p := newPerson(t, orchard())
+	p := newTestUser(t, orchard())
 	before := snapshot(t, p.dir)
 	s := p.serve()
 	names := s.names()
@@ -312,9 +312,9 @@ func TestToolsThatWaitForTheAdminsWord(t *testing.T) {
 		t.Errorf("tools that wait for no word are missing: %q", names)
 	}
 	for _, tool := range write {
-		s.unknown(tool)
+		s.wantUnknown(tool)
 	}
-	s.succeed("aam_search", `{"query":""}`)
+	s.mustCall("aam_search", `{"query":""}`)
 	s.end()
 	if diff := cmp.Diff(before, withoutState(snapshot(t, p.dir))); diff != "" {
 		t.Errorf("something was written (-before +after)\n%s", diff)
