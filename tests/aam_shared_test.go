@@ -19,8 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// serveApart serves aam as another user or another machine would who has the same folders granted, but a folder for
-// state of their own.
+// serveWithState serves aam with its own state directory, as another user or machine that shares the granted directories.
 func (p *testUser) serveWithState(state string) *server {
 	p.t.Helper()
 	cmd := p.command("--plugin", "aam", "--allow-write")
@@ -28,7 +27,7 @@ func (p *testUser) serveWithState(state string) *server {
 	return startServer(p.t, cmd)
 }
 
-// prepare makes a package of the person's project that holds so many files.
+// writePackage makes the user's project a package with the given number of files.
 func (p *testUser) writePackage(name, version string, files int) {
 	p.t.Helper()
 	putFile(p.t, p.project+"/aam.yaml", packageManifest(name, version))
@@ -38,8 +37,8 @@ func (p *testUser) writePackage(name, version string, files int) {
 	}
 }
 
-// published reads the registry: each version of each package whose archive is the one that is listed. What is in the
-// index and in the folders has to agree, and nothing else may be there.
+// publishedVersions reads the registry and reports every published version. It checks that index, metadata, checksums
+// and archives agree and that no other file exists.
 func (p *testUser) publishedVersions() map[string]bool {
 	p.t.Helper()
 	r := registry.Registry{Files: files.Disk{}, Name: "team", Root: p.path("registry")}
@@ -49,21 +48,21 @@ func (p *testUser) publishedVersions() map[string]bool {
 	}
 	all, want := map[string]bool{}, []string{"index.yaml"}
 	for _, entry := range index {
-		folder := "packages/" + entry.Name
-		want = append(want, folder+"/metadata.yaml")
+		dir := "packages/" + entry.Name
+		want = append(want, dir+"/metadata.yaml")
 		about, err := r.Metadata(entry.Name)
 		if err != nil || len(about.Versions) == 0 {
 			p.t.Fatalf("%s: %v, %v", entry.Name, about, err)
 		}
 		if last := about.Versions[len(about.Versions)-1].Version; entry.Latest != last {
-			p.t.Errorf("%s: the index has the latest version %s, and %s was published last", entry.Name, entry.Latest, last)
+			p.t.Errorf("%s: got latest version %s in the index, want %s", entry.Name, entry.Latest, last)
 		}
 		for _, release := range about.Versions {
-			archive := folder + "/versions/" + release.Version + ".aam"
+			archive := dir + "/versions/" + release.Version + ".aam"
 			want = append(want, archive)
 			sum := sha256.Sum256([]byte(readFile(p.t, p.path("registry/"+archive))))
 			if !strings.HasSuffix(release.Checksum, hex.EncodeToString(sum[:])) {
-				p.t.Errorf("%s has another checksum than %s", archive, release.Checksum)
+				p.t.Errorf("%s: checksum differs from %s", archive, release.Checksum)
 			}
 			all[entry.Name+"@"+release.Version] = true
 		}
@@ -76,8 +75,8 @@ func (p *testUser) publishedVersions() map[string]bool {
 	return all
 }
 
-// TestConcurrentPublishByTwoUsersLosesNothing into one registry, from servers that share nothing else: what was answered as published
-// is there, whole, and nothing else is.
+// TestConcurrentPublishByTwoUsersLosesNothing uses servers that share only the registry: exactly the acknowledged
+// versions are published, each complete.
 func TestConcurrentPublishByTwoUsersLosesNothing(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, teamConfig())
@@ -111,7 +110,8 @@ func TestConcurrentPublishByTwoUsersLosesNothing(t *testing.T) {
 	}
 }
 
-// TestPublishRecoversAfterOtherUserIsKilled: the other does not wait any longer, and finishes or undoes what is left.
+// TestPublishRecoversAfterOtherUserIsKilled: the surviving server gets the lock and commits or rolls back the
+// interrupted publication.
 func TestPublishRecoversAfterOtherUserIsKilled(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, teamConfig())
@@ -127,7 +127,7 @@ func TestPublishRecoversAfterOtherUserIsKilled(t *testing.T) {
 		killed.sendCall("aam_publish", `{}`)
 		for end := time.Now().Add(patience); !p.isPublishing() && len(killed.lines) == 0; time.Sleep(200 * time.Microsecond) {
 			if time.Now().After(end) {
-				t.Fatal("nothing is published")
+				t.Fatal("no publication started")
 			}
 		}
 		other.sendCall("aam_publish", `{}`)
@@ -148,33 +148,34 @@ func TestPublishRecoversAfterOtherUserIsKilled(t *testing.T) {
 		}
 		for version := range got {
 			if !answered[version] && !tried[version] {
-				t.Errorf("round %d: nobody has published %s", round, version)
+				t.Errorf("round %d: unexpected version %s", round, version)
 			}
 		}
 	}
 	other.end()
-	t.Logf("%d of the killed publications did not take place", stopped)
+	t.Logf("%d of the killed publications were rolled back", stopped)
 	if stopped == 0 {
-		t.Error("no kill came in time")
+		t.Error("no kill interrupted a publication")
 	}
 }
 
-// publishing tells whether a publication is under way.
+// isPublishing reports whether the registry holds files of an uncommitted publication.
 func (p *testUser) isPublishing() bool {
-	under := errors.New("found")
+	errFound := errors.New("found")
 	err := filepath.WalkDir(p.path("registry"), func(path string, _ fs.DirEntry, err error) error {
 		if strings.Contains(filepath.Base(path), ".aam-tmp-") || filepath.Base(path) == ".publishing.yaml" {
-			return under
+			return errFound
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	})
-	return errors.Is(err, under)
+	return errors.Is(err, errFound)
 }
 
-// TestConcurrentInstallsIntoOneProjectLoseNothing that have other folders for state install into it, and add to one configuration.
+// TestConcurrentInstallsIntoOneProjectLoseNothing uses two servers with separate state directories that install
+// packages and add registries at the same time.
 func TestConcurrentInstallsIntoOneProjectLoseNothing(t *testing.T) {
 	t.Parallel()
 	p, s := newInstalledUser(t, nil)

@@ -15,14 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// team is the configuration of somebody who has one registry.
+// teamConfig is an aam configuration with one registry.
 func teamConfig() map[string]string {
 	return map[string]string{
 		"home/.aam/config.yaml": "default_platform: cursor\nregistries: [{name: team, url: 'file://BASE/registry', default: true}]\n",
 	}
 }
 
-// packageOf is the manifest of a package that has one skill in the folder skill, beside which it lies.
+// packageManifest is the manifest of a package with one skill, in the directory skill beside it.
 func packageManifest(name, version string) string {
 	return fmt.Sprintf("name: %s\nversion: %s\ndescription: About trees\nartifacts: {skills: [{name: %s, path: skill, description: d}]}\n", name, version, name)
 }
@@ -33,7 +33,7 @@ func (p *testUser) serveAAM() *server {
 	return p.serve("--plugin", "aam", "--allow-write")
 }
 
-// structured makes a call that must not fail, and reads what it answers as structured content.
+// callStructured makes a call that must succeed and decodes its structured content.
 func (s *server) callStructured(tool, arguments string, into any) {
 	s.t.Helper()
 	s.lastID++
@@ -52,16 +52,15 @@ func (s *server) callStructured(tool, arguments string, into any) {
 	}
 }
 
-// installs are the arguments of an install.
+// installArguments are the arguments of aam_install.
 func installArguments(platform string, packages ...string) string {
-	raw, _ := json.Marshal(members{"platform": platform, "packages": packages}) // of texts only: it cannot fail
+	raw, _ := json.Marshal(members{"platform": platform, "packages": packages}) // strings only: cannot fail
 	return string(raw)
 }
 
 var resolvedAt = regexp.MustCompile(`(?m)^resolved_at: .*$`)
 
-// files are all of the person's but the host's state. When the lock file was written is left out: every
-// install says that anew.
+// files is a snapshot without the host's state. The time in lock files is masked, since every install rewrites it.
 func (p *testUser) files() map[string]string {
 	p.t.Helper()
 	files := withoutState(snapshot(p.t, p.dir))
@@ -73,13 +72,13 @@ func (p *testUser) files() map[string]string {
 	return files
 }
 
-// contents leaves the folders out of a snapshot: as the system has it, empty ones stay.
+// withoutDirs removes directories from a snapshot: uninstalling leaves empty ones behind, as the real program does.
 func withoutDirs(files map[string]string) map[string]string {
 	maps.DeleteFunc(files, func(_, content string) bool { return content == fs.ModeDir.String() })
 	return files
 }
 
-// publish publishes what the project of a server has become.
+// publish writes a package into the project and publishes it.
 func (p *testUser) publish(s *server, name, version string) {
 	p.t.Helper()
 	putFile(p.t, p.project+"/aam.yaml", packageManifest(name, version))
@@ -87,7 +86,7 @@ func (p *testUser) publish(s *server, name, version string) {
 	s.mustCall("aam_publish", `{}`)
 }
 
-// settled is a person in a project where something is installed already, so that its lock file is there.
+// newInstalledUser returns a user whose project already has a package installed, and so a lock file.
 func newInstalledUser(t *testing.T, files map[string]string) (*testUser, *server) {
 	t.Helper()
 	all := teamConfig()
@@ -106,7 +105,8 @@ func newInstalledUser(t *testing.T, files map[string]string) (*testUser, *server
 	return user, s
 }
 
-// TestPackageRoundTripOnEveryPlatform goes from a project to a registry and into another project, on every platform, and back.
+// TestPackageRoundTripOnEveryPlatform publishes a package, installs it in another project on every platform, and
+// uninstalls it.
 func TestPackageRoundTripOnEveryPlatform(t *testing.T) {
 	t.Parallel()
 	p, user := newInstalledUser(t, map[string]string{
@@ -121,7 +121,7 @@ func TestPackageRoundTripOnEveryPlatform(t *testing.T) {
 	if err := os.Chmod(p.path("project/skills/look/run.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(p.path("home/.codex")); err != nil { // granted, and not there yet
+	if err := os.Remove(p.path("home/.codex")); err != nil { // granted, but absent
 		t.Fatal(err)
 	}
 	author := p.inProject("project").serveAAM()
@@ -150,7 +150,7 @@ func TestPackageRoundTripOnEveryPlatform(t *testing.T) {
 		}
 		user.callStructured("aam_install", installArguments(platform, "@me/round-trip@^0.1.0"), &done)
 		if len(done.Installed) != 1 || done.Installed[0].Checksum != published.Checksum {
-			t.Fatalf("%s: %+v, and published was %+v", platform, done, published)
+			t.Fatalf("%s: installed %+v, published %+v", platform, done, published)
 		}
 		p.checkExecutable(deployed)
 		var health struct {
@@ -168,13 +168,13 @@ func TestPackageRoundTripOnEveryPlatform(t *testing.T) {
 	user.end()
 }
 
-// runnable looks for the script run.sh in a skill that was deployed.
+// checkExecutable checks that run.sh of the deployed skill is executable.
 func (p *testUser) checkExecutable(skills string) {
 	p.t.Helper()
 	for name := range p.files() {
 		if strings.HasPrefix(name, skills) && strings.HasSuffix(name, "/run.sh") {
 			if info, err := os.Stat(p.path(name)); err != nil || info.Mode().Perm()&0o100 == 0 {
-				p.t.Errorf("%s cannot be run: %v", name, err)
+				p.t.Errorf("%s is not executable: %v", name, err)
 			}
 			return
 		}
@@ -182,15 +182,14 @@ func (p *testUser) checkExecutable(skills string) {
 	p.t.Errorf("the skill is not in %s", skills)
 }
 
-// TestConcurrentPublishByTwoServersLosesNothing into one registry: both add to their own packages and to one that they share, and
-// nothing is lost.
+// TestConcurrentPublishByTwoServersLosesNothing: both servers publish to packages of their own and to a shared one.
 func TestConcurrentPublishByTwoServersLosesNothing(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, teamConfig())
 	people := []*testUser{p.inProject("one"), p.inProject("two")}
 	servers := []*server{people[0].serveAAM(), people[1].serveAAM()}
-	// publish has both publish at the same time, and tells which of them could.
-	publish := func(manifest func(i int) string) (went []bool) {
+	// publish makes both servers publish at the same time and reports which succeeded.
+	publish := func(manifest func(i int) string) (ok []bool) {
 		t.Helper()
 		for i, who := range people {
 			putFile(t, who.project+"/aam.yaml", manifest(i))
@@ -201,16 +200,16 @@ func TestConcurrentPublishByTwoServersLosesNothing(t *testing.T) {
 		}
 		for i, s := range servers {
 			_, r := s.nextAnswer()
-			if went = append(went, !r.IsError); r.IsError && !strings.HasPrefix(r.Text, "[AAM_INVALID_ARGUMENT]") {
+			if ok = append(ok, !r.IsError); r.IsError && !strings.HasPrefix(r.Text, "[AAM_INVALID_ARGUMENT]") {
 				t.Errorf("server %d: %+v", i, r)
 			}
 		}
-		return went
+		return ok
 	}
 	var want []string
 	for round := range 5 {
 		for _, name := range []string{"own", "shared"} {
-			went := publish(func(i int) string {
+			ok := publish(func(i int) string {
 				version, full := fmt.Sprintf("%d.%d.0", i+1, round), name
 				if name == "own" {
 					full = fmt.Sprintf("own-%d", i)
@@ -218,13 +217,13 @@ func TestConcurrentPublishByTwoServersLosesNothing(t *testing.T) {
 				want = append(want, full+"@"+version)
 				return packageManifest(full, version)
 			})
-			if !slices.Equal(went, []bool{true, true}) {
-				t.Fatalf("%s, round %d: %v", name, round, went)
+			if !slices.Equal(ok, []bool{true, true}) {
+				t.Fatalf("%s, round %d: %v", name, round, ok)
 			}
 		}
 	}
-	if went := publish(func(int) string { return packageManifest("shared", "3.0.0") }); went[0] == went[1] {
-		t.Errorf("one version was published by both, or by none: %v", went)
+	if ok := publish(func(int) string { return packageManifest("shared", "3.0.0") }); ok[0] == ok[1] {
+		t.Errorf("want exactly one server to publish the version, got %v", ok)
 	}
 	for _, s := range servers {
 		s.end()
@@ -251,14 +250,14 @@ func TestConcurrentPublishByTwoServersLosesNothing(t *testing.T) {
 	}
 	s.end()
 	if exists(p.path("registry/.publishing.yaml")) {
-		t.Error("a publication is said to be under way")
+		t.Error("the publish journal still exists")
 	}
 }
 
-// skillFiles is how many files the package has whose install is killed.
+// skillFiles is the number of files in the package whose install is killed.
 const skillFiles = 200
 
-// TestKilledInstallIsAtomic is undone by the next one, or took place, whenever the process is killed.
+// TestKilledInstallIsAtomic: whenever the process is killed, the next call completes or rolls back the install.
 func TestKilledInstallIsAtomic(t *testing.T) {
 	t.Parallel()
 	p, s := newInstalledUser(t, nil)
@@ -275,19 +274,19 @@ func TestKilledInstallIsAtomic(t *testing.T) {
 	before := p.files()
 	interrupted := 0
 	for _, moment := range []struct {
-		name string
-		come func() bool
+		name    string
+		reached func() bool
 	}{
-		{"as it begins", func() bool { return true }},
-		{"while it is unpacked", func() bool { return exists(p.path("user/.aam/.tmp")) || exists(p.path("user/.aam/packages/big")) }},
-		{"when the package is in its place", func() bool { return exists(p.path("user/.aam/packages/big")) }},
-		{"when it is being deployed", func() bool { return exists(p.path("user/.cursor/skills/big")) }},
+		{"at its start", func() bool { return true }},
+		{"while unpacking", func() bool { return exists(p.path("user/.aam/.tmp")) || exists(p.path("user/.aam/packages/big")) }},
+		{"after unpacking", func() bool { return exists(p.path("user/.aam/packages/big")) }},
+		{"while deploying", func() bool { return exists(p.path("user/.cursor/skills/big")) }},
 	} {
 		s := p.serveAAM()
 		s.sendCall("aam_install", installArguments("cursor", "big"))
-		for end := time.Now().Add(patience); !moment.come(); time.Sleep(200 * time.Microsecond) {
+		for end := time.Now().Add(patience); !moment.reached(); time.Sleep(200 * time.Microsecond) {
 			if time.Now().After(end) {
-				t.Fatalf("%s: the moment did not come", moment.name)
+				t.Fatalf("%s: not reached", moment.name)
 			}
 		}
 		s.kill()
@@ -295,16 +294,16 @@ func TestKilledInstallIsAtomic(t *testing.T) {
 		if left {
 			interrupted++
 		}
-		t.Logf("killed %s: something is left: %t", moment.name, left)
+		t.Logf("killed %s: files left: %t", moment.name, left)
 		p.checkAfterKilledInstall(before, moment.name)
 	}
 	if interrupted == 0 {
-		t.Error("no kill came while something was written")
+		t.Error("no kill interrupted an install")
 	}
 }
 
-// afterAKilledInstall makes the next call, and wants the package to be there as a whole or not at all. In the end
-// it is not.
+// checkAfterKilledInstall makes the next call, checks that the package is installed completely or not at all, and
+// uninstalls it.
 func (p *testUser) checkAfterKilledInstall(before map[string]string, moment string) {
 	p.t.Helper()
 	s := p.serveAAM()
@@ -315,12 +314,12 @@ func (p *testUser) checkAfterKilledInstall(before map[string]string, moment stri
 	s.mustCall("aam_uninstall", `{"package_name":"small"}`)
 	var health struct{ Healthy bool }
 	if s.callStructured("aam_doctor", `{}`, &health); !health.Healthy {
-		p.t.Errorf("%s: it is not healthy", moment)
+		p.t.Errorf("%s: aam_doctor reports problems", moment)
 	}
 	if list := s.mustCall("aam_list", `{}`); strings.Contains(list, `"big"`) {
-		for _, folder := range []string{"user/.aam/packages/big/skill", "user/.cursor/skills/big"} {
-			if files := filesBelow(p.files(), folder); len(files) != skillFiles {
-				p.t.Errorf("%s: %d files are in %s", moment, len(files), folder)
+		for _, dir := range []string{"user/.aam/packages/big/skill", "user/.cursor/skills/big"} {
+			if files := filesBelow(p.files(), dir); len(files) != skillFiles {
+				p.t.Errorf("%s: %d files in %s", moment, len(files), dir)
 			}
 		}
 		s.mustCall("aam_uninstall", `{"package_name":"big"}`)

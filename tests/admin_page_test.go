@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDocsAdminPageShowsRealOutput runs the commands of docs/admin.md in order, in one place, and compares
-// what they print. In its blocks "$ " begins a command, and "exit code N" ends what it printed if that is not 0.
+// TestDocsAdminPageShowsRealOutput runs the commands of docs/admin.md in order, in one directory, and compares their
+// output. In its blocks "$ " begins a command, and "exit code N" ends the output of one that fails.
 func TestDocsAdminPageShowsRealOutput(t *testing.T) {
 	t.Parallel()
 	a := newAdminPage(t)
@@ -34,11 +34,11 @@ func TestDocsAdminPageShowsRealOutput(t *testing.T) {
 		}
 	}
 	if commands < 10 {
-		t.Errorf("only %d commands were found", commands)
+		t.Errorf("found only %d commands", commands)
 	}
 }
 
-// adminPage is the machine of the page: the project /home/me/app, and plugins in /opt/plugins.
+// adminPage is the file system that the page assumes: the project /home/me/app, and plugins in /opt/plugins.
 type adminPage struct {
 	root string
 	env  []string
@@ -80,11 +80,11 @@ var (
 	layers   = regexp.MustCompile(`confinement: [a-z_, ]+`)
 )
 
-// allLayers are those of a Linux that has all.
+// allLayers are the confinement layers of a Linux system that supports all of them.
 const allLayers = "namespaces, parent_death, oom_score, descriptors, no_new_privs, handles, root, capabilities, no_dump, landlock, landlock_network, landlock_scope, limits, seccomp"
 
-// run gives what a command prints, as the page shows it: paths as on its machine, digests without what depends
-// on the compiler, and the numbers of the page where they are those of a machine.
+// run returns the output of a command as the page shows it: with the page's paths, masked digests, and the page's
+// values for what varies between machines.
 func (a adminPage) run(t *testing.T, command string) string {
 	t.Helper()
 	rooted := regexp.MustCompile(`(^|[ "])/(opt|tmp|home)/`).ReplaceAllString(command, "${1}"+a.root+"/${2}/")

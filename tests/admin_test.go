@@ -17,7 +17,7 @@ func TestPrefixIsPartOfToolNames(t *testing.T) {
 	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nprefix = \"team_\"\n", filepath.Join(built.plugins, "hello")))
 	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
 	if names := s.names(); !slices.Equal(names, []string{"team_hello_greet"}) {
-		t.Errorf("the tools are %q", names)
+		t.Errorf("got tools %q", names)
 	}
 	if text := s.mustCall("team_hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 		t.Error(text)
@@ -57,13 +57,13 @@ func TestAuditLogHasOneLinePerCall(t *testing.T) {
 			t.Fatalf("%s: %v", lines.Text(), err)
 		}
 		if strings.Contains(lines.Text(), "secret") {
-			t.Errorf("an argument is in the log: %s", lines.Text())
+			t.Errorf("the log holds an argument: %s", lines.Text())
 		}
 		if l.Client != "editor/7" {
-			t.Errorf("the client is missing: %s", lines.Text())
+			t.Errorf("the client is missing or wrong: %s", lines.Text())
 		}
 		if l.Outcome == "ok" && (l.Fuel == 0 || len(l.Digest) != 64 || !strings.HasPrefix(l.Arguments, "hmac-sha256:")) {
-			t.Errorf("a line lacks something: %s", lines.Text())
+			t.Errorf("fuel, digest or hash of the arguments is missing: %s", lines.Text())
 		}
 		got = append(got, strings.Join([]string{l.Kind, l.Plugin, l.Tool, l.Outcome, l.Code}, " "))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// initialized is what a server answers to initialize, as far as a client chooses by it.
+// initialized is the part of the response to initialize that clients depend on.
 type initialized struct {
 	Version string `json:"protocolVersion"`
 	Server  struct {
@@ -19,8 +19,8 @@ type initialized struct {
 	Capabilities map[string]any `json:"capabilities"`
 }
 
-// TestAgentpackNegotiatesProtocolVersion is agentpack's scenario 89: it answers in the version that a client asks for if it
-// knows that one, else in its newest; and whatever it logs meanwhile, its output holds nothing but the protocol.
+// TestAgentpackNegotiatesProtocolVersion: the server answers with the requested version if it supports it, else with
+// its newest; log lines never reach stdout.
 func TestAgentpackNegotiatesProtocolVersion(t *testing.T) {
 	for asked, want := range map[string]string{
 		"2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18",
@@ -45,13 +45,13 @@ func TestAgentpackNegotiatesProtocolVersion(t *testing.T) {
 			s.wantToolError("rollback", `{}`, `"E_CONFIRM_REQUIRED"`)
 			s.end()
 			if !strings.Contains(s.log.String(), "bulkhead.agentpack") {
-				t.Error("nothing was logged, so that logs stay out of the output is not describeCall")
+				t.Error("nothing was logged: the test does not show that stdout is free of log lines")
 			}
 		})
 	}
 }
 
-// TestAgentpackEnvelopeReportsHostFailures: the command is that of the tool, also where it is not its name.
+// TestAgentpackEnvelopeReportsHostFailures: the envelope has the tool's command, which may differ from the tool's name.
 func TestAgentpackEnvelopeReportsHostFailures(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(manyPrompts, "v1\n"))

@@ -14,10 +14,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// five are all plugins, in the order of the config in testdata/five.
+// allPlugins are in the order of the config in testdata/all-plugins.
 var allPlugins = []string{"chant", "openspec", "mcpkg", "agentpack", "aam"}
 
-// orchard is what a person has who works with all of them.
+// orchard returns the files of a user who works with all plugins, for newTestUser.
 func orchard() map[string]string {
 	files := map[string]string{
 		"home/.aam/config.yaml":                   "default_platform: cursor\nregistries: [{name: team, url: 'file://BASE/registry', default: true}]\n",
@@ -30,7 +30,7 @@ func orchard() map[string]string {
 	return files
 }
 
-// fiveClient is the client of the official Go SDK, connected to all five.
+// pluginsClient is a client of the official Go SDK, connected to a server of all plugins.
 type pluginsClient struct {
 	*mcp.ClientSession
 	t *testing.T
@@ -47,7 +47,7 @@ func connectPlugins(t *testing.T, p *testUser, args ...string) pluginsClient {
 	return pluginsClient{session, t}
 }
 
-// names are those of the tools that are listed.
+// names lists the tool names.
 func (c pluginsClient) names() []string {
 	c.t.Helper()
 	list, err := c.ListTools(c.t.Context(), nil)
@@ -61,8 +61,7 @@ func (c pluginsClient) names() []string {
 	return names
 }
 
-// must makes a call that has to go well, and returns its text. What it answers as structured content goes into
-// into, unless that is nil.
+// mustCall makes a call that must succeed, returns its text, and decodes its structured content into into if not nil.
 func (c pluginsClient) mustCall(tool string, arguments, into any) string {
 	c.t.Helper()
 	result, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
@@ -77,7 +76,7 @@ func (c pluginsClient) mustCall(tool string, arguments, into any) string {
 	return result.Content[0].(*mcp.TextContent).Text
 }
 
-// toolsOf are the names in a plugin's manifest, which is read without the host, and those of them that write.
+// toolsOf returns the tool names of a plugin's manifest, and those with write access. It does not use the host's parser.
 func toolsOf(t *testing.T, plugin string) (all, write []string) {
 	t.Helper()
 	var manifest struct {
@@ -95,7 +94,7 @@ func toolsOf(t *testing.T, plugin string) (all, write []string) {
 	return all, write
 }
 
-// TestAllPluginsInOneServer has one client work with all of them in one process: it lists, reads and writes with each.
+// TestAllPluginsInOneServer lists, reads and writes with every plugin through one server.
 func TestAllPluginsInOneServer(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, orchard())
@@ -119,7 +118,7 @@ func TestAllPluginsInOneServer(t *testing.T) {
 	c.prompts()
 	c.resources()
 	if err := c.Close(); err != nil {
-		t.Errorf("the server did not end well: %v", err)
+		t.Errorf("close: %v", err)
 	}
 }
 
@@ -152,14 +151,14 @@ func (c pluginsClient) mcpkg(p *testUser) {
 	c.mustCall("create_resource", members{"name": "map", "uri": "orchard://map", "content": "north: apples"}, nil)
 	items := func(name string) bool { return strings.HasSuffix(name, ".item") }
 	if kept := slices.Collect(maps.Keys(snapshot(c.t, p.path("state")))); !slices.ContainsFunc(kept, items) {
-		c.t.Errorf("nothing of it is in the state folders, which hold %q", kept)
+		c.t.Errorf("no item in the state directories: %q", kept)
 	}
 	if got := c.mustCall("export_project", nil, nil); !containsAll(got, "Which apples are ripe?", "orchard://map") {
 		c.t.Errorf("got %s", got)
 	}
 }
 
-// deployed is what the test wants to know of agentpack's answers.
+// deployed is the data of agentpack's answers that the tests read.
 type deployed struct {
 	Data struct {
 		Applied    bool   `json:"applied"`
@@ -172,7 +171,7 @@ type deployed struct {
 	} `json:"data"`
 }
 
-// agentpack deploys twice and goes back to the first.
+// agentpack deploys twice and rolls back to the first deploy.
 func (c pluginsClient) agentpack(p *testUser) {
 	c.t.Helper()
 	const module, out = "home/.agentpack/repo/modules/prompt-000/prompt-000.md", "home/.codex/prompts/prompt-000.md"
@@ -187,7 +186,7 @@ func (c pluginsClient) agentpack(p *testUser) {
 		c.mustCall("deploy", members{}, &planned)
 		c.mustCall("deploy_apply", members{"yes": true, "confirm_token": planned.Data.Token}, done)
 		if got := readFile(c.t, p.path(out)); got != want || !done.Data.Applied {
-			c.t.Errorf("%q was deployed, and the answer is %+v", got, done)
+			c.t.Errorf("deployed %q, answer %+v", got, done)
 		}
 	}
 	apply(&first, "Prune the trees.\n")
@@ -195,11 +194,11 @@ func (c pluginsClient) agentpack(p *testUser) {
 	apply(&second, "Prune them in winter.\n")
 	c.mustCall("rollback", members{"yes": true, "to": first.Data.SnapshotID}, nil)
 	if got := readFile(c.t, p.path(out)); got != "Prune the trees.\n" {
-		c.t.Errorf("the rollback made it %q", got)
+		c.t.Errorf("after the rollback the file holds %q", got)
 	}
 }
 
-// aam makes a package of the project, publishes it, and installs it.
+// aam creates a package, publishes it, and installs it.
 func (c pluginsClient) aam(p *testUser) {
 	c.t.Helper()
 	c.mustCall("aam_create_package", members{"name": "orchard-kit", "description": "Care for trees"}, nil)
@@ -265,7 +264,7 @@ func (c pluginsClient) resources() {
 	}
 }
 
-// TestListingLoadsNoModule: modules that could not be loaded are listed all the same, and no call's folder is made.
+// TestListingLoadsNoModule: tools of invalid modules are listed, and listing creates no state directory.
 func TestListingLoadsNoModule(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, orchard())
@@ -282,22 +281,22 @@ func TestListingLoadsNoModule(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if left := snapshot(t, p.path("state")); len(left) != 1 {
-		t.Errorf("listing made %q", left)
+		t.Errorf("listing created %q", left)
 	}
 	for tool, arguments := range map[string]string{"chant_status": `{}`, "openspec_list": `{}`, "export_project": `{}`, "plan": `{}`, "aam_list": `{}`} {
 		if r := s.call(tool, arguments); !r.IsError || r.Failure != "digest_mismatch" {
-			t.Errorf("%s, of a module that is none: %+v", tool, r)
+			t.Errorf("%s of an invalid module: %+v", tool, r)
 		}
 	}
 	s.end()
 }
 
-// TestWriteToolsNeedAllowWrite: without --allow-write aam's tools that write do not exist; those of the others do.
+// TestWriteToolsNeedAllowWrite: aam's manifest says write = "opt-in"; the other plugins' writing tools need no flag.
 func TestWriteToolsNeedAllowWrite(t *testing.T) {
 	t.Parallel()
 	all, write := toolsOf(t, "aam")
 	if len(all) != 13 || len(write) != 6 {
-		t.Fatalf("aam has %q, of which %q write", all, write)
+		t.Fatalf("aam has the tools %q, of which %q write", all, write)
 	}
 	p := newTestUser(t, orchard())
 	before := snapshot(t, p.dir)
@@ -309,7 +308,7 @@ func TestWriteToolsNeedAllowWrite(t *testing.T) {
 		}
 	}
 	if !slices.Contains(names, "chant_add") || !slices.Contains(names, "deploy_apply") {
-		t.Errorf("tools that wait for no word are missing: %q", names)
+		t.Errorf("writing tools of other plugins are missing: %q", names)
 	}
 	for _, tool := range write {
 		s.wantUnknown(tool)
@@ -317,14 +316,14 @@ func TestWriteToolsNeedAllowWrite(t *testing.T) {
 	s.mustCall("aam_search", `{"query":""}`)
 	s.end()
 	if diff := cmp.Diff(before, withoutState(snapshot(t, p.dir))); diff != "" {
-		t.Errorf("something was written (-before +after)\n%s", diff)
+		t.Errorf("files changed (-before +after)\n%s", diff)
 	}
 	if s := p.serve("--allow-write"); len(s.names()) != len(names)+len(write) {
-		t.Errorf("with the word there are %q", s.names())
+		t.Errorf("with --allow-write: got %q", s.names())
 	}
 }
 
-// withoutState leaves the host's state folders out of a snapshot, in which each plugin that was called has one.
+// withoutState removes the host's state directories from a snapshot.
 func withoutState(files map[string]string) map[string]string {
 	maps.DeleteFunc(files, func(name, _ string) bool { return strings.HasPrefix(name, "state/") })
 	return files

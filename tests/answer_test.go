@@ -9,14 +9,13 @@ import (
 
 // result is the answer to a call.
 type result struct {
-	Text    string // of all its content, an item a line
+	Text    string // text of all content items, one per line; of a JSON-RPC error, its message
 	IsError bool
-	Failure string // code of a failure of the host's
-	Code    int    // of a JSON-RPC error, whose message is in Text; 0: it is none
+	Failure string // code of a host failure
+	Code    int    // of a JSON-RPC error; else 0
 }
 
-// readAnswer reads a message of the server: the answer to a call, or with the id 0 a notification, whose method
-// is Text.
+// readAnswer parses a message of the server. For a notification the id is 0 and Text is its method.
 func readAnswer(line string) (int, result, error) {
 	var m struct {
 		Version string `json:"jsonrpc"`
@@ -39,7 +38,7 @@ func readAnswer(line string) (int, result, error) {
 		} `json:"result"`
 	}
 	if err := json.Unmarshal([]byte(line), &m); err != nil || m.Version != "2.0" {
-		return 0, result{}, fmt.Errorf("not a message of the protocol (%v): %s", err, line)
+		return 0, result{}, fmt.Errorf("not a JSON-RPC 2.0 message (%v): %s", err, line)
 	}
 	switch {
 	case m.Method != "":
@@ -58,7 +57,7 @@ func readAnswer(line string) (int, result, error) {
 	return m.ID, r, nil
 }
 
-// wire decodes a message for comparison.
+// decodeJSON decodes a message for comparison.
 func decodeJSON(t testing.TB, line string) any {
 	t.Helper()
 	var value any

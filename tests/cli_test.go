@@ -15,14 +15,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/build"
 )
 
-// TestCommandLine runs the scripts in testdata/cli: the program as a person drives it. In a script
+// TestCommandLine runs the scripts in testdata/cli. In a script
 //
 //	bulkhead             is the built program
-//	code N COMMAND …     runs a command that has to end with exit code N
-//	$PLUGINS             holds the built plugins chant and hello, $PROBE the built plugin of testdata/cli/probe
-//	$REPOSITORY          is the top level of this repository
+//	code N COMMAND …     runs a command that must exit with code N
+//	$PLUGINS             is the directory of the built plugins, $PROBE the built plugin of testdata/cli/probe
+//	$REPOSITORY          is the root of this repository
 //
-// State folders are in $WORK/state. $HOME is empty, and not in $WORK: what holds it is never a project.
+// State directories are in $WORK/state. $HOME is an empty directory outside $WORK, since an ancestor of $HOME is never
+// taken as the project.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	probe, err := build.Build(context.Background(), filepath.Join("testdata", "cli", "probe"), build.Options{
@@ -66,7 +67,7 @@ func TestCommandLine(t *testing.T) {
 	})
 }
 
-// exitsWith is the script command code.
+// exitsWith implements the script command "code".
 func exitsWith(ts *testscript.TestScript, not bool, args []string) {
 	if not || len(args) < 2 {
 		ts.Fatalf("usage: code N command [argument…]")

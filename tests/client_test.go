@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for something that has to happen. It is never waited for otherwise.
+// patience is the timeout for events that must happen; no test sleeps for it.
 const patience = 30 * time.Second
 
-// server is a running `bulkhead serve` that a test speaks to in lines.
+// server is a running `bulkhead serve` and its stdio.
 type server struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *os.File
-	lines  chan string // of stdout, closed at its end
+	lines  chan string // of stdout, closed at EOF
 	log    *logBuffer  // stderr
 	exited chan struct{}
 	lastID int
 }
 
-// logBuffer keeps what a process writes while a test reads it.
+// logBuffer is a buffer that a process writes to while a test reads it.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -47,7 +47,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// programCommand is the built program with arguments, in a folder and an environment of the test's own.
+// programCommand is a command of the built program with its own working directory and environment.
 func programCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(built.program, args...)
@@ -66,7 +66,7 @@ func chantCommand(t testing.TB, project string) *exec.Cmd {
 	return programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "chant", "--project", project)
 }
 
-// startServer runs cmd until the test ends at the latest. Its stderr goes to the log, unless it is set.
+// startServer starts cmd and kills it at the end of the test. Its stderr goes to the log unless the caller set it.
 func startServer(t testing.TB, cmd *exec.Cmd) *server {
 	t.Helper()
 	s := &server{t: t, cmd: cmd, lines: make(chan string, 1000), log: &logBuffer{}, exited: make(chan struct{})}
@@ -112,7 +112,6 @@ func startServer(t testing.TB, cmd *exec.Cmd) *server {
 	return s
 }
 
-// send sends lines.
 func (s *server) send(lines ...string) {
 	s.t.Helper()
 	if _, err := io.WriteString(s.stdin, strings.Join(lines, "\n")+"\n"); err != nil {
@@ -120,21 +119,21 @@ func (s *server) send(lines ...string) {
 	}
 }
 
-// receive returns the next line, which has to be whole.
+// receive returns the next line of stdout.
 func (s *server) receive() string {
 	s.t.Helper()
 	select {
 	case line, ok := <-s.lines:
 		if !ok {
-			s.t.Fatal("the output ended, and a line was owed")
+			s.t.Fatal("stdout ended, want a line")
 		}
 		whole, ok := strings.CutSuffix(line, "\n")
 		if !ok {
-			s.t.Errorf("the output ended within a line: %q", line)
+			s.t.Errorf("stdout ended within a line: %q", line)
 		}
 		return whole
 	case <-time.After(patience):
-		s.t.Fatalf("no line came within %s", patience)
+		s.t.Fatalf("no line within %s", patience)
 	}
 	return ""
 }
@@ -157,18 +156,18 @@ func callLine(id int, tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"progressToken":"token-%d"}}}`, id, tool, arguments, id)
 }
 
-// call makes a call and returns its answer; its notifications are dropped.
+// call makes a call and returns its answer, skipping notifications.
 func (s *server) call(tool, arguments string) result {
 	s.t.Helper()
 	id := s.sendCall(tool, arguments)
 	got, r := s.nextAnswer()
 	if got != id {
-		s.t.Fatalf("the answer to %d came, and %d was waited for: %+v", got, id, r)
+		s.t.Fatalf("got the answer to %d, want %d: %+v", got, id, r)
 	}
 	return r
 }
 
-// answerOwed is the next answer to a call; notifications before it are dropped.
+// nextAnswer returns the next answer to a call, skipping notifications.
 func (s *server) nextAnswer() (id int, r result) {
 	s.t.Helper()
 	for id == 0 {
@@ -177,7 +176,7 @@ func (s *server) nextAnswer() (id int, r result) {
 	return id, r
 }
 
-// answer reads one line: the answer to a call, or with the id 0 a notification, whose method is Text.
+// answer reads one line with readAnswer.
 func (s *server) answer() (id int, r result) {
 	s.t.Helper()
 	id, r, err := readAnswer(s.receive())
@@ -187,7 +186,7 @@ func (s *server) answer() (id int, r result) {
 	return id, r
 }
 
-// succeed makes a call that must not fail and returns its text.
+// mustCall makes a call that must succeed and returns its text.
 func (s *server) mustCall(tool, arguments string) string {
 	s.t.Helper()
 	r := s.call(tool, arguments)
@@ -197,7 +196,7 @@ func (s *server) mustCall(tool, arguments string) string {
 	return r.Text
 }
 
-// shown is a call for a message of a test's, which arguments may be too long for.
+// describeCall formats a call for a test message, with long arguments cut.
 func describeCall(tool, arguments string) string {
 	if len(arguments) > 200 {
 		arguments = arguments[:200] + "…"
@@ -205,36 +204,36 @@ func describeCall(tool, arguments string) string {
 	return tool + " " + arguments
 }
 
-// refuse makes a call that the plugin must answer with an error that says all of what.
+// wantToolError makes a call that the plugin must answer with an error whose text contains all of what.
 func (s *server) wantToolError(tool, arguments string, what ...string) {
 	s.t.Helper()
 	if r := s.call(tool, arguments); !r.IsError || r.Failure != "" || !containsAll(r.Text, what...) {
-		s.t.Errorf("%s: got %+v, want an error that says %q", describeCall(tool, arguments), r, what)
+		s.t.Errorf("%s: got %+v, want an error of the plugin that contains %q", describeCall(tool, arguments), r, what)
 	}
 }
 
-// fail makes a call that must fail in the host, which says all of what.
+// wantFailure makes a call that must end with a host failure of the given code, whose text contains all of what.
 func (s *server) wantFailure(tool, arguments, failure string, what ...string) {
 	s.t.Helper()
 	if r := s.call(tool, arguments); !r.IsError || r.Failure != failure || !containsAll(r.Text, what...) {
-		s.t.Errorf("%s: got %+v, want the failure %q that says %q", describeCall(tool, arguments), r, failure, what)
+		s.t.Errorf("%s: got %+v, want failure %q that contains %q", describeCall(tool, arguments), r, failure, what)
 	}
 }
 
-// unknown makes a call of a tool that is not offered.
+// wantUnknown calls a tool that must be unknown.
 func (s *server) wantUnknown(tool string, what ...string) {
 	s.t.Helper()
 	if r := s.call(tool, `{}`); r.Code != -32602 || !containsAll(r.Text, append(what, "Unknown tool: "+tool)...) {
-		s.t.Errorf("%s: got %+v, want error -32602 that says %q", tool, r, what)
+		s.t.Errorf("%s: got %+v, want error -32602 that contains %q", tool, r, what)
 	}
 }
 
-// logged waits until the log says all of what.
+// waitForLog waits until the log contains all of what.
 func (s *server) waitForLog(what ...string) {
 	s.t.Helper()
 	for end := time.Now().Add(patience); !containsAll(s.log.String(), what...); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			s.t.Fatalf("the log does not say %q", what)
+			s.t.Fatalf("the log lacks %q", what)
 		}
 	}
 }
@@ -248,13 +247,13 @@ func containsAll(text string, what ...string) bool {
 	return true
 }
 
-// exit waits for the process to end and returns its exit code, and the lines that nobody has read.
+// exit waits for the process to exit and returns its exit code and the unread lines of stdout.
 func (s *server) exit() (code int, rest []string) {
 	s.t.Helper()
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
-		s.t.Fatalf("the process did not end within %s", patience)
+		s.t.Fatalf("the process did not exit within %s", patience)
 	}
 	for line := range s.lines {
 		rest = append(rest, line)
@@ -262,7 +261,7 @@ func (s *server) exit() (code int, rest []string) {
 	return s.cmd.ProcessState.ExitCode(), rest
 }
 
-// kill ends the process as a machine that goes down does.
+// kill sends SIGKILL and waits.
 func (s *server) kill() {
 	s.t.Helper()
 	if err := s.cmd.Process.Kill(); err != nil {
@@ -271,18 +270,18 @@ func (s *server) kill() {
 	s.exit()
 }
 
-// end ends the input, after which nothing more must come and the process must end well.
+// end closes stdin; the process must exit with 0 and no further output.
 func (s *server) end() {
 	s.t.Helper()
 	if err := s.stdin.Close(); err != nil {
 		s.t.Fatal(err)
 	}
 	if code, rest := s.exit(); code != 0 || len(rest) > 0 {
-		s.t.Errorf("exit code %d, and further output: %q", code, rest)
+		s.t.Errorf("exit code %d, further output %q, want 0 and none", code, rest)
 	}
 }
 
-// names lists the tools that a server offers.
+// names lists the tool names of the server.
 func (s *server) names() []string {
 	s.t.Helper()
 	var m struct {

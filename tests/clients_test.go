@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// realClient is one of the MCP clients that people use, as the tests need it.
+// mcpClient is the interface of the tests to an MCP client library.
 type mcpClient interface {
-	// server is what the server said of itself: its name, and the version of the protocol agreed on.
+	// server returns the name of the server and the negotiated protocol version.
 	server() (name, version string)
 	tools(ctx context.Context) ([]string, error)
-	// call asks for progress; its text comes with whether the result is an error.
+	// call sends a progress token.
 	call(ctx context.Context, tool string, arguments map[string]any) (text string, isError bool, err error)
 	ping(ctx context.Context) error
 	close() error
 }
 
-// TestClientLibrariesNegotiateVersions has two libraries speak to the program in every way in which they settle on a version.
+// TestClientLibrariesNegotiateVersions connects two client libraries with every way of negotiating a version.
 func TestClientLibrariesNegotiateVersions(t *testing.T) {
 	t.Parallel()
 	libraries := map[string]func(t *testing.T, cmd *exec.Cmd, version string, progress chan<- string) mcpClient{
@@ -32,15 +32,15 @@ func TestClientLibrariesNegotiateVersions(t *testing.T) {
 	ways := []struct {
 		name    string
 		alone   bool
-		ask     string // version that the client asks for; empty: its own choice
-		version string // that is spoken
+		request string // version that the client requests; empty: its default
+		version string // negotiated
 	}{
-		{"chant alone knows no discover, and gets initialize", true, "", "2024-11-05"},
+		{"chant alone has no discover, client falls back to initialize", true, "", "2024-11-05"},
 		{"chant alone answers a later version with its own", true, "2025-11-25", "2024-11-05"},
-		{"several plugins are discovered", false, "", "2026-07-28"},
-		{"several plugins are initialized by 2025-11-25", false, "2025-11-25", "2025-11-25"},
-		{"several plugins are initialized by 2025-06-18", false, "2025-06-18", "2025-06-18"},
-		{"several plugins are initialized by 2024-11-05", false, "2024-11-05", "2024-11-05"},
+		{"several plugins, discover", false, "", "2026-07-28"},
+		{"several plugins, initialize with 2025-11-25", false, "2025-11-25", "2025-11-25"},
+		{"several plugins, initialize with 2025-06-18", false, "2025-06-18", "2025-06-18"},
+		{"several plugins, initialize with 2024-11-05", false, "2024-11-05", "2024-11-05"},
 	}
 	for library, connect := range libraries {
 		for _, way := range ways {
@@ -57,12 +57,12 @@ func TestClientLibrariesNegotiateVersions(t *testing.T) {
 					cmd = programCommand(t, "serve", "--plugins", copyPlugins(t, "chant", "hello", "misbehave"), "--project", project)
 				}
 				progress := make(chan string, 10)
-				c := connect(t, cmd, way.ask, progress)
+				c := connect(t, cmd, way.request, progress)
 				if name, version := c.server(); name != want || version != way.version {
-					t.Errorf("%s speaks %s, want %s and %s", name, version, want, way.version)
+					t.Errorf("got server %s, version %s, want %s, %s", name, version, want, way.version)
 				}
 				checkConversation(t, c, project)
-				if way.version < "2026-07-28" { // which has no ping
+				if way.version < "2026-07-28" { // that version has no ping
 					if err := c.ping(t.Context()); err != nil {
 						t.Errorf("ping: %v", err)
 					}
@@ -79,7 +79,7 @@ func TestClientLibrariesNegotiateVersions(t *testing.T) {
 	}
 }
 
-// converse lists, reads, writes, and is refused.
+// checkConversation lists tools and makes reading, writing and failing calls.
 func checkConversation(t *testing.T, c mcpClient, project string) {
 	t.Helper()
 	ctx := t.Context()
@@ -122,14 +122,14 @@ func checkProgress(t *testing.T, c mcpClient, progress <-chan string) {
 	if err != nil || isError || text != "Hello, Ada!\nHello, Ada!\nHello, Ada!" {
 		t.Errorf("hello_greet: %q (error: %t) %v", text, isError, err)
 	}
-	// A library may hand its notifications over in any order.
+	// A library may deliver notifications in any order.
 	var got []string
 	for range 3 {
 		select {
 		case one := <-progress:
 			got = append(got, one)
 		case <-time.After(patience):
-			t.Fatalf("of three notifications came %q", got)
+			t.Fatalf("got %q, want three notifications", got)
 		}
 	}
 	slices.Sort(got)
@@ -138,7 +138,7 @@ func checkProgress(t *testing.T, c mcpClient, progress <-chan string) {
 	}
 }
 
-// cancelCall gives a call up once it runs; the server goes on.
+// checkCancel cancels a running call; the server must go on.
 func checkCancel(t *testing.T, c mcpClient, progress <-chan string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -155,7 +155,7 @@ func checkCancel(t *testing.T, c mcpClient, progress <-chan string) {
 	}
 }
 
-// TestProgressIsSentBeforeResult, in its order and with the client's own token.
+// TestProgressIsSentBeforeResult checks order and the token, which must keep its digits.
 func TestProgressIsSentBeforeResult(t *testing.T) {
 	t.Parallel()
 	s := servePlugins(t, copyPlugins(t, "hello"))
@@ -171,7 +171,7 @@ func TestProgressIsSentBeforeResult(t *testing.T) {
 	}
 	s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello_greet","arguments":{"name":"Ada"}}}`)
 	if got := s.receive(); !strings.Contains(got, `"id":2`) {
-		t.Errorf("progress that nobody asked for: %s", got)
+		t.Errorf("progress without a token: %s", got)
 	}
 	s.end()
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// departure is an answer that is right although the contract shows another.
+// departure is a deliberate difference from the contract: why, and the correct answer.
 type departure struct{ why, answer string }
 
-// Reasons that several departures have.
+// Reasons and answers shared by several departures.
 const (
-	asMCP = "unknown methods, unknown tools and calls without a name are answered as MCP and JSON-RPC have it: one server answers for several plugins"
-	rows  = "lists are objects with total, limit and returned, and rows have depends_on and labels, as the contract's text says; its sample is a bare array of shorter rows"
+	asMCP = "unknown methods, unknown tools and calls without a name get the errors of MCP and JSON-RPC, since one server answers for several plugins"
+	rows  = "lists are objects with total, limit and returned, and rows have depends_on and labels, as the prose of the contract says; its sample is a bare array of shorter rows"
 	list  = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\n  \"specs\": [\n    {\n      \"id\": \"2026-01-22-001-x7m\",\n      \"title\": \"Add user authentication\",\n      \"status\": \"in_progress\",\n      \"type\": \"feature\",\n      \"depends_on\": null,\n      \"labels\": null\n    }\n  ],\n  \"total\": 1,\n  \"limit\": 50,\n  \"returned\": 1\n}"}]}}`
 )
 
-// departures are all there are from the examples in testdata/contract, by their names. That tools/list has
-// annotations is the other one, in TestContractTools.
+// departures lists all departures from the examples in testdata/contract by example name. The only other one,
+// annotations in tools/list, is in TestContractTools.
 var departures = map[string]departure{
 	"all specs are listed":       {rows, list},
 	"specs are listed by status": {rows, list},
 	"a spec is found by a part of its id": {
-		"the sample is shortened: the answer has all fields, and the body begins with the title's line",
+		"the sample is shortened: the answer has all fields, and the body begins with the title",
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\n  \"id\": \"2026-01-22-001-x7m\",\n  \"title\": \"Add user authentication\",\n  \"status\": \"in_progress\",\n  \"type\": \"feature\",\n  \"depends_on\": null,\n  \"labels\": null,\n  \"target_files\": null,\n  \"context\": null,\n  \"prompt\": null,\n  \"branch\": null,\n  \"commits\": null,\n  \"completed_at\": null,\n  \"model\": null,\n  \"body\": \"# Add user authentication\\n\\n## Description\\n\\nImplement user auth...\"\n}"}]}}`,
 	},
 	"the summary with activity": {
@@ -38,7 +38,7 @@ var departures = map[string]departure{
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\n  \"total\": 20,\n  \"pending\": 3,\n  \"in_progress\": 2,\n  \"completed\": 15,\n  \"failed\": 0,\n  \"blocked\": 0,\n  \"cancelled\": 0,\n  \"needs_attention\": 0,\n  \"in_progress_activity\": [\n    {\n      \"id\": \"2026-01-22-001-x7m\",\n      \"title\": \"Add user auth\",\n      \"spec_modified\": \"2026-01-22 14:30:00\",\n      \"log_modified\": \"2026-01-22 14:35:00\",\n      \"has_log\": true\n    },\n    {\n      \"id\": \"2026-01-22-002-p0q\",\n      \"title\": \"Add audit trail\",\n      \"spec_modified\": \"2026-01-22 13:30:00\",\n      \"log_modified\": null,\n      \"has_log\": false\n    }\n  ]\n}"}]}}`,
 	},
 	"a line is not JSON": {
-		"what follows the prefix is the JSON library's own word",
+		"the text after the prefix is that of the JSON library",
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: invalid character 'i' looking for beginning of value at byte 1"}}`,
 	},
 	"the tool has no name":              {asMCP, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Missing tool name"}}`},
@@ -47,10 +47,10 @@ var departures = map[string]departure{
 	"the method is unknown":             {asMCP, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found: nope"}}`},
 }
 
-// example is one of the contract's.
+// example is a request of the contract and its answer.
 type example struct{ name, request, answer string }
 
-// examples reads a file of testdata/contract: a project, and requests with what the contract answers.
+// examples reads a file of testdata/contract: the files of a project, and requests with their answers.
 func examples(t *testing.T, file string) (project map[string]string, all []example) {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
@@ -63,7 +63,7 @@ func examples(t *testing.T, file string) (project map[string]string, all []examp
 			all = append(all, example{name: name, request: strings.TrimSpace(string(f.Data))})
 		} else if name, ok := strings.CutPrefix(f.Name, "answer: "); ok {
 			if len(all) == 0 || all[len(all)-1].name != name {
-				t.Fatalf("%s: the answer %q does not stand behind its request", file, name)
+				t.Fatalf("%s: the answer %q does not follow its request", file, name)
 			}
 			all[len(all)-1].answer = string(bytes.TrimSpace(f.Data))
 		} else {
@@ -76,7 +76,7 @@ func examples(t *testing.T, file string) (project map[string]string, all []examp
 	return project, all
 }
 
-// layOutExample makes an example's project, whose files have the times that the contract shows.
+// newExampleDir creates the project of an example, with the modification times that the contract shows.
 func newExampleDir(t *testing.T, files map[string]string) string {
 	t.Helper()
 	project := newDir(t, files)
@@ -95,9 +95,8 @@ func newExampleDir(t *testing.T, files map[string]string) string {
 	return project
 }
 
-// TestContractExamples sends every example twice: all of a file to one server, one after another, and each
-// alone to a server whose input ends at once, behind the request without a line break. The first of a file is
-// sent with one, too.
+// TestContractExamples sends every example twice: all examples of a file to one server, and each alone to a server
+// whose stdin ends right after the request, without a line break. The first example is also sent alone with one.
 func TestContractExamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "contract", "*.txtar"))
@@ -129,12 +128,12 @@ func TestContractExamples(t *testing.T) {
 	}
 	for name := range departures {
 		if !seen[name] {
-			t.Errorf("the departure %q is of no example", name)
+			t.Errorf("the departure %q matches no example", name)
 		}
 	}
 }
 
-// compare compares a line, "" for none, with what is right, and sees to it that a departure is one.
+// compare compares a line ("" for none) with the example's answer or departure. A departure that equals the contract fails.
 func (e example) compare(t *testing.T, got string) {
 	t.Helper()
 	d, departs := departures[e.name]
@@ -152,11 +151,11 @@ func (e example) compare(t *testing.T, got string) {
 		t.Errorf("%s (-want +got)\n%s", e.name, diff)
 	}
 	if departs && cmp.Equal(decodeJSON(t, e.answer), decodeJSON(t, got)) {
-		t.Errorf("%s: no departure any more (%s)", e.name, d.why)
+		t.Errorf("%s: is no departure, remove it (%s)", e.name, d.why)
 	}
 }
 
-// pipe serves chant with input that ends at once, and returns its output without the last line break.
+// pipe serves chant with the given stdin and returns its stdout without the last line break.
 func pipe(t *testing.T, project, input string) string {
 	t.Helper()
 	cmd := chantCommand(t, project)
@@ -168,7 +167,7 @@ func pipe(t *testing.T, project, input string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// TestContractUpdateWritesSpecFile: the file that the contract's update leaves, in its own words.
+// TestContractUpdateWritesSpecFile checks the file that the update of the contract produces.
 func TestContractUpdateWritesSpecFile(t *testing.T) {
 	t.Parallel()
 	const file = ".chant/specs/2026-01-22-001-x7m.md"
@@ -180,7 +179,7 @@ func TestContractUpdateWritesSpecFile(t *testing.T) {
 	}
 }
 
-// listed is a tool as tools/list has it; its schema with its bytes.
+// listed is a tool of tools/list, with the exact bytes of its schema.
 type listed struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -188,8 +187,8 @@ type listed struct {
 	Annotations map[string]bool `json:"annotations"`
 }
 
-// TestContractTools: the tools of the contract in its order, with its descriptions and the bytes of its
-// schemas, and beside that nothing but annotations, which the contract does not have.
+// TestContractTools: tools/list has the contract's tools in its order, with its descriptions and the bytes of its
+// schemas. Annotations are the only addition.
 func TestContractTools(t *testing.T) {
 	t.Parallel()
 	var want []listed
@@ -203,7 +202,7 @@ func TestContractTools(t *testing.T) {
 	const request = `{"jsonrpc":"2.0","method":"tools/list","id":1}`
 	asBytes := cmp.Transformer("text", func(raw json.RawMessage) string { return string(raw) })
 	for name, line := range map[string]string{
-		"as the very first line":           serveChant(t, newDir(t, nil)).ask(request),
+		"as the first line":                serveChant(t, newDir(t, nil)).ask(request),
 		"piped in with a final line break": pipe(t, newDir(t, nil), request+"\n"),
 		"piped in without one":             pipe(t, newDir(t, nil), request),
 	} {
@@ -215,7 +214,7 @@ func TestContractTools(t *testing.T) {
 			} `json:"result"`
 		}
 		d := json.NewDecoder(strings.NewReader(line))
-		d.DisallowUnknownFields() // a nextCursor, a title
+		d.DisallowUnknownFields() // for example nextCursor or title
 		if err := d.Decode(&got); err != nil || got.Version != "2.0" || got.ID != 1 {
 			t.Errorf("%s: %v: %s", name, err, line)
 		}

@@ -20,12 +20,12 @@ func TestDemoRunsEveryStep(t *testing.T) {
 	}
 	for _, want := range append([]string{"tools/list", "53 tools of 5 plugins", "All 20 steps answered as expected", `"mcpServers"`}, allPlugins...) {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("the output does not say %s:\n%s", want, out)
+			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
 	}
 	for name := range snapshot(t, home) {
 		if first, _, _ := strings.Cut(name, "/"); slices.Contains([]string{".aam", ".agentpack", ".codex", ".local"}, first) {
-			t.Errorf("the user's home folder was touched: %s", name)
+			t.Errorf("the demo wrote to the user's home directory: %s", name)
 		}
 	}
 	if !strings.Contains(progress.String(), "compiling") {
@@ -33,7 +33,7 @@ func TestDemoRunsEveryStep(t *testing.T) {
 	}
 }
 
-// goEnvironment is what the go command needs to find its caches without the user's home folder.
+// goEnvironment returns the variables that the go command needs when HOME is not the user's.
 func goEnvironment(t *testing.T) []string {
 	t.Helper()
 	names := []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOFLAGS", "GOSUMDB", "GONOPROXY", "GOPRIVATE"}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// envelope is what the tests want to know of agentpack's answers.
+// envelope is the part of agentpack's answers that the tests read.
 type envelope struct {
 	OK       bool     `json:"ok"`
 	Warnings []string `json:"warnings"`
@@ -23,7 +23,7 @@ type envelope struct {
 	deployed
 }
 
-// code is the answer's error code; "" if it went well.
+// code is the error code of the answer, "" on success.
 func (e envelope) code() string {
 	if len(e.Errors) == 0 {
 		return ""
@@ -46,12 +46,12 @@ func (s *server) agentpack(tool, arguments string) envelope {
 	return readEnvelope(s.t, s.call(tool, arguments))
 }
 
-// token plans a deploy, which has to bring a number of changes.
+// planDeploy plans a deploy, checks its number of changes, and returns the confirm token.
 func (s *server) planDeploy(changes int) string {
 	s.t.Helper()
 	e := s.agentpack("deploy", `{}`)
 	if !e.OK || e.Data.Token == "" || len(e.Data.Changes) != changes {
-		s.t.Fatalf("%d changes, and not %d: %+v", len(e.Data.Changes), changes, e)
+		s.t.Fatalf("got %d changes, want %d: %+v", len(e.Data.Changes), changes, e)
 	}
 	return e.Data.Token
 }
@@ -60,13 +60,13 @@ func confirmArguments(token string) string {
 	return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token)
 }
 
-// prompts are the files that were deployed, by name.
+// deployedFiles is a snapshot of ~/.codex.
 func (p *testUser) deployedFiles() map[string]string {
 	p.t.Helper()
 	return snapshot(p.t, p.path("home/.codex"))
 }
 
-// TestConfirmTokenWorksOnceInAnyServer: it outlives the server that gave it, and is good for one other.
+// TestConfirmTokenWorksOnceInAnyServer: a token outlives the server that issued it and can be used once.
 func TestConfirmTokenWorksOnceInAnyServer(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(2, "v1\n"))
@@ -75,7 +75,7 @@ func TestConfirmTokenWorksOnceInAnyServer(t *testing.T) {
 	token := giver.planDeploy(2)
 	giver.end()
 	if diff := cmp.Diff(before, p.deployedFiles()); diff != "" {
-		t.Errorf("the plan has written (-before +after)\n%s", diff)
+		t.Errorf("planning wrote files (-before +after)\n%s", diff)
 	}
 	taker := p.serve()
 	if e := taker.agentpack("deploy_apply", confirmArguments(token)); !e.OK || !e.Data.Applied {
@@ -87,16 +87,16 @@ func TestConfirmTokenWorksOnceInAnyServer(t *testing.T) {
 	after := p.deployedFiles()
 	for _, s := range []*server{taker, p.serve()} {
 		if e := s.agentpack("deploy_apply", confirmArguments(token)); e.code() != "E_CONFIRM_TOKEN_MISMATCH" || !strings.Contains(e.Errors[0].Message, "used already") {
-			t.Errorf("once more: %+v", e)
+			t.Errorf("second use: %+v", e)
 		}
 		s.end()
 	}
 	if diff := cmp.Diff(after, p.deployedFiles()); diff != "" {
-		t.Errorf("the second use has written (-before +after)\n%s", diff)
+		t.Errorf("the second use wrote files (-before +after)\n%s", diff)
 	}
 }
 
-// TestConcurrentUsesOfOneTokenApplyOnce apply at the same time: one does it, and the other is refused.
+// TestConcurrentUsesOfOneTokenApplyOnce: of two servers that apply at the same time one is refused.
 func TestConcurrentUsesOfOneTokenApplyOnce(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(30, "v1\n"))
@@ -120,7 +120,7 @@ func TestConcurrentUsesOfOneTokenApplyOnce(t *testing.T) {
 		s.end()
 	}
 	if applied != 1 || refused != 1 {
-		t.Errorf("%d applied it, and %d were refused", applied, refused)
+		t.Errorf("%d servers applied the token and %d were refused, want 1 and 1", applied, refused)
 	}
 	records, err := filepath.Glob(p.path("home/.agentpack/state/snapshots/*.json"))
 	if err != nil || len(records) != 1 {
@@ -128,11 +128,10 @@ func TestConcurrentUsesOfOneTokenApplyOnce(t *testing.T) {
 	}
 }
 
-// manyPrompts is how many files a deploy has that is killed.
+// manyPrompts is the number of files in the deploy that is killed.
 const manyPrompts = 200
 
-// TestKilledDeployIsAtomic leaves the old state or the new one once the next call has been made, whenever the
-// process is killed.
+// TestKilledDeployIsAtomic: whenever the process is killed, the next call completes or rolls back the deploy.
 func TestKilledDeployIsAtomic(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(manyPrompts, "a\n"))
@@ -147,36 +146,36 @@ func TestKilledDeployIsAtomic(t *testing.T) {
 		return err == nil && string(text) != old
 	}
 	moments := []struct {
-		name string
-		come func(old string) bool
+		name    string
+		reached func(old string) bool
 	}{
-		{"as it begins", func(string) bool { return true }},
-		{"while new contents are laid down", func(old string) bool { return journal("staging.json") || changed(0, old) }},
-		{"when the first file is new", func(old string) bool { return changed(0, old) }},
-		{"when half of them are", func(old string) bool { return changed(manyPrompts/2, old) }},
-		{"when all of them are", func(old string) bool { return changed(manyPrompts-1, old) && !journal("switching.json") }},
+		{"at its start", func(string) bool { return true }},
+		{"while staging", func(old string) bool { return journal("staging.json") || changed(0, old) }},
+		{"after the first file was replaced", func(old string) bool { return changed(0, old) }},
+		{"after half of the files were replaced", func(old string) bool { return changed(manyPrompts/2, old) }},
+		{"after all files were replaced", func(old string) bool { return changed(manyPrompts-1, old) && !journal("switching.json") }},
 	}
 	interrupted, text := 0, "a\n"
 	for _, moment := range moments {
-		next := p.deployAndKill(t, moment.name, text, moment.come)
+		next := p.deployAndKill(t, moment.name, text, moment.reached)
 		if next.warned {
 			interrupted++
 		}
 		text = next.text
 	}
 	if interrupted == 0 {
-		t.Error("no kill came while something was written")
+		t.Error("no kill interrupted a deploy")
 	}
 }
 
-// afterKill is what a deploy that was killed has come to, once the next call was made.
+// deployOutcome is the result of a killed deploy after the next call.
 type deployOutcome struct {
-	text   string // of all prompts
-	warned bool   // there was something to finish or undo
+	text   string // content of all prompts
+	warned bool   // the next call reported a recovery
 }
 
-// killed deploys another text than the one that is deployed, and kills the server at a moment.
-func (p *testUser) deployAndKill(t *testing.T, name, old string, come func(old string) bool) deployOutcome {
+// deployAndKill deploys a text that differs from old and kills the server once reached reports true.
+func (p *testUser) deployAndKill(t *testing.T, name, old string, reached func(old string) bool) deployOutcome {
 	t.Helper()
 	before, other := p.deployedFiles(), map[string]string{"a\n": "b\n", "b\n": "a\n"}[old]
 	for file, content := range agentpackRepo(manyPrompts, other) {
@@ -184,9 +183,9 @@ func (p *testUser) deployAndKill(t *testing.T, name, old string, come func(old s
 	}
 	s := p.serve("--plugin", "agentpack")
 	s.sendCall("deploy_apply", confirmArguments(s.planDeploy(manyPrompts)))
-	for end := time.Now().Add(patience); !come(old); time.Sleep(200 * time.Microsecond) {
+	for end := time.Now().Add(patience); !reached(old); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: the moment did not come", name)
+			t.Fatalf("%s: not reached", name)
 		}
 	}
 	s.kill()
@@ -195,13 +194,13 @@ func (p *testUser) deployAndKill(t *testing.T, name, old string, come func(old s
 	e := s.agentpack("doctor", `{}`)
 	now := p.deployedFiles()
 	left := deployOutcome{now["prompts/prompt-000.md"], strings.Contains(strings.Join(e.Warnings, " "), "was interrupted while it wrote")}
-	t.Logf("killed %s: the prompts say %q, and that it was stopped is said: %t", name, left.text, left.warned)
+	t.Logf("killed %s: the prompts hold %q, recovery reported: %t", name, left.text, left.warned)
 	if left.text == old {
 		if diff := cmp.Diff(before, now); diff != "" {
-			t.Errorf("%s: not quite the old state (-old +now)\n%s", name, diff)
+			t.Errorf("%s: differs from the old state (-old +now)\n%s", name, diff)
 		}
 	} else if e := s.agentpack("plan", `{}`); !e.OK || len(e.Data.Changes) > 0 || len(now) != len(before) {
-		t.Errorf("%s: not quite the new state: %+v", name, e)
+		t.Errorf("%s: differs from the new state: %+v", name, e)
 	}
 	s.end()
 	for file := range snapshot(t, p.home) {
@@ -217,7 +216,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestRollbackFromAnotherProjectWarns cannot see what was deployed into the first, and says so: it stays.
+// TestRollbackFromAnotherProjectWarns: a rollback cannot reach files deployed into another project; it keeps and names them.
 func TestRollbackFromAnotherProjectWarns(t *testing.T) {
 	t.Parallel()
 	const rule, prompt = "project/.cursor/rules/instructions_house--f61413033d.mdc", "home/.codex/prompts/prompt-000.md"
@@ -243,13 +242,13 @@ func TestRollbackFromAnotherProjectWarns(t *testing.T) {
 			s.end()
 			warned := strings.Contains(strings.Join(e.Warnings, " "), p.path(rule))
 			if !e.OK || warned == removed || exists(p.path(rule)) == removed {
-				t.Errorf("warned: %t, and the rule is there: %t: %+v", warned, exists(p.path(rule)), e)
+				t.Errorf("warned: %t, the rule exists: %t: %+v", warned, exists(p.path(rule)), e)
 			}
 			if !removed && readFile(t, p.path(rule)) != deployed {
-				t.Error("the rule is another")
+				t.Error("the rule changed")
 			}
 			if got := readFile(t, p.path(prompt)); got != "v1\n" || exists(p.path("home/.codex/AGENTS.md")) {
-				t.Errorf("what it could see was not rolled back: %q", got)
+				t.Errorf("the reachable files were not rolled back: %q", got)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// pages are the repository's Markdown files, by path below its root.
+// markdownPages are the repository's Markdown files, by path below its root.
 func markdownPages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -32,7 +32,7 @@ func markdownPages(t *testing.T) map[string]string {
 		}
 	}
 	if len(all) < 8 {
-		t.Fatalf("only %d pages were found", len(all))
+		t.Fatalf("found only %d pages", len(all))
 	}
 	return all
 }
@@ -53,7 +53,7 @@ func TestLinksBetweenPagesResolve(t *testing.T) {
 	}
 }
 
-// block is a fenced block of a page; label is the line before it.
+// block is a fenced block of a page; label is the non-empty line before it.
 type block struct{ language, label, text string }
 
 func blocks(text string) []block {
@@ -77,7 +77,7 @@ func blocks(text string) []block {
 }
 
 func TestDocsDataBlocksParse(t *testing.T) {
-	read := map[string]int{}
+	count := map[string]int{}
 	for name, text := range markdownPages(t) {
 		for _, b := range blocks(text) {
 			switch b.language {
@@ -87,14 +87,14 @@ func TestDocsDataBlocksParse(t *testing.T) {
 				}
 			case "json":
 				if !json.Valid([]byte(b.text)) && !eachLineIsJSON(b.text) {
-					t.Errorf("%s: this is no JSON:\n%s", name, b.text)
+					t.Errorf("%s: invalid JSON:\n%s", name, b.text)
 				}
 			}
-			read[b.language]++
+			count[b.language]++
 		}
 	}
-	if read["toml"] == 0 || read["json"] == 0 {
-		t.Errorf("blocks that were read: %v", read)
+	if count["toml"] == 0 || count["json"] == 0 {
+		t.Errorf("no blocks of TOML or of JSON: %v", count)
 	}
 }
 
@@ -107,13 +107,13 @@ func eachLineIsJSON(text string) bool {
 	return true
 }
 
-// TestDocsExamplesAreValid: each manifest and each config that its page shows is one.
+// TestDocsExamplesAreValid parses each manifest and config in the reference pages.
 func TestDocsExamplesAreValid(t *testing.T) {
 	config := func(text string) error {
 		_, problems := config.Parse("bulkhead.toml", []byte(text))
 		return problems.Err()
 	}
-	readers := map[string]func(text string) error{
+	parsers := map[string]func(text string) error{
 		"docs/manifest.md": func(text string) error {
 			m, problems := manifest.Parse("plugin.toml", []byte(text))
 			if err := problems.Err(); err != nil {
@@ -124,19 +124,19 @@ func TestDocsExamplesAreValid(t *testing.T) {
 		"docs/config.md": config,
 		"docs/admin.md":  config,
 	}
-	for page, reads := range readers {
+	for page, parse := range parsers {
 		examples := 0
 		for _, b := range blocks(readFile(t, filepath.Join("..", page))) {
 			if b.language != "toml" {
 				continue
 			}
 			examples++
-			if err := reads(b.text); err != nil {
+			if err := parse(b.text); err != nil {
 				t.Errorf("%s, example %d: %v", page, examples, err)
 			}
 		}
 		if examples == 0 {
-			t.Errorf("%s has no example", page)
+			t.Errorf("%s has no TOML example", page)
 		}
 	}
 }

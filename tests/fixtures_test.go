@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// expected is what a table of expectations says of one .chant folder.
+// expected is the entry of one .chant directory in EXPECTED.json.
 type expected struct {
 	Initialized bool             `json:"initialized"`
 	Summary     expectedSummary  `json:"archive_aware"`
@@ -47,16 +47,16 @@ type expectedVerify struct {
 	Items     int  `json:"items"`
 }
 
-// TestChantFixtures compares the answers of the built server with a table of expectations: of real projects where
-// they lie beside the repository, else of chant's own test data.
+// TestChantFixtures compares answers of the built server with EXPECTED.json: of real projects if they exist beside the
+// repository, else of chant's test data.
 func TestChantFixtures(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "shared", "fixtures", "chant")
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		t.Logf("there is no folder %s: chant's own test data is used", root)
+		t.Logf("%s does not exist: using chant's test data", root)
 		root = filepath.Join("..", "plugins", "chant", "testdata")
 	}
-	t.Logf("projects of %s", root)
+	t.Logf("projects from %s", root)
 	var all map[string]*expected
 	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(root, "EXPECTED.json"))), &all); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestChantFixtures(t *testing.T) {
 			if name == "self-2026-01-26-unloadable/.chant" {
 				acceptScalarOrigin(want)
 			}
-			// A copy, because it is written to, and because no repository may lie around it.
+			// A copy: the test writes to it, and it must not be inside a repository.
 			project := newDir(t, nil)
 			if err := os.CopyFS(project, os.DirFS(filepath.Join(root, filepath.Dir(name)))); err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func TestChantFixtures(t *testing.T) {
 	}
 }
 
-// acceptScalarOrigin counts the file that a reader refuses which takes no single text for a list.
+// acceptScalarOrigin adjusts the table for a spec that the recorded reader rejects: it accepts no scalar for a list.
 func acceptScalarOrigin(want *expected) {
 	want.Unloadable = nil
 	want.Summary.Status["total"]++
@@ -119,7 +119,7 @@ func (s *server) compareProject(want *expected) {
 			s.t.Errorf("%s (-want +got)\n%s", one.ID, diff)
 		}
 	}
-	// The table is in the order of names, and of some folders holds a part.
+	// The table is sorted by name, and incomplete for some directories.
 	listed := s.ids("chant_spec_list", `{"limit":1000}`)
 	for _, id := range ids {
 		if !slices.Contains(listed, id) {
@@ -128,7 +128,7 @@ func (s *server) compareProject(want *expected) {
 	}
 }
 
-// detail is what the server says of one spec; what it does not say is as in want.
+// detail collects what the server reports of one spec; fields that no tool returns are copied from want.
 func (s *server) detail(want expectedDetail) expectedDetail {
 	s.t.Helper()
 	id := fmt.Sprintf(`{"id":%q}`, want.ID)
@@ -157,7 +157,7 @@ func (s *server) detail(want expectedDetail) expectedDetail {
 	return got
 }
 
-// compareSaves changes every spec, and looks whether all but what was changed is as it was.
+// compareSaves updates every spec and checks that nothing else changed.
 func (s *server) compareSaves(project string, specs []expectedDetail) {
 	s.t.Helper()
 	for _, one := range specs {
@@ -169,7 +169,7 @@ func (s *server) compareSaves(project string, specs []expectedDetail) {
 		before["status"] = "failed"
 		before["body"] = strings.TrimSpace(fmt.Sprintf("%s\n\n## Output\n\nthe end", before["body"]))
 		if diff := cmp.Diff(before, after); diff != "" {
-			s.t.Errorf("%s: saving changed it (-before +after)\n%s", one.ID, diff)
+			s.t.Errorf("%s: saving changed other fields (-before +after)\n%s", one.ID, diff)
 		}
 		content := readFile(s.t, filepath.Join(project, ".chant", "specs", one.ID+".md"))
 		for _, key := range one.UnknownKeys {
@@ -180,7 +180,7 @@ func (s *server) compareSaves(project string, specs []expectedDetail) {
 	}
 }
 
-// decode makes a call whose text is JSON.
+// decode makes a call and decodes its text as JSON.
 func (s *server) decode(tool, arguments string, into any) {
 	s.t.Helper()
 	if err := json.Unmarshal([]byte(s.mustCall(tool, arguments)), into); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// repository makes a project with a spec in progress, whose branch has another version of it, and a commit
-// that names it.
+// repository creates a project with a spec in progress, a branch with a different version of the spec, and a commit
+// whose message names it.
 func repository(t *testing.T) string {
 	t.Helper()
 	const onMain = "---\ntype: code\nstatus: in_progress\n---\n\n# In the folder\n"
@@ -72,8 +72,8 @@ func store(t *testing.T, storage *filesystem.Storage, o plumbing.EncodedObject) 
 	return hash
 }
 
-// TestChantReadsRepositoryWithoutWriting is read and never written: reading tools show a spec in progress as its branch has it,
-// writing ones change the folder's.
+// TestChantReadsRepositoryWithoutWriting: tools that read show a spec in progress as it is on its branch; tools that
+// write change the working tree only.
 func TestChantReadsRepositoryWithoutWriting(t *testing.T) {
 	t.Parallel()
 	project := repository(t)
@@ -92,11 +92,11 @@ func TestChantReadsRepositoryWithoutWriting(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff(before, snapshot(t, filepath.Join(project, ".git"))); diff != "" {
-		t.Errorf("the repository was written to (-before +after)\n%s", diff)
+		t.Errorf("the repository changed (-before +after)\n%s", diff)
 	}
 }
 
-// TestRepositoryOutsideProjectIsNotRead that .git points to was not granted, and is as good as none.
+// TestRepositoryOutsideProjectIsNotRead: a .git that refers to a repository outside the grant counts as no repository.
 func TestRepositoryOutsideProjectIsNotRead(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"a file", "a link"} {
@@ -120,7 +120,7 @@ func TestRepositoryOutsideProjectIsNotRead(t *testing.T) {
 			s.waitForLog("denied")
 			s.end()
 			if diff := cmp.Diff(before, snapshot(t, elsewhere)); diff != "" {
-				t.Errorf("it was written to (-before +after)\n%s", diff)
+				t.Errorf("the repository changed (-before +after)\n%s", diff)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// goSDK is the client of the official Go SDK.
+// goSDK is an mcpClient of the official Go SDK.
 type goSDK struct{ *mcp.ClientSession }
 
 func connectGoSDK(t *testing.T, cmd *exec.Cmd, version string, progress chan<- string) mcpClient {

@@ -14,7 +14,7 @@ import (
 
 const module = "github.com/bulkhead-mcp/bulkhead"
 
-// packages lists the repository's packages and what each imports, tests left out.
+// packages returns the repository's packages with their imports, without those of tests.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "../...").Output()
@@ -27,13 +27,13 @@ func packages(t *testing.T) map[string][]string {
 		all[strings.TrimPrefix(fields[0], module+"/")] = fields[1:]
 	}
 	if len(all) < 20 {
-		t.Fatalf("only %d packages are listed", len(all))
+		t.Fatalf("found only %d packages", len(all))
 	}
 	return all
 }
 
-// arrows says what the packages of each part may import of this repository. The longest matching part
-// counts; "x/..." stands for x and what is below it.
+// arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
+// matches x and everything below it.
 var arrows = map[string][]string{
 	"cmd":                        {"cmd/...", "host", "host/admin", "host/build", "host/engine", "host/manifest", "host/review", "host/tomlfile", "host/visible", "sdk/abi"},
 	"host":                       {"host/audit", "host/config", "host/engine", "host/engine/code", "host/gateway", "host/internal/...", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/sandbox/git", "host/schema", "host/tomlfile", "host/visible", "sdk/abi"},
@@ -102,7 +102,7 @@ func TestImportArrowsPointOneWay(t *testing.T) {
 	for pkg, imports := range packages(t) {
 		part := longestPart(pkg)
 		if part == "" {
-			t.Errorf("%s belongs to no part: add it to arrows", pkg)
+			t.Errorf("%s matches no part: add it to arrows", pkg)
 			continue
 		}
 		for _, path := range imports {
@@ -131,7 +131,7 @@ func matches(pattern, pkg string) bool {
 	return pkg == pattern
 }
 
-// owners are the only packages that may import a library: one place to change when it changes.
+// owners are the only packages that may import a library, so that its API is used in one place.
 var owners = map[string][]string{
 	"github.com/BurntSushi/toml":             {"host/tomlfile", "sdk/sdktest"},
 	"github.com/pelletier/go-toml":           {"host/tomlfile"},
@@ -153,14 +153,14 @@ func TestLibrariesAreImportedByOwnersOnly(t *testing.T) {
 		for _, path := range imports {
 			for library, allowed := range owners {
 				if strings.HasPrefix(path, library) && !slices.ContainsFunc(allowed, func(owner string) bool { return matches(owner+"/...", pkg) }) {
-					t.Errorf("%s imports %s, which belongs to %s", pkg, path, strings.Join(allowed, ", "))
+					t.Errorf("%s imports %s, which only %s may import", pkg, path, strings.Join(allowed, ", "))
 				}
 			}
 		}
 	}
 }
 
-// pureSDK are packages of the SDK that use neither the ABI nor the host.
+// pureSDK are SDK packages that use neither the ABI nor the host, so that domain packages may import them.
 var pureSDK = []string{
 	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/filesystem", module + "/sdk/filesystem/faultfs",
 	module + "/sdk/frontmatter", module + "/sdk/transaction",
@@ -180,7 +180,7 @@ func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
 	}
 }
 
-// TestHostDoesNotPrintToStdout: standard output belongs to the protocol.
+// TestHostDoesNotPrintToStdout: stdout carries the protocol.
 func TestHostDoesNotPrintToStdout(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../host", func(file string, item fs.DirEntry, err error) error {
@@ -212,6 +212,6 @@ func TestHostDoesNotPrintToStdout(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files == 0 {
-		t.Fatal("no file was read")
+		t.Fatal("found no files")
 	}
 }

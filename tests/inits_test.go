@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// Every worker is a process of the program's own executable and runs the package inits of all that is linked
-// into it, so their cost is part of each worker's start.
+// Every worker runs the program's own executable, so that package inits add to the start of each worker.
 
-// expensive are packages that the program must not link, since their inits, or those of what they import, take
-// longer than all others together.
+// expensive are packages that the program must not link: their inits, with those of their imports, take longer than
+// all others together.
 var expensive = []string{
 	"github.com/santhosh-tekuri/jsonschema",
 	"github.com/mark3labs/mcp-go/client",
@@ -40,11 +39,10 @@ func TestProgramLinksNoPackageWithAnExpensiveInit(t *testing.T) {
 	}
 }
 
-// initLine is what GODEBUG=inittrace=1 prints of a package that has an init.
+// initLine matches a line of GODEBUG=inittrace=1.
 var initLine = regexp.MustCompile(`^init (\S+) @.* (\d+) allocs$`)
 
-// TestPackageInitsAllocateLittle counts allocations, which stand for the time: unlike that they are the same
-// in every run. Tables that are built, patterns and schemas that are compiled, all allocate.
+// TestPackageInitsAllocateLittle counts allocations as a proxy for time, since they are the same in every run.
 func TestPackageInitsAllocateLittle(t *testing.T) {
 	const most, mostOfAll = 1_000, 3_000
 	cmd := exec.Command(built.program, "--version")
@@ -66,7 +64,7 @@ func TestPackageInitsAllocateLittle(t *testing.T) {
 		}
 		packages, sum = packages+1, sum+allocs
 		if allocs > most {
-			t.Errorf("the init of %s makes %d allocations, want at most %d: do that work when it is needed (sync.OnceValue), or do not link it", found[1], allocs, most)
+			t.Errorf("the init of %s makes %d allocations, want at most %d: defer the work (sync.OnceValue) or do not link the package", found[1], allocs, most)
 		}
 	}
 	if packages < 50 {

@@ -1,25 +1,24 @@
-// Package tests holds what crosses packages: the built program driven as a user or a client would, and rules
-// that the whole repository keeps. Everything here runs against the binary and the modules that TestMain
-// builds once.
+// Package tests has the end-to-end tests, which drive the built program as users and clients do, and checks of
+// repository-wide rules. TestMain builds the binary and the modules once.
 package tests
 
 import (
 	"fmt"
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// built is what the tests run.
+// built holds the artifacts under test.
 var built struct {
 	program string // path of the bulkhead binary
-	plugins string // folder with the plugins and examples, built
-	cache   string // value of XDG_CACHE_HOME in which their code is compiled
+	plugins string // directory with the built plugins and examples
+	cache   string // XDG_CACHE_HOME with their compiled code
 }
 
 func TestMain(m *testing.M) {
@@ -58,8 +57,8 @@ func buildAll(dir string) error {
 	return buildPlugins(built.plugins, dirs...)
 }
 
-// buildPlugins builds the plugins in dirs with the program, so that their compiled code is where the program
-// looks for it. (A test binary does not know the version of its libraries, which is part of the place.)
+// buildPlugins builds the plugins in dirs with the program, which so fills its cache. The cache key depends on the
+// versions of linked libraries, which a test binary does not know.
 func buildPlugins(out string, dirs ...string) error {
 	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -73,8 +72,7 @@ func buildPlugins(out string, dirs ...string) error {
 	return nil
 }
 
-// environment is the process's own without what would change how bulkhead behaves, and with folders of the
-// test's own.
+// environment returns a minimal environment with new directories for HOME and state.
 func environment(t testing.TB, more ...string) []string {
 	t.Helper()
 	testcache.DependOn(t, "..")
@@ -85,7 +83,7 @@ func environment(t testing.TB, more ...string) []string {
 	return append(env, more...)
 }
 
-// goBuild builds a program without cgo, as releases are: only such a one can confine its workers in every way.
+// goBuild builds without cgo, as releases are: workers of a program with cgo lack confinement layers.
 func goBuild(out, pkg string) *exec.Cmd {
 	command := exec.Command("go", "build", "-o", out, pkg)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 the older eras are tested, too
+//lint:file-ignore SA1019 older protocol versions are tested on purpose
 
 package tests
 
@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// mcpGo is mcp-go's client.
+// mcpGo is an mcpClient of mcp-go.
 type mcpGo struct {
 	*client.Client
 	name string

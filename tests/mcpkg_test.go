@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// serveMcpkg serves mcpkg alone, on a store of its own.
+// serveMcpkg serves mcpkg alone, with a new store.
 func serveMcpkg(t *testing.T) *server {
 	t.Helper()
 	return startServer(t, programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "mcpkg", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=auth-module"))
 }
 
-// TestMcpkgContractExamples makes every request of its contract, in the state that it implies, of the built
-// program. Absent and false are the same there.
+// TestMcpkgContractExamples sends every request of mcpkg's contract to the built program, after the calls that set up
+// its state. The contract does not distinguish absent from false.
 func TestMcpkgContractExamples(t *testing.T) {
 	t.Parallel()
 	var all []struct {
@@ -55,7 +55,7 @@ func TestMcpkgContractExamples(t *testing.T) {
 	}
 }
 
-// TestMcpkgServedAloneMatchesContract has its contract's name and capabilities, and nothing of what it has among others.
+// TestMcpkgServedAloneMatchesContract: alone, mcpkg has the name, capabilities and tools of its contract and no others.
 func TestMcpkgServedAloneMatchesContract(t *testing.T) {
 	t.Parallel()
 	s := serveMcpkg(t)
@@ -68,12 +68,12 @@ func TestMcpkgServedAloneMatchesContract(t *testing.T) {
 		t.Errorf("the tools are %q", names)
 	}
 	s.wantUnknown("export_project")
-	s.mustCall("create_prompt", `{"name":"quiet","content":"x"}`) // which would fail on a notification before its answer
+	s.mustCall("create_prompt", `{"name":"quiet","content":"x"}`) // fails if a notification precedes the answer
 	s.end()
 }
 
-// TestConcurrentServersCreateEachPromptOnce is scenario 23 of mcpkg's checklist with the lock of the host, and 24:
-// of two servers that create the same prompts at once each is created by one, and both list all of them.
+// TestConcurrentServersCreateEachPromptOnce: two servers create the same prompts at the same time. Each prompt is
+// created by one of them, and both list all.
 func TestConcurrentServersCreateEachPromptOnce(t *testing.T) {
 	t.Parallel()
 	const rounds = 30
@@ -87,7 +87,7 @@ func TestConcurrentServersCreateEachPromptOnce(t *testing.T) {
 			servers[number].sendCall("create_prompt", fmt.Sprintf(`{"name":"n%d","content":"of %d"}`, i, number))
 		}
 	}
-	created := map[string]int{} // how often, by text of the answer
+	created := map[string]int{} // number of answers, by text
 	for _, s := range servers {
 		for range rounds {
 			_, r := s.answer()
@@ -97,19 +97,19 @@ func TestConcurrentServersCreateEachPromptOnce(t *testing.T) {
 	for i := range rounds {
 		made, taken := fmt.Sprintf("Created prompt 'n%d' in project 'p'", i), fmt.Sprintf("Error: Prompt 'n%d' already exists in project 'p'", i)
 		if created[made] != 1 || created[taken] != 1 {
-			t.Errorf("n%d was created %d times and refused %d times", i, created[made], created[taken])
+			t.Errorf("n%d was created %d times and refused %d times, want 1 and 1", i, created[made], created[taken])
 		}
 	}
 	for _, s := range servers {
 		list := s.ask(`{"jsonrpc":"2.0","id":"list","method":"prompts/list"}`)
 		if n := bytes.Count([]byte(list), []byte(`"name":`)); n != rounds {
-			t.Errorf("%d of %d are listed: %s", n, rounds, list)
+			t.Errorf("%d of %d prompts are listed: %s", n, rounds, list)
 		}
 		s.end()
 	}
 }
 
-// oneLine takes line breaks out, which end a message.
+// compactJSON removes line breaks, which would end the message.
 func compactJSON(t *testing.T, value json.RawMessage) string {
 	t.Helper()
 	var line bytes.Buffer
@@ -119,7 +119,7 @@ func compactJSON(t *testing.T, value json.RawMessage) string {
 	return line.String()
 }
 
-// withoutFalse decodes JSON, and leaves out the members of objects that are false.
+// withoutFalse decodes JSON and removes object members that are false.
 func withoutFalse(t *testing.T, raw []byte) any {
 	t.Helper()
 	var value any

@@ -11,20 +11,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// offersClient is the client of the official Go SDK, and what it hears of changes.
+// notifiedClient is a client of the official Go SDK that records change notifications.
 type notifiedClient struct {
 	*mcp.ClientSession
-	heard chan string
+	changes chan string // "prompts", "resources", or the URI of an updated resource
 }
 
-// connectOffers serves plugins together; version is what the client asks for, empty: its own choice.
+// connectNotified serves plugins and connects to them; an empty version is the default of the client.
 func connectNotified(t *testing.T, version string, plugins []string, args ...string) notifiedClient {
 	t.Helper()
-	heard := make(chan string, 100)
+	changes := make(chan string, 100)
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
-		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { heard <- "prompts" },
-		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { heard <- "resources" },
-		ResourceUpdatedHandler:     func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard <- r.Params.URI },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { changes <- "prompts" },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changes <- "resources" },
+		ResourceUpdatedHandler:     func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { changes <- r.Params.URI },
 	})
 	cmd := programCommand(t, append([]string{"serve", "--plugins", copyPlugins(t, plugins...)}, args...)...)
 	session, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -32,25 +32,25 @@ func connectNotified(t *testing.T, version string, plugins []string, args ...str
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = session.Close() })
-	return notifiedClient{session, heard}
+	return notifiedClient{session, changes}
 }
 
-// hear waits for word of a change.
+// waitForChange waits for a change notification.
 func (c notifiedClient) waitForChange(t *testing.T, want string) {
 	t.Helper()
 	for end := time.After(patience); ; {
 		select {
-		case got := <-c.heard:
+		case got := <-c.changes:
 			if got == want {
 				return
 			}
 		case <-end:
-			t.Fatalf("no word of %s", want)
+			t.Fatalf("no notification of %s", want)
 		}
 	}
 }
 
-// must makes a call that has to go well.
+// mustCall makes a call that must succeed.
 func (c notifiedClient) mustCall(t *testing.T, tool string, arguments map[string]any) {
 	t.Helper()
 	result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
@@ -92,7 +92,7 @@ func TestPromptsAndResourcesCreatedByCalls(t *testing.T) {
 				t.Errorf("resources/read: %v %+v", err, read)
 			}
 			if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///etc/passwd"}); err == nil || !strings.Contains(err.Error(), "not found in project 'p'") {
-				t.Errorf("a resource that is not there: %v", err)
+				t.Errorf("a resource that does not exist: %v", err)
 			}
 			c.mustCall(t, "delete_prompt", map[string]any{"name": "greet"})
 			c.waitForChange(t, "prompts")
@@ -118,7 +118,7 @@ func TestLongListsArePaginated(t *testing.T) {
 	if err != nil || len(first.Prompts) != 500 || first.NextCursor == "" {
 		t.Fatalf("first page: %v, %d prompts, cursor %q", err, len(first.Prompts), first.NextCursor)
 	}
-	// What is taken away meanwhile moves nothing.
+	// A deletion between pages must not shift the next page.
 	c.mustCall(t, "delete_prompt", map[string]any{"name": "prompt-499"})
 	second, err := c.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: first.NextCursor})
 	if err != nil || second.NextCursor != "" {
@@ -132,12 +132,12 @@ func TestLongListsArePaginated(t *testing.T) {
 		t.Errorf("got %d prompts, want %d", len(got), len(want))
 	}
 	if _, err := c.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: "made up"}); err == nil || !strings.Contains(err.Error(), "unknown cursor") {
-		t.Errorf("another cursor: %v", err)
+		t.Errorf("an unknown cursor: %v", err)
 	}
 }
 
-// TestClaimedResourcesAreServed lists, reads, completes and watches what a plugin claims, in both eras, and
-// hears of what its tools change.
+// TestClaimedResourcesAreServed lists, reads, completes and subscribes to resources that a plugin claims, with both
+// generations of the protocol, and checks change notifications.
 func TestClaimedResourcesAreServed(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", "2025-06-18"} {
@@ -180,7 +180,7 @@ func TestClaimedResourcesAreServed(t *testing.T) {
 			c.mustCall(t, "openspec_create_change", map[string]any{"name": "add-otp"})
 			c.waitForChange(t, "resources")
 			c.waitForChange(t, "openspec://changes")
-			// What is made at call time never takes a name that is claimed.
+			// A prompt created at call time cannot take a claimed name.
 			result, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "create_prompt", Arguments: map[string]any{"name": "proposal", "content": "mine"}})
 			if err != nil || !result.IsError || !strings.Contains(result.Content[0].(*mcp.TextContent).Text, "belongs to another plugin") {
 				t.Errorf("a prompt that shadows: %v %+v", err, result)
@@ -189,7 +189,7 @@ func TestClaimedResourcesAreServed(t *testing.T) {
 	}
 }
 
-// names are those of the prompts that are listed.
+// names lists the prompt names.
 func (c notifiedClient) names(t *testing.T) []string {
 	t.Helper()
 	list, err := c.ListPrompts(t.Context(), nil)

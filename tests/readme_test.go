@@ -10,10 +10,10 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// promised is what the README's table has to say of a plugin.
-type promised struct{ offers, grants []string }
+// pluginRow is the text that the README's table must contain for a plugin.
+type pluginRow struct{ offers, grants []string }
 
-func expectedRow(t *testing.T, plugin string) promised {
+func expectedRow(t *testing.T, plugin string) pluginRow {
 	t.Helper()
 	var manifest struct {
 		Plugin       struct{ Write string }
@@ -27,7 +27,7 @@ func expectedRow(t *testing.T, plugin string) promised {
 		t.Fatal(err)
 	}
 	all, write := toolsOf(t, plugin)
-	p := promised{offers: []string{fmt.Sprintf("%d tools", len(all))}}
+	p := pluginRow{offers: []string{fmt.Sprintf("%d tools", len(all))}}
 	if manifest.Plugin.Write == "opt-in" {
 		p.offers = append(p.offers, fmt.Sprintf("%d of which write", len(write)), "--allow-write")
 	}
@@ -37,36 +37,35 @@ func expectedRow(t *testing.T, plugin string) promised {
 	if manifest.Offers.Resources != nil {
 		p.offers = append(p.offers, "resources")
 	}
-	for _, folder := range manifest.Capabilities.FS {
-		p.grants = append(p.grants, strings.NewReplacer("${project}", "the project", "${home}", "~").Replace(folder.Path))
+	for _, dir := range manifest.Capabilities.FS {
+		p.grants = append(p.grants, strings.NewReplacer("${project}", "the project", "${home}", "~").Replace(dir.Path))
 	}
-	if len(manifest.Capabilities.Env) > 0 { // the first is the one that it does not work without
+	if len(manifest.Capabilities.Env) > 0 { // the first is required
 		p.grants = append(p.grants, "the variable `"+manifest.Capabilities.Env[0]+"`")
 	}
 	return p
 }
 
-// TestReadmePluginTableMatchesManifests: how many tools there are, what else is offered, each folder, and
-// the variable without which a plugin does not work.
+// TestReadmePluginTableMatchesManifests checks the number of tools, other offers, directories, and the required variable.
 func TestReadmePluginTableMatchesManifests(t *testing.T) {
 	rows := strings.Split(readFile(t, "../README.md"), "\n")
 	for _, plugin := range allPlugins {
-		at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| ["+plugin+"](plugins/"+plugin+"/README.md) |") })
-		if at < 0 {
+		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| ["+plugin+"](plugins/"+plugin+"/README.md) |") })
+		if i < 0 {
 			t.Errorf("the README has no row for %s", plugin)
 			continue
 		}
-		cells := strings.Split(rows[at], "|")
+		cells := strings.Split(rows[i], "|")
 		if len(cells) != 6 {
 			t.Errorf("the README's row for %s has %d cells, not 4", plugin, len(cells)-2)
 			continue
 		}
 		want := expectedRow(t, plugin)
 		if !containsAll(cells[3], want.offers...) {
-			t.Errorf("the README says that %s offers %q, which lacks some of %q", plugin, cells[3], want.offers)
+			t.Errorf("offers of %s in the README: got %q, want all of %q", plugin, cells[3], want.offers)
 		}
 		if !containsAll(cells[4], want.grants...) {
-			t.Errorf("the README says to grant %s %q, which lacks some of %q", plugin, cells[4], want.grants)
+			t.Errorf("grants of %s in the README: got %q, want all of %q", plugin, cells[4], want.grants)
 		}
 	}
 }

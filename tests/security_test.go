@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSecurityPromisesNameExistingTests: a promise is shown by tests, and a test that was renamed shows nothing.
+// TestSecurityPromisesNameExistingTests catches renamed and deleted tests in docs/security.md.
 func TestSecurityPromisesNameExistingTests(t *testing.T) {
 	describeCall := regexp.MustCompile("`([^`]+_test\\.go)` ((?:Test|Fuzz)\\w+(?:, (?:Test|Fuzz)\\w+)*)")
 	tests := 0
@@ -16,12 +16,12 @@ func TestSecurityPromisesNameExistingTests(t *testing.T) {
 			source := readFile(t, filepath.Join("..", m[1]))
 			for name := range strings.SplitSeq(m[2], ", ") {
 				if tests++; !strings.Contains(source, "\nfunc "+name+"(") {
-					t.Errorf("%s has no %s, by which docs/security.md shows: %.100s", m[1], name, line)
+					t.Errorf("%s has no %s, which docs/security.md names: %.100s", m[1], name, line)
 				}
 			}
 		}
 	}
 	if tests < 80 {
-		t.Errorf("docs/security.md names %d tests: is its form another?", tests)
+		t.Errorf("found only %d test names in docs/security.md: did its format change?", tests)
 	}
 }

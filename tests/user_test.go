@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// person is somebody who works with all five plugins: a home folder, a project, a registry that a team shares, and
-// state folders. Any number of servers may run for one.
+// testUser is the directories of a user of all plugins: home, a project, a shared aam registry, and state. Any number
+// of servers may run for one user.
 type testUser struct {
 	t       testing.TB
-	dir     string // holds all the others
+	dir     string // parent of all others
 	home    string
 	project string
-	plugins string // folder with the built plugins
+	plugins string // directory with the built plugins
 }
 
-// newPerson lays files out by paths such as home/.codex/AGENTS.md and project/README.md. Where their content
-// says BASE, the folder that holds them is meant.
+// newTestUser writes files by paths such as home/.codex/AGENTS.md and project/README.md. BASE in their content is
+// replaced by the user's dir.
 func newTestUser(t testing.TB, files map[string]string) *testUser {
 	t.Helper()
 	dir := newDir(t, nil)
@@ -29,8 +29,8 @@ func newTestUser(t testing.TB, files map[string]string) *testUser {
 		t: t, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"),
 		plugins: built.plugins,
 	}
-	for _, folder := range []string{"home/.codex", "home/.aam", "project", "registry", "state"} {
-		if err := os.MkdirAll(p.path(folder), 0o755); err != nil {
+	for _, name := range []string{"home/.codex", "home/.aam", "project", "registry", "state"} {
+		if err := os.MkdirAll(p.path(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +42,7 @@ func newTestUser(t testing.TB, files map[string]string) *testUser {
 
 func (p *testUser) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
 
-// command serves what the person's config says, and is the program with more arguments.
+// command is `bulkhead serve` with the config testdata/all-plugins and more arguments.
 func (p *testUser) command(args ...string) *exec.Cmd {
 	p.t.Helper()
 	config, err := filepath.Abs(filepath.Join("testdata", "all-plugins", "bulkhead.toml"))
@@ -60,7 +60,7 @@ func (p *testUser) serve(args ...string) *server {
 	return startServer(p.t, p.command(args...))
 }
 
-// in is the same person in another project, which is made if it is not there.
+// inProject returns the same user in another project, which it creates if absent.
 func (p *testUser) inProject(project string) *testUser {
 	p.t.Helper()
 	other := *p
@@ -74,7 +74,7 @@ func (p *testUser) inProject(project string) *testUser {
 // members is a JSON object.
 type members = map[string]any
 
-// jsonOf is a value as one line of JSON.
+// jsonOf returns a value as one line of JSON.
 func jsonOf(t testing.TB, value any) string {
 	t.Helper()
 	raw, err := json.Marshal(value)
@@ -84,7 +84,7 @@ func jsonOf(t testing.TB, value any) string {
 	return string(raw)
 }
 
-// below are the files of a snapshot in one folder of it, by their paths there.
+// filesBelow returns the part of a snapshot below dir, with paths relative to dir.
 func filesBelow(files map[string]string, dir string) map[string]string {
 	found := map[string]string{}
 	for name, content := range files {
@@ -95,7 +95,7 @@ func filesBelow(files map[string]string, dir string) map[string]string {
 	return found
 }
 
-// agentpackRepo is a config repo of agentpack with n prompts for Codex, which say text.
+// agentpackRepo returns the files of an agentpack config repository with n Codex prompts of the given text.
 func agentpackRepo(n int, text string) map[string]string {
 	const repo = "home/.agentpack/repo/"
 	manifest := "version: 1\nprofiles: {default: {include_tags: [base]}}\ntargets:\n" +
