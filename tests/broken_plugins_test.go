@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// change edits a file.
+// editFile replaces the content of a file by the result of edit, which must differ.
 func editFile(t *testing.T, file string, edit func(string) string) {
 	t.Helper()
 	before := readFile(t, file)
@@ -29,7 +29,7 @@ func replaceOnce(from, to string) func(string) string {
 
 var sha256Line = regexp.MustCompile(`(?m)^sha256 *=.*$`)
 
-// seal writes the digest of the plugin's module into its manifest.
+// updateDigest writes the digest of chant's module into its manifest.
 func updateDigest(t *testing.T, dir string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(readFile(t, filepath.Join(dir, "chant.wasm"))))
@@ -38,16 +38,16 @@ func updateDigest(t *testing.T, dir string) {
 	})
 }
 
-// TestBrokenPluginIsLeftOut: chant is broken in a way that is seen before its module is loaded. Its tools are
-// neither listed nor known, the log and the refusal of a call say why, and hello is served.
+// TestBrokenPluginIsLeftOut breaks chant in ways that are found without loading its module. Its tools are unknown, the
+// log and the error of a call give the reason, and hello is served.
 func TestBrokenPluginIsLeftOut(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name  string
-		spoil func(t *testing.T, dir string) // dir is the plugin's folder
-		says  []string                       // %s stands for dir
-		// unread is set where not even the tools' names can be read.
-		unread bool
+		name   string
+		damage func(t *testing.T, dir string) // dir is chant's directory
+		want   []string                       // %s stands for dir
+		// unparsable is set if the manifest does not even yield the names of the tools.
+		unparsable bool
 	}{
 		{"a manifest with an unknown key", func(t *testing.T, dir string) {
 			editFile(t, filepath.Join(dir, "plugin.toml"), replaceOnce("[plugin]\n", "[plugin]\ncolour = \"red\"\n"))
@@ -61,7 +61,7 @@ func TestBrokenPluginIsLeftOut(t *testing.T) {
 		{"an empty manifest", func(t *testing.T, dir string) {
 			putFile(t, filepath.Join(dir, "plugin.toml"), "")
 		}, []string{"%s/plugin.toml: manifest: "}, true},
-		{"a manifest that names a module elsewhere", func(t *testing.T, dir string) {
+		{"a manifest that names a module outside its directory", func(t *testing.T, dir string) {
 			editFile(t, filepath.Join(dir, "plugin.toml"), replaceOnce(`"chant.wasm"`, `"../hello/hello.wasm"`))
 		}, []string{"%s/plugin.toml:", "module.file"}, false},
 		{"a missing module", func(t *testing.T, dir string) {
@@ -75,20 +75,20 @@ func TestBrokenPluginIsLeftOut(t *testing.T) {
 			t.Parallel()
 			all := copyPlugins(t, "chant", "hello")
 			dir := filepath.Join(all, "chant")
-			test.spoil(t, dir)
-			var says []string
-			for _, text := range test.says {
-				says = append(says, strings.ReplaceAll(text, "%s", dir))
+			test.damage(t, dir)
+			var want []string
+			for _, text := range test.want {
+				want = append(want, strings.ReplaceAll(text, "%s", dir))
 			}
 			s := servePlugins(t, all)
 			if names := s.names(); !slices.Equal(names, []string{"hello_greet"}) {
 				t.Errorf("offered: %q", names)
 			}
-			s.waitForLog(append(says, "the plugin is left out")...)
-			if test.unread {
+			s.waitForLog(append(want, "the plugin is left out")...)
+			if test.unparsable {
 				s.wantUnknown("chant_status")
 			} else {
-				s.wantUnknown("chant_status", append(says, `plugin "chant" is left out`)...)
+				s.wantUnknown("chant_status", append(want, `plugin "chant" is left out`)...)
 			}
 			if text := s.mustCall("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 				t.Error(text)
@@ -98,8 +98,8 @@ func TestBrokenPluginIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestInvalidModuleFailsItsCalls is found out by the first call, which says so, as does every further one; hello is
-// served.
+// TestInvalidModuleFailsItsCalls: modules are loaded by the first call, so each call of chant fails with the reason;
+// hello is served.
 func TestInvalidModuleFailsItsCalls(t *testing.T) {
 	t.Parallel()
 	truncate := func(t *testing.T, dir string) {
@@ -109,35 +109,35 @@ func TestInvalidModuleFailsItsCalls(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		spoil   func(t *testing.T, dir string)
+		damage  func(t *testing.T, dir string)
 		failure string
-		says    []string
+		want    []string
 	}{
-		{"one byte is another", func(t *testing.T, dir string) {
+		{"one bit differs", func(t *testing.T, dir string) {
 			editFile(t, filepath.Join(dir, "chant.wasm"), func(wasm string) string {
 				middle := len(wasm) / 2
 				return wasm[:middle] + string(wasm[middle]^1) + wasm[middle+1:]
 			})
 		}, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 ", "its manifest was built for "}},
-		{"the digest is another", func(t *testing.T, dir string) {
+		{"the digest differs", func(t *testing.T, dir string) {
 			editFile(t, filepath.Join(dir, "plugin.toml"), func(text string) string {
 				return sha256Line.ReplaceAllString(text, `sha256 = "`+strings.Repeat("0a", 32)+`"`)
 			})
 		}, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 ", "its manifest was built for " + strings.Repeat("0a", 32)}},
-		{"it is truncated", truncate, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 "}},
-		{"it was truncated when its digest was taken", func(t *testing.T, dir string) {
+		{"truncated", truncate, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 "}},
+		{"truncated, with a matching digest", func(t *testing.T, dir string) {
 			truncate(t, dir)
 			updateDigest(t, dir)
 		}, "invalid_module", []string{"cannot run %s/chant.wasm: "}},
-		{"it is empty", func(t *testing.T, dir string) {
+		{"empty, with a matching digest", func(t *testing.T, dir string) {
 			putFile(t, filepath.Join(dir, "chant.wasm"), "")
 			updateDigest(t, dir)
 		}, "invalid_module", []string{"cannot run %s/chant.wasm: "}},
-		{"it is none of the ABI", func(t *testing.T, dir string) {
+		{"no export of the ABI", func(t *testing.T, dir string) {
 			putFile(t, filepath.Join(dir, "chant.wasm"), "\x00asm\x01\x00\x00\x00")
 			updateDigest(t, dir)
 		}, "invalid_module", []string{"cannot run %s/chant.wasm: ", "bulkhead_abi_1"}},
-		{"it is a folder", func(t *testing.T, dir string) {
+		{"a directory", func(t *testing.T, dir string) {
 			if err := os.Remove(filepath.Join(dir, "chant.wasm")); err != nil {
 				t.Fatal(err)
 			}
@@ -149,14 +149,14 @@ func TestInvalidModuleFailsItsCalls(t *testing.T) {
 			t.Parallel()
 			all := copyPlugins(t, "chant", "hello")
 			dir := filepath.Join(all, "chant")
-			test.spoil(t, dir)
-			says := []string{"bulkhead: chant_status "}
-			for _, text := range test.says {
-				says = append(says, strings.ReplaceAll(text, "%s", dir))
+			test.damage(t, dir)
+			want := []string{"bulkhead: chant_status "}
+			for _, text := range test.want {
+				want = append(want, strings.ReplaceAll(text, "%s", dir))
 			}
 			s := servePlugins(t, all)
 			for range 2 {
-				s.wantFailure("chant_status", `{}`, test.failure, says...)
+				s.wantFailure("chant_status", `{}`, test.failure, want...)
 			}
 			if text := s.mustCall("hello_greet", `{"name":"Ada"}`); text != "Hello, Ada!" {
 				t.Error(text)
@@ -166,7 +166,6 @@ func TestInvalidModuleFailsItsCalls(t *testing.T) {
 	}
 }
 
-// TestRepairedModuleIsUsedWithoutRestart is used again by the next call, without a restart.
 func TestRepairedModuleIsUsedWithoutRestart(t *testing.T) {
 	t.Parallel()
 	all := copyPlugins(t, "misbehave", "hello")
@@ -182,17 +181,17 @@ func TestRepairedModuleIsUsedWithoutRestart(t *testing.T) {
 	s.end()
 }
 
-// TestConflictingPluginsPreventStart keep the server from starting: which of them is meant nobody can know.
+// TestConflictingPluginsPreventStart: the host does not choose between plugins that claim the same name.
 func TestConflictingPluginsPreventStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
 		edit func(string) string
-		says []string
+		want []string
 	}{
-		{"two offer the same tool", replaceOnce(`name        = "hello"`, `name        = "greeter"`), []string{
+		{"the same tool", replaceOnce(`name        = "hello"`, `name        = "greeter"`), []string{
 			`plugins "greeter" (%s/copy) and "hello" (%s/hello) both offer the tool hello_greet`, "deny_tools in bulkhead.toml"}},
-		{"two have the same name", replaceOnce(`"hello_greet"`, `"hello_again"`), []string{
+		{"the same name", replaceOnce(`"hello_greet"`, `"hello_again"`), []string{
 			`two plugins are called "hello": %s/copy and %s/hello`, "take one of them out"}},
 	}
 	for _, test := range tests {
@@ -207,9 +206,9 @@ func TestConflictingPluginsPreventStart(t *testing.T) {
 			if code, lines := s.exit(); code != 2 || len(lines) > 0 {
 				t.Errorf("exit code %d, output %q", code, lines)
 			}
-			for _, text := range test.says {
+			for _, text := range test.want {
 				if text = strings.ReplaceAll(text, "%s", all); !strings.Contains(s.log.String(), text) {
-					t.Errorf("got %s, want that it says %s", s.log, text)
+					t.Errorf("got log %s, want it to contain %s", s.log, text)
 				}
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// begun starts a call and returns once it runs in its module.
+// startCall sends a call and waits for the progress notification that shows that the module runs.
 func (s *server) startCall(tool, arguments string) int {
 	s.t.Helper()
 	id := s.sendCall(tool, arguments)
@@ -20,7 +20,7 @@ func (s *server) startCall(tool, arguments string) int {
 func TestCallInFlightAtEOFCancelAndDisconnect(t *testing.T) {
 	t.Parallel()
 	dir := copyPlugins(t, "misbehave")
-	t.Run("input that ends takes no answer away", func(t *testing.T) {
+	t.Run("a call in flight at EOF is answered", func(t *testing.T) {
 		t.Parallel()
 		s := servePlugins(t, dir)
 		id := s.startCall("misbehave_sleep", `{"ms":300}`)
@@ -42,9 +42,9 @@ func TestCallInFlightAtEOFCancelAndDisconnect(t *testing.T) {
 		if text := s.mustCall("misbehave_ok", `{}`); text != "ok" {
 			t.Error(text)
 		}
-		s.end() // which waits for calls that go on
+		s.end() // waits for calls in flight
 	})
-	t.Run("a client that no longer reads ends the process", func(t *testing.T) {
+	t.Run("a closed stdout ends the process", func(t *testing.T) {
 		t.Parallel()
 		s := servePlugins(t, dir)
 		s.sendCall("misbehave_sleep", `{"ms":3600000}`)
@@ -60,7 +60,7 @@ func TestCallInFlightAtEOFCancelAndDisconnect(t *testing.T) {
 func TestFailingModuleLosesOnlyItsCall(t *testing.T) {
 	t.Parallel()
 	s := servePlugins(t, copyPlugins(t, "misbehave", "hello"))
-	fine := func() {
+	checkBoth := func() {
 		t.Helper()
 		if text := s.mustCall("misbehave_ok", `{}`); text != "ok" {
 			t.Error(text)
@@ -71,16 +71,16 @@ func TestFailingModuleLosesOnlyItsCall(t *testing.T) {
 	}
 	s.wantFailure("misbehave_panic", `{}`, "trap", "bulkhead: misbehave_panic crashed: ")
 	s.waitForLog("panic: out of tea")
-	fine()
+	checkBoth()
 	s.wantFailure("misbehave_exit", `{}`, "exit", "bulkhead: misbehave_exit ended itself with exit code 3")
-	fine()
+	checkBoth()
 	s.wantFailure("misbehave_big", `{"bytes":2000000}`, "output_too_large", "bulkhead: misbehave_big gave an answer of ", "its limit is 1048576")
-	fine()
+	checkBoth()
 	if text := s.mustCall("misbehave_big", `{"bytes":1000000}`); len(text) != 1000000 {
-		t.Errorf("%d bytes came", len(text))
+		t.Errorf("got %d bytes", len(text))
 	}
 	s.wantFailure("misbehave_sleep", `{"ms":"long"}`, "invalid_arguments", "bulkhead: misbehave_sleep was called with arguments that do not fit its schema", "ms")
-	fine()
+	checkBoth()
 	s.end()
 }
 
@@ -97,14 +97,14 @@ func TestHangingCallEndsAtTimeLimit(t *testing.T) {
 	s.end()
 }
 
-// TestHangingCallBlocksNoOtherPlugin: not the host, and not what it does in the background.
+// TestHangingCallBlocksNoOtherPlugin spins in as many calls as the default concurrency allows.
 func TestHangingCallBlocksNoOtherPlugin(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
 	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nlimits = { time = \"2m\" }\n[[plugins]]\npath = %q\n",
 		filepath.Join(copyPlugins(t, "misbehave"), "misbehave"), filepath.Join(built.plugins, "hello")))
 	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
-	for id := 1001; id <= 1008; id++ { // as many as may run at once, on however many cores
+	for id := 1001; id <= 1008; id++ { // the default concurrency
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"misbehave_spin","arguments":{}}}`, id))
 	}
 	for range 20 {
@@ -115,14 +115,13 @@ func TestHangingCallBlocksNoOtherPlugin(t *testing.T) {
 	for id := 1001; id <= 1008; id++ {
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
 	}
-	if text := s.mustCall("misbehave_ok", `{}`); text != "ok" { // there is room for it again
+	if text := s.mustCall("misbehave_ok", `{}`); text != "ok" { // the cancelled calls have released their slots
 		t.Error(text)
 	}
 	s.end()
 }
 
-// TestReadsRunConcurrently: each call waits until all four are there, so that none would ever end if they ran
-// one after another.
+// TestReadsRunConcurrently makes four calls that each wait for the others, so that running them in sequence would hang.
 func TestReadsRunConcurrently(t *testing.T) {
 	t.Parallel()
 	s := servePlugins(t, copyPlugins(t, "misbehave"))
@@ -167,9 +166,9 @@ func TestPipelinedWritesKeepTheirOrder(t *testing.T) {
 		t.Errorf("exit code %d, output %q", code, rest)
 	}
 	if got := readFile(t, filepath.Join(project, name)); !strings.HasSuffix(strings.TrimSpace(got), "# Water the trees"+want.String()) {
-		t.Errorf("the file is\n%s", got)
+		t.Errorf("the file holds\n%s", got)
 	}
 	if !strings.Contains(last.Text, "line 29") {
-		t.Errorf("the read behind the writes did not see them: %s", last.Text)
+		t.Errorf("the read after the writes did not see them: %s", last.Text)
 	}
 }

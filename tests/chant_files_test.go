@@ -21,21 +21,21 @@ const (
 	badFile  = ".chant/specs/" + badID + ".md"
 )
 
-// TestInvalidSpecIsSkippedAndReported is left out of lists and named when it is asked for; no tool touches its file
-// or stumbles over it.
+// TestInvalidSpecIsSkippedAndReported: an invalid spec is left out of lists, calls that name it fail with the reason,
+// and its file stays unchanged.
 func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, content string
-		says          []string
+		want          []string
 	}{
 		{"broken YAML", "---\nstatus: [pending\nlabels: {\n---\n# Broken\n", []string{badFile + ":", "YAML"}},
-		{"a key given twice", "---\nstatus: pending\ndepends_on: [a]\ndepends_on: [b]\n---\n# Twice\n", []string{badFile + ":4:", "depends_on"}},
+		{"a duplicate key", "---\nstatus: pending\ndepends_on: [a]\ndepends_on: [b]\n---\n# Twice\n", []string{badFile + ":4:", "depends_on"}},
 		{"an unknown status", "---\nstatus: done\n---\n# Unknown\n", []string{badFile + ":2:", "done"}},
 		{"not UTF-8", "---\nstatus: pending\n---\n# Latin \xe9\n", []string{badFile + ":4:", "not UTF-8"}},
 		{"50 MB", "---\nstatus: pending\n---\n# Large\n" + strings.Repeat("All work and no play.\n", 50_000_000/22), []string{badFile, "larger than 4 MiB"}},
-		{"nested without end", "---\nlabels: " + strings.Repeat("[", 10_000) + "\n---\n# Deep\n", []string{badFile}},
-		{"aliases of aliases", "---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n# Laughs\n", []string{badFile}},
+		{"deep nesting", "---\nlabels: " + strings.Repeat("[", 10_000) + "\n---\n# Deep\n", []string{badFile}},
+		{"nested aliases", "---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n# Laughs\n", []string{badFile}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 				t.Errorf("status: %s", text)
 			}
 			for _, tool := range []string{"chant_spec_get", "chant_spec_update", "chant_cancel", "chant_archive", "chant_verify", "chant_diagnose"} {
-				s.wantToolError(tool, `{"id":"`+badID+`","status":"completed"}`, test.says...)
+				s.wantToolError(tool, `{"id":"`+badID+`","status":"completed"}`, test.want...)
 			}
 			s.waitForLog("1 spec is not loaded: " + badID + ".md")
 			s.mustCall("chant_spec_update", `{"id":"a1b","status":"completed"}`)
@@ -54,7 +54,7 @@ func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 				t.Errorf("the file was changed: %d bytes, was %d", len(content), len(test.content))
 			}
 			if content := readFile(t, filepath.Join(project, goodFile)); !strings.Contains(content, "status: completed") {
-				t.Errorf("the good one was not saved: %s", content)
+				t.Errorf("the valid spec was not saved: %s", content)
 			}
 		})
 	}
@@ -63,10 +63,10 @@ func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 func TestProjectWithoutSpecsIsNotInitialized(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{
-		"no .chant":               {"README.md": "An orchard"},
-		".chant without specs":    {".chant/config.md": "---\nproject:\n  name: orchard\n---\n"},
-		".chant that is a file":   {".chant": "not a folder"},
-		"only an archive of them": {".chant/archive/2026-01-01-001-old.md": specText("completed", "Old")},
+		"no .chant":            {"README.md": "An orchard"},
+		".chant without specs": {".chant/config.md": "---\nproject:\n  name: orchard\n---\n"},
+		".chant is a file":     {".chant": "a file"},
+		"only an archive":      {".chant/archive/2026-01-01-001-old.md": specText("completed", "Old")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,12 +88,12 @@ func TestProjectWithoutSpecsIsNotInitialized(t *testing.T) {
 
 func TestSpecsPathThatIsAFileIsReported(t *testing.T) {
 	t.Parallel()
-	s := serveChant(t, newDir(t, map[string]string{".chant/specs": "not a folder"}))
+	s := serveChant(t, newDir(t, map[string]string{".chant/specs": "a file"}))
 	s.wantToolError("chant_spec_list", `{}`, "specs is not a folder")
 	s.end()
 }
 
-// TestConcurrentUpdatesOfOneSpecAreKept: what one has acknowledged the other does not overwrite.
+// TestConcurrentUpdatesOfOneSpecAreKept: two servers do not overwrite each other's acknowledged updates.
 func TestConcurrentUpdatesOfOneSpecAreKept(t *testing.T) {
 	t.Parallel()
 	project := newDir(t, map[string]string{".chant/specs/" + goodID + ".md": specText("in_progress", "Shared")})
@@ -118,17 +118,17 @@ func TestConcurrentUpdatesOfOneSpecAreKept(t *testing.T) {
 		s.end()
 	}
 	if kept := strings.Count(readFile(t, filepath.Join(project, ".chant", "specs", goodID+".md")), "output "); kept != acknowledged || kept != 2*each {
-		t.Errorf("%d updates are kept of %d that were acknowledged and %d that were asked for", kept, acknowledged, 2*each)
+		t.Errorf("%d updates are in the file, %d were acknowledged, want %d", kept, acknowledged, 2*each)
 	}
 }
 
-// TestSymlinksOutOfGrantAreRefused: what lies outside is neither shown nor changed, whether it is out of the project, to
-// which nothing is granted, or in the project and out of .chant, which the plugin itself has to see to.
+// TestSymlinksOutOfGrantAreRefused: files outside are neither read nor changed. The host enforces this for links out of
+// the project, the plugin itself for links within the project and out of .chant.
 func TestSymlinksOutOfGrantAreRefused(t *testing.T) {
 	t.Parallel()
 	const secret = "The key is under the third stone"
 	tests := []struct {
-		name, link, target string // target is relative to the folder outside
+		name, link, target string // target is relative to the outside directory
 		call               [2]string
 		refused            bool
 	}{
@@ -136,12 +136,12 @@ func TestSymlinksOutOfGrantAreRefused(t *testing.T) {
 		{"a spec is changed", badFile, "secret.md", [2]string{"chant_spec_update", `{"id":"` + badID + `","status":"failed","output":"here"}`}, true},
 		{"a spec is archived", badFile, "secret.md", [2]string{"chant_archive", `{"id":"` + badID + `"}`}, true},
 		{"specs are searched", badFile, "secret.md", [2]string{"chant_search", `{"query":"stone"}`}, false},
-		{"a folder of specs is listed", ".chant/specs/more", ".", [2]string{"chant_spec_list", `{}`}, false},
-		{"a spec in a folder is changed", ".chant/specs/more", ".", [2]string{"chant_spec_update", `{"id":"secret","status":"failed"}`}, true},
+		{"a directory of specs is listed", ".chant/specs/more", ".", [2]string{"chant_spec_list", `{}`}, false},
+		{"a spec in a directory is changed", ".chant/specs/more", ".", [2]string{"chant_spec_update", `{"id":"secret","status":"failed"}`}, true},
 		{"a log is read", ".chant/logs/" + goodID + ".log", "secret.md", [2]string{"chant_log", `{"id":"a1b"}`}, true},
-		{"a folder of logs is read", ".chant/logs", ".", [2]string{"chant_log", `{"id":"a1b"}`}, true},
+		{"a directory of logs is read", ".chant/logs", ".", [2]string{"chant_log", `{"id":"a1b"}`}, true},
 		{"an archive is written", ".chant/archive", ".", [2]string{"chant_archive", `{"id":"a1b"}`}, true},
-		{"a folder of the archive is written", ".chant/archive/2026-03-01", ".", [2]string{"chant_archive", `{"id":"a1b"}`}, true},
+		{"a directory of the archive is written", ".chant/archive/2026-03-01", ".", [2]string{"chant_archive", `{"id":"a1b"}`}, true},
 	}
 	for _, where := range []string{"out of the project", "out of .chant"} {
 		for _, test := range tests {
@@ -166,7 +166,7 @@ func TestSymlinksOutOfGrantAreRefused(t *testing.T) {
 				}
 				s.end()
 				if strings.Contains(s.log.String(), "stone") {
-					t.Error("the log shows the content")
+					t.Error("the log holds the content")
 				}
 				if diff := cmp.Diff(before, snapshot(t, outside)); diff != "" {
 					t.Errorf("outside (-before +after)\n%s", diff)
@@ -189,7 +189,6 @@ func symlink(t *testing.T, target, name string) {
 	}
 }
 
-// TestChantDirectoryLinkedOutsideIsRefused is refused as a whole.
 func TestChantDirectoryLinkedOutsideIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, link := range []string{".chant", ".chant/specs"} {
@@ -228,17 +227,17 @@ func TestSpecialFilesDoNotBlockCalls(t *testing.T) {
 	if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 pending" {
 		t.Error(text)
 	}
-	s.wantToolError("chant_spec_get", `{"id":"`+badID+`"}`, badFile, "Operation not permitted") // WASI does not say what it is
+	s.wantToolError("chant_spec_get", `{"id":"`+badID+`"}`, badFile, "Operation not permitted") // WASI errors do not name the file type
 	s.wantToolError("chant_spec_get", `{"id":"zero"}`, ".chant/specs/zero.md")
 	s.end()
 }
 
-// TestReadGrantDeniesWrites, whoever runs the host.
+// TestReadGrantDeniesWrites holds for root too.
 func TestReadGrantDeniesWrites(t *testing.T) {
 	t.Parallel()
 	for name, grant := range map[string]string{
-		"folder": `fs = [{ path = "${project}", access = "r" }]`,
-		"plugin": `read_only = true`,
+		"directory": `fs = [{ path = "${project}", access = "r" }]`,
+		"plugin":    `read_only = true`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -266,8 +265,8 @@ func TestReadGrantDeniesWrites(t *testing.T) {
 	}
 }
 
-// TestUnwritableDirectoryFailsWrites runs the server as nobody where the test runs as root, whom
-// permissions do not stop.
+// TestUnwritableDirectoryFailsWrites runs the server as the user nobody if the test runs as root, since root ignores
+// permissions.
 func TestUnwritableDirectoryFailsWrites(t *testing.T) {
 	t.Parallel()
 	project := newDir(t, map[string]string{goodFile: specText("pending", "Water the trees")})
@@ -296,7 +295,7 @@ func TestUnwritableDirectoryFailsWrites(t *testing.T) {
 	}
 }
 
-// asNobody lets cmd run as a user without rights, who needs folders of its own and a way to the program.
+// runAsNobody makes cmd run as the user nobody, who needs directories of its own and access to the program.
 func runAsNobody(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	const nobody = 65534
@@ -317,7 +316,7 @@ func runAsNobody(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// TestFailedWriteLeavesFilesUnchanged stands for every write that fails half way: the process may write no file beyond 64 KiB.
+// TestFailedWriteLeavesFilesUnchanged simulates a full disk: RLIMIT_FSIZE makes writes beyond 64 KiB fail.
 func TestFailedWriteLeavesFilesUnchanged(t *testing.T) {
 	t.Parallel()
 	project := newDir(t, map[string]string{goodFile: specText("pending", "Water the trees")})
@@ -340,7 +339,7 @@ func TestFailedWriteLeavesFilesUnchanged(t *testing.T) {
 	}
 }
 
-// TestConcurrentAddsGiveUniqueIDs: no id is given twice and no spec is lost.
+// TestConcurrentAddsGiveUniqueIDs: two servers add specs at the same time; none is lost.
 func TestConcurrentAddsGiveUniqueIDs(t *testing.T) {
 	t.Parallel()
 	const each = 30
@@ -369,7 +368,7 @@ func TestConcurrentAddsGiveUniqueIDs(t *testing.T) {
 				}
 				mu.Lock()
 				if other, taken := titles[id]; taken {
-					t.Errorf("%s was given twice, first to %q", id, other)
+					t.Errorf("duplicate id %s, first of %q", id, other)
 				}
 				titles[id] = fmt.Sprintf("Task %d of %d", number-1, n)
 				mu.Unlock()
@@ -378,7 +377,7 @@ func TestConcurrentAddsGiveUniqueIDs(t *testing.T) {
 	}
 	both.Wait()
 	if len(titles) != 2*each {
-		t.Fatalf("%d ids were given, want %d", len(titles), 2*each)
+		t.Fatalf("got %d ids, want %d", len(titles), 2*each)
 	}
 	files := snapshot(t, filepath.Join(project, ".chant", "specs"))
 	for id, title := range titles {
@@ -386,7 +385,7 @@ func TestConcurrentAddsGiveUniqueIDs(t *testing.T) {
 			t.Errorf("%s is %q, want %q", id, files[id+".md"], want)
 		}
 	}
-	if len(files) != 2*each+2 { // and the folder itself, and .keep
+	if len(files) != 2*each+2 { // plus the directory itself and .keep
 		t.Errorf("%d names in specs, want %d", len(files), 2*each+2)
 	}
 }

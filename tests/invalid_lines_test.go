@@ -7,21 +7,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInvalidLinesAreAnsweredInOrder sends what a client should not, each line with the one right behind it that is
-// fine: nothing may get out of step.
+// TestInvalidLinesAreAnsweredInOrder follows each invalid line by a ping: every answer must match its own line.
 func TestInvalidLinesAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	s := serveChant(t, newDir(t, map[string]string{".chant/specs/2026-03-01-001-a1b.md": specText("pending", "Water the trees")}))
 	tests := []struct{ name, line, want string }{
 		{"not JSON", `{invalid json}`, `{"id":null,"error":{"code":-32700,"message":"Parse error: invalid character 'i' looking for beginning of object key string at byte 2"}}`},
-		{"a cut object", `{`, `{"id":null,"error":{"code":-32700,"message":"Parse error: unexpected end of JSON input at byte 1"}}`},
+		{"a truncated object", `{`, `{"id":null,"error":{"code":-32700,"message":"Parse error: unexpected end of JSON input at byte 1"}}`},
 		{"a number", `123`, `{"id":null,"error":{"code":-32700,"message":"Parse error: a message is a JSON object"}}`},
 		{"a string", `"string"`, `{"id":null,"error":{"code":-32700,"message":"Parse error: a message is a JSON object"}}`},
-		{"an array of no messages", `["array"]`, `{"id":null,"error":{"code":-32700,"message":"Parse error: a message is a JSON object"}}`},
+		{"an array that is no batch", `["array"]`, `{"id":null,"error":{"code":-32700,"message":"Parse error: a message is a JSON object"}}`},
 		{"null", `null`, `{"id":null,"error":{"code":-32600,"message":"Invalid request: a message is a JSON object"}}`},
-		{"an object that is no request", `{"jsonrpc":"2.0","id":1}`, `{"id":1,"error":{"code":-32600,"message":"Invalid request: method must be a string that is not empty"}}`},
+		{"an object without a method", `{"jsonrpc":"2.0","id":1}`, `{"id":1,"error":{"code":-32600,"message":"Invalid request: method must be a string that is not empty"}}`},
 		{"another version of JSON-RPC", `{"jsonrpc":"1.0","method":"test","id":1}`, `{"id":1,"error":{"code":-32600,"message":"Invalid JSON-RPC version"}}`},
-		{"an id that is none", `{"jsonrpc":"2.0","method":"ping","id":{}}`, `{"id":null,"error":{"code":-32600,"message":"Invalid request: id must be a string or a number"}}`},
+		{"an id that is an object", `{"jsonrpc":"2.0","method":"ping","id":{}}`, `{"id":null,"error":{"code":-32600,"message":"Invalid request: id must be a string or a number"}}`},
 		{"an unknown method", `{"jsonrpc":"2.0","method":"unknown/method","id":"a"}`, `{"id":"a","error":{"code":-32601,"message":"Method not found: unknown/method"}}`},
 		{"a method that is not offered", `{"jsonrpc":"2.0","method":"resources/list","id":"a"}`, `{"id":"a","error":{"code":-32601,"message":"Method not found: resources/list"}}`},
 		{"discovery, which 2024-11-05 does not have", `{"jsonrpc":"2.0","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}},"id":3}`, `{"id":3,"error":{"code":-32601,"message":"Method not found: server/discover"}}`},
@@ -35,7 +34,7 @@ func TestInvalidLinesAreAnsweredInOrder(t *testing.T) {
 		{"an unknown notification", `{"jsonrpc":"2.0","method":"notifications/nope"}`, ``},
 		{"a call that is a notification", `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"chant_cancel","arguments":{"id":"a1b"}}}`, ``},
 		{"a call whose id is null", `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"chant_cancel","arguments":{"id":"a1b"}},"id":null}`, ``},
-		{"an answer to nothing", `{"jsonrpc":"2.0","id":5,"result":{}}`, ``},
+		{"a response to no request", `{"jsonrpc":"2.0","id":5,"result":{}}`, ``},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -48,7 +47,7 @@ func TestInvalidLinesAreAnsweredInOrder(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(decodeJSON(t, `{"jsonrpc":"2.0","id":"behind","result":{}}`), decodeJSON(t, s.receive())); diff != "" {
-				t.Fatalf("the line behind it (-want +got)\n%s", diff)
+				t.Fatalf("the following ping (-want +got)\n%s", diff)
 			}
 		})
 	}
@@ -58,8 +57,8 @@ func TestInvalidLinesAreAnsweredInOrder(t *testing.T) {
 	s.end()
 }
 
-// TestChantReportsInvalidArguments are missing or of a wrong type: chant says so in the words of its contract, and lets wrong
-// optional ones be.
+// TestChantReportsInvalidArguments: missing or mistyped required arguments fail with the text of chant's contract;
+// mistyped optional ones are ignored, as in the real program.
 func TestChantReportsInvalidArguments(t *testing.T) {
 	t.Parallel()
 	project := newDir(t, map[string]string{
@@ -102,6 +101,6 @@ func TestChantReportsInvalidArguments(t *testing.T) {
 	}
 	s.end()
 	if diff := cmp.Diff(before, snapshot(t, project)); diff != "" {
-		t.Errorf("a refused call changed files (-before +after)\n%s", diff)
+		t.Errorf("a failed call changed files (-before +after)\n%s", diff)
 	}
 }

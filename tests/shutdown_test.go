@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// drainingCommand serves the plugin that misbehaves, with a time for calls in flight after a signal.
+// misbehaveCommand serves the plugin misbehave with the given [server] drain.
 func misbehaveCommand(t *testing.T, drain string) *exec.Cmd {
 	t.Helper()
 	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
@@ -30,7 +30,7 @@ func signal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
 func TestSignalsShutServerDown(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		t.Run(s.String()+" lets a call in flight finish", func(t *testing.T) {
+		t.Run(s.String()+" drains a call in flight", func(t *testing.T) {
 			t.Parallel()
 			server := startServer(t, misbehaveCommand(t, "1h"))
 			id := server.startCall("misbehave_sleep", `{"ms":300}`)
@@ -42,7 +42,7 @@ func TestSignalsShutServerDown(t *testing.T) {
 				t.Errorf("exit code %d, output %q", code, rest)
 			}
 		})
-		t.Run(s.String()+" cancels and answers a call that goes on", func(t *testing.T) {
+		t.Run(s.String()+" cancels and answers calls after the drain", func(t *testing.T) {
 			t.Parallel()
 			server := startServer(t, misbehaveCommand(t, "50ms"))
 			server.startCall("misbehave_sleep", `{"ms":3600000}`)
@@ -59,21 +59,21 @@ func TestSignalsShutServerDown(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a second one ends it at once", func(t *testing.T) {
+	t.Run("a second signal ends the process at once", func(t *testing.T) {
 		t.Parallel()
 		server := startServer(t, misbehaveCommand(t, "1h"))
 		server.startCall("misbehave_sleep", `{"ms":3600000}`)
 		signal(t, server.cmd, syscall.SIGTERM)
-		time.Sleep(50 * time.Millisecond) // two that are pending at the same time are one
+		time.Sleep(50 * time.Millisecond) // the kernel merges identical pending signals
 		signal(t, server.cmd, syscall.SIGTERM)
 		if code, rest := server.exit(); code != 128+15 || len(rest) > 0 {
 			t.Errorf("exit code %d, output %q", code, rest)
 		}
 	})
-	t.Run("SIGHUP does not end it", func(t *testing.T) {
+	t.Run("SIGHUP is ignored", func(t *testing.T) {
 		t.Parallel()
 		server := startServer(t, misbehaveCommand(t, "1s"))
-		server.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // it is past its start
+		server.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the signal handlers are installed
 		signal(t, server.cmd, syscall.SIGHUP)
 		server.waitForLog("SIGHUP is ignored")
 		if text := server.mustCall("misbehave_ok", `{}`); text != "ok" {
@@ -81,21 +81,21 @@ func TestSignalsShutServerDown(t *testing.T) {
 		}
 		server.end()
 	})
-	t.Run("SIGUSR1 has it write its goroutines, without values", func(t *testing.T) {
+	t.Run("SIGUSR1 dumps goroutines without argument values", func(t *testing.T) {
 		t.Parallel()
 		server := startServer(t, misbehaveCommand(t, "1s"))
 		server.startCall("misbehave_sleep", `{"ms":300}`)
 		signal(t, server.cmd, syscall.SIGUSR1)
 		server.waitForLog("goroutine profile: total", "host/gateway.(*session).read", "end of the dump")
 		if strings.Contains(server.log.String(), "(0x") {
-			t.Error("the dump holds values of arguments")
+			t.Error("the dump holds argument values")
 		}
 		server.nextAnswer()
 		server.end()
 	})
 }
 
-// unread is a pipe that nobody reads; what is written to it ends up at the returned file.
+// unreadPipe is a pipe for output that the test leaves unread.
 func unreadPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -106,14 +106,14 @@ func unreadPipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestUnreadStderrBlocksNothing: neither calls nor the end. A pipe holds 64 KiB.
+// TestUnreadStderrBlocksNothing: a full stderr pipe (64 KiB) blocks neither calls nor shutdown.
 func TestUnreadStderrBlocksNothing(t *testing.T) {
 	t.Parallel()
 	cmd := misbehaveCommand(t, "1s")
 	r, w := unreadPipe(t)
 	cmd.Stderr = w
 	server := startServer(t, cmd)
-	for range 100 { // some kilobytes of log each
+	for range 100 { // each logs some kilobytes
 		server.wantFailure("misbehave_panic", `{}`, "trap")
 	}
 	signal(t, cmd, syscall.SIGTERM)
@@ -122,11 +122,11 @@ func TestUnreadStderrBlocksNothing(t *testing.T) {
 	}
 	w.Close()
 	if text, err := io.ReadAll(r); err != nil || len(text) < 32<<10 {
-		t.Errorf("the pipe held %d bytes only: the test shows nothing (%v)", len(text), err)
+		t.Errorf("the pipe held only %d bytes, not enough to fill it (%v)", len(text), err)
 	}
 }
 
-// TestUnreadStdoutDoesNotBlockExit: answers that nobody reads block their writer.
+// TestUnreadStdoutDoesNotBlockExit: unread answers block their writer, not the shutdown.
 func TestUnreadStdoutDoesNotBlockExit(t *testing.T) {
 	t.Parallel()
 	cmd := misbehaveCommand(t, "50ms")
@@ -146,16 +146,16 @@ func TestUnreadStdoutDoesNotBlockExit(t *testing.T) {
 	for id := range 4 {
 		fmt.Fprintln(stdin, callLine(id+1, "misbehave_big", `{"bytes":1000000}`))
 	}
-	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // an answer has begun
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // a write of an answer has started
 		t.Fatal(err)
 	}
 	signal(t, cmd, syscall.SIGTERM)
 	select {
 	case err := <-exited:
 		if err != nil {
-			t.Errorf("the process ended with %v", err)
+			t.Errorf("the process exited with %v", err)
 		}
 	case <-time.After(patience):
-		t.Fatalf("the process did not end within %s", patience)
+		t.Fatalf("the process did not exit within %s", patience)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// workers are the processes of plugins that a server has started.
+// workers returns the process IDs of the server's workers.
 func (s *server) workers() []int {
 	s.t.Helper()
 	if runtime.GOOS != "linux" {
@@ -37,12 +37,12 @@ func TestFirstCallStartsWorker(t *testing.T) {
 	s := servePlugins(t, copyPlugins(t, "misbehave", "hello"))
 	s.ask(`{"jsonrpc":"2.0","id":1000,"method":"tools/list"}`)
 	if pids := s.workers(); len(pids) > 0 {
-		t.Errorf("%d workers run, and nothing was called", len(pids))
+		t.Errorf("%d workers run before the first call, want none", len(pids))
 	}
 	s.mustCall("hello_greet", `{"name":"Ada"}`)
 	s.mustCall("hello_greet", `{"name":"Bob"}`)
 	if pids := s.workers(); len(pids) != 1 {
-		t.Errorf("%d workers run, want one for one plugin", len(pids))
+		t.Errorf("%d workers run after calls of one plugin, want 1", len(pids))
 	}
 	s.end()
 }
@@ -93,7 +93,7 @@ func TestWorkersEndWithTheirHost(t *testing.T) {
 	}
 }
 
-// TestReplacedProjectIsSeen: between two calls another directory comes to the project's path. No call is lost.
+// TestReplacedProjectIsSeen renames a different directory to the project's path between calls.
 func TestReplacedProjectIsSeen(t *testing.T) {
 	t.Parallel()
 	specs := func(title string) map[string]string { return map[string]string{goodFile: specText("pending", title)} }
@@ -128,7 +128,7 @@ func TestReplacedProjectIsSeen(t *testing.T) {
 	s.end()
 }
 
-// TestProjectLinkIsRefusedAtLoad: a cloned project brings a link in a granted directory's place.
+// TestProjectLinkIsRefusedAtLoad: a cloned project may contain a symbolic link at the path of a granted directory.
 func TestProjectLinkIsRefusedAtLoad(t *testing.T) {
 	t.Parallel()
 	root := newDir(t, map[string]string{"secret/key": "k", "project/README": "r"})
@@ -153,9 +153,9 @@ func TestRequiredConfinement(t *testing.T) {
 	out, err := call.CombinedOutput()
 	if strings.Contains(string(report), "is missing") {
 		if err == nil || !strings.Contains(string(out), `confinement = "required"`) {
-			t.Errorf("layers are missing: %v\n%s", err, out)
+			t.Errorf("layers are missing, want the call refused: %v\n%s", err, out)
 		}
-		t.Skip("this system cannot confine a process in every way")
+		t.Skip("this system lacks confinement layers")
 	}
 	if err != nil || !strings.Contains(string(out), "Hello, Ada!") {
 		t.Errorf("%v\n%s", err, out)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// layOut writes files, by path, into a new folder.
+// newDir creates a temporary directory with files, given by relative path.
 func newDir(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -40,7 +40,7 @@ func readFile(t testing.TB, path string) string {
 	return string(data)
 }
 
-// snapshot is what is in a folder: files by their path with content, links with where they lead.
+// snapshot maps the paths below dir to file content, link target, or file type.
 func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -66,18 +66,18 @@ func snapshot(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// specText is a spec's file.
+// specText is the content of a chant spec file.
 func specText(status, title string, more ...string) string {
 	return "---\ntype: code\nstatus: " + status + "\n---\n\n# " + title + "\n" + strings.Join(more, "\n")
 }
 
-// misbehavePlugin is the folder of the plugin of that name, which is built when the first test asks for it.
+// misbehavePlugin builds the plugin misbehave on first use and returns its directory.
 var misbehavePlugin = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(filepath.Dir(built.plugins), "guests")
 	return filepath.Join(out, "misbehave"), buildPlugins(out, filepath.Join("testdata", "guests", "misbehave"))
 })
 
-// pluginFolder is a folder with copies of built plugins, which a test may spoil.
+// copyPlugins copies built plugins into a new directory, where a test may damage them.
 func copyPlugins(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := newDir(t, nil)
@@ -96,7 +96,7 @@ func copyPlugins(t testing.TB, names ...string) string {
 	return dir
 }
 
-// servePlugins serves all plugins of a folder on an empty project.
+// servePlugins serves all plugins of a directory on an empty project.
 func servePlugins(t testing.TB, dir string) *server {
 	t.Helper()
 	return startServer(t, programCommand(t, "serve", "--plugins", dir, "--project", newDir(t, nil)))
