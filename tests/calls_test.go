@@ -126,7 +126,7 @@ func TestReadsRunConcurrently(t *testing.T) {
 	t.Parallel()
 	s := servePlugins(t, copyPlugins(t, "misbehave"))
 	for range 4 {
-		s.sendCall("misbehave_meet", `{"room":"lounge","party":4}`)
+		s.sendCall("misbehave_rendezvous", `{"group":"reads","size":4}`)
 	}
 	for range 4 {
 		if id, r := s.answer(); id == 0 || r != (result{Text: "met"}) {

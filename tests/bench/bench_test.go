@@ -1,5 +1,5 @@
-// Package bench measures what Bulkhead costs against a native server on mcp-go: both are started in the
-// same run on the same machine, in turns, and the ratio of their medians is what counts (x-native).
+// Package bench compares Bulkhead with a native server on mcp-go. Both run on the same machine in turns; the result is
+// the ratio of their medians (x-native).
 package bench
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/tests/bench/sample"
 )
 
-// binaries are built once: the host, the native server, and the folder of the echo plugin.
+// binaries are the paths of the host, the native server, and the directory that holds the echo plugin.
 type binaries struct{ host, native, echo, dir string }
 
 func buildAll(b *testing.B) binaries {
@@ -108,7 +108,7 @@ const (
 	list        = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 )
 
-// echo is a call of the tool echo.
+// echo returns a call of the tool echo.
 func echo(id int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello there"}}}`, id)
 }
@@ -121,7 +121,7 @@ func (s *server) greet() []byte {
 	return s.ask(list)
 }
 
-// ratio reports the medians and what Bulkhead takes of the native server's time.
+// ratio reports the medians of both and their ratio.
 func ratio(b *testing.B, host, native []time.Duration, each int) {
 	b.Helper()
 	median := func(times []time.Duration) float64 {
@@ -132,7 +132,7 @@ func ratio(b *testing.B, host, native []time.Duration, each int) {
 	b.ReportMetric(h, "host-µs")
 	b.ReportMetric(n, "native-µs")
 	b.ReportMetric(h/n, "x-native")
-	b.ReportMetric(0, "ns/op") // of both together: says nothing
+	b.ReportMetric(0, "ns/op") // meaningless: sums both servers
 }
 
 // BenchmarkStart measures from the start of the process to the first answer of tools/list.
@@ -142,12 +142,12 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(fmt.Sprintf("%dplugins", plugins), func(b *testing.B) {
 			dir := b.TempDir()
 			for p := range plugins {
-				folder := filepath.Join(dir, "plugins", fmt.Sprintf("sample%d", p))
-				if err := os.MkdirAll(folder, 0o755); err != nil {
+				pluginDir := filepath.Join(dir, "plugins", fmt.Sprintf("sample%d", p))
+				if err := os.MkdirAll(pluginDir, 0o755); err != nil {
 					b.Fatal(err)
 				}
-				write(b, filepath.Join(folder, "plugin.toml"), sample.Manifest(p))
-				write(b, filepath.Join(folder, "sample.wasm"), "no module: listing must not read it")
+				write(b, filepath.Join(pluginDir, "plugin.toml"), sample.Manifest(p))
+				write(b, filepath.Join(pluginDir, "sample.wasm"), "no module: listing must not read it")
 			}
 			project := filepath.Join(dir, "project")
 			if err := os.Mkdir(project, 0o755); err != nil {
@@ -182,11 +182,10 @@ func write(b *testing.B, file, text string) {
 	}
 }
 
-// batch is how many calls are timed together: three times 64.
+// batch is the number of calls that are timed together: three times 64.
 const batch = 3 * 64
 
-// BenchmarkCall measures calls of a tool that answers with what it was given: one after the other, and
-// with all of a batch on their way at once.
+// BenchmarkCall measures calls of an echo tool: one at a time, 64 in flight, and a whole batch in flight.
 func BenchmarkCall(b *testing.B) {
 	s := buildAll(b)
 	var calls []string
@@ -257,7 +256,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// checkEcho makes sure that what is measured is the work.
+// checkEcho checks the answer to echo.
 func (s *server) checkEcho(line []byte) {
 	s.b.Helper()
 	if !bytes.Contains(line, []byte(`"result":{"content":[{"type":"text","text":"hello there"}]`)) {

@@ -10,10 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/build"
 )
 
-// BenchmarkCommandLine makes the same request of openspec's module, in a host that is there, and of the real
-// command line, which starts anew for each as people and agents use it. x-command-line is the ratio of their
-// times. It needs the command line's program openspec in PATH (npm install -g @fission-ai/openspec@1.13.2),
-// and a real project.
+// BenchmarkCommandLine compares openspec's module in a running host with the real command line, which is started for
+// each request, as agents do. x-command-line is the ratio of their times. It needs the program openspec in PATH
+// (npm install -g @fission-ai/openspec@1.13.2) and a real project.
 func BenchmarkCommandLine(b *testing.B) {
 	program, err := exec.LookPath("openspec")
 	if err != nil {
@@ -24,10 +23,10 @@ func BenchmarkCommandLine(b *testing.B) {
 		b.Fatal(err)
 	}
 	if _, err := os.Stat(project); err != nil {
-		b.Skipf("NOT MEASURED against the command line: there is no real project: %v", err)
+		b.Skipf("NOT MEASURED against the command line: no real project: %v", err)
 	}
-	folder := filepath.Join(b.TempDir(), "plugins")
-	if _, err := build.Build(b.Context(), filepath.Join("..", "..", "plugins", "openspec"), build.Options{Out: folder}); err != nil {
+	pluginsDir := filepath.Join(b.TempDir(), "plugins")
+	if _, err := build.Build(b.Context(), filepath.Join("..", "..", "plugins", "openspec"), build.Options{Out: pluginsDir}); err != nil {
 		b.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -38,8 +37,8 @@ func BenchmarkCommandLine(b *testing.B) {
 		{"openspec_validate", `{"all":true}`, []string{"validate", "--all", "--json"}},
 	} {
 		b.Run(test.tool, func(b *testing.B) {
-			module := subject{plugin: "openspec", tool: test.tool, arguments: test.arguments}.module(b, folder, project)
-			module() // what is done once is not counted
+			module := subject{plugin: "openspec", tool: test.tool, arguments: test.arguments}.module(b, pluginsDir, project)
+			module() // excludes start and compilation
 			var inModule, byProgram time.Duration
 			for b.Loop() {
 				inModule += module()
@@ -51,7 +50,7 @@ func BenchmarkCommandLine(b *testing.B) {
 	}
 }
 
-// runProgram runs the command line in a project. That it ends with 1 where something is invalid is no failure.
+// runProgram runs the command line in a project. Exit code 1 is no failure: it means that the project has invalid items.
 func runProgram(b *testing.B, project, program string, arguments ...string) time.Duration {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), program, arguments...)

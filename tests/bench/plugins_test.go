@@ -21,58 +21,58 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// subject is a call of a plugin whose cost grows with what it finds.
+// subject is a call of a plugin whose cost grows with the size of the data.
 type subject struct {
 	plugin    string
 	register  func(*sdk.Plugin)
 	tool      string
 	arguments string
-	layOut    func(b *testing.B, project string, n int)
-	sizes     []int // how much the plugin finds
+	generate  func(b *testing.B, project string, n int)
+	sizes     []int // number of items
 }
 
 var subjects = []subject{
-	{"chant", chant.Register, "chant_spec_list", `{}`, layOutSpecs, projects},
-	{"chant", chant.Register, "chant_search", `{"query":"nothing has this"}`, layOutSpecs, projects},
-	{"openspec", openspec.Register, "openspec_list", `{}`, layOutChanges, projects},
-	{"openspec", openspec.Register, "openspec_validate", `{"all":true}`, layOutChanges, projects},
-	{"aam", aam.Register, "aam_search", `{"query":"audit"}`, layOutRegistry, registries},
-	{"agentpack", registerAgentpack, "plan", `{}`, layOutModules, projects},
-	{"agentpack", registerAgentpack, "status", `{}`, layOutModules, projects},
+	{"chant", chant.Register, "chant_spec_list", `{}`, writeSpecs, projects},
+	{"chant", chant.Register, "chant_search", `{"query":"nothing has this"}`, writeSpecs, projects},
+	{"openspec", openspec.Register, "openspec_list", `{}`, writeChanges, projects},
+	{"openspec", openspec.Register, "openspec_validate", `{"all":true}`, writeChanges, projects},
+	{"aam", aam.Register, "aam_search", `{"query":"audit"}`, writeRegistry, registries},
+	{"agentpack", registerAgentpack, "plan", `{}`, writeModules, projects},
+	{"agentpack", registerAgentpack, "status", `{}`, writeModules, projects},
 }
 
-// The sizes of what people have of their own, and of what many share.
+// Numbers of items in projects of one user, and in registries that many users share.
 var (
 	projects   = []int{10, 100, 1_000}
 	registries = []int{100, 1_000, 10_000}
 )
 
-// BenchmarkPlugins makes the same call of the same handlers in a module and natively, in turns. x-native is
-// the ratio of their times, and ns/item shows how they grow.
+// BenchmarkPlugins calls the same handlers in a module and natively, in turns. x-native is the ratio of their times;
+// ns/item shows how the time grows with the data.
 func BenchmarkPlugins(b *testing.B) {
-	folder := filepath.Join(b.TempDir(), "plugins")
+	pluginsDir := filepath.Join(b.TempDir(), "plugins")
 	built := map[string]bool{}
 	for _, s := range subjects {
 		for _, n := range s.sizes {
 			b.Run(fmt.Sprintf("%s/%d", s.tool, n), func(b *testing.B) {
 				if !built[s.plugin] {
-					if _, err := build.Build(b.Context(), filepath.Join("..", "..", "plugins", s.plugin), build.Options{Out: folder}); err != nil {
+					if _, err := build.Build(b.Context(), filepath.Join("..", "..", "plugins", s.plugin), build.Options{Out: pluginsDir}); err != nil {
 						b.Fatal(err)
 					}
 					built[s.plugin] = true
 				}
-				s.run(b, folder, n)
+				s.run(b, pluginsDir, n)
 			})
 		}
 	}
 }
 
-func (s subject) run(b *testing.B, folder string, n int) {
+func (s subject) run(b *testing.B, pluginsDir string, n int) {
 	project := b.TempDir()
-	s.layOut(b, project, n)
-	module := s.module(b, folder, project) // before the process has another home
+	s.generate(b, project, n)
+	module := s.module(b, pluginsDir, project) // before native changes HOME of the process
 	native := s.native(b, project)
-	native() // what is done once is not counted
+	native() // warm up both
 	module()
 	var inModule, natively time.Duration
 	for b.Loop() {
@@ -84,9 +84,9 @@ func (s subject) run(b *testing.B, folder string, n int) {
 	b.ReportMetric(float64(natively.Nanoseconds())/float64(b.N)/float64(n), "ns/item-native")
 }
 
-// module makes the call through a host.
-func (s subject) module(b *testing.B, folder, project string) func() time.Duration {
-	h, err := host.Open(host.Options{PluginsDir: folder, Plugins: []string{s.plugin}, Project: project, Env: homeIn(project)})
+// module returns a function that makes the call through a host.
+func (s subject) module(b *testing.B, pluginsDir, project string) func() time.Duration {
+	h, err := host.Open(host.Options{PluginsDir: pluginsDir, Plugins: []string{s.plugin}, Project: project, Env: homeIn(project)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func (s subject) module(b *testing.B, folder, project string) func() time.Durati
 	}
 }
 
-// native makes it of the handlers in this process, which stands where the module would.
+// native returns a function that calls the handlers in this process, in the environment of the module.
 func (s subject) native(b *testing.B, project string) func() time.Duration {
 	b.Chdir(project)
 	b.Setenv("BULKHEAD_PROJECT", project)
@@ -128,16 +128,14 @@ func (s subject) native(b *testing.B, project string) func() time.Duration {
 
 func registerAgentpack(p *sdk.Plugin) { agentpack.Register(p, time.Now) }
 
-// homeIn are the variables that name a home folder, for plugins that ask for them: one in the project, which
-// is granted without a config.
+// homeIn returns variables that point to a home directory inside the project, which is granted without a config.
 func homeIn(project string) map[string]string {
 	home := filepath.Join(project, "home")
 	return map[string]string{"HOME": home, "AGENTPACK_HOME": filepath.Join(home, ".agentpack"), "CODEX_HOME": filepath.Join(home, ".codex")}
 }
 
-// layOutModules makes a config repository of agentpack's with n prompts of 2 kB, half of which are deployed as
-// they are, and half are not.
-func layOutModules(b *testing.B, project string, n int) {
+// writeModules creates an agentpack config repository with n prompts of 2 kB, half of which are deployed.
+func writeModules(b *testing.B, project string, n int) {
 	b.Helper()
 	home := homeIn(project)["HOME"]
 	manifest := "version: 1\nprofiles: {default: {include_tags: [base]}}\ntargets:\n  codex: {mode: files, scope: user, options: {write_user_skills: false}}\nmodules:\n"
@@ -161,24 +159,24 @@ func layOutModules(b *testing.B, project string, n int) {
 	write(filepath.Join(home, ".agentpack", "repo", "agentpack.yaml"), manifest)
 }
 
-// layOutRegistry makes a project of aam's with a registry of n packages.
-func layOutRegistry(b *testing.B, project string, n int) {
+// writeRegistry creates an aam project with a registry of n packages.
+func writeRegistry(b *testing.B, project string, n int) {
 	b.Helper()
 	if err := aamsample.Write(project, n); err != nil {
 		b.Fatal(err)
 	}
 }
 
-// layOutChanges makes a project of openspec's with n changes, and half as many specs.
-func layOutChanges(b *testing.B, project string, n int) {
+// writeChanges creates an openspec project with n changes and n/2 specs.
+func writeChanges(b *testing.B, project string, n int) {
 	b.Helper()
 	if err := sample.Write(project, n); err != nil {
 		b.Fatal(err)
 	}
 }
 
-// layOutSpecs makes a project of chant's with n specs of some 2 kB.
-func layOutSpecs(b *testing.B, project string, n int) {
+// writeSpecs creates a chant project with n specs of about 2 kB.
+func writeSpecs(b *testing.B, project string, n int) {
 	b.Helper()
 	dir := filepath.Join(project, ".chant", "specs")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// baseVariable names the program of an earlier version, whose calls ran in the host's own process.
+// baseVariable is the environment variable with the program of an earlier version, for comparison.
 const baseVariable = "BULKHEAD_BENCH_BASE"
 
-// BenchmarkWorker measures what the worker process adds to a call: processor time of all processes of a server, beside
-// the same calls of an earlier version.
+// BenchmarkWorker compares the processor time per call, over all processes of a server, with that of an earlier version
+// that had no worker processes.
 func BenchmarkWorker(b *testing.B) {
 	base := os.Getenv(baseVariable)
 	if base == "" {
 		b.Skipf("%s does not name the program of an earlier version", baseVariable)
 	}
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
-		b.Skip("this system does not tell the processor time of processes")
+		b.Skip("no /proc/self/schedstat on this system")
 	}
 	s := buildAll(b)
 	programs := [2]string{s.host, base}
@@ -34,7 +34,7 @@ func BenchmarkWorker(b *testing.B) {
 				var servers [2]*server
 				for i, program := range programs {
 					servers[i] = startEcho(b, s, program)
-					servers[i].echoes(size, together, 3*64) // which starts all that there is
+					servers[i].echoes(size, together, 3*64) // warm up
 				}
 				var used [2][]time.Duration
 				for b.Loop() {
@@ -57,7 +57,7 @@ func BenchmarkWorker(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstCall measures from the start of a server to the first answer of a plugin whose code is in the cache.
+// BenchmarkFirstCall measures the time from the start of a server to the first answer of a plugin with cached code.
 func BenchmarkFirstCall(b *testing.B) {
 	base := os.Getenv(baseVariable)
 	if base == "" {
@@ -67,7 +67,7 @@ func BenchmarkFirstCall(b *testing.B) {
 	var times [2][]time.Duration
 	programs := [2]string{s.host, base}
 	for _, program := range programs {
-		p := startEcho(b, s, program) // which fills the cache
+		p := startEcho(b, s, program) // fill the cache
 		p.echoes(200, 1, 1)
 		p.stop()
 	}
@@ -87,7 +87,7 @@ func BenchmarkFirstCall(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// startEcho starts a server with the echo plugin, whose state is kept between calls.
+// startEcho starts a server with the echo plugin and isolation = "reused".
 func startEcho(b *testing.B, s binaries, program string) *server {
 	b.Helper()
 	config := filepath.Join(b.TempDir(), "bulkhead.toml")
@@ -97,7 +97,7 @@ func startEcho(b *testing.B, s binaries, program string) *server {
 	return p
 }
 
-// echoes makes calls with texts of a size, so many at a time.
+// echoes makes calls with texts of the given size, together calls at a time.
 func (s *server) echoes(size, together, calls int) {
 	s.b.Helper()
 	text := strings.Repeat("x", size)
@@ -127,7 +127,7 @@ func medianOf(times []time.Duration) float64 {
 	return float64(times[len(times)/2].Nanoseconds()) / 1000
 }
 
-// processorTime is what a process and all below it have used.
+// processorTime returns the processor time of a process and its descendants.
 func processorTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	var total time.Duration
@@ -138,7 +138,7 @@ func processorTime(b *testing.B, pid int) time.Duration {
 	for _, thread := range threads {
 		stat, err := os.ReadFile(filepath.Join(thread, "schedstat"))
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		ns, err := strconv.ParseInt(strings.Fields(string(stat))[0], 10, 64)
 		if err != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// misuse is one wrong use of an import.
+// misuse is an invalid call of an imported function.
 type misuse struct {
 	name    string
-	code    []byte // that leaves nothing behind
-	failure string // empty: the import answers an error, and the call goes on
+	code    []byte // leaves the operand stack unchanged
+	failure string // empty: the function returns an error and the call goes on
 }
 
-// misuses are those of the ABI's own imports, whose answer is always the end of the call.
+// misuses are invalid calls of the ABI's functions. Those with bad pointers or lengths end the call.
 func misuses() []misuse {
-	const last = 65535 // byte of the memory
+	const last = 65535 // last byte of the memory
 	var all []misuse
 	add := func(name string, function byte, failure string, args ...int32) {
 		instructions := invoke(function, args...)
@@ -36,27 +36,27 @@ func misuses() []misuse {
 	for _, f := range []struct {
 		name  string
 		index byte
-		level []int32 // what comes before the pointer
+		level []int32 // arguments before the pointer
 	}{{"input", wasmtest.Input, nil}, {"output", wasmtest.Output, nil}, {"host_call", wasmtest.HostCall, nil}, {"host_result", wasmtest.HostResult, nil}, {"log", wasmtest.Log, []int32{3}}} {
 		at := func(pointer, length int32) []int32 { return append(slices.Clone(f.level), pointer, length) }
-		add(f.name+" behind the memory", f.index, "abi_misuse", at(last+1, 1)...)
-		add(f.name+" over the memory's end", f.index, "abi_misuse", at(last, 2)...)
-		add(f.name+" of all there could be", f.index, "abi_misuse", at(0, -1)...)
-		add(f.name+" whose end overflows", f.index, "abi_misuse", at(-1, 2)...)
-		add(f.name+" of the last address", f.index, "abi_misuse", at(-1, -1)...)
+		add(f.name+" beyond the memory", f.index, "abi_misuse", at(last+1, 1)...)
+		add(f.name+" across the end of the memory", f.index, "abi_misuse", at(last, 2)...)
+		add(f.name+" of the maximum length", f.index, "abi_misuse", at(0, -1)...)
+		add(f.name+" with an end that overflows", f.index, "abi_misuse", at(-1, 2)...)
+		add(f.name+" at the last address", f.index, "abi_misuse", at(-1, -1)...)
 	}
-	add("input of no length", wasmtest.Input, "abi_misuse", 0, 0)
-	add("input of another length", wasmtest.Input, "abi_misuse", 0, 7)
+	add("input with length 0", wasmtest.Input, "abi_misuse", 0, 0)
+	add("input with a wrong length", wasmtest.Input, "abi_misuse", 0, 7)
 	add("a result before any operation", wasmtest.HostResult, "abi_misuse", 0, 0)
-	add("an operation that is no JSON", wasmtest.HostCall, "", 1000, 5)
-	add("an operation of nothing", wasmtest.HostCall, "", 0, 0)
+	add("an operation that is not JSON", wasmtest.HostCall, "", 1000, 5)
+	add("an operation of length 0", wasmtest.HostCall, "", 0, 0)
 	all = append(all,
-		misuse{"a result of another length", code(invoke(wasmtest.HostCall, 0, 0), drop, invoke(wasmtest.HostResult, 0, 1)), "abi_misuse"},
-		misuse{"a result over its own operation", code(num(0), invoke(wasmtest.HostCall, 0, 0), callFunc, wasmtest.HostResult), ""})
+		misuse{"a result with a wrong length", code(invoke(wasmtest.HostCall, 0, 0), drop, invoke(wasmtest.HostResult, 0, 1)), "abi_misuse"},
+		misuse{"a result that overwrites its operation", code(num(0), invoke(wasmtest.HostCall, 0, 0), callFunc, wasmtest.HostResult), ""})
 	return all
 }
 
-// wasiFunctions are the functions of WASI that the host has, but for the one that ends the module.
+// wasiFunctions are the WASI functions of the host, without proc_exit.
 func wasiFunctions(t *testing.T) []api.FunctionDefinition {
 	t.Helper()
 	ctx := context.Background()
@@ -73,35 +73,35 @@ func wasiFunctions(t *testing.T) []api.FunctionDefinition {
 		}
 	}
 	if len(all) < 40 {
-		t.Fatalf("there are %d functions of WASI, and there should be more", len(all))
+		t.Fatalf("found only %d WASI functions", len(all))
 	}
 	slices.SortFunc(all, func(a, b api.FunctionDefinition) int { return strings.Compare(a.Name(), b.Name()) })
 	return all
 }
 
-// wild are arguments that lie, whatever the function: each is given for all parameters but the first, which may
-// be a descriptor.
+// badArguments are invalid for every function. The first parameter, which may be a descriptor, gets first; all others
+// get rest.
 var badArguments = []struct {
 	name        string
 	first, rest int32
 }{
-	{"behind the memory", -1, -1}, {"over the memory's end", 3, 65535}, {"far away", 1, 0x7fffffff}, {"over itself", 1, 8},
-	{"over itself, of the root", 3, 16}, {"nowhere", 0, 0},
+	{"beyond the memory", -1, -1}, {"across the end of the memory", 3, 65535}, {"far beyond the memory", 1, 0x7fffffff}, {"overlapping", 1, 8},
+	{"overlapping, on the root", 3, 16}, {"zero", 0, 0},
 }
 
-// wildCalls has each of WASI's functions called with arguments that lie. It adds what they import to the module.
+// wasiMisuses calls each WASI function with badArguments. It adds the imports to the module.
 func wasiMisuses(t *testing.T, m *wasmtest.Module) []misuse {
 	var all []misuse
 	for _, f := range wasiFunctions(t) {
 		index := byte(len(m.Imports))
 		m.Imports = append(m.Imports, wasi(f.Name(), byte(len(m.Types))))
 		m.Types = append(m.Types, wasm.FuncType{Params: f.ParamTypes(), Results: f.ResultTypes()})
-		for _, lie := range badArguments {
+		for _, bad := range badArguments {
 			var call []byte
 			for i, typ := range f.ParamTypes() {
-				value := lie.rest
+				value := bad.rest
 				if i == 0 {
-					value = lie.first
+					value = bad.first
 				}
 				if typ == api.ValueTypeI64 {
 					call = append(call, wasmtest.I64(int64(value))...)
@@ -113,21 +113,21 @@ func wasiMisuses(t *testing.T, m *wasmtest.Module) []misuse {
 			if len(f.ResultTypes()) > 0 {
 				call = append(call, drop)
 			}
-			one := misuse{name: f.Name() + " " + lie.name, code: call}
-			if f.Name() == "fd_filestat_set_times" && (lie.name == "over itself" || lie.name == "nowhere") {
-				one.failure = "trap" // wazero 1.12 meets a nil pointer in the streams, and says so to the module alone
+			one := misuse{name: f.Name() + " " + bad.name, code: call}
+			if f.Name() == "fd_filestat_set_times" && (bad.name == "overlapping" || bad.name == "zero") {
+				one.failure = "trap" // wazero 1.12 dereferences a nil pointer for stdio, which only ends the call
 			}
 			all = append(all, one)
 		}
 	}
 	poll := byte(slices.IndexFunc(m.Imports, func(i wasmtest.Import) bool { return i.Name == "poll_oneoff" }))
-	return append(all, misuse{"poll_oneoff of a number that overflows", code(invoke(poll, 0, 0, 1<<28, 64), drop), "trap"})
+	return append(all, misuse{"poll_oneoff with a count that overflows", code(invoke(poll, 0, 0, 1<<28, 64), drop), "trap"})
 }
 
-// choosing is a module that does one of many things, by the three digits that its request ends with.
+// withCases makes a module run one of the cases, selected by the last three digits of its request.
 func withCases(m wasmtest.Module, all []misuse) wasmtest.Module {
 	const request, first = 4096, 100
-	digit := func(from int32, times int32) []byte { // the last of them stands before three braces
+	digit := func(from int32, times int32) []byte { // the last digit is followed by three braces
 		return code(localGet, 0, num(request-from), add, load8, 0, 0, num(times), mul)
 	}
 	choice := code(digit(6, 100), digit(5, 10), add, digit(4, 1), add, num(first+111*'0'), sub)
@@ -139,7 +139,7 @@ func withCases(m wasmtest.Module, all []misuse) wasmtest.Module {
 		cases = code(cases, one.code, br, leb(len(all)-i), end)
 	}
 	m.Data, m.Counted = [][]byte{code(1, wasmtest.Text(done))}, true
-	answer := code( // what a case wrote over is put right before
+	answer := code( // restores the answer first, which a case may have overwritten
 		num(0), num(0), num(int32(len(done))), prefixFC, 8, 0, 0, invoke(wasmtest.Output, 0, int32(len(done))))
 	m.Funcs[1].Code = code(num(request), localGet, 0, callFunc, wasmtest.Input,
 		block, void, repeat(len(all)+1, block, void), choice, brTable, leb(len(all)), labels, leb(len(all)), end, cases, unreachable, end,
@@ -149,19 +149,19 @@ func withCases(m wasmtest.Module, all []misuse) wasmtest.Module {
 
 func leb(n int) []byte { return wasm.AppendU32(nil, uint32(n)) }
 
-// TestInvalidPointersAndLengthsAreRejected has every function that a module can import be given wild, overlapping and
-// overflowing arguments.
+// TestInvalidPointersAndLengthsAreRejected calls every function that a module can import with out-of-range,
+// overlapping and overflowing arguments.
 func TestInvalidPointersAndLengthsAreRejected(t *testing.T) {
 	t.Parallel()
 	m := wasmtest.Plugin(nil, "")
 	all := misuses()
 	all = append(all, wasiMisuses(t, &m)...)
 	w := newWorkspace(t)
-	w.addModule("liar", withCases(m, all).Bytes(), "")
+	w.addModule("misuser", withCases(m, all).Bytes(), "")
 	s := w.serve()
 	for i, one := range all {
 		t.Run(one.name, func(t *testing.T) {
-			got := s.call("liar", fmt.Sprintf(`{"n":%d}`, 100+i))
+			got := s.call("misuser", fmt.Sprintf(`{"n":%d}`, 100+i))
 			if got.Failure != one.failure || one.failure == "" && got.Text != "done" {
 				t.Errorf("got %+v, want the failure %q", got, one.failure)
 			}
@@ -169,9 +169,9 @@ func TestInvalidPointersAndLengthsAreRejected(t *testing.T) {
 	}
 	s.checkOthers()
 	s.end()
-	for i, r := range w.calls("liar") {
+	for i, r := range w.calls("misuser") {
 		if r.Code != all[i].failure {
-			t.Errorf("%s: the audit log has %+v", all[i].name, r)
+			t.Errorf("%s: got audit record %+v", all[i].name, r)
 		}
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// BenchmarkNeighbour tells how much longer the plugin that behaves, and a ping, wait for their answers while
-// another plugin does nothing but harm: as ratios of medians and of 99th percentiles to those of the same server
-// without. The two are measured in turns.
+// BenchmarkNeighbour measures how much a plugin that uses all its processor time slows calls of another plugin and
+// pings: as ratios of medians and of 99th percentiles, with and without load measured in turns.
 func BenchmarkNeighbour(b *testing.B) {
 	harming := func(parts ...any) []byte {
 		m := wasmtest.Plugin(exceptAtLoad(answering(), forever(parts...)), done, wasi("random_get", wasmtest.TwoToI))
@@ -44,13 +43,13 @@ func BenchmarkNeighbour(b *testing.B) {
 				b.ReportMetric(beside.ping.at(99)/alone.ping.at(99), "x-ping-p99")
 				b.ReportMetric(alone.call.at(50), "alone-µs")
 				b.ReportMetric(beside.call.at(99), "beside-p99-µs")
-				b.ReportMetric(0, "ns/op") // of all together: says nothing
+				b.ReportMetric(0, "ns/op") // meaningless: sums all measurements
 			})
 		}
 	}
 }
 
-// waits are how long answers took.
+// waits are latencies of calls and pings.
 type waits struct{ call, ping times }
 
 type times []time.Duration
@@ -61,8 +60,7 @@ func (t times) at(percent int) float64 {
 	return float64(t[(len(t)-1)*percent/100].Nanoseconds()) / 1000
 }
 
-// measure asks for both some hundred times, with a pause between: a call that comes at once would wait for the
-// module of the one before to be put back.
+// measure makes 100 calls and pings. The pause lets the instance of the previous call be restored first.
 func (w *waits) measure(s *server) {
 	s.t.Helper()
 	for range 100 {
@@ -76,7 +74,7 @@ func (w *waits) measure(s *server) {
 	}
 }
 
-// harm begins calls of the plugin that harms, which stop cancels.
+// harm starts calls of the plugin harm, which stop cancels.
 func (s *server) harm(calls int) (stop func()) {
 	s.t.Helper()
 	var ids []int

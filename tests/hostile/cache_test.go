@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// TestTamperedCacheIsRecompiled is made anew, and never run: a file of the cache is native code.
+// TestTamperedCacheIsRecompiled: the cache holds native code, so changed files must not be loaded.
 func TestTamperedCacheIsRecompiled(t *testing.T) {
 	t.Parallel()
 	module := plugin().Bytes()
 	cache := t.TempDir()
-	serving := func() *server {
+	serveVictim := func() *server {
 		w := newWorkspace(t)
 		w.addModule("victim", module, "")
 		for i, variable := range w.env {
@@ -24,19 +24,19 @@ func TestTamperedCacheIsRecompiled(t *testing.T) {
 		}
 		return w.serve()
 	}
-	fine := func(s *server) {
+	checkCall := func(s *server) {
 		t.Helper()
 		if got := s.call("victim", `{}`); got != (answer{Text: "done"}) {
 			t.Errorf("got %+v", got)
 		}
 		s.end()
 	}
-	fine(serving())
+	checkCall(serveVictim())
 	code := smallest(t, filepath.Join(cache, "bulkhead", "module-*", "wazero-*", "*"))
 	for name, tamper := range map[string]func([]byte) []byte{
-		"one bit is another":   func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
-		"it is cut off":        func(b []byte) []byte { return b[:len(b)/2] },
-		"it is something else": func([]byte) []byte { return []byte("\x7fELF") },
+		"one bit differs": func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+		"truncated":       func(b []byte) []byte { return b[:len(b)/2] },
+		"replaced":        func([]byte) []byte { return []byte("\x7fELF") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(code)
@@ -46,16 +46,16 @@ func TestTamperedCacheIsRecompiled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := serving()
-			fine(s)
-			if !strings.Contains(s.log.String(), "compiled code is damaged and is compiled again") {
-				t.Error("the log does not say so")
+			s := serveVictim()
+			checkCall(s)
+			if !strings.Contains(s.log.String(), "compiled code is not as it was written, and is made anew") {
+				t.Error("the log does not report it")
 			}
 		})
 	}
 }
 
-// smallest is the smallest of some files: the code of a module made by hand, where the others' is compiled Go.
+// smallest returns the smallest matching file: the code of the handmade module, since Go modules are larger.
 func smallest(t *testing.T, pattern string) string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

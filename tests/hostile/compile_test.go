@@ -18,13 +18,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// compiler is a process that compiles for a server, and the directory that it writes to.
+// compiler is a compiler process of a server, and its output directory.
 type compiler struct {
 	pid int
 	dir string
 }
 
-// compilerOf waits until the server compiles the module that takes long.
+// compilerOf waits until the server has started a compiler.
 func compilerOf(t *testing.T, s *server) compiler {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -43,12 +43,12 @@ func compilerOf(t *testing.T, s *server) compiler {
 			}
 		}
 	}
-	t.Fatal("nothing is compiled")
+	t.Fatal("no compiler was started")
 	return compiler{}
 }
 
-// ended waits until the compiler is dead.
-func (c compiler) ended(t *testing.T) {
+// waitForEnd waits until the compiler has ended.
+func (c compiler) waitForEnd(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.pid))
@@ -56,12 +56,12 @@ func (c compiler) ended(t *testing.T) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the compiler outlives its host: %s", stat)
+			t.Fatalf("the compiler outlived its host: %s", stat)
 		}
 	}
 }
 
-// slow is a module that takes seconds to compile, another one for each name.
+// slow is a module that takes seconds to compile, with a digest that depends on name.
 func slow(t *testing.T, name string) []byte {
 	t.Helper()
 	module, err := os.ReadFile(filepath.Join(built.plugins, "intruder", "intruder.wasm"))
@@ -71,7 +71,7 @@ func slow(t *testing.T, name string) []byte {
 	return append(module, append([]byte{0, byte(len(name) + 1), byte(len(name))}, name...)...) // a custom section
 }
 
-// compiling is a server that compiles a slow module for a call, whose answer it gives, too.
+// compiling starts a server and a call for which it compiles a slow module.
 func compiling(t *testing.T) (*workspace, *server, compiler) {
 	t.Helper()
 	w := newWorkspace(t)
@@ -81,7 +81,7 @@ func compiling(t *testing.T) (*workspace, *server, compiler) {
 	return w, s, compilerOf(t, s)
 }
 
-// TestSIGTERMKillsStoppedCompiler, which would never end by itself.
+// TestSIGTERMKillsStoppedCompiler: a stopped process does not react to the end of its stdin.
 func TestSIGTERMKillsStoppedCompiler(t *testing.T) {
 	t.Parallel()
 	_, s, c := compiling(t)
@@ -94,15 +94,15 @@ func TestSIGTERMKillsStoppedCompiler(t *testing.T) {
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
-		t.Fatal("the server waits for its compiler")
+		t.Fatal("the server did not exit while its compiler was stopped")
 	}
-	c.ended(t)
+	c.waitForEnd(t)
 	if _, err := os.Lstat(c.dir); err == nil {
-		t.Error("what it had written is still there")
+		t.Error("the compiler's output directory was not removed")
 	}
 }
 
-// TestCompilerEndsWithHost, and what it left is removed when the next host starts.
+// TestCompilerEndsWithHost kills the host; the next one removes the output directory.
 func TestCompilerEndsWithHost(t *testing.T) {
 	t.Parallel()
 	w, s, c := compiling(t)
@@ -110,16 +110,15 @@ func TestCompilerEndsWithHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.exited
-	c.ended(t)
+	c.waitForEnd(t)
 	if a := w.serve().call("slow", `{}`); a.Failure == "internal" || a.Failure == "invalid_module" {
 		t.Errorf("the next host: %+v", a)
 	}
 	if _, err := os.Lstat(c.dir); err == nil {
-		t.Error("what it had written is still there")
+		t.Error("the compiler's output directory was not removed")
 	}
 }
 
-// TestKilledCompilerIsRestarted: another one is started.
 func TestKilledCompilerIsRestarted(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
@@ -132,12 +131,12 @@ func TestKilledCompilerIsRestarted(t *testing.T) {
 	if a := s.await(call); a.Failure == "internal" || a.Failure == "invalid_module" {
 		t.Errorf("got %+v", a)
 	}
-	if !strings.Contains(s.log.String(), "the compiler failed and is retried once") {
-		t.Error("the log does not say so")
+	if !strings.Contains(s.log.String(), "the compiler failed, and is started once more") {
+		t.Error("the log does not report it")
 	}
 }
 
-// TestFirstCallsSucceedUnderLoad: two servers, five first calls each, on an empty cache.
+// TestFirstCallsSucceedUnderLoad makes five first calls on each of two servers with an empty cache while all processors are busy.
 func TestFirstCallsSucceedUnderLoad(t *testing.T) {
 	var busy sync.WaitGroup
 	var stop atomic.Bool
@@ -183,7 +182,7 @@ func TestFirstCallsSucceedUnderLoad(t *testing.T) {
 	}
 }
 
-// TestFIFOModuleIsRefused is refused at once: nobody ever writes to it.
+// TestFIFOModuleIsRefused: opening the FIFO must not block, since it has no writer.
 func TestFIFOModuleIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
@@ -212,7 +211,7 @@ func TestFIFOModuleIsRefused(t *testing.T) {
 		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
 		if !late.Stop() {
-			t.Errorf("bulkhead %s waits for somebody to write to it", strings.Join(command, " "))
+			t.Errorf("bulkhead %s blocks on the FIFO", strings.Join(command, " "))
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// order is what the intruder is told to do: guests/intruder has what there is.
+// action is the argument of a call of the intruder; guests/intruder defines the actions.
 type action struct {
 	Do     string         `json:"do"`
 	Path   string         `json:"path,omitempty"`
@@ -21,22 +21,22 @@ type action struct {
 	Count  int            `json:"count,omitempty"`
 }
 
-// intrusion is one attempt of the intruder's. Paths begin in the world's folder.
+// intrusion is a call of the intruder with its expected result. In paths @ stands for the directory of the workspace.
 type intrusion struct {
 	name     string
 	action   action
-	failure  string // code of the failure; empty: it answers
-	wantText string // pattern of the whole answer
+	failure  string // code of the host failure; empty if the plugin answers
+	wantText string // pattern of the whole text
 }
 
-// What the host answers where something is not granted, in the words of Go's numbers.
+// Texts of the error numbers with which the file tree denies access.
 const (
 	absent  = "No such file or directory"
 	refused = "Operation not permitted"
 	denied  = "Permission denied"
 )
 
-// intrude has the intruder make attempts one after the other, while the others are served.
+// intrude makes the calls in sequence and checks that other requests are served during each.
 func (w *workspace) intrude(t *testing.T, s *server, all []intrusion) {
 	t.Helper()
 	for _, one := range all {
@@ -50,26 +50,26 @@ func (w *workspace) intrude(t *testing.T, s *server, all []intrusion) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			from := s.begin("intrude", string(arguments))
+			reply := s.begin("intrude", string(arguments))
 			s.checkOthers()
-			got := s.await(from)
+			got := s.await(reply)
 			if got.Failure != one.failure || !regexp.MustCompile(`(?s)^(?:`+one.wantText+`)$`).MatchString(got.Text) {
-				t.Errorf("%s: got %+v, want the failure %q that says %q", arguments, got, one.failure, one.wantText)
+				t.Errorf("%s: got %+v, want failure %q with text %q", arguments, got, one.failure, one.wantText)
 			}
 		})
 	}
 }
 
-// checkRecords wants a line for each attempt, in their order.
+// checkRecords checks that the audit log has one line per call, in order.
 func (w *workspace) checkRecords(all []intrusion) {
 	w.t.Helper()
 	got := w.calls("intruder")
 	if len(got) != len(all) {
-		w.t.Fatalf("the audit log has %d calls, and there were %d", len(got), len(all))
+		w.t.Fatalf("the audit log has %d calls, want %d", len(got), len(all))
 	}
 	for i, one := range all {
 		if got[i].Code != one.failure || (one.failure == "") == (got[i].Outcome == "failed") {
-			w.t.Errorf("%s: the audit log has %+v", one.name, got[i])
+			w.t.Errorf("%s: got audit record %+v", one.name, got[i])
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (w *workspace) addIntruder(lines string) {
 	w.addPlugin(filepath.Join(built.plugins, "intruder"), lines)
 }
 
-// all lists the files below a folder, with what they hold or where they lead.
+// snapshot maps the paths below a directory to file content, link target, or file type.
 func (w *workspace) snapshot(name string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -104,7 +104,7 @@ func (w *workspace) snapshot(name string) map[string]string {
 	return found
 }
 
-// unchanged makes sure that nothing in some folders has changed when the test is over.
+// unchanged takes snapshots of directories; check compares them with the current state.
 func (w *workspace) unchanged(t *testing.T, names ...string) (check func()) {
 	t.Helper()
 	before := map[string]map[string]string{}
@@ -121,47 +121,46 @@ func (w *workspace) unchanged(t *testing.T, names ...string) (check func()) {
 	}
 }
 
-// TestGoModuleFaultsAreContained does what a compiler's output can do wrong.
+// TestGoModuleFaultsAreContained covers faults of modules compiled from Go.
 func TestGoModuleFaultsAreContained(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
 	w.addIntruder(`limits = { memory = "32MiB", files = 100 }`)
 	s := w.serve()
 	all := []intrusion{
-		{"it behaves", action{Do: "nothing"}, "", "nothing"},
-		{"recursion without end", action{Do: "recurse", Count: 1}, "stack_overflow", ".*nest too deep.*"},
-		{"memory without end", action{Do: "grow"}, "memory", ".*its limit of 32 MiB.*"},
-		{"most of its memory, and as much garbage", action{Do: "hold", Count: 20}, "", "20 MiB"},
-		{"an exit", action{Do: "exit", Count: 3}, "exit", ".*exit code 3"},
-		{"an exit that says that all is well", action{Do: "exit"}, "exit", ".*exit code 0"},
-		{"a panic that would clear the screen", action{Do: "panic"}, "trap", "[[:print:]]*"},
-		{"lines of the protocol", action{Do: "print", Count: 100}, "", "printed"},
-		{"printing without end", action{Do: "print", Count: 1 << 30}, "log_too_large", ".*1048576 bytes"},
+		{"no fault", action{Do: "nothing"}, "", "nothing"},
+		{"endless recursion", action{Do: "recurse", Count: 1}, "stack_overflow", ".*nest too deep.*"},
+		{"endless allocation", action{Do: "grow"}, "memory", ".*its limit of 32 MiB.*"},
+		{"allocation near the limit, with garbage", action{Do: "hold", Count: 20}, "", "20 MiB"},
+		{"exit code 3", action{Do: "exit", Count: 3}, "exit", ".*exit code 3"},
+		{"exit code 0", action{Do: "exit"}, "exit", ".*exit code 0"},
+		{"a panic with an escape sequence", action{Do: "panic"}, "trap", "[[:print:]]*"},
+		{"printed JSON-RPC messages", action{Do: "print", Count: 100}, "", "printed"},
+		{"endless printing", action{Do: "print", Count: 1 << 30}, "log_too_large", ".*1048576 bytes"},
 		{"ten thousand goroutines", action{Do: "spawn", Count: 10_000}, "", "100000"},
 		{"thousands of open files", action{Do: "open many", Path: "@work/plain.txt", Count: 5000}, "", "99 were opened: I/O error"},
-		{"and again", action{Do: "open many", Path: "@work/plain.txt", Count: 5000}, "", "99 were opened: I/O error"},
+		{"thousands of open files again", action{Do: "open many", Path: "@work/plain.txt", Count: 5000}, "", "99 were opened: I/O error"},
 		{"a file left open", action{Do: "leave open", Path: "@work/plain.txt"}, "", "descriptor 4"},
-		{"and another", action{Do: "leave open", Path: "@work/plain.txt"}, "", "descriptor 4"},
-		{"arguments of another form", action{}, "", "unknown action .*"},
-		{"it behaves all the same", action{Do: "nothing"}, "", "nothing"},
+		{"a file left open again", action{Do: "leave open", Path: "@work/plain.txt"}, "", "descriptor 4"},
+		{"an unknown action", action{}, "", "unknown action .*"},
+		{"no fault afterwards", action{Do: "nothing"}, "", "nothing"},
 	}
 	w.intrude(t, s, all)
 	s.end()
 	w.checkRecords(all)
 	if strings.Contains(s.log.String(), "\x1b") {
-		t.Error("the log would steer a terminal")
+		t.Error("the log holds an escape sequence")
 	}
 }
 
-// TestEndlessGoModuleIsStopped is stopped at its time limit, which no call that works comes near.
 func TestEndlessGoModuleIsStopped(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
 	w.addIntruder(`limits = { time = "1s" }`)
 	s := w.serve()
 	all := []intrusion{
-		{"a loop without end", action{Do: "spin"}, "timeout", ".*time limit of 1s"},
-		{"a sleep of centuries", action{Do: "sleep"}, "timeout", ".*time limit of 1s"},
+		{"an endless loop", action{Do: "spin"}, "timeout", ".*time limit of 1s"},
+		{"an endless sleep", action{Do: "sleep"}, "timeout", ".*time limit of 1s"},
 	}
 	w.intrude(t, s, all)
 	s.end()

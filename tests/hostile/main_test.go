@@ -1,32 +1,31 @@
-// Package hostile has modules that try to harm the host, or to reach what they were not given, beside a plugin
-// that behaves: each attempt has to end as the documentation says, with one clean line in the audit log, while
-// the other plugin's calls and pings go on. All of it runs against the built program over its own stdio.
+// Package hostile runs malicious modules against the built program: each attack must end with the documented result
+// and one line in the audit log, while calls of a second plugin (echo) and pings are served.
 //
-// Modules are built of guests/, or put together by hand where no compiler makes what is tried.
+// Modules are compiled from guests/, or assembled by hand where no compiler produces the attack.
 package hostile
 
 import (
 	"fmt"
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// built is what the tests run.
+// built holds the artifacts under test.
 var built struct {
 	program string // path of the bulkhead binary
-	plugins string // folder with the plugins intruder and echo
-	cache   string // value of XDG_CACHE_HOME that all servers share
+	plugins string // directory with the built plugins intruder and echo
+	cache   string // XDG_CACHE_HOME of all servers
 }
 
 func TestMain(m *testing.M) {
 	host.RunChild()
-	if dir := os.Getenv(swapVariable); dir != "" { // this is the second process of a race
+	if dir := os.Getenv(swapVariable); dir != "" { // the second process of TestSwappedLinksAreNotFollowed
 		swapForever(dir)
 	}
 	os.Exit(run(m))
@@ -53,7 +52,7 @@ func buildAll(dir string) error {
 	if out, err := goBuild(built.program, "../../cmd/bulkhead").CombinedOutput(); err != nil {
 		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
 	}
-	// By the program, so that it finds their code where it looks for it.
+	// The program builds them, and so fills its own cache.
 	cmd := exec.Command(built.program, "plugin", "build", "-o", built.plugins, "guests/intruder", "../bench/testdata/echo")
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+built.cache, "GOCACHE="+goCache())
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -62,7 +61,7 @@ func buildAll(dir string) error {
 	return nil
 }
 
-// goCache is where the Go command keeps what it built, which is below XDG_CACHE_HOME otherwise.
+// goCache returns GOCACHE, whose default depends on XDG_CACHE_HOME.
 func goCache() string {
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -71,8 +70,7 @@ func goCache() string {
 	return strings.TrimSpace(string(out))
 }
 
-// environment is what a server gets: nothing of the process's own that would change how it behaves, and a
-// variable that no plugin is granted.
+// environment returns a minimal environment for a server, with a variable that no plugin is granted.
 func environment(t testing.TB) []string {
 	t.Helper()
 	testcache.DependOn(t, "../..")
@@ -82,13 +80,13 @@ func environment(t testing.TB) []string {
 	}
 }
 
-// secret is what no plugin is ever to see.
+// secret must not appear in any answer or log.
 const secret = "the key is under the third stone"
 
-// leaks tells whether a text shows the secret.
+// leaks reports whether text contains the secret.
 func leaks(text string) bool { return strings.Contains(text, "third stone") }
 
-// goBuild builds a program without cgo, as releases are: only such a one can confine its workers in every way.
+// goBuild builds without cgo, as releases are: workers of a program with cgo lack confinement layers.
 func goBuild(out, pkg string) *exec.Cmd {
 	command := exec.Command("go", "build", "-o", out, pkg)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// The instructions that the modules here are made of.
+// WebAssembly opcodes and types of the modules.
 const (
 	unreachable = 0x00
 	block       = 0x02
@@ -42,14 +42,14 @@ const (
 	mul         = 0x6c
 	refNull     = 0xd0
 	isNull      = 0xd1
-	prefixFC    = 0xfc // begins memory.init 8, data.drop 9, memory.copy 10, .fill 11, table.init 12, elem.drop 13, .copy 14, .grow 15
+	prefixFC    = 0xfc // prefix of memory.init 8, data.drop 9, memory.copy 10, .fill 11, table.init 12, elem.drop 13, .copy 14, .grow 15
 	prefixFD    = 0xfd
 	void        = 0x40
 	i32         = 0x7f
 	funcref     = 0x70
 )
 
-// Short names for what is used all over.
+// Short names, since the tables below use them often.
 var (
 	code   = wasmtest.Code
 	num    = wasmtest.I32
@@ -57,24 +57,23 @@ var (
 	repeat = wasmtest.Repeat
 )
 
-// done is what a module answers that has nothing to tell.
+// done is the response of a module that reached its end.
 const done = `{"result":{"content":[{"type":"text","text":"done"}]}}`
 
-// answering is code that does something and then answers done, which has to be the module's data.
+// answering is code that runs parts and then answers done, which must be the module's data.
 func answering(parts ...any) []byte {
 	return code(code(parts...), invoke(wasmtest.Output, 0, int32(len(done))))
 }
 
-// plugin is a module whose calls do something and then answer done.
+// plugin is a module whose calls run parts and then answer done.
 func plugin(parts ...any) wasmtest.Module { return wasmtest.Plugin(answering(parts...), done) }
 
 func forever(parts ...any) []byte { return code(loop, void, code(parts...), br, 0, end) }
 
-// exceptAtLoad is code that is not run in the shorter request of a load, in which a module describes itself: then
-// it runs another.
+// exceptAtLoad is code that runs other for bulkhead/describe, whose request is shorter than that of a call, else parts.
 func exceptAtLoad(other []byte, parts ...any) []byte { return exceptUpTo(40, other, parts...) }
 
-// exceptUpTo is code that is not run in requests that are shorter: for them it runs another.
+// exceptUpTo is code that runs other for requests shorter than length, else parts.
 func exceptUpTo(length int32, other []byte, parts ...any) []byte {
 	return code(localGet, 0, num(length), ltU, ifThen, void, other, returnOp, end, code(parts...))
 }
@@ -95,27 +94,20 @@ func starting(export string, parts ...any) wasmtest.Module {
 	})
 }
 
-// wasi is an import of WASI.
+// wasi is an import of a WASI function.
 func wasi(name string, typ byte) wasmtest.Import {
 	return wasmtest.Import{Module: "wasi_snapshot_preview1", Name: name, Type: typ}
 }
 
-// attack is a module made by hand that is called once, and what has to come of it.
+// attack is a handmade module that is called once, and the expected result.
 type attack struct {
 	name     string
 	module   wasmtest.Module
-	lines    string // of its table in the config
-	failure  string // code of the failure; empty: it answers
+	lines    string // lines of its table in the config
+	failure  string // code of the host failure; empty if the module answers
 	wantText string // pattern of the answer's text
-	kind     kind
+	hangs    bool   // runs until it is stopped
 }
-
-// kind is what else is known of an attack.
-type kind byte
-
-const (
-	hangs kind = iota + 1 // it goes on until it is stopped: the others are served meanwhile
-)
 
 const oneSecond = `limits = { time = "1s" }`
 
@@ -141,86 +133,86 @@ func attacks() []attack {
 	exiting := func(with ...byte) wasmtest.Module {
 		return wasmtest.Plugin(code(0x41, with, callFunc, wasmtest.Extra), "", wasi("proc_exit", wasmtest.OfI32))
 	}
-	waiting := func(subscription int) wasmtest.Module { // of 48 bytes: a clock without end, or standard input
+	waiting := func(subscription int) wasmtest.Module { // 48 bytes: a clock with the longest timeout, or stdin
 		data := strings.Repeat("\x00", 8) + string(rune(subscription)) + strings.Repeat("\x00", 15) + "\xff\xff\xff\xff\xff\xff\xff\x7f" + strings.Repeat("\x00", 16)
 		m := wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 100, 1, 200), drop), data, wasi("poll_oneoff", wasmtest.FourToI))
 		return m
 	}
 	return []attack{
-		{"an endless loop", plugin(forever()), oneSecond, "timeout", "ran past its time limit of 1s", hangs},
-		{"a loop that uses up its fuel", plugin(forever()), `limits = { fuel = 1000000 }`, "fuel", "used up its fuel limit of 1000000 instructions", 0},
-		{"long straight code in a loop", plugin(forever(repeat(20_000, num(1), drop))), oneSecond, "timeout", "", hangs},
-		{"memory copied over itself in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), prefixFC, 10, 0, 0)), 250), oneSecond, "timeout", "", hangs},
-		{"memory filled in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), prefixFC, 11, 0)), 250), oneSecond, "timeout", "", hangs},
-		{"a table grown in a loop", table(forever(refNull, funcref, num(1000), prefixFC, 15, 0, drop)), oneSecond, "timeout", "", hangs},
-		{"memory grown in a loop", plugin(forever(num(1), memoryGrow, 0, drop)), oneSecond, "timeout", "", hangs},
-		{"an endless start function", starting("", forever()), oneSecond, "timeout", "", hangs},
-		{"an endless _initialize", starting("_initialize", forever()), oneSecond, "timeout", "", hangs},
-		{"answers in a loop", plugin(forever(invoke(wasmtest.Output, 0, 65536))), oneSecond, "timeout", "", hangs},
-		{"a sleep without end", waiting(0), oneSecond, "timeout", "", hangs},
-		{"input waited for without end", waiting(1), oneSecond, "timeout", "", hangs},
-		{"random numbers without end", pages(wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 250<<16), drop), "", wasi("random_get", wasmtest.TwoToI)), 250), oneSecond, "timeout", "", hangs},
+		{"an endless loop", plugin(forever()), oneSecond, "timeout", "ran past its time limit of 1s", true},
+		{"a loop that uses up its fuel", plugin(forever()), `limits = { fuel = 1000000 }`, "fuel", "used up its fuel limit of 1000000 instructions", false},
+		{"long straight code in a loop", plugin(forever(repeat(20_000, num(1), drop))), oneSecond, "timeout", "", true},
+		{"memory copied over itself in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), prefixFC, 10, 0, 0)), 250), oneSecond, "timeout", "", true},
+		{"memory filled in a loop", pages(plugin(forever(num(0), num(1), num(15<<20), prefixFC, 11, 0)), 250), oneSecond, "timeout", "", true},
+		{"a table grown in a loop", table(forever(refNull, funcref, num(1000), prefixFC, 15, 0, drop)), oneSecond, "timeout", "", true},
+		{"memory grown in a loop", plugin(forever(num(1), memoryGrow, 0, drop)), oneSecond, "timeout", "", true},
+		{"an endless start function", starting("", forever()), oneSecond, "timeout", "", true},
+		{"an endless _initialize", starting("_initialize", forever()), oneSecond, "timeout", "", true},
+		{"answers in a loop", plugin(forever(invoke(wasmtest.Output, 0, 65536))), oneSecond, "timeout", "", true},
+		{"an endless sleep", waiting(0), oneSecond, "timeout", "", true},
+		{"an endless wait for stdin", waiting(1), oneSecond, "timeout", "", true},
+		{"endless random numbers", pages(wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 250<<16), drop), "", wasi("random_get", wasmtest.TwoToI)), 250), oneSecond, "timeout", "", true},
 
-		{"endless recursion", recursing, "", "stack_overflow", "crashed: stack overflow", 0},
-		{"endless recursion by a table", mutual, "", "stack_overflow", "", 0},
-		{"a call that calls itself", wasmtest.Plugin(code(localGet, 0, callFunc, wasmtest.Extra+1), done), "", "stack_overflow", "", 0},
-		{"memory that is needed and refused", plugin(num(1025), memoryGrow, 0, num(-1), eq, ifThen, void, unreachable, end), "", "memory", "more memory than its limit of 64 MiB", 0},
-		{"memory that is refused", plugin(num(-1), memoryGrow, 0, drop), "", "", "^done$", 0},
-		{"more memory than its limit to begin with", pages(plugin(), 250), `limits = { memory = "8MiB" }`, "memory", "its initial memory is 15 MiB, and its limit is 8 MiB", 0},
-		{"a table of millions", with(plugin(), func(m *wasmtest.Module) { m.Tables = [][]byte{{funcref, 0, 0x80, 0x80, 0x80, 0x02}} }), "", "invalid_module", "elements of a table", 0},
+		{"endless recursion", recursing, "", "stack_overflow", "its calls nest too deep", false},
+		{"endless indirect recursion", mutual, "", "stack_overflow", "", false},
+		{"bulkhead_call that calls itself", wasmtest.Plugin(code(localGet, 0, callFunc, wasmtest.Extra+1), done), "", "stack_overflow", "", false},
+		{"refused memory that the module needs", plugin(num(1025), memoryGrow, 0, num(-1), eq, ifThen, void, unreachable, end), "", "memory", "more memory than its limit of 64 MiB", false},
+		{"refused memory that the module does not need", plugin(num(-1), memoryGrow, 0, drop), "", "", "^done$", false},
+		{"initial memory above the limit", pages(plugin(), 250), `limits = { memory = "8MiB" }`, "memory", "begins with 15 MiB of memory, and its limit is 8", false},
+		{"a table of millions of elements", with(plugin(), func(m *wasmtest.Module) { m.Tables = [][]byte{{funcref, 0, 0x80, 0x80, 0x80, 0x02}} }), "", "invalid_module", "elements of a table", false},
 
-		{"host operations without end", wasmtest.Plugin(forever(invoke(wasmtest.HostCall, 0, 2), drop), "{}"), `limits = { operations = 50 }`, "too_many_operations", "more than its limit of 50", 0},
-		{"log lines without end", wasmtest.Plugin(forever(invoke(wasmtest.Log, 3, 0, 60_000)), ""), "", "log_too_large", "1048576", 0},
-		{"an answer over the limit", wasmtest.Plugin(invoke(wasmtest.Output, 0, 65536), ""), `limits = { output = "1KiB" }`, "output_too_large", "65536 bytes, and its limit is 1024", 0},
-		{"no answer", wasmtest.Plugin(nil, ""), "", "no_response", "", 0},
-		{"an answer that is no JSON", wasmtest.Plugin(invoke(wasmtest.Output, 0, 4), "\x1b[2J"), "", "invalid_response", "", 0},
-		{"an answer that is no result", wasmtest.Plugin(invoke(wasmtest.Output, 0, 16), `{"result":[1,2]}`), "", "invalid_result", "", 0},
+		{"endless host operations", wasmtest.Plugin(forever(invoke(wasmtest.HostCall, 0, 2), drop), "{}"), `limits = { operations = 50 }`, "too_many_operations", "more than its limit of 50", false},
+		{"endless log lines", wasmtest.Plugin(forever(invoke(wasmtest.Log, 3, 0, 60_000)), ""), "", "log_too_large", "1048576", false},
+		{"an answer over the limit", wasmtest.Plugin(invoke(wasmtest.Output, 0, 65536), ""), `limits = { output = "1KiB" }`, "output_too_large", "65536 bytes, and its limit is 1024", false},
+		{"no answer", wasmtest.Plugin(nil, ""), "", "no_response", "", false},
+		{"an answer that is not JSON", wasmtest.Plugin(invoke(wasmtest.Output, 0, 4), "\x1b[2J"), "", "invalid_response", "", false},
+		{"an answer that is not a result", wasmtest.Plugin(invoke(wasmtest.Output, 0, 16), `{"result":[1,2]}`), "", "invalid_result", "", false},
 
-		{"exit code 0", exiting(0), "", "exit", "exited with code 0$", 0},
-		{"exit code 255", exiting(0xff, 1), "", "exit", "exited with code 255$", 0},
-		{"an exit code that is negative", exiting(0x7f), "", "exit", "exited with code 4294967295$", 0},
-		{"a trap", wasmtest.Plugin([]byte{unreachable}, ""), "", "trap", "crashed: wasm error: unreachable", 0},
-		{"a trap in the start function", starting("", unreachable), "", "trap", "", 0},
-		{"a trap in _initialize", starting("_initialize", unreachable), "", "trap", "", 0},
-		{"an answer in _initialize", starting("_initialize", invoke(wasmtest.Output, 0, 2)), "", "abi_misuse", "output was called outside a request", 0},
-		{"a call in _initialize", starting("_initialize", num(0), callFunc, wasmtest.Extra+1, invoke(wasmtest.Input, 0, 0)), "", "abi_misuse", "", 0},
+		{"exit code 0", exiting(0), "", "exit", "ended itself with exit code 0$", false},
+		{"exit code 255", exiting(0xff, 1), "", "exit", "ended itself with exit code 255$", false},
+		{"a negative exit code", exiting(0x7f), "", "exit", "ended itself with exit code 4294967295$", false},
+		{"a trap", wasmtest.Plugin([]byte{unreachable}, ""), "", "trap", "crashed: wasm error: unreachable", false},
+		{"a trap in the start function", starting("", unreachable), "", "trap", "", false},
+		{"a trap in _initialize", starting("_initialize", unreachable), "", "trap", "", false},
+		{"an answer in _initialize", starting("_initialize", invoke(wasmtest.Output, 0, 2)), "", "abi_misuse", "output was called without a request", false},
+		{"a call in _initialize", starting("_initialize", num(0), callFunc, wasmtest.Extra+1, invoke(wasmtest.Input, 0, 0)), "", "abi_misuse", "", false},
 
-		{"a call that is an import of WASI's", with(plugin(), func(m *wasmtest.Module) {
+		{"bulkhead_call that is an import of WASI", with(plugin(), func(m *wasmtest.Module) {
 			m.Imports = append(m.Imports, wasi("proc_exit", wasmtest.OfI32))
 			m.Funcs = m.Funcs[:1]
 			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 0, wasmtest.Extra)}
-		}), "", "exit", "exited with code [0-9]+$", 0},
-		{"a call that is a memory", with(plugin(), func(m *wasmtest.Module) {
+		}), "", "exit", "ended itself with exit code [0-9]+$", false},
+		{"bulkhead_call that is a memory", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = m.Funcs[:1]
 			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 2, 0)}
-		}), "", "invalid_module", "does not export the function bulkhead_call", 0},
-		{"an _initialize of another form", with(plugin(), func(m *wasmtest.Module) {
+		}), "", "invalid_module", "does not export the function bulkhead_call", false},
+		{"_initialize with a wrong signature", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Name: "_initialize", Type: wasmtest.FourToI, Code: code(num(0), end)})
-		}), "", "invalid_module", "_initialize does not have the signature", 0},
+		}), "", "invalid_module", "_initialize is not of the form", false},
 
-		{"a function of more paths than can be compiled", with(plugin(), func(m *wasmtest.Module) {
+		{"a function with too many branches", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xd0, 0x0f, i32}, Code: code(repeat(10_000, block, void, num(1), brIf, 0, end), end)})
-		}), "", "invalid_module", "control instructions of a function", 0},
-		{"a function of millions of locals", with(plugin(), func(m *wasmtest.Module) {
+		}), "", "invalid_module", "blocks, branches and calls of a function", false},
+		{"a function with millions of locals", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f, i32}, Code: []byte{end}})
-		}), "", "invalid_module", "parameters and locals of a function", 0},
-		{"blocks nested without measure", with(plugin(), func(m *wasmtest.Module) {
+		}), "", "invalid_module", "parameters and locals of a function", false},
+		{"deeply nested blocks", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: code(repeat(50_000, block, void), repeat(50_001, end))})
-		}), "", "invalid_module", "nested blocks", 0},
-		{"a name of the host's own", with(plugin(), func(m *wasmtest.Module) {
+		}), "", "invalid_module", "blocks in each other", false},
+		{"an import with a reserved name", with(plugin(), func(m *wasmtest.Module) {
 			m.Imports = append(m.Imports, wasmtest.Import{Module: "bulkhead:meter", Name: "yield", Type: wasmtest.Void})
-		}), "", "invalid_module", "reserved", 0},
-		{"a counter of the host's", plugin(code(0x42, 0, globalSet, 0)), "", "invalid_module", "", 0},
-		{"instructions of another WebAssembly", plugin(num(0), num(0), 0xfe, 0, 2, 0, drop), "", "invalid_module", "", 0},
+		}), "", "invalid_module", "reserved", false},
+		{"an access to the fuel counter", plugin(code(0x42, 0, globalSet, 0)), "", "invalid_module", "", false},
+		{"instructions of the threads proposal", plugin(num(0), num(0), 0xfe, 0, 2, 0, drop), "", "invalid_module", "", false},
 	}
 }
 
-// slug is a name as a plugin may have it.
+// slug turns a name into a valid plugin name.
 func slug(name string) string {
 	return strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-"), "-")
 }
 
-// TestHostileModulesAreContained has all of them run at the same time, with the others served meanwhile.
+// TestHostileModulesAreContained runs all attacks at the same time and checks that other requests are served.
 func TestHostileModulesAreContained(t *testing.T) {
 	t.Parallel()
 	all := attacks()
@@ -232,13 +224,13 @@ func TestHostileModulesAreContained(t *testing.T) {
 	answers := make([]answer, len(all))
 	var hanging, calls sync.WaitGroup
 	for i, a := range all {
-		from := s.begin(slug(a.name), `{}`)
-		if a.kind == hangs {
+		reply := s.begin(slug(a.name), `{}`)
+		if a.hangs {
 			hanging.Add(1)
 		}
 		calls.Go(func() {
-			answers[i] = <-from
-			if a.kind == hangs {
+			answers[i] = <-reply
+			if a.hangs {
 				hanging.Done()
 			}
 		})
@@ -250,14 +242,14 @@ func TestHostileModulesAreContained(t *testing.T) {
 	for i, a := range all {
 		t.Run(a.name, func(t *testing.T) {
 			if got := answers[i]; got.Failure != a.failure || !regexp.MustCompile(a.wantText).MatchString(got.Text) {
-				t.Errorf("got %+v, want the failure %q that says %q", got, a.failure, a.wantText)
+				t.Errorf("got %+v, want failure %q with text %q", got, a.failure, a.wantText)
 			}
 		})
 	}
 	s.checkOthers()
-	// Tables and native stack are no linear memory: one module was seen to take gigabytes of the former.
-	if most := s.mostMemory(); most > 1<<30 {
-		t.Errorf("the host took %d MiB", most>>20)
+	// Tables and native stacks are not linear memory; one module once took gigabytes for its table.
+	if most := s.peakMemory(); most > 1<<30 {
+		t.Errorf("peak memory of the host: %d MiB", most>>20)
 	}
 	s.end()
 	for _, a := range all {
@@ -267,7 +259,7 @@ func TestHostileModulesAreContained(t *testing.T) {
 		}
 		got := w.calls(slug(a.name))
 		if len(got) != 1 || got[0].Outcome != outcome || got[0].Code != a.failure || got[0].Tool != slug(a.name) {
-			t.Errorf("%s: the audit log has %+v", a.name, got)
+			t.Errorf("%s: got audit records %+v", a.name, got)
 		}
 	}
 }

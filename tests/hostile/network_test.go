@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestOnlyGrantedOriginsAreRequested, by whatever spelling, redirect or name.
+// TestOnlyGrantedOriginsAreRequested tries other spellings, redirects and names.
 func TestOnlyGrantedOriginsAreRequested(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -37,59 +37,59 @@ func TestOnlyGrantedOriginsAreRequested(t *testing.T) {
 	port := granted.Listener.Addr().(*net.TCPAddr).Port
 
 	w := newWorkspace(t)
-	// The name was granted and its address was not: what it stands for is another matter from its name.
+	// localhost is granted without private = true, so that its address stays denied.
 	w.addIntruder(fmt.Sprintf("limits = { time = \"5s\" }\ngit = []\nhttp = [{ origin = %q, private = true }, \"http://localhost:%s\", \"http://169.254.169.254\", \"https://metadata.google.internal\"]\n", granted.URL, otherPort))
 	s := w.serve()
-	asking := func(url string) action {
+	get := func(url string) action {
 		return action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": url}}
 	}
 	const denied, invalid = `.*\(denied\)`, `.*\(invalid\)`
 	all := []intrusion{
-		{"a granted origin", asking(granted.URL + "/fine"), "", `.*"status":200.*`},
-		{"another port", asking(other.URL + "/"), "", denied},
-		{"another scheme", asking(fmt.Sprintf("https://127.0.0.1:%d/", port)), "", denied},
-		{"another host", asking("http://example.com/"), "", denied},
-		{"a granted one as the user", asking(fmt.Sprintf("http://127.0.0.1:%d@127.0.0.1:%s/", port, otherPort)), "", invalid},
-		{"a number for an address", asking("http://2130706433:" + otherPort + "/"), "", invalid},
-		{"an octal address", asking("http://0177.0.0.1:" + otherPort + "/"), "", invalid},
-		{"an address in another form", asking("http://[::ffff:127.0.0.1]:" + otherPort + "/"), "", invalid},
-		{"a name that stands for this machine", asking("http://localhost:" + otherPort + "/"), "", denied},
-		{"the same with a dot", asking("http://localhost.:" + otherPort + "/"), "", invalid},
-		{"the address of metadata", asking("http://169.254.169.254/latest/meta-data/"), "", denied},
-		{"a file", asking("file:///etc/passwd"), "", invalid},
-		{"a redirect to another port", asking(granted.URL + "/to/" + other.URL), "", denied},
-		{"a redirect to a name that stands for this machine", asking(granted.URL + "/to/http://localhost:" + otherPort), "", denied},
-		{"a redirect to metadata", asking(granted.URL + "/to/http://169.254.169.254/"), "", denied},
-		{"a redirect to a file", asking(granted.URL + "/to/file:///etc/passwd"), "", denied},
-		{"a redirect to itself", asking(granted.URL + "/to//to/"), "", `.*\(failed\)`},
+		{"a granted origin", get(granted.URL + "/fine"), "", `.*"status":200.*`},
+		{"another port", get(other.URL + "/"), "", denied},
+		{"another scheme", get(fmt.Sprintf("https://127.0.0.1:%d/", port)), "", denied},
+		{"another host", get("http://example.com/"), "", denied},
+		{"a granted origin as user info", get(fmt.Sprintf("http://127.0.0.1:%d@127.0.0.1:%s/", port, otherPort)), "", invalid},
+		{"a decimal address", get("http://2130706433:" + otherPort + "/"), "", invalid},
+		{"an octal address", get("http://0177.0.0.1:" + otherPort + "/"), "", invalid},
+		{"an IPv4-mapped address", get("http://[::ffff:127.0.0.1]:" + otherPort + "/"), "", invalid},
+		{"localhost", get("http://localhost:" + otherPort + "/"), "", denied},
+		{"localhost with a trailing dot", get("http://localhost.:" + otherPort + "/"), "", invalid},
+		{"the metadata address", get("http://169.254.169.254/latest/meta-data/"), "", denied},
+		{"a file URL", get("file:///etc/passwd"), "", invalid},
+		{"a redirect to another port", get(granted.URL + "/to/" + other.URL), "", denied},
+		{"a redirect to localhost", get(granted.URL + "/to/http://localhost:" + otherPort), "", denied},
+		{"a redirect to metadata", get(granted.URL + "/to/http://169.254.169.254/"), "", denied},
+		{"a redirect to a file URL", get(granted.URL + "/to/file:///etc/passwd"), "", denied},
+		{"a redirect to itself", get(granted.URL + "/to//to/"), "", `.*\(failed\)`},
 		{"a header that splits the request", action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"X": {"a\r\nHost: b"}}}}, "", invalid},
-		{"the header of a host", action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"Host": {"b"}}}}, "", invalid},
-		{"a method that opens a tunnel", action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "method": "CONNECT"}}, "", invalid},
-		{"a server that never answers", asking(granted.URL + "/silent"), "timeout", ".*time limit of 5s"},
-		{"git of a server that is not granted", action{Do: "ask", Op: "git/list_remote", Params: map[string]any{"url": "https://git.example.com/a/b"}}, "", denied},
-		{"an operation that there is not", action{Do: "ask", Op: "process/run", Params: map[string]any{"command": "sh"}}, "", `.*\(unavailable\)`},
+		{"a Host header", action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "headers": map[string][]string{"Host": {"b"}}}}, "", invalid},
+		{"the method CONNECT", action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": granted.URL + "/fine", "method": "CONNECT"}}, "", invalid},
+		{"a server that never answers", get(granted.URL + "/silent"), "timeout", ".*time limit of 5s"},
+		{"a git server that is not granted", action{Do: "ask", Op: "git/list_remote", Params: map[string]any{"url": "https://git.example.com/a/b"}}, "", denied},
+		{"an unknown operation", action{Do: "ask", Op: "process/run", Params: map[string]any{"command": "sh"}}, "", `.*\(unavailable\)`},
 	}
 	w.intrude(t, s, all)
 	s.end()
 	w.checkRecords(all)
 	if n := reached.Load(); n > 0 {
-		t.Errorf("a server that was not granted was asked %d times", n)
+		t.Errorf("a server that was not granted got %d requests", n)
 	}
 	refused := 0
 	for _, r := range w.records() {
 		if r.Kind == "refused" && r.Plugin == "intruder" {
 			refused++
 			if len(r.Operations) != 1 || r.Operations[0].Outcome != "denied" {
-				t.Errorf("the record of a refusal: %+v", r)
+				t.Errorf("record of a refusal: %+v", r)
 			}
 		}
 	}
 	if refused < 8 {
-		t.Errorf("the audit log has %d refusals", refused)
+		t.Errorf("the audit log has %d refusals, want at least 8", refused)
 	}
 }
 
-// TestRepositoryRunsNoProgram, whatever its files and the names it is asked for say.
+// TestRepositoryRunsNoProgram covers configuration and hooks of a repository, and arguments that git would interpret.
 func TestRepositoryRunsNoProgram(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
@@ -111,10 +111,10 @@ func TestRepositoryRunsNoProgram(t *testing.T) {
 	check := w.unchanged(t, "outside")
 	w.addIntruder("http = []\ngit = [{ repo = \"${project}\", access = \"rw\", remotes = [\"https://git.example.com/a\"] }]\n")
 	s := w.serve()
-	asking := func(op, repo string, prefixFC ...string) action {
+	git := func(op, repo string, more ...string) action {
 		params := map[string]any{"repo": repo}
-		for i := 0; i < len(prefixFC); i += 2 {
-			params[prefixFC[i]] = prefixFC[i+1]
+		for i := 0; i < len(more); i += 2 {
+			params[more[i]] = more[i+1]
 		}
 		return action{Do: "ask", Op: "git/" + op, Params: params}
 	}
@@ -123,32 +123,32 @@ func TestRepositoryRunsNoProgram(t *testing.T) {
 	}
 	const denied, invalid = `.*\(denied\)`, `.*\(invalid\)`
 	all := []intrusion{
-		{"the project's own", asking("current_branch", w.project), "", `.*"branch":"main".*`},
-		{"its status", asking("status", w.project), "", `.*"found":true.*`},
-		{"one outside", asking("current_branch", w.path("outside")), "", denied},
-		{"one outside by dots", asking("current_branch", w.project+"/../outside"), "", denied},
-		{"a planted .git file", asking("current_branch", w.path("work/planted")), "", denied},
-		{"one that is absolute", asking("current_branch", w.path("work/absolute")), "", denied},
-		{"a planted link", asking("current_branch", w.path("work/linked")), "", denied},
-		{"a reference that looks like a flag", asking("resolve_ref", w.project, "ref", "--upload-pack=touch "+pwned), "", invalid},
-		{"a reference that is an expression", asking("resolve_ref", w.project, "ref", "HEAD^{/x}"), "", invalid},
-		{"a branch that looks like a flag", asking("branch_exists", w.project, "branch", "--exec=sh"), "", invalid},
-		{"a branch that is a path", asking("branch_exists", w.project, "branch", "../../config"), "", invalid},
-		{"a file's path that is one out", asking("read_file", w.project, "branch", "main", "path", "../outside/.git/description"), "", invalid},
-		{"a remote that looks like a flag", asking("remote_url", w.project, "remote", "--upload-pack=sh"), "", invalid},
-		{"a new branch that looks like a flag", action{Do: "ask", Op: "git/commit_branch", Params: map[string]any{"repo": w.project, "branch": "--force", "message": "m", "changes": []any{map[string]any{"path": "a", "content": "eA=="}}}}, "", invalid},
+		{"the project's repository", git("current_branch", w.project), "", `.*"branch":"main".*`},
+		{"the status of the project", git("status", w.project), "", `.*"found":true.*`},
+		{"a repository outside", git("current_branch", w.path("outside")), "", denied},
+		{"a repository outside by dot-dot", git("current_branch", w.project+"/../outside"), "", denied},
+		{"a planted .git file", git("current_branch", w.path("work/planted")), "", denied},
+		{"a planted .git file with an absolute path", git("current_branch", w.path("work/absolute")), "", denied},
+		{"a planted link", git("current_branch", w.path("work/linked")), "", denied},
+		{"a reference like a flag", git("resolve_ref", w.project, "ref", "--upload-pack=touch "+pwned), "", invalid},
+		{"a revision expression as reference", git("resolve_ref", w.project, "ref", "HEAD^{/x}"), "", invalid},
+		{"a branch like a flag", git("branch_exists", w.project, "branch", "--exec=sh"), "", invalid},
+		{"a branch with dot-dot", git("branch_exists", w.project, "branch", "../../config"), "", invalid},
+		{"a file path with dot-dot", git("read_file", w.project, "branch", "main", "path", "../outside/.git/description"), "", invalid},
+		{"a configured remote like a flag", git("remote_url", w.project, "remote", "--upload-pack=sh"), "", invalid},
+		{"a new branch like a flag", action{Do: "ask", Op: "git/commit_branch", Params: map[string]any{"repo": w.project, "branch": "--force", "message": "m", "changes": []any{map[string]any{"path": "a", "content": "eA=="}}}}, "", invalid},
 		{"a commit into .git", action{Do: "ask", Op: "git/commit_branch", Params: map[string]any{"repo": w.project, "branch": "new", "message": "m", "changes": []any{map[string]any{"path": "sub/.git/hooks/post-checkout", "content": "eA=="}}}}, "", invalid},
 		{"a remote that runs a program", remote("ext::sh -c touch% " + pwned), "", invalid},
-		{"a remote that is a folder", remote("file://" + w.path("outside")), "", invalid},
+		{"a remote that is a directory", remote("file://" + w.path("outside")), "", invalid},
 		{"a remote by ssh", remote("ssh://-oProxyCommand=touch/x"), "", invalid},
-		{"a remote that looks like a flag", remote("--upload-pack=sh"), "", invalid},
-		{"a remote below a granted one's sibling", remote("https://git.example.com/ab"), "", denied},
+		{"a remote URL like a flag", remote("--upload-pack=sh"), "", invalid},
+		{"a remote with a granted path as prefix", remote("https://git.example.com/ab"), "", denied},
 	}
 	w.intrude(t, s, all)
 	s.end()
 	check()
 	w.checkRecords(all)
 	if _, err := os.Lstat(pwned); err == nil {
-		t.Error("a program was run")
+		t.Error("a program of the repository ran")
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// swapVariable names the folder in which this process, which is then the second one of a race, swaps links.
+// swapVariable is the environment variable that makes this executable run swapForever, in the directory it names.
 const swapVariable = "HOSTILE_SWAP"
 
-// swapForever makes work/swapped lead to work/real and to outside in turns, until it is killed, or for as long
-// as a test may last.
+// swapForever points the link work/swapped to work/real and to outside in turns, until it is killed or the longest
+// duration of a test has passed.
 func swapForever(dir string) {
 	name, next := filepath.Join(dir, "work", "swapped"), filepath.Join(dir, "work", "next")
 	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); {

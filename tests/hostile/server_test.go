@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for something that has to happen. It is never waited for otherwise.
+// patience is the timeout for events that must happen; no test sleeps for it.
 const patience = time.Minute
 
-// server is a running `bulkhead serve`. Its calls may be made from several goroutines.
+// server is a running `bulkhead serve`. Its methods may be called from several goroutines.
 type server struct {
 	t      testing.TB
 	cmd    *exec.Cmd
@@ -29,18 +29,18 @@ type server struct {
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan answer
-	stray   []string // lines of stdout that answer nothing
+	stray   []string // lines of stdout that answer no pending request
 }
 
-// answer is what came of a request.
+// answer is the response to a request.
 type answer struct {
-	Text    string // of all its content, an item a line; of a JSON-RPC error, its message
+	Text    string // text of all content items, one per line; of a JSON-RPC error, its message
 	IsError bool
-	Failure string // code of a failure of the host's
+	Failure string // code of a host failure
 	Code    int    // of a JSON-RPC error
 }
 
-// logBuffer keeps what a process writes while a test reads it.
+// logBuffer is a buffer that a process writes to while a test reads it.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -58,7 +58,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// start runs cmd until the test ends at the latest.
+// start starts cmd and kills it at the end of the test.
 func start(t testing.TB, cmd *exec.Cmd) *server {
 	t.Helper()
 	s := &server{t: t, cmd: cmd, exited: make(chan struct{}), waiting: map[int]chan answer{}}
@@ -98,7 +98,7 @@ func start(t testing.TB, cmd *exec.Cmd) *server {
 	return s
 }
 
-// take hands a line to whoever waits for it.
+// take delivers a line to the request that it answers.
 func (s *server) take(line string) {
 	var m struct {
 		ID    int
@@ -136,7 +136,7 @@ func (s *server) take(line string) {
 	to <- a
 }
 
-// request sends one; its answer will come.
+// request sends a request; the channel delivers its answer.
 func (s *server) request(method, params string) <-chan answer {
 	s.t.Helper()
 	s.mu.Lock()
@@ -150,20 +150,20 @@ func (s *server) request(method, params string) <-chan answer {
 	return to
 }
 
-// begin begins a call.
+// begin sends a call.
 func (s *server) begin(tool, arguments string) <-chan answer {
 	s.t.Helper()
 	return s.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments))
 }
 
-// lastID is the id of the last request.
+// lastID returns the id of the last request.
 func (s *server) lastID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// cancel takes a call back, which is then not answered.
+// cancel cancels a call, which then gets no answer.
 func (s *server) cancel(id int) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -180,13 +180,13 @@ func (s *server) await(from <-chan answer) answer {
 	select {
 	case a := <-from:
 		if leaks(a.Text) {
-			s.t.Errorf("the answer shows the secret: %q", a.Text)
+			s.t.Errorf("the answer holds the secret: %q", a.Text)
 		}
 		return a
 	case <-s.exited:
-		s.t.Fatal("the server has ended")
+		s.t.Fatal("the server exited")
 	case <-time.After(patience):
-		s.t.Fatalf("no answer came within %s", patience)
+		s.t.Fatalf("no answer within %s", patience)
 	}
 	return answer{}
 }
@@ -196,7 +196,7 @@ func (s *server) call(tool, arguments string) answer {
 	return s.await(s.begin(tool, arguments))
 }
 
-// others makes sure that the host and the other plugin answer.
+// checkOthers checks that the host answers a ping and the plugin echo a call.
 func (s *server) checkOthers() {
 	s.t.Helper()
 	echo, ping := s.begin("echo", `{"text":"still here"}`), s.request("ping", `{}`)
@@ -208,8 +208,7 @@ func (s *server) checkOthers() {
 	}
 }
 
-// end ends the input, after which the process must end well, having said nothing that nobody asked for and
-// shown no secret.
+// end closes stdin; the process must exit with 0, with no stray output and no secret in the log.
 func (s *server) end() {
 	s.t.Helper()
 	if err := s.stdin.Close(); err != nil {
@@ -218,25 +217,24 @@ func (s *server) end() {
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
-		s.t.Fatalf("the process did not end within %s", patience)
+		s.t.Fatalf("the process did not exit within %s", patience)
 	}
 	if code := s.cmd.ProcessState.ExitCode(); code != 0 || len(s.stray) > 0 {
-		s.t.Errorf("exit code %d, and lines that answer nothing: %q", code, s.stray)
+		s.t.Errorf("exit code %d, stray lines %q, want 0 and none", code, s.stray)
 	}
 	if leaks(s.log.String()) {
-		s.t.Error("the log shows the secret")
+		s.t.Error("the log holds the secret")
 	}
 }
 
-// othersUntil has the host and the other plugin answer again and again until something is over, and at least
-// once before.
+// checkOthersUntil repeats checkOthers until over is closed, at least once.
 func (s *server) checkOthersUntil(over <-chan struct{}) {
 	s.t.Helper()
 	for rounds := 0; ; rounds++ {
 		select {
 		case <-over:
 			if rounds == 0 {
-				s.t.Error("nobody else was served meanwhile")
+				s.t.Error("no other request was served meanwhile")
 			}
 			return
 		default:
@@ -245,8 +243,8 @@ func (s *server) checkOthersUntil(over <-chan struct{}) {
 	}
 }
 
-// mostMemory is the most that the process ever had, in bytes; 0 where the system does not say.
-func (s *server) mostMemory() int64 {
+// peakMemory returns the peak resident memory of the process in bytes; 0 if the system does not report it.
+func (s *server) peakMemory() int64 {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil && runtime.GOOS == "linux" {

@@ -7,18 +7,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// keeper is a module that leaves something behind in each call, and answers whether it found that of an earlier
-// one: 0 or 1.
+// statefulModule changes some state in each call and answers whether it found the change of an earlier call: 0 or 1.
 type statefulModule struct {
 	name   string
 	module wasmtest.Module
-	finds  string // what a call finds if nobody puts the module back: 1, or the code of the failure that it dies of
+	finds  string // answer of a second call on a reused instance: 1, or the code of its failure
 }
 
 func statefulModules() []statefulModule {
 	const found = `{"result":{"content":[{"type":"text","text":"0"}]}}`
 	at := int32(strings.Index(found, `0"`))
-	// keeping is a module that puts what it found on the stack, and then leaves something.
+	// keeping returns a module that pushes what it found and then changes the state.
 	keeping := func(finding, leaving []byte) wasmtest.Module {
 		answer := invoke(wasmtest.Output, 0, int32(len(found)))
 		return wasmtest.Plugin(exceptAtLoad(answer,
@@ -44,26 +43,26 @@ func statefulModules() []statefulModule {
 	})
 	return []statefulModule{
 		{"memory", keeping(code(num(5000), load8, 0, 0), code(num(5000), num(1), store8, 0, 0)), "1"},
-		{"memory that the module was loaded with", keeping(code(num(int32(len(found))), load8, 0, 0), code(num(int32(len(found))), num(1), store8, 0, 0)), "1"},
-		{"memory above what it begins with", keeping(code(num(1), memoryGrow, 0, drop, num(70_000), load8, 0, 0), code(num(70_000), num(1), store8, 0, 0)), "1"},
+		{"initialized memory", keeping(code(num(int32(len(found))), load8, 0, 0), code(num(int32(len(found))), num(1), store8, 0, 0)), "1"},
+		{"grown memory", keeping(code(num(1), memoryGrow, 0, drop, num(70_000), load8, 0, 0), code(num(70_000), num(1), store8, 0, 0)), "1"},
 		{"the size of the memory", keeping(code(memorySize, 0, num(1), eq, not), code(num(1), memoryGrow, 0, drop)), "1"},
-		{"a number", global(i32, num(0), nil, num(1)), "1"},
-		{"a long number", global(0x7e, wasmtest.I64(0), []byte{0xa7}, wasmtest.I64(1)), "1"},
-		{"a float", global(0x7d, code(0x43, bytes(4)), code(0xbc), code(0x43, 1, bytes(3))), "1"},
-		{"a long float", global(0x7c, code(0x44, bytes(8)), code(0xbd, 0xa7), code(0x44, 1, bytes(7))), "1"},
-		{"a vector", global(0x7b, code(prefixFD, 12, bytes(16)), code(prefixFD, 27, 0), code(prefixFD, 12, 1, bytes(15))), "1"},
-		{"a reference", global(funcref, code(refNull, funcref), code(isNull, not), code(refFunc, marker)), "1"},
-		{"a place in a table", table(code(num(0), tableGet, 0, isNull, not), code(num(0), refFunc, marker, tableSet, 0)), "1"},
+		{"an i32 global", global(i32, num(0), nil, num(1)), "1"},
+		{"an i64 global", global(0x7e, wasmtest.I64(0), []byte{0xa7}, wasmtest.I64(1)), "1"},
+		{"an f32 global", global(0x7d, code(0x43, bytes(4)), code(0xbc), code(0x43, 1, bytes(3))), "1"},
+		{"an f64 global", global(0x7c, code(0x44, bytes(8)), code(0xbd, 0xa7), code(0x44, 1, bytes(7))), "1"},
+		{"a v128 global", global(0x7b, code(prefixFD, 12, bytes(16)), code(prefixFD, 27, 0), code(prefixFD, 12, 1, bytes(15))), "1"},
+		{"a reference global", global(funcref, code(refNull, funcref), code(isNull, not), code(refFunc, marker)), "1"},
+		{"a table element", table(code(num(0), tableGet, 0, isNull, not), code(num(0), refFunc, marker, tableSet, 0)), "1"},
 		{"the size of a table", table(code(prefixFC, tableSize, 0, num(4), eq, not), code(refNull, funcref, num(1), prefixFC, 15, 0, drop)), "1"},
-		{"a table that is filled", table(code(num(3), tableGet, 0, isNull, not), code(num(0), refFunc, marker, num(4), prefixFC, 17, 0)), "1"},
-		{"a table that is copied in", table(code(num(2), tableGet, 0, isNull, not), code(num(1), num(0), num(1), prefixFC, 12, 0, 0, num(2), num(1), num(1), prefixFC, 14, 0, 0)), "1"},
-		{"a segment of data that is gone", segment, "trap"},
-		{"a segment of functions that is gone", table(code(num(0), num(0), num(1), prefixFC, 12, 0, 0, num(0)), code(prefixFC, 13, 0)), "trap"},
+		{"a filled table", table(code(num(3), tableGet, 0, isNull, not), code(num(0), refFunc, marker, num(4), prefixFC, 17, 0)), "1"},
+		{"a copied table range", table(code(num(2), tableGet, 0, isNull, not), code(num(1), num(0), num(1), prefixFC, 12, 0, 0, num(2), num(1), num(1), prefixFC, 14, 0, 0)), "1"},
+		{"a dropped data segment", segment, "trap"},
+		{"a dropped element segment", table(code(num(0), num(0), num(1), prefixFC, 12, 0, 0, num(0)), code(prefixFC, 13, 0)), "trap"},
 	}
 }
 
-// TestPristineCallsFindNoState serves the same modules in both ways: what is left shows where state is
-// kept, so that it would show, too, where it must not.
+// TestPristineCallsFindNoState also serves the modules with isolation = "reused", which shows that each of them would
+// detect a leak of state.
 func TestPristineCallsFindNoState(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []string{"pristine", "reused"} {

@@ -12,8 +12,7 @@ import (
 	"unicode"
 )
 
-// world is what a server is started in: a folder with a config, an audit log, a project, and what lies around
-// it.
+// workspace is the directory of a server: config, audit log, project, and files outside the project.
 type workspace struct {
 	t       testing.TB
 	dir     string
@@ -22,7 +21,7 @@ type workspace struct {
 	env     []string
 }
 
-// newWorld makes one whose config has the plugin that behaves.
+// newWorkspace creates a workspace whose config has the plugin echo.
 func newWorkspace(t testing.TB) *workspace {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -38,7 +37,6 @@ func newWorkspace(t testing.TB) *workspace {
 
 func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
 
-// put writes a file.
 func (w *workspace) writeFile(name, content string) {
 	w.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
@@ -49,7 +47,6 @@ func (w *workspace) writeFile(name, content string) {
 	}
 }
 
-// link makes a symbolic link.
 func (w *workspace) symlink(name, target string) {
 	w.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
@@ -60,16 +57,16 @@ func (w *workspace) symlink(name, target string) {
 	}
 }
 
-// plugin adds a plugin to the config, with further lines of its table.
+// addPlugin adds a plugin to the config, with further lines of its table.
 func (w *workspace) addPlugin(dir, lines string) {
 	fmt.Fprintf(&w.config, "[[plugins]]\npath = %q\n%s\n", dir, lines)
 }
 
-// handmade adds a plugin with one tool of its name, whose module is given.
+// addModule adds a plugin with the given module and one tool of the same name.
 func (w *workspace) addModule(name string, module []byte, lines string) {
 	w.t.Helper()
-	folder := "plugins/" + name
-	w.writeFile(folder+"/plugin.toml", fmt.Sprintf(`manifest = 1
+	dir := "plugins/" + name
+	w.writeFile(dir+"/plugin.toml", fmt.Sprintf(`manifest = 1
 [plugin]
 name = %[1]q
 version = "1.0.0"
@@ -84,11 +81,11 @@ name = %[1]q
 description = "Do it"
 access = "read"
 `, name))
-	w.writeFile(folder+"/it.wasm", string(module))
-	w.addPlugin(w.path(folder), lines)
+	w.writeFile(dir+"/it.wasm", string(module))
+	w.addPlugin(w.path(dir), lines)
 }
 
-// serve starts the server, and waits until the plugin that behaves has answered.
+// serve starts the server and waits for an answer of the plugin echo.
 func (w *workspace) serve() *server {
 	w.t.Helper()
 	w.writeFile("bulkhead.toml", w.config.String())
@@ -106,8 +103,7 @@ type record struct {
 	Operations                        []struct{ Op, Target, Outcome, Code string }
 }
 
-// records reads the audit log, of which every line has to be clean: whole, JSON, and without anything that
-// could steer a terminal or shows the secret.
+// records reads the audit log and checks that every line is JSON, printable, and free of the secret.
 func (w *workspace) records() []record {
 	w.t.Helper()
 	f, err := os.Open(w.path("audit.jsonl"))
@@ -124,14 +120,14 @@ func (w *workspace) records() []record {
 			w.t.Errorf("a line of the audit log: %v: %s", err, line)
 		}
 		if strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }) || leaks(line) {
-			w.t.Errorf("a line of the audit log is not clean: %q", line)
+			w.t.Errorf("a line of the audit log holds control characters or the secret: %q", line)
 		}
 		all = append(all, r)
 	}
 	return all
 }
 
-// calls are the records of a plugin's calls.
+// calls returns the records of a plugin's calls.
 func (w *workspace) calls(plugin string) []record {
 	w.t.Helper()
 	var own []record

@@ -1,5 +1,5 @@
-// Package sample describes the plugins that a start is measured with, in the size of a real one. The
-// benchmark writes them as manifests, and the native server has the same tools compiled in.
+// Package sample describes plugins of realistic size for the start benchmark, which writes them as manifests. The native
+// server has the same tools compiled in.
 package sample
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Tools is how many each plugin has.
+// Tools is the number of tools of each plugin.
 const Tools = 14
 
 // Description and Schema are those of every tool.
@@ -16,10 +16,10 @@ const (
 	Schema      = `{"type":"object","properties":{"status":{"type":"string","description":"Filter by status (pending, in_progress, completed, failed)"},"limit":{"type":"integer","description":"Maximum number of entries to return (default: 50)"}},"required":["status"]}`
 )
 
-// Name is a tool's name.
+// Name returns the name of a tool.
 func Name(plugin, tool int) string { return fmt.Sprintf("sample%d_tool%d", plugin, tool) }
 
-// Manifest is a plugin's.
+// Manifest returns the manifest of a plugin.
 func Manifest(plugin int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `manifest = 1
@@ -27,7 +27,7 @@ func Manifest(plugin int) string {
 [plugin]
 name        = "sample%d"
 version     = "1.0.0"
-description = "One of the plugins that a start is measured with."
+description = "Sample of the start benchmark."
 
 [module]
 file = "sample.wasm"

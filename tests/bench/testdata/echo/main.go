@@ -1,4 +1,4 @@
-// Command echo is the plugin whose calls are measured.
+// Command echo is a plugin that returns its argument.
 package main
 
 import (

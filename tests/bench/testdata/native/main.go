@@ -1,5 +1,5 @@
-// Command native is a plain MCP server on mcp-go: the measure of what Bulkhead costs. `native N` has the
-// tools of N plugins as the benchmark makes them; without N it has the tool echo.
+// Command native is an MCP server on mcp-go, the baseline of the benchmarks. `native N` has the tools of N sample
+// plugins; without N it has the tool echo.
 package main
 
 import (

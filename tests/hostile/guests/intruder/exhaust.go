@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-func spin(order) (string, error) {
+func spin(action) (string, error) {
 	for rounds := 0; ; rounds++ {
 		if rounds < 0 {
-			return "it is over", nil
+			return "overflow", nil
 		}
 	}
 }
 
-func recurse(o order) (string, error) {
-	return fmt.Sprint(deeper(o.Count)), nil
+func recurse(a action) (string, error) {
+	return fmt.Sprint(deeper(a.Count)), nil
 }
 
-// deeper never comes back.
+// deeper recurses without end; Go cannot turn it into a loop.
 func deeper(n int) int {
 	if n == -1 {
 		return 0
@@ -29,16 +29,16 @@ func deeper(n int) int {
 
 var kept [][]byte
 
-func grow(order) (string, error) {
+func grow(action) (string, error) {
 	for {
 		kept = append(kept, make([]byte, 1<<20))
 	}
 }
 
-// hold keeps so many MiB, and throws as much away.
-func hold(o order) (string, error) {
+// hold keeps Count MiB and allocates as much garbage.
+func hold(a action) (string, error) {
 	var held [][]byte
-	for range o.Count << 4 {
+	for range a.Count << 4 {
 		held = append(held, make([]byte, 64<<10))
 	}
 	for range held {
@@ -47,34 +47,34 @@ func hold(o order) (string, error) {
 	return fmt.Sprintf("%d MiB", len(held)>>4), nil
 }
 
-func sleep(order) (string, error) {
+func sleep(action) (string, error) {
 	time.Sleep(time.Duration(1<<63 - 1))
 	return "awake", nil
 }
 
-func exit(o order) (string, error) {
-	os.Exit(o.Count)
+func exit(a action) (string, error) {
+	os.Exit(a.Count)
 	return "", nil
 }
 
-func crash(order) (string, error) { panic("out of tea\x1b[2J") }
+func crash(action) (string, error) { panic("out of tea\x1b[2J") }
 
-// printOut prints what looks like the protocol, with what would steer a terminal.
-func printOut(o order) (string, error) {
-	for range o.Count {
+// printOut prints JSON-RPC messages with a terminal escape sequence.
+func printOut(a action) (string, error) {
+	for range a.Count {
 		fmt.Println(`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}` + "\x1b[2J")
 	}
 	return "printed", nil
 }
 
-// spawn starts more goroutines than anybody needs.
-func spawn(o order) (string, error) {
+// spawn starts Count goroutines.
+func spawn(a action) (string, error) {
 	done := make(chan string)
-	for range o.Count {
+	for range a.Count {
 		go func() { done <- strings.Repeat("x", 10) }()
 	}
 	total := 0
-	for range o.Count {
+	for range a.Count {
 		total += len(<-done)
 	}
 	return fmt.Sprint(total), nil

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-func read(o order) (string, error) {
-	data, err := os.ReadFile(o.Path)
+func read(a action) (string, error) {
+	data, err := os.ReadFile(a.Path)
 	return string(data), err
 }
 
-// readOften says all that it ever read.
-func readOften(o order) (string, error) {
+// readOften returns the distinct contents and errors of all reads.
+func readOften(a action) (string, error) {
 	found := map[string]bool{}
-	for range o.Count {
-		data, err := os.ReadFile(o.Path)
+	for range a.Count {
+		data, err := os.ReadFile(a.Path)
 		if err != nil {
 			found[reason(err)] = true
 			continue
@@ -27,23 +27,23 @@ func readOften(o order) (string, error) {
 	return strings.Join(slices.Sorted(maps.Keys(found)), "; "), nil
 }
 
-func write(o order) (string, error) {
-	return "written", os.WriteFile(o.Path, []byte("by the intruder"), 0o644)
+func write(a action) (string, error) {
+	return "written", os.WriteFile(a.Path, []byte("by the intruder"), 0o644)
 }
 
-// writeOften says how often it could.
-func writeOften(o order) (string, error) {
+// writeOften returns how many writes succeeded.
+func writeOften(a action) (string, error) {
 	done := 0
-	for i := range o.Count {
-		if os.WriteFile(fmt.Sprintf("%s.%d", o.Path, i), []byte("by the intruder"), 0o644) == nil {
+	for i := range a.Count {
+		if os.WriteFile(fmt.Sprintf("%s.%d", a.Path, i), []byte("by the intruder"), 0o644) == nil {
 			done++
 		}
 	}
-	return fmt.Sprintf("%d of %d", done, o.Count), nil
+	return fmt.Sprintf("%d of %d", done, a.Count), nil
 }
 
-func list(o order) (string, error) {
-	entries, err := os.ReadDir(o.Path)
+func list(a action) (string, error) {
+	entries, err := os.ReadDir(a.Path)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -51,18 +51,18 @@ func list(o order) (string, error) {
 	return strings.Join(names, " "), err
 }
 
-func mkdir(o order) (string, error)   { return "made", os.Mkdir(o.Path, 0o755) }
-func symlink(o order) (string, error) { return "made", os.Symlink(o.To, o.Path) }
-func link(o order) (string, error)    { return "made", os.Link(o.Path, o.To) }
-func rename(o order) (string, error)  { return "renamed", os.Rename(o.Path, o.To) }
-func remove(o order) (string, error)  { return "removed", os.Remove(o.Path) }
+func mkdir(a action) (string, error)   { return "made", os.Mkdir(a.Path, 0o755) }
+func symlink(a action) (string, error) { return "made", os.Symlink(a.To, a.Path) }
+func link(a action) (string, error)    { return "made", os.Link(a.Path, a.To) }
+func rename(a action) (string, error)  { return "renamed", os.Rename(a.Path, a.To) }
+func remove(a action) (string, error)  { return "removed", os.Remove(a.Path) }
 
 var held []*os.File
 
-// openMany opens one file as often as it can.
-func openMany(o order) (string, error) {
-	for range o.Count {
-		f, err := os.Open(o.Path)
+// openMany opens one file Count times, or until an error.
+func openMany(a action) (string, error) {
+	for range a.Count {
+		f, err := os.Open(a.Path)
 		if err != nil {
 			return fmt.Sprintf("%d were opened: %s", len(held), reason(err)), nil
 		}
@@ -71,9 +71,9 @@ func openMany(o order) (string, error) {
 	return fmt.Sprintf("all %d were opened", len(held)), nil
 }
 
-// leaveOpen says which descriptor it got, and keeps it.
-func leaveOpen(o order) (string, error) {
-	f, err := os.Open(o.Path)
+// leaveOpen opens a file, keeps it open, and returns its descriptor.
+func leaveOpen(a action) (string, error) {
+	f, err := os.Open(a.Path)
 	if err != nil {
 		return "", err
 	}
@@ -81,4 +81,4 @@ func leaveOpen(o order) (string, error) {
 	return fmt.Sprintf("descriptor %d", f.Fd()), nil
 }
 
-func environment(order) (string, error) { return strings.Join(os.Environ(), "\n"), nil }
+func environment(action) (string, error) { return strings.Join(os.Environ(), "\n"), nil }

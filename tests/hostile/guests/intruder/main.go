@@ -1,5 +1,5 @@
-// Intruder is a plugin that does what it is told: one attempt a call, with what came of it as the answer. What
-// is tried, and what must come of it, stands in the tests.
+// Intruder is a plugin that performs one action per call and answers with the result. The tests in tests/hostile
+// choose the actions and check the results.
 package main
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// order is what a call is told.
-type order struct {
+// action is the argument of a call.
+type action struct {
 	Do     string          `json:"do"`
 	Path   string          `json:"path"`
 	To     string          `json:"to"`
@@ -24,12 +24,12 @@ type order struct {
 
 func init() {
 	p := sdk.New()
-	sdk.HandleTool(p, "intrude", func(_ context.Context, o order) (*sdk.ToolResult, error) {
-		do, ok := attempts[o.Do]
+	sdk.HandleTool(p, "intrude", func(_ context.Context, a action) (*sdk.ToolResult, error) {
+		do, ok := actions[a.Do]
 		if !ok {
-			return nil, fmt.Errorf("there is no attempt %q", o.Do)
+			return nil, fmt.Errorf("unknown action %q", a.Do)
 		}
-		text, err := do(o)
+		text, err := do(a)
 		if err != nil {
 			return sdk.ErrorText(reason(err)), nil
 		}
@@ -40,9 +40,9 @@ func init() {
 
 func main() {}
 
-// attempts are what it can be told to do.
-var attempts = map[string]func(order) (string, error){
-	"nothing": func(order) (string, error) { return "nothing", nil },
+// actions are the functions by action name.
+var actions = map[string]func(action) (string, error){
+	"nothing": func(action) (string, error) { return "nothing", nil },
 	"read":    read, "read raw": readRaw, "read often": readOften, "write": write, "write often": writeOften,
 	"list": list, "mkdir": mkdir, "symlink": symlink, "link": link, "rename": rename, "remove": remove,
 	"open many": openMany, "leave open": leaveOpen, "environment": environment, "ask": ask,
@@ -50,7 +50,7 @@ var attempts = map[string]func(order) (string, error){
 	"spawn": spawn,
 }
 
-// reason is the number that the host gave, in words.
+// reason is the text of the error number from the host, without the path that Go adds.
 func reason(err error) string {
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		return errno.Error()
@@ -59,9 +59,9 @@ func reason(err error) string {
 }
 
 // ask performs a host operation.
-func ask(o order) (string, error) {
+func ask(a action) (string, error) {
 	var result json.RawMessage
-	if err := sdk.HostCall(o.Op, o.Params, &result); err != nil {
+	if err := sdk.HostCall(a.Op, a.Params, &result); err != nil {
 		return "", err
 	}
 	return string(result), nil

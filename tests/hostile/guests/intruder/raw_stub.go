@@ -4,4 +4,4 @@ package main
 
 import "errors"
 
-func readRaw(order) (string, error) { return "", errors.New("there is no WASI here") }
+func readRaw(action) (string, error) { return "", errors.New("not built for WASI") }

@@ -6,11 +6,11 @@ import "syscall"
 //go:noescape
 func pathOpen(dir int32, follow uint32, path string, flags uint32, rights, inheriting uint64, fdFlags uint32, fd *int32) uint32
 
-// readRaw opens a path below the root as it is written, which Go would clean first.
-func readRaw(o order) (string, error) {
+// readRaw opens a path without the cleaning that package os does.
+func readRaw(a action) (string, error) {
 	const root, followLinks, mayRead = 3, 1, 1 << 1
 	var fd int32
-	if errno := pathOpen(root, followLinks, o.Path, 0, mayRead, 0, 0, &fd); errno != 0 {
+	if errno := pathOpen(root, followLinks, a.Path, 0, mayRead, 0, 0, &fd); errno != 0 {
 		return "", syscall.Errno(errno)
 	}
 	defer syscall.Close(int(fd))

@@ -1,4 +1,4 @@
-// Probe is a plugin that shows on the command line what a tool can give, and how it can fail.
+// Probe is a plugin whose tools return each kind of result and error.
 package main
 
 import (
@@ -30,7 +30,7 @@ func init() {
 
 func main() {}
 
-// env says whether a variable is set, and of its value only the length.
+// env reports whether a variable is set, and only the length of its value.
 func env(_ context.Context, a struct{ Name string }) (*sdk.ToolResult, error) {
 	value, ok := os.LookupEnv(a.Name)
 	if !ok {
@@ -39,7 +39,7 @@ func env(_ context.Context, a struct{ Name string }) (*sdk.ToolResult, error) {
 	return sdk.Text(fmt.Sprintf("%s has %d bytes", a.Name, len(value))), nil
 }
 
-// say speaks in every way there is.
+// say uses every kind of output.
 func say(ctx context.Context, _ none) (*sdk.ToolResult, error) {
 	fmt.Println("printed to stdout")
 	fmt.Fprintln(os.Stderr, "printed to stderr")

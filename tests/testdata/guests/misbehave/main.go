@@ -27,7 +27,7 @@ func init() {
 	})
 	sdk.HandleTool(p, "misbehave_spin", spin)
 	sdk.HandleTool(p, "misbehave_sleep", sleep)
-	sdk.HandleTool(p, "misbehave_meet", meet)
+	sdk.HandleTool(p, "misbehave_rendezvous", rendezvous)
 	sdk.Serve(p)
 }
 
@@ -40,7 +40,7 @@ func spin(ctx context.Context, _ none) (*sdk.ToolResult, error) {
 		return nil, err
 	}
 	for {
-		rounds++ // asks the host for nothing
+		rounds++ // makes no host call
 	}
 }
 
@@ -52,31 +52,31 @@ func sleep(ctx context.Context, a struct{ MS int }) (*sdk.ToolResult, error) {
 	return sdk.Text("awake"), nil
 }
 
-// meet comes back once all calls of the party are in it at the same time.
-func meet(ctx context.Context, a struct {
-	Room  string
-	Party int
+// rendezvous returns once Size calls of the same group are in it at the same time.
+func rendezvous(ctx context.Context, a struct {
+	Group string
+	Size  int
 }) (*sdk.ToolResult, error) {
-	room := filepath.Join(os.Getenv("BULKHEAD_STATE"), filepath.Base(a.Room))
-	if err := os.MkdirAll(room, 0o755); err != nil {
+	dir := filepath.Join(os.Getenv("BULKHEAD_STATE"), filepath.Base(a.Group))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	seat, err := os.CreateTemp(room, "")
+	file, err := os.CreateTemp(dir, "")
 	if err != nil {
 		return nil, err
 	}
-	if err := seat.Close(); err != nil {
+	if err := file.Close(); err != nil {
 		return nil, err
 	}
 	for ctx.Err() == nil {
-		taken, err := os.ReadDir(room)
+		present, err := os.ReadDir(dir)
 		if err != nil {
 			return nil, err
 		}
-		if len(taken) >= a.Party {
+		if len(present) >= a.Size {
 			return sdk.Text("met"), nil
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	return nil, errors.New("nobody else came")
+	return nil, errors.New("cancelled before all calls arrived")
 }
