@@ -72,9 +72,9 @@ func TestFailingModuleLosesOnlyItsCall(t *testing.T) {
 	s.wantFailure("misbehave_panic", `{}`, "trap", "bulkhead: misbehave_panic crashed: ")
 	s.waitForLog("panic: out of tea")
 	checkBoth()
-	s.wantFailure("misbehave_exit", `{}`, "exit", "bulkhead: misbehave_exit ended itself with exit code 3")
+	s.wantFailure("misbehave_exit", `{}`, "exit", "bulkhead: misbehave_exit exited with code 3")
 	checkBoth()
-	s.wantFailure("misbehave_big", `{"bytes":2000000}`, "output_too_large", "bulkhead: misbehave_big gave an answer of ", "its limit is 1048576")
+	s.wantFailure("misbehave_big", `{"bytes":2000000}`, "output_too_large", "bulkhead: misbehave_big returned a response of ", "its limit is 1048576")
 	checkBoth()
 	if text := s.mustCall("misbehave_big", `{"bytes":1000000}`); len(text) != 1000000 {
 		t.Errorf("got %d bytes", len(text))

@@ -48,7 +48,7 @@ func TestTamperedCacheIsRecompiled(t *testing.T) {
 			}
 			s := serveVictim()
 			checkCall(s)
-			if !strings.Contains(s.log.String(), "compiled code is not as it was written, and is made anew") {
+			if !strings.Contains(s.log.String(), "compiled code is damaged and is compiled again") {
 				t.Error("the log does not report it")
 			}
 		})

@@ -131,7 +131,7 @@ func TestKilledCompilerIsRestarted(t *testing.T) {
 	if a := s.await(call); a.Failure == "internal" || a.Failure == "invalid_module" {
 		t.Errorf("got %+v", a)
 	}
-	if !strings.Contains(s.log.String(), "the compiler failed, and is started once more") {
+	if !strings.Contains(s.log.String(), "the compiler failed and is retried once") {
 		t.Error("the log does not report it")
 	}
 }

@@ -153,12 +153,12 @@ func attacks() []attack {
 		{"an endless wait for stdin", waiting(1), oneSecond, "timeout", "", true},
 		{"endless random numbers", pages(wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 250<<16), drop), "", wasi("random_get", wasmtest.TwoToI)), 250), oneSecond, "timeout", "", true},
 
-		{"endless recursion", recursing, "", "stack_overflow", "its calls nest too deep", false},
+		{"endless recursion", recursing, "", "stack_overflow", "crashed: stack overflow", false},
 		{"endless indirect recursion", mutual, "", "stack_overflow", "", false},
 		{"bulkhead_call that calls itself", wasmtest.Plugin(code(localGet, 0, callFunc, wasmtest.Extra+1), done), "", "stack_overflow", "", false},
 		{"refused memory that the module needs", plugin(num(1025), memoryGrow, 0, num(-1), eq, ifThen, void, unreachable, end), "", "memory", "more memory than its limit of 64 MiB", false},
 		{"refused memory that the module does not need", plugin(num(-1), memoryGrow, 0, drop), "", "", "^done$", false},
-		{"initial memory above the limit", pages(plugin(), 250), `limits = { memory = "8MiB" }`, "memory", "begins with 15 MiB of memory, and its limit is 8", false},
+		{"initial memory above the limit", pages(plugin(), 250), `limits = { memory = "8MiB" }`, "memory", "its initial memory is 15 MiB, and its limit is 8 MiB", false},
 		{"a table of millions of elements", with(plugin(), func(m *wasmtest.Module) { m.Tables = [][]byte{{funcref, 0, 0x80, 0x80, 0x80, 0x02}} }), "", "invalid_module", "elements of a table", false},
 
 		{"endless host operations", wasmtest.Plugin(forever(invoke(wasmtest.HostCall, 0, 2), drop), "{}"), `limits = { operations = 50 }`, "too_many_operations", "more than its limit of 50", false},
@@ -168,37 +168,37 @@ func attacks() []attack {
 		{"an answer that is not JSON", wasmtest.Plugin(invoke(wasmtest.Output, 0, 4), "\x1b[2J"), "", "invalid_response", "", false},
 		{"an answer that is not a result", wasmtest.Plugin(invoke(wasmtest.Output, 0, 16), `{"result":[1,2]}`), "", "invalid_result", "", false},
 
-		{"exit code 0", exiting(0), "", "exit", "ended itself with exit code 0$", false},
-		{"exit code 255", exiting(0xff, 1), "", "exit", "ended itself with exit code 255$", false},
-		{"a negative exit code", exiting(0x7f), "", "exit", "ended itself with exit code 4294967295$", false},
+		{"exit code 0", exiting(0), "", "exit", "exited with code 0$", false},
+		{"exit code 255", exiting(0xff, 1), "", "exit", "exited with code 255$", false},
+		{"a negative exit code", exiting(0x7f), "", "exit", "exited with code 4294967295$", false},
 		{"a trap", wasmtest.Plugin([]byte{unreachable}, ""), "", "trap", "crashed: wasm error: unreachable", false},
 		{"a trap in the start function", starting("", unreachable), "", "trap", "", false},
 		{"a trap in _initialize", starting("_initialize", unreachable), "", "trap", "", false},
-		{"an answer in _initialize", starting("_initialize", invoke(wasmtest.Output, 0, 2)), "", "abi_misuse", "output was called without a request", false},
+		{"an answer in _initialize", starting("_initialize", invoke(wasmtest.Output, 0, 2)), "", "abi_misuse", "output was called outside a request", false},
 		{"a call in _initialize", starting("_initialize", num(0), callFunc, wasmtest.Extra+1, invoke(wasmtest.Input, 0, 0)), "", "abi_misuse", "", false},
 
 		{"bulkhead_call that is an import of WASI", with(plugin(), func(m *wasmtest.Module) {
 			m.Imports = append(m.Imports, wasi("proc_exit", wasmtest.OfI32))
 			m.Funcs = m.Funcs[:1]
 			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 0, wasmtest.Extra)}
-		}), "", "exit", "ended itself with exit code [0-9]+$", false},
+		}), "", "exit", "exited with code [0-9]+$", false},
 		{"bulkhead_call that is a memory", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = m.Funcs[:1]
 			m.Exports = [][]byte{code(wasmtest.Text("bulkhead_call"), 2, 0)}
 		}), "", "invalid_module", "does not export the function bulkhead_call", false},
 		{"_initialize with a wrong signature", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Name: "_initialize", Type: wasmtest.FourToI, Code: code(num(0), end)})
-		}), "", "invalid_module", "_initialize is not of the form", false},
+		}), "", "invalid_module", "_initialize does not have the signature", false},
 
 		{"a function with too many branches", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xd0, 0x0f, i32}, Code: code(repeat(10_000, block, void, num(1), brIf, 0, end), end)})
-		}), "", "invalid_module", "blocks, branches and calls of a function", false},
+		}), "", "invalid_module", "control instructions of a function", false},
 		{"a function with millions of locals", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Locals: []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f, i32}, Code: []byte{end}})
 		}), "", "invalid_module", "parameters and locals of a function", false},
 		{"deeply nested blocks", with(plugin(), func(m *wasmtest.Module) {
 			m.Funcs = append(m.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: code(repeat(50_000, block, void), repeat(50_001, end))})
-		}), "", "invalid_module", "blocks in each other", false},
+		}), "", "invalid_module", "nested blocks", false},
 		{"an import with a reserved name", with(plugin(), func(m *wasmtest.Module) {
 			m.Imports = append(m.Imports, wasmtest.Import{Module: "bulkhead:meter", Name: "yield", Type: wasmtest.Void})
 		}), "", "invalid_module", "reserved", false},
