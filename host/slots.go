@@ -41,14 +41,22 @@ func (s *slots) acquire(ctx context.Context, number uint64, patience time.Durati
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
+	if s.withdraw(w) {
+		return err
+	}
+	return nil
+}
+
+// withdraw removes a waiter, unless it has been given a slot meanwhile.
+func (s *slots) withdraw(w *slotWaiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.Index(s.waiting, w)
-	if i < 0 { // the slot was given to it meanwhile
-		return nil
+	if i < 0 {
+		return false
 	}
 	s.waiting = slices.Delete(s.waiting, i, i+1)
-	return err
+	return true
 }
 
 // enqueue takes a free slot, which is nil, or adds a waiter.

@@ -54,3 +54,16 @@ func TestSlotsKeepNoWaiterThatGaveUp(t *testing.T) {
 		}
 	})
 }
+
+// TestSlotGrantedWhileWaiterGivesUpIsKept: between its timeout and the lock, a waiter may be given the slot.
+func TestSlotGrantedWhileWaiterGivesUpIsKept(t *testing.T) {
+	s := &slots{}
+	w := s.enqueue(1)
+	s.release()
+	if s.withdraw(w) {
+		t.Error("a waiter that has a slot was withdrawn, and the slot is lost")
+	}
+	if w = s.enqueue(2); !s.withdraw(w) || len(s.waiting) > 0 {
+		t.Error("a waiter without a slot could not be withdrawn")
+	}
+}

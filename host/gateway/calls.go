@@ -26,37 +26,83 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 	}
 	ctx, stop := context.WithCancel(ctx)
 	n := newNotifier(s, meta)
-	e, err := s.calls.add(m, how.list, to, func() { n.stop(); stop() })
+	e, err := s.calls.add(m, to, func() { n.stop(); stop() })
 	if err != nil {
 		stop()
 		putError(to, m.id, err)
 		return
 	}
-	call, err := s.g.find(request)
+	c := &clientCall{session: s, entry: e, request: request, how: how, meta: meta, notifier: n}
+	if !how.list {
+		c.start(ctx, func() {})
+		return
+	}
+	release := func() { <-s.lists }
+	select {
+	case s.lists <- struct{}{}:
+		c.start(ctx, release)
+	default:
+		go func() { // the reader has to go on: it may read the cancellation of a list that runs
+			select {
+			case s.lists <- struct{}{}:
+				c.start(ctx, release)
+			case <-ctx.Done():
+				c.end(nil, shuttingDown(), func() {})
+			}
+		}()
+	}
+}
+
+// maxLists bounds the lists of a session that run, or whose response is not written. A page of a list takes up to
+// MaxPage bytes until then, and no plugin accounts for it. Further lists wait without a place in a plugin's queue.
+const maxLists = 8
+
+// clientCall is a call in flight.
+type clientCall struct {
+	session  *session
+	entry    *entry
+	request  Request
+	how      method
+	meta     requestMeta
+	notifier *notifier
+}
+
+// start looks the call up and runs it in a goroutine. release is called when its response is written.
+func (c *clientCall) start(ctx context.Context, release func()) {
+	g := c.session.g
+	call, err := g.find(c.request)
 	if err != nil {
-		s.calls.claim(e)
-		s.calls.done(e)
-		putError(to, m.id, meta.translated(err))
+		c.end(nil, err, release)
 		return
 	}
 	go func() {
-		defer s.calls.done(e)
 		if held, ok := call.(Answered); ok {
 			defer held.Answered()
 		}
-		result, err := s.g.run(ctx, call, request, how, n)
-		n.close()
-		switch {
-		case !s.calls.claim(e):
-			to.skip()
-		case err != nil:
-			putError(to, m.id, meta.translated(err))
-		case meta.modern:
-			putResult(to, m.id, oneLine(modern(result, s.g.info, how.cached)))
-		default:
-			putResult(to, m.id, oneLine(result))
-		}
+		result, err := g.run(ctx, call, c.request, c.how, c.notifier)
+		c.end(result, err, release)
 	}()
+}
+
+// end sends the response, unless the call was cancelled or failPending has sent one.
+func (c *clientCall) end(result []byte, err *abi.Error, release func()) {
+	s, e := c.session, c.entry
+	defer s.calls.done(e)
+	defer release()
+	c.notifier.close()
+	id := []byte(e.id)
+	switch {
+	case !s.calls.claim(e):
+		if !e.failed {
+			e.to.skip()
+		}
+	case err != nil:
+		putError(e.to, id, c.meta.translated(err))
+	case c.meta.modern:
+		putResult(e.to, id, oneLine(modern(result, s.g.info, c.how.cached)))
+	default:
+		putResult(e.to, id, oneLine(result))
+	}
 }
 
 // find calls the backend's Find and recovers from a panic.

@@ -17,7 +17,6 @@ type inflight struct {
 	free    sync.Cond         // signalled when a call has ended, and on close
 	pending map[string]*entry // calls whose response is still to be sent
 	running int               // calls that have not ended, including cancelled ones
-	lists   int               // those of them whose result is a page of a list
 	bytes   int64             // total size of their requests
 	closed  bool
 	ended   sync.WaitGroup
@@ -27,19 +26,14 @@ type inflight struct {
 type entry struct {
 	id     string
 	size   int64 // bytes of its request
-	list   bool
 	to     responder
+	failed bool // failPending has sent its response
 	cancel context.CancelFunc
 }
 
-const (
-	// pendingLines bounds the total size of the requests in flight, in multiples of MaxLine. A single request
-	// is always admitted.
-	pendingLines = 2
-	// maxLists bounds the list requests in flight. A page of a list takes up to MaxPage bytes until it is
-	// written, and no plugin accounts for it.
-	maxLists = 8
-)
+// pendingLines bounds the total size of the requests in flight, in multiples of MaxLine. A single request is always
+// admitted.
+const pendingLines = 2
 
 func newInflight(max int, maxBytes int64) *inflight {
 	f := &inflight{max: max, maxBytes: maxBytes, pending: make(map[string]*entry)}
@@ -50,8 +44,8 @@ func newInflight(max int, maxBytes int64) *inflight {
 // add registers a call before it starts, so that a cancellation sent right after it finds it. It blocks while
 // the session is at one of its bounds. The reader calls it, so that is backpressure on the client: no further
 // message is read, and no call is refused. After a nil error the caller must call done.
-func (f *inflight) add(m *message, list bool, to responder, cancel context.CancelFunc) (*entry, *abi.Error) {
-	e := &entry{id: string(m.id), size: int64(m.size), list: list, to: to, cancel: cancel}
+func (f *inflight) add(m *message, to responder, cancel context.CancelFunc) (*entry, *abi.Error) {
+	e := &entry{id: string(m.id), size: int64(m.size), to: to, cancel: cancel}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.isFull(e) && !f.closed {
@@ -71,16 +65,13 @@ func (f *inflight) add(m *message, list bool, to responder, cancel context.Cance
 
 // isFull reports whether a call has to wait until others have ended.
 func (f *inflight) isFull(e *entry) bool {
-	return f.running > 0 && (f.running >= f.max || f.bytes+e.size > f.maxBytes || e.list && f.lists >= maxLists)
+	return f.running > 0 && (f.running >= f.max || f.bytes+e.size > f.maxBytes)
 }
 
 // count adds a call to the totals, or removes it if n is -1.
 func (f *inflight) count(e *entry, n int) {
 	f.running += n
 	f.bytes += int64(n) * e.size
-	if e.list {
-		f.lists += n
-	}
 }
 
 // isPending reports whether the response to a call with that id is still to be sent.
@@ -139,6 +130,9 @@ func (f *inflight) failPending() {
 	f.mu.Lock()
 	pending := f.pending
 	f.pending = map[string]*entry{}
+	for _, e := range pending {
+		e.failed = true
+	}
 	f.mu.Unlock()
 	for _, e := range pending {
 		putError(e.to, []byte(e.id), shuttingDown())

@@ -195,3 +195,35 @@ func TestListsInFlightAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// hangingLists is a Backend whose lists run until they are cancelled.
+type hangingLists struct{ spyBackend }
+
+func (h *hangingLists) Find(Request) (Call, *abi.Error) { return h, nil }
+func (h *hangingLists) Run(ctx context.Context, _ Notifier) (json.RawMessage, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestHangingListsDoNotStopReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newGateway(t, Config{Offers: Offers{Prompts: true}}, &hangingLists{}))
+		const lists = 3 * maxLists
+		for id := range lists {
+			p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"prompts/list"}`, id))
+		}
+		if got := p.say(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`); len(got) != 1 {
+			t.Errorf("got %d responses to a ping while %d lists hang", len(got), lists)
+		}
+		for id := range lists {
+			p.say(cancelLine(fmt.Sprint(id)))
+		}
+		// All ids and places are free again, and no cancelled list gets a response.
+		for id := range lists {
+			if got := p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"prompts/list"}`, id)); len(got) != 0 {
+				t.Errorf("got %v for a list that hangs", got)
+			}
+			p.say(cancelLine(fmt.Sprint(id)))
+		}
+	})
+}

@@ -23,7 +23,8 @@ type session struct {
 	g     *Gateway
 	out   *writer
 	calls *inflight
-	level atomic.Value // mcp.LoggingLevel: the minimum for legacy requests
+	lists chan struct{} // a place for each list that runs; see maxLists
+	level atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests
 	mail  mailbox
 
 	subscriptions subscriptions
@@ -39,6 +40,7 @@ func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 	s := &session{
 		g:     g,
 		out:   newWriter(out, broken),
+		lists: make(chan struct{}, maxLists),
 		calls: newInflight(g.config.MaxInFlight, pendingLines*g.config.MaxLine),
 	}
 	s.level.Store(mcp.LoggingLevelInfo)

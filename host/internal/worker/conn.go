@@ -57,6 +57,7 @@ type pending struct {
 	asked   int                // operations; guarded by conn.mu
 	parts   int                // of operations that speak to git servers; guarded by conn.mu
 	busy    bool               // an operation is in flight; guarded by conn.mu
+	waiting bool               // it is in await, so it can take over reading; guarded by conn.mu
 	done    bool               // guarded by conn.mu
 	result  wire.Result
 	err     error
@@ -134,6 +135,7 @@ func (c *conn) add(p *pending) error {
 func (c *conn) await(p *pending) {
 	for {
 		c.mu.Lock()
+		p.waiting = true
 		switch {
 		case p.done:
 			c.handOver()
@@ -150,14 +152,17 @@ func (c *conn) await(p *pending) {
 	}
 }
 
-// handOver wakes a waiting call if none is reading.
+// handOver wakes a waiting call if none is reading. A call that is still writing its request could not read: it begins
+// to when it enters await.
 func (c *conn) handOver() {
 	if c.reading {
 		return
 	}
 	for _, other := range c.calls {
-		other.signal()
-		return
+		if other.waiting {
+			other.signal()
+			return
+		}
 	}
 }
 

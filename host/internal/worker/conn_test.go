@@ -3,9 +3,12 @@ package worker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"os"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -54,4 +57,88 @@ func FuzzConn(f *testing.F) {
 			t.Error("a call of a connection that has ended gives a result")
 		}
 	})
+}
+
+// TestReadingIsNotHandedToACallThatWrites: the worker reads the third call's request only after it has sent the result
+// of the second.
+func TestReadingIsNotHandedToACallThatWrites(t *testing.T) {
+	for range 20 { // the order of a map decides which call is handed the reading
+		synctest.Test(t, func(t *testing.T) {
+			toHost, fromWorker := io.Pipe()
+			toWorker, fromHost := io.Pipe()
+			c := newConn(struct {
+				io.Reader
+				io.Writer
+			}{toHost, fromHost}, wire.Limits{Output: 1 << 20, LogSize: 1 << 10}, hclog.NewNullLogger())
+			out, in := wire.NewWriter(fromWorker), wire.NewReader(toWorker, func(wire.Type) int { return 1 << 30 })
+			call := func(params []byte) chan error {
+				done := make(chan error, 1)
+				p := &pending{ctx: t.Context(), late: time.NewTimer(time.Hour), end: time.Now().Add(time.Hour)}
+				go func() { _, err := c.call(p, wire.Call{Method: "m", Params: params}); done <- err }()
+				synctest.Wait()
+				return done
+			}
+			receive := func() uint32 {
+				f, err := in.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				return f.Call
+			}
+			answer := func(number uint32) {
+				go func() { _ = out.Write(wire.TypeResult, number, wire.Result{Body: []byte("{}")}.Encode()...) }()
+				synctest.Wait()
+			}
+			first := call(nil)
+			firstNumber := receive()
+			second := call(nil)
+			secondNumber := receive()
+			third := call(bytes.Repeat([]byte("x"), 1<<20)) // which blocks
+			answer(firstNumber)
+			answer(secondNumber)
+			for _, done := range []chan error{first, second} {
+				select {
+				case err := <-done:
+					if err != nil {
+						t.Error(err)
+					}
+				default:
+					t.Error("a call whose result was sent has not ended")
+				}
+			}
+			answer(receive())
+			if err := <-third; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestSocketCloseEndsReadsAndWrites(t *testing.T) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close() // open during the test: the peer's end would end reads, too
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			if _, err := ours.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	})
+	all.Go(func() {
+		for {
+			if _, err := ours.Read(make([]byte, 10)); err != nil {
+				return
+			}
+		}
+	})
+	all.Go(func() { _ = ours.Close() })
+	all.Wait()
+	if _, err := ours.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %v from a write after Close, want %v", err, os.ErrClosed)
+	}
 }
