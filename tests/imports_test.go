@@ -35,7 +35,7 @@ func packages(t *testing.T) map[string][]string {
 // arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
 // matches x and everything below it.
 var arrows = map[string][]string{
-	"cmd":                        {"cmd/...", "host", "host/admin", "host/build", "host/engine", "host/manifest", "host/review", "host/tomlfile", "host/visible", "sdk/abi"},
+	"cmd":                        {"cmd/...", "host", "host/admin", "host/build", "host/review", "host/tomlfile", "host/visible", "internal/demo", "sdk/abi"},
 	"host":                       {"host/audit", "host/config", "host/engine", "host/engine/code", "host/gateway", "host/internal/...", "host/manifest", "host/rawjson", "host/sandbox", "host/sandbox/...", "host/sandbox/git", "host/schema", "host/tomlfile", "host/visible", "sdk/abi"},
 	"host/admin":                 {"host", "host/build", "host/config", "host/engine", "host/engine/code", "host/internal/...", "host/manifest", "host/review", "host/sandbox", "host/tomlfile", "host/visible", "sdk/atomicfile"},
 	"host/build":                 {"host/engine", "host/engine/code", "host/internal/reexec", "host/internal/worker", "host/internal/worker/wire", "host/manifest", "host/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},
@@ -53,6 +53,7 @@ var arrows = map[string][]string{
 	"host/sandbox/vfs":           {"host/sandbox/beneath"},
 	"host/schema":                {"host/rawjson"},
 	"host/tomlfile":              {"host/rawjson", "host/visible"},
+	"internal/demo":              {"host", "host/build", "host/manifest"},
 	"internal/fixtures":          {},                                    // for tests
 	"internal/testcache":         {},                                    // for tests
 	"internal/wasmtest":          {"host/engine/meter/wasm", "sdk/abi"}, // for tests

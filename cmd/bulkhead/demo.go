@@ -5,19 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/cmd/bulkhead/demo"
+	"github.com/bulkhead-mcp/bulkhead/internal/demo"
 )
 
 func newDemo() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Build the plugins of a checkout and show them at work",
-		Long: `Build the plugins of the checkout around the working directory, start this program
-as an MCP server of all of them on a home folder and a project in a temporary place,
-talk to it as a client would, and compare every answer with what it should be. Your
-own files are not touched.
+		Short: "Build the plugins of a checkout and demonstrate them",
+		Long: `Build the plugins of the checkout that contains the working directory, start this
+program as an MCP server of all of them in a temporary home directory and project,
+send requests as a client would, and compare every answer with the expected one. Your
+own files are not changed.
 
-Building reports its progress on stderr; the conversation is printed on stdout.`,
+Build progress goes to stderr; the conversation goes to stdout.`,
 		Example: `  go run ./cmd/bulkhead demo`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

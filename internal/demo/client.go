@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// client is an MCP client of a server that it has started: one message a line, one request at a time.
+// client is an MCP client that starts its server. It sends one request at a time.
 type client struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -19,7 +19,7 @@ type client struct {
 	lastID int
 }
 
-// start starts the server. When the context of cmd ends, the server is told to, and killed if it does not.
+// start starts the server. The cancellation of the context of cmd interrupts it, and kills it after WaitDelay.
 func start(cmd *exec.Cmd) (*client, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
@@ -34,12 +34,12 @@ func start(cmd *exec.Cmd) (*client, error) {
 	return &client{cmd: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}, cmd.Start()
 }
 
-// close ends the server's input and waits for the server to end.
+// close closes stdin of the server and waits for its exit.
 func (c *client) close() error {
 	return errors.Join(c.stdin.Close(), c.cmd.Wait())
 }
 
-// request asks for something and decodes the result.
+// request sends a request and decodes the result. It ignores notifications.
 func (c *client) request(method string, params, result any) error {
 	c.lastID++
 	if err := c.send(map[string]any{"id": c.lastID, "method": method, "params": params}); err != nil {

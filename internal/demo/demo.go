@@ -1,6 +1,6 @@
-// Package demo shows Bulkhead at work: Run builds the plugins of a checkout, serves them to an MCP client in a
-// home folder of its own, and compares every answer with what it should be. The client has one thing to say with
-// each plugin after the other; the table of that is in steps.go.
+// Package demo demonstrates Bulkhead: Run builds the plugins of a checkout, starts a server of them in a temporary home
+// directory and project, sends it the requests of the table in steps.go, and compares every answer with the expected
+// one.
 package demo
 
 import (
@@ -23,13 +23,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// modulePath is the first line of a checkout's go.mod.
+// modulePath is the module path in the go.mod of a checkout.
 const modulePath = "github.com/bulkhead-mcp/bulkhead"
 
 //go:embed all:workspace
 var workspace embed.FS
 
-// Run does the whole demonstration. The conversation goes to out, progress and the server's log to progress.
+// Run runs the demonstration. The conversation goes to out; build progress and the log of the server go to progress.
 func Run(ctx context.Context, out, progress io.Writer) error {
 	root, err := checkout()
 	if err != nil {
@@ -47,16 +47,16 @@ func Run(ctx context.Context, out, progress io.Writer) error {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return err
 	}
-	if err := layOut(dir); err != nil {
+	if err := writeWorkspace(dir); err != nil {
 		return err
 	}
-	if err := talk(ctx, out, progress, plugins, dir); err != nil {
+	if err := converse(ctx, out, progress, plugins, dir); err != nil {
 		return err
 	}
 	return printConfig(out, root)
 }
 
-// checkout is the root of the checkout around the working directory.
+// checkout returns the root of the checkout that contains the working directory.
 func checkout() (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -67,7 +67,7 @@ func checkout() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", &host.UsageError{Err: fmt.Errorf("%s is in no checkout of %s: the demo builds the plugins of one, so go there first", here, modulePath)}
+			return "", &host.UsageError{Err: fmt.Errorf("%s is not in a checkout of %s: the demo builds its plugins, so change to one first", here, modulePath)}
 		}
 	}
 }
@@ -83,7 +83,7 @@ func buildAll(ctx context.Context, root, out string, progress io.Writer) error {
 	}
 	cache, err := host.CacheDir(host.System{})
 	if err != nil {
-		fmt.Fprintf(progress, "compiled modules are not kept: %v\n", err)
+		fmt.Fprintf(progress, "compiled modules are not cached: %v\n", err)
 		cache = ""
 	}
 	_, err = build.All(ctx, dirs, build.Options{
@@ -94,8 +94,8 @@ func buildAll(ctx context.Context, root, out string, progress io.Writer) error {
 	return err
 }
 
-// layOut writes what the plugins work on: a home folder, a project and the config.
-func layOut(dir string) error {
+// writeWorkspace creates the home directory, the project and the config below dir.
+func writeWorkspace(dir string) error {
 	return fs.WalkDir(workspace, "workspace", func(name string, item fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -112,8 +112,8 @@ func layOut(dir string) error {
 	})
 }
 
-// talk serves the plugins in a child process and goes through the conversation with it.
-func talk(ctx context.Context, out, log io.Writer, plugins, dir string) error {
+// converse starts the server in a child process, and runs the conversation with it.
+func converse(ctx context.Context, out, log io.Writer, plugins, dir string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func talk(ctx context.Context, out, log io.Writer, plugins, dir string) error {
 	home, project := filepath.Join(dir, "home"), filepath.Join(dir, "orchard")
 	env := []string{"PLUGINS=" + plugins, "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(dir, "state")}
 	if cache, err := host.CacheDir(host.System{}); cache != "" && err == nil {
-		env = append(env, "XDG_CACHE_HOME="+filepath.Dir(cache)) // where the build has compiled the modules to
+		env = append(env, "XDG_CACHE_HOME="+filepath.Dir(cache)) // the cache that the build has filled
 	}
 	cmd := exec.CommandContext(ctx, self, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", project, "--log-level", "warn")
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), log
@@ -129,11 +129,11 @@ func talk(ctx context.Context, out, log io.Writer, plugins, dir string) error {
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
-	g := &guide{out: out, client: c, dir: dir, values: map[string]string{"${registry}": filepath.Join(home, "registry")}}
-	return errors.Join(g.conversation(), c.close())
+	r := &runner{out: out, client: c, dir: dir, values: map[string]string{"${registry}": filepath.Join(home, "registry")}}
+	return errors.Join(r.run(), c.close())
 }
 
-// printConfig shows how to make an MCP client start the server.
+// printConfig prints how to configure an MCP client to start the server.
 func printConfig(out io.Writer, root string) error {
 	type server struct {
 		Command string   `json:"command"`
@@ -148,12 +148,12 @@ func printConfig(out io.Writer, root string) error {
 		return err
 	}
 	fmt.Fprintf(out, `
-What the plugins were granted is in cmd/bulkhead/demo/workspace/bulkhead.toml.
-To use them from an MCP client, build the program beside them,
+The grants of the plugins are in internal/demo/workspace/bulkhead.toml.
+To use the plugins from an MCP client, build the program,
 
   go build -C %s -o dist/ ./cmd/bulkhead
 
-and give the client this configuration:
+and add this to the configuration of the client:
 
 %s
 `, root, text)
