@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestOnlyAYesIsAYes(t *testing.T) {
+func TestConfirmRefusesAnythingButYes(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, " YES \n": true, "y": true, "": false, "\n": false, "n\n": false, "yess\n": false,
 		strings.Repeat(" ", 100) + "y\n": false} {
 		if err := confirm(t.Context(), strings.NewReader(answer), "Go on"); (err == nil) != want {
@@ -17,12 +17,12 @@ func TestOnlyAYesIsAYes(t *testing.T) {
 	}
 }
 
-func TestAnInterruptIsANo(t *testing.T) {
+func TestInterruptedConfirmIsARefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	never, write := io.Pipe()
 	defer write.Close()
-	if err := confirm(ctx, never, "Go on"); !errors.Is(err, silent(exitNo)) {
+	if err := confirm(ctx, never, "Go on"); !errors.Is(err, exitStatus(exitNo)) {
 		t.Error(err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// readArguments puts a call's arguments together: given is empty, or one JSON object or "-"; pairs are
-// name=value, and win.
+// readArguments merges the arguments of a call. given is empty, one JSON object, or "-" for an object on stdin; pairs
+// are name=value, and take precedence over the object.
 func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessage) (json.RawMessage, error) {
 	raw := []byte("{}")
 	if len(given) > 0 {
@@ -22,19 +22,19 @@ func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessag
 				return nil, fmt.Errorf("read arguments from stdin: %w", err)
 			}
 			if len(raw) > maxArguments {
-				return nil, fmt.Errorf("arguments from stdin are longer than %d MiB", maxArguments>>20)
+				return nil, fmt.Errorf("arguments from stdin exceed %d MiB", maxArguments>>20)
 			}
 		}
 	}
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(raw, &object)
-	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
-		err = errors.New("this is a JSON " + other.Value)
+	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
+		err = errors.New("this is a JSON " + mismatch.Value)
 	} else if err == nil && object == nil {
 		err = errors.New("this is null")
 	}
 	if err != nil {
-		return nil, fmt.Errorf(`arguments have to be one JSON object, such as '{"id": "a"}': %w`, err)
+		return nil, fmt.Errorf(`arguments must be one JSON object, such as '{"id": "a"}': %w`, err)
 	}
 	if len(pairs) == 0 {
 		return bytes.TrimSpace(raw), nil
@@ -44,7 +44,7 @@ func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessag
 		if !ok || name == "" {
 			return nil, fmt.Errorf("--arg %s: write name=value", pair)
 		}
-		encoded, err := asTyped(name, value, schema)
+		encoded, err := encodeTyped(name, value, schema)
 		if err != nil {
 			return nil, err
 		}
@@ -53,21 +53,20 @@ func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessag
 	return json.Marshal(object)
 }
 
-// asTyped encodes a value as the schema's property of that name has it: as a string where a string will
-// do, else as JSON.
-func asTyped(name, value string, schema json.RawMessage) (json.RawMessage, error) {
+// encodeTyped encodes a value as JSON: as a string if the schema allows one for that property, else value must be JSON
+// itself.
+func encodeTyped(name, value string, schema json.RawMessage) (json.RawMessage, error) {
 	types := propertyTypes(name, schema)
 	if len(types) > 0 && !slices.Contains(types, "string") {
 		if !json.Valid([]byte(value)) {
-			return nil, fmt.Errorf("--arg %s: %q is not JSON, and the tool wants %s", name, value, strings.Join(types, " or "))
+			return nil, fmt.Errorf("--arg %s: %q is not JSON, and the tool expects %s", name, value, strings.Join(types, " or "))
 		}
 		return json.RawMessage(value), nil
 	}
 	return json.Marshal(value)
 }
 
-// propertyTypes are the types that a property may have; empty if the schema does not say, or has no such
-// property.
+// propertyTypes returns the JSON Schema types of a property; empty if the schema does not restrict them.
 func propertyTypes(name string, schema json.RawMessage) []string {
 	var s struct {
 		Properties map[string]struct {
@@ -88,19 +87,19 @@ func propertyTypes(name string, schema json.RawMessage) []string {
 	if json.Unmarshal(property.Type, &several) == nil && len(several) > 0 {
 		return several
 	}
-	// A schema may say what there is by values alone.
+	// const and enum restrict the types without naming them.
 	values := property.Enum
 	if property.Const != nil {
 		values = append(values, property.Const)
 	}
 	for _, value := range values {
-		several = append(several, kindOf(value))
+		several = append(several, typeOf(value))
 	}
 	return several
 }
 
-// kindOf is the type of a JSON value, as a schema calls it.
-func kindOf(value json.RawMessage) string {
+// typeOf returns the JSON Schema type of a value.
+func typeOf(value json.RawMessage) string {
 	var v any
 	if json.Unmarshal(value, &v) != nil {
 		return "string"

@@ -15,36 +15,36 @@ const inputSchema = `{"type":"object","properties":{
 	"either":{"type":["integer","string"]}, "maybe":{"type":["integer","null"]}, "any":{}, "odd":{"type":7},
 	"sure":{"const":true}, "level":{"enum":[1,2]}, "mode":{"enum":["fast",0]}}}`
 
-func TestArgumentsAreRead(t *testing.T) {
+func TestReadArguments(t *testing.T) {
 	for name, c := range map[string]struct {
 		stdin        string
 		given, pairs []string
 		want         string
 	}{
-		"as none":                             {want: `{}`},
-		"from the command line":               {given: []string{`{"text":"a"}`}, want: `{"text":"a"}`},
-		"with their own bytes":                {given: []string{" {\"count\": 9007199254740993, \"b\":[ ] }\n"}, want: `{"count": 9007199254740993, "b":[ ] }`},
-		"from stdin":                          {stdin: "{\"text\":\"a\"}\n", given: []string{"-"}, want: `{"text":"a"}`},
-		"from pairs":                          {pairs: []string{"text=a", "count=3"}, want: `{"count":3,"text":"a"}`},
-		"from pairs beside an object":         {given: []string{`{"text":"a","on":true}`}, pairs: []string{"count=3"}, want: `{"count":3,"on":true,"text":"a"}`},
-		"from pairs first of all":             {given: []string{`{"count":1}`}, pairs: []string{"count=3"}, want: `{"count":3}`},
-		"from the last pair of a name":        {pairs: []string{"count=1", "count=2"}, want: `{"count":2}`},
-		"from pairs beside stdin":             {stdin: `{"text":"a"}`, given: []string{"-"}, pairs: []string{"on=false"}, want: `{"on":false,"text":"a"}`},
-		"as a string where one is wanted":     {pairs: []string{"text=3"}, want: `{"text":"3"}`},
-		"as a string that looks like JSON":    {pairs: []string{`text={"a":1}`}, want: `{"text":"{\"a\":1}"}`},
-		"as an empty string":                  {pairs: []string{"text="}, want: `{"text":""}`},
-		"as a string with an equals sign":     {pairs: []string{"text=a=b"}, want: `{"text":"a=b"}`},
-		"as a string where one will do":       {pairs: []string{"either=3"}, want: `{"either":"3"}`},
-		"as a string where all will do":       {pairs: []string{"any=3"}, want: `{"any":"3"}`},
-		"as a string for an unknown name":     {pairs: []string{"more=3"}, want: `{"more":"3"}`},
-		"as a string for a strange type":      {pairs: []string{"odd=3"}, want: `{"odd":"3"}`},
-		"as a large integer, digit by digit":  {pairs: []string{"count=9007199254740993"}, want: `{"count":9007199254740993}`},
-		"as a number":                         {pairs: []string{"share=0.5"}, want: `{"share":0.5}`},
-		"as a list":                           {pairs: []string{`list=["a", 1]`}, want: `{"list":["a",1]}`},
-		"as the one value that there is":      {pairs: []string{"sure=true"}, want: `{"sure":true}`},
-		"as one of the values that there are": {pairs: []string{"level=2"}, want: `{"level":2}`},
-		"as a string where a value is one":    {pairs: []string{"mode=fast"}, want: `{"mode":"fast"}`},
-		"as null":                             {pairs: []string{"maybe=null"}, want: `{"maybe":null}`},
+		"none":                          {want: `{}`},
+		"an object on the command line": {given: []string{`{"text":"a"}`}, want: `{"text":"a"}`},
+		"an object, byte for byte":      {given: []string{" {\"count\": 9007199254740993, \"b\":[ ] }\n"}, want: `{"count": 9007199254740993, "b":[ ] }`},
+		"an object on stdin":            {stdin: "{\"text\":\"a\"}\n", given: []string{"-"}, want: `{"text":"a"}`},
+		"pairs":                         {pairs: []string{"text=a", "count=3"}, want: `{"count":3,"text":"a"}`},
+		"pairs merged with an object":   {given: []string{`{"text":"a","on":true}`}, pairs: []string{"count=3"}, want: `{"count":3,"on":true,"text":"a"}`},
+		"a pair overrides the object":   {given: []string{`{"count":1}`}, pairs: []string{"count=3"}, want: `{"count":3}`},
+		"the last pair of a name wins":  {pairs: []string{"count=1", "count=2"}, want: `{"count":2}`},
+		"pairs merged with stdin":       {stdin: `{"text":"a"}`, given: []string{"-"}, pairs: []string{"on=false"}, want: `{"on":false,"text":"a"}`},
+		"number as a string":            {pairs: []string{"text=3"}, want: `{"text":"3"}`},
+		"JSON as a string":              {pairs: []string{`text={"a":1}`}, want: `{"text":"{\"a\":1}"}`},
+		"an empty string":               {pairs: []string{"text="}, want: `{"text":""}`},
+		"a string with an equals sign":  {pairs: []string{"text=a=b"}, want: `{"text":"a=b"}`},
+		"string or integer":             {pairs: []string{"either=3"}, want: `{"either":"3"}`},
+		"any type":                      {pairs: []string{"any=3"}, want: `{"any":"3"}`},
+		"an unknown name":               {pairs: []string{"more=3"}, want: `{"more":"3"}`},
+		"an invalid type in the schema": {pairs: []string{"odd=3"}, want: `{"odd":"3"}`},
+		"an integer beyond 2^53":        {pairs: []string{"count=9007199254740993"}, want: `{"count":9007199254740993}`},
+		"a number":                      {pairs: []string{"share=0.5"}, want: `{"share":0.5}`},
+		"an array":                      {pairs: []string{`list=["a", 1]`}, want: `{"list":["a",1]}`},
+		"a const":                       {pairs: []string{"sure=true"}, want: `{"sure":true}`},
+		"an enum of integers":           {pairs: []string{"level=2"}, want: `{"level":2}`},
+		"an enum with a string":         {pairs: []string{"mode=fast"}, want: `{"mode":"fast"}`},
+		"null":                          {pairs: []string{"maybe=null"}, want: `{"maybe":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readArguments(strings.NewReader(c.stdin), c.given, c.pairs, json.RawMessage(inputSchema))
@@ -55,27 +55,27 @@ func TestArgumentsAreRead(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreRefused(t *testing.T) {
-	const object = `arguments have to be one JSON object, such as '{"id": "a"}': `
+func TestReadArgumentsRefuses(t *testing.T) {
+	const object = `arguments must be one JSON object, such as '{"id": "a"}': `
 	for name, c := range map[string]struct {
 		stdin        io.Reader
 		given, pairs []string
 		want         string
 	}{
-		"that are no JSON":                  {given: []string{`{"a"`}, want: object + "unexpected end of JSON input"},
-		"that are empty":                    {given: []string{""}, want: object},
-		"that are two objects":              {given: []string{`{} {}`}, want: object},
-		"that are a list":                   {given: []string{`[1]`}, want: object + "this is a JSON array"},
-		"that are a string":                 {given: []string{`"a"`}, want: object + "this is a JSON string"},
-		"that are null":                     {given: []string{`null`}, want: object + "this is null"},
-		"that are no JSON, from stdin":      {stdin: strings.NewReader("id: a"), given: []string{"-"}, want: object},
-		"that stdin breaks off":             {stdin: iotest.ErrReader(errors.New("broken")), given: []string{"-"}, want: "read arguments from stdin: broken"},
-		"that are longer than a message":    {stdin: io.LimitReader(spaces{}, maxArguments+1), given: []string{"-"}, want: "arguments from stdin are longer than 16 MiB"},
-		"in a pair without a value":         {pairs: []string{"text"}, want: "--arg text: write name=value"},
-		"in a pair without a name":          {pairs: []string{"=a"}, want: "--arg =a: write name=value"},
-		"in a pair that is not of its type": {pairs: []string{"count=many"}, want: `--arg count: "many" is not JSON, and the tool wants integer`},
-		"in a pair of neither type":         {pairs: []string{"maybe=many"}, want: `--arg maybe: "many" is not JSON, and the tool wants integer or null`},
-		"in an empty pair that needs one":   {pairs: []string{"on="}, want: `--arg on: "" is not JSON, and the tool wants boolean`},
+		"invalid JSON":                     {given: []string{`{"a"`}, want: object + "unexpected end of JSON input"},
+		"an empty string":                  {given: []string{""}, want: object},
+		"two objects":                      {given: []string{`{} {}`}, want: object},
+		"an array":                         {given: []string{`[1]`}, want: object + "this is a JSON array"},
+		"a string":                         {given: []string{`"a"`}, want: object + "this is a JSON string"},
+		"null":                             {given: []string{`null`}, want: object + "this is null"},
+		"invalid JSON on stdin":            {stdin: strings.NewReader("id: a"), given: []string{"-"}, want: object},
+		"a read error on stdin":            {stdin: iotest.ErrReader(errors.New("broken")), given: []string{"-"}, want: "read arguments from stdin: broken"},
+		"an object that exceeds a message": {stdin: io.LimitReader(spaces{}, maxArguments+1), given: []string{"-"}, want: "arguments from stdin exceed 16 MiB"},
+		"a pair without a value":           {pairs: []string{"text"}, want: "--arg text: write name=value"},
+		"a pair without a name":            {pairs: []string{"=a"}, want: "--arg =a: write name=value"},
+		"a pair of the wrong type":         {pairs: []string{"count=many"}, want: `--arg count: "many" is not JSON, and the tool expects integer`},
+		"a pair of neither type":           {pairs: []string{"maybe=many"}, want: `--arg maybe: "many" is not JSON, and the tool expects integer or null`},
+		"an empty value of a boolean":      {pairs: []string{"on="}, want: `--arg on: "" is not JSON, and the tool expects boolean`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readArguments(c.stdin, c.given, c.pairs, json.RawMessage(inputSchema))
@@ -86,12 +86,12 @@ func TestArgumentsAreRefused(t *testing.T) {
 	}
 }
 
-// spaces never end.
+// spaces is an endless stream of spaces.
 type spaces struct{}
 
 func (spaces) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte(" "), len(p))), nil }
 
-// FuzzArguments: what is accepted is one JSON object that has the pair; what is not says why.
+// FuzzArguments checks that the result is one JSON object that contains the pair, or an error with a message.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range [][3]string{
 		{`{"a":1}`, "text=x", inputSchema}, {`{}`, "count=1e400", inputSchema}, {`null`, "a=b", `{}`}, {"{\"\xff\":1}", "\xff=\xff", `{"properties":7}`},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,8 +17,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// asking opens a host for one command that asks it something.
-func (o *options) asking(c *cobra.Command, ask func(h *host.Host) error) error {
+// withHost opens a host, calls ask with it, and closes it.
+func (o *options) withHost(c *cobra.Command, ask func(h *host.Host) error) error {
 	h, err := o.open()
 	if err != nil {
 		return err
@@ -25,38 +26,38 @@ func (o *options) asking(c *cobra.Command, ask func(h *host.Host) error) error {
 	return errors.Join(ask(h), closeHost(c.Context(), h, os.Stderr))
 }
 
-// asked makes one request; its notifications go to stderr.
-func asked(ctx context.Context, h *host.Host, method string, params any) (host.Answer, error) {
-	answer, err := h.Ask(ctx, method, params, printNotice)
+// request makes one MCP request. Its notifications go to stderr.
+func request(ctx context.Context, h *host.Host, method string, params any) (host.Answer, error) {
+	answer, err := h.Ask(ctx, method, params, printNotification)
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", method, err)
 	}
 	return answer, nil
 }
 
-// explain prints the error of an answer to stderr and gives its exit code.
-func explain(a host.Answer) error {
+// reportAnswerError prints the error of an answer to stderr and returns its exit status.
+func reportAnswerError(a host.Answer) error {
 	fmt.Fprintf(os.Stderr, "bulkhead: error %d: %s\n", a.Error.Code, visible.Text(a.Error.Message))
 	return exitCode(a)
 }
 
-// shownTo is a plugin's text as w may have it: a terminal must not obey it.
-func shownTo(w io.Writer, text string) string {
-	if terminal(w) {
-		return uncontrolled(text)
+// sanitizeFor removes control characters from text of a plugin if w is a terminal, which would interpret them.
+func sanitizeFor(w io.Writer, text string) string {
+	if isTerminal(w) {
+		return replaceControls(text)
 	}
 	return text
 }
 
-// listed asks for all pages of a list and gives its items.
-func listed(ctx context.Context, h *host.Host, method, member string) ([]json.RawMessage, error) {
+// listAll requests all pages of a list and returns its items. An unsupported method is an empty list.
+func listAll(ctx context.Context, h *host.Host, method, member string) ([]json.RawMessage, error) {
 	items := []json.RawMessage{}
 	for cursor := ""; ; {
 		params := map[string]string{}
 		if cursor != "" {
 			params["cursor"] = cursor
 		}
-		answer, err := asked(ctx, h, method, params)
+		answer, err := request(ctx, h, method, params)
 		if err != nil {
 			return nil, err
 		}
@@ -65,17 +66,17 @@ func listed(ctx context.Context, h *host.Host, method, member string) ([]json.Ra
 			return items, nil
 		}
 		if answer.Error != nil {
-			return nil, explain(answer)
+			return nil, reportAnswerError(answer)
 		}
 		var page map[string]json.RawMessage
-		var some []json.RawMessage
+		var pageItems []json.RawMessage
 		if err := json.Unmarshal(answer.Result, &page); err != nil {
 			return nil, fmt.Errorf("read the list: %w", err)
 		}
-		if err := json.Unmarshal(page[member], &some); err != nil {
+		if err := json.Unmarshal(page[member], &pageItems); err != nil {
 			return nil, fmt.Errorf("read the list: %w", err)
 		}
-		items = append(items, some...)
+		items = append(items, pageItems...)
 		if page["nextCursor"] == nil {
 			return items, nil
 		}
@@ -85,7 +86,7 @@ func listed(ctx context.Context, h *host.Host, method, member string) ([]json.Ra
 	}
 }
 
-// printItems prints what tells the items of a list apart, and what they are.
+// printItems prints a line for each item: its key (URI, template or name) and a description.
 func printItems(to io.Writer, items []json.RawMessage) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, raw := range items {
@@ -100,22 +101,22 @@ func printItems(to io.Writer, items []json.RawMessage) error {
 			return fmt.Errorf("read the list: %w", err)
 		}
 		key := item.Name
-		if other := item.URI + item.Template; other != "" {
-			key = other
+		if uri := item.URI + item.Template; uri != "" {
+			key = uri
 		}
-		fmt.Fprintf(table, "%s\t%s\n", line(key), shown(firstLine(firstOf(item.Description, item.Title, item.Name))))
+		fmt.Fprintf(table, "%s\t%s\n", oneLine(key), excerpt(firstLine(cmp.Or(item.Description, item.Title, item.Name))))
 	}
 	return table.Flush()
 }
 
-// list is a method that lists, and the member of its result that holds the list.
-type list struct{ method, member string }
+// listRequest is a list method of MCP, and the member of its result that contains the list.
+type listRequest struct{ method, member string }
 
-// printList prints one list or several.
-func printList(c *cobra.Command, h *host.Host, asJSON bool, lists ...list) error {
+// printList prints the lists one after the other; as JSON a single one is an array, several are an object.
+func printList(c *cobra.Command, h *host.Host, asJSON bool, lists ...listRequest) error {
 	all := map[string][]json.RawMessage{}
 	for _, l := range lists {
-		items, err := listed(c.Context(), h, l.method, l.member)
+		items, err := listAll(c.Context(), h, l.method, l.member)
 		if err != nil {
 			return err
 		}

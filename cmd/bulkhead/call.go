@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,36 +17,36 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// maxArguments bounds what is read from stdin, in bytes: the size of a message.
+// maxArguments is the maximum size of arguments read from stdin, in bytes: that of an MCP message.
 const maxArguments = 16 << 20
 
 func newCall() *cobra.Command {
-	o := options{Options: host.Options{AllTools: true}} // the identity that they would disturb is a server's
+	o := options{Options: host.Options{AllTools: true}} // only a server hides tools, to match the one that its plugin replaces
 	var pairs []string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "call TOOL [JSON | -] [flags]",
 		Short: "Make one call and print the result",
-		Long: `Call a tool in the way that the server does, with the same grants and limits.
+		Long: `Call a tool with the same grants and limits as the server.
 
-Arguments are a JSON object, or - to read one from stdin; --arg adds single ones, whose
-values are read as the tool's schema has them: a string as it stands, all else as JSON.
+Arguments are a JSON object, or - to read one from stdin. --arg adds single arguments:
+the tool's schema decides whether a value is a string, or else JSON.
 
-Texts of the result go to stdout; with --json the whole answer does. Progress and log
-messages go to stderr.
+The text of the result goes to stdout; with --json the complete answer does. Progress
+and log messages go to stderr.
 
-Exit codes: 1 the tool answered with an error; 2 there is no such tool, or the arguments
-are wrong; 3 the call failed (time, memory, a crash).`,
+Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid arguments;
+3 the call failed (timeout, memory, crash).`,
 		Example: `  bulkhead call chant_spec_list --arg status=ready --arg limit=5
   bulkhead call chant_search '{"query": "login"}' --json
   cat arguments.json | bulkhead call chant_add -`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: o.completeTools,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.asking(c, func(h *host.Host) error {
+			return o.withHost(c, func(h *host.Host) error {
 				err := call(c, h, args, pairs, asJSON)
-				if refused := (*host.UsageError)(nil); asJSON && errors.As(err, &refused) {
-					refusal := map[string]any{"code": abi.CodeInvalidParams, "message": refused.Error()}
+				if usage := (*host.UsageError)(nil); asJSON && errors.As(err, &usage) {
+					refusal := map[string]any{"code": abi.CodeInvalidParams, "message": usage.Error()}
 					err = errors.Join(err, printJSON(c.OutOrStdout(), map[string]any{"error": refusal}))
 				}
 				return err
@@ -63,15 +64,15 @@ func call(c *cobra.Command, h *host.Host, args, pairs []string, asJSON bool) err
 	tool, ok := h.Tool(name)
 	if !ok {
 		if why := h.Refusal(name); why != "" {
-			return usage("%s is not offered: %s", name, why)
+			return usageErrorf("%s is not offered: %s", name, why)
 		}
-		return usage("there is no tool %q: `bulkhead tools` lists what there is", name)
+		return usageErrorf("there is no tool %q: `bulkhead tools` lists all tools", name)
 	}
 	arguments, err := readArguments(c.InOrStdin(), args[1:], pairs, tool.Input)
 	if err != nil {
 		return &host.UsageError{Err: err}
 	}
-	answer, err := h.Call(c.Context(), name, arguments, printNotice)
+	answer, err := h.Call(c.Context(), name, arguments, printNotification)
 	if err != nil {
 		return fmt.Errorf("call %s: %w", name, err)
 	}
@@ -86,15 +87,15 @@ func call(c *cobra.Command, h *host.Host, args, pairs []string, asJSON bool) err
 	return exitCode(answer)
 }
 
-// exitCode says by a code what the printed answer was.
+// exitCode returns the exit status for an answer that has been printed; nil for success.
 func exitCode(a host.Answer) error {
 	switch {
 	case a.Failure == "invalid_arguments":
-		return silent(exitUsage)
+		return exitStatus(exitUsage)
 	case a.Failure != "":
-		return silent(exitHost)
+		return exitStatus(exitHost)
 	case a.IsError || a.Error != nil:
-		return silent(exitTool)
+		return exitStatus(exitTool)
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func printAnswer(w io.Writer, a host.Answer) error {
 	return printJSON(w, a.Result)
 }
 
-// printTexts prints the texts of a result, and says what else is in it.
+// printTexts prints the text content of a result, and a placeholder for content of other types.
 func printTexts(w io.Writer, a host.Answer) error {
 	if a.Error != nil {
 		fmt.Fprintf(os.Stderr, "bulkhead: the tool answered with error %d: %s\n", a.Error.Code, visible.Text(a.Error.Message))
@@ -125,7 +126,7 @@ func printTexts(w io.Writer, a host.Answer) error {
 		} `json:"content"`
 	}
 	if err := json.Unmarshal(a.Result, &r); err != nil {
-		return fmt.Errorf("read the result: %w", err)
+		return fmt.Errorf("parse the result: %w", err)
 	}
 	if a.IsError {
 		w = os.Stderr
@@ -134,30 +135,20 @@ func printTexts(w io.Writer, a host.Answer) error {
 	for _, item := range r.Content {
 		switch {
 		case item.Type == "text":
-			fmt.Fprintln(out, shownTo(w, item.Text))
+			fmt.Fprintln(out, sanitizeFor(w, item.Text))
 		case item.Resource.Text != nil:
-			fmt.Fprintln(out, shownTo(w, *item.Resource.Text))
+			fmt.Fprintln(out, sanitizeFor(w, *item.Resource.Text))
 		default:
-			fmt.Fprintf(out, "[%s %s: see it with --json]\n", line(item.Type), line(firstOf(item.MIMEType, item.URI, item.Resource.URI)))
+			fmt.Fprintf(out, "[%s %s: see it with --json]\n", oneLine(item.Type), oneLine(cmp.Or(item.MIMEType, item.URI, item.Resource.URI, "content")))
 		}
 	}
 	return out.Flush()
 }
 
-// terminal tells whether a person may be looking at w.
-func terminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// uncontrolled replaces the control characters of a result, which could move a terminal's cursor or colour
-// its text. Unlike visible.Text it keeps what only changes how its neighbours look, such as the selectors of
-// emojis: a result is data, and nobody decides by it what a plugin may do.
-func uncontrolled(text string) string {
+// replaceControls replaces the control characters of a result, which could move a terminal's cursor or change
+// its colours. Unlike visible.Text it keeps invisible characters that affect only their neighbours, such as variation
+// selectors of emoji: a result is data, and no decision about grants is based on it.
+func replaceControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) {
 			return r
@@ -166,22 +157,13 @@ func uncontrolled(text string) string {
 	}, text)
 }
 
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return "content"
+// printNotification prints a notification that arrives during a call to stderr.
+func printNotification(method string, params json.RawMessage) {
+	fmt.Fprintf(os.Stderr, "%s\n", visible.Text(formatNotification(method, params)))
 }
 
-// printNotice shows a notification to whoever waits for the answer.
-func printNotice(method string, params json.RawMessage) {
-	fmt.Fprintf(os.Stderr, "%s\n", visible.Text(notice(method, params)))
-}
-
-// notice words a notification for a person.
-func notice(method string, params json.RawMessage) string {
+// formatNotification formats a progress or log notification as one line.
+func formatNotification(method string, params json.RawMessage) string {
 	var p struct {
 		Progress float64         `json:"progress"`
 		Total    float64         `json:"total"`
@@ -201,7 +183,7 @@ func notice(method string, params json.RawMessage) string {
 	return strings.TrimSpace(fmt.Sprintf("%g %s", p.Progress, p.Message))
 }
 
-// completeTools offers the names of the tools that the flags find.
+// completeTools completes the names of the tools that the host offers with the other flags.
 func (o *options) completeTools(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestTheTypeOfAnItemSteersNothing(t *testing.T) {
+func TestContentTypeIsSanitized(t *testing.T) {
 	var out bytes.Buffer
 	answer := host.Answer{Result: json.RawMessage(`{"content":[{"type":"audio\u001b[2J","mimeType":"a\u202e/b\ufe0f"}]}`)}
 	if err := printTexts(&out, answer); err != nil {
@@ -21,16 +21,16 @@ func TestTheTypeOfAnItemSteersNothing(t *testing.T) {
 	}
 }
 
-func TestTextsOfAResultArePrinted(t *testing.T) {
+func TestPrintTexts(t *testing.T) {
 	for name, c := range map[string]struct{ content, want string }{
-		"each on a line of its own":                 {`{"type":"text","text":"a"},{"type":"text","text":"b\nc"}`, "a\nb\nc\n"},
-		"although they are empty":                   {`{"type":"text","text":""}`, "\n"},
-		"of resources too":                          {`{"type":"resource","resource":{"uri":"x://y","text":"in it"}}`, "in it\n"},
-		"with a word on pictures":                   {`{"type":"image","data":"AA==","mimeType":"image/png"}`, "[image image/png: see it with --json]\n"},
-		"with a word on links":                      {`{"type":"resource_link","uri":"x://y","name":"n"}`, "[resource_link x://y: see it with --json]\n"},
-		"with a word on resources that are no text": {`{"type":"resource","resource":{"uri":"x://y","blob":"AA=="}}`, "[resource x://y: see it with --json]\n"},
-		"without a name where there is none":        {`{"type":"audio","data":"AA=="}`, "[audio content: see it with --json]\n"},
-		"as nothing where there is nothing":         {``, ""},
+		"two texts":                   {`{"type":"text","text":"a"},{"type":"text","text":"b\nc"}`, "a\nb\nc\n"},
+		"an empty text":               {`{"type":"text","text":""}`, "\n"},
+		"an embedded text resource":   {`{"type":"resource","resource":{"uri":"x://y","text":"in it"}}`, "in it\n"},
+		"an image":                    {`{"type":"image","data":"AA==","mimeType":"image/png"}`, "[image image/png: see it with --json]\n"},
+		"a resource link":             {`{"type":"resource_link","uri":"x://y","name":"n"}`, "[resource_link x://y: see it with --json]\n"},
+		"an embedded binary resource": {`{"type":"resource","resource":{"uri":"x://y","blob":"AA=="}}`, "[resource x://y: see it with --json]\n"},
+		"content without a name":      {`{"type":"audio","data":"AA=="}`, "[audio content: see it with --json]\n"},
+		"no content":                  {``, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -42,8 +42,8 @@ func TestTextsOfAResultArePrinted(t *testing.T) {
 	}
 }
 
-// Whoever writes to a full disk has to hear of it.
-func TestPrintingReportsAWriterThatFails(t *testing.T) {
+// TestPrintReportsWriteErrors covers output to a full disk.
+func TestPrintReportsWriteErrors(t *testing.T) {
 	plugins := []host.PluginInfo{{Name: "p", Problem: "left out"}}
 	for name, print := range map[string]func() error{
 		"texts": func() error {
@@ -67,16 +67,16 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestTheExitCodeIs(t *testing.T) {
+func TestExitCodeOfAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer host.Answer
 		want   int
 	}{
-		"0 for a result":                     {host.Answer{}, 0},
-		"1 for a result that is an error":    {host.Answer{IsError: true}, 1},
-		"1 for a protocol error of a tool's": {host.Answer{Error: &abi.Error{}}, 1},
-		"2 for arguments that do not fit":    {host.Answer{IsError: true, Failure: "invalid_arguments"}, 2},
-		"3 for a failure of the host's":      {host.Answer{IsError: true, Failure: "timeout"}, 3},
+		"a result":                     {host.Answer{}, 0},
+		"a result with isError":        {host.Answer{IsError: true}, 1},
+		"a protocol error from a tool": {host.Answer{Error: &abi.Error{}}, 1},
+		"invalid arguments":            {host.Answer{IsError: true, Failure: "invalid_arguments"}, 2},
+		"a failure of the host":        {host.Answer{IsError: true, Failure: "timeout"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := report(exitCode(c.answer)); got != c.want {
@@ -86,24 +86,24 @@ func TestTheExitCodeIs(t *testing.T) {
 	}
 }
 
-func TestANotificationReads(t *testing.T) {
+func TestFormatNotification(t *testing.T) {
 	for name, c := range map[string]struct{ params, want string }{
-		"as progress of a total":       {`{"progress":1,"total":4,"message":"half way"}`, "1 of 4 half way"},
-		"as progress without a total":  {`{"progress":1.5,"message":"on"}`, "1.5 on"},
-		"without a space at its end":   {`{"progress":1,"total":4}`, "1 of 4"},
-		"as a log message":             {`{"level":"warning","logger":"l","data":{"a": 1}}`, `warning: {"a": 1}`},
-		"as its name where it is none": {`[]`, "notifications/x"},
+		"progress with a total":      {`{"progress":1,"total":4,"message":"half way"}`, "1 of 4 half way"},
+		"progress without a total":   {`{"progress":1.5,"message":"on"}`, "1.5 on"},
+		"progress without a message": {`{"progress":1,"total":4}`, "1 of 4"},
+		"a log message":              {`{"level":"warning","logger":"l","data":{"a": 1}}`, `warning: {"a": 1}`},
+		"invalid parameters":         {`[]`, "notifications/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := notice("notifications/x", json.RawMessage(c.params)); got != c.want {
+			if got := formatNotification("notifications/x", json.RawMessage(c.params)); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestATextForATerminalDoesNothingToIt(t *testing.T) {
-	if got, want := uncontrolled("a\tb\n\x1b[31mred\x07 ü \u009bA\x7f"), "a\tb\n·[31mred· ü ·A·"; got != want {
+func TestReplaceControls(t *testing.T) {
+	if got, want := replaceControls("a\tb\n\x1b[31mred\x07 ü \u009bA\x7f"), "a\tb\n·[31mred· ü ·A·"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -15,13 +15,13 @@ func newDiff() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "diff OLD NEW [flags]",
-		Short: "Say what a plugin asks for that an older one did not",
-		Long: `Compare two built plugins by their manifests: tools, texts, schemas, capabilities, limits,
-identity. What asks for more is marked with a +: more to reach, to offer or to tell a
-client, or less that the host checks.
+		Short: "Compare what two versions of a plugin ask for",
+		Long: `Compare the manifests of two built plugins: tools, descriptions, schemas, capabilities,
+limits, identity. A + marks a change that asks for more: wider access, more tools or
+texts for clients, or fewer checks by the host.
 
-Exit codes: 0 NEW asks for no more than OLD; 1 it does; 2 one of them has faults, or the
-module of NEW is not the one that its manifest names.`,
+Exit codes: 0 NEW asks for no more than OLD; 1 NEW asks for more; 2 one of them is
+invalid, or the module of NEW does not match its manifest.`,
 		Example: `  bulkhead diff /opt/plugins/chant dist/plugins/chant
   bulkhead diff old new --json`,
 		Args: cobra.ExactArgs(2),
@@ -35,7 +35,7 @@ module of NEW is not the one that its manifest names.`,
 			} else {
 				err = printDifference(c.OutOrStdout(), d)
 			}
-			return verdict(err, !d.More)
+			return resultError(err, !d.More)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"old\", \"new\", \"asks_for_more\", \"changes\": [{\"key\", \"words\", \"old\", \"new\", \"asks_for_more\"}]}")
@@ -45,23 +45,23 @@ module of NEW is not the one that its manifest names.`,
 
 func printDifference(to io.Writer, d admin.Difference) error {
 	w := bufio.NewWriter(to)
-	fmt.Fprintf(w, "old: %s\nnew: %s\n\n", line(d.Old), line(d.New))
+	fmt.Fprintf(w, "old: %s\nnew: %s\n\n", oneLine(d.Old), oneLine(d.New))
 	for _, c := range d.Changes {
 		mark := " "
 		if c.More {
 			mark = "+"
 		}
-		fmt.Fprintf(w, "%s %s: %s\n", mark, line(c.Key), shown(c.Words))
+		fmt.Fprintf(w, "%s %s: %s\n", mark, oneLine(c.Key), excerpt(c.Words))
 		if c.Old != "" {
-			fmt.Fprintf(w, "      was: %s\n", shown(c.Old))
+			fmt.Fprintf(w, "      was: %s\n", excerpt(c.Old))
 		}
 		if c.New != "" {
-			fmt.Fprintf(w, "      is:  %s\n", shown(c.New))
+			fmt.Fprintf(w, "      is:  %s\n", excerpt(c.New))
 		}
 	}
 	switch {
 	case len(d.Changes) == 0:
-		fmt.Fprintln(w, "They are the same, module and all.")
+		fmt.Fprintln(w, "They are identical, including the module.")
 	case d.More:
 		fmt.Fprintln(w, "\nThe new one asks for more: see the lines with a +.")
 	default:

@@ -16,12 +16,13 @@ func newDoctor() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor [flags]",
-		Short: "Examine the installation: folders, config, and every plugin",
-		Long: `Look at all that the host needs: platform, project, config, the cache of compiled modules,
-state folder, audit log, credentials; and load the module of each plugin and ask it what it
-has handlers for. Each check is a line, with what to do where something is wrong.
+		Short: "Check the installation: directories, config, and every plugin",
+		Long: `Check the host's environment: platform, project, config, confinement, the cache of
+compiled modules, state directory, audit log, credentials. Load the module of each
+plugin and ask it for its handlers. Each check prints a line, with a remedy if there is a
+problem.
 
-Exit codes: 0 nothing failed (warnings do not count); 1 something did.`,
+Exit codes: 0 no check failed (warnings do not count); 1 at least one check failed.`,
 		Example: `  bulkhead doctor
   bulkhead doctor --config team.toml --json`,
 		Args: cobra.NoArgs,
@@ -31,16 +32,16 @@ Exit codes: 0 nothing failed (warnings do not count); 1 something did.`,
 				return err
 			}
 			checks := admin.Examine(c.Context(), opened)
-			failed := slices.ContainsFunc(checks, func(c admin.Check) bool { return c.Outcome == admin.Failed })
+			failed := slices.ContainsFunc(checks, func(c admin.Check) bool { return c.Outcome == admin.CheckFailed })
 			if asJSON {
 				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !failed, "checks": checks})
 			} else {
 				err = printChecks(c.OutOrStdout(), checks)
 			}
-			return verdict(err, !failed)
+			return resultError(err, !failed)
 		},
 	}
-	// What the log would say is in the checks.
+	// The result contains what would be logged.
 	o.add(c, "off")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"checks\": [{\"name\", \"outcome\", \"detail\", \"remedy\"}]}")
 	return c
@@ -49,9 +50,9 @@ Exit codes: 0 nothing failed (warnings do not count); 1 something did.`,
 func printChecks(to io.Writer, checks []admin.Check) error {
 	w := bufio.NewWriter(to)
 	for _, c := range checks {
-		fmt.Fprintf(w, "%-7s  %s: %s", c.Outcome, line(c.Name), shown(c.Detail))
+		fmt.Fprintf(w, "%-7s  %s: %s", c.Outcome, oneLine(c.Name), excerpt(c.Detail))
 		if c.Remedy != "" {
-			fmt.Fprintf(w, " (remedy: %s)", shown(c.Remedy))
+			fmt.Fprintf(w, " (remedy: %s)", excerpt(c.Remedy))
 		}
 		fmt.Fprintln(w)
 	}

@@ -5,15 +5,15 @@ import (
 	"runtime/pprof"
 )
 
-// maxDump bounds a dump, in bytes: it takes its place in the queue of the log.
+// maxDump is the maximum size of a dump, in bytes: it must fit into the log queue.
 const maxDump = 256 << 10
 
-// goroutineDump is the stacks of all goroutines, equal ones together: functions, files and lines, without the
-// values of arguments, which may hold parts of secrets.
+// goroutineDump returns the stacks of all goroutines, identical ones grouped: functions, files and lines, without the
+// values of arguments, which could leak secrets.
 func goroutineDump() []byte {
 	out := bytes.NewBufferString("bulkhead: dump of all goroutines\n")
 	if err := pprof.Lookup("goroutine").WriteTo(out, 1); err != nil {
-		out.WriteString(err.Error() + "\n") // of the encoder; a buffer takes everything
+		out.WriteString(err.Error() + "\n") // writes to a buffer do not fail
 	}
 	text := out.Bytes()
 	if len(text) > maxDump {

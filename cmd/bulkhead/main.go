@@ -1,8 +1,8 @@
 // Command bulkhead serves tools that run as sandboxed WebAssembly modules to MCP clients.
 //
-// Each command is a file of this folder that maps flags to a call of package host (or host/build) and
-// prints what comes back. Standard output belongs to results, and while serving to the protocol; logs and
-// progress go to standard error.
+// Each command is a file of this directory. It maps flags to a call of package host, host/admin or host/build, and
+// prints the result. Standard output is for results, and for the protocol while serving; logs and progress go to
+// standard error.
 package main
 
 import (
@@ -26,20 +26,20 @@ import (
 const (
 	exitOK    = 0
 	exitTool  = 1 // the tool answered with an error
-	exitNo    = 1 // what was asked has the answer no: something pinned has changed, a check failed
-	exitUsage = 2 // wrong usage: flags, arguments, config, or a plugin that cannot be used as it is
+	exitNo    = 1 // the result is negative: a pinned file has changed, a check failed, consent was refused
+	exitUsage = 2 // usage error: invalid flags, arguments, config or plugin
 	exitHost  = 3 // the host failed
 )
 
 func main() {
 	host.RunChild()
-	// A client that is gone is an error of the next write, which ends calls in order; the signal would
-	// end the process in the middle of them.
+	// After a client has disconnected the next write fails, which shuts down gracefully. SIGPIPE would kill the
+	// process during calls.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(untilSignal(), os.Args[1:]))
 }
 
-// untilSignal is a context that ends with the first SIGINT or SIGTERM. A second one ends the process at once.
+// untilSignal returns a context that the first SIGINT or SIGTERM cancels. A second one exits immediately.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -61,17 +61,17 @@ func run(ctx context.Context, args []string) int {
 	return report(root.ExecuteContext(ctx))
 }
 
-// silent is an exit code whose reason has been printed already.
-type silent int
+// exitStatus is an error whose reason has already been printed: only the exit code is left to report.
+type exitStatus int
 
-func (s silent) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
+func (s exitStatus) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
 
-// report prints an error to stderr and chooses the exit code.
+// report prints an error to stderr and returns the exit code.
 func report(err error) int { return reportTo(os.Stderr, err) }
 
-// reportTo prints an error and chooses the exit code.
+// reportTo prints an error to w and returns the exit code.
 func reportTo(w io.Writer, err error) int {
-	var code silent
+	var code exitStatus
 	var usage *host.UsageError
 	switch {
 	case err == nil:
@@ -93,11 +93,11 @@ func newRoot() *cobra.Command {
 		Long: `Bulkhead is an MCP host. It loads tools as sandboxed WebAssembly modules, each
 described by a manifest, and offers them to an MCP client as one server.
 
-A plugin gets what its manifest asks for as far as you grant it, and nothing else.
+A plugin gets what its manifest asks for and you grant, and nothing else.
 
-Exit codes: 0 success; 1 a tool answered with an error, or what was asked has the answer
-no; 2 wrong usage, or a plugin or config with faults; 3 the host failed.`,
-		Example: `  bulkhead demo                                   # see it work, in a checkout
+Exit codes: 0 success; 1 a tool answered with an error, or the result is negative;
+2 usage error, or an invalid plugin or config; 3 internal error of the host.`,
+		Example: `  bulkhead demo                                   # try it, in a checkout
   bulkhead plugin build plugins/chant             # compile a plugin to dist/plugins/chant
   bulkhead add dist/plugins/chant                 # review it, and grant what it asks for
   bulkhead tools                                  # what would be offered
@@ -118,20 +118,20 @@ no; 2 wrong usage, or a plugin or config with faults; 3 the host failed.`,
 	})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	refuseUnknownTopics(root)
-	asUsage(root)
+	rejectUnknownTopics(root)
+	wrapArgErrors(root)
 	return root
 }
 
-// refuseUnknownTopics makes wrong usage of what the library's own commands answer with a help text: the
-// help of a command that there is not, and the completion for a shell that it does not know.
-func refuseUnknownTopics(root *cobra.Command) {
+// rejectUnknownTopics makes help for an unknown command and completion for an unknown shell usage errors. cobra
+// answers both with a help text and success.
+func rejectUnknownTopics(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "help":
 			c.Args = func(_ *cobra.Command, args []string) error {
 				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-					return fmt.Errorf("there is no command %q", strings.Join(args, " "))
+					return fmt.Errorf("unknown command %q", strings.Join(args, " "))
 				}
 				return nil
 			}
@@ -141,8 +141,8 @@ func refuseUnknownTopics(root *cobra.Command) {
 	}
 }
 
-// asUsage makes wrong arguments of every command wrong usage.
-func asUsage(c *cobra.Command) {
+// wrapArgErrors makes errors of argument validation usage errors, for c and all commands below it.
+func wrapArgErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
@@ -152,11 +152,11 @@ func asUsage(c *cobra.Command) {
 		}
 	}
 	for _, sub := range c.Commands() {
-		asUsage(sub)
+		wrapArgErrors(sub)
 	}
 }
 
-// version is that of the module when it was installed by version, and otherwise says so.
+// version returns the version of the main module, which is known only if go install got one.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version

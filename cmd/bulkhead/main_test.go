@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,18 +14,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 )
 
-func TestAnErrorEndsWith(t *testing.T) {
+func TestMain(m *testing.M) {
+	host.RunChild()
+	os.Exit(m.Run())
+}
+
+func TestExitCodeOfErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want int
 	}{
-		"0 where there is none":                    {nil, 0},
-		"2 for wrong usage":                        {&host.UsageError{Err: errors.New("no such flag")}, 2},
-		"2 for wrong usage among others":           {errors.Join(errors.New("a"), fmt.Errorf("b: %w", &host.UsageError{Err: errors.New("c")})), 2},
-		"3 for all else":                           {errors.New("broken"), 3},
-		"3 for a command that was stopped":         {context.Canceled, 3},
-		"the code of what is printed already":      {silent(1), 1},
-		"that code although closing failed behind": {errors.Join(silent(1), errors.New("close")), 1},
+		"none":                                  {nil, 0},
+		"usage error":                           {&host.UsageError{Err: errors.New("no such flag")}, 2},
+		"usage error among others":              {errors.Join(errors.New("a"), fmt.Errorf("b: %w", &host.UsageError{Err: errors.New("c")})), 2},
+		"internal error":                        {errors.New("broken"), 3},
+		"cancelled":                             {context.Canceled, 3},
+		"exit status":                           {exitStatus(1), 1},
+		"exit status joined with a close error": {errors.Join(exitStatus(1), errors.New("close")), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := report(c.err); got != c.want {
@@ -34,42 +40,42 @@ func TestAnErrorEndsWith(t *testing.T) {
 	}
 }
 
-// Every command says what it is for, shows an example of itself, and knows how to be completed.
-func TestEveryCommandIsDescribed(t *testing.T) {
-	seen := 0
+// TestEveryCommandHasHelp: every command has a summary, an example of itself, and validates its arguments.
+func TestEveryCommandHasHelp(t *testing.T) {
+	visited := 0
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
 			visit(sub)
 		}
 		if name, _, _ := strings.Cut(strings.TrimPrefix(c.CommandPath(), "bulkhead "), " "); name == "completion" || name == "help" {
-			return // the library's own
+			return // defined by cobra
 		}
-		seen++
+		visited++
 		if c.Short == "" || !strings.Contains(c.Example, c.CommandPath()) {
 			t.Errorf("%s: the help is %q, with the example %q", c.CommandPath(), c.Short, c.Example)
 		}
 		if c.Args == nil {
-			t.Errorf("%s takes any arguments", c.CommandPath())
+			t.Errorf("%s does not validate its arguments", c.CommandPath())
 		}
 	}
 	visit(newRoot())
-	if seen < 8 {
-		t.Errorf("only %d commands were seen", seen)
+	if visited < 8 {
+		t.Errorf("only %d commands were visited", visited)
 	}
 }
 
-func TestEnvIsRead(t *testing.T) {
+func TestParseEnv(t *testing.T) {
 	t.Setenv("BULKHEAD_TEST_HERE", "from here")
 	for name, c := range map[string]struct {
 		pairs []string
 		want  map[string]string
 	}{
-		"as none":                         {nil, map[string]string{}},
-		"as pairs":                        {[]string{"A=1", "B=2"}, map[string]string{"A": "1", "B": "2"}},
-		"as an empty value":               {[]string{"A="}, map[string]string{"A": ""}},
-		"as a value with an equals sign":  {[]string{"A=b=c"}, map[string]string{"A": "b=c"}},
-		"from here, where only a name is": {[]string{"BULKHEAD_TEST_HERE"}, map[string]string{"BULKHEAD_TEST_HERE": "from here"}},
+		"none":                         {nil, map[string]string{}},
+		"pairs":                        {[]string{"A=1", "B=2"}, map[string]string{"A": "1", "B": "2"}},
+		"an empty value":               {[]string{"A="}, map[string]string{"A": ""}},
+		"a value with an equals sign":  {[]string{"A=b=c"}, map[string]string{"A": "b=c"}},
+		"a value from the environment": {[]string{"BULKHEAD_TEST_HERE"}, map[string]string{"BULKHEAD_TEST_HERE": "from here"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseEnv(c.pairs)
@@ -83,16 +89,16 @@ func TestEnvIsRead(t *testing.T) {
 	}
 }
 
-func TestEnvIsRefusedWithoutItsValue(t *testing.T) {
+func TestParseEnvErrorsContainNoValue(t *testing.T) {
 	const secret = "s3cret"
 	for name, c := range map[string]struct {
 		pairs []string
 		want  string
 	}{
-		"without a name":  {[]string{"=" + secret}, "--env: a variable's name is missing: write NAME=VALUE"},
-		"that is empty":   {[]string{""}, "--env: a variable's name is missing: write NAME=VALUE"},
-		"not set here":    {[]string{"BULKHEAD_TEST_UNSET"}, "--env: BULKHEAD_TEST_UNSET is not set here: write BULKHEAD_TEST_UNSET=VALUE"},
-		"that comes back": {[]string{"A=" + secret, "A=" + secret}, "--env: A is given twice"},
+		"without a name": {[]string{"=" + secret}, "--env: the name of the variable is missing: write NAME=VALUE"},
+		"empty":          {[]string{""}, "--env: the name of the variable is missing: write NAME=VALUE"},
+		"not set":        {[]string{"BULKHEAD_TEST_UNSET"}, "--env: BULKHEAD_TEST_UNSET is not set here: write BULKHEAD_TEST_UNSET=VALUE"},
+		"duplicate":      {[]string{"A=" + secret, "A=" + secret}, "--env: A is given twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseEnv(c.pairs)

@@ -14,55 +14,55 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// options are the flags of the commands that open a host.
+// options holds the flags of the commands that open a host.
 type options struct {
 	host.Options
 	env      []string
 	logLevel string
 	logJSON  bool
-	stderr   io.Writer // gets the log; nil: os.Stderr
+	stderr   io.Writer // receives the log; nil means os.Stderr
 }
 
 var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 
-// add gives c the flags. level is what is logged by default.
+// add defines the flags on c, with level as the default log level.
 func (o *options) add(c *cobra.Command, level string) {
 	f := c.Flags()
 	f.StringVar(&o.ConfigFile, "config", "", "config `file` (default: bulkhead.toml in the working directory, else in the\nproject, once bulkhead trust has recorded it)")
-	f.BoolVar(&o.NoConfig, "no-config", false, "look for no config: plugins get no more than the project")
+	f.BoolVar(&o.NoConfig, "no-config", false, "ignore discovered configs: plugins get only the project")
 	projectFlag(c, &o.Options)
-	f.StringVar(&o.PluginsDir, "plugins", "", "`folder` of plugins, used where there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins if it is trusted)")
-	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all that are found)")
-	f.BoolVar(&o.AllowWrite, "allow-write", false, "offer the write tools of plugins that wait for this word")
-	f.BoolVar(&o.AllTools, "all-tools", o.AllTools, "offer also the tools that a plugin hides when it is served alone")
-	f.StringArrayVar(&o.env, "env", nil, "grant a variable to the plugins that ask for it: `NAME=VALUE`, or NAME for the\nvalue that it has here; repeatable")
-	f.StringVar(&o.logLevel, "log-level", level, "what is logged to stderr: "+strings.Join(logLevels, ", "))
-	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON, one object a line")
+	f.StringVar(&o.PluginsDir, "plugins", "", "`directory` of plugins, used if there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins if it is trusted)")
+	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all discovered plugins)")
+	f.BoolVar(&o.AllowWrite, "allow-write", false, "offer the write tools of plugins with write = \"opt-in\"")
+	f.BoolVar(&o.AllTools, "all-tools", o.AllTools, "also offer the tools that a plugin hides when it is served alone")
+	f.StringArrayVar(&o.env, "env", nil, "grant a variable to the plugins that ask for it: `NAME=VALUE`, or NAME for\nits value in the current environment; repeatable")
+	f.StringVar(&o.logLevel, "log-level", level, "minimum level of the log on stderr: "+strings.Join(logLevels, ", "))
+	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON, one object per line")
 	must(c.MarkFlagFilename("config", "toml"))
 	must(c.MarkFlagDirname("plugins"))
 	must(c.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp)))
 	must(c.RegisterFlagCompletionFunc("plugin", o.completePlugins))
 }
 
-// projectFlag gives c the flag that names the project.
+// projectFlag defines --project on c.
 func projectFlag(c *cobra.Command, o *host.Options) {
-	c.Flags().StringVar(&o.Project, "project", "", "`folder` that ${project} stands for (default: $BULKHEAD_PROJECT, else the\nrepository around the working directory, else the working directory;\nnever / or the home folder)")
+	c.Flags().StringVar(&o.Project, "project", "", "`directory` that ${project} stands for (default: $BULKHEAD_PROJECT, else the\nrepository that contains the working directory, else the working directory;\nnever / or the home directory)")
 	must(c.MarkFlagDirname("project"))
 }
 
-// open makes the host that the flags describe.
+// open opens the host with the options of the flags.
 func (o *options) open() (*host.Host, error) {
 	opened, err := o.complete()
 	if err != nil {
 		return nil, err
 	}
-	// Reading manifests leaves much garbage on a heap that is still small: with the usual setting the
-	// collector takes a quarter of the time that 50 plugins take to start.
+	// Parsing manifests produces much garbage on a small heap: with the default GC target the collector takes a
+	// quarter of the start time of 50 plugins.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	return host.Open(opened)
 }
 
-// complete are the options that the flags describe.
+// complete returns the options of the flags.
 func (o *options) complete() (host.Options, error) {
 	log, err := o.log()
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *options) complete() (host.Options, error) {
 func (o *options) log() (hclog.Logger, error) {
 	level := hclog.LevelFromString(o.logLevel)
 	if level == hclog.NoLevel {
-		return nil, usage("--log-level: %q is not one of %s", o.logLevel, strings.Join(logLevels, ", "))
+		return nil, usageErrorf("--log-level: %q is not one of %s", o.logLevel, strings.Join(logLevels, ", "))
 	}
 	if o.stderr != nil {
 		return o.logTo(o.stderr, level), nil
@@ -89,29 +89,29 @@ func (o *options) logTo(w io.Writer, level hclog.Level) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{Name: "bulkhead", Level: level, Output: w, JSONFormat: o.logJSON})
 }
 
-// parseEnv reads NAME=VALUE and NAME. No error holds a value: they are often secret.
+// parseEnv parses NAME=VALUE and NAME. Errors do not contain values, which are often secret.
 func parseEnv(pairs []string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, pair := range pairs {
 		name, value, given := strings.Cut(pair, "=")
 		if name == "" {
-			return nil, usage("--env: a variable's name is missing: write NAME=VALUE")
+			return nil, usageErrorf("--env: the name of the variable is missing: write NAME=VALUE")
 		}
 		if !given {
 			var set bool
 			if value, set = os.LookupEnv(name); !set {
-				return nil, usage("--env: %s is not set here: write %s=VALUE", name, name)
+				return nil, usageErrorf("--env: %s is not set here: write %s=VALUE", name, name)
 			}
 		}
 		if _, twice := env[name]; twice {
-			return nil, usage("--env: %s is given twice", name)
+			return nil, usageErrorf("--env: %s is given twice", name)
 		}
 		env[name] = value
 	}
 	return env, nil
 }
 
-// completePlugins offers the names of the plugins that the other flags find.
+// completePlugins completes the names of the plugins that the host discovers with the other flags.
 func (o *options) completePlugins(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	o.logLevel, o.Plugins = "off", nil
 	var names []string
@@ -123,11 +123,11 @@ func (o *options) completePlugins(*cobra.Command, []string, string) ([]string, c
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func usage(format string, args ...any) error {
+func usageErrorf(format string, args ...any) error {
 	return &host.UsageError{Err: fmt.Errorf(format, args...)}
 }
 
-// must reports a fault of this program's own.
+// must panics on an error that only a bug in this program can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -31,12 +31,12 @@ func newPluginBuild() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "build DIR… [flags]",
-		Short: "Compile plugins and fill in their digests",
-		Long: `Compile each plugin to dist/plugins/<name>: the module, and its manifest with the
-module's SHA-256 filled in. A plugin whose handlers and manifest disagree is refused,
-and what was built before stays.
+		Short: "Compile plugins and record their digests",
+		Long: `Compile each plugin to dist/plugins/<name>: the module, and the manifest with the
+module's SHA-256. The build fails if the handlers do not match the manifest; the output
+of the previous build is then preserved.
 
-The Go plugins need the go command; a plugin with [build] command runs that.`,
+Go plugins require the go command; a plugin with [build] command runs that command.`,
 		Example: `  bulkhead plugin build plugins/chant
   bulkhead plugin build plugins/* -o /opt/bulkhead/plugins
   bulkhead plugin build . --json`,
@@ -62,7 +62,7 @@ The Go plugins need the go command; a plugin with [build] command runs that.`,
 			return err
 		},
 	}
-	c.Flags().StringVarP(&out, "out", "o", "", "`folder` that gets a folder for each plugin (default: dist/plugins)")
+	c.Flags().StringVarP(&out, "out", "o", "", "output `directory`, with a subdirectory for each plugin (default: dist/plugins)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"dir\", \"module\", \"sha256\", \"size\", \"took_ns\"}]}")
 	must(c.MarkFlagDirname("out"))
 	completeDirs(c)
@@ -73,12 +73,12 @@ func newPluginCheck() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check DIR…",
-		Short: "Say all that is wrong with plugins",
+		Short: "Report all problems of plugins",
 		Long: `Check the manifest of each plugin, and its module if it is built: the digest, the ABI,
-and whether the manifest and the module's handlers agree. Everything that is wrong is
-said, each with its file, line, key and remedy.
+and whether the handlers match the manifest. Each problem is reported with its file,
+line, key and remedy.
 
-Exit codes: 0 nothing is wrong (warnings do not count); 2 something is.`,
+Exit codes: 0 no problem (warnings do not count); 2 at least one problem.`,
 		Example: `  bulkhead plugin check plugins/chant
   bulkhead plugin check dist/plugins/* --json`,
 		Args: cobra.MinimumNArgs(1),
@@ -98,7 +98,7 @@ Exit codes: 0 nothing is wrong (warnings do not count); 2 something is.`,
 				printProblems(all)
 			}
 			if errs := all.Errors(); len(errs) > 0 {
-				return silent(exitUsage)
+				return exitStatus(exitUsage)
 			}
 			return nil
 		},
@@ -108,11 +108,11 @@ Exit codes: 0 nothing is wrong (warnings do not count); 2 something is.`,
 	return c
 }
 
-// buildOptions have modules compiled as the server does it, into the cache that it uses.
+// buildOptions selects the compilation cache of the server, so that it reuses what build and check compile.
 func buildOptions() build.Options {
 	cache, err := host.CacheDir(host.System{})
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "compiled modules are not kept: %v\n", err)
+		fmt.Fprintf(os.Stderr, "compiled modules are not cached: %v\n", err)
 		cache = ""
 	}
 	return build.Options{CacheDir: cache}
@@ -124,7 +124,7 @@ func completeDirs(c *cobra.Command) {
 	}
 }
 
-// printProblems prints to stderr, warnings as such.
+// printProblems prints problems to stderr, and marks warnings.
 func printProblems(ps tomlfile.Problems) {
 	for _, p := range ps {
 		kind := ""

@@ -20,12 +20,12 @@ func newPolicy() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "policy [PLUGIN] [flags]",
-		Short: "Say what plugins are granted, and why",
-		Long: `Show what each plugin is granted, or one, and for each thing the line of the config or
-the rule that decides. With --tool, --path, --origin or --variable: whether that one thing
-is allowed, and why it is or is not.
+		Short: "Explain what plugins are granted, and why",
+		Long: `Show the effective grant of each plugin, or of one, and for each part the line of the
+config, the line of the manifest or the rule that decides. With --tool, --path, --origin
+or --variable, explain why that one item is or is not allowed.
 
-Nothing is opened, made or started, and no value of a variable is shown.`,
+This has no side effects, and does not show the values of variables.`,
 		Example: `  bulkhead policy
   bulkhead policy chant --project ~/src/app
   bulkhead policy --tool chant_add
@@ -50,13 +50,13 @@ Nothing is opened, made or started, and no value of a variable is shown.`,
 			return printPolicies(c.OutOrStdout(), found)
 		},
 	}
-	// What the log would say is in the answer.
+	// The result contains what would be logged.
 	o.add(c, "off")
 	f := c.Flags()
-	f.StringVar(&q.Tool, "tool", "", "why the tool with that `name` is offered, or is not")
-	f.StringVar(&q.Path, "path", "", "why the file or folder at `path` can be read and written, or cannot")
-	f.StringVar(&q.Origin, "origin", "", "why the web server at `URL` can be asked, or cannot")
-	f.StringVar(&q.Variable, "variable", "", "why the environment variable `NAME` is seen, or is not")
+	f.StringVar(&q.Tool, "tool", "", "why the tool `NAME` is or is not offered")
+	f.StringVar(&q.Path, "path", "", "why the file or directory at `path` can or cannot be read and written")
+	f.StringVar(&q.Origin, "origin", "", "why requests to the web server at `URL` are or are not allowed")
+	f.StringVar(&q.Variable, "variable", "", "why the environment variable `NAME` is or is not visible")
 	f.BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"plugins\": […]} or {\"config\", \"answers\": [{\"plugin\", \"asked\", \"allowed\", \"why\"}]}")
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -74,11 +74,11 @@ func printPolicies(to io.Writer, found admin.Policies) error {
 		if a.Allowed {
 			yes = "yes: "
 		}
-		what := line(a.Asked)
+		what := oneLine(a.Asked)
 		if a.Access != "" {
 			what += " (" + a.Access + ")"
 		}
-		fmt.Fprintf(w, "%s  %s\n  %s%s\n", line(a.Plugin), what, yes, shown(a.Why))
+		fmt.Fprintf(w, "%s  %s\n  %s%s\n", oneLine(a.Plugin), what, yes, excerpt(a.Why))
 	}
 	for i, p := range found.Plugins {
 		if i > 0 {
@@ -99,12 +99,12 @@ func printPolicy(w io.Writer, p admin.PluginPolicy) error {
 	if p.At != "" {
 		pinned = p.At + ", " + pinned
 	}
-	fmt.Fprintf(w, "%s  %s  (%s)\n", strings.TrimSpace(line(p.Name)+" "+line(p.Version)), line(p.Dir), line(pinned))
+	fmt.Fprintf(w, "%s  %s  (%s)\n", strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version)), oneLine(p.Dir), oneLine(pinned))
 	if p.Problem != "" {
-		fmt.Fprintf(w, "  left out: %s\n", shown(p.Problem))
+		fmt.Fprintf(w, "  left out: %s\n", excerpt(p.Problem))
 	}
 	for _, warning := range p.Warnings {
-		fmt.Fprintf(w, "  warning: %s\n", shown(warning.String()))
+		fmt.Fprintf(w, "  warning: %s\n", excerpt(warning.String()))
 	}
 	if p.Policy == nil {
 		return nil
@@ -116,26 +116,26 @@ func printPolicy(w io.Writer, p admin.PluginPolicy) error {
 		if !t.Offered {
 			kind = "not offered"
 		}
-		fmt.Fprintf(table, "    %s\t%s\t%s\n", line(t.Name), kind, shown(t.By))
+		fmt.Fprintf(table, "    %s\t%s\t%s\n", oneLine(t.Name), kind, excerpt(t.By))
 	}
-	printGrants(table, "folders", p.Folders)
+	printGrants(table, "directories", p.Folders)
 	printGrants(table, "hidden files", p.Hidden)
 	printGrants(table, "repositories", p.Repositories)
 	printGrants(table, "web servers", p.Origins)
 	printGrants(table, "variables", p.Variables)
 	for _, f := range p.Names {
-		fmt.Fprintf(table, "  %s\n    %s\n", f.Of, visible.Text(filterWords(f)))
+		fmt.Fprintf(table, "  %s\n    %s\n", f.Of, visible.Text(formatFilter(f)))
 	}
 	fmt.Fprintln(table, "  limits")
 	for _, l := range p.Limits {
-		fmt.Fprintf(table, "    %s\t%s\t%s\n", l.Key, l.Value, line(l.By))
+		fmt.Fprintf(table, "    %s\t%s\t%s\n", l.Key, l.Value, oneLine(l.By))
 	}
 	fmt.Fprintf(table, "  isolation\n    %s\n", p.Isolation)
 	return table.Flush()
 }
 
-// filterWords says which names are allowed: no list of them means all, and an empty one none.
-func filterWords(f review.FilterRules) string {
+// formatFilter describes a name filter. A nil allow list allows all names, an empty one none.
+func formatFilter(f review.FilterRules) string {
 	words := "all are allowed"
 	switch {
 	case f.Allow != nil && len(f.Allow) == 0:
@@ -163,12 +163,12 @@ func printGrants(w io.Writer, heading string, grants []review.Grant) {
 		if g.More != "" {
 			access = g.More
 		}
-		fmt.Fprintf(w, "    %s\t%s\t%s\n", line(g.What), line(access), shown(g.By))
+		fmt.Fprintf(w, "    %s\t%s\t%s\n", oneLine(g.What), oneLine(access), excerpt(g.By))
 		if arrow := g.Arrow(g.What); arrow != "" {
-			fmt.Fprintf(w, "      %s\n", line(strings.TrimLeft(arrow, ", ")))
+			fmt.Fprintf(w, "      %s\n", oneLine(strings.TrimLeft(arrow, ", ")))
 		}
 		if g.Refused != "" {
-			fmt.Fprintf(w, "      refused: %s\n", line(g.Refused))
+			fmt.Fprintf(w, "      refused: %s\n", oneLine(g.Refused))
 		}
 	}
 }

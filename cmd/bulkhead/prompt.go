@@ -21,7 +21,7 @@ func newPrompt() *cobra.Command {
 		Use:   "prompt [NAME] [flags]",
 		Short: "List the prompts that plugins offer, or get one",
 		Long: `Without a name, list the prompts that clients are offered. With one, print the
-messages of that prompt, in the way that the server gives them to clients.`,
+messages of that prompt, as the server sends them to clients.`,
 		Example: `  bulkhead prompt
   bulkhead prompt proposal --arg request="dark mode"
   bulkhead prompt apply --json`,
@@ -31,9 +31,9 @@ messages of that prompt, in the way that the server gives them to clients.`,
 			if err != nil {
 				return err
 			}
-			return o.asking(c, func(h *host.Host) error {
+			return o.withHost(c, func(h *host.Host) error {
 				if len(args) == 0 {
-					return printList(c, h, asJSON, list{abi.MethodPromptsList, "prompts"})
+					return printList(c, h, asJSON, listRequest{abi.MethodPromptsList, "prompts"})
 				}
 				return getPrompt(c, h, args[0], arguments, asJSON)
 			})
@@ -46,12 +46,12 @@ messages of that prompt, in the way that the server gives them to clients.`,
 }
 
 func getPrompt(c *cobra.Command, h *host.Host, name string, arguments map[string]string, asJSON bool) error {
-	answer, err := asked(c.Context(), h, abi.MethodPromptsGet, map[string]any{"name": name, "arguments": arguments})
+	answer, err := request(c.Context(), h, abi.MethodPromptsGet, map[string]any{"name": name, "arguments": arguments})
 	switch {
 	case err != nil:
 		return err
 	case answer.Error != nil:
-		return explain(answer)
+		return reportAnswerError(answer)
 	case asJSON:
 		return printJSON(c.OutOrStdout(), answer.Result)
 	}
@@ -65,7 +65,7 @@ func getPrompt(c *cobra.Command, h *host.Host, name string, arguments map[string
 		} `json:"messages"`
 	}
 	if err := json.Unmarshal(answer.Result, &r); err != nil {
-		return fmt.Errorf("read the prompt: %w", err)
+		return fmt.Errorf("parse the prompt: %w", err)
 	}
 	out := bufio.NewWriter(c.OutOrStdout())
 	for _, m := range r.Messages {
@@ -73,18 +73,18 @@ func getPrompt(c *cobra.Command, h *host.Host, name string, arguments map[string
 		if m.Content.Type != "text" {
 			text = "[" + m.Content.Type + ": see it with --json]"
 		}
-		fmt.Fprintf(out, "%s:\n%s\n", line(m.Role), shownTo(c.OutOrStdout(), text))
+		fmt.Fprintf(out, "%s:\n%s\n", oneLine(m.Role), sanitizeFor(c.OutOrStdout(), text))
 	}
 	return out.Flush()
 }
 
-// promptArguments reads name=value pairs: the arguments of a prompt are strings.
+// promptArguments parses name=value pairs. In MCP the arguments of a prompt are strings.
 func promptArguments(pairs []string) (map[string]string, error) {
 	arguments := map[string]string{}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, usage("--arg %s: write name=value", pair)
+			return nil, usageErrorf("--arg %s: write name=value", pair)
 		}
 		arguments[name] = value
 	}

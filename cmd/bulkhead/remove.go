@@ -14,10 +14,10 @@ func newRemove() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "remove NAME|DIR [flags]",
-		Short: "Take a plugin out of the config",
-		Long: `Take the table of the plugin with that name, or in that folder, out of bulkhead.toml,
-with the comment lines directly above it. Everything else in the file stays as it is, and
-so do the plugin's folder and its state.`,
+		Short: "Remove a plugin from the config",
+		Long: `Remove the table of the plugin with that name, or in that directory, from bulkhead.toml,
+with the comment lines directly above it. The rest of the file, the plugin's directory
+and its state do not change.`,
 		Example: `  bulkhead remove chant
   bulkhead remove dist/plugins/chant --config team.toml`,
 		Args: cobra.ExactArgs(1),
@@ -30,9 +30,9 @@ so do the plugin's folder and its state.`,
 				return printJSON(c.OutOrStdout(), gone)
 			}
 			w := c.OutOrStdout()
-			fmt.Fprintf(w, "Removed %s (%s) from %s.\n", line(gone.Name), line(gone.Dir), line(gone.Config))
+			fmt.Fprintf(w, "Removed %s (%s) from %s.\n", oneLine(gone.Name), oneLine(gone.Dir), oneLine(gone.Config))
 			if gone.State != "" {
-				fmt.Fprintf(w, "What it kept, if it kept anything, is in %s.\n", line(gone.State))
+				fmt.Fprintf(w, "Its state, if any, is still in %s.\n", oneLine(gone.State))
 			}
 			if gone.Left == 0 {
 				fmt.Fprintf(w, "The config names no plugin now, and the host does not start with it.\n")

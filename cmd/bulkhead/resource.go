@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,17 +19,16 @@ func newResource() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resource [URI] [flags]",
 		Short: "List the resources that plugins offer, or read one",
-		Long: `Without a URI, list the resources and the templates that clients are offered. With
-one, print what the resource holds: text as it stands, anything else byte for byte
-unless stdout is a terminal.`,
+		Long: `Without a URI, list the resources and resource templates that clients are offered. With
+one, print the contents of that resource, unchanged unless stdout is a terminal.`,
 		Example: `  bulkhead resource
   bulkhead resource openspec://specs/auth/login
   bulkhead resource aam://config --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.asking(c, func(h *host.Host) error {
+			return o.withHost(c, func(h *host.Host) error {
 				if len(args) == 0 {
-					return printList(c, h, asJSON, list{abi.MethodResourcesList, "resources"}, list{abi.MethodResourcesTemplatesList, "resourceTemplates"})
+					return printList(c, h, asJSON, listRequest{abi.MethodResourcesList, "resources"}, listRequest{abi.MethodResourcesTemplatesList, "resourceTemplates"})
 				}
 				return readResource(c, h, args[0], asJSON)
 			})
@@ -40,12 +40,12 @@ unless stdout is a terminal.`,
 }
 
 func readResource(c *cobra.Command, h *host.Host, uri string, asJSON bool) error {
-	answer, err := asked(c.Context(), h, abi.MethodResourcesRead, map[string]string{"uri": uri})
+	answer, err := request(c.Context(), h, abi.MethodResourcesRead, map[string]string{"uri": uri})
 	switch {
 	case err != nil:
 		return err
 	case answer.Error != nil:
-		return explain(answer)
+		return reportAnswerError(answer)
 	case asJSON:
 		return printJSON(c.OutOrStdout(), answer.Result)
 	}
@@ -57,15 +57,15 @@ func readResource(c *cobra.Command, h *host.Host, uri string, asJSON bool) error
 		} `json:"contents"`
 	}
 	if err := json.Unmarshal(answer.Result, &r); err != nil {
-		return fmt.Errorf("read the resource: %w", err)
+		return fmt.Errorf("parse the resource: %w", err)
 	}
 	w := c.OutOrStdout()
 	for _, part := range r.Contents {
 		switch {
 		case part.Text != nil:
-			_, err = io.WriteString(w, shownTo(w, *part.Text))
-		case terminal(w):
-			_, err = fmt.Fprintf(w, "[%d bytes of %s: send them to a file, or see them with --json]\n", len(part.Blob), line(firstOf(part.MIMEType)))
+			_, err = io.WriteString(w, sanitizeFor(w, *part.Text))
+		case isTerminal(w):
+			_, err = fmt.Fprintf(w, "[%d bytes of %s: send them to a file, or see them with --json]\n", len(part.Blob), oneLine(cmp.Or(part.MIMEType, "content")))
 		default:
 			_, err = w.Write(part.Blob)
 		}

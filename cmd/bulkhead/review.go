@@ -11,14 +11,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-// line is untrusted text on one line. White space that is not visible as such is replaced, not joined: two
-// paths that differ in it look different.
-func line(text string) string {
-	return visible.Text(strings.Join(strings.FieldsFunc(text, isBreak), " "))
+// oneLine formats untrusted text for one line of a terminal. White space that looks like an ordinary space is
+// replaced by a visible character instead, so that paths that differ only in it look different.
+func oneLine(text string) string {
+	return visible.Text(strings.Join(strings.FieldsFunc(text, isBreakingSpace), " "))
 }
 
-// isBreak tells whether r separates words or lines and may be shown as a space.
-func isBreak(r rune) bool {
+// isBreakingSpace reports whether r separates words or lines and may be shown as a space.
+func isBreakingSpace(r rune) bool {
 	switch r {
 	case ' ', '\t', '\n', '\v', '\f', '\r', '\u0085', '\u2028', '\u2029':
 		return true
@@ -26,66 +26,67 @@ func isBreak(r rune) bool {
 	return false
 }
 
-// maxShown bounds a description that is shown, in characters; --json has all of it.
-const maxShown = 400
+// maxExcerpt is the maximum length of an excerpt, in code points.
+const maxExcerpt = 400
 
-func shown(text string) string {
-	runes := []rune(line(text))
-	if len(runes) <= maxShown {
+// excerpt is oneLine with a maximum length. The complete text is available with --json.
+func excerpt(text string) string {
+	runes := []rune(oneLine(text))
+	if len(runes) <= maxExcerpt {
 		return string(runes)
 	}
-	return fmt.Sprintf("%s… (and %d more characters: see them with --json)", string(runes[:maxShown]), len(runes)-maxShown)
+	return fmt.Sprintf("%s… (and %d more characters: see them with --json)", string(runes[:maxExcerpt]), len(runes)-maxExcerpt)
 }
 
-// printProposal shows what a plugin asks for, and what is about to be written.
+// printProposal prints what a plugin asks for, and the table that Write will add to the config.
 func printProposal(to io.Writer, p *admin.Proposal) {
 	w := bufio.NewWriter(to)
 	defer w.Flush()
 	r := p.Plugin
-	fmt.Fprintf(w, "%s %s: %s\n", r.Name, line(r.Version), shown(r.Description))
-	fmt.Fprintf(w, "  folder  %s\n  module  %s\n", line(r.Dir), r.ModuleDigest)
+	fmt.Fprintf(w, "%s %s: %s\n", r.Name, oneLine(r.Version), excerpt(r.Description))
+	fmt.Fprintf(w, "  directory  %s\n  module     %s\n", oneLine(r.Dir), r.ModuleDigest)
 	if r.License != "" {
-		fmt.Fprintf(w, "  licence %s\n", line(r.License))
+		fmt.Fprintf(w, "  licence    %s\n", oneLine(r.License))
 	}
-	printAsked(w, r.Items)
+	printRequests(w, r.Items)
 	printReviewedTools(w, r.Tools)
 	for _, warning := range p.Warnings {
-		fmt.Fprintf(w, "\nwarning: %s: %s\n", line(warning.Key), shown(warning.What))
+		fmt.Fprintf(w, "\nwarning: %s: %s\n", oneLine(warning.Key), excerpt(warning.What))
 		if warning.Remedy != "" {
-			fmt.Fprintf(w, "  remedy: %s\n", shown(warning.Remedy))
+			fmt.Fprintf(w, "  remedy: %s\n", excerpt(warning.Remedy))
 		}
 	}
 	if p.Table != "" {
 		creates := ""
 		if p.Creates {
-			creates = ", which is made, and from then on says which plugins there are"
+			creates = ", which is created, and from then on determines which plugins are offered"
 		}
-		fmt.Fprintf(w, "\nThis is added to %s%s:\n\n", line(p.Config), creates)
+		fmt.Fprintf(w, "\nThis is added to %s%s:\n\n", oneLine(p.Config), creates)
 		for row := range strings.Lines(p.Table) {
 			fmt.Fprintf(w, "  %s\n", strings.TrimRight(visible.Text(row), "\n"))
 		}
 	}
 }
 
-func printAsked(w io.Writer, items []review.Item) {
+func printRequests(w io.Writer, items []review.Item) {
 	if len(items) == 0 {
-		fmt.Fprintf(w, "\nIt asks for nothing but its own state folder.\n")
+		fmt.Fprintf(w, "\nIt asks for nothing but its own state directory.\n")
 		return
 	}
 	fmt.Fprintf(w, "\nIt asks to:\n")
 	for _, item := range items {
-		fmt.Fprintf(w, "  - %s\n", shown(item.Words))
+		fmt.Fprintf(w, "  - %s\n", excerpt(item.Words))
 		if item.Why != "" {
-			fmt.Fprintf(w, "      its author says why: %s\n", shown(item.Why))
+			fmt.Fprintf(w, "      its author says why: %s\n", excerpt(item.Why))
 		}
 		if item.Optional {
 			fmt.Fprintf(w, "      it works without\n")
 		}
 		if item.Caution != "" {
-			fmt.Fprintf(w, "      note: %s\n", shown(item.Caution))
+			fmt.Fprintf(w, "      note: %s\n", excerpt(item.Caution))
 		}
 		if item.NotGiven != "" {
-			fmt.Fprintf(w, "      not granted: %s\n", shown(item.NotGiven))
+			fmt.Fprintf(w, "      not granted: %s\n", excerpt(item.NotGiven))
 		}
 	}
 }
@@ -106,9 +107,9 @@ func printReviewedTools(w io.Writer, tools []review.Tool) {
 		case t.Writes:
 			kind = "WRITES  "
 		}
-		fmt.Fprintf(w, "  %s  %s: %s\n", kind, line(t.Name), shown(t.Description))
+		fmt.Fprintf(w, "  %s  %s: %s\n", kind, oneLine(t.Name), excerpt(t.Description))
 		if t.WhyNot != "" {
-			fmt.Fprintf(w, "            not offered: %s\n", shown(t.WhyNot))
+			fmt.Fprintf(w, "            not offered: %s\n", excerpt(t.WhyNot))
 		}
 	}
 }

@@ -11,33 +11,33 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/visible"
 )
 
-func TestALineOfSomebodyElsesTextIsOneAndSteersNothing(t *testing.T) {
+func TestOneLineReplacesInvisibleCharacters(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"what is plain stays":         {"Größe: 3 – 日本", "Größe: 3 – 日本"},
-		"lines are joined":            {"a\n\tb\r\n c\u2028d\u0085e", "a b c d e"},
-		"escapes are taken out":       {"a\x1b[2Jb\u009bc\x7f", "a·[2Jb·c·"},
-		"the direction is kept":       {"a\u202eb\u2066c\u200f", "a·b·c·"},
-		"what cannot be seen shows":   {"a\u200bb\U000e0041", "a·b·"},
-		"fillers and selectors show":  {"a\ufe0fb\U000e0100c\u3164d\u115fe\uffa0f\u2800g\u034fh\u17b4", "a·b·c·d·e·f·g·h·"},
-		"other spaces are not joined": {"/home/u\u00a0/x\u3000", "/home/u·/x·"},
+		"plain text":                      {"Größe: 3 – 日本", "Größe: 3 – 日本"},
+		"line breaks":                     {"a\n\tb\r\n c\u2028d\u0085e", "a b c d e"},
+		"control characters":              {"a\x1b[2Jb\u009bc\x7f", "a·[2Jb·c·"},
+		"bidirectional controls":          {"a\u202eb\u2066c\u200f", "a·b·c·"},
+		"zero width characters":           {"a\u200bb\U000e0041", "a·b·"},
+		"fillers and variation selectors": {"a\ufe0fb\U000e0100c\u3164d\u115fe\uffa0f\u2800g\u034fh\u17b4", "a·b·c·d·e·f·g·h·"},
+		"spaces outside ASCII":            {"/home/u\u00a0/x\u3000", "/home/u·/x·"},
 	} {
-		if got := line(c.text); got != c.want {
+		if got := oneLine(c.text); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }
 
-func TestALongTextSaysWhatIsMissing(t *testing.T) {
-	if got := shown(strings.Repeat("ä", maxShown)); got != strings.Repeat("ä", maxShown) {
+func TestExcerptCountsWhatItOmits(t *testing.T) {
+	if got := excerpt(strings.Repeat("ä", maxExcerpt)); got != strings.Repeat("ä", maxExcerpt) {
 		t.Errorf("got %q", got)
 	}
-	want := strings.Repeat("ä", maxShown) + "… (and 2 more characters: see them with --json)"
-	if got := shown(strings.Repeat("ä", maxShown+2)); got != want {
+	want := strings.Repeat("ä", maxExcerpt) + "… (and 2 more characters: see them with --json)"
+	if got := excerpt(strings.Repeat("ä", maxExcerpt+2)); got != want {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestJSONSteersNoTerminalAndMeansTheSame(t *testing.T) {
+func TestPrintJSONEscapesInvisibleCharactersAndKeepsTheValue(t *testing.T) {
 	text := "a\x1b\x7f\u009b\u202e\u2028\U000e0041\ufe0f\u3164\u2800<ä\u00a0日"
 	var out bytes.Buffer
 	if err := printJSON(&out, map[string]any{"text": text, "raw": json.RawMessage("\"\u202e\"")}); err != nil {
@@ -52,7 +52,7 @@ func TestJSONSteersNoTerminalAndMeansTheSame(t *testing.T) {
 	}
 }
 
-func TestAnItemOfAListIsOneLineAndSteersNothing(t *testing.T) {
+func TestListItemIsOneSanitizedLine(t *testing.T) {
 	var out bytes.Buffer
 	items := []json.RawMessage{json.RawMessage(`{"name":"a\nb\u001b[2J\u202ec","description":"d\te\u202ef\ng"}`)}
 	if err := printItems(&out, items); err != nil {
@@ -63,7 +63,7 @@ func TestAnItemOfAListIsOneLineAndSteersNothing(t *testing.T) {
 	}
 }
 
-func TestTheListOfToolsSteersNoTerminal(t *testing.T) {
+func TestListOfToolsIsSanitized(t *testing.T) {
 	const bad = "a\x1b[2J\u009b\u202eb"
 	plugins := []host.PluginInfo{
 		{Name: "p", Dir: bad, Tools: []host.ToolInfo{{Name: "t", Description: bad}, {Name: "u", Why: bad}}, Prompts: []string{bad}, Resources: []string{bad}},
@@ -78,14 +78,14 @@ func TestTheListOfToolsSteersNoTerminal(t *testing.T) {
 	}
 }
 
-func TestARuleForNamesSaysWhatIsAllowed(t *testing.T) {
+func TestFormatFilter(t *testing.T) {
 	for want, f := range map[string]review.FilterRules{
 		`all are allowed, denied: ["x" "y"]`:   {Deny: []string{"x", "y"}},
 		`none are allowed`:                     {Allow: []string{}, Deny: []string{"x"}},
 		`allowed: ["x*"]`:                      {Allow: []string{"x*"}},
 		`allowed: ["x*"], denied: ["x\u202e"]`: {Allow: []string{"x*"}, Deny: []string{"x\u202e"}},
 	} {
-		if got := filterWords(f); got != want {
+		if got := formatFilter(f); got != want {
 			t.Errorf("%+v: got %q, want %q", f, got, want)
 		}
 	}

@@ -21,25 +21,25 @@ func newServe() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "serve [flags]",
-		Short: "Be an MCP server on stdin and stdout",
-		Long: `Offer the tools of all plugins that are found as one MCP server over stdio.
+		Short: "Run an MCP server on stdin and stdout",
+		Long: `Offer the tools of all discovered plugins as one MCP server over stdio.
 
-Without a config file a plugin gets the project's folder and a state folder of its own
+Without a config file a plugin gets the project and its own state directory
 ($XDG_STATE_HOME/bulkhead/<plugin>), nothing else. The project is --project, else
-$BULKHEAD_PROJECT, else the repository around the working directory, else the working
-directory. MCP clients on desktops start servers in / or the home folder, which are never
-granted: pass --project there.
+$BULKHEAD_PROJECT, else the repository that contains the working directory, else the
+working directory. Desktop clients start servers in / or the home directory, which are
+never granted: pass --project there.
 
-A bulkhead.toml or ./dist/plugins that nobody named is obeyed once "bulkhead trust" has
-recorded it; until then the server offers nothing, and tells the client how to change that.
+A discovered bulkhead.toml or ./dist/plugins is used only after "bulkhead trust". Until
+then the server offers nothing, and its instructions tell the client what to do.
 
-One plugin alone is served under its own name and in the way of its own [server] table;
-several are served as "bulkhead".
+A single plugin is served under its own name, according to its [server] table; several
+are served as "bulkhead".
 
-SIGTERM and SIGINT end the server in order: calls in flight get the time of [server] drain
-(1s), then they are cancelled and answered with an error. A second signal ends it at once.
-SIGHUP is ignored, and SIGUSR1 writes the stacks of all goroutines to stderr. Lines of the
-log that nobody reads are dropped and counted.`,
+SIGTERM and SIGINT shut the server down gracefully: calls in flight may finish within
+[server] drain (default 1s), then they are cancelled and answered with an error. A second
+signal exits immediately. SIGHUP is ignored. SIGUSR1 writes the stacks of all goroutines
+to stderr. If stderr is not read, log lines are dropped and counted.`,
 		Example: `  bulkhead serve
   bulkhead serve --plugin chant --project ~/src/app
   bulkhead serve --config team.toml --log-level debug
@@ -54,27 +54,27 @@ log that nobody reads are dropped and counted.`,
 	return c
 }
 
-// Bounds of an end in order, which together with those of host.Host.Serve make less than exitTime.
+// Timeouts of a graceful shutdown. With those of host.Host.Serve they add up to less than exitTime.
 const (
-	closeTime  = 2 * time.Second        // for releasing what the host holds
-	hurryTime  = 200 * time.Millisecond // the same after a signal
-	stderrTime = 200 * time.Millisecond // for writing what is left of the log
-	exitTime   = time.Second            // after the drain, at which a signal ends the process whatever hangs
+	closeTime  = 2 * time.Second        // for closing the host
+	hurryTime  = 200 * time.Millisecond // for closing the host after a signal
+	stderrTime = 200 * time.Millisecond // for flushing the log
+	exitTime   = time.Second            // after the drain time, when a signalled process exits whatever is left
 )
 
-// serve serves with a log that never blocks. What it returns has been printed.
+// serve runs the server with a log that never blocks. Its error has already been printed.
 func serve(ctx context.Context, o *options) error {
 	queue := asynclog.New(os.Stderr, o.droppedLines)
 	defer queue.Close(stderrTime)
 	o.stderr = queue
 	if code := reportTo(queue, o.serve(ctx)); code != exitOK {
-		return silent(code)
+		return exitStatus(code)
 	}
 	return nil
 }
 
 func (o *options) serve(ctx context.Context) error {
-	var drain atomic.Int64 // nothing is served before the host is open
+	var drain atomic.Int64 // 0 until the host is open
 	context.AfterFunc(ctx, func() {
 		time.AfterFunc(time.Duration(drain.Load())+exitTime, func() { os.Exit(exitHost) })
 	})
@@ -86,7 +86,7 @@ func (o *options) serve(ctx context.Context) error {
 	drain.Store(int64(h.Drain()))
 	err = h.Serve(ctx, os.Stdin, os.Stdout)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = nil // asked to stop by a signal
+		err = nil // stopped by a signal
 	}
 	if cerr := closeHost(ctx, h, o.stderr); err == nil {
 		err = cerr
@@ -97,7 +97,7 @@ func (o *options) serve(ctx context.Context) error {
 	return nil
 }
 
-// closeHost closes h in bounded time. What was not waited for is no failure of the command, and only printed.
+// closeHost closes h in bounded time. A timeout is printed, but does not fail the command.
 func closeHost(ctx context.Context, h *host.Host, stderr io.Writer) error {
 	wait := closeTime
 	if ctx.Err() != nil {
@@ -113,7 +113,7 @@ func closeHost(ctx context.Context, h *host.Host, stderr io.Writer) error {
 	return err
 }
 
-// droppedLines is the line of the log that reports lines that nobody read.
+// droppedLines returns the log line that reports dropped lines.
 func (o *options) droppedLines(lines int) []byte {
 	var out bytes.Buffer
 	o.logTo(&out, hclog.Warn).Warn(fmt.Sprintf("%d lines dropped: stderr is not read", lines))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDroppedLinesAreReportedInTheFormOfTheLog(t *testing.T) {
+func TestDroppedLinesAreReportedAsALogLine(t *testing.T) {
 	if got := string((&options{}).droppedLines(7)); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "[WARN]  bulkhead: 7 lines dropped: stderr is not read\n") {
 		t.Errorf("got %q", got)
 	}
@@ -17,25 +17,25 @@ func TestDroppedLinesAreReportedInTheFormOfTheLog(t *testing.T) {
 	}
 }
 
-func TestLogGoesWhereItIsSent(t *testing.T) {
+func TestLogGoesToConfiguredStderr(t *testing.T) {
 	var out bytes.Buffer
 	log, err := (&options{logLevel: "info", stderr: &out}).log()
 	if err != nil {
 		t.Fatal(err)
 	}
-	log.Info("heard")
-	if !strings.HasSuffix(out.String(), "bulkhead: heard\n") {
+	log.Info("logged")
+	if !strings.HasSuffix(out.String(), "bulkhead: logged\n") {
 		t.Errorf("got %q", out.String())
 	}
 }
 
-// The dump names functions, and holds no word of the stack: with debug=2 it would.
-func TestGoroutineDumpHoldsNoValues(t *testing.T) {
+// TestGoroutineDumpContainsNoArgumentValues: pprof with debug=2 would print them.
+func TestGoroutineDumpContainsNoArgumentValues(t *testing.T) {
 	got := string(goroutineDump())
-	if !strings.Contains(got, "TestGoroutineDumpHoldsNoValues") || len(got) > maxDump+100 {
+	if !strings.Contains(got, "TestGoroutineDumpContainsNoArgumentValues") || len(got) > maxDump+100 {
 		t.Errorf("%d bytes: %.300s", len(got), got)
 	}
 	if strings.Contains(got, "(0x") || strings.Contains(got, "({0x") {
-		t.Error("it holds values of arguments")
+		t.Error("it contains values of arguments")
 	}
 }

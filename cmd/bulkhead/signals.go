@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// handleSignals handles the signals that do not end a server until the function that it returns is called.
+// handleSignals handles the signals that do not end the server, until stop is called: SIGUSR1 dumps goroutines.
 func handleSignals(stderr io.Writer) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)

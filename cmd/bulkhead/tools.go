@@ -23,7 +23,7 @@ func newTools() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "tools [flags]",
-		Short: "List the tools that would be offered, and why others are not",
+		Short: "List the tools that would be offered, and why others would not",
 		Example: `  bulkhead tools
   bulkhead tools --plugin chant --json
   bulkhead tools --config team.toml --allow-write`,
@@ -39,7 +39,7 @@ func newTools() *cobra.Command {
 			return printTools(c.OutOrStdout(), h.Plugins())
 		},
 	}
-	// What the log would say is in the list.
+	// The result contains what would be logged.
 	o.add(c, "off")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"dir\", \"problem\", \"tools\": […]}]}")
 	return c
@@ -51,7 +51,7 @@ func printTools(to io.Writer, plugins []host.PluginInfo) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s  %s\n", strings.TrimSpace(line(p.Name+" "+p.Version)), line(p.Dir))
+		fmt.Fprintf(w, "%s  %s\n", strings.TrimSpace(oneLine(p.Name+" "+p.Version)), oneLine(p.Dir))
 		if p.Problem != "" {
 			fmt.Fprintf(w, "  left out: %s\n", visible.Text(indented(p.Problem)))
 		}
@@ -67,41 +67,41 @@ func printTools(to io.Writer, plugins []host.PluginInfo) error {
 			if !t.Offered {
 				note = "not offered: " + t.Why
 			}
-			fmt.Fprintf(table, "  %s\t%s\t%s\n", line(t.Name), t.Access, line(note))
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", oneLine(t.Name), t.Access, oneLine(note))
 		}
 		if err := table.Flush(); err != nil {
 			return err
 		}
-		printLeads(w, p.Grants)
-		printClaim(w, "prompts", p.Prompts)
-		printClaim(w, "resources", p.Resources)
+		printResolvedGrants(w, p.Grants)
+		printOffers(w, "prompts", p.Prompts)
+		printOffers(w, "resources", p.Resources)
 	}
 	return w.Flush()
 }
 
-// printLeads says which granted paths lead elsewhere, or to everything, or are refused for that.
-func printLeads(w io.Writer, grants []host.GrantInfo) {
+// printResolvedGrants prints the granted paths that are refused, too broad, or resolve to a different path.
+func printResolvedGrants(w io.Writer, grants []host.GrantInfo) {
 	for _, g := range grants {
 		switch {
 		case g.Refused != "":
-			fmt.Fprintf(w, "  refused: %s\n", line(g.Refused))
+			fmt.Fprintf(w, "  refused: %s\n", oneLine(g.Refused))
 		case g.Resolved != g.Path || g.Broad:
-			fmt.Fprintf(w, "  granted: %s (%s) → %s, %s\n", line(g.Path), g.Access, line(g.Resolved), g.Breadth)
+			fmt.Fprintf(w, "  granted: %s (%s) → %s, %s\n", oneLine(g.Path), g.Access, oneLine(g.Resolved), g.Breadth)
 		}
 	}
 }
 
-// printClaim says what a plugin offers beside tools, if anything.
-func printClaim(w io.Writer, what string, names []string) {
+// printOffers prints the prompts or resources that a plugin offers, if any.
+func printOffers(w io.Writer, what string, names []string) {
 	switch {
 	case slices.Contains(names, "*"):
-		fmt.Fprintf(w, "  %s: those that it has at call time\n", what)
+		fmt.Fprintf(w, "  %s: listed by the plugin at run time\n", what)
 	case len(names) > 0:
-		fmt.Fprintf(w, "  %s: %s\n", what, line(strings.Join(names, ", ")))
+		fmt.Fprintf(w, "  %s: %s\n", what, oneLine(strings.Join(names, ", ")))
 	}
 }
 
-// indented keeps further lines under the first.
+// indented indents all lines but the first.
 func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }
 
 func firstLine(text string) string {
@@ -109,15 +109,15 @@ func firstLine(text string) string {
 	return line
 }
 
-// verdict is the error of a command that has printed its answer, or could not: err, or exitNo for a no.
-func verdict(err error, yes bool) error {
-	if err == nil && !yes {
-		return silent(exitNo)
+// resultError returns err, or exitNo for a negative result that has been printed.
+func resultError(err error, ok bool) error {
+	if err == nil && !ok {
+		return exitStatus(exitNo)
 	}
 	return err
 }
 
-// printJSON writes v as JSON that a terminal can show: what would steer one is escaped, and means the same.
+// printJSON prints v as JSON that is safe on a terminal: invisible and control characters are escaped.
 func printJSON(w io.Writer, v any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -126,20 +126,20 @@ func printJSON(w io.Writer, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(escaped(text.Bytes()))
+	_, err := w.Write(escapeInvisible(text.Bytes()))
 	return err
 }
 
-// escaped writes the characters of JSON that a terminal would not show as such in its escapes. They stand in
-// strings only.
-func escaped(text []byte) []byte {
-	if !bytes.ContainsFunc(text, steers) {
+// escapeInvisible replaces characters that are not visible on a terminal by \u escapes. In valid JSON they occur only
+// in strings, so the value is the same.
+func escapeInvisible(text []byte) []byte {
+	if !bytes.ContainsFunc(text, needsEscape) {
 		return text
 	}
 	out := make([]byte, 0, len(text)+64)
 	for _, r := range string(text) {
 		switch {
-		case !steers(r):
+		case !needsEscape(r):
 			out = utf8.AppendRune(out, r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -151,4 +151,4 @@ func escaped(text []byte) []byte {
 	return out
 }
 
-func steers(r rune) bool { return r >= 0x7f && !visible.Rune(r) }
+func needsEscape(r rune) bool { return r >= 0x7f && !visible.Rune(r) }

@@ -14,34 +14,33 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
-// trusting are the flags of trust.
-type trusting struct {
+// trustCommand holds the flags of trust.
+type trustCommand struct {
 	host                      host.Options
 	yes, list, revoke, asJSON bool
 }
 
 func newTrust() *cobra.Command {
-	var t trusting
+	var t trustCommand
 	c := &cobra.Command{
 		Use:   "trust [PATH] [flags]",
-		Short: "Agree to a config, or to plugins, that the host finds by itself",
-		Long: `Show what a bulkhead.toml grants, or the plugins in a dist/plugins, and ask whether the
-host may obey it where it finds it. Whoever wrote a project may have written these, so
-without that the host serves nothing there.
+		Short: "Trust a config or plugins that the host discovers",
+		Long: `Show the grants of a bulkhead.toml, or the plugins in a dist/plugins, and ask for consent
+to use them where the host discovers them. They can be part of a project from an
+untrusted author, so without consent the host serves no plugin there.
 
-Recorded are the path and the SHA-256 of what was shown, in $XDG_STATE_HOME/bulkhead:
-what changes afterwards is not trusted any more. Of plugins that their config does not
-pin, only the config is. A config that --config names needs no trust, nor do plugins that
---plugins or $BULKHEAD_PLUGINS names.
+The record, in $XDG_STATE_HOME/bulkhead, contains the path and the SHA-256 of what was
+shown: any change invalidates it. Plugins that the config does not pin can change
+without a new consent. A config that --config names needs no trust, and neither do
+plugins that --plugins or $BULKHEAD_PLUGINS names.
 
-PATH is a bulkhead.toml, the folder that holds it, or a dist/plugins; by default what the
-host finds: the bulkhead.toml in the working directory, else in the project, else
+PATH is a bulkhead.toml, its directory, or a dist/plugins; by default what the host
+discovers: the bulkhead.toml in the working directory, else in the project, else
 ./dist/plugins.
 
-Exit codes: 0 it is trusted, or no longer trusted; 1 the answer was no; 2 it cannot be
-trusted, because it has faults, or its record cannot be written by the user alone; or there is
-nobody to ask.`,
-		Example: `  bulkhead trust                        # what the host finds here
+Exit codes: 0 success; 1 no consent; 2 PATH cannot be trusted (it is invalid, or others
+can write the records), or consent cannot be asked for.`,
+		Example: `  bulkhead trust                        # what the host discovers here
   bulkhead trust ~/src/app --yes
   bulkhead trust dist/plugins
   bulkhead trust --list
@@ -51,9 +50,9 @@ nobody to ask.`,
 			path := strings.Join(args, "")
 			switch {
 			case len(args) > 0 && path == "":
-				return usage("an empty path cannot be trusted")
+				return usageErrorf("PATH is empty")
 			case t.list && (t.revoke || path != "" || t.yes), t.revoke && t.yes:
-				return usage("--list, --revoke and --yes go without each other, and --list without a path")
+				return usageErrorf("--list, --revoke and --yes are mutually exclusive, and --list takes no PATH")
 			case t.list:
 				return t.printList(c.OutOrStdout())
 			case t.revoke:
@@ -64,14 +63,14 @@ nobody to ask.`,
 	}
 	f := c.Flags()
 	projectFlag(c, &t.host)
-	f.BoolVarP(&t.yes, "yes", "y", false, "trust it without being asked")
-	f.BoolVar(&t.list, "list", false, "list what is trusted, and whether it has changed")
-	f.BoolVar(&t.revoke, "revoke", false, "trust the path no longer")
-	f.BoolVar(&t.asJSON, "json", false, "print JSON: {\"path\", \"kind\", \"state\", \"plugins\": […]}, with --list\n{\"trusted\": [{\"path\", \"state\", …}]}; does not ask: without --yes it only shows")
+	f.BoolVarP(&t.yes, "yes", "y", false, "trust it without a prompt")
+	f.BoolVar(&t.list, "list", false, "list all trusted paths, and whether they have changed")
+	f.BoolVar(&t.revoke, "revoke", false, "remove the record of the path")
+	f.BoolVar(&t.asJSON, "json", false, "print JSON: {\"path\", \"kind\", \"state\", \"plugins\": […]}, with --list\n{\"trusted\": [{\"path\", \"state\", …}]}; never prompts: without --yes nothing is recorded")
 	return c
 }
 
-func (t *trusting) run(ctx context.Context, stdin io.Reader, stdout io.Writer, path string) error {
+func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer, path string) error {
 	p, err := admin.ProposeTrust(t.host, path)
 	if err != nil {
 		return err
@@ -83,14 +82,14 @@ func (t *trusting) run(ctx context.Context, stdin io.Reader, stdout io.Writer, p
 		}
 	}
 	if asks && p.State == admin.Trusted {
-		fmt.Fprintf(stdout, "\n%s is trusted already.\n", line(p.Path))
+		fmt.Fprintf(stdout, "\n%s is already trusted.\n", oneLine(p.Path))
 		return nil
 	}
 	if asks {
-		if !person(stdin) {
-			return usage("there is nobody to ask: pass --yes to trust it")
+		if !isTerminal(stdin) {
+			return usageErrorf("cannot ask for consent: pass --yes to trust it")
 		}
-		if err := confirm(ctx, stdin, fmt.Sprintf("Trust %s", line(p.Path))); err != nil {
+		if err := confirm(ctx, stdin, fmt.Sprintf("Trust %s", oneLine(p.Path))); err != nil {
 			return err
 		}
 	}
@@ -102,11 +101,11 @@ func (t *trusting) run(ctx context.Context, stdin io.Reader, stdout io.Writer, p
 	if t.asJSON {
 		return printJSON(stdout, p)
 	}
-	fmt.Fprintf(stdout, "\nTrusted %s, as it is now.\n", line(p.Path))
+	fmt.Fprintf(stdout, "\nTrusted %s, as it is now.\n", oneLine(p.Path))
 	return nil
 }
 
-func (t *trusting) runRevoke(stdout io.Writer, path string) error {
+func (t *trustCommand) runRevoke(stdout io.Writer, path string) error {
 	revoked, err := admin.Revoke(t.host, path)
 	if err != nil {
 		return err
@@ -114,11 +113,11 @@ func (t *trusting) runRevoke(stdout io.Writer, path string) error {
 	if t.asJSON {
 		return printJSON(stdout, map[string]any{"revoked": revoked})
 	}
-	fmt.Fprintf(stdout, "%s is no longer trusted.\n", line(revoked))
+	fmt.Fprintf(stdout, "%s is no longer trusted.\n", oneLine(revoked))
 	return nil
 }
 
-func (t *trusting) printList(stdout io.Writer) error {
+func (t *trustCommand) printList(stdout io.Writer) error {
 	list, err := admin.ListTrust(t.host)
 	if t.asJSON {
 		if perr := printJSON(stdout, map[string]any{"trusted": list}); perr != nil {
@@ -128,7 +127,7 @@ func (t *trusting) printList(stdout io.Writer) error {
 	}
 	w := bufio.NewWriter(stdout)
 	for _, p := range list {
-		fmt.Fprintf(w, "%-7s  %s  (since %s)\n", p.State, line(p.Path), p.At.UTC().Format("2006-01-02 15:04 MST"))
+		fmt.Fprintf(w, "%-7s  %s  (since %s)\n", p.State, oneLine(p.Path), p.At.UTC().Format("2006-01-02 15:04 MST"))
 	}
 	if len(list) == 0 && err == nil {
 		fmt.Fprintln(w, "Nothing is trusted.")
@@ -139,18 +138,18 @@ func (t *trusting) printList(stdout io.Writer) error {
 	return err
 }
 
-// printTrust shows in short what a config grants.
+// printTrust prints a summary of the grants.
 func printTrust(to io.Writer, p *admin.TrustProposal) error {
 	w := bufio.NewWriter(to)
-	fmt.Fprintf(w, "%s\n", line(p.Path))
+	fmt.Fprintf(w, "%s\n", oneLine(p.Path))
 	if p.State == admin.Changed {
 		fmt.Fprintf(w, "  changed since it was trusted on %s\n", p.Since.UTC().Format("2006-01-02 at 15:04 MST"))
 	}
 	if p.Audit != "" {
-		fmt.Fprintf(w, "  audit log  %s\n", line(p.Audit))
+		fmt.Fprintf(w, "  audit log  %s\n", oneLine(p.Audit))
 	}
 	if len(p.Credentials) > 0 {
-		fmt.Fprintf(w, "  credentials  %s\n", line(strings.Join(p.Credentials, ", ")))
+		fmt.Fprintf(w, "  credentials  %s\n", oneLine(strings.Join(p.Credentials, ", ")))
 	}
 	for _, plugin := range p.Plugins {
 		printTrustedPlugin(w, plugin, p.Kind == admin.TrustConfig)
@@ -163,9 +162,9 @@ func printTrustedPlugin(w io.Writer, p admin.PluginPolicy, pins bool) {
 	if pins && !p.Pinned {
 		note = "  (not pinned: whoever can write there can change it)"
 	}
-	fmt.Fprintf(w, "\n%s  %s%s\n", strings.TrimSpace(line(p.Name)+" "+line(p.Version)), line(p.Dir), note)
+	fmt.Fprintf(w, "\n%s  %s%s\n", strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version)), oneLine(p.Dir), note)
 	if p.Problem != "" {
-		fmt.Fprintf(w, "  left out: %s\n", shown(p.Problem))
+		fmt.Fprintf(w, "  left out: %s\n", excerpt(p.Problem))
 	}
 	if p.Policy == nil {
 		return
@@ -183,10 +182,10 @@ func printTrustedPlugin(w io.Writer, p admin.PluginPolicy, pins bool) {
 	for _, granted := range []struct {
 		what string
 		list []review.Grant
-	}{{"folder", p.Folders}, {"repository", p.Repositories}, {"web server", p.Origins}, {"variable", p.Variables}} {
+	}{{"directory", p.Folders}, {"repository", p.Repositories}, {"web server", p.Origins}, {"variable", p.Variables}} {
 		for _, g := range granted.list {
 			more := strings.Join(append([]string{g.Access, g.More}, g.Remotes...), " ")
-			fmt.Fprintf(w, "  %-12s  %s\n", granted.what, shown(g.What+"  "+more))
+			fmt.Fprintf(w, "  %-12s  %s\n", granted.what, excerpt(g.What+"  "+more))
 		}
 	}
 }

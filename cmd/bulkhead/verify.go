@@ -17,11 +17,13 @@ func newVerify() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "verify [flags]",
-		Short: "Check that every plugin is the one that was reviewed",
+		Short: "Verify that no pinned plugin has changed",
 		Long: `Compare the plugin.toml of each plugin in the config with the SHA-256 there, and each
-module with the SHA-256 in its plugin.toml. What nothing pins is said, and is no failure.
+module with the SHA-256 in its plugin.toml. A file that is not pinned is reported, but is
+not a failure.
 
-Exit codes: 0 all that is pinned matches; 1 something does not; 2 the config has faults.`,
+Exit codes: 0 all pinned files match; 1 a pinned file differs or is missing; 2 the config
+is invalid.`,
 		Example: `  bulkhead verify
   bulkhead verify --config /etc/bulkhead/bulkhead.toml --json`,
 		Args: cobra.NoArgs,
@@ -36,7 +38,7 @@ Exit codes: 0 all that is pinned matches; 1 something does not; 2 the config has
 			} else {
 				err = printPins(c.OutOrStdout(), pins)
 			}
-			return verdict(err, !broken)
+			return resultError(err, !broken)
 		},
 	}
 	configFlag(c, &o)
@@ -47,12 +49,12 @@ Exit codes: 0 all that is pinned matches; 1 something does not; 2 the config has
 func printPins(to io.Writer, pins []admin.Pin) error {
 	w := bufio.NewWriter(to)
 	for _, p := range pins {
-		fmt.Fprintf(w, "%-10s  %s  %s\n", p.State, line(p.Plugin), line(p.File))
+		fmt.Fprintf(w, "%-10s  %s  %s\n", p.State, oneLine(p.Plugin), oneLine(p.File))
 		if p.State == admin.Changed {
-			fmt.Fprintf(w, "            it is %s, and %s says %s\n", p.Found, line(p.By), p.Pinned)
+			fmt.Fprintf(w, "            it is %s, and %s says %s\n", p.Found, oneLine(p.By), p.Pinned)
 		}
 		if p.Remedy != "" {
-			fmt.Fprintf(w, "            remedy: %s\n", shown(p.Remedy))
+			fmt.Fprintf(w, "            remedy: %s\n", excerpt(p.Remedy))
 		}
 	}
 	if len(pins) == 0 {

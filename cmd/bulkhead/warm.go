@@ -19,11 +19,12 @@ func newWarm() *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		Short: "Compile modules ahead of their first call",
 		Long: `Compile the module of each plugin that would be offered, or of the named ones, into the
-cache that servers of this user share, so that no first call has to wait for it. What is
-there already is checked and kept. All servers and this command together run as many
-compilers at a time as the machine has cores. Progress goes to standard error.
+cache that all servers of this user share, so that no first call waits for compilation.
+Code that is already in the cache is checked and kept. All servers and this command
+together run at most one compiler per processor core. Progress goes to stderr.
 
-Exit codes: 0 all are compiled, or left out by the config; 1 one cannot be; 2 wrong usage.`,
+Exit codes: 0 all are compiled, or left out by the config; 1 a module cannot be
+compiled; 2 usage error.`,
 		Example: `  bulkhead warm
   bulkhead warm chant notes
   bulkhead warm --config /etc/bulkhead/bulkhead.toml --json`,
@@ -36,41 +37,41 @@ Exit codes: 0 all are compiled, or left out by the config; 1 one cannot be; 2 wr
 			if err != nil {
 				return err
 			}
-			all, err := admin.Warm(c.Context(), opened, func(p admin.Warmed) { printProgress(c.ErrOrStderr(), p) })
+			all, err := admin.Warm(c.Context(), opened, func(p admin.WarmResult) { printProgress(c.ErrOrStderr(), p) })
 			if err != nil {
 				return err
 			}
-			failed := slices.ContainsFunc(all, func(p admin.Warmed) bool { return p.State == admin.Failing })
+			failed := slices.ContainsFunc(all, func(p admin.WarmResult) bool { return p.State == admin.CompileFailed })
 			if asJSON {
 				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !failed, "plugins": all})
 			} else {
-				err = printWarmed(c.OutOrStdout(), all)
+				err = printWarmResults(c.OutOrStdout(), all)
 			}
-			return verdict(err, !failed)
+			return resultError(err, !failed)
 		},
 	}
-	// What the log would say is in the result.
+	// The result contains what would be logged.
 	o.add(c, "off")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"plugins\": [{\"plugin\", \"module\", \"state\", \"took_ns\", \"reason\"}]}")
 	return c
 }
 
-// printProgress tells of a plugin whose module is not compiled yet, and when it is.
-func printProgress(to io.Writer, p admin.Warmed) {
+// printProgress prints when the compilation of a module begins, and when it is done.
+func printProgress(to io.Writer, p admin.WarmResult) {
 	switch p.State {
 	case "":
-		fmt.Fprintf(to, "%s: compiling\n", line(p.Plugin))
+		fmt.Fprintf(to, "%s: compiling\n", oneLine(p.Plugin))
 	case admin.Compiled:
-		fmt.Fprintf(to, "%s: compiled in %.1f s\n", line(p.Plugin), p.Took.Seconds())
+		fmt.Fprintf(to, "%s: compiled in %.1f s\n", oneLine(p.Plugin), p.Took.Seconds())
 	}
 }
 
-func printWarmed(to io.Writer, all []admin.Warmed) error {
+func printWarmResults(to io.Writer, all []admin.WarmResult) error {
 	w := bufio.NewWriter(to)
 	for _, p := range all {
-		fmt.Fprintf(w, "%-8s  %s", p.State, line(p.Plugin))
+		fmt.Fprintf(w, "%-8s  %s", p.State, oneLine(p.Plugin))
 		if p.Reason != "" {
-			fmt.Fprintf(w, ": %s", shown(p.Reason))
+			fmt.Fprintf(w, ": %s", excerpt(p.Reason))
 		}
 		fmt.Fprintln(w)
 	}

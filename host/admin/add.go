@@ -14,20 +14,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Addition says what is to be added to a config, and with what grants.
+// Addition says which plugin to add to a config, and with which grants.
 type Addition struct {
 	Dir string // of the built plugin
 	review.Choice
-	// Repin is for a plugin that is in the config already: of its table only the digest is to change.
+	// Repin changes only the digest of a plugin that is already in the config.
 	Repin bool
 }
 
-// Proposal is an addition that the admin has yet to agree to.
+// Proposal is an addition that awaits the admin's consent.
 type Proposal struct {
 	Config   string            `json:"config"`         // the file that Write changes
-	Creates  bool              `json:"creates_config"` // the file is not there yet
+	Creates  bool              `json:"creates_config"` // the file does not exist yet
 	Plugin   review.Request    `json:"plugin"`
-	Table    string            `json:"table,omitempty"` // what is added to the config; empty where only the digest changes
+	Table    string            `json:"table,omitempty"` // the new table of the config; empty if only the digest changes
 	Warnings tomlfile.Problems `json:"warnings,omitempty"`
 	// Trust is set by Write.
 	Trust ConfigTrust `json:"trust,omitzero"`
@@ -37,11 +37,11 @@ type Proposal struct {
 	content []byte
 }
 
-// Propose reviews a plugin and prepares the config that has it. It refuses what could not be served: a
-// manifest or a config with faults, a module that is not there or another than the manifest's, a plugin that
-// is there already, and a name or a tool that another plugin has. o names the config; nothing is written.
+// Propose reviews a plugin and prepares the new content of the config, without writing it. It refuses what the host
+// could not serve: an invalid manifest or config, a module that is missing or does not match the manifest, and a
+// duplicate plugin, name or tool. o names the config.
 func Propose(o host.Options, a Addition) (*Proposal, error) {
-	m, err := reviewed(o, a)
+	m, err := loadReviewed(o, a)
 	if err != nil {
 		return nil, err
 	}
@@ -54,25 +54,25 @@ func Propose(o host.Options, a Addition) (*Proposal, error) {
 		return nil, err
 	}
 	o.ConfigFile = named
-	p := &Proposal{Config: named, Creates: !file.exists, file: file, store: storeOf(o)}
-	at, err := indexOf(o, file, m)
+	p := &Proposal{Config: named, Creates: !file.exists, file: file, store: trustStore(o)}
+	at, err := indexInConfig(o, file, m)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case at >= 0 && !a.Repin:
-		return nil, usage("plugin %q is in %s already: pass --repin if its manifest has changed and you have reviewed it, or remove it first", m.Name, named)
+		return nil, usageErrorf("plugin %q is in %s already: pass --repin if its manifest has changed and you have reviewed it, or remove it first", m.Name, named)
 	case at < 0 && a.Repin:
-		return nil, usage("plugin %q is not in %s, so it cannot be pinned again: leave out --repin", m.Name, named)
+		return nil, usageErrorf("plugin %q is not in %s, so it cannot be pinned again: leave out --repin", m.Name, named)
 	case a.Repin:
 		return p, p.repin(o, m, at)
 	}
 	return p, p.add(o, m, a)
 }
 
-// reviewed reads the plugin and refuses one that no admin should agree to.
-func reviewed(o host.Options, a Addition) (*manifest.Manifest, error) {
-	dir, err := absolute(o, a.Dir)
+// loadReviewed loads the plugin and checks its manifest, its module and the choices of the admin.
+func loadReviewed(o host.Options, a Addition) (*manifest.Manifest, error) {
+	dir, err := absolutePath(o, a.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +89,10 @@ func reviewed(o host.Options, a Addition) (*manifest.Manifest, error) {
 	return m, checkChoice(o, m, a.Choice)
 }
 
-// checkChoice refuses what the admin says of tools and variables that the plugin does not have.
+// checkChoice refuses choices that contradict each other or name tools and variables that the plugin does not have.
 func checkChoice(o host.Options, m *manifest.Manifest, c review.Choice) error {
 	if c.ReadOnly && c.AllowWrite {
-		return usage("--read-only and --allow-write contradict each other: keep one of the two")
+		return usageErrorf("--read-only and --allow-write contradict each other: keep one of the two")
 	}
 	var names []string
 	for _, t := range m.Tools {
@@ -100,54 +100,54 @@ func checkChoice(o host.Options, m *manifest.Manifest, c review.Choice) error {
 	}
 	for _, glob := range c.AllowTools {
 		if _, err := path.Match(glob, ""); err != nil || glob == "" {
-			return usage("--allow-tool %s: is not a pattern: write a name, in which * stands for any characters and ? for one", tomlfile.Quote(glob))
+			return usageErrorf("--allow-tool %s: is not a pattern: write a name, in which * matches any characters and ? matches one", tomlfile.Quote(glob))
 		}
 		if !slices.ContainsFunc(names, config.Filter{Allow: []string{glob}}.Allowed) {
-			return usage("--allow-tool %s: %s has no such tool; its tools are %s", tomlfile.Quote(glob), m.Name, strings.Join(names, ", "))
+			return usageErrorf("--allow-tool %s: %s has no such tool; its tools are %s", tomlfile.Quote(glob), m.Name, strings.Join(names, ", "))
 		}
 	}
 	for _, name := range c.Env {
 		switch err := manifest.CheckEnv(name); {
 		case err != nil:
-			return usage("--env %s: %w", tomlfile.Quote(name), err)
+			return usageErrorf("--env %s: %w", tomlfile.Quote(name), err)
 		case !slices.Contains(m.Capabilities.Env, name) && !slices.Contains(m.Capabilities.Env, manifest.Any):
-			return usage("--env %s: %s does not ask for it", name, m.Name)
+			return usageErrorf("--env %s: %s does not ask for it", name, m.Name)
 		}
 		if _, set := lookup(o)(name); !set {
-			return usage("--env %s: is not set here, and the host does not start where it is not: set it, or write its value for the plugin in %s", name, config.FileName)
+			return usageErrorf("--env %s: is not set here, and the host does not start without it: set it, or write its value for the plugin in %s", name, config.FileName)
 		}
 	}
 	return nil
 }
 
-// indexOf is the place of the plugin in the config, -1 if it is not there: the table of its folder, or with
-// the name that its manifest has.
-func indexOf(o host.Options, file *configFile, m *manifest.Manifest) (int, error) {
-	if !file.exists || noPlugins(file) {
+// indexInConfig returns the index of the plugin in the config, by its directory; -1 if it is not there. It refuses a
+// plugin with the same name in a different directory.
+func indexInConfig(o host.Options, file *configFile, m *manifest.Manifest) (int, error) {
+	if !file.exists || hasNoPlugins(file) {
 		return -1, nil
 	}
 	view, err := host.LookAt(o, file.data)
 	if view == nil {
 		return -1, err
 	}
-	for i, have := range view.Plugins {
-		if sameFolder(have.Entry.Path, m.Dir) {
+	for i, existing := range view.Plugins {
+		if sameDirectory(existing.Entry.Path, m.Dir) {
 			return i, nil
 		}
-		if have.Name == m.Name {
-			return -1, usage("a plugin named %q is in %s already, in %s: two cannot have one name: remove that one first", m.Name, file.path, have.Entry.Path)
+		if existing.Name == m.Name {
+			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that one first", m.Name, file.path, existing.Entry.Path)
 		}
 	}
 	return -1, err
 }
 
-// noPlugins tells whether the config is one that names no plugin, which the host would not serve.
-func noPlugins(file *configFile) bool {
+// hasNoPlugins reports whether the config is valid except that it names no plugin, which the host refuses.
+func hasNoPlugins(file *configFile) bool {
 	c, problems := config.Parse(file.path, file.data)
 	return problems.Err() == nil && len(c.Plugins) == 0
 }
 
-// add prepares the config with a new table.
+// add prepares the config with a table for the plugin.
 func (p *Proposal) add(o host.Options, m *manifest.Manifest, a Addition) error {
 	c, problems := config.Parse(p.Config, p.file.data)
 	if err := problems.Err(); err != nil {
@@ -157,43 +157,43 @@ func (p *Proposal) add(o host.Options, m *manifest.Manifest, a Addition) error {
 	if err != nil {
 		return err
 	}
-	a.Path = pathFor(p.Config, m.Dir)
+	a.Path = pathInConfig(p.Config, m.Dir)
 	var entry config.Plugin
-	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places, leads(places, nil))
+	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places, newResolver(places, nil))
 	p.Table = config.Table(entry)
 	if p.content, err = config.AddPlugin(p.Config, p.file.data, entry); err != nil {
-		return usage("%s cannot be added to %s: %w", a.Path, p.Config, err)
+		return usageErrorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
 	}
-	return p.decide(o, len(c.Plugins))
+	return p.checkResult(o, len(c.Plugins))
 }
 
-// repin prepares the config with another digest for the plugin at index.
+// repin prepares the config with a new digest for the plugin at index.
 func (p *Proposal) repin(o host.Options, m *manifest.Manifest, index int) error {
 	c, _ := config.Parse(p.Config, p.file.data)
 	places, err := host.FindPlaces(o)
 	if err != nil {
 		return err
 	}
-	p.Plugin, _ = review.Ask(m, review.Choice{}, c.Defaults, places, leads(places, nil))
+	p.Plugin, _ = review.Ask(m, review.Choice{}, c.Defaults, places, newResolver(places, nil))
 	for i := range p.Plugin.Items {
-		p.Plugin.Items[i].NotGiven = "" // the table that is there says what is given
+		p.Plugin.Items[i].NotGiven = "" // the existing table decides what is granted
 	}
 	if p.content, err = config.PinPlugin(p.file.data, index, m.Digest); err != nil {
-		return usage("%s: %w", p.Config, err)
+		return usageErrorf("%s: %w", p.Config, err)
 	}
-	return p.decide(o, index)
+	return p.checkResult(o, index)
 }
 
-// decide takes the decisions on the config that is proposed, as a start of the host would, and notes those on
-// the plugin at index.
-func (p *Proposal) decide(o host.Options, index int) error {
+// checkResult decides on the proposed config as the host does when it starts, and copies the warnings and withheld tools
+// of the plugin at index to the proposal.
+func (p *Proposal) checkResult(o host.Options, index int) error {
 	view, err := host.LookAt(o, p.content)
 	if view == nil {
 		return err
 	}
 	s := view.Plugins[index]
-	if err != nil && sharesTool(view.Plugins, index) {
-		return usage("%w\nor add it with --prefix, which stands before the names of its tools, or with --allow-tool for the others only", err)
+	if err != nil && hasToolConflict(view.Plugins, index) {
+		return usageErrorf("%w\nor add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", err)
 	}
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (p *Proposal) decide(o host.Options, index int) error {
 		return &host.UsageError{Err: err}
 	}
 	if s.Manifest.Digest != p.Plugin.Digest {
-		return usage("%s was changed in the meantime: review it again", s.Manifest.File)
+		return usageErrorf("%s has changed since it was read: review it again", s.Manifest.File)
 	}
 	p.Warnings = s.Problems.Warnings()
 	why := map[string]string{}
@@ -215,8 +215,8 @@ func (p *Proposal) decide(o host.Options, index int) error {
 	return nil
 }
 
-// sharesTool tells whether the plugin at index would offer a tool by the name of another's.
-func sharesTool(plugins []host.Standing, index int) bool {
+// hasToolConflict reports whether the plugin at index offers a tool with the same name as one of a different plugin.
+func hasToolConflict(plugins []host.Standing, index int) bool {
 	offers := func(s host.Standing, name string) bool {
 		return slices.ContainsFunc(s.Grant.Tools, func(t manifest.Tool) bool { return s.Grant.Prefix+t.Name == name })
 	}
@@ -230,12 +230,12 @@ func sharesTool(plugins []host.Standing, index int) bool {
 	return false
 }
 
-// Write changes the config.
+// Write writes the config.
 func (p *Proposal) Write() error {
 	if p.content == nil {
 		return errors.New("the proposal is not complete")
 	}
 	var err error
-	p.Trust, err = p.file.edit(p.content, p.store)
+	p.Trust, err = p.file.update(p.content, p.store)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
-// commented is a config as people write them.
+// commented is a config with comments in every position.
 const commented = `# our tools
 
 [server]      # who we are
@@ -31,8 +31,8 @@ limits = { time = "5s" }
 # the end
 `
 
-func TestAddingAndRemovingLeavesTheRestAsItWas(t *testing.T) {
-	w := newWorld(t)
+func TestAddAndRemovePreserveTheRestOfTheConfig(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	dir := w.plugin(t, "second", "[capabilities]\nfs = [{ path = \"${project}\", access = \"rw\" }]\n")
 	w.config(t, commented)
@@ -72,19 +72,19 @@ func TestAddingAndRemovingLeavesTheRestAsItWas(t *testing.T) {
 	}
 	left, err := os.ReadDir(w.path("work"))
 	if err != nil || len(left) != 1 {
-		t.Errorf("left in the folder: %v, %v", left, err)
+		t.Errorf("left in the directory: %v, %v", left, err)
 	}
 }
 
-func TestAddingMakesTheConfig(t *testing.T) {
-	w := newWorld(t)
+func TestAddCreatesMissingConfig(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	p, err := admin.Propose(w.options(), admin.Addition{Dir: "../plugins/first"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !p.Creates {
-		t.Error("it does not say that it makes the config")
+		t.Error("Creates is false")
 	}
 	if err := p.Write(); err != nil {
 		t.Fatal(err)
@@ -94,8 +94,8 @@ func TestAddingMakesTheConfig(t *testing.T) {
 	}
 }
 
-func TestAPluginBelowTheConfigIsNamedFromThere(t *testing.T) {
-	w := newWorld(t)
+func TestPluginBelowTheConfigHasRelativePath(t *testing.T) {
+	w := newWorkspace(t)
 	dir := w.plugin(t, "first", "")
 	o := w.options()
 	o.ConfigFile = "../all.toml"
@@ -108,8 +108,8 @@ func TestAPluginBelowTheConfigIsNamedFromThere(t *testing.T) {
 	}
 }
 
-func TestALinkToAConfigStaysOne(t *testing.T) {
-	w := newWorld(t)
+func TestAddWritesThroughSymbolicLink(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	w.write(t, "etc/real.toml", "# real\n")
 	if err := os.Symlink("../etc/real.toml", w.path("work/bulkhead.toml")); err != nil {
@@ -130,15 +130,15 @@ func TestALinkToAConfigStaysOne(t *testing.T) {
 	}
 }
 
-func TestAConfigThatChangedMeanwhileIsNotOverwritten(t *testing.T) {
-	w := newWorld(t)
+func TestWriteRefusesConfigThatChangedAfterReview(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	p, err := admin.Propose(w.options(), admin.Addition{Dir: "../plugins/first"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.config(t, "# somebody else's\n")
-	wantUsage(t, p.Write(), "was changed in the meantime")
+	wantUsage(t, p.Write(), "has changed since it was read")
 	if got := w.read(t, "work/bulkhead.toml"); got != "# somebody else's\n" {
 		t.Error(got)
 	}
@@ -149,62 +149,62 @@ func TestAddRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		config string
 		add    admin.Addition
-		before func(t *testing.T, w *world)
+		before func(t *testing.T, w *workspace)
 		want   []string
 	}{
-		"a folder that is there":    {config: first, add: admin.Addition{Dir: "../plugins/first"}, want: []string{`plugin "first" is in `, "pass --repin"}},
-		"the same folder by a link": {config: first, add: admin.Addition{Dir: "../link"}, want: []string{`plugin "first" is in `}, before: func(t *testing.T, w *world) { symlink(t, w, "plugins/first", "link") }},
-		"a name that is taken":      {config: first, add: admin.Addition{Dir: "../plugins/copy"}, want: []string{`a plugin named "first" is in `, "remove that one first"}, before: func(t *testing.T, w *world) { copyPlugin(t, w, "first", "copy") }},
-		"a tool that is taken":      {config: first, add: admin.Addition{Dir: "../plugins/other"}, want: []string{`both offer the tool first_read`, "--prefix"}, before: clashing},
-		"a prompt that is taken": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{`both claim the prompt "p"`, "deny_prompts"}, before: func(t *testing.T, w *world) {
+		"a duplicate directory":                      {config: first, add: admin.Addition{Dir: "../plugins/first"}, want: []string{`plugin "first" is in `, "pass --repin"}},
+		"the same directory through a symbolic link": {config: first, add: admin.Addition{Dir: "../link"}, want: []string{`plugin "first" is in `}, before: func(t *testing.T, w *workspace) { symlink(t, w, "plugins/first", "link") }},
+		"a duplicate name":                           {config: first, add: admin.Addition{Dir: "../plugins/copy"}, want: []string{`a plugin named "first" is in `, "remove that one first"}, before: func(t *testing.T, w *workspace) { copyPlugin(t, w, "first", "copy") }},
+		"a duplicate tool":                           {config: first, add: admin.Addition{Dir: "../plugins/other"}, want: []string{`both offer the tool first_read`, "--prefix"}, before: clashing},
+		"a duplicate prompt": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{`both claim the prompt "p"`, "deny_prompts"}, before: func(t *testing.T, w *workspace) {
 			w.plugin(t, "first", "[offers]\nprompts = [\"p\"]\n")
 			w.plugin(t, "second", "[offers]\nprompts = [\"p\"]\n")
 		}},
-		"resources that are taken": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{"claim resources that meet"}, before: func(t *testing.T, w *world) {
+		"overlapping resources": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{"claim resources that meet"}, before: func(t *testing.T, w *workspace) {
 			w.plugin(t, "first", "[offers]\nresources = [\"a://\"]\n")
 			w.plugin(t, "second", "[offers]\nresources = [\"a://b/\"]\n")
 		}},
-		"a folder without a manifest": {add: admin.Addition{Dir: "../plugins"}, want: []string{"plugins/plugin.toml: there is no such file"}},
-		"a manifest with faults": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"plugin.toml:20: tools[2].access: "},
-			before: func(t *testing.T, w *world) {
+		"a directory without a manifest": {add: admin.Addition{Dir: "../plugins"}, want: []string{"plugins/plugin.toml: there is no such file"}},
+		"an invalid manifest": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"plugin.toml:20: tools[2].access: "},
+			before: func(t *testing.T, w *workspace) {
 				w.plugin(t, "first", "[[tools]]\nname = \"x\"\ndescription = \"x\"\naccess = \"all\"\n")
 			}},
-		"a schema that is none": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"tools[2].input: schema is not valid"},
-			before: func(t *testing.T, w *world) {
+		"an invalid schema": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"tools[2].input: schema is not valid"},
+			before: func(t *testing.T, w *workspace) {
 				w.plugin(t, "first", "[[tools]]\nname = \"x\"\ndescription = \"x\"\naccess = \"read\"\ninput_json = '{\"type\":\"object\",\"required\":3}'\n")
 			}},
-		"a module that is not there": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"there is no module at ", "bulkhead plugin build"},
-			before: func(t *testing.T, w *world) { remove(t, w, "plugins/first/it.wasm") }},
-		"a module that is another": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"it.wasm has the SHA-256 ", "was built for "},
-			before: func(t *testing.T, w *world) { w.write(t, "plugins/first/it.wasm", "another") }},
-		"a module that is a folder": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"it.wasm is not a regular file"},
-			before: func(t *testing.T, w *world) {
+		"a missing module": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"there is no module at ", "bulkhead plugin build"},
+			before: func(t *testing.T, w *workspace) { remove(t, w, "plugins/first/it.wasm") }},
+		"a module with a different digest": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"it.wasm has the SHA-256 ", "was built for "},
+			before: func(t *testing.T, w *workspace) { w.write(t, "plugins/first/it.wasm", "another") }},
+		"a module that is a directory": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"it.wasm is not a regular file"},
+			before: func(t *testing.T, w *workspace) {
 				remove(t, w, "plugins/first/it.wasm")
 				w.write(t, "plugins/first/it.wasm/x", "")
 			}},
-		"a module that nothing pins": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"does not have the module's SHA-256"},
-			before: func(t *testing.T, w *world) {
+		"a manifest without the digest of the module": {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"does not contain the module's SHA-256"},
+			before: func(t *testing.T, w *workspace) {
 				text := w.read(t, "plugins/first/plugin.toml")
 				start := strings.Index(text, "sha256")
 				w.write(t, "plugins/first/plugin.toml", text[:start]+text[start+strings.Index(text[start:], "\n"):])
 			}},
-		"a config with faults":     {config: "[sever]\n" + first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{"bulkhead.toml:1: sever: is not a known key"}},
-		"a config that is no TOML": {config: "= 1", add: admin.Addition{Dir: "../plugins/second"}, want: []string{"bulkhead.toml:1: is not TOML"}},
-		"plugins written inline":   {config: "plugins = [{ path = \"../plugins/first\" }]\n", add: admin.Addition{Dir: "../plugins/second"}, want: []string{"is not written as [[plugins]] tables"}},
-		"a pattern that is none":   {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"["}}}, want: []string{`--allow-tool "[": is not a pattern`}},
-		"a tool that is not there": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"first_*", "firts_read"}}},
+		"an invalid config":         {config: "[sever]\n" + first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{"bulkhead.toml:1: sever: is not a known key"}},
+		"a config that is not TOML": {config: "= 1", add: admin.Addition{Dir: "../plugins/second"}, want: []string{"bulkhead.toml:1: is not TOML"}},
+		"an inline plugins array":   {config: "plugins = [{ path = \"../plugins/first\" }]\n", add: admin.Addition{Dir: "../plugins/second"}, want: []string{"is not written as [[plugins]] tables"}},
+		"an invalid pattern":        {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"["}}}, want: []string{`--allow-tool "[": is not a pattern`}},
+		"an unknown tool": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"first_*", "firts_read"}}},
 			want: []string{`--allow-tool "firts_read": first has no such tool; its tools are first_read, first_write`}},
-		"a variable that is not asked for": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for it`}},
-		"a variable that is not set": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: is not set here`},
-			before: func(t *testing.T, w *world) { w.plugin(t, "first", "[capabilities]\nenv = [\"TOKEN\"]\n") }},
-		"two words that contradict":          {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{ReadOnly: true, AllowWrite: true}}, want: []string{"--read-only and --allow-write"}},
-		"a prefix that is none":              {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Prefix: "no such"}}, want: []string{"prefix"}},
-		"to pin again what is not there":     {add: admin.Addition{Dir: "../plugins/first", Repin: true}, want: []string{"cannot be pinned again"}},
-		"a config in a folder that is none":  {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"link to nothing"}, before: func(t *testing.T, w *world) { symlink(t, w, "none", "work/bulkhead.toml") }},
-		"a variable in the path of a plugin": {config: "[[plugins]]\npath = \"${env:NONE}/x\"\n", add: admin.Addition{Dir: "../plugins/first"}, want: []string{"the variable NONE is not set"}},
+		"a variable that the plugin does not ask for": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for it`}},
+		"an unset variable": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: is not set here`},
+			before: func(t *testing.T, w *workspace) { w.plugin(t, "first", "[capabilities]\nenv = [\"TOKEN\"]\n") }},
+		"contradictory options":                     {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{ReadOnly: true, AllowWrite: true}}, want: []string{"--read-only and --allow-write"}},
+		"an invalid prefix":                         {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Prefix: "no such"}}, want: []string{"prefix"}},
+		"repin of an unknown plugin":                {add: admin.Addition{Dir: "../plugins/first", Repin: true}, want: []string{"cannot be pinned again"}},
+		"a dangling symbolic link":                  {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"dangling symbolic link"}, before: func(t *testing.T, w *workspace) { symlink(t, w, "none", "work/bulkhead.toml") }},
+		"an unset variable in the path of a plugin": {config: "[[plugins]]\npath = \"${env:NONE}/x\"\n", add: admin.Addition{Dir: "../plugins/first"}, want: []string{"the variable NONE is not set"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorkspace(t)
 			w.plugin(t, "first", "")
 			w.plugin(t, "second", "")
 			if c.config != "" {
@@ -219,8 +219,8 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-func TestPinningAgainChangesTheDigestAlone(t *testing.T) {
-	w := newWorld(t)
+func TestRepinChangesOnlyTheDigest(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	w.config(t, commented)
 	for _, more := range []string{"", "[offers]\nlogging = true\n"} {
@@ -242,8 +242,8 @@ func TestPinningAgainChangesTheDigestAlone(t *testing.T) {
 	}
 }
 
-func TestPinningAgainGrantsNothingNew(t *testing.T) {
-	w := newWorld(t)
+func TestRepinDoesNotExtendTheGrant(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	for _, a := range []admin.Addition{{Dir: "../plugins/first"}, {Dir: "../plugins/first", Repin: true}} {
 		p, err := admin.Propose(w.options(), a)
@@ -264,10 +264,10 @@ func TestPinningAgainGrantsNothingNew(t *testing.T) {
 	}
 }
 
-func TestAPrefixAndAChoiceOfToolsKeepNamesApart(t *testing.T) {
+func TestPrefixOrAllowToolsResolveToolConflict(t *testing.T) {
 	for name, choice := range map[string]review.Choice{"a prefix": {Prefix: "x_"}, "a choice of tools": {AllowTools: []string{"other_*"}}} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorkspace(t)
 			w.plugin(t, "first", "")
 			clashing(t, w)
 			w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
@@ -278,8 +278,8 @@ func TestAPrefixAndAChoiceOfToolsKeepNamesApart(t *testing.T) {
 	}
 }
 
-func TestAVariableIsWrittenByNameOnly(t *testing.T) {
-	w := newWorld(t)
+func TestAddWritesNoValueOfAVariable(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "[capabilities]\nenv = [\"TOKEN\"]\n")
 	w.env["TOKEN"] = "a secret"
 	p, err := admin.Propose(w.options(), admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}})
@@ -291,27 +291,27 @@ func TestAVariableIsWrittenByNameOnly(t *testing.T) {
 	}
 }
 
-// clashing makes a plugin that has a tool of the plugin first's.
-func clashing(t *testing.T, w *world) {
+// clashing creates the plugin other, which has a tool of the plugin first.
+func clashing(t *testing.T, w *workspace) {
 	t.Helper()
 	w.plugin(t, "other", "[[tools]]\nname = \"first_read\"\ndescription = \"x\"\naccess = \"read\"\n")
 }
 
-func copyPlugin(t *testing.T, w *world, from, to string) {
+func copyPlugin(t *testing.T, w *workspace, from, to string) {
 	t.Helper()
 	for _, file := range []string{"plugin.toml", "it.wasm"} {
 		w.write(t, "plugins/"+to+"/"+file, w.read(t, "plugins/"+from+"/"+file))
 	}
 }
 
-func symlink(t *testing.T, w *world, target, name string) {
+func symlink(t *testing.T, w *workspace, target, name string) {
 	t.Helper()
 	if err := os.Symlink(w.path(target), w.path(name)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func remove(t *testing.T, w *world, name string) {
+func remove(t *testing.T, w *workspace, name string) {
 	t.Helper()
 	if err := os.Remove(w.path(name)); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,10 @@
-// Package admin is what the commands of an admin do: add a plugin to a config and remove it, check that what
-// is pinned still matches, say what is granted and why, compare two plugins, and examine a whole
-// installation. Propose and Proposal.Write add; Remove, Verify, Explain, Compare and Examine are one call
-// each.
+// Package admin implements the administration commands: add a plugin to a config and remove it, trust a config,
+// verify pins, explain grants, compare two plugins, compile modules ahead of time, and examine the installation.
+// Adding is two calls, Propose and Proposal.Write, with the user's consent in between; so is trusting, with
+// ProposeTrust and TrustProposal.Write. Remove, Verify, Explain, Compare, Warm and Examine are one call each.
 //
-// It changes a config, by renaming a new file over it, and nothing else. It words nothing about manifests:
-// that is package review. An error that the caller can put right is a *host.UsageError.
+// It writes the config, trust records and the cache of compiled code only. The texts about manifests come from package
+// review. An error that the user can correct is a *host.UsageError.
 package admin
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-func usage(format string, args ...any) error {
+func usageErrorf(format string, args ...any) error {
 	return &host.UsageError{Err: fmt.Errorf(format, args...)}
 }
 
-// absolute is a path of the user's as seen from the host's working directory.
-func absolute(o host.Options, path string) (string, error) {
+// absolutePath makes a path absolute, relative to the host's working directory with symbolic links resolved.
+func absolutePath(o host.Options, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}
@@ -41,7 +41,7 @@ func absolute(o host.Options, path string) (string, error) {
 	return filepath.Join(dir, path), nil
 }
 
-// lookup looks up a variable of the host's environment.
+// lookup returns the function that looks up variables of the host's environment.
 func lookup(o host.Options) func(string) (string, bool) {
 	if o.System.LookupEnv != nil {
 		return o.System.LookupEnv
@@ -49,35 +49,35 @@ func lookup(o host.Options) func(string) (string, bool) {
 	return os.LookupEnv
 }
 
-// expandPaths puts in what the plugins' paths name of the environment; the error says which have no value.
+// expandPaths expands variables in the paths of plugins. The error names those that are not set.
 func expandPaths(o host.Options, c *config.Config) error {
-	var about tomlfile.Problems
+	var problems tomlfile.Problems
 	for _, p := range config.Expand(c, lookup(o)) {
 		if slices.ContainsFunc(c.Plugins, func(have config.Plugin) bool { return p.Key == have.Key+".path" }) {
-			about = append(about, p)
+			problems = append(problems, p)
 		}
 	}
-	if err := about.Err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return &host.UsageError{Err: err}
 	}
 	return nil
 }
 
-// sameFolder tells whether two paths are of one folder, by whatever name.
-func sameFolder(a, b string) bool {
+// sameDirectory reports whether two paths name the same directory, also through symbolic links.
+func sameDirectory(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
 	}
-	one, err := os.Stat(a)
+	infoA, err := os.Stat(a)
 	if err != nil {
 		return false
 	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
+	infoB, err := os.Stat(b)
+	return err == nil && os.SameFile(infoA, infoB)
 }
 
-// pathFor is dir as the config in file is to name it: relative to its folder if it lies there.
-func pathFor(file, dir string) string {
+// pathInConfig returns dir as the config in file names it: relative if dir is below the directory of the config.
+func pathInConfig(file, dir string) string {
 	rel, err := filepath.Rel(filepath.Dir(file), dir)
 	if err != nil || !filepath.IsLocal(rel) {
 		return dir

@@ -10,18 +10,17 @@ import (
 
 // Difference is what Compare found between two plugins.
 type Difference struct {
-	Old     string          `json:"old"` // name, version and folder
+	Old     string          `json:"old"` // name, version and directory
 	New     string          `json:"new"`
 	Changes []review.Change `json:"changes"`
 	More    bool            `json:"asks_for_more"`
 }
 
-// Compare compares two built plugins by their manifests, of which the new one's module has to be the one
-// that it names.
+// Compare compares the manifests of two built plugins. The module of the new one must match its manifest.
 func Compare(o host.Options, oldDir, newDir string) (Difference, error) {
-	var both [2]*manifest.Manifest
+	var manifests [2]*manifest.Manifest
 	for i, named := range []string{oldDir, newDir} {
-		dir, err := absolute(o, named)
+		dir, err := absolutePath(o, named)
 		if err != nil {
 			return Difference{}, err
 		}
@@ -29,15 +28,15 @@ func Compare(o host.Options, oldDir, newDir string) (Difference, error) {
 		if err := problems.Err(); err != nil {
 			return Difference{}, &host.UsageError{Err: err}
 		}
-		both[i] = m
+		manifests[i] = m
 	}
-	if err := checkModule(both[1]); err != nil {
+	if err := checkModule(manifests[1]); err != nil {
 		return Difference{}, err
 	}
-	changes := review.Compare(both[0], both[1])
-	return Difference{Old: described(both[0]), New: described(both[1]), Changes: changes, More: review.AsksForMore(changes)}, nil
+	changes := review.Compare(manifests[0], manifests[1])
+	return Difference{Old: describe(manifests[0]), New: describe(manifests[1]), Changes: changes, More: review.AsksForMore(changes)}, nil
 }
 
-func described(m *manifest.Manifest) string {
+func describe(m *manifest.Manifest) string {
 	return fmt.Sprintf("%s %s (%s)", m.Name, m.Version, m.Dir)
 }

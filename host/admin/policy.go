@@ -13,21 +13,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// Question says what is to be explained. Without any of its last four fields the answer is all that is
-// granted.
+// Question says what to explain. Without Tool, Path, Origin and Variable, Explain describes complete grants.
 type Question struct {
-	Plugin   string // its name; empty: all
+	Plugin   string // its name; empty means all
 	Tool     string // as clients see it, or the plugin's own name for it
 	Path     string
 	Origin   string // of a web server
 	Variable string // of the environment
 }
 
-// Policies is what a host would grant.
+// Policies is the result of Explain.
 type Policies struct {
-	Config  string          `json:"config,omitempty"` // empty: there is none
+	Config  string          `json:"config,omitempty"` // empty if there is none
 	Plugins []PluginPolicy  `json:"plugins,omitempty"`
-	Answers []review.Answer `json:"answers,omitempty"` // for each plugin that the question is about
+	Answers []review.Answer `json:"answers,omitempty"` // one or more for each plugin that the question applies to
 }
 
 // PluginPolicy is what one plugin is granted.
@@ -35,14 +34,14 @@ type PluginPolicy struct {
 	Name     string            `json:"name"`
 	Version  string            `json:"version,omitempty"`
 	Dir      string            `json:"dir"`
-	At       string            `json:"at,omitempty"` // the line of the config that names it
+	At       string            `json:"at,omitempty"` // file and line of its table in the config
 	Pinned   bool              `json:"pinned"`
-	Problem  string            `json:"problem,omitempty"` // why nothing of it is offered; empty if it is
+	Problem  string            `json:"problem,omitempty"` // why the plugin is left out; empty if it is offered
 	Warnings tomlfile.Problems `json:"warnings,omitempty"`
 	*review.Policy
 }
 
-// Explain says what plugins are granted, or why one thing is or is not.
+// Explain describes the effective grants of plugins, or why one item is or is not allowed.
 func Explain(o host.Options, q Question) (Policies, error) {
 	view, err := host.Look(o)
 	if err != nil {
@@ -69,9 +68,9 @@ func Explain(o host.Options, q Question) (Policies, error) {
 	}
 	switch {
 	case q.Plugin != "" && !slices.Contains(names, q.Plugin):
-		return out, usage("there is no plugin %q: there are %s", q.Plugin, strings.Join(names, ", "))
+		return out, usageErrorf("there is no plugin %q: there are %s", q.Plugin, strings.Join(names, ", "))
 	case out.Plugins == nil && out.Answers == nil:
-		return out, usage("there is no tool %q: `bulkhead policy` lists what there is", q.Tool)
+		return out, usageErrorf("there is no tool %q: `bulkhead policy` lists all tools", q.Tool)
 	}
 	return out, nil
 }
@@ -93,11 +92,11 @@ func pluginPolicy(o host.Options, v *host.View, s host.Standing) PluginPolicy {
 func subject(o host.Options, v *host.View, s host.Standing) review.Subject {
 	return review.Subject{
 		Manifest: s.Manifest, Entry: s.Entry, Defaults: v.Defaults, Grant: s.Grant, Places: v.Places, Config: v.Config, FlagEnv: o.Env,
-		Resolver: leads(v.Places, v.Plugins),
+		Resolver: newResolver(v.Places, v.Plugins),
 	}
 }
 
-// answer answers a question for one plugin; none if it is not about that.
+// answer answers a question for one plugin; nil if the question does not apply to it.
 func answer(o host.Options, v *host.View, s host.Standing, q Question) ([]review.Answer, error) {
 	about := subject(o, v, s)
 	if s.Problems.Err() != nil || s.Grant.LeftOut != "" {
@@ -121,13 +120,13 @@ func answer(o host.Options, v *host.View, s host.Standing, q Question) ([]review
 	if q.Origin != "" {
 		asked, err := origin.Parse(q.Origin)
 		if err != nil {
-			return nil, usage("--origin %s: %w", tomlfile.Quote(q.Origin), err)
+			return nil, usageErrorf("--origin %s: %w", tomlfile.Quote(q.Origin), err)
 		}
 		out = append(out, about.Origin(asked))
 	}
 	if q.Variable != "" {
 		if !manifest.IsVariable(q.Variable) {
-			return nil, usage("--variable %s: is not the name of a variable", tomlfile.Quote(q.Variable))
+			return nil, usageErrorf("--variable %s: is not the name of a variable", tomlfile.Quote(q.Variable))
 		}
 		out = append(out, about.Variable(q.Variable))
 	}
@@ -144,28 +143,28 @@ func tools(about review.Subject, name string) []review.Answer {
 	return nil
 }
 
-// paths says of a path whether it can be read, and whether it can be written.
+// paths answers whether a path can be read, and whether it can be written.
 func paths(o host.Options, v *host.View, about review.Subject, asked string) ([]review.Answer, error) {
-	path, err := absolute(o, asked)
+	path, err := absolutePath(o, asked)
 	if err != nil {
 		return nil, err
 	}
-	if why := refusedGrant(about); why != "" {
+	if why := refusedGrantReason(about); why != "" {
 		return []review.Answer{{Asked: path, Access: "read", Why: why}, {Asked: path, Access: "write", Why: why}}, nil
 	}
 	verdict, err := sandbox.Explain(sandbox.Explained{Grant: about.Grant, Own: v.Own}, path)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, usageErrorf("%w", err)
 	}
 	shown := path
 	if verdict.Path != path {
 		shown += " (which is " + verdict.Path + ")"
 	}
-	held := ""
+	granted := ""
 	if verdict.Mount != nil {
-		held = fmt.Sprintf("it lies in %s: %s", verdict.Mount.Path, about.FolderBy(*verdict.Mount))
+		granted = fmt.Sprintf("it is in %s: %s", verdict.Mount.Path, about.FolderBy(*verdict.Mount))
 	}
-	read, write := held, pathWords(verdict, about, held)
+	read, write := granted, explainPath(verdict, about, granted)
 	if !verdict.Read {
 		read = write
 	}
@@ -175,10 +174,10 @@ func paths(o host.Options, v *host.View, about review.Subject, asked string) ([]
 	}, nil
 }
 
-// refusedGrant says why the host opens nothing for the plugin: one of the granted paths is refused, and without it the
-// plugin does not run. It is empty where none is.
-func refusedGrant(about review.Subject) string {
-	look := func(kind, path string) string {
+// refusedGrantReason explains why the plugin cannot run: the host refuses one of its granted paths. It is empty if
+// none is refused.
+func refusedGrantReason(about review.Subject) string {
+	check := func(kind, path string) string {
 		if refused := about.Resolver(kind, path).Refused; refused != "" {
 			return "the plugin cannot run: " + refused
 		}
@@ -188,33 +187,33 @@ func refusedGrant(about review.Subject) string {
 		if m.State {
 			continue
 		}
-		if why := look(review.Folder, m.Path); why != "" {
+		if why := check(review.Folder, m.Path); why != "" {
 			return why
 		}
 	}
 	for _, g := range about.Grant.Git {
-		if why := look(review.Repository, g.Repo); why != "" {
+		if why := check(review.Repository, g.Repo); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-// pathWords say why no more than v has is allowed at a path; held is what grants it.
-func pathWords(v sandbox.Verdict, about review.Subject, held string) string {
+// explainPath explains the rule that limits access to a path; granted describes the grant that contains it.
+func explainPath(v sandbox.Verdict, about review.Subject, granted string) string {
 	switch v.Rule {
 	case sandbox.RuleOutside:
-		return "no folder that is granted to " + about.Manifest.Name + " holds it"
+		return "it is not in any directory granted to " + about.Manifest.Name
 	case sandbox.RuleAbove:
-		return "it is only on the way to a granted folder: of what it holds no more is seen than that way"
+		return "it is an ancestor of a granted directory: only the path to that directory is visible"
 	case sandbox.RuleOwn:
-		return fmt.Sprintf("%s belongs to the host, and no grant names it or something in it", v.Own)
+		return fmt.Sprintf("%s belongs to the host, and no grant names it or a path in it", v.Own)
 	case sandbox.RuleHidden:
 		return fmt.Sprintf("hidden by %q: %s", v.Pattern, about.DenyBy(v.Pattern))
 	case sandbox.RuleGit:
-		return "what lies in a .git is never written through files"
+		return "files in a .git directory cannot be written"
 	case sandbox.RuleReadOnly:
-		return "its folder is granted to read only: " + held
+		return "its directory is granted read-only: " + granted
 	}
-	return held
+	return granted
 }

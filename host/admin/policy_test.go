@@ -12,10 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// askedFor is what the plugin first asks for here.
+// askedFor is the capabilities of the plugin first.
 const askedFor = "[capabilities]\nenv = [\"TOKEN\"]\nhttp = [\"https://a.example\"]\nfs = [{ path = \"${project}\", access = \"rw\" }]\n"
 
-const policed = `[defaults]
+const policyConfig = `[defaults]
 deny = ["**/.env"]
 [[plugins]]
 path = "../plugins/first"
@@ -28,13 +28,13 @@ path = "../plugins/broken"
 env = { A = "b" }
 `
 
-func policeWorld(t *testing.T) *world {
+func policyWorkspace(t *testing.T) *workspace {
 	t.Helper()
-	w := newWorld(t)
+	w := newWorkspace(t)
 	w.plugin(t, "first", askedFor)
 	w.plugin(t, "second", "")
 	w.plugin(t, "broken", "")
-	w.config(t, policed)
+	w.config(t, policyConfig)
 	w.write(t, "work/.git/config", "")
 	w.write(t, "work/a", "")
 	if err := os.Symlink("a", w.path("work/alias")); err != nil {
@@ -49,38 +49,38 @@ func TestExplain(t *testing.T) {
 		ask  admin.Question
 		want []string
 	}{
-		"a tool that is offered":              {admin.Question{Tool: "first_read"}, []string{"first first_read read yes: nothing withholds it (bulkhead.toml:3)"}},
-		"a tool that is denied":               {admin.Question{Tool: "first_write"}, []string{`first first_write write no: denied by deny_tools "first_write" (bulkhead.toml:5)`}},
-		"a tool with its prefix":              {admin.Question{Tool: "x_second_read"}, []string{"second x_second_read read yes: nothing withholds it (bulkhead.toml:6)"}},
-		"a tool without it":                   {admin.Question{Tool: "second_read"}, []string{"second x_second_read read yes: nothing withholds it (bulkhead.toml:6)"}},
-		"a tool of a plugin that is left out": {admin.Question{Tool: "broken_read"}, []string{"broken broken_read  no: " + leftOut}},
+		"an offered tool":                       {admin.Question{Tool: "first_read"}, []string{"first first_read read yes: nothing withholds it (bulkhead.toml:3)"}},
+		"a denied tool":                         {admin.Question{Tool: "first_write"}, []string{`first first_write write no: denied by deny_tools "first_write" (bulkhead.toml:5)`}},
+		"a tool by its name with the prefix":    {admin.Question{Tool: "x_second_read"}, []string{"second x_second_read read yes: nothing withholds it (bulkhead.toml:6)"}},
+		"a tool by its name without the prefix": {admin.Question{Tool: "second_read"}, []string{"second x_second_read read yes: nothing withholds it (bulkhead.toml:6)"}},
+		"a tool of a plugin that is left out":   {admin.Question{Tool: "broken_read"}, []string{"broken broken_read  no: " + leftOut}},
 		"a path": {admin.Question{Plugin: "first", Path: "a"}, []string{
-			"first $W/work/a read yes: it lies in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)",
-			"first $W/work/a write yes: it lies in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)"}},
-		"a link": {admin.Question{Plugin: "first", Path: "$W/work/alias"}, []string{
-			"first $W/work/alias (which is $W/work/a) read yes: it lies in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)",
-			"first $W/work/alias (which is $W/work/a) write yes: it lies in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)"}},
+			"first $W/work/a read yes: it is in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)",
+			"first $W/work/a write yes: it is in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)"}},
+		"a symbolic link": {admin.Question{Plugin: "first", Path: "$W/work/alias"}, []string{
+			"first $W/work/alias (which is $W/work/a) read yes: it is in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)",
+			"first $W/work/alias (which is $W/work/a) write yes: it is in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)"}},
 		"a path in .git": {admin.Question{Plugin: "first", Path: ".git/config"}, []string{
-			"first $W/work/.git/config read yes: it lies in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)",
-			"first $W/work/.git/config write no: what lies in a .git is never written through files"}},
+			"first $W/work/.git/config read yes: it is in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)",
+			"first $W/work/.git/config write no: files in a .git directory cannot be written"}},
 		"a hidden path": {admin.Question{Plugin: "first", Path: "x/.env"}, []string{
 			`first $W/work/x/.env read no: hidden by "**/.env": defaults.deny (bulkhead.toml)`, `first $W/work/x/.env write no: hidden by "**/.env": defaults.deny (bulkhead.toml)`}},
-		"the host's own": {admin.Question{Plugin: "first", Path: "bulkhead.toml"}, []string{
-			"first $W/work/bulkhead.toml read no: $W/work/bulkhead.toml belongs to the host, and no grant names it or something in it",
-			"first $W/work/bulkhead.toml write no: $W/work/bulkhead.toml belongs to the host, and no grant names it or something in it"}},
-		"a path outside": {admin.Question{Plugin: "second", Path: "/etc/hosts"}, []string{
-			"second /etc/hosts read no: no folder that is granted to second holds it", "second /etc/hosts write no: no folder that is granted to second holds it"}},
-		"a path above": {admin.Question{Plugin: "first", Path: ".."}, []string{
-			"first $W read no: it is only on the way to a granted folder: of what it holds no more is seen than that way",
-			"first $W write no: it is only on the way to a granted folder: of what it holds no more is seen than that way"}},
-		"several things of all plugins": {admin.Question{Origin: "https://a.example", Variable: "TOKEN"}, []string{
+		"a file of the host": {admin.Question{Plugin: "first", Path: "bulkhead.toml"}, []string{
+			"first $W/work/bulkhead.toml read no: $W/work/bulkhead.toml belongs to the host, and no grant names it or a path in it",
+			"first $W/work/bulkhead.toml write no: $W/work/bulkhead.toml belongs to the host, and no grant names it or a path in it"}},
+		"a path outside of the grant": {admin.Question{Plugin: "second", Path: "/etc/hosts"}, []string{
+			"second /etc/hosts read no: it is not in any directory granted to second", "second /etc/hosts write no: it is not in any directory granted to second"}},
+		"an ancestor of the grant": {admin.Question{Plugin: "first", Path: ".."}, []string{
+			"first $W read no: it is an ancestor of a granted directory: only the path to that directory is visible",
+			"first $W write no: it is an ancestor of a granted directory: only the path to that directory is visible"}},
+		"two questions about all plugins": {admin.Question{Origin: "https://a.example", Variable: "TOKEN"}, []string{
 			"first https://a.example  yes: plugin.toml:19 asks for it, and the config has no http for the plugin (bulkhead.toml:3); refused if the name resolves to this machine or its network, because the grant does not have private = true",
 			"first TOKEN  no: it has no value: pass --env TOKEN, or write env = { TOKEN = \"…\" } for the plugin in bulkhead.toml",
 			"second https://a.example  no: second does not ask for it, so nothing can grant it", "second TOKEN  no: second does not ask for it, so nothing can grant it",
 			"broken https://a.example, TOKEN  no: " + leftOut}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := policeWorld(t)
+			w := policyWorkspace(t)
 			c.ask.Path = strings.ReplaceAll(c.ask.Path, "$W", w.dir)
 			found, err := admin.Explain(w.options(), c.ask)
 			if err != nil {
@@ -101,8 +101,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestExplainAllOfAPlugin(t *testing.T) {
-	w := policeWorld(t)
+func TestExplainCompleteGrants(t *testing.T) {
+	w := policyWorkspace(t)
 	found, err := admin.Explain(w.options(), admin.Question{})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestExplainAllOfAPlugin(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := os.Lstat(w.path("state")); err == nil {
-		t.Error("a state folder was made")
+		t.Error("a state directory was created")
 	}
 	if found, err = admin.Explain(w.options(), admin.Question{Plugin: "second"}); err != nil || len(found.Plugins) != 1 || found.Plugins[0].Tools[0].Name != "x_second_read" {
 		t.Errorf("%+v, %v", found, err)
@@ -125,7 +125,7 @@ func TestExplainAllOfAPlugin(t *testing.T) {
 }
 
 func TestExplainRefuses(t *testing.T) {
-	w := policeWorld(t)
+	w := policyWorkspace(t)
 	for want, q := range map[string]admin.Question{
 		`there is no plugin "none": there are first, second, broken`: {Plugin: "none"},
 		`there is no tool "none"`:                                    {Tool: "none"},
@@ -137,8 +137,8 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
-func TestCompareOfFolders(t *testing.T) {
-	w := newWorld(t)
+func TestCompare(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	copyPlugin(t, w, "first", "old")
 	d, err := admin.Compare(w.options(), "../plugins/old", "../plugins/first")
@@ -159,14 +159,14 @@ func TestCompareOfFolders(t *testing.T) {
 	wantUsage(t, err, manifest.FileName+": there is no such file")
 }
 
-// TestExplainRefusesPathsWhereTheGrantIsRefused: a link in the project is not followed, so nothing behind it is granted.
-func TestExplainRefusesPathsWhereTheGrantIsRefused(t *testing.T) {
+// TestExplainRefusesPathsOfRefusedGrant: the host does not follow symbolic links in the project.
+func TestExplainRefusesPathsOfRefusedGrant(t *testing.T) {
 	for name, asks := range map[string]string{
 		"a directory":  "[capabilities]\nfs = [{ path = \"${project}/docs\", access = \"rw\" }]\n",
 		"a repository": "[capabilities]\nfs = [{ path = \"${project}\", access = \"rw\" }]\ngit = [{ repo = \"${project}/docs\", access = \"r\" }]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorkspace(t)
 			w.plugin(t, "first", asks)
 			w.write(t, "elsewhere/a", "")
 			if err := os.Symlink("../elsewhere", w.path("work/docs")); err != nil {

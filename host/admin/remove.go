@@ -9,19 +9,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// Removed is a plugin that was taken out of a config. Its folder and its state are where they were.
+// Removed is the result of Remove. The directory and the state of the plugin still exist.
 type Removed struct {
 	Config string `json:"config"`
 	Name   string `json:"name"`
 	Dir    string `json:"dir"`
-	State  string `json:"state,omitempty"` // its state folder, there or not; empty: there is no place for one
-	Left   int    `json:"left"`            // plugins that the config still names
+	State  string `json:"state,omitempty"` // its state directory, which may not exist; empty if there is no location for it
+	Left   int    `json:"left"`            // number of plugins left in the config
 
 	Trust ConfigTrust `json:"trust"`
 }
 
-// Remove takes out the plugin with that name, or in that folder. The config may have faults elsewhere, and the
-// plugin's folder may be gone.
+// Remove removes the plugin with that name, or in that directory, from the config. The config may be invalid elsewhere,
+// and the directory of the plugin may be missing.
 func Remove(o host.Options, which string) (Removed, error) {
 	named, err := host.ConfigFile(o)
 	if err != nil {
@@ -32,59 +32,59 @@ func Remove(o host.Options, which string) (Removed, error) {
 		return Removed{}, err
 	}
 	if !file.exists {
-		return Removed{}, usage("there is no %s: pass the config's path with --config", named)
+		return Removed{}, usageErrorf("there is no %s: pass the config's path with --config", named)
 	}
 	c, problems := config.Parse(named, file.data)
 	if c == nil {
 		return Removed{}, &host.UsageError{Err: problems.Err()}
 	}
-	_ = expandPaths(o, c) // what is not known is not the one that is meant
-	at, err := find(o, c, which)
+	_ = expandPaths(o, c) // a path with an unset variable matches nothing
+	at, err := findPlugin(o, c, which)
 	if err != nil {
 		return Removed{}, err
 	}
 	content, err := config.RemovePlugin(file.data, at)
 	if err != nil {
-		return Removed{}, usage("%s: %w", named, err)
+		return Removed{}, usageErrorf("%s: %w", named, err)
 	}
-	gone := Removed{Config: named, Name: nameOf(c.Plugins[at]), Dir: c.Plugins[at].Path, Left: len(c.Plugins) - 1}
+	removed := Removed{Config: named, Name: pluginName(c.Plugins[at]), Dir: c.Plugins[at].Path, Left: len(c.Plugins) - 1}
 	if places, err := host.FindPlaces(o); err == nil && places.State != "" {
-		gone.State = filepath.Join(places.State, gone.Name)
+		removed.State = filepath.Join(places.State, removed.Name)
 	}
-	gone.Trust, err = file.edit(content, storeOf(o))
-	return gone, err
+	removed.Trust, err = file.update(content, trustStore(o))
+	return removed, err
 }
 
-// nameOf is what a plugin is called; the folder's name stands in where no manifest says.
-func nameOf(p config.Plugin) string {
+// pluginName returns the name of a plugin: that in its manifest, else that of its directory.
+func pluginName(p config.Plugin) string {
 	if p.Path == "" {
-		return "" // its variables have no values here
+		return "" // a variable in it is not set
 	}
 	m, _ := manifest.Load(p.Path)
-	return nameIn(m, p)
+	return nameOrBase(m, p)
 }
 
-func nameIn(m *manifest.Manifest, p config.Plugin) string {
+func nameOrBase(m *manifest.Manifest, p config.Plugin) string {
 	if m != nil && m.Name != "" {
 		return m.Name
 	}
 	return filepath.Base(p.Path)
 }
 
-// find is the index of the plugin that is meant: by its name, else by its folder.
-func find(o host.Options, c *config.Config, which string) (int, error) {
-	dir, err := absolute(o, which)
+// findPlugin returns the index of the plugin with that name, else of the one in that directory.
+func findPlugin(o host.Options, c *config.Config, which string) (int, error) {
+	dir, err := absolutePath(o, which)
 	if err != nil {
 		return 0, err
 	}
 	var names []string
 	byName, byDir := []int{}, -1
 	for i, p := range c.Plugins {
-		name := nameOf(p)
+		name := pluginName(p)
 		if names = append(names, name); name == which {
 			byName = append(byName, i)
 		}
-		if p.Path != "" && sameFolder(p.Path, dir) {
+		if p.Path != "" && sameDirectory(p.Path, dir) {
 			byDir = i
 		}
 	}
@@ -94,9 +94,9 @@ func find(o host.Options, c *config.Config, which string) (int, error) {
 	case byDir >= 0:
 		return byDir, nil
 	case len(byName) > 1:
-		return 0, usage("%d plugins in %s are called %q: name the folder of the one that is meant", len(byName), c.File, which)
+		return 0, usageErrorf("%d plugins in %s are named %q: name the directory of one of them instead", len(byName), c.File, which)
 	case len(names) == 0:
-		return 0, usage("%s names no plugin", c.File)
+		return 0, usageErrorf("%s names no plugin", c.File)
 	}
-	return 0, usage("there is no plugin %q in %s: there are %s", which, c.File, strings.Join(names, ", "))
+	return 0, usageErrorf("there is no plugin %q in %s: there are %s", which, c.File, strings.Join(names, ", "))
 }

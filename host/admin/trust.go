@@ -14,24 +14,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
 )
 
-// The kinds of what can be trusted.
+// The kinds of a TrustProposal.
 const (
 	TrustConfig  = "config"
-	TrustPlugins = "plugins" // dist/plugins of a directory in which hosts are started
+	TrustPlugins = "plugins" // the directory dist/plugins of a working directory
 )
 
-// The states of what is, or could be, trusted. Changed and Missing are those of pins.
+// The states of a trusted path, besides Changed and Missing, which pins have too.
 const (
 	Trusted    = "trusted"
 	NotTrusted = "not trusted"
 )
 
-// TrustProposal is what a host would obey once the user agrees to it.
+// TrustProposal is a config, or a directory of plugins, that awaits the user's consent.
 type TrustProposal struct {
 	Path        string         `json:"path"`
 	Kind        string         `json:"kind"`
 	SHA256      string         `json:"sha256"`
-	State       string         `json:"state"` // before the user agrees
+	State       string         `json:"state"` // Trusted, NotTrusted or Changed
 	Since       *time.Time     `json:"trusted_at,omitempty"`
 	Plugins     []PluginPolicy `json:"plugins"`
 	Audit       string         `json:"audit,omitempty"` // the file of the audit log
@@ -40,16 +40,16 @@ type TrustProposal struct {
 	store trust.Store
 }
 
-// ProposeTrust reviews a config, or a directory of plugins, as a host that finds it would obey it. path may be
-// the directory that holds the config; empty: what a host with these options finds. What was read is what is
-// reviewed, and what Write records.
+// ProposeTrust reviews a config, or a directory of plugins, with the decisions of a host that discovers it. path may
+// be the directory of the config; if it is empty, ProposeTrust takes what a host with these options discovers. The
+// content is read once, so Write records exactly what was reviewed.
 func ProposeTrust(o host.Options, path string) (*TrustProposal, error) {
-	path, kind, err := trustable(o, path)
+	path, kind, err := resolveTrustPath(o, path)
 	if err != nil {
 		return nil, err
 	}
-	p := &TrustProposal{Path: path, Kind: kind, Plugins: []PluginPolicy{}, store: storeOf(o)}
-	view, err := p.look(o)
+	p := &TrustProposal{Path: path, Kind: kind, Plugins: []PluginPolicy{}, store: trustStore(o)}
+	view, err := p.load(o)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func ProposeTrust(o host.Options, path string) (*TrustProposal, error) {
 	}
 	record, err := p.store.Lookup(path)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, usageErrorf("%w", err)
 	}
 	p.State = NotTrusted
 	if record != nil {
@@ -76,8 +76,9 @@ func ProposeTrust(o host.Options, path string) (*TrustProposal, error) {
 	return p, nil
 }
 
-// look reads what is proposed, once, and takes the decisions as a host would that is started beside it.
-func (p *TrustProposal) look(o host.Options) (*host.View, error) {
+// load reads the config or the plugins once, and decides like a host that is started in their directory. It sets
+// p.SHA256.
+func (p *TrustProposal) load(o host.Options) (*host.View, error) {
 	o.ConfigFile, o.PluginsDir, o.NoConfig, o.Plugins = "", "", false, nil
 	if p.Kind == TrustPlugins {
 		o.System.Dir, o.PluginsDir, o.NoConfig = filepath.Dir(filepath.Dir(p.Path)), p.Path, true
@@ -86,29 +87,29 @@ func (p *TrustProposal) look(o host.Options) (*host.View, error) {
 			p.SHA256, err = host.PluginsDigest(view.Plugins)
 		}
 		if err != nil {
-			return nil, usage("%s cannot be trusted: %w", p.Path, err)
+			return nil, usageErrorf("%s cannot be trusted: %w", p.Path, err)
 		}
 		return view, nil
 	}
 	data, err := tomlfile.ReadFile(p.Path)
 	if err != nil {
-		return nil, usage("%s: %w", p.Path, err)
+		return nil, usageErrorf("%s: %w", p.Path, err)
 	}
 	p.SHA256 = trust.Digest(data)
 	o.System.Dir, o.ConfigFile = filepath.Dir(p.Path), p.Path
 	return host.LookAt(o, data)
 }
 
-// Write records that the user agrees.
+// Write records the user's consent.
 func (p *TrustProposal) Write() error {
 	if err := p.store.Add(p.Path, p.SHA256); err != nil {
-		return usage("%s cannot be trusted: %w", p.Path, err)
+		return usageErrorf("%s cannot be trusted: %w", p.Path, err)
 	}
 	p.State = Trusted
 	return nil
 }
 
-// TrustedPath is a path that the user has trusted, and whether it still is what was trusted.
+// TrustedPath is a trust record, and whether the file still matches it.
 type TrustedPath struct {
 	Path   string    `json:"path"`
 	SHA256 string    `json:"sha256"`
@@ -116,157 +117,157 @@ type TrustedPath struct {
 	State  string    `json:"state"` // Trusted, Changed or Missing
 }
 
-// ListTrust gives all that the user has trusted, by path. With an error, which names the records that are
-// ignored, the list has the others.
+// ListTrust returns all trust records, sorted by path. An error names the records that are ignored; the list then
+// contains the others.
 func ListTrust(o host.Options) ([]TrustedPath, error) {
-	records, err := storeOf(o).List()
+	records, err := trustStore(o).List()
 	list := make([]TrustedPath, len(records))
 	for i, r := range records {
-		list[i] = TrustedPath{Path: r.Path, SHA256: r.SHA256, At: r.At, State: stateNow(o, r)}
+		list[i] = TrustedPath{Path: r.Path, SHA256: r.SHA256, At: r.At, State: currentState(o, r)}
 	}
 	if err != nil {
-		return list, usage("%w", err)
+		return list, usageErrorf("%w", err)
 	}
 	return list, nil
 }
 
-// stateNow compares a record with what is there.
-func stateNow(o host.Options, r trust.Record) string {
-	now := TrustProposal{Path: r.Path, Kind: TrustConfig}
+// currentState compares a record with the current content of its path.
+func currentState(o host.Options, r trust.Record) string {
+	current := TrustProposal{Path: r.Path, Kind: TrustConfig}
 	info, err := os.Stat(r.Path)
 	if err != nil {
 		return Missing
 	}
 	if info.IsDir() {
-		now.Kind = TrustPlugins
+		current.Kind = TrustPlugins
 	}
-	_, _ = now.look(o) // a config that has faults now has a digest all the same
-	if now.SHA256 == r.SHA256 {
+	_, _ = current.load(o) // load sets the digest of an invalid config, too
+	if current.SHA256 == r.SHA256 {
 		return Trusted
 	}
 	return Changed
 }
 
-// Revoke takes the trust back, and gives the path that is no longer trusted. What was trusted may be gone.
+// Revoke removes the record of a path and returns its canonical path. The path itself need not exist any more.
 func Revoke(o host.Options, path string) (string, error) {
-	named, _, err := trustable(o, path)
+	named, _, err := resolveTrustPath(o, path)
 	if err != nil {
-		if named, err = absolute(o, path); err != nil || path == "" {
-			return "", usage("name the path that is no longer to be trusted: `bulkhead trust --list` has them")
+		if named, err = absolutePath(o, path); err != nil || path == "" {
+			return "", usageErrorf("name the path to revoke: `bulkhead trust --list` lists the trusted paths")
 		}
 	}
-	had, err := storeOf(o).Remove(named)
+	had, err := trustStore(o).Remove(named)
 	if err != nil {
-		return "", usage("%w", err)
+		return "", usageErrorf("%w", err)
 	}
 	if !had {
-		return "", usage("%s is not trusted: `bulkhead trust --list` says what is", named)
+		return "", usageErrorf("%s is not trusted: `bulkhead trust --list` lists the trusted paths", named)
 	}
 	return named, nil
 }
 
-// trustable is what path stands for, by the path under which a host finds it.
-func trustable(o host.Options, path string) (found, kind string, err error) {
+// resolveTrustPath returns the path at which a host discovers the config or the plugins that path names.
+func resolveTrustPath(o host.Options, path string) (found, kind string, err error) {
 	if path == "" {
 		if path, err = host.ConfigFile(o); err != nil {
 			return "", "", err
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			dir, err := absolute(o, filepath.Join("dist", "plugins"))
+			dir, err := absolutePath(o, filepath.Join("dist", "plugins"))
 			if info, serr := os.Stat(dir); err != nil || serr != nil || !info.IsDir() {
-				return "", "", usage("there is no %s, and no dist/plugins beside it: name what is to be trusted", path)
+				return "", "", usageErrorf("there is no %s, and no dist/plugins beside it: name the path to trust", path)
 			}
 			path = dir
 		}
 	}
-	if path, err = absolute(o, path); err != nil {
+	if path, err = absolutePath(o, path); err != nil {
 		return "", "", err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", "", usage("%s: %w", path, cause(err))
+		return "", "", usageErrorf("%s: %w", path, cause(err))
 	}
 	if info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, config.FileName)); err == nil {
 			path = filepath.Join(path, config.FileName)
 		} else {
-			return pluginsPath(path)
+			return resolvePluginsDir(path)
 		}
 	}
 	if filepath.Base(path) != config.FileName {
-		return "", "", usage("%s is not a %s, and no other file is looked for: name it with --config where you start the host", path, config.FileName)
+		return "", "", usageErrorf("the host discovers only files named %[2]s, not %[1]s: start it with --config to use this one", path, config.FileName)
 	}
-	found, err = trustPath(path)
+	found, err = resolveDir(path)
 	return found, TrustConfig, err
 }
 
-// pluginsPath is the path of a directory of plugins under which a host finds it.
-func pluginsPath(path string) (found, kind string, err error) {
-	top := filepath.Dir(filepath.Dir(path))
-	if path != filepath.Join(top, "dist", "plugins") {
-		return "", "", usage("%s holds no %s, and is no dist/plugins, where alone plugins are looked for: name it with --plugins where you start the host", path, config.FileName)
+// resolvePluginsDir returns the path at which a host discovers a directory of plugins.
+func resolvePluginsDir(path string) (found, kind string, err error) {
+	parent := filepath.Dir(filepath.Dir(path))
+	if path != filepath.Join(parent, "dist", "plugins") {
+		return "", "", usageErrorf("%s contains no %s and is not a dist/plugins, so the host does not discover it: start the host with --plugins to use it", path, config.FileName)
 	}
-	top, err = filepath.EvalSymlinks(top)
+	parent, err = filepath.EvalSymlinks(parent)
 	if err != nil {
-		return "", "", usage("%s: %w", path, cause(err))
+		return "", "", usageErrorf("%s: %w", path, cause(err))
 	}
-	return filepath.Join(top, "dist", "plugins"), TrustPlugins, nil
+	return filepath.Join(parent, "dist", "plugins"), TrustPlugins, nil
 }
 
-// trustPath is the path of a config under which a host finds it: its directory resolved, and its name as it is.
-func trustPath(path string) (string, error) {
+// resolveDir resolves symbolic links in the directory of path, but not in its last element, as discovery does.
+func resolveDir(path string) (string, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return "", usage("%s: %w", path, cause(err))
+		return "", usageErrorf("%s: %w", path, cause(err))
 	}
 	return filepath.Join(dir, filepath.Base(path)), nil
 }
 
-// storeOf is where a host with these options looks up what the user trusts.
-func storeOf(o host.Options) trust.Store {
-	dir, _ := host.StateDir(o.System) // the store checks by itself whose it is
+// trustStore returns the trust records that a host with these options uses.
+func trustStore(o host.Options) trust.Store {
+	dir, _ := host.StateDir(o.System) // the store itself checks who owns it
 	return trust.In(dir)
 }
 
-// ConfigTrust says whether a config that was edited is obeyed where a host finds it by itself.
+// ConfigTrust says whether an edited config is used where a host discovers it.
 type ConfigTrust struct {
 	Trusted bool   `json:"trusted"`
-	Problem string `json:"problem,omitempty"` // why it could not stay trusted
+	Problem string `json:"problem,omitempty"` // why it is not trusted
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-// edit replaces a config's content. It is trusted afterwards if it was before, or if it is made by that: an edit
-// adds what the user has agreed to, and nothing to what the user has not.
-func (f *configFile) edit(content []byte, store trust.Store) (ConfigTrust, error) {
-	path, err := trustPath(f.path)
+// update replaces the content of a config. The new content is trusted if the old one was, or if the config is new: the
+// user has consented to the edit, but not to the rest of an untrusted config.
+func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, error) {
+	path, err := resolveDir(f.path)
 	if err != nil {
 		return ConfigTrust{}, err
 	}
-	agreed := !f.exists
+	trusted := !f.exists
 	var problem error
 	if f.exists {
-		agreed, problem = store.Trusted(path, trust.Digest(f.data))
+		trusted, problem = store.Trusted(path, trust.Digest(f.data))
 	}
 	if err := f.replace(content); err != nil {
 		return ConfigTrust{}, err
 	}
 	if filepath.Base(path) != config.FileName {
-		return ConfigTrust{}, nil // it is obeyed where it is named, and never looked for
+		return ConfigTrust{}, nil // a host never discovers it, so trust does not apply
 	}
-	if agreed {
+	if trusted {
 		problem = store.Add(path, trust.Digest(content))
 	}
-	if agreed && problem == nil {
+	if trusted && problem == nil {
 		return ConfigTrust{Trusted: true}, nil
 	}
-	not := host.UntrustedError{Path: path, Reason: problem}
-	return ConfigTrust{Problem: not.Problem(), Remedy: not.Remedy()}, nil
+	untrusted := host.UntrustedError{Path: path, Reason: problem}
+	return ConfigTrust{Problem: untrusted.Problem(), Remedy: untrusted.Remedy()}, nil
 }
 
-// Words say, for a person, what a config that is not trusted means; empty where nothing needs to be said.
-func (t ConfigTrust) Words() string {
+// Message explains the consequence of an untrusted config; empty if the config is trusted or trust does not apply.
+func (t ConfigTrust) Message() string {
 	if t.Trusted || t.Problem == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s, so no host that finds it there obeys it: %s", t.Problem, t.Remedy)
+	return fmt.Sprintf("%s, so a host that discovers it does not use it: %s", t.Problem, t.Remedy)
 }

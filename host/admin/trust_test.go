@@ -11,10 +11,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
-// trust has the user agree to what is at path; empty: to what a host finds.
-func (w *world) trust(t *testing.T, path string) *admin.TrustProposal {
+// trust records consent to the config or plugins at path; if path is empty, to what a host discovers.
+func (w *workspace) trust(t *testing.T, path string) *admin.TrustProposal {
 	t.Helper()
-	p, err := admin.ProposeTrust(w.unnamed(), path)
+	p, err := admin.ProposeTrust(w.discovering(), path)
 	if err == nil {
 		err = p.Write()
 	}
@@ -24,8 +24,8 @@ func (w *world) trust(t *testing.T, path string) *admin.TrustProposal {
 	return p
 }
 
-// add adds a plugin to the config that a host finds, and says whether that is trusted then.
-func (w *world) add(t *testing.T, o host.Options, name string) admin.ConfigTrust {
+// add adds a plugin to the config, and returns whether the config is trusted afterwards.
+func (w *workspace) add(t *testing.T, o host.Options, name string) admin.ConfigTrust {
 	t.Helper()
 	p, err := admin.Propose(o, admin.Addition{Dir: w.plugin(t, name, ""), Choice: review.Choice{}})
 	if err == nil {
@@ -37,35 +37,35 @@ func (w *world) add(t *testing.T, o host.Options, name string) admin.ConfigTrust
 	return p.Trust
 }
 
-// obeyed tells whether a host obeys the config that it finds.
-func (w *world) obeyed() bool {
-	_, err := host.Look(w.unnamed())
+// isUsed reports whether a host uses the config that it discovers.
+func (w *workspace) isUsed() bool {
+	_, err := host.Look(w.discovering())
 	return err == nil
 }
 
-func TestAnEditKeepsTrustAndGivesNone(t *testing.T) {
+func TestEditKeepsButDoesNotEstablishTrust(t *testing.T) {
 	const mine = "[[plugins]]\npath = \"../plugins/first\"\n"
 	for name, c := range map[string]struct {
-		before func(w *world) // the edit
-		named  bool           // the config is, by --config
+		before func(w *workspace) // the edit
+		named  bool               // by --config
 		want   bool
 	}{
-		"a config that the edit makes":           {want: true},
-		"one that it makes where it is named":    {named: true, want: true},
-		"one that is trusted":                    {before: func(w *world) { w.config(t, mine); w.trust(t, "") }, want: true},
-		"one that is trusted, and named":         {before: func(w *world) { w.config(t, mine); w.trust(t, "") }, named: true, want: true},
-		"one that nobody trusts":                 {before: func(w *world) { w.config(t, mine) }},
-		"one that nobody trusts, and is named":   {before: func(w *world) { w.config(t, mine) }, named: true},
-		"one that changed since":                 {before: func(w *world) { w.config(t, mine); w.trust(t, ""); w.config(t, mine+"# changed\n") }},
-		"one that came to where one was removed": {before: func(w *world) { w.config(t, "# here\n"+mine); w.trust(t, ""); w.config(t, mine) }},
+		"a new config":                         {want: true},
+		"a new config, named":                  {named: true, want: true},
+		"a trusted config":                     {before: func(w *workspace) { w.config(t, mine); w.trust(t, "") }, want: true},
+		"a trusted config, named":              {before: func(w *workspace) { w.config(t, mine); w.trust(t, "") }, named: true, want: true},
+		"an untrusted config":                  {before: func(w *workspace) { w.config(t, mine) }},
+		"an untrusted config, named":           {before: func(w *workspace) { w.config(t, mine) }, named: true},
+		"a config that changed since":          {before: func(w *workspace) { w.config(t, mine); w.trust(t, ""); w.config(t, mine+"# changed\n") }},
+		"a config that replaced a trusted one": {before: func(w *workspace) { w.config(t, "# here\n"+mine); w.trust(t, ""); w.config(t, mine) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorkspace(t)
 			w.plugin(t, "first", "")
 			if c.before != nil {
 				c.before(w)
 			}
-			o := w.unnamed()
+			o := w.discovering()
 			if c.named {
 				o.ConfigFile = "bulkhead.toml"
 			}
@@ -81,20 +81,20 @@ func TestAnEditKeepsTrustAndGivesNone(t *testing.T) {
 				},
 			} {
 				got := edit()
-				if got.Trusted != c.want || w.obeyed() != c.want {
-					t.Errorf("edit %d: %+v, obeyed: %v", i, got, w.obeyed())
+				if got.Trusted != c.want || w.isUsed() != c.want {
+					t.Errorf("edit %d: %+v, used: %v", i, got, w.isUsed())
 				}
-				if !c.want && !strings.Contains(got.Words(), "bulkhead trust "+w.path("work/bulkhead.toml")) {
-					t.Errorf("edit %d says %q", i, got.Words())
+				if !c.want && !strings.Contains(got.Message(), "bulkhead trust "+w.path("work/bulkhead.toml")) {
+					t.Errorf("edit %d says %q", i, got.Message())
 				}
 			}
 		})
 	}
 }
 
-func TestAnEditOfAnotherFileIsNoMatterOfTrust(t *testing.T) {
-	w := newWorld(t)
-	o := w.unnamed()
+func TestEditOfFileThatIsNotDiscoveredRecordsNoTrust(t *testing.T) {
+	w := newWorkspace(t)
+	o := w.discovering()
 	o.ConfigFile = "team.toml"
 	if got := w.add(t, o, "first"); got != (admin.ConfigTrust{}) {
 		t.Errorf("%+v", got)
@@ -104,20 +104,20 @@ func TestAnEditOfAnotherFileIsNoMatterOfTrust(t *testing.T) {
 	}
 }
 
-func TestAnEditThatCannotBeRecordedSaysSo(t *testing.T) {
-	w := newWorld(t)
+func TestEditReportsThatTrustCannotBeRecorded(t *testing.T) {
+	w := newWorkspace(t)
 	w.write(t, "state", "no directory")
-	if got := w.add(t, w.unnamed(), "first"); got.Trusted || !strings.Contains(got.Words(), "is not a directory") {
-		t.Errorf("%+v: %s", got, got.Words())
+	if got := w.add(t, w.discovering(), "first"); got.Trusted || !strings.Contains(got.Message(), "is not a directory") {
+		t.Errorf("%+v: %s", got, got.Message())
 	}
 }
 
-// TestWhatIsReviewedIsWhatIsTrusted: the file may change between the review and the yes.
-func TestWhatIsReviewedIsWhatIsTrusted(t *testing.T) {
-	w := newWorld(t)
+// TestTrustRecordsTheReviewedContent: the file may change between the review and the consent.
+func TestTrustRecordsTheReviewedContent(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
-	p, err := admin.ProposeTrust(w.unnamed(), "")
+	p, err := admin.ProposeTrust(w.discovering(), "")
 	if err != nil || p.State != admin.NotTrusted || len(p.Plugins) != 1 || p.Plugins[0].Name != "first" || p.Plugins[0].Pinned {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -125,13 +125,13 @@ func TestWhatIsReviewedIsWhatIsTrusted(t *testing.T) {
 	if err := p.Write(); err != nil {
 		t.Fatal(err)
 	}
-	if w.obeyed() {
-		t.Error("what was not reviewed is obeyed")
+	if w.isUsed() {
+		t.Error("a config is used that was not reviewed")
 	}
 }
 
-func TestThePathThatIsTrustedIs(t *testing.T) {
-	w := newWorld(t)
+func TestTrustRecordsTheCanonicalPath(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
 	if err := os.Symlink("work", w.path("link")); err != nil {
@@ -142,16 +142,16 @@ func TestThePathThatIsTrustedIs(t *testing.T) {
 		if p := w.trust(t, path); p.Path != want || p.Kind != admin.TrustConfig {
 			t.Errorf("%q: %+v", path, p)
 		}
-		if got, err := admin.Revoke(w.unnamed(), path); got != want || err != nil {
+		if got, err := admin.Revoke(w.discovering(), path); got != want || err != nil {
 			t.Errorf("%q: %q, %v", path, got, err)
 		}
-		_, err := admin.Revoke(w.unnamed(), path)
+		_, err := admin.Revoke(w.discovering(), path)
 		wantUsage(t, err, want+" is not trusted")
 	}
 }
 
-func TestPluginsOfADirectoryAreTrustedByTheirManifests(t *testing.T) {
-	w := newWorld(t)
+func TestTrustOfPluginsDependsOnTheirManifests(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	if err := os.MkdirAll(w.path("work/dist"), 0o755); err != nil {
 		t.Fatal(err)
@@ -160,34 +160,34 @@ func TestPluginsOfADirectoryAreTrustedByTheirManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"", "dist/plugins"} {
-		if p := w.trust(t, path); p.Kind != admin.TrustPlugins || p.Path != w.path("work/dist/plugins") || !w.obeyed() {
+		if p := w.trust(t, path); p.Kind != admin.TrustPlugins || p.Path != w.path("work/dist/plugins") || !w.isUsed() {
 			t.Errorf("%q: %+v", path, p)
 		}
 	}
 	manifest := w.read(t, "work/dist/plugins/first/plugin.toml")
 	w.write(t, "work/dist/plugins/first/plugin.toml", manifest+"# changed\n")
-	list, err := admin.ListTrust(w.unnamed())
-	if err != nil || len(list) != 1 || list[0].State != admin.Changed || w.obeyed() {
+	list, err := admin.ListTrust(w.discovering())
+	if err != nil || len(list) != 1 || list[0].State != admin.Changed || w.isUsed() {
 		t.Errorf("%+v, %v", list, err)
 	}
 	w.write(t, "work/dist/plugins/first/plugin.toml", strings.Replace(manifest, "sha256", "# sha256", 1))
-	_, err = admin.ProposeTrust(w.unnamed(), "")
+	_, err = admin.ProposeTrust(w.discovering(), "")
 	wantUsage(t, err, "does not name the digest of its module")
 }
 
 func TestTrustRefuses(t *testing.T) {
-	w := newWorld(t)
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
-	_, err := admin.ProposeTrust(w.unnamed(), "")
+	_, err := admin.ProposeTrust(w.discovering(), "")
 	wantUsage(t, err, "there is no "+w.path("work/bulkhead.toml"), "no dist/plugins")
-	_, err = admin.ProposeTrust(w.unnamed(), w.path("plugins"))
-	wantUsage(t, err, "is no dist/plugins", "--plugins")
-	_, err = admin.ProposeTrust(w.unnamed(), w.path("plugins/first/plugin.toml"))
-	wantUsage(t, err, "is not a bulkhead.toml", "--config")
-	_, err = admin.ProposeTrust(w.unnamed(), "none")
+	_, err = admin.ProposeTrust(w.discovering(), w.path("plugins"))
+	wantUsage(t, err, "is not a dist/plugins", "--plugins")
+	_, err = admin.ProposeTrust(w.discovering(), w.path("plugins/first/plugin.toml"))
+	wantUsage(t, err, "discovers only files named bulkhead.toml", "--config")
+	_, err = admin.ProposeTrust(w.discovering(), "none")
 	wantUsage(t, err, "work/none: no such file")
 	w.config(t, "[sever]\n")
-	_, err = admin.ProposeTrust(w.unnamed(), "")
+	_, err = admin.ProposeTrust(w.discovering(), "")
 	wantUsage(t, err, "sever: is not a known key")
 	if err := os.MkdirAll(filepath.Join(w.path("state"), "bulkhead"), 0o777); err != nil {
 		t.Fatal(err)
@@ -196,34 +196,34 @@ func TestTrustRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
-	_, err = admin.ProposeTrust(w.unnamed(), "")
+	_, err = admin.ProposeTrust(w.discovering(), "")
 	wantUsage(t, err, "can be written by others")
-	if _, err := admin.ListTrust(w.unnamed()); err == nil {
-		t.Error("a list that others can write is given")
+	if _, err := admin.ListTrust(w.discovering()); err == nil {
+		t.Error("a list that others can write is accepted")
 	}
 }
 
-func TestExamineNamesWhatTrustNeeds(t *testing.T) {
-	w := newWorld(t)
+func TestUntrustedConfigErrorsNameTheCommand(t *testing.T) {
+	w := newWorkspace(t)
 	w.plugin(t, "first", "")
 	w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
 	command := "bulkhead trust " + w.path("work/bulkhead.toml")
-	if got := found(t, admin.Examine(t.Context(), w.unnamed()), "config", "is not trusted"); got.Outcome != admin.Failed || !strings.Contains(got.Remedy, command) {
+	if got := found(t, admin.Examine(t.Context(), w.discovering()), "config", "is not trusted"); got.Outcome != admin.CheckFailed || !strings.Contains(got.Remedy, command) {
 		t.Errorf("%+v", got)
 	}
-	_, err := admin.Verify(w.unnamed())
+	_, err := admin.Verify(w.discovering())
 	wantUsage(t, err, command)
-	_, err = admin.Explain(w.unnamed(), admin.Question{})
+	_, err = admin.Explain(w.discovering(), admin.Question{})
 	wantUsage(t, err, command)
 	w.trust(t, "")
-	found(t, admin.Examine(t.Context(), w.unnamed()), "config", "plugins: 1")
+	found(t, admin.Examine(t.Context(), w.discovering()), "config", "plugins: 1")
 	if err := os.WriteFile(w.path("state/bulkhead/.trust/x.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := found(t, admin.Examine(t.Context(), w.unnamed()), "trust", "x.json is ignored"); got.Outcome != admin.Failed || got.Remedy == "" {
+	if got := found(t, admin.Examine(t.Context(), w.discovering()), "trust", "x.json is ignored"); got.Outcome != admin.CheckFailed || got.Remedy == "" {
 		t.Errorf("%+v", got)
 	}
-	o := w.unnamed()
+	o := w.discovering()
 	o.NoConfig, o.PluginsDir = true, w.path("plugins")
-	found(t, admin.Examine(t.Context(), o), "config", "none is looked for")
+	found(t, admin.Examine(t.Context(), o), "config", "ignored (--no-config)")
 }

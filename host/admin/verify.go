@@ -15,28 +15,27 @@ import (
 // The states of a Pin.
 const (
 	Matches   = "ok"
-	Changed   = "changed"    // it is not what was pinned
-	Missing   = "missing"    // it is pinned, and cannot be read
-	NotPinned = "not pinned" // nothing says what it has to be
+	Changed   = "changed"    // the digest differs from the pin
+	Missing   = "missing"    // it is pinned but cannot be read
+	NotPinned = "not pinned" // there is no digest to compare with
 )
 
-// Pin is a file of a plugin's, and whether it is the one that is pinned.
+// Pin is a file of a plugin, and whether it matches its pin.
 type Pin struct {
 	Plugin string `json:"plugin"`
 	File   string `json:"file"`
 	State  string `json:"state"`
-	Pinned string `json:"pinned,omitempty"` // the SHA-256 that it has to have
-	Found  string `json:"found,omitempty"`  // the one that it has
-	By     string `json:"by"`               // what pins it, or would
+	Pinned string `json:"pinned,omitempty"` // the expected SHA-256
+	Found  string `json:"found,omitempty"`  // the actual SHA-256
+	By     string `json:"by"`               // the key that pins it, or would pin it
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Broken tells whether the file is not what was pinned.
+// Broken reports whether the file is pinned but does not match.
 func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
 
-// Verify compares the manifest of each plugin in the config with the digest there, and each module with the
-// digest in its manifest. Of the environment it needs the variables in the
-// plugins' paths only.
+// Verify compares the manifest of each plugin in the config with the digest there, and each module with the digest in
+// its manifest. It needs only those environment variables that the paths of plugins use.
 func Verify(o host.Options) ([]Pin, error) {
 	named, err := host.ConfigFile(o)
 	if err != nil {
@@ -47,7 +46,7 @@ func Verify(o host.Options) ([]Pin, error) {
 		return nil, err
 	}
 	if !file.exists {
-		return nil, usage("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
+		return nil, usageErrorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
 	}
 	if err := host.CheckConfig(o, named, file.data); err != nil {
 		return nil, err
@@ -68,10 +67,10 @@ func Verify(o host.Options) ([]Pin, error) {
 
 func verifyPlugin(p config.Plugin) []Pin {
 	m, problems := manifest.Load(p.Path)
-	pin := Pin{Plugin: nameIn(m, p), File: filepath.Join(p.Path, manifest.FileName), Pinned: p.SHA256, By: fmt.Sprintf("sha256 (%s)", p.At("sha256"))}
+	pin := Pin{Plugin: nameOrBase(m, p), File: filepath.Join(p.Path, manifest.FileName), Pinned: p.SHA256, By: fmt.Sprintf("sha256 (%s)", p.At("sha256"))}
 	switch {
 	case m == nil && p.SHA256 != "":
-		pin.State, pin.Remedy = Missing, "put the plugin back, or `bulkhead remove` it: "+problems.Error()
+		pin.State, pin.Remedy = Missing, "restore the plugin, or `bulkhead remove` it: "+problems.Error()
 		return []Pin{pin}
 	case m == nil:
 		pin.State, pin.Remedy = NotPinned, problems.Error()
@@ -100,7 +99,7 @@ func verifyModule(plugin string, m *manifest.Manifest) Pin {
 	case m.Module.SHA256 == "":
 		pin.State, pin.Remedy = NotPinned, "build the plugin with `bulkhead plugin build`, which fills in the module's digest"
 	case errors.Is(err, fs.ErrNotExist):
-		pin.State, pin.Remedy = Missing, "build the plugin, or put the module back"
+		pin.State, pin.Remedy = Missing, "build the plugin, or restore the module"
 	case err != nil:
 		pin.State, pin.Remedy = Missing, err.Error()
 	case sum == m.Module.SHA256:

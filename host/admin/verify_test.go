@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/manifest"
 )
 
-// pinned is a config that pins the plugin first.
-func pinned(t *testing.T, w *world) string {
+// pinned returns a config that pins the plugin first.
+func pinned(t *testing.T, w *workspace) string {
 	t.Helper()
 	m, problems := manifest.Load(w.path("plugins/first"))
 	if problems.Err() != nil {
@@ -24,34 +24,34 @@ func pinned(t *testing.T, w *world) string {
 
 func TestVerify(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(t *testing.T, w *world)
+		change func(t *testing.T, w *workspace)
 		want   []string // state and file of each
 		broken bool
 		remedy string
 	}{
-		"what is as it was matches": {want: []string{"ok plugin.toml", "ok it.wasm"}},
-		"a manifest that was changed": {change: func(t *testing.T, w *world) { w.plugin(t, "first", "# more\n") },
+		"an unchanged plugin": {want: []string{"ok plugin.toml", "ok it.wasm"}},
+		"a changed manifest": {change: func(t *testing.T, w *workspace) { w.plugin(t, "first", "# more\n") },
 			want: []string{"changed plugin.toml", "ok it.wasm"}, broken: true, remedy: "bulkhead add --repin"},
-		"a module that was changed": {change: func(t *testing.T, w *world) { w.write(t, "plugins/first/it.wasm", "x") },
+		"a changed module": {change: func(t *testing.T, w *workspace) { w.write(t, "plugins/first/it.wasm", "x") },
 			want: []string{"ok plugin.toml", "changed it.wasm"}, broken: true, remedy: "find out who changed it"},
-		"a module that is gone": {change: func(t *testing.T, w *world) { remove(t, w, "plugins/first/it.wasm") },
-			want: []string{"ok plugin.toml", "missing it.wasm"}, broken: true, remedy: "put the module back"},
-		"a plugin that is gone": {change: func(t *testing.T, w *world) { removeAll(t, w, "plugins/first") },
+		"a missing module": {change: func(t *testing.T, w *workspace) { remove(t, w, "plugins/first/it.wasm") },
+			want: []string{"ok plugin.toml", "missing it.wasm"}, broken: true, remedy: "restore the module"},
+		"a missing plugin": {change: func(t *testing.T, w *workspace) { removeAll(t, w, "plugins/first") },
 			want: []string{"missing plugin.toml"}, broken: true, remedy: "there is no such file"},
-		"a manifest that is no TOML": {change: func(t *testing.T, w *world) { w.write(t, "plugins/first/plugin.toml", "= 1") },
+		"a manifest that is not TOML": {change: func(t *testing.T, w *workspace) { w.write(t, "plugins/first/plugin.toml", "= 1") },
 			want: []string{"missing plugin.toml"}, broken: true, remedy: "is not TOML"},
-		"a config that pins nothing": {change: func(t *testing.T, w *world) { w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n") },
+		"a config without pins": {change: func(t *testing.T, w *workspace) { w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n") },
 			want: []string{"not pinned plugin.toml", "ok it.wasm"}, remedy: "bulkhead add --repin"},
-		"a manifest without the module's digest": {change: func(t *testing.T, w *world) {
+		"a manifest without the module's digest": {change: func(t *testing.T, w *workspace) {
 			text := w.read(t, "plugins/first/plugin.toml")
 			w.write(t, "plugins/first/plugin.toml", strings.Replace(text, "sha256", "#", 1))
 			w.config(t, pinned(t, w))
 		}, want: []string{"ok plugin.toml", "not pinned it.wasm"}, remedy: "bulkhead plugin build"},
-		"a plugin that is gone, and not pinned": {change: func(t *testing.T, w *world) { w.config(t, "[[plugins]]\npath = \"none\"\n") },
+		"a missing plugin without a pin": {change: func(t *testing.T, w *workspace) { w.config(t, "[[plugins]]\npath = \"none\"\n") },
 			want: []string{"not pinned plugin.toml"}, remedy: "there is no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorkspace(t)
 			w.plugin(t, "first", "")
 			w.config(t, pinned(t, w))
 			if c.change != nil {
@@ -78,7 +78,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestVerifyRefuses(t *testing.T) {
-	w := newWorld(t)
+	w := newWorkspace(t)
 	_, err := admin.Verify(w.options())
 	wantUsage(t, err, "so nothing is pinned", "bulkhead add DIR")
 	w.config(t, "[sever]\n")
@@ -87,7 +87,7 @@ func TestVerifyRefuses(t *testing.T) {
 	w.config(t, "[[plugins]]\npath = \"${env:NONE}/x\"\n")
 	_, err = admin.Verify(w.options())
 	wantUsage(t, err, "plugins[0].path: the variable NONE is not set")
-	// Of what a start needs of the environment, a check of digests needs no more than that.
+	// Variables outside of paths need not be set.
 	w.plugin(t, "first", "")
 	w.env["HERE"] = w.path("plugins")
 	w.config(t, "[[plugins]]\npath = \"${env:HERE}/first\"\nenv = { A = \"${env:NONE}\" }\n")
@@ -100,15 +100,15 @@ func TestRemove(t *testing.T) {
 	const two = "# a\n[[plugins]]\npath = \"../plugins/first\"\n\n# b\n[[plugins]]\npath = \"../plugins/second\"\n[plugins.limits]\ntime = \"1s\"\n"
 	first, second := two[strings.Index(two, "# b"):], two[:strings.Index(two, "\n# b")]
 	for name, c := range map[string]struct{ config, which, want string }{
-		"by its name":                            {two, "first", first},
-		"by its folder":                          {two, "../plugins/second", second},
-		"by its folder's absolute path":          {two, "$W/plugins/second", second},
-		"whose folder is gone, by its last name": {"[[plugins]]\npath = \"gone/away\"\n", "away", ""},
-		"from a config with faults elsewhere":    {"[sever]\n" + two, "first", "[sever]\n" + first},
-		"next to one whose variable is not set":  {two + "\n[[plugins]]\npath = \"${env:NONE}\"\n", "first", first + "\n[[plugins]]\npath = \"${env:NONE}\"\n"},
+		"by name":                                 {two, "first", first},
+		"by directory":                            {two, "../plugins/second", second},
+		"by absolute path":                        {two, "$W/plugins/second", second},
+		"by base name of a missing directory":     {"[[plugins]]\npath = \"gone/away\"\n", "away", ""},
+		"from a config that is invalid elsewhere": {"[sever]\n" + two, "first", "[sever]\n" + first},
+		"beside a plugin with an unset variable":  {two + "\n[[plugins]]\npath = \"${env:NONE}\"\n", "first", first + "\n[[plugins]]\npath = \"${env:NONE}\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorkspace(t)
 			w.plugin(t, "first", "")
 			w.plugin(t, "second", "")
 			w.config(t, c.config)
@@ -124,14 +124,14 @@ func TestRemove(t *testing.T) {
 
 func TestRemoveRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ config, which, want string }{
-		"what is not there":       {"[[plugins]]\npath = \"../plugins/first\"\n", "none", `there is no plugin "none" in `},
-		"where none is":           {"# nothing\n", "first", "names no plugin"},
-		"where there is no TOML":  {"= 1", "first", "is not TOML"},
-		"one of two with a name":  {"[[plugins]]\npath = \"../plugins/first\"\n[[plugins]]\npath = \"../plugins/copy\"\n", "first", "2 plugins in "},
-		"where plugins is inline": {"plugins = [{ path = \"../plugins/first\" }]\n", "first", "is not written as [[plugins]] tables"},
+		"an unknown plugin":         {"[[plugins]]\npath = \"../plugins/first\"\n", "none", `there is no plugin "none" in `},
+		"a config without plugins":  {"# nothing\n", "first", "names no plugin"},
+		"a config that is not TOML": {"= 1", "first", "is not TOML"},
+		"an ambiguous name":         {"[[plugins]]\npath = \"../plugins/first\"\n[[plugins]]\npath = \"../plugins/copy\"\n", "first", "2 plugins in "},
+		"an inline plugins array":   {"plugins = [{ path = \"../plugins/first\" }]\n", "first", "is not written as [[plugins]] tables"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorkspace(t)
 			w.plugin(t, "first", "")
 			copyPlugin(t, w, "first", "copy")
 			w.config(t, c.config)
@@ -142,11 +142,11 @@ func TestRemoveRefuses(t *testing.T) {
 			}
 		})
 	}
-	_, err := admin.Remove(newWorld(t).options(), "first")
+	_, err := admin.Remove(newWorkspace(t).options(), "first")
 	wantUsage(t, err, "there is no ", "--config")
 }
 
-func removeAll(t *testing.T, w *world, name string) {
+func removeAll(t *testing.T, w *workspace, name string) {
 	t.Helper()
 	if err := os.RemoveAll(w.path(name)); err != nil {
 		t.Fatal(err)

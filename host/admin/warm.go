@@ -14,53 +14,53 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
 )
 
-// The states of a Warmed.
+// The states of a WarmResult.
 const (
-	Compiled = "compiled"
-	Kept     = "kept"     // there was sound code, or another process compiled it meanwhile
-	LeftOut  = "left out" // nothing of the plugin is offered
-	Failing  = "failed"   // there is no code of it
+	Compiled      = "compiled"
+	Cached        = "kept"     // the cache has intact code, or another process just compiled it
+	LeftOut       = "left out" // the plugin is not offered
+	CompileFailed = "failed"   // there is no compiled code
 )
 
-// Warmed says whether there is compiled code of a plugin's module.
-type Warmed struct {
+// WarmResult says whether the cache has compiled code of a plugin's module.
+type WarmResult struct {
 	Plugin string        `json:"plugin"`
-	Module string        `json:"module,omitempty"` // its file
+	Module string        `json:"module,omitempty"` // path of the file
 	State  string        `json:"state"`
-	Took   time.Duration `json:"took_ns"` // with waiting for a compiler
+	Took   time.Duration `json:"took_ns"` // includes the wait for a compiler
 	Reason string        `json:"reason,omitempty"`
 }
 
-// Warm sees to it that there is compiled code of the modules that a host would offer, in the cache that it would
-// use. progress is told, one call at a time, when a module begins to wait for a compiler (its state is empty then),
-// and what came of each plugin. The error is a *host.UsageError, of the cache, or the cause of the end of ctx.
-func Warm(ctx context.Context, o host.Options, progress func(Warmed)) ([]Warmed, error) {
+// Warm compiles the modules of the plugins that a host with these options would offer into its cache. It calls progress
+// when a module begins to wait for a compiler, with an empty state, and with the result of each plugin; calls are
+// serialized. The error is a *host.UsageError, an error of the cache, or the cause of the cancellation of ctx.
+func Warm(ctx context.Context, o host.Options, progress func(WarmResult)) ([]WarmResult, error) {
 	view, err := host.Look(o)
 	if err != nil {
 		return nil, err
 	}
 	if view.CacheDir == "" {
-		return nil, errors.New("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
+		return nil, errors.New("compiled modules are not cached: there is neither $XDG_CACHE_HOME nor a home directory")
 	}
 	log := o.Log
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
 	if reexec.Command(reexec.Compiler) == nil {
-		return nil, errors.New("host.RunChild must be called first in main: modules are compiled in processes of their own")
+		return nil, errors.New("host.RunChild must be called first in main: modules are compiled in child processes")
 	}
 	store, err := code.Open(code.Config{Dir: view.CacheDir, Compiler: reexec.Command(reexec.Compiler), Log: log})
 	if err != nil {
 		return nil, err
 	}
-	w := &warming{store: store, progress: progress}
-	all := make([]Warmed, len(view.Plugins))
+	w := &warmer{store: store, progress: progress}
+	all := make([]WarmResult, len(view.Plugins))
 	var work sync.WaitGroup
-	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for n, p := range view.Plugins {
 		work.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			all[n] = w.plugin(ctx, p)
 		})
 	}
@@ -72,47 +72,47 @@ func Warm(ctx context.Context, o host.Options, progress func(Warmed)) ([]Warmed,
 	return all, err
 }
 
-// warming is what the plugins of one Warm share.
-type warming struct {
+// warmer is the state of one Warm.
+type warmer struct {
 	store    *code.Store
-	telling  sync.Mutex // guards progress
-	progress func(Warmed)
+	mu       sync.Mutex // guards progress
+	progress func(WarmResult)
 }
 
-func (w *warming) tell(what Warmed) Warmed {
-	w.telling.Lock()
-	defer w.telling.Unlock()
-	w.progress(what)
-	return what
+func (w *warmer) report(r WarmResult) WarmResult {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.progress(r)
+	return r
 }
 
-func (w *warming) plugin(ctx context.Context, p host.Standing) Warmed {
-	done := Warmed{Plugin: p.Name}
+func (w *warmer) plugin(ctx context.Context, p host.Standing) WarmResult {
+	done := WarmResult{Plugin: p.Name}
 	switch {
 	case p.Problems.Err() != nil || p.Manifest == nil:
-		done.State, done.Reason = Failing, p.Problem
-		return w.tell(done)
+		done.State, done.Reason = CompileFailed, p.Problem
+		return w.report(done)
 	case p.Problem != "":
 		done.State, done.Reason = LeftOut, p.Problem
-		return w.tell(done)
+		return w.report(done)
 	}
 	done.Module = p.Manifest.ModuleFile()
 	m := code.Module{Name: p.Name, File: done.Module, SHA256: p.Manifest.Module.SHA256}
 	if kept, err := w.store.Kept(m); err == nil && !kept {
-		w.tell(done)
+		w.report(done)
 	}
 	start := time.Now()
 	found, err := w.store.Ensure(ctx, m, code.Foreground)
 	done.Took = time.Since(start)
 	switch {
 	case err != nil:
-		done.State, done.Reason = Failing, err.Error()
-		return w.tell(done)
+		done.State, done.Reason = CompileFailed, err.Error()
+		return w.report(done)
 	case found.Fresh:
 		done.State = Compiled
 	default:
-		done.State = Kept
+		done.State = Cached
 	}
-	_ = found.Close() // it was only read
-	return w.tell(done)
+	_ = found.Close() // opened for reading only
+	return w.report(done)
 }

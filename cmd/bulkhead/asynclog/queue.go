@@ -1,5 +1,5 @@
-// Package asynclog queues log lines for a writer that may block, such as a stderr that nobody reads. New
-// starts a Queue, whose Write never waits for the writer; Close gives it a bounded time to catch up.
+// Package asynclog queues log lines for a writer that may block, such as a stderr that is not read. New starts a
+// Queue, whose Write never waits for the writer; Close flushes it in bounded time.
 package asynclog
 
 import (
@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Bounds of a queue: what waits to be written. A single line may take up all the bytes.
+// Capacity of a queue. A single line may use all bytes.
 const (
 	MaxBytes = 1 << 20
 	MaxLines = 8192
 )
 
-// Queue is a bounded queue of lines. What does not fit is dropped and counted, and the count is written as
-// soon as there is room again. It is safe for concurrent use.
+// Queue is a bounded queue of lines. Lines that do not fit are dropped and counted; the count is written after the
+// lines that were queued before. It is safe for concurrent use.
 type Queue struct {
 	out     io.Writer
 	dropped func(lines int) []byte
 	wake    chan struct{} // something is queued, or the queue is closed
-	done    chan struct{} // closed when everything was written after Close
+	done    chan struct{} // closed after Close, when the queue is empty
 
 	mu     sync.Mutex
 	lines  [][]byte
-	bytes  int // of lines
-	lost   int // lines dropped since the last report of them
+	bytes  int // total size of lines
+	lost   int // lines dropped since the last report
 	closed bool
 }
 
-// New starts a queue to out. dropped words the line, with its line break, that reports lines that did not fit.
+// New starts a queue for out. dropped formats the line, newline included, that reports dropped lines.
 func New(out io.Writer, dropped func(lines int) []byte) *Queue {
 	q := &Queue{out: out, dropped: dropped, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run()
 	return q
 }
 
-// Write queues a copy of p, which is one line or several that belong together; it never blocks and never
-// fails. Lines written after Close are dropped.
+// Write queues a copy of p, one or more complete lines, which are not separated. It never blocks and never fails.
+// Lines written after Close are dropped without being counted.
 func (q *Queue) Write(p []byte) (int, error) {
 	q.mu.Lock()
 	switch {
@@ -55,11 +55,11 @@ func (q *Queue) Write(p []byte) (int, error) {
 func (q *Queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
-	default: // it is awake, or about to be
+	default: // a wake-up is already pending
 	}
 }
 
-// run writes what is queued until the queue is closed and empty.
+// run writes queued lines until the queue is closed and empty.
 func (q *Queue) run() {
 	defer close(q.done)
 	for range q.wake {
@@ -71,13 +71,13 @@ func (q *Queue) run() {
 				}
 				break
 			}
-			_, _ = q.out.Write(line) // there is nowhere to report it
+			_, _ = q.out.Write(line) // a failure of stderr cannot be reported anywhere
 		}
 	}
 }
 
-// take removes the first line of the queue; nil if there is none. The report of lines dropped follows those
-// that were queued before them.
+// take removes and returns the first line of the queue, or nil. The report of dropped lines follows the lines that
+// were queued before them.
 func (q *Queue) take() (line []byte, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,13 +90,13 @@ func (q *Queue) take() (line []byte, closed bool) {
 		line = q.dropped(q.lost)
 		q.lost = 0
 	default:
-		q.lines = nil // gives its array back
+		q.lines = nil // releases the array
 	}
 	return line, q.closed
 }
 
-// Close takes no more lines and waits until those queued are written, for no longer than wait. It tells
-// whether all were. A write that blocks keeps its goroutine.
+// Close accepts no more lines and waits up to wait until the queued ones are written. It reports whether all were. A
+// blocked write leaks its goroutine.
 func (q *Queue) Close(wait time.Duration) bool {
 	q.mu.Lock()
 	q.closed = true

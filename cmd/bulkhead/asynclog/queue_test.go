@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/cmd/bulkhead/asynclog"
 )
 
-// gate is a writer that blocks until it is opened.
+// gate is a writer that blocks until open is closed.
 type gate struct {
 	open chan struct{}
 
@@ -58,7 +58,7 @@ func TestLinesAreWrittenInOrder(t *testing.T) {
 	}
 }
 
-// TestFullQueueDropsAndCounts: by lines and by bytes, the rest is dropped, and reported behind what was kept.
+// TestFullQueueDropsAndCounts: the queue is full by lines or by bytes, and the report follows the queued lines.
 func TestFullQueueDropsAndCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		line string
@@ -72,7 +72,7 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 				out := newGate()
 				q := asynclog.New(out, report)
 				_, _ = q.Write([]byte("first\n"))
-				synctest.Wait() // the writer holds it now, outside the queue
+				synctest.Wait() // the writer has taken it off the queue
 				for range c.kept + 7 {
 					_, _ = q.Write([]byte(c.line))
 				}
@@ -91,13 +91,13 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 	}
 }
 
-func TestCloseGivesUpOnAWriterThatBlocks(t *testing.T) {
+func TestCloseTimesOutOnBlockedWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := newGate()
 		q := asynclog.New(out, report)
 		_, _ = q.Write([]byte("stuck\n"))
 		if q.Close(200 * time.Millisecond) {
-			t.Error("Close says that all was written")
+			t.Error("Close reports that all lines were written")
 		}
 		_, _ = q.Write([]byte("late\n"))
 		close(out.open)
@@ -108,8 +108,8 @@ func TestCloseGivesUpOnAWriterThatBlocks(t *testing.T) {
 	})
 }
 
-// TestUnreadPipeBlocksNobody: a pipe holds 64 KiB on Linux, after which a write to it blocks.
-func TestUnreadPipeBlocksNobody(t *testing.T) {
+// TestWriteToUnreadPipeDoesNotBlock: a pipe holds 64 KiB on Linux, after which a write to it blocks.
+func TestWriteToUnreadPipeDoesNotBlock(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestUnreadPipeBlocksNobody(t *testing.T) {
 		_, _ = q.Write(line)
 	}
 	if q.Close(time.Millisecond) {
-		t.Error("10 MB fit into a pipe that nobody reads")
+		t.Error("10 MB fit into a pipe that is not read")
 	}
-	r.Close() // ends the write that blocks
+	r.Close() // fails the blocked write
 }

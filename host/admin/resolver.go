@@ -7,8 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
-// leads looks where granted paths lead, by the rules by which the host opens them. It creates nothing.
-func leads(places config.Places, plugins []host.Standing) review.Resolver {
+// newResolver returns a resolver of granted paths that applies the rules of the host. It has no side effects.
+func newResolver(places config.Places, plugins []host.Standing) review.Resolver {
 	var grants []config.Grant
 	for _, s := range plugins {
 		if s.Problems.Err() == nil {

@@ -12,47 +12,47 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 )
 
-// world is a folder with the working directory work and the folder plugins beside it.
-type world struct {
+// workspace is a temporary directory with the working directory work, the home directory home, and plugins.
+type workspace struct {
 	dir string
 	env map[string]string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{dir: dir, env: map[string]string{"HOME": dir + "/home", "XDG_STATE_HOME": dir + "/state", "XDG_CACHE_HOME": dir + "/cache"}}
-	for _, folder := range []string{"work", "home", "plugins"} {
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+	w := &workspace{dir: dir, env: map[string]string{"HOME": dir + "/home", "XDG_STATE_HOME": dir + "/state", "XDG_CACHE_HOME": dir + "/cache"}}
+	for _, name := range []string{"work", "home", "plugins"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return w
 }
 
-// options name the config of the working directory, if there is one, so that it need not be trusted.
-func (w *world) options() host.Options {
-	o := w.unnamed()
+// options names the config of the working directory explicitly if it exists, so that it needs no trust.
+func (w *workspace) options() host.Options {
+	o := w.discovering()
 	if _, err := os.Stat(w.path("work/bulkhead.toml")); err == nil {
 		o.ConfigFile = "bulkhead.toml"
 	}
 	return o
 }
 
-// unnamed are options that name no config.
-func (w *world) unnamed() host.Options {
+// discovering returns options that name no config.
+func (w *workspace) discovering() host.Options {
 	return host.Options{System: host.System{
 		Dir: w.dir + "/work", Executable: w.dir + "/bin/bulkhead",
 		LookupEnv: func(name string) (string, bool) { value, ok := w.env[name]; return value, ok },
 	}}
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
 
-func (w *world) write(t *testing.T, name, content string) {
+func (w *workspace) write(t *testing.T, name, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func (w *world) write(t *testing.T, name, content string) {
 	}
 }
 
-func (w *world) read(t *testing.T, name string) string {
+func (w *workspace) read(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(w.path(name))
 	if err != nil {
@@ -71,15 +71,15 @@ func (w *world) read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// config is work/bulkhead.toml.
-func (w *world) config(t *testing.T, content string) {
+// config writes work/bulkhead.toml.
+func (w *workspace) config(t *testing.T, content string) {
 	t.Helper()
 	w.write(t, "work/bulkhead.toml", content)
 }
 
-// plugin makes a built plugin in plugins/name, whose tools are name_read and name_write; more goes at the
-// manifest's end. Nothing here runs the module.
-func (w *world) plugin(t *testing.T, name, more string) string {
+// plugin creates a built plugin in plugins/name with the tools name_read and name_write, and appends more to its
+// manifest. Its module is not valid WebAssembly.
+func (w *workspace) plugin(t *testing.T, name, more string) string {
 	t.Helper()
 	module := "module of " + name
 	w.write(t, "plugins/"+name+"/it.wasm", module)
@@ -103,7 +103,7 @@ access = "write"
 	return w.path("plugins/" + name)
 }
 
-// wantUsage checks that err is the caller's to put right and says each of texts.
+// wantUsage checks that err is a usage error that contains all texts.
 func wantUsage(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	var usage *host.UsageError
@@ -112,7 +112,7 @@ func wantUsage(t *testing.T, err error, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
-			t.Errorf("got %q, want it to say %q", err, text)
+			t.Errorf("got %q, want it to contain %q", err, text)
 		}
 	}
 }

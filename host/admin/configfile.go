@@ -12,10 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// configFile is a config that is edited.
+// configFile is a config to edit.
 type configFile struct {
-	path   string // as it was named
-	target string // where its links lead
+	path   string // as the caller named it
+	target string // path with symbolic links resolved
 	data   []byte
 	exists bool
 }
@@ -27,33 +27,32 @@ func readConfigFile(path string) (*configFile, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, lerr := os.Lstat(path); lerr == nil {
-			return nil, usage("%s is a link to nothing: remove it", path)
+			return nil, usageErrorf("%s is a dangling symbolic link: remove it", path)
 		}
 		return f, nil
 	case err != nil:
-		return nil, usage("%s: %w", path, err)
+		return nil, usageErrorf("%s: %w", path, err)
 	}
 	f.target, f.exists = target, true
 	if f.data, err = tomlfile.ReadFile(target); err != nil {
-		return nil, usage("%s: %w", path, err)
+		return nil, usageErrorf("%s: %w", path, err)
 	}
 	return f, nil
 }
 
-// replace puts content in the file's place, whole or not at all. It refuses if the file is not as it was
-// read.
+// replace replaces the file atomically. It refuses if the file has changed since it was read.
 func (f *configFile) replace(content []byte) error {
-	now, err := readConfigFile(f.path)
+	current, err := readConfigFile(f.path)
 	if err != nil {
 		return err
 	}
-	if now.exists != f.exists || now.target != f.target || !bytes.Equal(now.data, f.data) {
-		return usage("%s was changed in the meantime: look at it, and try again", f.path)
+	if current.exists != f.exists || current.target != f.target || !bytes.Equal(current.data, f.data) {
+		return usageErrorf("%s has changed since it was read: review it, and try again", f.path)
 	}
 	// Other users must not read a new config: variables in it may have values.
 	fresh, err := atomicfile.New(f.target, atomicfile.Options{Mode: 0o600, Pattern: ".bulkhead-*.tmp"})
 	if err != nil {
-		return usage("%s cannot be written: %w", f.path, cause(err))
+		return usageErrorf("%s cannot be written: %w", f.path, cause(err))
 	}
 	_, _ = fresh.Write(content) // Replace returns the error
 	if err := fresh.Replace(); err != nil {
@@ -63,7 +62,7 @@ func (f *configFile) replace(content []byte) error {
 	return nil
 }
 
-// cause leaves out the path of an error, which names a temporary file.
+// cause strips the path from an error: the message already names the file, or the path is that of a temporary file.
 func cause(err error) error {
 	var perr *fs.PathError
 	if errors.As(err, &perr) {

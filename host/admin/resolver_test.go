@@ -14,13 +14,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host/review"
 )
 
-// all is why the home directory by another name is refused.
-const all = `: it resolves to "$W/home", the whole home directory: if that is intended, grant "$W/home" itself in `
+// aliasRefusal is the reason why a symbolic link to the home directory is refused.
+const aliasRefusal = `: it resolves to "$W/home", the whole home directory: if that is intended, grant "$W/home" itself in `
 
-// linkedWorld is a world with a plugin that asks for paths with links: of a project's, and of the user's.
-func linkedWorld(t *testing.T) (*world, string) {
+// linkedWorkspace has a plugin that asks for paths that are symbolic links, in the project and in the home directory.
+func linkedWorkspace(t *testing.T) (*workspace, string) {
 	t.Helper()
-	w := newWorld(t)
+	w := newWorkspace(t)
 	dir := w.plugin(t, "notes", `[capabilities]
 fs = [
   { path = "${project}/docs", access = "r" },
@@ -43,8 +43,8 @@ func refusedLink(kind, link, target string) string {
 	return fmt.Sprintf(`granted %s %s: %q is a symbolic link to %q, below the project: if that is intended, grant %q itself in fs of the plugin in bulkhead.toml, or replace the link by a directory`, kind, link, link, target, target)
 }
 
-func TestProposalShowsWherePathsLead(t *testing.T) {
-	w, dir := linkedWorld(t)
+func TestProposalShowsResolvedPaths(t *testing.T) {
+	w, dir := linkedWorkspace(t)
 	p, err := admin.Propose(w.options(), admin.Addition{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -60,21 +60,21 @@ func TestProposalShowsWherePathsLead(t *testing.T) {
 			strings.ReplaceAll(refusedLink("directory", w.path("work/docs"), w.dir), w.dir, "$W"),
 		"read, change and delete everything in ${home}/work (here $W/home/work → $W/disk, outside the project) | it is the same folder in every project | ",
 		"read everything in ${home}/all (here $W/home/all → $W/home, the whole home directory) | this is everything that you have | " +
-			"granted directory $W/home/all" + all + "fs of the plugin in bulkhead.toml",
+			"granted directory $W/home/all" + aliasRefusal + "fs of the plugin in bulkhead.toml",
 		"read everything in ${project} (here $W/work) |  | ",
 		"read the whole history of the git repository ${home}/all (here $W/home/all → $W/home, the whole home directory) | this is every repository that you have | " +
-			"granted repository $W/home/all" + all + "git of the plugin in bulkhead.toml",
+			"granted repository $W/home/all" + aliasRefusal + "git of the plugin in bulkhead.toml",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if table := p.Table; strings.Contains(table, "docs") || strings.Contains(table, "all") || !strings.Contains(table, "${home}/work") {
-		t.Errorf("a yes gives\n%s", table)
+		t.Errorf("consent grants\n%s", table)
 	}
 }
 
-func TestPolicyAndToolsShowWherePathsLead(t *testing.T) {
-	w, dir := linkedWorld(t)
+func TestPolicyAndToolsShowResolvedPaths(t *testing.T) {
+	w, dir := linkedWorkspace(t)
 	w.config(t, fmt.Sprintf("[[plugins]]\npath = %q\n", dir))
 	found, err := admin.Explain(w.options(), admin.Question{})
 	if err != nil {
@@ -88,10 +88,10 @@ func TestPolicyAndToolsShowWherePathsLead(t *testing.T) {
 	want := []string{
 		"$W/work/docs: $W, holds the whole home directory; " + strings.ReplaceAll(refusedLink("directory", w.path("work/docs"), w.dir), w.dir, "$W"),
 		"$W/home/work: $W/disk, outside the project; ",
-		"$W/home/all: $W/home, the whole home directory; granted directory $W/home/all" + all + "fs of the plugin in bulkhead.toml",
+		"$W/home/all: $W/home, the whole home directory; granted directory $W/home/all" + aliasRefusal + "fs of the plugin in bulkhead.toml",
 		"$W/work: $W/work, in the project; ",
 		"$W/state/bulkhead/notes: , ; ",
-		"$W/home/all: $W/home, the whole home directory; granted repository $W/home/all" + all + "git of the plugin in bulkhead.toml",
+		"$W/home/all: $W/home, the whole home directory; granted repository $W/home/all" + aliasRefusal + "git of the plugin in bulkhead.toml",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
