@@ -58,7 +58,7 @@ func TestProbeAgreesWithApply(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesWhatIsNoDirectory(t *testing.T) {
+func TestApplyRefusesInvalidHandles(t *testing.T) {
 	file := handle(t, filepath.Join(fixture(t), "secret"), syscall.O_RDONLY)
 	for _, fd := range []int{int(file.Fd()), 1 << 20, -1} {
 		if report, err := Apply(Config{Dirs: []Dir{{FD: fd}}}); err == nil {
@@ -108,7 +108,7 @@ func observe(t *testing.T, only []string, look func(proc string)) {
 	must(t, cmd.Wait())
 }
 
-func TestNoOtherProcessReadsMemory(t *testing.T) {
+func TestOtherProcessesCannotReadMemory(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("the superuser reads the memory of any process: see TestAsUnprivilegedUser")
 	}

@@ -19,12 +19,12 @@ type attack struct {
 	name    string
 	run     func(job) error // nil: it succeeded
 	stopped []string        // the layers that each stop it alone
-	lacking []syscall.Errno // what it fails with where the system or the user cannot do it anyway
+	lacking []syscall.Errno // errors of systems or users that cannot do it even without confinement
 }
 
 // systemDependent are the attacks that a layer stops on some systems only: a process without capabilities
-// cannot trace one that has some, and /proc/PID/mem asks for rights in the user namespace, if there is a new
-// one.
+// cannot trace one that has some, and /proc/PID/mem requires rights in the user namespace of the process,
+// if that is a new one.
 var systemDependent = map[string][]string{
 	"trace another process":              {LayerCapabilities},
 	"open the memory of another process": {LayerCapabilities, LayerNamespaces, LayerHandles},
@@ -181,7 +181,7 @@ func TestAllLayersStopEveryAttack(t *testing.T) {
 	}
 }
 
-// runAttacks offers a victim, a TCP port and an abstract socket to a child.
+// runAttacks runs all attacks in a child, against a victim process, a TCP port and an abstract socket.
 func runAttacks(t *testing.T, only []string, o Options) outcome {
 	t.Helper()
 	victim := exec.Command("sleep", "600")

@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// job is what a confined child is asked to do. It travels as an argument, because the environment is empty.
+// job is the request to a confined child. It is passed as an argument, because the environment is empty.
 type job struct {
 	Scenario string
-	Only     []string // the layers in force; nil: all
+	Only     []string // the layers to apply; nil means all
 	Base     string   // the fixture: write, read, root and secret
 	Victim   int      // a process of the same user
-	User     int      // who the child must be
-	Port     int      // where 127.0.0.1 is listened to
-	Abstract string   // the name of an abstract socket that is listened to
+	User     int      // the expected user ID of the child
+	Port     int      // a listening TCP port on 127.0.0.1
+	Abstract string   // the name of a listening abstract socket
 	Config   Config
 }
 
@@ -122,7 +122,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// fixture makes the directories and files that a child is given.
+// fixture creates the directories and files for a child.
 func fixture(t testing.TB) string {
 	t.Helper()
 	base := t.TempDir()

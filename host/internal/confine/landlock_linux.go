@@ -19,8 +19,8 @@ const (
 	erratumSignals = 1 << 1
 )
 
-// landlockABI returns the version that the kernel offers, and which errata are fixed (0 before Linux 6.15,
-// which does not say).
+// landlockABI returns the ABI version of the kernel, and a bit set of fixed errata (0 before Linux 6.15, which does not
+// report them).
 func landlockABI() (version, errata int, err error) {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch errno {
@@ -39,7 +39,7 @@ func landlockABI() (version, errata int, err error) {
 	return int(v), errata, nil
 }
 
-// fileRights returns the rights over files that a version knows.
+// fileRights returns the file access rights that an ABI version supports.
 func fileRights(abi int) uint64 {
 	rights := uint64(unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1)
 	if abi >= 2 {
@@ -128,9 +128,9 @@ func (a *application) landlock() {
 	a.record(LayerScope, o.scopeNote, o.scope)
 }
 
-// restrict makes a rule set and puts every thread under it.
+// restrict creates a rule set and enforces it on every thread.
 func restrict(rules unix.LandlockRulesetAttr, dirs []Dir) error {
-	const size = unsafe.Sizeof(rules.Handled_access_fs) * 3 // what ABI 6 knows; older ones accept zeros after theirs
+	const size = unsafe.Sizeof(rules.Handled_access_fs) * 3 // of the attributes of ABI 6; older kernels accept trailing zeros
 	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), size, 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock_create_ruleset: %w", errno)

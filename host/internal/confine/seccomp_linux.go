@@ -46,7 +46,7 @@ const every = 1<<32 - 1
 // x32 is the bit in the number of a call of the x32 ABI, which shares the architecture of amd64.
 const x32 = 1 << 30
 
-// installFilter puts all threads under the filter, and no_new_privs with it.
+// installFilter sets no_new_privs and installs the filter on all threads.
 func installFilter() error {
 	if err := probeSeccomp(); err != nil {
 		return err

@@ -67,7 +67,7 @@ func init() {
 	}
 }
 
-// spin says on the standard output that it begins, and never ends.
+// spin prints a line to stdout and loops forever.
 func spin() {
 	for range 8 {
 		go func() {
@@ -79,7 +79,7 @@ func spin() {
 	select {}
 }
 
-func TestReachingALimitEndsTheProcess(t *testing.T) {
+func TestExceededLimitTerminatesTheProcess(t *testing.T) {
 	for name, test := range map[string]struct {
 		config Config
 		status func(syscall.WaitStatus) bool
@@ -107,9 +107,9 @@ func TestReachingALimitEndsTheProcess(t *testing.T) {
 	}
 }
 
-// TestParentDeathEndsTheProcess kills a host whose confined process spins. The process holds the write end
-// of a pipe: the end of its stream shows the end of the process.
-func TestParentDeathEndsTheProcess(t *testing.T) {
+// TestParentDeathTerminatesTheProcess kills a host whose confined process spins. That process has the write end of a
+// pipe, so EOF on the read end shows that it has terminated.
+func TestParentDeathTerminatesTheProcess(t *testing.T) {
 	for name, only := range map[string][]string{
 		"all layers":           nil,
 		"set by Apply alone":   {LayerParentDeath},
@@ -133,7 +133,7 @@ func TestParentDeathEndsTheProcess(t *testing.T) {
 			}
 			must(t, cmd.Process.Kill())
 			_ = cmd.Wait()
-			_, err = io.Copy(io.Discard, lines) // a process that lives on holds it until the test times out
+			_, err = io.Copy(io.Discard, lines) // blocks until the test times out if the process is still alive
 			must(t, err)
 		})
 	}

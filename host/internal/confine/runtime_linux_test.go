@@ -49,7 +49,7 @@ func init() {
 	}
 }
 
-func TestConfinedProcessWorks(t *testing.T) {
+func TestConfinedProcessRunsGoAndWazero(t *testing.T) {
 	for name, o := range map[string]Options{"with namespaces": {}, "without namespaces": {NoNamespaces: true}} {
 		t.Run(name, func(t *testing.T) {
 			j := job{Scenario: "works", User: os.Getuid()}
