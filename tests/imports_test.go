@@ -145,7 +145,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
 	"github.com/aymanbagabas/go-udiff":       {"plugins/agentpack"},
-	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam"},
+	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam", "plugins/openspec"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }
 
