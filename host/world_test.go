@@ -172,7 +172,7 @@ func answered(t testing.TB, h *Host, request string, into any) {
 	}
 }
 
-// wantUsage checks that err is the caller's to put right and says each of texts.
+// wantUsage checks that err is a *UsageError that contains each of texts.
 func wantUsage(t testing.TB, err error, texts ...string) {
 	t.Helper()
 	var usage *UsageError

@@ -96,7 +96,7 @@ func (c *Change) staged(root Root, name string) string {
 	return filepath.Join(root.Stage, fmt.Sprintf("%s.%d", name, len(c.changes)))
 }
 
-// add returns the root of a path and where it leads, and makes the stage.
+// add returns the root of a path and its target, and makes the stage.
 func (c *Change) add(path string) (Root, string, error) {
 	root, real, err := c.journal.root(path)
 	if err == nil && c.seen[real] {

@@ -66,7 +66,7 @@ func (f front) encode() (string, error) {
 	return head, nil
 }
 
-// normalize returns a known key's value as it is written. A single string in place of a list becomes a list of one.
+// normalize returns a known key's value, in which a single string in place of a list is a list of one.
 func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
 	switch kind {
 	case kindString:
