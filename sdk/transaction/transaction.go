@@ -283,6 +283,9 @@ func (t *run) digest(path string) (string, error) {
 	}
 	info, err := t.fs.Stat(path)
 	if filesystem.IsAbsent(err) {
+		if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
+			return "", err // another process removed it in between
+		}
 		return "", fmt.Errorf("%s is a symbolic link that points to nothing: remove it", path)
 	}
 	if err != nil {
@@ -292,6 +295,9 @@ func (t *run) digest(path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, filesystem.ErrNotRegular)
 	}
 	file, err := t.fs.Open(path)
+	if filesystem.IsAbsent(err) {
+		return "", nil // likewise
+	}
 	if err != nil {
 		return "", err
 	}
