@@ -56,6 +56,7 @@ var arrows = map[string][]string{
 	"internal/demo":              {"host", "host/build", "host/manifest"},
 	"internal/fixtures":          {},                                    // for tests
 	"internal/testcache":         {},                                    // for tests
+	"internal/tmpdir":            {},                                    // for tests
 	"internal/wasmtest":          {"host/engine/meter/wasm", "sdk/abi"}, // for tests
 	"plugins/chant":              {"plugins/chant/...", "sdk/..."},
 	"plugins/aam":                {"internal/fixtures", "plugins/aam/...", "sdk/..."},

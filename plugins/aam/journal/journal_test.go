@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
@@ -19,9 +20,7 @@ import (
 
 // TestMain has temporary directories in memory where the system offers that: these tests make thousands.
 func TestMain(m *testing.M) {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
-		os.Setenv("TMPDIR", "/dev/shm")
-	}
+	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 

@@ -11,15 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
 // TestMain has temporary directories in memory where the system offers that: these tests make hundreds.
 func TestMain(m *testing.M) {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
-		os.Setenv("TMPDIR", "/dev/shm")
-	}
+	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 

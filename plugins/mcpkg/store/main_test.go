@@ -3,12 +3,12 @@ package store
 import (
 	"os"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
 )
 
 // TestMain has temporary directories in memory where the system offers that: these tests make thousands.
 func TestMain(m *testing.M) {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
-		os.Setenv("TMPDIR", "/dev/shm")
-	}
+	tmpdir.InMemory()
 	os.Exit(m.Run())
 }

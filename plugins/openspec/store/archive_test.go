@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
@@ -24,9 +25,7 @@ const owner = "test"
 
 // TestMain has temporary directories in memory where the system offers that: these tests make thousands.
 func TestMain(m *testing.M) {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
-		os.Setenv("TMPDIR", "/dev/shm")
-	}
+	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 
