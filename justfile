@@ -19,9 +19,9 @@ bench:
 
 # what a hostile module costs the others, what metering costs, and how long anything can keep a processor
 bench-hostile:
-    go test ./tests/hostile ./host/engine/... -run '^$' -bench 'Neighbour|Isolation|Resident|Cost|Stalls' -benchtime 1x
+    go test ./tests/hostile ./internal/engine/... -run '^$' -bench 'Neighbour|Isolation|Resident|Cost|Stalls' -benchtime 1x
 
-# each fuzz target for a while: `.ci/fuzz 5m host/engine` takes another time, and the targets of one folder
+# each fuzz target for a while: `.ci/fuzz 5m internal/engine` takes another time, and the targets of one folder
 fuzz:
     .ci/fuzz 30s
 
@@ -37,7 +37,7 @@ ci:
 
 # the tests that have goroutines meet, with the race detector
 race:
-    go test -race ./host/...
+    go test -race ./host ./internal/...
 
 # everything: what the continuous integration runs, the race detector, and each fuzz target for half a minute
 ci-full: ci race fuzz

@@ -9,9 +9,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

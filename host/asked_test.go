@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/network"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/fetch"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/network"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

@@ -1,11 +1,11 @@
 package host
 
 import (
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/child"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/child"
 )
 
 // RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its

@@ -10,11 +10,11 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/trust"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/host/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/trust"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 // UntrustedError says that the host found a config, or a directory of plugins, that nobody named and the user

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
 // manyObjects is a JSON array of that many bytes, of which each item takes three.

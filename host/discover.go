@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
 // envPlugins names the plugins' folder where no option does.

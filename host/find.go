@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

@@ -30,15 +30,15 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/host/audit"
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
 )
 
 // Options say what to open. The zero value does what `bulkhead serve` does without flags.

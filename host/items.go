@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
 )
 
 // itemMembers are the kinds, as rawjson.Kind has them, of what MCP knows of a prompt, an argument of one, a

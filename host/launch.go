@@ -8,15 +8,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
-	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/confine"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/grant"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/grant"
+	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
 // newWorker makes what runs the plugin's calls. It starts nothing.

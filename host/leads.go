@@ -1,8 +1,8 @@
 package host
 
 import (
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/grant"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/grant"
 )
 
 // GrantInfo describes a granted directory or repository.

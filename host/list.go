@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
 // PluginInfo describes a plugin that was found.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
 // ownPaths are the host's own files and folders: a plugin that could write there would grant itself

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
 func TestTheHostsOwnFilesAreKnown(t *testing.T) {

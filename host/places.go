@@ -11,11 +11,11 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine/code"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/ownedpath"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/reexec"
-	"github.com/bulkhead-mcp/bulkhead/host/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 )
 
 // envProject names the project where no option does.

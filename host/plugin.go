@@ -10,14 +10,14 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/network"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
-	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
-	"github.com/bulkhead-mcp/bulkhead/host/schema"
-	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/network"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/schema"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
 )
 
 // plugin is one plugin that was found: what it is granted, and its module once somebody called it.

@@ -8,12 +8,12 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/host/audit"
-	"github.com/bulkhead-mcp/bulkhead/host/config"
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/host/engine"
-	"github.com/bulkhead-mcp/bulkhead/host/gateway"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker"
-	"github.com/bulkhead-mcp/bulkhead/host/internal/worker/wire"
-	"github.com/bulkhead-mcp/bulkhead/host/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
 // failureSandbox is the code of a request for which what the plugin is granted could not be set up.

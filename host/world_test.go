@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/host/internal/trust"
+	"github.com/bulkhead-mcp/bulkhead/internal/trust"
 )
 
 func TestMain(m *testing.M) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/bulkhead-mcp/bulkhead/host/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
 )
 
 // TestCommandLine runs the scripts in testdata/cli. In a script

@@ -27,8 +27,8 @@ func TestProgramLinksNoPackageWithAnExpensiveInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	linked := strings.Fields(string(out))
-	if !slices.Contains(linked, module+"/host/gateway") {
-		t.Fatalf("the list of %d packages lacks host/gateway", len(linked))
+	if !slices.Contains(linked, module+"/internal/gateway") {
+		t.Fatalf("the list of %d packages lacks internal/gateway", len(linked))
 	}
 	for _, pkg := range linked {
 		for _, path := range expensive {

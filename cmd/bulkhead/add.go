@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/host/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin"
 )
 
 // addCommand holds the flags of add.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/host/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 // options holds the flags of the commands that open a host.

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/host/build"
-	"github.com/bulkhead-mcp/bulkhead/host/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/host/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 func newPlugin() *cobra.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host/admin"
-	"github.com/bulkhead-mcp/bulkhead/host/review"
-	"github.com/bulkhead-mcp/bulkhead/host/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 func newPolicy() *cobra.Command {

@@ -6,9 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/host/admin"
-	"github.com/bulkhead-mcp/bulkhead/host/review"
-	"github.com/bulkhead-mcp/bulkhead/host/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 // oneLine formats untrusted text for one line of a terminal. White space that looks like an ordinary space is

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/host/review"
-	"github.com/bulkhead-mcp/bulkhead/host/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 func TestOneLineReplacesInvisibleCharacters(t *testing.T) {

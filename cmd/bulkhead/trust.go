@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/host/admin"
-	"github.com/bulkhead-mcp/bulkhead/host/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/review"
 )
 
 // trustCommand holds the flags of trust.

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/host/build"
-	"github.com/bulkhead-mcp/bulkhead/host/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
 // modulePath is the module path in the go.mod of a checkout.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 )
 
 // Module is a module by sections. Empty sections are omitted.

@@ -3,7 +3,7 @@ package wasmtest
 import (
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

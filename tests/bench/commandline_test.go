@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
 )
 
 // BenchmarkCommandLine compares openspec's module in a running host with the real command line, which is started for

@@ -11,7 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
-	"github.com/bulkhead-mcp/bulkhead/host/engine/meter/wasm"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 

@@ -1,0 +1,241 @@
+package admin
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/trust"
+)
+
+// Addition says which plugin to add to a config, and with which grants.
+type Addition struct {
+	Dir string // of the built plugin
+	review.Choice
+	// Repin changes only the digest of a plugin that is already in the config.
+	Repin bool
+}
+
+// Proposal is an addition that awaits the admin's consent.
+type Proposal struct {
+	Config   string            `json:"config"`         // the file that Write changes
+	Creates  bool              `json:"creates_config"` // the file does not exist yet
+	Plugin   review.Request    `json:"plugin"`
+	Table    string            `json:"table,omitempty"` // the new table of the config; empty if only the digest changes
+	Warnings tomlfile.Problems `json:"warnings,omitempty"`
+	// Trust is set by Write.
+	Trust ConfigTrust `json:"trust,omitzero"`
+
+	store   trust.Store
+	file    *configFile
+	content []byte
+}
+
+// Propose reviews a plugin and prepares the new content of the config, without writing it. It refuses what the host
+// could not serve: an invalid manifest or config, a module that is missing or does not match the manifest, and a
+// duplicate plugin, name or tool. o names the config.
+func Propose(o host.Options, a Addition) (*Proposal, error) {
+	m, err := loadReviewed(o, a)
+	if err != nil {
+		return nil, err
+	}
+	named, err := host.ConfigFile(o)
+	if err != nil {
+		return nil, err
+	}
+	file, err := readConfigFile(named)
+	if err != nil {
+		return nil, err
+	}
+	o.ConfigFile = named
+	p := &Proposal{Config: named, Creates: !file.exists, file: file, store: trustStore(o)}
+	at, err := indexInConfig(o, file, m)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case at >= 0 && !a.Repin:
+		return nil, usageErrorf("plugin %q is in %s already: pass --repin if its manifest has changed and you have reviewed it, or remove it first", m.Name, named)
+	case at < 0 && a.Repin:
+		return nil, usageErrorf("plugin %q is not in %s, so it cannot be pinned again: leave out --repin", m.Name, named)
+	case a.Repin:
+		return p, p.repin(o, m, at)
+	}
+	return p, p.add(o, m, a)
+}
+
+// loadReviewed loads the plugin and checks its manifest, its module and the choices of the admin.
+func loadReviewed(o host.Options, a Addition) (*manifest.Manifest, error) {
+	dir, err := absolutePath(o, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m, problems := manifest.Load(dir)
+	if problems.Err() == nil {
+		problems = append(problems, m.Check()...)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, &host.UsageError{Err: err}
+	}
+	if err := checkModule(m); err != nil {
+		return nil, err
+	}
+	return m, checkChoice(o, m, a.Choice)
+}
+
+// checkChoice refuses choices that contradict each other or name tools and variables that the plugin does not have.
+func checkChoice(o host.Options, m *manifest.Manifest, c review.Choice) error {
+	if c.ReadOnly && c.AllowWrite {
+		return usageErrorf("--read-only and --allow-write contradict each other: keep one of the two")
+	}
+	var names []string
+	for _, t := range m.Tools {
+		names = append(names, t.Name)
+	}
+	for _, glob := range c.AllowTools {
+		if _, err := path.Match(glob, ""); err != nil || glob == "" {
+			return usageErrorf("--allow-tool %s: is not a pattern: write a name, in which * matches any characters and ? matches one", tomlfile.Quote(glob))
+		}
+		if !slices.ContainsFunc(names, config.Filter{Allow: []string{glob}}.Allowed) {
+			return usageErrorf("--allow-tool %s: %s has no such tool; its tools are %s", tomlfile.Quote(glob), m.Name, strings.Join(names, ", "))
+		}
+	}
+	for _, name := range c.Env {
+		switch err := manifest.CheckEnv(name); {
+		case err != nil:
+			return usageErrorf("--env %s: %w", tomlfile.Quote(name), err)
+		case !slices.Contains(m.Capabilities.Env, name) && !slices.Contains(m.Capabilities.Env, manifest.Any):
+			return usageErrorf("--env %s: %s does not ask for it", name, m.Name)
+		}
+		if _, set := lookup(o)(name); !set {
+			return usageErrorf("--env %s: is not set here, and the host does not start without it: set it, or write its value for the plugin in %s", name, config.FileName)
+		}
+	}
+	return nil
+}
+
+// indexInConfig returns the index of the plugin in the config, by its directory; -1 if it is not there. It refuses a
+// plugin with the same name in a different directory.
+func indexInConfig(o host.Options, file *configFile, m *manifest.Manifest) (int, error) {
+	if !file.exists || hasNoPlugins(file) {
+		return -1, nil
+	}
+	view, err := host.LookAt(o, file.data)
+	if view == nil {
+		return -1, err
+	}
+	for i, existing := range view.Plugins {
+		if sameDirectory(existing.Entry.Path, m.Dir) {
+			return i, nil
+		}
+		if existing.Name == m.Name {
+			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that one first", m.Name, file.path, existing.Entry.Path)
+		}
+	}
+	return -1, err
+}
+
+// hasNoPlugins reports whether the config is valid except that it names no plugin, which the host refuses.
+func hasNoPlugins(file *configFile) bool {
+	c, problems := config.Parse(file.path, file.data)
+	return problems.Err() == nil && len(c.Plugins) == 0
+}
+
+// add prepares the config with a table for the plugin.
+func (p *Proposal) add(o host.Options, m *manifest.Manifest, a Addition) error {
+	c, problems := config.Parse(p.Config, p.file.data)
+	if err := problems.Err(); err != nil {
+		return &host.UsageError{Err: err}
+	}
+	places, err := host.FindPlaces(o)
+	if err != nil {
+		return err
+	}
+	a.Path = pathInConfig(p.Config, m.Dir)
+	var entry config.Plugin
+	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places, newResolver(places, nil))
+	p.Table = config.Table(entry)
+	if p.content, err = config.AddPlugin(p.Config, p.file.data, entry); err != nil {
+		return usageErrorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
+	}
+	return p.checkResult(o, len(c.Plugins))
+}
+
+// repin prepares the config with a new digest for the plugin at index.
+func (p *Proposal) repin(o host.Options, m *manifest.Manifest, index int) error {
+	c, _ := config.Parse(p.Config, p.file.data)
+	places, err := host.FindPlaces(o)
+	if err != nil {
+		return err
+	}
+	p.Plugin, _ = review.Ask(m, review.Choice{}, c.Defaults, places, newResolver(places, nil))
+	for i := range p.Plugin.Items {
+		p.Plugin.Items[i].NotGiven = "" // the existing table decides what is granted
+	}
+	if p.content, err = config.PinPlugin(p.file.data, index, m.Digest); err != nil {
+		return usageErrorf("%s: %w", p.Config, err)
+	}
+	return p.checkResult(o, index)
+}
+
+// checkResult decides on the proposed config as the host does when it starts, and copies the warnings and withheld tools
+// of the plugin at index to the proposal.
+func (p *Proposal) checkResult(o host.Options, index int) error {
+	view, err := host.LookAt(o, p.content)
+	if view == nil {
+		return err
+	}
+	s := view.Plugins[index]
+	if err != nil && hasToolConflict(view.Plugins, index) {
+		return usageErrorf("%w\nor add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.Problems.Err(); err != nil {
+		return &host.UsageError{Err: err}
+	}
+	if s.Manifest.Digest != p.Plugin.Digest {
+		return usageErrorf("%s has changed since it was read: review it again", s.Manifest.File)
+	}
+	p.Warnings = s.Problems.Warnings()
+	why := map[string]string{}
+	for _, w := range s.Grant.Withheld {
+		why[w.Tool.Name] = w.Why
+	}
+	for i := range p.Plugin.Tools {
+		p.Plugin.Tools[i].WhyNot = why[p.Plugin.Tools[i].Name]
+	}
+	return nil
+}
+
+// hasToolConflict reports whether the plugin at index offers a tool with the same name as one of a different plugin.
+func hasToolConflict(plugins []host.Standing, index int) bool {
+	offers := func(s host.Standing, name string) bool {
+		return slices.ContainsFunc(s.Grant.Tools, func(t manifest.Tool) bool { return s.Grant.Prefix+t.Name == name })
+	}
+	for i, other := range plugins {
+		for _, t := range other.Grant.Tools {
+			if i != index && offers(plugins[index], other.Grant.Prefix+t.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Write writes the config.
+func (p *Proposal) Write() error {
+	if p.content == nil {
+		return errors.New("the proposal is not complete")
+	}
+	var err error
+	p.Trust, err = p.file.update(p.content, p.store)
+	return err
+}

@@ -1,0 +1,265 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/trust"
+)
+
+// The outcomes of a Check.
+const (
+	CheckOK      = "ok"
+	CheckWarning = "warning" // the host works nevertheless
+	CheckFailed  = "failed"
+)
+
+// Check is the result of one check of the installation.
+type Check struct {
+	Name    string `json:"name"`
+	Outcome string `json:"outcome"`
+	Detail  string `json:"detail"`           // what was found
+	Remedy  string `json:"remedy,omitempty"` // what to do about it
+}
+
+// Examine checks the host's environment: platform, project, config, confinement, directories and credentials, and
+// whether the module of each plugin loads and answers bulkhead/describe. It runs modules without files, variables and
+// host operations. It writes only to the cache of compiled code.
+func Examine(ctx context.Context, o host.Options) []Check {
+	e := &examination{options: o}
+	e.platform()
+	e.project()
+	usable := e.config()
+	e.confinement()
+	e.trust()
+	e.cache(ctx)
+	e.state()
+	e.audit()
+	e.credentials()
+	e.plugins(ctx, usable)
+	return e.checks
+}
+
+// examination is the state of one Examine.
+type examination struct {
+	options host.Options
+	places  config.Places
+	parsed  *config.Config // nil if there is no valid config
+	cached  string         // the cache directory; empty if it cannot be used
+	checks  []Check
+}
+
+func (e *examination) ok(name, format string, args ...any) {
+	e.checks = append(e.checks, Check{Name: name, Outcome: CheckOK, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (e *examination) warn(name, detail, remedy string) {
+	e.checks = append(e.checks, Check{Name: name, Outcome: CheckWarning, Detail: detail, Remedy: remedy})
+}
+
+func (e *examination) fail(name, detail, remedy string) {
+	e.checks = append(e.checks, Check{Name: name, Outcome: CheckFailed, Detail: detail, Remedy: remedy})
+}
+
+func (e *examination) platform() {
+	here := runtime.GOOS + "/" + runtime.GOARCH
+	switch {
+	case runtime.GOOS != "linux" && runtime.GOOS != "darwin":
+		e.fail("platform", here+" is not supported", "use Linux or macOS")
+	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":
+		e.warn("platform", here+": modules are interpreted, at least ten times slower", "use a machine with amd64 or arm64")
+	default:
+		e.ok("platform", "%s, compiled", here)
+	}
+}
+
+func (e *examination) project() {
+	places, err := host.FindPlaces(e.options)
+	e.places = places
+	switch {
+	case err != nil:
+		e.fail("project", err.Error(), "name an existing directory")
+	case places.Project == "":
+		e.warn("project", places.NoProject, "plugins that need a project are left out")
+	default:
+		e.ok("project", "%s", places.Project)
+	}
+}
+
+// config reports whether the host can start: the config is usable, or there is none.
+func (e *examination) config() bool {
+	named, err := host.ConfigFile(e.options)
+	if err != nil {
+		e.fail("config", err.Error(), "")
+		return false
+	}
+	file, err := readConfigFile(named)
+	if e.options.NoConfig {
+		e.ok("config", "ignored (--no-config): plugins are discovered, and get only the project")
+		return true
+	}
+	switch {
+	case err != nil:
+		e.fail("config", err.Error(), "make the file readable")
+		return false
+	case !file.exists && e.options.ConfigFile != "":
+		e.fail("config", fmt.Sprintf("there is no %s", named), "pass the config's path with --config")
+		return false
+	case !file.exists:
+		e.ok("config", "there is no %s: plugins are discovered, and get only the project", named)
+		return true
+	}
+	if not := (*host.UntrustedError)(nil); errors.As(host.CheckConfig(e.options, named, file.data), &not) {
+		e.fail("config", not.Problem(), not.Remedy())
+		return false
+	}
+	c, problems := config.Parse(named, file.data)
+	if c != nil {
+		problems = append(problems, config.Expand(c, lookup(e.options))...)
+	}
+	e.problems("config", problems)
+	if problems.Err() != nil {
+		return false
+	}
+	e.parsed = c
+	e.ok("config", "%s, plugins: %d", named, len(c.Plugins))
+	return true
+}
+
+func (e *examination) cache(ctx context.Context) {
+	dir, unsafe := host.CacheDir(e.options.System)
+	if dir == "" {
+		e.warn("cache", "compiled modules are not cached: there is neither $XDG_CACHE_HOME nor a home directory", "set XDG_CACHE_HOME")
+		return
+	}
+	if err := writable(dir); err != nil {
+		e.fail("cache", fmt.Sprintf("%s %v", dir, err), "make it writable for the user, or set XDG_CACHE_HOME to a directory that the user owns")
+		return
+	}
+	if unsafe != nil {
+		e.notOwned("cache", unsafe, "it holds native code, so it is not used")
+		return
+	}
+	e.cached = dir
+	report, err := code.Inspect(ctx, dir)
+	switch {
+	case err != nil:
+		e.fail("cache", fmt.Sprintf("%s cannot be read: %v", dir, cause(err)), "remove it: the host creates it again")
+	case len(report.Damaged) > 0:
+		e.warn("cache", "compiled code was changed after it was written: "+strings.Join(report.Damaged, ", "),
+			"find out who changed it; the host does not run it, and compiles the module again")
+	default:
+		e.ok("cache", "%s: %d modules, %.1f MB, all intact", dir, report.Modules, float64(report.Size)/1e6)
+	}
+}
+
+func (e *examination) state() {
+	dir, unsafe := host.StateDir(e.options.System)
+	switch {
+	case unsafe != nil:
+		e.notOwned("state", unsafe, "no plugin gets a state directory, and nothing is trusted")
+	case dir == "":
+		e.fail("state", "there is no location for the plugins' state directories", "set HOME or XDG_STATE_HOME to a directory that the user owns")
+	default:
+		if err := writable(dir); err != nil {
+			e.fail("state", fmt.Sprintf("%s %v", dir, err), "make it writable for the user, or set XDG_STATE_HOME")
+			return
+		}
+		e.ok("state", "%s", dir)
+	}
+}
+
+// notOwned reports a directory that others own or can write, and the consequence.
+func (e *examination) notOwned(name string, err error, consequence string) {
+	remedy := "use a directory that the user owns"
+	if fault := (*ownedpath.Error)(nil); errors.As(err, &fault) {
+		remedy = fault.Remedy
+	}
+	e.fail(name, fmt.Sprintf("%v: %s", err, consequence), remedy)
+}
+
+// trust adds a check only if trust records are invalid.
+func (e *examination) trust() {
+	dir, unsafe := host.StateDir(e.options.System)
+	if dir == "" || unsafe != nil {
+		return // reported by state
+	}
+	store := trust.In(dir)
+	if _, err := store.List(); err != nil {
+		e.fail("trust", err.Error(), "find out who wrote it, and remove it")
+	}
+}
+
+func (e *examination) audit() {
+	if e.parsed == nil || e.parsed.Audit == nil {
+		return
+	}
+	file := e.parsed.Audit.File
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = writable(filepath.Dir(file))
+		file = filepath.Dir(file)
+	case err != nil:
+		err = fmt.Errorf("cannot be accessed: %w", cause(err))
+	case !info.Mode().IsRegular():
+		err = errors.New("is not a regular file")
+	default:
+		if err = unix.Access(file, unix.W_OK); err != nil {
+			err = fmt.Errorf("cannot be written: %w", err)
+		}
+	}
+	if err != nil {
+		e.fail("audit", fmt.Sprintf("%s %v", file, err), fmt.Sprintf("make it writable for the user, or change audit.file in %s", e.parsed.File))
+		return
+	}
+	e.ok("audit", "%s; on_failure = %q", e.parsed.Audit.File, e.parsed.Audit.OnFailure)
+}
+
+// credentials checks that each credential can be read. The values are neither kept nor shown.
+func (e *examination) credentials() {
+	if e.parsed == nil {
+		return
+	}
+	for _, c := range e.parsed.Credentials {
+		name := "credential " + c.Name
+		if err := host.Secret(e.options, c); err != nil {
+			e.fail(name, err.Error(), "set the variable in the environment of the host, or create the file")
+			continue
+		}
+		e.ok(name, "can be read")
+	}
+}
+
+// writable checks that entries can be created in dir, or in its nearest existing ancestor. Its errors are predicates
+// whose subject is dir.
+func writable(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir:
+		if err := writable(filepath.Dir(dir)); err != nil {
+			return fmt.Errorf("does not exist and cannot be created: %s %w", filepath.Dir(dir), err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot be accessed: %w", cause(err))
+	case !info.IsDir():
+		return errors.New("is not a directory")
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("cannot be written: %w", err)
+	}
+	return nil
+}

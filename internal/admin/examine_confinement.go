@@ -1,0 +1,49 @@
+package admin
+
+import (
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+)
+
+// remedies maps layers that a system may lack to what the user can do about it.
+var remedies = map[string]string{
+	confine.LayerNamespaces: "allow unprivileged user namespaces; without them plugin processes can find out whether files outside of their grants exist, and how large and old they are",
+	confine.LayerHandles:    "allow unprivileged user namespaces, on Linux 5.12 or later",
+	confine.LayerRoot:       "allow unprivileged user namespaces; without its own root directory a process can find out whether files outside of its grants exist, and how large and old they are",
+	confine.LayerLandlock:   "use Linux 5.13 or later with Landlock, and a program that is built with CGO_ENABLED=0",
+	confine.LayerNetwork:    "use Linux 6.7 or later, and a program that is built with CGO_ENABLED=0",
+	confine.LayerScope:      "use Linux 6.12 or later, and a program that is built with CGO_ENABLED=0",
+	confine.LayerSeccomp:    "use a kernel with seccomp filters, and a container whose policy allows them",
+}
+
+// confinement reports which layers of the confinement of worker processes this system supports. Each missing layer is
+// a separate check.
+func (e *examination) confinement() {
+	report := confine.Probe()
+	var active []string
+	for _, layer := range report {
+		if layer.State == confine.Active {
+			active = append(active, layer.Name)
+			continue
+		}
+		remedy, known := remedies[layer.Name]
+		if !known {
+			remedy = "use a system that supports it"
+		}
+		e.missingLayer(layer, remedy)
+	}
+	if len(active) > 0 {
+		e.ok("confinement", "%s", strings.Join(active, ", "))
+	}
+}
+
+// missingLayer adds a warning, or a failed check if the config requires all layers.
+func (e *examination) missingLayer(layer confine.Layer, remedy string) {
+	detail := layer.Name + " is missing: " + layer.Reason
+	if e.parsed != nil && e.parsed.Server != nil && e.parsed.Server.Confined {
+		e.fail("confinement", detail+`; confinement = "required" in [server], so nothing runs`, remedy)
+		return
+	}
+	e.warn("confinement", detail, remedy)
+}

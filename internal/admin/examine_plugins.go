@@ -1,0 +1,79 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// plugins examines each plugin, unless the config is not usable, so that the host would not start.
+func (e *examination) plugins(ctx context.Context, usable bool) {
+	if !usable {
+		e.fail("plugins", "not examined: the config is not usable", "correct the config first")
+		return
+	}
+	view, err := host.Look(e.options)
+	if err != nil {
+		e.fail("plugins", err.Error(), "")
+	}
+	if view == nil {
+		return
+	}
+	for _, s := range view.Plugins {
+		e.plugin(ctx, s)
+	}
+}
+
+// plugin runs a module only if it matches its pin, and within the limits of memory and time of the plugin's grant.
+func (e *examination) plugin(ctx context.Context, s host.Standing) {
+	name := "plugin " + s.Name
+	if errs := s.Problems.Errors(); len(errs) > 0 {
+		e.problems(name, errs)
+		return
+	}
+	start := time.Now()
+	problems := build.Check(ctx, s.Entry.Path, build.Options{
+		CacheDir: e.cached, Memory: s.Grant.Limits.Memory, Time: s.Grant.Limits.Time,
+	})
+	if ctx.Err() != nil {
+		e.fail(name, "not examined: "+context.Cause(ctx).Error(), "try again")
+		return
+	}
+	if errs := problems.Errors(); len(errs) > 0 {
+		e.problems(name, errs)
+		return
+	}
+	switch {
+	case s.Grant.LeftOut != "":
+		e.warn(name, "left out: "+s.Grant.LeftOut, "")
+		return
+	case s.Problem != "":
+		e.fail(name, s.Problem, "")
+		return
+	}
+	e.problems(name, s.Problems.Warnings())
+	e.ok(name, "%s %s, answers in %.1f s; %d of its %d tools are offered", s.Manifest.Version, formatPin(s),
+		time.Since(start).Seconds(), len(s.Grant.Tools), len(s.Manifest.Tools))
+}
+
+func formatPin(s host.Standing) string {
+	if s.Entry.SHA256 == "" {
+		return "(not pinned)"
+	}
+	return "(pinned)"
+}
+
+// problems adds a check for each problem.
+func (e *examination) problems(name string, ps tomlfile.Problems) {
+	for _, p := range ps {
+		remedy := p.Remedy
+		if p.Remedy = ""; p.Warning {
+			e.warn(name, p.String(), remedy)
+		} else {
+			e.fail(name, p.String(), remedy)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+// Package answer parses and validates a module's response: Checker.Parse returns the result of the method, the error of the
+// module, or why the response is invalid. It runs in the worker process, so that untrusted responses are decoded where they
+// can harm only their own plugin.
+package answer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/schema"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Checker validates responses. It is safe for concurrent use.
+type Checker struct {
+	// Result returns why the result of a method, which is valid JSON, is not valid MCP, or "".
+	Result func(method string, result []byte) string
+	// Values limits the number of values that are decoded for validation by a schema.
+	Values int
+}
+
+// Parse returns the result of a response. output returns the schema of its structured content; nil: none. The error is an
+// *abi.Error from the module, or an *engine.Error without Plugin. Response.Faults are appended to a response that reports an
+// error, because WASI has no errno for them and the module could not describe them.
+func (c Checker) Parse(method string, r engine.Response, output func() (*schema.Schema, error)) (json.RawMessage, error) {
+	var result, answered []byte
+	s := rawjson.NewScanner(r.Body)
+	s.Object(func(key []byte) {
+		switch string(key) {
+		case "result":
+			result = s.Value()
+		case "error":
+			answered = s.Value()
+		}
+	})
+	switch {
+	case !s.End():
+		return nil, invalid("returned a response that is not JSON")
+	case answered != nil:
+		return nil, moduleError(answered, r.Faults)
+	case result == nil:
+		return nil, invalid("returned a response with neither a result nor an error")
+	}
+	if len(r.Faults) > 0 {
+		result = withFaults(result, r.Faults)
+	}
+	if why := c.Result(method, result); why != "" {
+		return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: "returned an invalid result: " + why}
+	}
+	if output != nil {
+		if why := c.checkOutput(result, output); why != "" {
+			return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: why}
+		}
+	}
+	return result, nil
+}
+
+func invalid(message string) *engine.Error {
+	return &engine.Error{Code: engine.CodeInvalidResponse, Message: message}
+}
+
+// moduleError decodes the error in a response.
+func moduleError(answered []byte, faults []error) error {
+	var e *abi.Error
+	if err := json.Unmarshal(answered, &e); err != nil || e == nil {
+		return invalid("returned an error that violates the ABI")
+	}
+	if len(faults) > 0 {
+		e.Message += "\n" + faultText(faults)
+	}
+	return e
+}
+
+// IsError reports whether a tool result has isError set.
+func IsError(result []byte) bool { return string(rawjson.Member(result, "isError")) == "true" }
+
+// checkOutput returns why a result violates the tool's output schema, or "". Error results are exempt.
+func (c Checker) checkOutput(result json.RawMessage, output func() (*schema.Schema, error)) string {
+	if IsError(result) {
+		return ""
+	}
+	structured := rawjson.Member(result, "structuredContent")
+	if structured == nil {
+		return "returned a result without the structuredContent that its output schema requires"
+	}
+	s, err := output()
+	if err != nil {
+		return "has an output " + err.Error()
+	}
+	if err := s.ValidateWithin(structured, c.Values); err != nil {
+		return "returned structuredContent that violates its output schema: " + err.Error()
+	}
+	return ""
+}
+
+// withFaults appends the faults to the content of an error result. It does not decode the content, which could take many times
+// its size in memory.
+func withFaults(result json.RawMessage, faults []error) json.RawMessage {
+	content := bytes.TrimSpace(rawjson.Member(result, "content"))
+	if !IsError(result) || rawjson.Kind(content) != '[' {
+		return result // not an error, or an invalid result, which Checker.Result reports
+	}
+	items := bytes.TrimSpace(content[1 : len(content)-1])
+	longer := append(make([]byte, 0, len(content)+256), '[')
+	if longer = append(longer, items...); len(items) > 0 {
+		longer = append(longer, ',')
+	}
+	longer = append(append(longer, `{"text":`...), rawjson.Quote(faultText(faults))...)
+	return rawjson.Replace(result, "content", append(longer, `,"type":"text"}]`...))
+}
+
+func faultText(faults []error) string {
+	lines := make([]string, len(faults))
+	for i, fault := range faults {
+		lines[i] = fmt.Sprintf("bulkhead: %v", fault)
+	}
+	return strings.Join(lines, "\n")
+}

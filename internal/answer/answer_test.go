@@ -1,0 +1,179 @@
+package answer
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/schema"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// anyResult accepts every result.
+var anyResult = Checker{Result: func(string, []byte) string { return "" }}
+
+func TestWithFaults(t *testing.T) {
+	faults := []error{errors.New(`write "a\nb": no space left`), errors.New("second")}
+	const item = `{"text":"bulkhead: write \"a\\nb\": no space left\nbulkhead: second","type":"text"}`
+	for name, c := range map[string]struct{ result, want string }{
+		"the content of an error": {`{"content":[{"type":"text","text":"it did not work"}],"isError":true,"x":1}`,
+			`{"content":[{"type":"text","text":"it did not work"},` + item + `],"isError":true,"x":1}`},
+		"an error without content":        {`{"content":[],"isError": true}`, `{"content":[` + item + `],"isError":true}`},
+		"no result that is a success":     {`{"content":[],"isError":false}`, `{"content":[],"isError":false}`},
+		"no result that does not say":     {`{"content":[]}`, `{"content":[]}`},
+		"no content that is none":         {`{"content":"x","isError":true}`, `{"content":"x","isError":true}`},
+		"no error that lacks content":     {`{"isError":true}`, `{"isError":true}`},
+		"nothing that is not an object":   {`[1]`, `[1]`},
+		"no error that is not true":       {`{"content":[],"isError":"true"}`, `{"content":[],"isError":"true"}`},
+		"content that keeps its integers": {`{"content":[{"n":9007199254740993}],"isError":true}`, `{"content":[{"n":9007199254740993},` + item + `],"isError":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(withFaults(json.RawMessage(c.result), faults)); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	invalid := func(what string) error {
+		return &engine.Error{Code: engine.CodeInvalidResponse, Message: what}
+	}
+	const neither, notOfABI = "returned a response with neither a result nor an error", "returned an error that violates the ABI"
+	fault := []error{errors.New("disk full")}
+	for name, c := range map[string]struct {
+		body   string
+		faults []error
+		want   string
+		err    error
+	}{
+		"keeps the bytes of its result":            {body: `{"result":{"b": 1, "content":[ ]}}`, want: `{"b": 1, "content":[ ]}`},
+		"with faults that is an error tells them":  {body: `{"result":{"content":[],"isError":true}}`, faults: fault, want: `{"content":[{"text":"bulkhead: disk full","type":"text"}],"isError":true}`},
+		"with faults that is none keeps its bytes": {body: `{"result":{"content": []}}`, faults: fault, want: `{"content": []}`},
+		"may be an error of the plugin's own": {body: `{"error":{"code":-7,"message":"m","data":[1]}}`,
+			err: &abi.Error{Code: -7, Message: "m", Data: json.RawMessage("[1]")}},
+		"of the plugin's own error tells faults": {body: `{"error":{"code":-7,"message":"m"}}`, faults: fault,
+			err: &abi.Error{Code: -7, Message: "m\nbulkhead: disk full"}},
+		"with both is an error":             {body: `{"result":{},"error":{"code":1,"message":"m"}}`, err: &abi.Error{Code: 1, Message: "m"}},
+		"of no JSON fails":                  {body: `{"result":`, err: invalid("returned a response that is not JSON")},
+		"of nothing fails":                  {body: ``, err: invalid("returned a response that is not JSON")},
+		"of two values fails":               {body: `{} {}`, err: invalid("returned a response that is not JSON")},
+		"that is empty fails":               {body: `{}`, err: invalid(neither)},
+		"that is no object fails":           {body: `["result"]`, err: invalid(neither)},
+		"with another key fails":            {body: `{"Result":{}}`, err: invalid(neither)},
+		"whose error is a text fails":       {body: `{"error":"no"}`, err: invalid(notOfABI)},
+		"whose error is null fails":         {body: `{"error":null}`, err: invalid(notOfABI)},
+		"whose error has a text code fails": {body: `{"error":{"code":"1","message":"m"}}`, err: invalid(notOfABI)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := anyResult.Parse("m", engine.Response{Body: []byte(c.body), Faults: c.faults}, nil)
+			if string(got) != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if diff := cmp.Diff(c.err, err, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+type limits struct{ Memory, Output int64 }
+
+func defaults() limits { return limits{Memory: 64 << 20, Output: 8 << 20} }
+
+// checkOutput validates a result by the schema of an object.
+func checkOutput(result json.RawMessage, l limits) string {
+	c := Checker{Values: int((l.Memory + l.Output) / schema.BytesPerValue)}
+	return c.checkOutput(result, func() (*schema.Schema, error) { return schema.Compile([]byte(`{"type":"object"}`)) })
+}
+
+// manyObjects returns a JSON array of about size bytes with three bytes per item.
+func manyObjects(size int) string { return "[" + strings.Repeat("{},", size/3) + "{}]" }
+
+// allocatedBy returns the number of bytes that f allocates, including those freed meanwhile.
+func allocatedBy(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestStructuredContentIsBoundedBeforeItIsDecoded(t *testing.T) {
+	limits := defaults()
+	limits.Output = 64 << 20
+	result := json.RawMessage(`{"content":[],"structuredContent":{"a":` + manyObjects(12<<20) + `}}`)
+	why := ""
+	allocated := allocatedBy(func() { why = checkOutput(result, limits) })
+	if want := "returned structuredContent that violates its output schema: holds more than 1048576 values"; why != want {
+		t.Errorf("got %q, want %q", why, want)
+	}
+	if allocated > 1<<20 {
+		t.Errorf("%d bytes allocated for a result of %d that is refused", allocated, len(result))
+	}
+}
+
+// Validation must not allocate more than in proportion to the memory that the call may use.
+func TestValidationMemoryIsProportionalToLimits(t *testing.T) {
+	limits := defaults()
+	most := int((limits.Memory + limits.Output) / schema.BytesPerValue)
+	for _, item := range []string{`{}`, `[]`, `1`, `""`, `{"":{}}`} {
+		n := most - 3
+		if strings.Contains(item, ":") {
+			n /= 2
+		}
+		result := json.RawMessage(`{"content":[],"structuredContent":{"a":[` + strings.Repeat(item+",", n) + item + `]}}`)
+		why := ""
+		allocated := allocatedBy(func() { why = checkOutput(result, limits) })
+		if why != "" {
+			t.Errorf("%s: %s", item, why)
+		}
+		if bound := uint64(3 * (limits.Memory + limits.Output)); allocated > bound {
+			t.Errorf("%s: %d bytes allocated in all for %d bytes, want at most %d", item, allocated, len(result), bound)
+		}
+	}
+}
+
+func TestWithFaultsDoesNotDecodeContent(t *testing.T) {
+	result := json.RawMessage(`{"isError":true,"content":` + manyObjects(4<<20) + `}`)
+	var got json.RawMessage
+	allocated := allocatedBy(func() { got = withFaults(result, []error{errors.New("no space left")}) })
+	if !strings.HasSuffix(string(got), `{},{"text":"bulkhead: no space left","type":"text"}],"isError":true}`) {
+		t.Errorf("got …%s", got[len(got)-100:])
+	}
+	if most := uint64(4 * len(result)); allocated > most {
+		t.Errorf("%d bytes allocated for a result of %d, want at most %d", allocated, len(result), most)
+	}
+}
+
+// FuzzResponse: any response yields a valid JSON result, an *abi.Error or an *engine.Error, with and without faults.
+func FuzzResponse(f *testing.F) {
+	for _, seed := range []string{
+		`{"result":{"content":[{"type":"text","text":"done"}]}}`, `{"result":{"content":[],"isError":true}}`, `{"result":{"content":7,"isError":true}}`, `{"result":null}`, `{}`, ``, `null`, `[]`,
+		`{"error":{"code":-32602,"message":"no","data":{"a":1}}}`, `{"error":null}`, `{"error":7}`, `{"error":{"code":1e99}}`,
+		`{"result":1,"error":{"code":1,"message":"both"}}`, `{"result":1,"result":2}`, "{\"result\":\"\xff\"}", `{"result":{}} `, `{"res\u0075lt":{}}`,
+	} {
+		f.Add([]byte(seed), false)
+		f.Add([]byte(seed), true)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, faulty bool) {
+		response := engine.Response{Body: body}
+		if faulty {
+			response.Faults = []error{fs.ErrPermission}
+		}
+		result, err := anyResult.Parse("m", response, nil)
+		switch {
+		case err == nil && !json.Valid(result):
+			t.Errorf("%q: the result %q is not JSON", body, result)
+		case err != nil && !errors.As(err, new(*engine.Error)) && !errors.As(err, new(*abi.Error)):
+			t.Errorf("%q: unexpected error type %T: %v", body, err, err)
+		}
+	})
+}

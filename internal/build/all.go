@@ -1,0 +1,79 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// concurrency is the number of concurrent builds. The go tool compiles one plugin while the engine inspects the
+// other; both are single-threaded for most of the time.
+const concurrency = 2
+
+// All builds the plugins in dirs, and continues after a failure. It returns the results of the successful builds
+// in the order of dirs, and the joined errors of the others, each with its directory. Duplicate plugin names are
+// an error before any build starts.
+func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
+	b, err := newBuilder(o)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	sources, problems := make([]*source, len(dirs)), make([]tomlfile.Problems, len(dirs))
+	for i, dir := range dirs {
+		sources[i], problems[i] = load(dir)
+	}
+	if err := duplicateNames(sources).Err(); err != nil {
+		return nil, err
+	}
+	results, failures := make([]Result, len(dirs)), make([]error, len(dirs))
+	slots := make(chan struct{}, concurrency)
+	var builds sync.WaitGroup
+	for i := range dirs {
+		slots <- struct{}{}
+		builds.Go(func() {
+			defer func() { <-slots }()
+			results[i], failures[i] = b.build(ctx, sources[i], problems[i])
+		})
+	}
+	builds.Wait()
+	return gather(dirs, results, failures)
+}
+
+// gather returns the results without failures, and the joined failures.
+func gather(dirs []string, results []Result, failures []error) ([]Result, error) {
+	var built []Result
+	for i, err := range failures {
+		var ps tomlfile.Problems
+		switch {
+		case err == nil:
+			built = append(built, results[i])
+		case errors.As(err, &ps): // one line each
+			failures[i] = fmt.Errorf("%s: not built:\n%w", dirs[i], err)
+		default:
+			failures[i] = fmt.Errorf("%s: not built: %w", dirs[i], err)
+		}
+	}
+	return built, errors.Join(failures...)
+}
+
+// duplicateNames reports plugins that would be built into the same directory.
+func duplicateNames(sources []*source) tomlfile.Problems {
+	var ps tomlfile.Problems
+	first := map[string]*source{}
+	for _, s := range sources {
+		if s == nil || s.m.Name == "" {
+			continue // reported by load
+		}
+		if other, ok := first[s.m.Name]; ok {
+			ps = append(ps, s.problem("plugin", "name", fmt.Sprintf("%s is also the name of the plugin in %s", tomlfile.Quote(s.m.Name), other.dir),
+				"rename one, or build them into different directories"))
+			continue
+		}
+		first[s.m.Name] = s
+	}
+	return ps
+}

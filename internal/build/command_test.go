@@ -1,0 +1,68 @@
+package build_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
+)
+
+// TestCancelledBuildKillsProcessesAndRemovesFiles holds a FIFO open in every process of a build: its reader gets
+// EOF when the last of them exits. Background processes of a shell ignore the interrupt.
+func TestCancelledBuildKillsProcessesAndRemovesFiles(t *testing.T) {
+	const script = `exec 3>alive; echo started >&3; sleep 300 & wait`
+	dir := files{"plugin.toml": head + "[build]\ncommand = ['sh', '-c', '" + script + "']\n" + tools("one")}.write(t, t.TempDir())
+	alive := filepath.Join(dir, "alive")
+	if err := mkfifo(alive); err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := build.All(ctx, []string{dir, "testdata/greeter"}, build.Options{Out: out})
+		ended <- err
+	}()
+	fifo, err := os.Open(alive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fifo.Close()
+	processes := bufio.NewReader(fifo)
+	if line, err := processes.ReadString('\n'); line != "started\n" {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	cancel()
+	if _, err := io.ReadAll(processes); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) || err.Error() != dir+": not built: context canceled\ntestdata/greeter: not built: context canceled" {
+		t.Errorf("got %v", err)
+	}
+	if left := read(t, out); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestFailedCommandQuotesEndOfOutput(t *testing.T) {
+	const script = `i=0; while [ $i -lt 3000 ]; do echo "line $i"; i=$((i+1)); done; exit 1`
+	dir := files{"plugin.toml": head + "[build]\ncommand = ['sh', '-c', '''" + script + "''']\n" + tools("one")}.write(t, t.TempDir())
+	_, err := build.Build(t.Context(), dir, build.Options{Out: t.TempDir()})
+	what := problems(t, err)[0].What
+	_, quoted, ok := strings.Cut(what, "exit status 1:\n  …\n  line ")
+	if !ok || !strings.HasSuffix(quoted, "\n  line 2999") {
+		t.Errorf("got %s", what)
+	}
+	first := 0
+	if _, err := fmt.Sscan(quoted, &first); err != nil || len(what) > 12<<10 || len(what) < 8<<10 || strings.Count(quoted, "\n") != 2999-first {
+		t.Errorf("got %d bytes from line %d on: %v", len(what), first, err)
+	}
+}

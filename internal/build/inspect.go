@@ -1,0 +1,164 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+const (
+	// maxDescription bounds a description in bytes. A manifest cannot name more tools than fit into it.
+	maxDescription = tomlfile.MaxSize
+	// maxUnlisted bounds the handlers without a table that are named.
+	maxUnlisted = 20
+	// maxDetail bounds the quoted output of a module in bytes.
+	maxDetail = 2 << 10
+)
+
+// inspect runs the module in file in a worker process without grants, and reports differences between its
+// handlers and the manifest. The module must have the digest sum unless that is empty.
+func (b *builder) inspect(ctx context.Context, s *source, file, sum string) tomlfile.Problems {
+	described, err := b.describe(ctx, s, file, sum)
+	var rpcError *abi.Error
+	if err != nil && !errors.As(err, &rpcError) {
+		return tomlfile.Problems{s.callProblem(err, file)}
+	}
+	has, fault := decode(described, rpcError)
+	if fault != "" {
+		return tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module answers %s with %s", abi.MethodDescribe, fault),
+			`answer {"result": {"tools": ["name"], "prompts": false, "resources": false, "completions": false}}, as the SDK does`)}
+	}
+	return append(s.compareTools(has), s.compareOffers(has)...)
+}
+
+// noBudget disables the memory budget: it is more than a machine has, in bytes, so the limits of the module apply.
+const noBudget = 1 << 50
+
+// describe asks the module for its handlers.
+func (b *builder) describe(ctx context.Context, s *source, file, sum string) (json.RawMessage, error) {
+	log := b.log.Named(s.m.Name)
+	limits := wire.Limits{
+		Memory: cmp.Or(b.memory, s.m.Limits.Memory, 64<<20), Time: cmp.Or(b.time, s.m.Limits.Time, 30*time.Second),
+		Input: 1 << 10, Output: maxDescription, Ask: 1 << 10, Operations: 1, LogSize: 1 << 20, Concurrency: 1,
+	}
+	prepare := func(ctx context.Context) (*worker.Launch, error) {
+		compiled, err := b.store.Ensure(ctx, code.Module{Name: s.m.Name, File: file, SHA256: sum}, code.Foreground)
+		if err != nil {
+			return nil, worker.CodeError(s.m.Name, file, err)
+		}
+		l := &worker.Launch{Release: func() { _ = compiled.Close() }, Discard: func() error { return b.store.Discard(compiled) }}
+		l.Setup = wire.Setup{Plugin: s.m.Name, Limits: limits, Reused: true, Code: wire.Code{File: file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
+		l.Bound(compiled.Size, noBudget)
+		return l, nil
+	}
+	w := worker.New(worker.Config{
+		Plugin: s.m.Name, Command: reexec.Command(reexec.Worker), Limits: limits, Queue: time.Minute, Prepare: prepare, Pool: worker.NewPool(noBudget), Log: log,
+	})
+	defer w.Close()
+	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe}})
+	return response.Body, err
+}
+
+// decode decodes a response to bulkhead/describe; fault describes an invalid response or the error rpcError. It
+// ignores unknown members, which later versions of the SDK may send.
+func decode(body json.RawMessage, rpcError *abi.Error) (has abi.Description, fault string) {
+	if rpcError != nil {
+		return has, "the error " + tomlfile.Quote(rpcError.Message)
+	}
+	if err := json.Unmarshal(body, &has); err != nil || has.Tools == nil {
+		return has, "an invalid description: " + tomlfile.Quote(string(body))
+	}
+	return has, ""
+}
+
+// callProblem converts the error of a call of the module in file.
+func (s *source) callProblem(err error, file string) tomlfile.Problem {
+	failed := (*engine.Error)(nil)
+	if !errors.As(err, &failed) {
+		return s.problem("module", "file", err.Error(), "")
+	}
+	// The path may be in the staging directory, which means nothing to the user.
+	what := "asked for its handlers, the plugin " + strings.ReplaceAll(failed.Message, file, s.m.Module.File)
+	if detail := failed.Detail; detail != "" {
+		what += "\n" + indent(strings.ToValidUTF8(detail[:min(len(detail), maxDetail)], ""))
+	}
+	switch failed.Code {
+	case engine.CodeDigest:
+		return s.problem("module", "sha256", what, "")
+	case engine.CodeInvalidModule:
+		return s.problem("module", "file", what, "build a module that implements ABI 1: in Go with `bulkhead plugin build`, or with go build -buildmode=c-shared for GOOS=wasip1 GOARCH=wasm")
+	case engine.CodeModuleMissing, engine.CodeCanceled, engine.CodeInternal:
+		return s.problem("module", "file", what, "")
+	}
+	return s.problem("module", "file", what, "check its initialization: at this point it has no files, variables and host operations")
+}
+
+// compareTools reports differences between the tools of the manifest and those of the module.
+func (s *source) compareTools(has abi.Description) tomlfile.Problems {
+	var ps tomlfile.Problems
+	handled := make(map[string]bool, len(has.Tools))
+	for _, name := range has.Tools {
+		handled[name] = true
+	}
+	tables := s.doc.Root().Tables("tools")
+	for i, tool := range s.m.Tools {
+		if handled[tool.Name] || tool.Name == "" {
+			delete(handled, tool.Name)
+			continue
+		}
+		ps = append(ps, tomlfile.Problem{File: s.file, Line: tables[i].LineOf("name"), Key: fmt.Sprintf("tools[%d].name", i),
+			What:   fmt.Sprintf("the module has no handler for %s", tomlfile.Quote(tool.Name)),
+			Remedy: "register one under this name, or remove the table"})
+	}
+	var unlisted []string
+	for name := range handled {
+		unlisted = append(unlisted, name)
+	}
+	slices.Sort(unlisted)
+	for i, name := range unlisted {
+		p := tomlfile.Problem{File: s.file, Key: "tools", What: fmt.Sprintf("the module has a handler for %s, and no [[tools]] table names it", tomlfile.Quote(name)),
+			Remedy: "add the table, or remove the handler"}
+		if i == maxUnlisted {
+			p.What = fmt.Sprintf("the module has handlers for %d more, and no [[tools]] tables name them", len(unlisted)-i)
+			return append(ps, p)
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+// compareOffers reports differences between the offers of the manifest and those of the module.
+func (s *source) compareOffers(has abi.Description) tomlfile.Problems {
+	var ps tomlfile.Problems
+	for _, offer := range []struct {
+		key          string
+		offered, has bool
+	}{
+		{"prompts", s.m.Offers.Prompts.Offers(), has.Prompts},
+		{"resources", s.m.Offers.Resources.Offers(), has.Resources},
+		{"completions", s.m.Offers.Completions, has.Completions},
+	} {
+		switch {
+		case offer.offered && !offer.has:
+			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is offered, and the module does not handle %s", offer.key),
+				"register a handler, or remove the key"))
+		case !offer.offered && offer.has:
+			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is not offered, and the module handles %s", offer.key),
+				fmt.Sprintf("write %s = true in [offers], or remove the handler", offer.key)))
+		}
+	}
+	return ps
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"cmp"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// Values of Audit.Arguments: what the audit log keeps of a call's arguments.
+const (
+	ArgumentsHash = "hash"
+	ArgumentsFull = "full"
+	ArgumentsNone = "none"
+)
+
+// Values of Audit.OnFailure: what happens to calls while no record can be written.
+const (
+	FailOpen   = "open"   // calls run without a record
+	FailClosed = "closed" // calls are refused
+)
+
+// Defaults and bounds of [audit]. One record fits into the smallest file.
+const (
+	defaultAuditSize             = 64 << 20
+	minAuditSize, maxAuditSize   = 64 << 10, 1 << 40
+	defaultAuditKeep             = 5
+	minAuditKeep, maxAuditKeep   = 1, 1000
+	keyAuditFile, absoluteRemedy = "audit.file", "write an absolute path; ${env:NAME} in it is expanded"
+)
+
+func (c *Config) readAudit(t *tomlfile.Table) {
+	if !t.Present() {
+		return
+	}
+	c.Audit = &Audit{
+		File:      t.Required("file", `write file = "/…" in [audit]: the path of the log`),
+		MaxSize:   cmp.Or(manifest.ReadSize(t, "max_size", minAuditSize, maxAuditSize), defaultAuditSize),
+		Keep:      int(cmp.Or(manifest.ReadCount(t, "keep", minAuditKeep, maxAuditKeep), defaultAuditKeep)),
+		Arguments: t.OneOf("arguments", ArgumentsHash, ArgumentsFull, ArgumentsNone),
+		OnFailure: t.OneOf("on_failure", FailOpen, FailClosed),
+		Line:      t.Line(),
+	}
+	c.readFile(t, "file", keyAuditFile, &c.Audit.File)
+}
+
+// readFile validates and cleans *file, which is the absolute path at key of t. name is the full name of key.
+func (c *Config) readFile(t *tomlfile.Table, key, name string, file *string) {
+	if *file == "" {
+		return // reported
+	}
+	err := checkFile(*file)
+	if hasReference(*file) {
+		if err = checkPathReferences(*file); err == nil {
+			c.References = append(c.References, name)
+			return
+		}
+	}
+	if err != nil {
+		t.Fault(key, err.Error(), absoluteRemedy) // without the value: a user may have pasted a secret instead of a path
+		return
+	}
+	*file = filepath.Clean(*file)
+}

@@ -1,0 +1,195 @@
+// Package config reads bulkhead.toml, in which an admin lists the plugins and what each may do, and computes
+// effective grants: the intersection of what a manifest requests and what the config allows.
+//
+// Load reads the config, Expand replaces its references to environment variables, and Decide computes the
+// grant of one plugin. Decide is a pure function. AddPlugin, RemovePlugin and PinPlugin edit the bytes of a
+// config and preserve its other content, comments included.
+package config
+
+import (
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/origin"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// FileName is the config's usual name.
+const FileName = "bulkhead.toml"
+
+// HolderPrefix is the prefix of the names of staging directories, in which the host creates granted
+// directories that are absent. Plugins can neither see nor create such names.
+const HolderPrefix = ".bulkhead-"
+
+// Config is a checked bulkhead.toml. docs/config.md describes every key.
+type Config struct {
+	File     string // absolute; empty: there is no config file
+	Server   *Server
+	Defaults Defaults
+	Audit    *Audit // nil: no audit log is kept
+	// Credentials are all [credentials] tables, in the file's order.
+	Credentials []*Credential
+	Plugins     []Plugin // in the file's order
+	// References are the keys outside of Plugins whose values contain references to environment variables
+	// that Expand has not replaced yet.
+	References []string
+}
+
+// Server is [server]. Its name applies even if only one plugin is served.
+type Server struct {
+	Name   string        // empty: unset
+	Drain  time.Duration // how long calls in flight may continue during a shutdown; 0: DefaultDrain
+	Memory int64         // bytes that the workers of all plugins may use; 0: DefaultMemory
+	// Confined refuses to run modules on a system that lacks any of the ways of confining their processes.
+	Confined bool
+}
+
+// The values of confinement in [server].
+const (
+	ConfinementAvailable = "available" // as far as the system supports it, which is the default
+	ConfinementRequired  = "required"
+)
+
+// Defaults of [server].
+const (
+	DefaultDrain  = time.Second
+	DefaultMemory = 2 << 30 // bytes
+)
+
+// Defaults is [defaults].
+type Defaults struct {
+	Limits manifest.Limits // of plugins whose tables do not set them
+	Deny   []string        // file patterns, in addition to those of each plugin
+}
+
+// Audit is [audit].
+type Audit struct {
+	File      string // absolute
+	MaxSize   int64  // bytes at which the file is rotated
+	Keep      int    // rotated files that are kept
+	Arguments string // of calls: ArgumentsHash, ArgumentsFull or ArgumentsNone
+	OnFailure string // FailOpen or FailClosed
+	Line      int
+}
+
+// Credential is [credentials.NAME]: a header that the host adds to requests, and the source of its value. It
+// never contains the value itself. Exactly one of Env and File is set.
+type Credential struct {
+	Name   string
+	Header string
+	Prefix string // of the header's value: "Bearer "
+	Env    string // the name of a variable of the host's environment
+	File   string // absolute
+	Line   int
+}
+
+// HTTP is an origin that a plugin may send requests to.
+type HTTP struct {
+	Origin origin.Origin
+	// Private allows addresses of this machine and of its network.
+	Private    bool
+	Credential *Credential // nil: none
+}
+
+// Plugin is one [[plugins]] table. Relative paths are resolved against the config's directory.
+type Plugin struct {
+	Path       string
+	SHA256     string
+	Prefix     string   // of the tool names that clients see
+	AllowTools []string // globs; nil: all; empty: none
+	DenyTools  []string // globs; override AllowTools
+	Prompts    Filter
+	Resources  Filter // of URIs
+	ReadOnly   bool
+	AllowWrite bool
+	FS         []manifest.FS  // nil: the manifest's defaults; empty: none
+	Deny       []string       // file patterns, for every granted directory
+	HTTP       []HTTP         // nil: the origins that the manifest names; empty: none
+	Git        []manifest.Git // nil: the repositories that the manifest names, read-only; empty: none
+	Env        map[string]string
+	Limits     manifest.Limits
+	Isolation  string // IsolationPristine or IsolationReused
+	Line       int    // of its [[plugins]] heading; 0 without a config file
+
+	File  string         // path of the config as problems report it; empty without a config file
+	Key   string         // key of the table: plugins[2]
+	Lines map[string]int // lines of keys, of array items and of variables: fs, http[1], env.TOKEN
+	// References are the table's keys whose values contain references to environment variables that Expand
+	// has not replaced yet. Decide reports each of them.
+	References []string
+}
+
+// Values of Plugin.Isolation: whether calls share the state of a module instance.
+const (
+	IsolationPristine = "pristine"
+	IsolationReused   = "reused"
+)
+
+// Flags are grants of the command line, which apply to all plugins.
+type Flags struct {
+	AllowWrite bool              // opts in to the write tools of plugins with write = "opt-in"
+	Env        map[string]string // for the plugins that request them
+	Alone      bool              // one plugin is served alone, so its tools with alone = false are not offered
+}
+
+// Places are the values of the variables in paths. They are absolute, with symbolic links resolved.
+type Places struct {
+	Project string // empty: there is none that may be granted
+	// NoProject is the reason why Project is empty, and the remedy.
+	NoProject string
+	Cwd       string
+	Home      string
+	State     string // parent of the plugins' state directories; empty: there is none
+	// NoState is the reason why State is empty, and the remedy. If both are empty, plugins that request a
+	// state directory are offered without one.
+	NoState string
+}
+
+// Broad reports whether dir is the root directory, the home directory or an ancestor of it, so that granting
+// it would grant everything.
+func (p Places) Broad(dir string) bool {
+	return dir == "/" || p.Home != "" && contain.Within(dir, p.Home)
+}
+
+// Grant is the effective grant of a plugin.
+type Grant struct {
+	Tools     []manifest.Tool // offered tools, in the manifest's order, without Prefix
+	Withheld  []Withheld      // the other tools
+	Prefix    string          // of the tool names that clients see
+	Prompts   Filter
+	Resources Filter // of URIs
+	FS        []Mount
+	// Deny are doublestar patterns, relative to each directory of FS. Files and directories that match do
+	// not exist for the plugin.
+	Deny   []string
+	HTTP   []HTTP // without duplicate origins
+	Git    []Git
+	Env    map[string]string
+	Limits manifest.Limits // all set, but Fuel may be 0: unbounded
+	// Reused means that calls share the state of a module instance.
+	Reused bool
+	// LeftOut is the reason why the plugin cannot be offered at all, such as a missing project; empty if it
+	// can.
+	LeftOut string
+}
+
+// Withheld is a tool that is not offered, and the reason with its remedy.
+type Withheld struct {
+	Tool manifest.Tool
+	Why  string
+}
+
+// Mount is a granted directory.
+type Mount struct {
+	Path   string // absolute and clean
+	Access manifest.Access
+	// State marks the plugin's state directory. The host creates it, and it stays writable under read_only.
+	State bool
+}
+
+// Git is a granted repository, or a directory that contains granted repositories.
+type Git struct {
+	Repo    string // absolute path of a directory inside a repository, or of one above repositories
+	Access  manifest.Access
+	Remotes []string // URLs normalized by manifest.NormalizeRemote, or "*" for any
+}

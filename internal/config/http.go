@@ -1,0 +1,119 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+const originRemedy = `write scheme, host and, if need be, port: "https://api.example.com"`
+
+// readHTTP reads the origins of a plugin's table: nil if absent, not nil if empty.
+func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
+	items := t.Items("http")
+	if items == nil {
+		return nil
+	}
+	out := make([]HTTP, len(items))
+	for i, item := range items {
+		text, fault := item.Text, func(what, remedy string) { t.FaultItem("http", i, what, remedy) }
+		if in := item.Table; in != nil {
+			text = in.Required("origin", originRemedy)
+			out[i].Private = in.Bool("private", false)
+			if name := in.String("credential"); in.Has("credential") {
+				if out[i].Credential = c.credential(name); out[i].Credential == nil {
+					in.Fault("credential", fmt.Sprintf("there is no [credentials.%s]", tomlfile.Key(name)), "add it, or correct the name")
+				}
+			}
+		}
+		if item.Wrong || text == "" && item.Table != nil {
+			continue // reported
+		}
+		var err error
+		if out[i].Origin, err = origin.Parse(text); err != nil {
+			fault(err.Error(), originRemedy) // without the text, which may contain a password
+			continue
+		}
+		if slices.ContainsFunc(out[:i], func(h HTTP) bool { return h.Origin == out[i].Origin }) {
+			fault(fmt.Sprintf("%s is a duplicate", out[i].Origin), "remove one")
+		}
+		if out[i].Credential != nil && out[i].Origin.Scheme == "http" && !out[i].Private {
+			fault("would send a credential over plain http", `write "https://…", or private = true if the server is on this machine or its network`)
+		}
+	}
+	return out
+}
+
+// origins grants the origins of the config that the manifest requests. If the config has no http, it grants
+// those that the manifest names.
+func (c *decision) origins() {
+	requested, all := map[origin.Origin]bool{}, false
+	for _, text := range c.m.Capabilities.HTTP {
+		if o, err := origin.Parse(text); err == nil {
+			requested[o] = true
+		} else if text == manifest.Any {
+			all = true
+		}
+	}
+	if c.p.HTTP == nil {
+		c.requestedOrigins(all)
+		return
+	}
+	for i, h := range c.p.HTTP {
+		if !all && !requested[h.Origin] {
+			what := fmt.Sprintf("%s does not ask for %s", c.m.Name, h.Origin)
+			if len(requested) > 0 {
+				what += "; it asks for " + strings.Join(c.m.Capabilities.HTTP, ", ")
+			}
+			c.fault(fmt.Sprintf("http[%d]", i), what, "remove it")
+			continue
+		}
+		if !h.Private && IsLocal(h.Origin.Host) {
+			c.warn(fmt.Sprintf("http[%d]", i), fmt.Sprintf("%s is on this machine or its network, and is refused without private = true", h.Origin),
+				fmt.Sprintf("write { origin = %q, private = true }", h.Origin))
+		}
+		c.grant.HTTP = append(c.grant.HTTP, h)
+	}
+}
+
+func (c *decision) requestedOrigins(all bool) {
+	drop := func(what, example string) {
+		c.warnDropped(c.m.Capabilities.HTTPLine, "capabilities.http", what, fmt.Sprintf("write http = [%s] for the plugin in %s", example, FileName))
+	}
+	var named []string
+	for _, text := range c.m.Capabilities.HTTP {
+		o, err := origin.Parse(text)
+		if err != nil {
+			continue // "*"
+		}
+		named = append(named, tomlfile.Text(o.String()))
+		if !c.configured() {
+			continue
+		}
+		c.grant.HTTP = append(c.grant.HTTP, HTTP{Origin: o})
+		if IsLocal(o.Host) {
+			drop(fmt.Sprintf("asks for %s, which is on this machine or its network and needs private = true", o),
+				fmt.Sprintf("{ origin = %q, private = true }", o))
+		}
+	}
+	if all {
+		drop("asks for any origin, and gets only those that a config file names", `"https://…"`)
+	}
+	if len(named) > 0 && !c.configured() {
+		drop("asks for "+strings.Join(named, ", ")+", which only a config file can grant", strings.Join(named, ", "))
+	}
+}
+
+// IsLocal reports whether a host is this machine or on its network, as far as its name or address says so
+// without a DNS lookup.
+func IsLocal(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}

@@ -1,0 +1,232 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// Load reads the config in file. The config is nil if file cannot be read or is not TOML. It must be used only
+// if the problems' Err is nil, and after Expand.
+func Load(file string) (*Config, tomlfile.Problems) {
+	data, err := tomlfile.ReadFile(file)
+	if err != nil {
+		p := tomlfile.Problem{File: file, What: err.Error()}
+		if errors.Is(err, fs.ErrNotExist) {
+			p.What, p.Remedy = "there is no such file", "pass the config's path with --config"
+		}
+		return nil, tomlfile.Problems{p}
+	}
+	return Parse(file, data)
+}
+
+// Parse is like Load but takes the content of file.
+func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return nil, tomlfile.Problems{{File: file, What: err.Error()}}
+	}
+	doc, ps := tomlfile.Parse(file, data)
+	if doc == nil {
+		return nil, ps
+	}
+	c := &Config{File: abs}
+	root := doc.Root()
+	if t := root.Table("server"); t.Present() {
+		c.Server = readServer(t)
+	}
+	defaults := root.Table("defaults")
+	c.Defaults = Defaults{Limits: manifest.ReadLimits(defaults.Table("limits")), Deny: readDeny(defaults)}
+	c.readAudit(root.Table("audit"))
+	credentials := root.Table("credentials")
+	c.readCredentials(credentials)
+	for i, t := range root.Tables("plugins") {
+		p := c.readPlugin(t)
+		p.File, p.Key = file, fmt.Sprintf("plugins[%d]", i)
+		c.Plugins = append(c.Plugins, p)
+	}
+	c.warnUnused(credentials)
+	for _, p := range duplicatePaths(c.Plugins) {
+		doc.Add(p)
+	}
+	return c, doc.Problems()
+}
+
+// readServer reads [server], which must set at least one key. An empty table is reported as a missing name.
+func readServer(t *tomlfile.Table) *Server {
+	s := &Server{
+		Drain:    manifest.ReadDuration(t, "drain"),
+		Memory:   manifest.ReadSize(t, "memory", 64<<20, 1<<50),
+		Confined: t.OneOf("confinement", ConfinementAvailable, ConfinementRequired) == ConfinementRequired,
+	}
+	if t.Has("name") || !t.Has("drain") && !t.Has("memory") && !t.Has("confinement") {
+		s.Name = t.Required("name", `write name = "bulkhead" in [server]`)
+	}
+	return s
+}
+
+// duplicatePaths reports plugins with the same directory. It skips paths that are not expanded yet.
+func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
+	lines := map[string]int{}
+	for _, p := range plugins {
+		line := lineOf(p.Lines, "path", p.Line)
+		first, duplicate := lines[p.Path]
+		switch {
+		case p.Path == "" || slices.Contains(p.References, "path"):
+		case duplicate:
+			ps = append(ps, tomlfile.Problem{File: p.File, Line: line, Key: p.Key + ".path",
+				What: fmt.Sprintf("is also the directory of the plugin in line %d", first), Remedy: "remove one of them"})
+		default:
+			lines[p.Path] = line
+		}
+	}
+	return ps
+}
+
+func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
+	env := t.Table("env")
+	p := Plugin{
+		Path:       t.Required("path", `write path = "…": a directory that contains a `+manifest.FileName),
+		SHA256:     manifest.ReadDigest(t, "sha256"),
+		Prefix:     readPrefix(t),
+		AllowTools: readGlobs(t, "allow_tools"),
+		DenyTools:  readGlobs(t, "deny_tools"),
+		Prompts:    readFilter(t, "prompts"),
+		Resources:  readFilter(t, "resources"),
+		ReadOnly:   t.Bool("read_only", false),
+		AllowWrite: t.Bool("allow_write", false),
+		FS:         manifest.ReadFS(t, "fs", checkPath),
+		Deny:       readDeny(t),
+		HTTP:       c.readHTTP(t),
+		Git:        manifest.ReadGit(t, "git", checkPath),
+		Env:        readEnv(env),
+		Limits:     manifest.ReadLimits(t.Table("limits")),
+		Isolation:  t.OneOf("isolation", IsolationPristine, IsolationReused),
+		Line:       t.Line(),
+	}
+	p.Lines = linesOf(t, env, p)
+	p.References = references(p)
+	if err := checkPluginPath(p.Path); p.Path != "" && err != nil {
+		t.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(p.Path), err), "write the path of a directory; ${env:NAME} in it is expanded")
+	} else if !hasReference(p.Path) {
+		p.Path = absolute(filepath.Dir(c.File), p.Path)
+	}
+	if p.ReadOnly && p.AllowWrite {
+		t.Fault("allow_write", "conflicts with read_only", "keep one of the two")
+	}
+	return p
+}
+
+// linesOf returns the lines of the table's keys, of the items of its arrays and of its variables.
+func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
+	lines := map[string]int{}
+	for _, key := range []string{"path", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
+		"allow_resources", "deny_resources", "read_only", "allow_write", "fs", "deny", "http", "git", "env", "limits", "isolation"} {
+		if t.Has(key) {
+			lines[key] = t.LineOf(key)
+		}
+	}
+	for key, n := range map[string]int{"allow_tools": len(p.AllowTools), "deny_tools": len(p.DenyTools),
+		"allow_prompts": len(p.Prompts.Allow), "deny_prompts": len(p.Prompts.Deny), "deny": len(p.Deny), "http": len(p.HTTP)} {
+		for i := range n {
+			lines[fmt.Sprintf("%s[%d]", key, i)] = t.LineOfItem(key, i)
+		}
+	}
+	for name := range p.Env {
+		lines["env."+name] = env.LineOf(name)
+	}
+	return lines
+}
+
+// references returns the keys whose values Expand has to process.
+func references(p Plugin) []string {
+	var keys []string
+	add := func(value, format string, args ...any) {
+		if hasReference(value) {
+			keys = append(keys, fmt.Sprintf(format, args...))
+		}
+	}
+	add(p.Path, "path")
+	for i, f := range p.FS {
+		add(f.Path, "fs[%d].path", i)
+	}
+	for i, g := range p.Git {
+		add(g.Repo, "git[%d].repo", i)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		if strings.Contains(p.Env[name], opening) {
+			keys = append(keys, "env."+name)
+		}
+	}
+	return keys
+}
+
+// checkPluginPath validates the path of a plugin's directory, absolute or relative.
+func checkPluginPath(p string) error {
+	switch {
+	case strings.ContainsRune(p, 0):
+		return errors.New("contains a NUL byte")
+	case hasReference(p):
+		return checkPathReferences(p)
+	case p == "":
+		return errors.New("is empty")
+	case strings.Contains(p, opening):
+		return errors.New("has a variable other than ${env:NAME}")
+	}
+	return nil
+}
+
+// absolute resolves p against dir. An empty p stays empty.
+func absolute(dir, p string) string {
+	switch {
+	case p == "":
+		return ""
+	case filepath.IsAbs(p):
+		return filepath.Clean(p)
+	}
+	return filepath.Join(dir, p)
+}
+
+const prefixRemedy = "use A to Z, a to z, 0 to 9, _, - and .; a tool name has at most 128 characters, prefix included"
+
+func readPrefix(t *tomlfile.Table) string {
+	prefix := t.String("prefix")
+	if prefix != "" && !manifest.IsToolName(prefix) {
+		t.Fault("prefix", fmt.Sprintf("%s is not a prefix of a tool name", tomlfile.Quote(prefix)), prefixRemedy)
+	}
+	return prefix
+}
+
+// readEnv reads [plugins.env]. Its problems never contain a value, because values are often secret.
+func readEnv(t *tomlfile.Table) map[string]string {
+	if !t.Present() {
+		return nil
+	}
+	env := map[string]string{}
+	names := t.Keys()
+	if len(names) > tomlfile.MaxItems {
+		t.Fault(names[0], fmt.Sprintf("is one of more than %d variables", tomlfile.MaxItems), "")
+		return env
+	}
+	for _, name := range names {
+		if err := manifest.CheckEnv(name); err != nil {
+			t.Fault(name, err.Error(), "")
+		}
+		value := t.String(name)
+		if strings.ContainsRune(value, 0) {
+			t.Fault(name, "contains a NUL byte, which an environment variable cannot", "")
+		}
+		if _, err := splitValue(value); err != nil {
+			t.Fault(name, err.Error(), valueRemedy)
+		}
+		env[name] = value
+	}
+	return env
+}

@@ -1,0 +1,174 @@
+package code
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
+)
+
+// Exit codes of a child. Any other end says nothing about the module.
+const (
+	exitInvalid = 1
+	exitStorage = 9
+	exitOrphan  = 10 // the host is dead
+)
+
+// compilerMemory limits the writable memory of a child (RLIMIT_DATA), in bytes. The address space (RLIMIT_AS) is not
+// limited, because the Go runtime reserves more than a gigabyte that it never uses, how much depends on its version.
+const compilerMemory = 3 << 30
+
+// childConfig is the parsed command line of a child.
+type childConfig struct {
+	Dir     string // output directory, empty
+	Workers int
+	CPU     time.Duration
+}
+
+// parseChild reads the arguments that a Store appends to Config.Compiler.
+func parseChild(args []string) (childConfig, error) {
+	if len(args) != 3 {
+		return childConfig{}, errors.New("want DIR WORKERS SECONDS")
+	}
+	workers, err := strconv.Atoi(args[1])
+	if err != nil || workers < 1 {
+		return childConfig{}, fmt.Errorf("workers: %q is not a positive integer", args[1])
+	}
+	seconds, err := strconv.Atoi(args[2])
+	if err != nil || seconds < 1 {
+		return childConfig{}, fmt.Errorf("seconds: %q is not a positive integer", args[2])
+	}
+	return childConfig{Dir: args[0], Workers: workers, CPU: time.Duration(seconds) * time.Second}, nil
+}
+
+// ChildMain is the main function of the child process that compiles. args are the arguments that a Store appends to
+// Config.Compiler. It returns the exit code.
+func ChildMain(args []string) int {
+	c, err := parseChild(args)
+	if err == nil {
+		err = child(c, os.Stdin)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return childExit(err)
+}
+
+// child reads a module from stdin and writes it, rewritten and compiled, to c.Dir. The process exits when stdin is closed.
+func child(c childConfig, stdin io.Reader) error {
+	dir, err := confineChild(c)
+	if err != nil {
+		return err
+	}
+	module, err := readFrame(stdin)
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin)
+		os.Exit(exitOrphan)
+	}()
+	return compileTo(module, dir, c.Workers)
+}
+
+// childExit returns the exit code for an error of child.
+func childExit(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case isStorage(err):
+		return exitStorage
+	case errors.Is(err, errTruncated):
+		return exitOrphan
+	}
+	return exitInvalid
+}
+
+// isStorage reports whether err is an error of the file system.
+func isStorage(err error) bool {
+	path, number := (*fs.PathError)(nil), syscall.Errno(0)
+	return errors.As(err, &path) || errors.As(err, &number)
+}
+
+// confineChild restricts the process to its standard streams and its output directory, and returns the path of that
+// directory afterwards. Layers that the system lacks are skipped; the host's workers report them.
+func confineChild(c childConfig) (dir string, err error) {
+	root, err := os.OpenFile(c.Dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	report, err := confine.Apply(confine.Config{
+		Root: &confine.Dir{FD: int(root.Fd()), Write: true}, Keep: []int{},
+		Memory: compilerMemory, FileSize: maxCode, CPU: c.CPU,
+	})
+	if err != nil {
+		return "", err
+	}
+	if report.Active(confine.LayerRoot) {
+		return "/", nil
+	}
+	return c.Dir, nil
+}
+
+var errTruncated = errors.New("standard input ended before the module was complete")
+
+// readFrame reads a module sent by sendModule.
+func readFrame(stdin io.Reader) ([]byte, error) {
+	var header [8]byte
+	if _, err := io.ReadFull(stdin, header[:]); err != nil {
+		return nil, errTruncated
+	}
+	size := binary.BigEndian.Uint64(header[:])
+	if size > MaxModule {
+		return nil, fmt.Errorf("it is larger than %d MiB", MaxModule>>20)
+	}
+	module := make([]byte, size)
+	if _, err := io.ReadFull(stdin, module); err != nil {
+		return nil, errTruncated
+	}
+	return module, nil
+}
+
+// compileTo rewrites and compiles a module, and writes the files that Load reads to dir.
+func compileTo(module []byte, dir string, workers int) error {
+	result, err := meter.Rewrite(module, meter.Config{MaxModule: MaxModule})
+	if err != nil {
+		return err
+	}
+	if result.ImportsState {
+		return errors.New("it imports a memory, a table or a mutable global; it must define its own")
+	}
+	moduleFacts, err := json.Marshal(facts{Globals: result.Globals, Restorable: result.Restorable()})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return err
+	}
+	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+	_, err = runtime.CompileModule(experimental.WithCompilationWorkers(ctx, workers), result.Module)
+	if err := errors.Join(err, runtime.Close(ctx), cache.Close(ctx)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, moduleFile), result.Module, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, factsFile), moduleFacts, 0o600)
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Load loads a module and prepares it for calls. An error is an *Error.
+func Load(ctx context.Context, spec Spec) (*Module, error) {
+	m := &Module{spec: spec.withDefaults(), pool: newPool()}
+	program, err := code.Load(ctx, spec.Code)
+	if errors.Is(err, code.ErrMiss) {
+		return nil, m.errorf(CodeStale, err, "cannot run: %v", err)
+	}
+	if err != nil {
+		return nil, m.errorf(CodeInternal, err, "cannot run: its compiled code cannot be loaded: %v", err)
+	}
+	m.program = program
+	if failure := m.link(ctx); failure != nil {
+		if err := program.Close(context.WithoutCancel(ctx)); err != nil {
+			m.spec.Log.Warn("close", "plugin", m.spec.Name, "error", err)
+		}
+		return nil, failure
+	}
+	if !m.spec.Reused && program.Restorable {
+		m.takeSnapshot(ctx)
+	}
+	m.trackCalls(0) // starts the idle timer
+	return m, nil
+}
+
+// link checks the module and instantiates its imports. The limit of linear memory is enforced by the allocator instead
+// of the runtime, because the allocator records what it refuses.
+func (m *Module) link(ctx context.Context) *Error {
+	err := checkABI(m.program.Compiled)
+	if err == nil {
+		err = instantiateImports(ctx, m.program.Runtime)
+	}
+	if err != nil {
+		return m.errorf(CodeInvalidModule, err, "cannot run %s: %s", m.spec.File, visible.Bounded(err.Error(), 500))
+	}
+	if need := int64(m.program.Compiled.ExportedMemories()[abi.ExportMemory].Min()) * pageSize; need > m.spec.Memory {
+		return m.errorf(CodeMemory, nil, "cannot run: its initial memory is %d MiB, and its limit is %d MiB", need>>20, m.spec.Memory>>20)
+	}
+	return nil
+}
+
+// snapshotTime limits the calls that precede a snapshot.
+const snapshotTime = 10 * time.Second
+
+// takeSnapshot creates the first instance and keeps a snapshot of it. A module that leaves files open or crashes before
+// its first call gets none; each of its calls gets a new instance.
+func (m *Module) takeSnapshot(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, min(m.spec.Time, snapshotTime))
+	defer cancel()
+	inst, failure := m.newInstance(ctx)
+	if failure == nil {
+		failure = inst.describe(ctx)
+		if failure == nil && inst.hasInitialHandles() {
+			m.snapshot = inst.capture()
+			m.pool.add(inst)
+			return
+		}
+		inst.close()
+	}
+	if failure != nil {
+		m.spec.Log.Debug("no snapshot is kept", "plugin", m.spec.Name, "reason", failure.Message)
+	}
+}

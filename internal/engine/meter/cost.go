@@ -1,0 +1,57 @@
+package meter
+
+import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
+
+// Costs in units of fuel. An instruction costs 1; end and else cost nothing. Instructions that take much longer than others
+// cost more, so that a unit is at most some tens of nanoseconds of work, and typically a third of a nanosecond.
+const (
+	costMemory = 2    // a load or store: it may miss every cache
+	costDivide = 8    // an integer division, or a square root or division of floats
+	costVector = 3    // an instruction on v128: some become ten machine instructions
+	costCall   = 2    // plus 1 for each parameter and result
+	costHost   = 50   // calling an imported function, in addition
+	costWASI   = 1000 // calling a WASI function, in addition: a system call takes microseconds
+	costRefs   = 50   // ref.func, for which wazero calls its runtime
+	costGrow   = 250
+	costBulk   = 10 // calling the helper of an instruction of variable length, in addition to the length
+
+	// bytesPerUnit is the number of bytes that a bulk instruction copies or fills for a unit.
+	bytesPerUnit = 8
+	// unitsPerPage is the cost of a page added by memory.grow, the same as filling it.
+	unitsPerPage = pageSize / bytesPerUnit
+	pageSize     = 64 << 10
+
+	// localsPerUnit: where control flow joins, the compiled code may have to move every local. A path through a join
+	// pays a unit for this many locals.
+	localsPerUnit = 16
+)
+
+// cost returns the cost of an instruction by its opcode alone.
+func cost(op wasm.Opcode) uint32 {
+	switch n := byte(op >> 8); op {
+	case wasm.Vector(n):
+		return costVector
+	case wasm.Misc(n):
+		return costDivide / 2 // the saturating conversions; the bulk instructions have their own costs
+	}
+	return uint32(costs[op])
+}
+
+// costs holds the costs of one-byte opcodes.
+var costs = func() (table [256]byte) {
+	for i := range table {
+		switch op := wasm.Opcode(i); {
+		case op == wasm.OpEnd || op == wasm.OpElse:
+			table[i] = 0
+		case op >= 0x28 && op <= 0x3e || op == wasm.OpTableGet || op == wasm.OpTableSet:
+			table[i] = costMemory
+		case op >= 0x6d && op <= 0x70 || op >= 0x7f && op <= 0x82: // div and rem of i32 and i64
+			table[i] = costDivide
+		case op == 0x91 || op == 0x95 || op == 0x9f || op == 0xa3: // sqrt and div of f32 and f64
+			table[i] = costDivide
+		default:
+			table[i] = 1
+		}
+	}
+	return table
+}()

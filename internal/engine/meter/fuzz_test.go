@@ -1,0 +1,162 @@
+package meter_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+)
+
+// FuzzRewrite: Rewrite does not panic; the rewritten module compiles if and only if the original does; and it behaves
+// identically.
+func FuzzRewrite(f *testing.F) {
+	for _, h := range seeds() {
+		f.Add(h.Bytes())
+	}
+	small := meter.Config{MaxModule: 1 << 16, MaxFunctions: 1000, MaxLocals: 500, MaxBlockArgs: 50_000, TableMax: 1000, Stack: 1 << 20}
+	ctx := context.Background()
+	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(64))
+	defer runtime.Close(ctx)
+	if _, err := runtime.NewHostModuleBuilder("host").NewFunctionBuilder().WithFunc(func() {}).Export("nothing").Instantiate(ctx); err != nil {
+		f.Fatal(err)
+	}
+	left := 0
+	instantiateYield(f, runtime, func(fuel api.MutableGlobal) {
+		if left--; left < 0 {
+			panic(errStop)
+		}
+		fuel.Set(meter.Quantum)
+	})
+	f.Fuzz(func(t *testing.T, module []byte) {
+		r, err := meter.Rewrite(module, small)
+		if err != nil {
+			return
+		}
+		original, err := runtime.CompileModule(ctx, module)
+		if err == nil {
+			defer original.Close(ctx)
+		}
+		rewritten, again := runtime.CompileModule(ctx, r.Module)
+		if again == nil {
+			defer rewritten.Close(ctx)
+		}
+		// wazero refuses modules with malformed custom sections, which Rewrite drops.
+		if custom := err != nil && strings.Contains(err.Error(), "custom"); (err == nil) != (again == nil) && !custom {
+			t.Errorf("compiled: %v, and rewritten: %v", err, again)
+		}
+		if err != nil || again != nil {
+			return
+		}
+		// The rewritten one runs first: if the meter does not stop it, the original terminates too.
+		left = 20
+		got, stopped := outcome(ctx, runtime, rewritten)
+		if stopped {
+			return
+		}
+		if want, _ := outcome(ctx, runtime, original); !cmp.Equal(want, got) {
+			t.Errorf("outcome (-original +rewritten):\n%s", cmp.Diff(want, got))
+		}
+	})
+}
+
+// outcome returns the results of calling all exported functions of an instance, and whether the meter stopped it.
+func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.CompiledModule) (all []string, stopped bool) {
+	m, err := runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		return []string{"no instance"}, errors.Is(err, errStop) || reason(err) == tooDeep
+	}
+	defer m.Close(ctx)
+	exports := compiled.ExportedFunctions()
+	for _, name := range slices.Sorted(maps.Keys(exports)) {
+		results, err := m.ExportedFunction(name).Call(ctx, make([]uint64, slots(exports[name].ParamTypes()))...)
+		if errors.Is(err, errStop) || reason(err) == tooDeep || outOfStack(m) {
+			return nil, true
+		}
+		for i, typ := range exports[name].ResultTypes() {
+			if err == nil && (typ == api.ValueTypeI32 || typ == api.ValueTypeI64) && len(results) == len(exports[name].ResultTypes()) {
+				all = append(all, fmt.Sprintf("%q: %x", name, results[i]))
+			}
+		}
+		all = append(all, fmt.Sprintf("%q: %s", name, reason(err)))
+		if err != nil {
+			break // a trapped instance must not be used further
+		}
+	}
+	for name := range compiled.ExportedMemories() {
+		memory := m.ExportedMemory(name)
+		content, _ := memory.Read(0, memory.Size())
+		all = append(all, fmt.Sprintf("memory: %x", sha256.Sum256(content)))
+	}
+	return all, false
+}
+
+// outOfStack reports whether the meter stopped an instance because its calls nested too deep. The stack trace does not tell,
+// because the module may use any function names.
+func outOfStack(m api.Module) bool {
+	left := m.ExportedGlobal(meter.ExportStack)
+	return left != nil && int64(left.Get()) < 0
+}
+
+// slots returns the number of uint64 values that represent values of the types.
+func slots(types []api.ValueType) (n int) {
+	for _, t := range types {
+		if n++; t == 0x7b {
+			n++ // v128
+		}
+	}
+	return n
+}
+
+// seeds returns modules that together contain every section and every kind of rewritten instruction.
+func seeds() []wasmtest.Module {
+	ranges := one(tRange, nil, code(
+		0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 10, 0, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 11, 0,
+		0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 8, 0, 0, 0xfc, 9, 0, i32(1), 0x40, 0, 0x1a,
+		0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 12, 0, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 14, 0, 0,
+		0xd2, 0, 0x20, 0, 0xfc, 15, 0, 0x1a, 0x20, 0, 0xd0, 0x70, 0x20, 1, 0xfc, 17, 0, 0xfc, 13, 0, 0x0b))
+	ranges.Tables, ranges.Elements = [][]byte{{0x70, 1, 2, 9}}, [][]byte{{1, 0, 1, 0}}
+	ranges.Data, ranges.Counted = [][]byte{{1, 2, 'a', 'b'}, {0, 0x41, 3, 0x0b, 1, 'c'}}, true
+	calls := wasmtest.Module{
+		Types:   someTypes,
+		Imports: []wasmtest.Import{imported("host", "nothing", tVoid)},
+		Funcs: []wasmtest.Func{
+			function("a", tI32Pair, []byte{1, 2, 0x7b}, code(0x10, 0, 0x20, 0, 0x04, 0x40, i32(1), 0x42, 2, 0x0f, 0x0b, i32(3), 0x42, 4, 0x20, 0, 0x0d, 0, 0x0b)),
+			function("b", tToPair, nil, code(0x02, tToPair, i32(1), i32(2), i32(0), 0x0e, 1, 0, 1, 0x0b, 0x10, 2, 0x1a, 0x1a, 0x0b)),
+			function("c", tI32ToI32, nil, code(0x03, 0x7f, 0x20, 0, 0x20, 0, i32(1), 0x6b, 0x22, 0, 0x0d, 0, 0x20, 0, 0x11, tToI32, 0, 0x6a, 0x0b, 0x0b)),
+		},
+		Tables:   [][]byte{{0x70, 0, 4}, {0x6f, 0, 1}},
+		Globals:  [][]byte{{0x7f, 1, 0x41, 1, 0x0b}, {0x70, 0, 0xd2, 1, 0x0b}},
+		Start:    []byte{0},
+		Elements: [][]byte{{0, 0x41, 0, 0x0b, 2, 1, 2}, {5, 0x70, 2, 0xd2, 3, 0x0b, 0xd0, 0x70, 0x0b}, {3, 0, 1, 1}},
+		Custom:   [][]byte{code(text("name"), 0, text("\x01m"), 1, text("\x01\x01\x01f"))},
+	}
+	vectors := one(tVoid, []byte{1, 1, 0x7b}, code(
+		i32(0), 0xfd, 0, 4, 0, 0xfd, 12, make([]byte, 16), 0xfd, 13, make([]byte, 16), 0xfd, 0x80, 1, 0x21, 0,
+		i32(0), 0x20, 0, 0xfd, 0x58, 0, 0, 3, 0x20, 0, 0xfd, 0x15, 2, 0x1a,
+		0x43, 0, 0, 0, 0, 0xfc, 0, 0x1a, 0x44, make([]byte, 8), 0xfc, 7, 0x1a, i32(1), i32(2), i32(3), 0x1c, 1, 0x7f, 0x1a, 0x0b))
+	return []wasmtest.Module{{}, ranges, calls, vectors, one(tVoid, nil, code(repeat(300, 0x01), 0x0b))}
+}
+
+func TestSeedsAreValid(t *testing.T) {
+	for i, h := range seeds() {
+		runtime := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2))
+		if _, err := runtime.CompileModule(t.Context(), h.Bytes()); err != nil {
+			t.Errorf("seed %d: %v", i, err)
+		}
+		if _, err := runtime.CompileModule(t.Context(), rewrite(t, h.Bytes()).Module); err != nil {
+			t.Errorf("seed %d, rewritten: %v", i, err)
+		}
+		runtime.Close(t.Context())
+	}
+}

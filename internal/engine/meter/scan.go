@@ -1,0 +1,316 @@
+package meter
+
+import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
+
+// stepKind classifies a step for the plan and the writer.
+type stepKind byte
+
+const (
+	stepRun      stepKind = iota // a sequence of instructions that are copied
+	stepOpen                     // block, or a loop without back branches
+	stepLoop                     // a loop with back branches
+	stepIf                       //
+	stepElse                     //
+	stepEnd                      // the end of a block, loop or if
+	stepBr                       // arg is the depth of the label
+	stepBrIf                     // likewise
+	stepBrTable                  // arg is the index in scan.labels of the number of labels, which follow
+	stepReturn                   // arg is the depth of the label of the function body
+	stepStop                     // unreachable
+	stepCall                     // arg is the function
+	stepIndirect                 // call_indirect; arg is the type
+	stepFunc                     // ref.func; arg is the function
+	stepBulk                     // an instruction of variable length; arg is its opcode, index that of its segment
+	stepNote                     // an instruction of a run that facts.note records; no step has this kind
+)
+
+// step is a part of a body: an instruction that affects control flow or charges, or a run of others.
+type step struct {
+	at    uint32 // offset in the body
+	cost  uint32
+	extra uint32 // of a call of a short leaf: unchecked cost beyond cost
+	arg   uint32
+	index uint32
+	kind  stepKind
+	exit  bool // of stepEnd: a branch that leaves a loop leads here
+	loop  bool // of stepEnd: the end of a stepLoop
+	deep  bool // of stepCall and stepIndirect: the callee may call others
+
+	before, after charge // set by the plan
+}
+
+// charge is an amount to subtract from the fuel.
+type charge struct {
+	amount uint32
+	check  bool // afterwards, call the host if the fuel is below zero
+}
+
+// maxRun is the cost at which a run is split, so that a charge can be placed within it.
+const maxRun = 16
+
+// kinds holds the kinds of one-byte opcodes.
+var kinds = func() (table [256]stepKind) {
+	for op, kind := range map[wasm.Opcode]stepKind{
+		wasm.OpUnreachable: stepStop, wasm.OpBlock: stepOpen, wasm.OpLoop: stepOpen, wasm.OpIf: stepIf,
+		wasm.OpElse: stepElse, wasm.OpEnd: stepEnd, wasm.OpBr: stepBr, wasm.OpBrIf: stepBrIf,
+		wasm.OpBrTable: stepBrTable, wasm.OpReturn: stepReturn, wasm.OpCall: stepCall,
+		wasm.OpCallIndirect: stepIndirect, wasm.OpRefFunc: stepFunc, wasm.OpMemoryGrow: stepBulk,
+		wasm.OpGlobalSet: stepNote, wasm.OpTableSet: stepNote,
+	} {
+		table[op] = kind
+	}
+	return table
+}()
+
+func kindOf(op wasm.Opcode) stepKind {
+	if op < 0x100 {
+		return kinds[op]
+	}
+	switch op {
+	case wasm.OpMemoryInit, wasm.OpMemoryCopy, wasm.OpMemoryFill, wasm.OpTableInit, wasm.OpTableCopy, wasm.OpTableGrow, wasm.OpTableFill:
+		return stepBulk
+	case wasm.OpDataDrop, wasm.OpElemDrop:
+		return stepNote
+	}
+	return stepRun
+}
+
+// scan is the representation of a body for the plan. It is reused for each body.
+type scan struct {
+	module   *wasm.Module
+	facts    *facts
+	callees  []callee
+	depth    int // Config.MaxNesting
+	controls int // Config.MaxControl
+
+	code   wasm.Code
+	steps  []step
+	labels []uint32
+	frames []frame
+
+	calls      bool // it contains a call
+	globals    int64
+	estimate   estimate
+	perControl uint32 // additional cost of a path through a control instruction
+}
+
+// callee describes a function to its callers.
+type callee struct {
+	leaf  bool   // it is imported, or a short leaf
+	cost  uint32 // charged by callers; 0 if the function charges itself
+	extra uint32 // unchecked cost beyond cost
+}
+
+// facts are the properties of a module that Result reports.
+type facts struct {
+	changesTables, dropsSegments bool
+	written                      []bool // by global index: set by an instruction
+}
+
+func (f *facts) note(op wasm.Opcode, index uint32) {
+	switch op {
+	case wasm.OpGlobalSet:
+		f.written[index] = true
+	case wasm.OpDataDrop, wasm.OpElemDrop:
+		f.dropsSegments = true
+	case wasm.OpTableSet, wasm.OpTableInit, wasm.OpTableCopy, wasm.OpTableGrow, wasm.OpTableFill:
+		f.changesTables = true
+	}
+}
+
+// frame is an open block.
+type frame struct {
+	step            int    // the step that opens it; -1 for the function body
+	params, results uint32 // how many
+	loops           int    // number of enclosing loops, itself included
+	kind            stepKind
+	exit            bool // a branch that leaves a loop leads to its end
+}
+
+// read scans a body of a function of type t.
+func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
+	s.steps, s.labels, s.calls = s.steps[:0], s.labels[:0], false
+	s.estimate = estimate{variables: s.globals + int64(body.Count), code: codePerValue*int64(len(t.Params)+len(t.Results)) + 2*codeOfCheck}
+	s.perControl = body.Count / localsPerUnit
+	s.frames = append(s.frames[:0], frame{step: -1, kind: stepOpen, results: uint32(len(t.Results))})
+	c := &s.code
+	c.Reset(body.Code, body.Offset, s.module.Space, body.Count)
+	running := false // the last step is a run that can be extended
+	for c.Next() {
+		kind := kindOf(c.Op)
+		s.estimate.code += codeOf(c.Op)
+		if kind != stepRun && kind != stepNote {
+			running = false
+			if s.step(kind); len(s.frames) == 0 {
+				break
+			}
+			continue
+		}
+		if kind == stepNote {
+			s.facts.note(c.Op, c.A)
+		}
+		if !running || s.steps[len(s.steps)-1].cost >= maxRun {
+			s.steps = append(s.steps, step{at: uint32(c.Start), kind: stepRun})
+			running = true
+		}
+		s.steps[len(s.steps)-1].cost += cost(c.Op)
+		s.estimate.code += codeOfCharge * int64(cost(c.Op)) / maxUncharged
+	}
+	if c.Err() == nil && len(s.frames) > 0 {
+		c.Fail("the function body has no end")
+	}
+	if c.Err() == nil && c.End() < len(body.Code) {
+		c.Fail("code after the end of the function body")
+	}
+	return c.Err()
+}
+
+// step adds a step for the current instruction.
+func (s *scan) step(kind stepKind) {
+	c := &s.code
+	next := step{at: uint32(c.Start), kind: kind, cost: 1, arg: c.A}
+	switch kind {
+	case stepOpen, stepIf:
+		next.cost += s.perControl // for the path that falls through its end
+		s.open(kind)
+	case stepElse:
+		f := &s.frames[len(s.frames)-1]
+		if f.kind != stepIf {
+			c.Fail("else without if")
+			return
+		}
+		f.kind, next.cost = stepElse, 0
+		s.estimate.addControl(f.params)
+	case stepEnd:
+		next.cost = 0
+		s.end(&next)
+	case stepBr, stepBrIf:
+		next.cost += s.branch(c.A)
+	case stepBrTable:
+		s.branches(&next)
+	case stepReturn:
+		next.arg = uint32(len(s.frames) - 1)
+		next.cost += s.branch(next.arg)
+	case stepCall:
+		s.calls = true
+		callee := s.callees[c.A]
+		next.cost = s.call(s.module.FuncType(c.A)) + callee.cost + s.perControl
+		next.deep, next.extra = !callee.leaf, callee.extra
+	case stepIndirect:
+		s.calls, next.deep = true, true
+		next.cost = s.call(s.module.Types[c.A]) + costIndirect + s.perControl
+		next.extra = maxLeafUnchecked
+	case stepStop:
+		s.estimate.addControl(0)
+	case stepFunc:
+		next.cost = costRefs
+		s.estimate.addControl(0)
+	case stepBulk:
+		s.bulk(&next)
+	}
+	if s.estimate.controls > int64(s.controls) {
+		c.Exceed("control instructions of a function", int(s.estimate.controls), s.controls)
+	}
+	s.steps = append(s.steps, next)
+}
+
+// call adds a call to the estimate and returns its cost.
+func (s *scan) call(t wasm.FuncType) uint32 {
+	values := uint32(len(t.Params) + len(t.Results))
+	s.estimate.addControl(values)
+	s.estimate.code += codeOfCharge
+	return costCall + values
+}
+
+// bulk adds an instruction of variable length.
+func (s *scan) bulk(next *step) {
+	c := &s.code
+	next.arg, next.index, next.cost = uint32(c.Op), c.A, costBulk
+	s.facts.note(c.Op, c.A)
+	if c.Op == wasm.OpMemoryGrow || c.Op == wasm.OpTableGrow {
+		next.cost = costGrow
+	}
+	for range bulkControls {
+		s.estimate.addControl(0)
+	}
+}
+
+// bulkControls is the number of control instructions counted for an instruction of variable length: table.fill, the worst,
+// becomes a loop.
+const bulkControls = 4
+
+// open enters a block. A loop becomes a stepLoop when a back branch to it is found.
+func (s *scan) open(kind stepKind) {
+	c := &s.code
+	if len(s.frames) > s.depth {
+		c.Exceed("nested blocks", len(s.frames), s.depth)
+		return
+	}
+	f := frame{step: len(s.steps), kind: kind, loops: s.frames[len(s.frames)-1].loops}
+	if c.Op == wasm.OpLoop {
+		f.kind = stepLoop
+		f.loops++
+	}
+	if c.A != wasm.NoIndex {
+		t := s.module.Types[c.A]
+		f.params, f.results = uint32(len(t.Params)), uint32(len(t.Results))
+	} else if byte(c.B) != wasm.BlockVoid {
+		f.results = 1
+	}
+	s.frames = append(s.frames, f)
+	s.estimate.addControl(f.params)
+}
+
+// end leaves a block, whose end is the step next.
+func (s *scan) end(next *step) {
+	f := s.frames[len(s.frames)-1]
+	s.frames = s.frames[:len(s.frames)-1]
+	next.exit = f.exit
+	s.estimate.addControl(f.results)
+	if f.step < 0 {
+		return
+	}
+	if f.kind == stepLoop {
+		next.loop = s.steps[f.step].kind == stepLoop
+		next.exit = next.loop
+	}
+}
+
+// branch adds a branch to a label and returns the additional cost of the path to it.
+func (s *scan) branch(depth uint32) uint32 {
+	if int64(depth) >= int64(len(s.frames)) {
+		s.code.Fail("unknown label %d", depth)
+		return 0
+	}
+	f := &s.frames[len(s.frames)-1-int(depth)]
+	if f.loops < s.frames[len(s.frames)-1].loops {
+		f.exit = true
+	}
+	if f.kind == stepLoop {
+		s.steps[f.step].kind = stepLoop
+		s.estimate.addControl(f.params)
+		s.check()
+		return f.params + s.perControl
+	}
+	s.estimate.addControl(f.results)
+	return f.results + s.perControl
+}
+
+// check adds the control instructions of a check, an if that calls the host.
+func (s *scan) check() {
+	s.estimate.addControl(0)
+	s.estimate.addControl(0)
+	s.estimate.code += codeOfCheck
+}
+
+func (s *scan) branches(next *step) {
+	labels := s.code.Labels
+	next.arg = uint32(len(s.labels))
+	s.labels = append(s.labels, uint32(len(labels)))
+	s.labels = append(s.labels, labels...)
+	var most uint32
+	for _, depth := range labels {
+		most = max(most, s.branch(depth))
+	}
+	next.cost += most + 1
+}

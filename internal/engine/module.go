@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+)
+
+// Module is a loaded module and its instances. It is safe for concurrent use; the caller bounds the number of
+// concurrent calls.
+type Module struct {
+	spec     Spec
+	program  *code.Program
+	snapshot *snapshot // nil: instances cannot be restored, or Spec.Reused is set
+	pool     *pool
+
+	mu        sync.Mutex // guards the fields below
+	active    int        // calls in progress
+	idleTimer *time.Timer
+}
+
+// Response is the result of a call.
+type Response struct {
+	// Body is the module's response: at most Spec.Output bytes, untrusted and not validated.
+	Body []byte
+	// Faults are the errors reported by Caller.Fault, at most maxFaults.
+	Faults []error
+	// Fuel is the number of instructions that the call executed. It is also set when Call fails.
+	Fuel int64
+}
+
+// Request is a request to a module.
+type Request struct {
+	Method string // a method of ABI 1
+	Params []byte // valid JSON, or empty
+	// Busy is called by the goroutine that runs the call after every quantum of fuel from the shortCall-th on, and
+	// before the call may block; nil: no notification.
+	Busy func()
+}
+
+func (r Request) busy() {
+	if r.Busy != nil {
+		r.Busy()
+	}
+}
+
+// Call sends a request and returns the response. An error is an *Error.
+func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
+	if int64(len(r.Params)) > m.spec.Input {
+		return Response{}, m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), m.spec.Input)
+	}
+	m.trackCalls(1)
+	defer m.trackCalls(-1)
+	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
+	defer cancel()
+	inst, failure := m.pool.take(limited, r.busy, func() (*instance, *Error) { return m.newInstance(limited) })
+	if failure == nil && inst == nil {
+		failure = m.contextError(limited)
+	}
+	if failure != nil {
+		return Response{}, failure
+	}
+	response, failure := inst.call(limited, r)
+	if failure != nil {
+		inst.close() // its state is undefined
+		return response, failure
+	}
+	m.recycle(inst)
+	return response, nil
+}
+
+// newInstance returns an instance that is ready for a call.
+func (m *Module) newInstance(ctx context.Context) (*instance, *Error) {
+	inst, failure := m.instantiate(ctx)
+	if failure != nil {
+		return nil, failure
+	}
+	if m.snapshot == nil {
+		failure = inst.initialize(ctx)
+	} else if !inst.restore(m.snapshot) {
+		failure = m.errorf(CodeInternal, nil, "cannot run: its instance cannot be restored from the snapshot")
+	}
+	if failure != nil {
+		inst.close()
+		return nil, failure
+	}
+	return inst, nil
+}
+
+// recycle prepares an instance for the next call, or closes it.
+func (m *Module) recycle(inst *instance) {
+	switch {
+	case m.spec.Reused:
+		m.pool.add(inst)
+	case m.snapshot == nil:
+		inst.close()
+	default:
+		m.pool.addRestored(inst, func(i *instance) bool { return i.hasInitialHandles() && i.restore(m.snapshot) })
+	}
+}
+
+// trackCalls adds delta to the number of calls in progress. While there are none, the idle timer runs.
+func (m *Module) trackCalls(delta int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.active += delta
+	switch {
+	case m.active > 0:
+		m.idleTimer.Stop()
+	case m.idleTimer == nil:
+		m.idleTimer = time.AfterFunc(m.spec.Idle, m.closeIdle)
+	default:
+		m.idleTimer.Reset(m.spec.Idle)
+	}
+}
+
+// closeIdle closes all instances unless a call has started since the idle timer fired.
+func (m *Module) closeIdle() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.active == 0 {
+		m.pool.drain()
+	}
+}
+
+// envelope encodes an abi.Request. It copies params without decoding them.
+func envelope(ctx context.Context, method string, params []byte) []byte {
+	out := make([]byte, 0, len(method)+len(params)+64)
+	out = append(out, `{"method":"`...)
+	out = append(out, method...)
+	out = append(out, '"')
+	if deadline, ok := ctx.Deadline(); ok {
+		out = append(out, `,"deadline":`...)
+		out = strconv.AppendInt(out, deadline.UnixMilli(), 10)
+	}
+	if len(params) > 0 {
+		out = append(out, `,"params":`...)
+		out = append(out, params...)
+	}
+	return append(out, '}')
+}
+
+// Close releases the module. No call may be in progress or follow.
+func (m *Module) Close(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idleTimer.Stop()
+	m.pool.drain()
+	if err := m.program.Close(ctx); err != nil {
+		return fmt.Errorf("plugin %q: close: %w", m.spec.Name, err)
+	}
+	return nil
+}

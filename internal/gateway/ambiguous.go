@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+)
+
+// The members that a check reads in objects that are passed on unchanged. Duplicates and other spellings of them
+// are refused, because parsers differ in which one they use: a client could read another value than was checked.
+var (
+	resultMembers = []string{"_meta", "resultType", "content", "isError", "structuredContent", "description", "messages",
+		"contents", "ttlMs", "cacheScope", "completion"}
+	metaMembers       = []string{mcp.MetaKeyServerInfo, mcp.MetaKeySubscriptionID, "bulkhead/error"}
+	contentMembers    = []string{"type", "text", "data", "mimeType", "resource", "uri", "name", "annotations", "_meta"}
+	resourceMembers   = []string{"uri", "text", "blob", "mimeType", "_meta"}
+	messageMembers    = []string{"role", "content"}
+	completionMembers = []string{"values", "total", "hasMore"}
+
+	notificationMembers = map[string][]string{
+		methodProgress:                        {"progressToken", "progress", "total", "message", "_meta"},
+		methodMessage:                         {"level", "logger", "data", "_meta"},
+		mcp.MethodNotificationResourceUpdated: {"uri", "_meta"},
+	}
+)
+
+// ambiguous describes the first ambiguous one of an object's known members; "" if there is none.
+func ambiguous(object []byte, known []string) string {
+	key, name := rawjson.Ambiguous(object, known...)
+	if name == "" {
+		return ""
+	}
+	return ambiguousKey(key, name)
+}
+
+func ambiguousKey(key, name string) string {
+	if key == name {
+		return name + " is given twice"
+	}
+	return bounded(key) + " differs from " + name + " only in case"
+}

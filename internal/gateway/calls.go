@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// call starts a request that the backend executes. Whatever the gateway can refuse, it refuses before it calls
+// the backend.
+func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to responder) {
+	request, err := s.backendRequest(m, meta, how)
+	if err != nil {
+		putError(to, m.id, err)
+		return
+	}
+	if s.subscriptions.isOpen(m.id) {
+		putError(to, m.id, streamIDInUse())
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	n := newNotifier(s, meta)
+	e, err := s.calls.add(m, to, func() { n.stop(); stop() })
+	if err != nil {
+		stop()
+		putError(to, m.id, err)
+		return
+	}
+	c := &clientCall{session: s, entry: e, request: request, how: how, meta: meta, notifier: n}
+	if !how.list {
+		c.start(ctx, func() {})
+		return
+	}
+	release := func() { <-s.lists }
+	select {
+	case s.lists <- struct{}{}:
+		c.start(ctx, release)
+	default:
+		go func() { // the reader has to go on: it may read the cancellation of a list that runs
+			select {
+			case s.lists <- struct{}{}:
+				c.start(ctx, release)
+			case <-ctx.Done():
+				c.end(nil, shuttingDown(), func() {})
+			}
+		}()
+	}
+}
+
+// maxLists bounds the lists of a session that run, or whose response is not written. A page of a list takes up to
+// MaxPage bytes until then, and no plugin accounts for it. Further lists wait without a place in a plugin's queue.
+const maxLists = 8
+
+// clientCall is a call in flight.
+type clientCall struct {
+	session  *session
+	entry    *entry
+	request  Request
+	how      method
+	meta     requestMeta
+	notifier *notifier
+}
+
+// start looks the call up and runs it in a goroutine. release is called when its response is written.
+func (c *clientCall) start(ctx context.Context, release func()) {
+	g := c.session.g
+	call, err := g.find(c.request)
+	if err != nil {
+		c.end(nil, err, release)
+		return
+	}
+	go func() {
+		if held, ok := call.(Answered); ok {
+			defer held.Answered()
+		}
+		result, err := g.run(ctx, call, c.request, c.how, c.notifier)
+		c.end(result, err, release)
+	}()
+}
+
+// end sends the response, unless the call was cancelled or failPending has sent one.
+func (c *clientCall) end(result []byte, err *abi.Error, release func()) {
+	s, e := c.session, c.entry
+	defer s.calls.done(e)
+	defer release()
+	c.notifier.close()
+	id := []byte(e.id)
+	switch {
+	case !s.calls.claim(e):
+		if !e.failed {
+			e.to.skip()
+		}
+	case err != nil:
+		putError(e.to, id, c.meta.translated(err))
+	case c.meta.modern:
+		putResult(e.to, id, oneLine(modern(result, s.g.info, c.how.cached)))
+	default:
+		putResult(e.to, id, oneLine(result))
+	}
+}
+
+// find calls the backend's Find and recovers from a panic.
+func (g *Gateway) find(r Request) (call Call, err *abi.Error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			g.log.Error("panic in the look-up of a request", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
+			err = &abi.Error{Code: abi.CodeInternal, Message: "internal error"}
+		}
+	}()
+	return g.backend.Find(r)
+}
+
+// run executes a request and returns a valid result or an error.
+func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n Notifier) ([]byte, *abi.Error) {
+	result, err := g.invoke(ctx, call, r, n)
+	name := r.what()
+	var failure *Failure
+	var own *abi.Error
+	switch {
+	case err == nil:
+		why := ""
+		switch {
+		case how.check == nil || g.config.Checked:
+		case !rawjson.Valid(result):
+			why = "it is not JSON"
+		default:
+			why = how.check(result)
+		}
+		if why == "" {
+			return result, nil
+		}
+		g.log.Warn("a result is invalid", "method", r.Method, "name", bounded(r.Name), "reason", why)
+		failure = g.failure(call, r, FailureInvalidResult, "the result of "+name+" is invalid: "+why)
+	case ctx.Err() != nil:
+		return nil, shuttingDown() // dropped if the client cancelled the call
+	case errors.As(err, &failure) && failure != nil:
+	case errors.As(err, &own) && own != nil:
+		return nil, own
+	default:
+		g.log.Error("a call failed", "method", r.Method, "name", bounded(r.Name), "error", err)
+		failure = g.failure(call, r, FailureInternal, "the call of "+name+" failed: "+err.Error())
+	}
+	if r.Method != string(mcp.MethodToolsCall) {
+		return nil, failure.rpc()
+	}
+	return failure.result(), nil
+}
+
+// what names a request in messages.
+func (r Request) what() string {
+	if r.Name == "" {
+		return r.Method
+	}
+	return bounded(r.Name)
+}
+
+// invoke calls Run and turns a panic into an error.
+func (g *Gateway) invoke(ctx context.Context, call Call, r Request, n Notifier) (result []byte, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			g.log.Error("panic in a call", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
+			result, err = nil, errors.New("internal error in the host; see its log")
+		}
+	}()
+	return call.Run(ctx, n)
+}
+
+// failure calls the Call's Failure. If that panics or returns nil, it makes a plain one.
+func (g *Gateway) failure(call Call, r Request, code, message string) (f *Failure) {
+	defer func() {
+		if fault := recover(); fault != nil || f == nil {
+			g.log.Error("a call could not format its failure", "method", r.Method, "name", bounded(r.Name), "panic", fmt.Sprint(fault))
+			f = &Failure{Code: code, Tool: r.Name, Message: message}
+		}
+	}()
+	return call.Failure(code, message)
+}

@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// requestMeta is the decoded _meta of a request.
+type requestMeta struct {
+	modern bool   // the protocol version is 2026-07-28, which has no handshake
+	token  []byte // progressToken, raw; nil if the client wants no progress
+	level  string // minimum level of log messages that a modern request wants; empty: it wants none
+	client string // "name/version" of the client of a modern request; empty if it is not stated
+}
+
+// translated gives an error the code of its era: the modern one reports an unknown resource as invalid params.
+func (m requestMeta) translated(err *abi.Error) *abi.Error {
+	if !m.modern || err.Code != abi.CodeResourceNotFound {
+		return err
+	}
+	return &abi.Error{Code: abi.CodeInvalidParams, Message: err.Message, Data: err.Data}
+}
+
+// meta decodes a request's _meta and refuses unsupported protocol versions. Each request has its own era: one
+// without a version, or with a version before 2026-07-28, is a legacy request, even if others of the session are
+// modern.
+func (g *Gateway) meta(m *message) (requestMeta, *abi.Error) {
+	sent := m.params.meta
+	meta := requestMeta{client: clientName(sent.client)}
+	meta.level, _ = rawjson.Unquote(sent.level)
+	if kind := rawjson.Kind(sent.progressToken); kind == '"' || kind == '0' {
+		meta.token = sent.progressToken
+	}
+	version, _ := rawjson.Unquote(sent.version)
+	if !mcp.IsModernProtocol(version) {
+		return meta, nil
+	}
+	meta.modern = true
+	switch {
+	case m.method == string(mcp.MethodServerDiscover) && !g.supportsModern():
+		// Clients fall back to initialize on this error only. Some do not if they get the supported versions.
+		return meta, methodNotFound(m.method)
+	case rawjson.Kind(sent.capabilities) != '{':
+		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
+	case !slices.Contains(g.versions, version):
+		return meta, g.unsupportedVersion(version)
+	}
+	return meta, nil
+}
+
+func (g *Gateway) supportsModern() bool { return slices.ContainsFunc(g.versions, mcp.IsModernProtocol) }
+
+func (g *Gateway) unsupportedVersion(version string) *abi.Error {
+	if len(version) > maxName {
+		version = bounded(version)
+	}
+	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: g.versions}.JSONRPCError().Error
+	data, _ := json.Marshal(e.Data) // strings always encode
+	return &abi.Error{Code: e.Code, Message: e.Message, Data: data}
+}
+
+// negotiate returns the version for the response to an initialize that requests a version.
+func (g *Gateway) negotiate(requested string) string {
+	switch {
+	case len(g.config.ProtocolVersions) == 0:
+		return mcp.NegotiateLegacyVersion(requested)
+	case slices.Contains(g.legacy, requested):
+		return requested
+	}
+	return g.legacy[0]
+}

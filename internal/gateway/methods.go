@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Offers are the server features other than tools.
+type Offers struct {
+	Prompts         bool
+	PromptsChange   bool // prompts/list_changed is sent
+	Resources       bool
+	ResourcesChange bool // resources/list_changed is sent
+	Subscribe       bool // resources/updated is sent
+	Completions     bool
+}
+
+// method describes a method that the backend executes.
+type method struct {
+	offered func(Offers) bool
+	// name is the parameter that names the tool, prompt or resource; empty if the method has none.
+	name string
+	// check describes why a result does not conform to MCP, "" if it does; nil if the backend encodes results itself.
+	check func(result []byte) string
+	// cached results have caching hints in the modern era.
+	cached bool
+	// list results are pages of a list.
+	list bool
+}
+
+// methods are the methods that the backend executes.
+var methods = map[mcp.MCPMethod]method{
+	mcp.MethodToolsCall:              {offered: func(Offers) bool { return true }, name: "name", check: checkToolResult},
+	mcp.MethodPromptsList:            {offered: func(o Offers) bool { return o.Prompts }, cached: true, list: true},
+	mcp.MethodPromptsGet:             {offered: func(o Offers) bool { return o.Prompts }, name: "name", check: checkPromptResult},
+	mcp.MethodResourcesList:          {offered: func(o Offers) bool { return o.Resources }, cached: true, list: true},
+	mcp.MethodResourcesTemplatesList: {offered: func(o Offers) bool { return o.Resources }, cached: true, list: true},
+	mcp.MethodResourcesRead:          {offered: func(o Offers) bool { return o.Resources }, name: "uri", check: checkReadResult, cached: true},
+	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }, check: checkCompletion},
+}
+
+// CheckResult describes why the result of a method does not conform to MCP; "" if it does. The result must be valid
+// JSON. The gateway discards results that do not pass. A backend that records calls applies the check before that.
+func CheckResult(methodName string, result []byte) string {
+	if check := methods[mcp.MCPMethod(methodName)].check; check != nil {
+		return check(result)
+	}
+	return ""
+}
+
+// backendRequest converts a client's request for the backend.
+func (s *session) backendRequest(m *message, meta requestMeta, how method) (Request, *abi.Error) {
+	p := &m.params
+	r := Request{
+		Method: m.method, Client: s.clientOf(meta),
+		Params: p.all, Arguments: p.arguments, Argument: p.argument, Cursor: p.cursor,
+	}
+	switch {
+	case p.ambiguous != "":
+		return r, invalidParams(p.ambiguous)
+	case p.ref.ambiguous != "":
+		return r, invalidParams("ref: " + p.ref.ambiguous)
+	}
+	var ok bool
+	switch how.name {
+	case "name":
+		r.Name, ok = rawjson.Unquote(p.name)
+	case "uri":
+		r.Name, ok = rawjson.Unquote(p.uri)
+	default:
+		r.Ref.Type, _ = rawjson.Unquote(p.ref.kind)
+		r.Ref.Name, _ = rawjson.Unquote(p.ref.name)
+		r.Ref.URI, _ = rawjson.Unquote(p.ref.uri)
+		r.Name, ok = r.Ref.Name+r.Ref.URI, true
+	}
+	if !ok {
+		return r, &abi.Error{Code: abi.CodeInvalidParams, Message: missingName[m.method]}
+	}
+	return r, nil
+}
+
+// clientOf is the client that a modern request states, or that initialize stated.
+func (s *session) clientOf(meta requestMeta) string {
+	if meta.client != "" {
+		return meta.client
+	}
+	return s.client
+}
+
+// missingName is the error message for a request without its name or URI.
+var missingName = map[string]string{
+	string(mcp.MethodToolsCall):     "Missing tool name",
+	string(mcp.MethodPromptsGet):    "Missing prompt name",
+	string(mcp.MethodResourcesRead): "Missing resource uri",
+}
+
+// Unknown is the error for a tool, prompt or resource that is not offered. name is its name or URI; why may be empty.
+func Unknown(method, name, why string) *abi.Error {
+	if why != "" {
+		why = ": " + why
+	}
+	switch mcp.MCPMethod(method) {
+	case mcp.MethodToolsCall:
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown tool: " + bounded(name) + why}
+	case mcp.MethodPromptsGet:
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown prompt: " + bounded(name) + why}
+	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe:
+		return &abi.Error{Code: abi.CodeResourceNotFound, Message: "Resource not found: " + bounded(name) + why}
+	}
+	return invalidParams("unknown reference" + why)
+}
+
+// clientName formats clientInfo as "name/version", truncated; empty if it has no name.
+func clientName(info []byte) string {
+	name, _ := rawjson.Unquote(rawjson.Member(info, "name"))
+	version, _ := rawjson.Unquote(rawjson.Member(info, "version"))
+	const most = 128 // code points of each
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%.*s/%.*s", most, name, most, version)
+}

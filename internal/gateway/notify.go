@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+)
+
+const (
+	methodProgress = "notifications/progress"
+	methodMessage  = "notifications/message"
+)
+
+// notifier sends the notifications of a running call. They precede its response: nothing is sent once close has
+// returned.
+type notifier struct {
+	s       *session
+	meta    requestMeta
+	stopped atomic.Bool
+	sending lock // held while a notification is sent
+
+	mu      sync.Mutex
+	changes changes // guarded by mu
+}
+
+func newNotifier(s *session, meta requestMeta) *notifier {
+	return &notifier{s: s, meta: meta, sending: newLock()}
+}
+
+// Notify implements Notifier.
+func (n *notifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if len(params) == 0 {
+		params = json.RawMessage(`{}`)
+	}
+	if !rawjson.Valid(params) || !utf8.Valid(params) || rawjson.Kind(params) != '{' {
+		return fmt.Errorf("%s: params must be a JSON object", bounded(method))
+	}
+	if why := ambiguous(params, notificationMembers[method]); why != "" {
+		return fmt.Errorf("%s: %s", bounded(method), why)
+	}
+	var wanted bool
+	var err error
+	switch method {
+	case methodProgress:
+		wanted, err = n.meta.token != nil, checkProgress(params)
+		if wanted && err == nil {
+			params = n.withToken(params)
+		}
+	case methodMessage:
+		wanted, err = n.wantsMessage(params)
+	default:
+		n.mu.Lock()
+		err = n.changes.add(method, params)
+		n.mu.Unlock()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", bounded(method), err)
+	}
+	if !wanted {
+		return nil
+	}
+	return n.send(ctx, []byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`), oneLine(params), []byte(`}`))
+}
+
+// send sends a notification. A Write cannot be interrupted, so it runs in a goroutine of its own, which may
+// outlive ctx. There is at most one such goroutine for each ctx, however often a hostile worker sends.
+func (n *notifier) send(ctx context.Context, message ...[]byte) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		if !n.sending.acquire(n.s.out.closed) {
+			return
+		}
+		defer n.sending.release()
+		if !n.stopped.Load() {
+			n.s.out.put(message...)
+		}
+	}()
+	select {
+	case <-sent:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// stop drops all further notifications. It does not wait for one that is being sent.
+func (n *notifier) stop() { n.stopped.Store(true) }
+
+// close stops n, waits for a notification that is being sent, and announces the call's changes, which took
+// effect even if the call failed or was cancelled.
+func (n *notifier) close() {
+	n.stop()
+	if n.sending.acquire(n.s.out.closed) {
+		n.sending.release()
+	}
+	n.mu.Lock()
+	changed := n.changes
+	n.changes = changes{}
+	n.mu.Unlock()
+	n.s.g.announce(n.s, changed)
+}
+
+func checkProgress(params []byte) error {
+	if rawjson.Kind(rawjson.Member(params, "progress")) != '0' {
+		return errors.New("progress must be a number")
+	}
+	if total := rawjson.Member(params, "total"); total != nil && rawjson.Kind(total) != '0' {
+		return errors.New("total must be a number")
+	}
+	if text := rawjson.Member(params, "message"); text != nil && rawjson.Kind(text) != '"' {
+		return errors.New("message must be a string")
+	}
+	return nil
+}
+
+// withToken inserts the progress token with the client's bytes: a module may have rounded a number or escaped a
+// string differently.
+func (n *notifier) withToken(params []byte) []byte {
+	return rawjson.Replace(params, "progressToken", n.meta.token)
+}
+
+// wantsMessage validates a log message and reports whether the client wants it. The minimum level is that of the
+// session in the legacy era, and that of the request in the modern one, where none means no messages.
+func (n *notifier) wantsMessage(params []byte) (bool, error) {
+	text, _ := rawjson.Unquote(rawjson.Member(params, "level"))
+	level := mcp.LoggingLevel(text)
+	if !level.ShouldSendTo(mcp.LoggingLevelDebug) {
+		return false, fmt.Errorf("level %s is not one of debug, info, notice, warning, error, critical, alert, emergency", bounded(text))
+	}
+	if rawjson.Member(params, "data") == nil {
+		return false, errors.New("data is missing")
+	}
+	if name := rawjson.Member(params, "logger"); name != nil && rawjson.Kind(name) != '"' {
+		return false, errors.New("logger must be a string")
+	}
+	minimum := n.s.level.Load().(mcp.LoggingLevel)
+	if n.meta.modern {
+		minimum = mcp.LoggingLevel(n.meta.level)
+	}
+	return n.s.g.config.Logging && level.ShouldSendTo(minimum), nil
+}
+
+var _ Notifier = (*notifier)(nil)

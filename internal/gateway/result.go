@@ -1,0 +1,63 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+)
+
+// resultComplete is a member of every result of the modern era; it means that no further round trip follows.
+const resultComplete = `"resultType":"complete"`
+
+// serverInfo is the member of _meta that identifies the server.
+func serverInfo(name, version string) []byte {
+	return fmt.Appendf(nil, `"%s":{"name":%s,"version":%s}`, mcp.MetaKeyServerInfo, rawjson.Quote(name), rawjson.Quote(version))
+}
+
+// modern adds to a checked result the members that the modern era requires: its type, the server in _meta, and
+// caching hints if it is cached and has none. The values of the result keep their bytes.
+func modern(result, info []byte, cached bool) []byte {
+	out := bytes.NewBuffer(make([]byte, 0, len(result)+len(info)+96))
+	out.WriteString(`{` + resultComplete)
+	if cached && (rawjson.Member(result, "ttlMs") == nil || rawjson.Member(result, "cacheScope") == nil) {
+		out.WriteString(`,` + listHints)
+	} else {
+		cached = false // the result has both hints
+	}
+	meta := false
+	for key, value := range rawjson.Members(result) {
+		if key == "resultType" || cached && (key == "ttlMs" || key == "cacheScope") {
+			continue
+		}
+		out.WriteByte(',')
+		out.Write(rawjson.Quote(key))
+		out.WriteByte(':')
+		if key == "_meta" {
+			meta, value = true, withInfo(value, info)
+		}
+		out.Write(value)
+	}
+	if !meta {
+		out.WriteString(`,"_meta":{`)
+		out.Write(info)
+		out.WriteByte('}')
+	}
+	out.WriteByte('}')
+	return out.Bytes()
+}
+
+// withInfo adds the server to the _meta of a result, unless it has one.
+func withInfo(meta, info []byte) []byte {
+	if rawjson.Member(meta, mcp.MetaKeyServerInfo) != nil {
+		return meta
+	}
+	out := append([]byte(`{`), info...)
+	rest := meta[1:] // past the brace
+	if bytes.TrimLeft(rest, " \t\r\n")[0] != '}' {
+		out = append(out, ',')
+	}
+	return append(out, rest...)
+}

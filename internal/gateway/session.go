@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// session is the connection of one client. One goroutine reads and handles messages in order; each call of the
+// backend runs in a goroutine of its own.
+type session struct {
+	g     *Gateway
+	out   *writer
+	calls *inflight
+	lists chan struct{} // a place for each list that runs; see maxLists
+	level atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests
+	mail  mailbox
+
+	subscriptions subscriptions
+
+	handling sync.Mutex // held while a line is handled
+
+	// Accessed by the reader only.
+	version string // negotiated by initialize; empty before
+	client  string // stated by initialize; empty before
+}
+
+func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
+	s := &session{
+		g:     g,
+		out:   newWriter(out, broken),
+		lists: make(chan struct{}, maxLists),
+		calls: newInflight(g.config.MaxInFlight, pendingLines*g.config.MaxLine),
+	}
+	s.level.Store(mcp.LoggingLevelInfo)
+	return s
+}
+
+// read handles messages until in or reading ends; calls is the context of the calls that it starts. The error is
+// that of in.
+func (s *session) read(reading, calls context.Context, in io.Reader) error {
+	for lines := newLineReader(in, s.g.config.MaxLine); ; {
+		line, long, err := lines.next()
+		if !s.handle(reading, calls, line, long) {
+			return nil
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return fmt.Errorf("read from the client: %w", err)
+		}
+	}
+}
+
+// handle handles one line. It returns false if it dropped the line because reading has ended.
+func (s *session) handle(reading, calls context.Context, line []byte, long bool) bool {
+	s.handling.Lock()
+	defer s.handling.Unlock()
+	if reading.Err() != nil {
+		return false
+	}
+	switch {
+	case long:
+		putError(s.out, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.config.MaxLine)))
+	case len(line) > 0:
+		if !utf8.Valid(line) {
+			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
+		}
+		s.line(calls, line)
+	}
+	return true
+}
+
+// line handles a line that is not blank: a message or a batch.
+func (s *session) line(ctx context.Context, line []byte) {
+	switch kind := rawjson.Kind(line); {
+	case kind == '{':
+		s.message(ctx, line, cap(line), s.out)
+	case !rawjson.Valid(line):
+		putError(s.out, nil, parseError(line))
+	case isBatch(line):
+		s.batch(ctx, line)
+	case kind == 'n':
+		putError(s.out, nil, invalidRequest("a message is a JSON object"))
+	default:
+		putError(s.out, nil, parseError(line))
+	}
+}
+
+// message handles one message, which retains size bytes of memory while it is a call in flight.
+func (s *session) message(ctx context.Context, object []byte, size int, to responder) {
+	m, err := parse(object)
+	m.size = size
+	switch {
+	case err != nil:
+		putError(to, m.id, err)
+	case m.id != nil:
+		s.request(ctx, m, to)
+	default: // a notification, or a response, which the gateway never requests
+		if m.method == string(mcp.MethodNotificationCancelled) {
+			s.cancelled(m)
+		}
+		to.skip()
+	}
+}
+
+func (s *session) cancelled(m *message) {
+	id := rawjson.Member(m.params.all, "requestId")
+	s.calls.cancel(id)
+	s.subscriptions.cancel(id)
+}
+
+// request responds to a request or starts a call that will. A panic becomes an error response and does not end the
+// session.
+func (s *session) request(ctx context.Context, m *message, to responder) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.g.log.Error("panic in the handling of a request", "method", m.method, "panic", fault, "stack", string(debug.Stack()))
+			putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error"})
+		}
+	}()
+	if m.params.all != nil && rawjson.Kind(m.params.all) != '{' {
+		putError(to, m.id, invalidParams("params must be an object"))
+		return
+	}
+	meta, err := s.g.meta(m)
+	_, batched := to.(*batch)
+	how, known := methods[mcp.MCPMethod(m.method)]
+	switch {
+	case err != nil:
+		putError(to, m.id, err)
+	case meta.modern && batched:
+		putError(to, m.id, invalidRequest("this protocol version does not support batches"))
+	case known && how.offered(s.g.config.Offers):
+		s.call(ctx, m, meta, how, to)
+	case m.method == string(mcp.MethodToolsList) && s.g.config.offersTools():
+		s.list(m, meta, to)
+	case known, m.method == string(mcp.MethodToolsList):
+		putError(to, m.id, methodNotFound(m.method))
+	case m.method == string(mcp.MethodResourcesSubscribe), m.method == string(mcp.MethodResourcesUnsubscribe):
+		if meta.modern || !s.g.config.Offers.Subscribe {
+			putError(to, m.id, methodNotFound(m.method))
+			return
+		}
+		s.subscribe(m, to)
+	case m.method == string(mcp.MethodSubscriptionsListen) && meta.modern:
+		s.listen(m, meta)
+	default:
+		result, err := s.builtin(m, meta)
+		if err != nil {
+			putError(to, m.id, err)
+			return
+		}
+		putResult(to, m.id, result)
+	}
+}
+
+// list responds to tools/list. The list is constant and has one page, so that every cursor is unknown.
+func (s *session) list(m *message, meta requestMeta, to responder) {
+	switch cursor, _ := rawjson.Unquote(m.params.cursor); {
+	case cursor != "":
+		putError(to, m.id, invalidParams("unknown cursor"))
+	case meta.modern:
+		putResult(to, m.id, s.g.lists.modern)
+	default:
+		putResult(to, m.id, s.g.lists.legacy)
+	}
+}

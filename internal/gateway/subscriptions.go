@@ -1,0 +1,259 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+const (
+	maxURI           = 4 << 10 // bytes of a subscribed URI
+	maxSubscriptions = 1024    // URIs of a session in the legacy era, or of one stream
+
+	maxSubscriptionBytes = 1 << 20 // total cost of a session and its streams
+	subscriptionOverhead = 64      // bytes
+)
+
+// subscriptionCost is the memory that a subscribed URI is charged for.
+func subscriptionCost(uri string) int { return len(uri) + subscriptionOverhead }
+
+// subscriptions are the changes that one session wants notifications of. It is safe for concurrent use: calls of any
+// session cause notifications.
+type subscriptions struct {
+	mu          sync.Mutex
+	initialized bool            // legacy: the session gets list_changed notifications
+	uris        map[string]bool // legacy: subscribed resources
+	streams     []stream        // modern
+	cost        int             // of all URIs
+}
+
+// stream is an open subscriptions/listen request and the notifications that it gets.
+type stream struct {
+	id        []byte
+	prompts   bool // prompts/list_changed
+	resources bool // resources/list_changed
+	uris      []string
+}
+
+func (s stream) cost() (sum int) {
+	for _, uri := range s.uris {
+		sum += subscriptionCost(uri)
+	}
+	return sum
+}
+
+// subscriptionsTooLarge refuses a subscription beyond maxSubscriptionBytes.
+func subscriptionsTooLarge() *abi.Error {
+	return invalidRequest(fmt.Sprintf("the subscriptions of this client would exceed %d bytes: close streams, or unsubscribe from some", maxSubscriptionBytes))
+}
+
+// initialize starts the list_changed notifications of the legacy era.
+func (subs *subscriptions) initialize() {
+	subs.mu.Lock()
+	defer subs.mu.Unlock()
+	subs.initialized = true
+}
+
+// notify sends the notifications of a call's changes that the session wants.
+func (subs *subscriptions) notify(out *writer, c changes) {
+	subs.mu.Lock()
+	defer subs.mu.Unlock()
+	if subs.initialized {
+		stream{prompts: true, resources: true}.notify(out, c, func(uri string) bool {
+			for subscribed := range subs.uris {
+				if covers(subscribed, uri) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	for _, s := range subs.streams {
+		s.notify(out, c, func(uri string) bool {
+			return slices.ContainsFunc(s.uris, func(subscribed string) bool { return covers(subscribed, uri) })
+		})
+	}
+}
+
+func (s stream) notify(out *writer, c changes, isSubscribed func(uri string) bool) {
+	if c.prompts && s.prompts {
+		out.put(changeNotification(mcp.MethodNotificationPromptsListChanged, "", s.id))
+	}
+	if c.resources && s.resources {
+		out.put(changeNotification(mcp.MethodNotificationResourcesListChanged, "", s.id))
+	}
+	for _, uri := range c.updated {
+		if isSubscribed(uri) {
+			out.put(changeNotification(mcp.MethodNotificationResourceUpdated, uri, s.id))
+		}
+	}
+}
+
+// covers reports whether a subscription to a resource includes uri: the resource itself or one below it.
+func covers(subscribed, uri string) bool {
+	below, ok := strings.CutPrefix(uri, strings.TrimSuffix(subscribed, "/"))
+	return uri == subscribed || ok && strings.HasPrefix(below, "/")
+}
+
+// subscribe handles resources/subscribe and resources/unsubscribe of the legacy era.
+func (s *session) subscribe(m *message, to responder) {
+	uri, ok := rawjson.Unquote(m.params.uri)
+	subs := &s.subscriptions
+	subs.mu.Lock()
+	defer subs.mu.Unlock()
+	switch {
+	case !ok || uri == "" || len(uri) > maxURI:
+		putError(to, m.id, invalidParams(fmt.Sprintf("uri must be a string of 1 to %d bytes", maxURI)))
+		return
+	case m.method == string(mcp.MethodResourcesUnsubscribe):
+		if subs.uris[uri] {
+			subs.cost -= subscriptionCost(uri)
+		}
+		delete(subs.uris, uri)
+	case !s.g.backend.CanSubscribe(Request{Method: m.method, Name: uri, Params: m.params.all, Client: s.client}):
+		putError(to, m.id, Unknown(m.method, uri, ""))
+		return
+	case len(subs.uris) >= maxSubscriptions && !subs.uris[uri]:
+		putError(to, m.id, invalidRequest(fmt.Sprintf("more than %d subscriptions: unsubscribe from some", maxSubscriptions)))
+		return
+	case !subs.uris[uri] && subs.cost+subscriptionCost(uri) > maxSubscriptionBytes:
+		putError(to, m.id, subscriptionsTooLarge())
+		return
+	case !subs.uris[uri]:
+		if subs.uris == nil {
+			subs.uris = map[string]bool{}
+		}
+		subs.uris[uri] = true
+		subs.cost += subscriptionCost(uri)
+	}
+	putResult(to, m.id, []byte(`{}`))
+}
+
+// listen opens a stream. The response to its request is sent when the session ends; there is none if the client
+// cancels the stream.
+func (s *session) listen(m *message, meta requestMeta) {
+	requested := rawjson.Member(m.params.all, "notifications")
+	subs := &s.subscriptions
+	subs.mu.Lock()
+	defer subs.mu.Unlock()
+	switch {
+	case rawjson.Kind(requested) != '{':
+		putError(s.out, m.id, invalidParams("notifications must be an object"))
+		return
+	case subs.index(m.id) >= 0:
+		putError(s.out, m.id, streamIDInUse())
+		return
+	case s.calls.isPending(m.id):
+		putError(s.out, m.id, callIDInUse())
+		return
+	case len(subs.streams) >= s.g.config.MaxInFlight:
+		putError(s.out, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d)", len(subs.streams))})
+		return
+	}
+	open, err := s.g.newStream(m, requested, s.clientOf(meta))
+	if err != nil {
+		putError(s.out, m.id, err)
+		return
+	}
+	cost := open.cost()
+	if subs.cost+cost > maxSubscriptionBytes {
+		putError(s.out, m.id, subscriptionsTooLarge())
+		return
+	}
+	open.id = bytes.Clone(open.id) // so that it does not retain the whole line
+	subs.streams, subs.cost = append(subs.streams, open), subs.cost+cost
+	s.out.put(open.acknowledgement())
+}
+
+// newStream returns a stream with those of the requested notifications that the server offers.
+func (g *Gateway) newStream(m *message, requested []byte, client string) (stream, *abi.Error) {
+	o := g.config.Offers
+	wants := func(name string) bool { return string(bytes.TrimSpace(rawjson.Member(requested, name))) == "true" }
+	s := stream{
+		id:        m.id,
+		prompts:   o.PromptsChange && wants("promptsListChanged"),
+		resources: o.ResourcesChange && wants("resourcesListChanged"),
+	}
+	uris := rawjson.Member(requested, "resourceSubscriptions")
+	if uris == nil || !o.Subscribe {
+		return s, nil
+	}
+	if rawjson.Kind(uris) != '[' {
+		return s, invalidSubscriptions()
+	}
+	for i, value := range rawjson.Elements(uris) {
+		uri, ok := rawjson.Unquote(value)
+		if !ok || i == maxSubscriptions {
+			return s, invalidSubscriptions()
+		}
+		if uri != "" && len(uri) <= maxURI && g.backend.CanSubscribe(Request{Method: m.method, Name: uri, Client: client}) {
+			s.uris = append(s.uris, uri)
+		}
+	}
+	return s, nil
+}
+
+func invalidSubscriptions() *abi.Error {
+	return invalidParams(fmt.Sprintf("resourceSubscriptions must be at most %d strings", maxSubscriptions))
+}
+
+// acknowledgement encodes the notification that lists what a stream will get.
+func (s stream) acknowledgement() []byte {
+	var parts [][]byte
+	if s.prompts {
+		parts = append(parts, []byte(`"promptsListChanged":true`))
+	}
+	if s.resources {
+		parts = append(parts, []byte(`"resourcesListChanged":true`))
+	}
+	if len(s.uris) > 0 {
+		quoted := make([][]byte, len(s.uris))
+		for i, uri := range s.uris {
+			quoted[i] = rawjson.Quote(uri)
+		}
+		parts = append(parts, fmt.Appendf(nil, `"resourceSubscriptions":[%s]`, bytes.Join(quoted, []byte(","))))
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s","params":{"notifications":{%s},"_meta":{"%s":%s}}}`,
+		mcp.MethodNotificationSubscriptionsAcknowledged, bytes.Join(parts, []byte(",")), mcp.MetaKeySubscriptionID, s.id)
+}
+
+func (subs *subscriptions) index(id []byte) int {
+	return slices.IndexFunc(subs.streams, func(open stream) bool { return bytes.Equal(open.id, id) })
+}
+
+// isOpen reports whether a stream with that id is open.
+func (subs *subscriptions) isOpen(id []byte) bool {
+	subs.mu.Lock()
+	defer subs.mu.Unlock()
+	return subs.index(id) >= 0
+}
+
+// streamIDInUse refuses a request with the id of an open stream, whose response is still to be sent.
+func streamIDInUse() *abi.Error { return invalidRequest("a stream with this id is still open") }
+
+// cancel closes a stream without a response.
+func (subs *subscriptions) cancel(id []byte) {
+	subs.mu.Lock()
+	defer subs.mu.Unlock()
+	if i := subs.index(id); i >= 0 {
+		subs.cost -= subs.streams[i].cost()
+		subs.streams = slices.Delete(subs.streams, i, i+1)
+	}
+}
+
+// close responds to the requests of open streams. No notification is sent after that.
+func (subs *subscriptions) close(out *writer, info []byte) {
+	subs.mu.Lock()
+	defer subs.mu.Unlock()
+	for _, open := range subs.streams {
+		putResult(out, open.id, fmt.Appendf(nil, `{%s,"_meta":{"%s":%s,%s}}`, resultComplete, mcp.MetaKeySubscriptionID, open.id, info))
+	}
+	subs.streams, subs.initialized = nil, false
+}

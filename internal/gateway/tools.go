@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+)
+
+// Tool is the description of a tool for clients. Schemas and Meta are JSON objects, whose keys keep their order. All
+// fields except Name, Input and ReadOnly are omitted if unset.
+type Tool struct {
+	Name        string
+	Title       string
+	Description string
+	Input       json.RawMessage
+	Output      json.RawMessage
+	Meta        json.RawMessage
+	ReadOnly    bool
+	Destructive *bool
+	Idempotent  *bool
+	OpenWorld   *bool
+}
+
+// lists are the results of tools/list, one for each era.
+type lists struct {
+	legacy []byte
+	modern []byte
+}
+
+// listHints are the caching hints of lists, with the values of the MCP library: do not cache, do not share.
+const listHints = `"ttlMs":0,"cacheScope":"private"`
+
+// newLists encodes tools in their order. The error lists every invalid tool.
+func newLists(tools []Tool, info []byte) (lists, error) {
+	var errs []error
+	var out bytes.Buffer
+	seen := make(map[string]bool, len(tools))
+	out.WriteString(`"tools":[`)
+	for i, tool := range tools {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if tool.Name == "" || seen[tool.Name] {
+			errs = append(errs, fmt.Errorf("tool %d: the name %q is empty or a duplicate", i+1, tool.Name))
+		}
+		seen[tool.Name] = true
+		if err := tool.write(&out); err != nil {
+			errs = append(errs, fmt.Errorf("tool %q: %w", tool.Name, err))
+		}
+	}
+	out.WriteString(`]}`)
+	if err := errors.Join(errs...); err != nil {
+		return lists{}, err
+	}
+	return lists{
+		legacy: append([]byte(`{`), out.Bytes()...),
+		modern: append([]byte(`{`+resultComplete+`,"_meta":{`+string(info)+`},`+listHints+`,`), out.Bytes()...),
+	}, nil
+}
+
+func (t Tool) write(out *bytes.Buffer) error {
+	fmt.Fprintf(out, `{"name":%s`, rawjson.Quote(t.Name))
+	if t.Title != "" {
+		fmt.Fprintf(out, `,"title":%s`, rawjson.Quote(t.Title))
+	}
+	if t.Description != "" {
+		fmt.Fprintf(out, `,"description":%s`, rawjson.Quote(t.Description))
+	}
+	err := writeObject(out, "inputSchema", t.Input)
+	if t.Output != nil {
+		err = errors.Join(err, writeObject(out, "outputSchema", t.Output))
+	}
+	out.WriteString(`,"annotations":{"readOnlyHint":` + strconv.FormatBool(t.ReadOnly))
+	for _, hint := range []struct {
+		name  string
+		value *bool
+	}{{"destructiveHint", t.Destructive}, {"idempotentHint", t.Idempotent}, {"openWorldHint", t.OpenWorld}} {
+		if hint.value != nil {
+			fmt.Fprintf(out, `,"%s":%t`, hint.name, *hint.value)
+		}
+	}
+	out.WriteByte('}')
+	if t.Meta != nil {
+		err = errors.Join(err, writeObject(out, "_meta", t.Meta))
+	}
+	out.WriteByte('}')
+	return err
+}
+
+// writeObject appends a member in compact form; its value must be a JSON object.
+func writeObject(out *bytes.Buffer, name string, value json.RawMessage) error {
+	fmt.Fprintf(out, `,"%s":`, name)
+	if !json.Valid(value) || rawjson.Kind(value) != '{' {
+		return fmt.Errorf("%s is not a JSON object", name)
+	}
+	return json.Compact(out, value)
+}

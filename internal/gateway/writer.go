@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// keptBuffer is the maximum size, in bytes, of a buffer that is reused.
+const keptBuffer = 1 << 20
+
+// responder takes the responses to requests: it writes them, or adds them to a batch.
+type responder interface {
+	respond(id []byte, member ...[]byte) // member is "result" or "error" with its value, in parts
+	skip()                               // there will be no response
+}
+
+// lock is a mutex that can be waited for until a channel is closed.
+type lock chan struct{}
+
+func newLock() lock { return make(lock, 1) }
+
+// acquire locks l, or returns false after done was closed.
+func (l lock) acquire(done <-chan struct{}) bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	case <-done:
+		return false
+	}
+}
+
+func (l lock) release() { <-l }
+
+// writer sends messages, each as one line in one Write. It is safe for concurrent use.
+type writer struct {
+	out    io.Writer
+	broken func(error) // called with the first error of out
+
+	isClosed atomic.Bool
+	closed   chan struct{} // closed when isClosed is set
+
+	writing lock   // held during Write; guards buffer
+	buffer  []byte // reused
+}
+
+func newWriter(out io.Writer, broken func(error)) *writer {
+	return &writer{out: out, broken: broken, closed: make(chan struct{}), writing: newLock()}
+}
+
+// put sends one message, given in parts. It blocks while the client does not read, until the writer is closed.
+// Once the writer is closed or out has failed it does nothing.
+func (w *writer) put(message ...[]byte) {
+	if !w.writing.acquire(w.closed) {
+		return
+	}
+	defer w.writing.release()
+	if w.isClosed.Load() {
+		return
+	}
+	size := 1
+	for _, part := range message {
+		size += len(part)
+	}
+	line := slices.Grow(w.buffer[:0], size)
+	for _, part := range message {
+		line = append(line, part...)
+	}
+	line = append(line, '\n')
+	if cap(line) <= keptBuffer {
+		w.buffer = line
+	}
+	if _, err := w.out.Write(line); err != nil && w.close() {
+		w.broken(fmt.Errorf("write to the client: %w", err))
+	}
+}
+
+func (w *writer) respond(id []byte, member ...[]byte) { w.put(response(id, member)...) }
+
+func (w *writer) skip() {}
+
+// close makes every put return, except one that is inside Write. It reports whether the writer was open.
+func (w *writer) close() bool {
+	if w.isClosed.Swap(true) {
+		return false
+	}
+	close(w.closed)
+	return true
+}
+
+// response encodes a response, in parts.
+func response(id []byte, member [][]byte) [][]byte {
+	return slices.Concat([][]byte{[]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,`)}, member, [][]byte{[]byte(`}`)})
+}
+
+func putResult(to responder, id, result []byte) {
+	to.respond(id, []byte(`"result":`), result)
+}
+
+// putError responds with an error; id is nil if it could not be parsed. Data of a module that is not valid JSON is
+// omitted, because it would invalidate the whole message.
+func putError(to responder, id []byte, err *abi.Error) {
+	if id == nil {
+		id = []byte("null")
+	}
+	parts := [][]byte{[]byte(`"error":{"code":`), strconv.AppendInt(nil, int64(err.Code), 10), []byte(`,"message":`), rawjson.Quote(err.Message)}
+	if rawjson.Valid(err.Data) {
+		parts = append(parts, []byte(`,"data":`), oneLine(bytes.ToValidUTF8(err.Data, []byte("\uFFFD"))))
+	}
+	to.respond(id, append(parts, []byte(`}`))...)
+}
+
+var _ responder = (*writer)(nil)
+
+// oneLine replaces line breaks by spaces. In valid JSON they are between tokens only.
+func oneLine(value []byte) []byte {
+	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
+		return value
+	}
+	line := bytes.Clone(value)
+	for i, c := range line {
+		if c == '\n' || c == '\r' {
+			line[i] = ' '
+		}
+	}
+	return line
+}

@@ -1,0 +1,110 @@
+package grant
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// Breadth is how much a directory contains.
+type Breadth int
+
+// In ascending order. From Home on a grant is broad: it includes all of the user's files.
+const (
+	InProject    Breadth = iota // the project, or a directory in it
+	Outside                     // a directory outside of the project
+	HoldsProject                // an ancestor of the project
+	Home                        // the whole home directory
+	HoldsHome                   // an ancestor of the home directory
+	Root                        // the whole file system
+)
+
+func (b Breadth) String() string {
+	return [...]string{
+		"in the project", "outside the project", "holds the project", "the whole home directory",
+		"holds the whole home directory", "the whole file system",
+	}[b]
+}
+
+// Broad reports whether such a directory contains all of the user's files.
+func (b Breadth) Broad() bool { return b >= Home }
+
+// BreadthOf is the breadth of a lexical or resolved path.
+func BreadthOf(path string, places config.Places) Breadth {
+	switch {
+	case path == "/":
+		return Root
+	case places.Home != "" && path == places.Home:
+		return Home
+	case places.Broad(path):
+		return HoldsHome
+	case places.Project != "" && contain.Within(places.Project, path):
+		return InProject
+	case places.Project != "" && contain.Within(path, places.Project):
+		return HoldsProject
+	}
+	return Outside
+}
+
+// resolve resolves a granted path and checks the breadth of the result.
+func (w *walker) resolve(kind, path string, places config.Places) (*place, error) {
+	path = filepath.Clean(path)
+	p, err := w.walk(path)
+	if link := (*linkError)(nil); asLink(err, &link) {
+		return nil, &RefusedError{kind, path, link.Error(), grantItself(keyOf(kind), link.target) + ", or replace the link by a directory"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("granted %s %s: %w", kind, path, err)
+	}
+	if what := broader(path, p, places); what != "" {
+		p.close()
+		return nil, &RefusedError{kind, path, what, grantItself(keyOf(kind), p.path())}
+	}
+	return p, nil
+}
+
+// broader describes how a path resolves to more than it names; empty if it does not. A path that names a broad
+// directory itself is intended.
+func broader(granted string, p *place, places config.Places) string {
+	real := p.path()
+	if real == granted {
+		return ""
+	}
+	asked, got := BreadthOf(granted, places), BreadthOf(real, places)
+	if len(p.missing) == 0 && !got.Broad() {
+		got = max(got, breadthOfID(p.id(), places))
+	}
+	switch {
+	case got.Broad() && got > asked:
+		return fmt.Sprintf("it resolves to %q, %s", real, got)
+	case asked == InProject && got != InProject:
+		return fmt.Sprintf("it resolves to %q, outside the project", real)
+	}
+	return ""
+}
+
+// breadthOfID recognizes the home directory and its ancestors by identity, under any path.
+func breadthOfID(id FileID, places config.Places) Breadth {
+	for dir := places.Home; dir != ""; dir = filepath.Dir(dir) {
+		if at, err := identify(dir, true); err == nil && at == id {
+			return BreadthOf(dir, places)
+		}
+		if dir == "/" {
+			break
+		}
+	}
+	return InProject
+}
+
+func keyOf(kind string) string {
+	if kind == Repository {
+		return "git"
+	}
+	return "fs"
+}
+
+func grantItself(key, path string) string {
+	return fmt.Sprintf("if that is intended, grant %q itself in %s of the plugin in %s", path, key, config.FileName)
+}

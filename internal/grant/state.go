@@ -1,0 +1,201 @@
+package grant
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+)
+
+// Directories of the host beside the plugins' state directories.
+const (
+	locksName   = ".locks"
+	stagingName = ".staging"
+)
+
+// openState opens the plugin's state directory and the directories of lock files and staged directories, and creates
+// the first two. If that fails, only the features that need them are missing.
+func (s *Set) openState(c Config, w *walker) error {
+	if c.Places.State == "" {
+		return nil
+	}
+	st := state{check: c.CheckState, path: filepath.Clean(c.Places.State)}
+	defer st.close()
+	err := st.open(w)
+	if err == nil {
+		s.cleanStaging(&st, w)
+		err = errors.Join(s.openLocks(&st, c.Plugin), s.openStaging(&st))
+	}
+	stateErr := s.mountState(&st, c, err)
+	if stateErr != nil && c.NeedsState {
+		return stateErr
+	}
+	if s.StateErr = stateErr; s.StateErr == nil && s.Locks == nil {
+		s.StateErr = err
+	}
+	if s.StateErr != nil {
+		s.log.Warn("the state directory or the lock files cannot be used", "reason", s.StateErr)
+	}
+	return nil
+}
+
+// mountState mounts the plugin's state directory; broken is why the directory above it cannot be used.
+func (s *Set) mountState(st *state, c Config, broken error) error {
+	i := slices.IndexFunc(c.Grant.FS, func(m config.Mount) bool { return m.State })
+	if i < 0 {
+		return nil
+	}
+	granted := c.Grant.FS[i].Path
+	below, ok := strings.CutPrefix(filepath.Clean(granted), st.path+"/")
+	if !ok {
+		return fmt.Errorf("state directory %s: is not in %s", granted, st.path)
+	}
+	if st.place == nil {
+		return broken
+	}
+	p, err := st.make(strings.Split(below, "/"))
+	if err != nil {
+		return err
+	}
+	m := Mount{Path: p.path(), Granted: granted, Write: true, State: true, ID: p.id(), Anchors: p.anchors}
+	m.Dir = p.take()
+	s.Mounts = append(s.Mounts, m)
+	s.watch(granted, p, len(s.Mounts)-1)
+	return nil
+}
+
+func (s *Set) openLocks(st *state, plugin string) error {
+	p, err := st.make([]string{locksName, plugin})
+	if err == nil {
+		s.Locks = p.take()
+	}
+	return err
+}
+
+// openStaging is for directories only that are yet to be created: those can be prepared elsewhere too.
+func (s *Set) openStaging(st *state) error {
+	p, err := st.make([]string{stagingName})
+	if err == nil {
+		s.staging = p.take()
+	}
+	return nil
+}
+
+// state is the directory in which each plugin has its own.
+type state struct {
+	check func(*os.File, string) error
+	path  string // as it is configured
+	*place
+}
+
+// open follows the user's links to the directory and makes what of it is missing.
+func (st *state) open(w *walker) error {
+	p, err := w.walk(st.path)
+	if err != nil {
+		return stateError(st.path, err)
+	}
+	made, err := p.makeBelow(p.missing)
+	p.close()
+	if err != nil {
+		return stateError(st.path, err)
+	}
+	if err := st.judge(made); err != nil {
+		made.close()
+		return err
+	}
+	st.place = made
+	return nil
+}
+
+// make opens a directory below, and creates it if it is missing. It follows no symbolic link.
+func (st *state) make(names []string) (*place, error) {
+	at := &place{dir: st.dir, steps: st.steps, anchors: st.anchors}
+	for i := range names {
+		next, err := at.makeBelow(names[i : i+1])
+		if at.dir != st.dir {
+			at.close()
+		}
+		if err != nil {
+			return nil, stateError(filepath.Join(append([]string{st.path}, names[:i+1]...)...), err)
+		}
+		if err := st.judge(next); err != nil {
+			next.close()
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func (st *state) judge(p *place) error {
+	if st.check == nil {
+		return nil
+	}
+	if err := st.check(p.dir, p.path()); err != nil {
+		return stateError(p.path(), err)
+	}
+	return nil
+}
+
+func (st *state) close() {
+	if st.place != nil {
+		st.place.close()
+	}
+}
+
+func stateError(path string, err error) error {
+	return fmt.Errorf("state directory %s: %w: make it a directory that the user can write, or set $XDG_STATE_HOME to another", path, err)
+}
+
+// makeBelow opens the directory with those names below p. It creates missing ones with mode 0700.
+func (p *place) makeBelow(names []string) (*place, error) {
+	dir, ids, err := makeDirs(p.dir, names, 0o700)
+	if err != nil {
+		return nil, err
+	}
+	out := &place{dir: dir, steps: slices.Clone(p.steps), anchors: slices.Concat(p.anchors, ids)}
+	for i, id := range ids {
+		out.steps = append(out.steps, step{name: names[i], id: id})
+	}
+	return out, nil
+}
+
+// makeDirs opens a directory beneath dir without following symbolic links, and creates missing components. Without
+// names it opens dir again.
+func makeDirs(dir *os.File, names []string, perm uint32) (*os.File, []FileID, error) {
+	at, err := openAt(dir, ".", handleFlags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []FileID
+	for _, name := range names {
+		next, err := makeDir(at, name, perm)
+		_ = at.Close() // nothing was written
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		at = next.file
+		ids = append(ids, next.id)
+	}
+	return at, ids, nil
+}
+
+func makeDir(dir *os.File, name string, perm uint32) (entry, error) {
+	e, err := openEntry(dir, name)
+	if err == unix.ENOENT {
+		if err := unix.Mkdirat(int(dir.Fd()), name, perm); err != nil && err != unix.EEXIST {
+			return entry{}, err
+		}
+		e, err = openEntry(dir, name)
+	}
+	if err == nil && e.file == nil {
+		err = fmt.Errorf("is a symbolic link to %q, which is not followed here", e.target)
+	}
+	return e, err
+}

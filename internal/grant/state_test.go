@@ -1,0 +1,102 @@
+package grant
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+)
+
+func TestStateIsMadeForTheUserAlone(t *testing.T) {
+	w := newWorld(t)
+	w.grantState()
+	s := w.resolve()
+	if s.StateErr != nil || s.Locks == nil || !s.Mounts[0].State || !s.Mounts[0].Write {
+		t.Fatalf("got %+v", s)
+	}
+	if !w.same(s.Locks, filepath.Join(w.Places.State, ".locks/notes")) || !w.same(s.Mounts[0].Dir, filepath.Join(w.Places.State, "notes")) {
+		t.Error("a handle is another directory")
+	}
+	for _, name := range []string{".local", ".local/state/bulkhead", ".local/state/bulkhead/notes", ".local/state/bulkhead/.locks/notes"} {
+		info, err := os.Lstat(w.path(name))
+		w.must(err)
+		if info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has the mode %v", name, info.Mode())
+		}
+	}
+	w.unchanged(s)
+}
+
+func TestLinksAreFollowedToTheStateButNotInIt(t *testing.T) {
+	w := newWorld(t)
+	w.dir("disk")
+	w.link("disk", ".local")
+	w.grantState()
+	if s := w.resolve(); s.Mounts[0].Path != w.path("disk/state/bulkhead/notes") {
+		t.Errorf("got %s", s.Mounts[0].Path)
+	}
+	for _, name := range []string{"notes", ".locks"} {
+		w.must(os.RemoveAll(filepath.Join(w.Places.State, name)))
+		w.link("/", filepath.Join(w.Places.State, name))
+	}
+	s := w.resolve()
+	if len(s.Mounts) > 0 || s.Locks != nil || !strings.Contains(s.StateErr.Error(), `bulkhead/notes: notes: is a symbolic link to "/", which is not followed here`) {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestStateThatCannotBeKeptDisablesOnlyWhatNeedsIt(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.WriteFile(w.path(".local"), nil, 0o600)) // whoever it is cannot make a directory in it
+	w.grantState()
+	w.grant(manifest.ReadWrite, "project", ".codex")
+	s := w.resolve()
+	if s.Locks != nil || s.StateErr == nil || !strings.Contains(s.StateErr.Error(), "$XDG_STATE_HOME") || len(s.Mounts) != 2 {
+		t.Errorf("got %+v", s)
+	}
+	w.must(s.Create(1))
+	w.unchanged(s)
+	w.NeedsState = true
+	before := descriptors()
+	if _, err := Resolve(w.Config); err == nil || err.Error() != s.StateErr.Error() {
+		t.Errorf("got %v, want %v", err, s.StateErr)
+	}
+	if after := descriptors(); after != before {
+		t.Errorf("%d descriptors are open, %d before", after, before)
+	}
+}
+
+func TestStateIsChecked(t *testing.T) {
+	w := newWorld(t)
+	w.grantState()
+	var seen []string
+	w.CheckState = func(dir *os.File, path string) error {
+		if !w.same(dir, path) {
+			t.Errorf("the handle is not %s", path)
+		}
+		seen = append(seen, strings.TrimPrefix(path, w.Places.State))
+		return nil
+	}
+	w.resolve()
+	if want := []string{"", "/.locks", "/.locks/notes", "/.staging", "/notes"}; !slices.Equal(seen, want) {
+		t.Errorf("got %q, want %q", seen, want)
+	}
+	foreign := errors.New("belongs to another user")
+	w.CheckState = func(_ *os.File, path string) error {
+		if filepath.Base(path) == ".locks" {
+			return foreign
+		}
+		return nil
+	}
+	if s := w.resolve(); s.Locks != nil || !errors.Is(s.StateErr, foreign) || len(s.Mounts) != 1 {
+		t.Errorf("got %+v", s)
+	}
+	w.CheckState = func(*os.File, string) error { return foreign }
+	if s := w.resolve(); s.Locks != nil || !errors.Is(s.StateErr, foreign) || len(s.Mounts) != 0 {
+		t.Errorf("got %+v", s)
+	}
+}

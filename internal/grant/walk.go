@@ -1,0 +1,314 @@
+package grant
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+const (
+	maxLinks = 40   // symbolic links that are followed in one path
+	maxPath  = 4096 // bytes of a path, lexical and resolved
+	maxWalks = 4    // attempts to resolve a path whose directories are being moved
+)
+
+// errMoved reports that a directory was moved while a path through it was resolved.
+var errMoved = errors.New("one of its directories is being moved: try again")
+
+// walker resolves paths. Below guarded directories it follows no symbolic link.
+type walker struct {
+	ids   map[FileID]string // why a directory is guarded
+	paths []guarded
+}
+
+// guarded is a directory below which a plugin or a repository may have made links.
+type guarded struct{ path, why string }
+
+const (
+	whyProject  = "below the project"
+	whyWritable = "below a directory that a plugin may write"
+)
+
+// newWalker guards the project, the writable directories and the directories that mounts resolve to. Each is recognized
+// by its path and by its identity, so that neither an alias nor a rename evades the guard.
+func newWalker(places config.Places, writable []string, mounts []config.Mount) *walker {
+	w := &walker{ids: map[FileID]string{}}
+	for _, path := range writable {
+		w.guard(path, whyWritable, false)
+	}
+	if places.Project != "" {
+		w.guard(places.Project, whyProject, true)
+	}
+	w.guardMounts(places, mounts)
+	return w
+}
+
+func (w *walker) guard(path, why string, follow bool) {
+	path = filepath.Clean(path)
+	w.paths = append(w.paths, guarded{path, why})
+	if id, err := identify(path, follow); err == nil {
+		w.ids[id] = why
+	}
+}
+
+// guardMounts guards the writable mounts and returns their resolved paths. Mounts without symbolic links come first, so
+// that a link in one of them, which a plugin may have made, cannot redirect the others.
+func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []string {
+	var out []string
+	linked := []config.Mount{}
+	for _, m := range mounts {
+		if m.Access != manifest.ReadWrite {
+			continue
+		}
+		if path := filepath.Clean(m.Path); resolved(path) == path {
+			w.guard(path, whyWritable, false)
+			out = append(out, path)
+		} else {
+			linked = append(linked, m)
+		}
+	}
+	for _, m := range linked {
+		if p, err := w.resolve(Directory, m.Path, places); err == nil {
+			p.close()
+			w.guard(p.path(), whyWritable, false)
+			out = append(out, p.path())
+		}
+	}
+	return out
+}
+
+// guards returns why links in the directory at path are not followed; empty if they are.
+func (w *walker) guards(path string, id FileID) string {
+	for _, g := range slices.Backward(w.paths) {
+		if contain.Within(g.path, path) {
+			return g.why
+		}
+	}
+	return w.ids[id]
+}
+
+// place is a resolved path: an existing directory, and the names below it that do not exist.
+type place struct {
+	dir     *os.File // the directory, or the nearest existing ancestor; nil once taken
+	steps   []step   // from the root to dir
+	missing []string // below dir
+	anchors []FileID
+}
+
+type step struct {
+	name  string // empty: the root
+	id    FileID
+	guard string // why links in the directory are refused; empty if they are followed
+}
+
+// existing is the path of dir.
+func (p *place) existing() string {
+	var b strings.Builder
+	for _, s := range p.steps[1:] {
+		b.WriteString("/" + s.name)
+	}
+	if b.Len() == 0 {
+		return "/"
+	}
+	return b.String()
+}
+
+func (p *place) path() string { return filepath.Join(append([]string{p.existing()}, p.missing...)...) }
+
+// id is that of dir.
+func (p *place) id() FileID { return p.steps[len(p.steps)-1].id }
+
+// take returns the handle, which the caller has to close.
+func (p *place) take() *os.File {
+	f := p.dir
+	p.dir = nil
+	return f
+}
+
+func (p *place) close() {
+	_ = closeFile(p.dir) // nothing was written
+	p.dir = nil
+}
+
+// linkError reports a symbolic link below a guarded directory.
+type linkError struct {
+	link, target string // absolute; target is lexical
+	why          string
+}
+
+func (e *linkError) Error() string {
+	return fmt.Sprintf("%q is a symbolic link to %q, %s", e.link, e.target, e.why)
+}
+
+// walk resolves an absolute path. The caller closes the place.
+func (w *walker) walk(path string) (*place, error) {
+	for range maxWalks {
+		p, err := w.walkOnce(path)
+		if !errors.Is(err, errMoved) {
+			return p, err
+		}
+	}
+	return nil, errMoved
+}
+
+// pending is a component that is not resolved yet, and the link whose target contains it.
+type pending struct{ name, link string }
+
+func (w *walker) walkOnce(path string) (_ *place, err error) {
+	switch {
+	case !filepath.IsAbs(path):
+		return nil, errors.New("is not an absolute path")
+	case len(path) > maxPath:
+		return nil, fmt.Errorf("is longer than %d bytes", maxPath)
+	}
+	root, err := openEntry(nil, "/")
+	if err != nil {
+		return nil, err
+	}
+	p := &place{dir: root.file, steps: []step{{id: root.id, guard: w.guards("/", root.id)}}, anchors: []FileID{root.id}}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	todo := names(filepath.Clean(path), "")
+	for links := 0; len(todo) > 0; {
+		next := todo[0]
+		todo = todo[1:]
+		if next.name == ".." {
+			if err := p.up(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		at := filepath.Join(p.existing(), next.name)
+		e, err := openEntry(p.dir, next.name)
+		switch {
+		case errors.Is(err, unix.ENOENT) && next.link != "":
+			return nil, fmt.Errorf("%q is a symbolic link to something that does not exist: create it, or correct the link", next.link)
+		case errors.Is(err, unix.ENOENT):
+			p.missing = append([]string{next.name}, plain(todo)...)
+			return p, nil
+		case err != nil:
+			return nil, fmt.Errorf("%q: %w", at, err)
+		}
+		p.anchors = append(p.anchors, e.id)
+		if e.file != nil {
+			if err := p.down(w, next.name, at, e); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if why := p.steps[len(p.steps)-1].guard; why != "" {
+			return nil, &linkError{link: at, target: target(p.existing(), e.target), why: why}
+		}
+		if links++; links > maxLinks {
+			return nil, fmt.Errorf("it has more than %d symbolic links", maxLinks)
+		}
+		if err := p.follow(e.target); err != nil {
+			return nil, err
+		}
+		if todo = append(names(e.target, at), todo...); len(todo) > maxPath {
+			return nil, fmt.Errorf("with its links resolved it is longer than %d bytes", maxPath)
+		}
+	}
+	return p, nil
+}
+
+// down enters a directory.
+func (p *place) down(w *walker, name, path string, e entry) error {
+	if len(path) > maxPath {
+		_ = e.file.Close() // nothing was written
+		return fmt.Errorf("with its links resolved it is longer than %d bytes", maxPath)
+	}
+	guard := p.steps[len(p.steps)-1].guard
+	if guard == "" {
+		guard = w.guards(path, e.id)
+	}
+	p.enter(e.file)
+	p.steps = append(p.steps, step{name, e.id, guard})
+	return nil
+}
+
+// follow moves to the directory that the target of a link is relative to.
+func (p *place) follow(target string) error {
+	if !strings.HasPrefix(target, "/") {
+		return nil
+	}
+	root, err := openEntry(nil, "/")
+	if err != nil {
+		return err
+	}
+	p.enter(root.file)
+	p.steps = p.steps[:1]
+	return nil
+}
+
+// up moves to the parent directory, which has to be the one that the walk passed.
+func (p *place) up() error {
+	if len(p.steps) == 1 {
+		return nil // the root is its own parent
+	}
+	e, err := openEntry(p.dir, "..")
+	if err != nil {
+		return err
+	}
+	if parent := p.steps[len(p.steps)-2]; e.file == nil || e.id != parent.id {
+		_ = closeFile(e.file) // nothing was written
+		return errMoved
+	}
+	p.enter(e.file)
+	p.steps = p.steps[:len(p.steps)-1]
+	return nil
+}
+
+func (p *place) enter(dir *os.File) {
+	_ = p.dir.Close() // nothing was written
+	p.dir = dir
+}
+
+// names splits a path; link is the link whose target it is.
+func names(path, link string) []pending {
+	var out []pending
+	for name := range strings.SplitSeq(path, "/") {
+		if name != "" && name != "." {
+			out = append(out, pending{name, link})
+		}
+	}
+	return out
+}
+
+func plain(todo []pending) []string {
+	var out []string
+	for _, t := range todo {
+		out = append(out, t.name)
+	}
+	return out
+}
+
+// target is the lexical path that a link in dir with that text names.
+func target(dir, text string) string {
+	if filepath.IsAbs(text) {
+		return filepath.Clean(text)
+	}
+	return filepath.Join(dir, text)
+}
+
+// resolved is path with its links resolved as far as possible, for comparisons with other paths.
+func resolved(path string) string {
+	p, err := (&walker{}).walk(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	defer p.close()
+	return p.path()
+}

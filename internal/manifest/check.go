@@ -1,0 +1,29 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/schema"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// Check returns a problem for each schema of m that does not compile. It takes some hundred times as long as
+// Load, so builds and checks call it, and the start of a server does not.
+func (m *Manifest) Check() tomlfile.Problems {
+	var ps tomlfile.Problems
+	check := func(i int, key string, raw json.RawMessage) {
+		if raw == nil {
+			return
+		}
+		if _, err := schema.Compile(raw); err != nil {
+			ps = append(ps, tomlfile.Problem{File: m.File, Line: m.Tools[i].Line, Key: fmt.Sprintf("tools[%d].%s", i, key),
+				What: err.Error(), Remedy: "write a JSON Schema (draft 2020-12)"})
+		}
+	}
+	for i, t := range m.Tools {
+		check(i, "input", t.Input)
+		check(i, "output", t.Output)
+	}
+	return ps
+}

@@ -1,0 +1,70 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// Load reads the manifest in the plugin's directory dir. See Parse.
+func Load(dir string) (*Manifest, tomlfile.Problems) {
+	file := filepath.Join(dir, FileName)
+	data, err := tomlfile.ReadFile(file)
+	if err != nil {
+		p := tomlfile.Problem{File: file, What: err.Error()}
+		if errors.Is(err, fs.ErrNotExist) {
+			p.What, p.Remedy = "there is no such file", "name a directory that contains a "+FileName
+		}
+		return nil, tomlfile.Problems{p}
+	}
+	return Parse(file, data)
+}
+
+// Parse parses and validates a manifest; file is its path. The manifest is nil if data is not TOML. With
+// other problems it is not nil, so that Check can add to them, but must be used only if the problems' Err
+// is nil.
+func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
+	doc, ps := tomlfile.Parse(file, data)
+	if doc == nil {
+		return nil, ps
+	}
+	digest := sha256.Sum256(data)
+	m := &Manifest{File: file, Digest: hex.EncodeToString(digest[:])}
+	if abs, err := filepath.Abs(file); err == nil {
+		m.File = abs
+	} else {
+		doc.Add(tomlfile.Problem{What: err.Error()})
+	}
+	m.Dir = filepath.Dir(m.File)
+
+	root := doc.Root()
+	checkFormat(root)
+	m.readPlugin(root.Table("plugin"))
+	m.readModule(root.Table("module"))
+	m.readBuild(root.Table("build"))
+	m.readOffers(root.Table("offers"))
+	m.readServer(root.Table("server"))
+	m.readCapabilities(root.Table("capabilities"))
+	m.Limits = ReadLimits(root.Table("limits"))
+	m.readTools(root.Tables("tools"))
+	if o := m.Offers; len(m.Tools) == 0 && !root.Has("tools") && !o.Prompts.Offers() && !o.Resources.Offers() {
+		doc.Add(tomlfile.Problem{What: "offers nothing", Remedy: "add [[tools]], or prompts or resources in [offers]",
+			Warning: true})
+	}
+	return m, doc.Problems()
+}
+
+// checkFormat reports a manifest of a format version that this host does not know.
+func checkFormat(root *tomlfile.Table) {
+	v, ok := root.Int("manifest")
+	switch {
+	case ok && v != 1:
+		root.Fault("manifest", "is not 1, the only format version that this host supports", "use a host that supports this version")
+	case !ok && !root.Has("manifest"):
+		root.Fault("manifest", "is missing", "write manifest = 1 above the first table")
+	}
+}

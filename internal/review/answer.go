@@ -1,0 +1,64 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/origin"
+)
+
+// Answer says whether one thing is allowed, and why.
+type Answer struct {
+	Plugin  string `json:"plugin"`
+	Asked   string `json:"asked"`            // the subject of the question
+	Access  string `json:"access,omitempty"` // "read" or "write", where that makes a difference
+	Allowed bool   `json:"allowed"`
+	Why     string `json:"why"`
+}
+
+// Origin says whether the plugin may send requests to a web server.
+func (s Subject) Origin(o origin.Origin) Answer {
+	a := Answer{Asked: o.String()}
+	i := slices.IndexFunc(s.Grant.HTTP, func(h config.HTTP) bool { return h.Origin == o })
+	named := slices.Contains(normalizeOrigins(s.Manifest.Capabilities.HTTP), o.String())
+	wildcard := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.Any)
+	switch {
+	case i >= 0:
+		a.Allowed, a.Why = true, s.originBy(s.Grant.HTTP[i])
+		if !s.Grant.HTTP[i].Private {
+			a.Why += "; refused if the name resolves to this machine or its network, because the grant does not have private = true"
+		}
+	case !named && !wildcard:
+		a.Why = s.Manifest.Name + " does not ask for it, so nothing can grant it"
+	case s.Config == "":
+		a.Why = "only a config file can grant a web server: " + example("http = [%q]", o)
+	case s.Entry.HTTP == nil:
+		a.Why = s.Manifest.Name + " asks for any web server, and gets those that the config names: " + example("http = [%q]", o)
+	default:
+		a.Why = fmt.Sprintf("not in http (%s): add %q there", s.Entry.At("http"), o)
+	}
+	return a
+}
+
+// Variable says whether the plugin sees a variable of the environment.
+func (s Subject) Variable(name string) Answer {
+	a := Answer{Asked: name}
+	requested := s.Manifest.Capabilities.Env
+	_, granted := s.Grant.Env[name]
+	switch {
+	case granted:
+		a.Allowed, a.Why = true, s.variableBy(name)
+	case manifest.IsVariable(name) && manifest.CheckEnv(name) != nil:
+		a.Allowed = manifest.SetByHost(name)
+		if a.Why = "the host sets it for every plugin"; !a.Allowed {
+			a.Why = "such names are reserved for the host"
+		}
+	case !slices.Contains(requested, name) && !slices.Contains(requested, manifest.Any):
+		a.Why = s.Manifest.Name + " does not ask for it, so nothing can grant it"
+	default:
+		a.Why = fmt.Sprintf("it has no value: pass --env %s, or %s", name, example(`env = { %s = "…" }`, name))
+	}
+	return a
+}

@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+const (
+	// maxParamsDepth bounds the nesting of an operation's parameters.
+	maxParamsDepth = 128
+	// maxParamsValues bounds the JSON values, including unknown members, in the parameters of an operation without
+	// lists.
+	maxParamsValues = 100
+)
+
+// paramsValues are the limits of the other operations. Each is above the operation's own limit, whose more specific error
+// is therefore reported for lists that are moderately too long.
+var paramsValues = map[string]int{
+	abi.OpGitIgnored:      2_000,  // 1,000 paths
+	abi.OpGitCommitBranch: 10_000, // 1,000 changes of up to 5 values each
+	abi.OpGitListRemote:   1_000,  // 100 names
+	abi.OpHTTPFetch:       1_000,  // 100 values of headers, each possibly in its own array
+	abi.OpClaims:          abi.MaxClaims + 10_000,
+	abi.OpNotify:          100_000, // forwarded without being decoded
+}
+
+// admit refuses an operation before its parameters are decoded: one for which the plugin has no grant at all, and one whose
+// parameters would need far more memory decoded than encoded.
+func (b *Box) admit(r abi.HostRequest) error {
+	if why := b.ungranted(r.Op); why != "" {
+		b.config.Log.Warn("denied", "op", r.Op, "error", why)
+		return &abi.HostError{Code: abi.HostDenied, Message: r.Op + ": " + why}
+	}
+	values, ok := paramsValues[r.Op]
+	if !ok {
+		values = maxParamsValues
+	}
+	if err := rawjson.Bound(r.Params, values, maxParamsDepth); err != nil {
+		return invalidParams(err)
+	}
+	return nil
+}
+
+// ungranted returns which grant an operation lacks; "" if the plugin has a grant of its kind.
+func (b *Box) ungranted(op string) string {
+	switch op {
+	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
+		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch:
+		if len(b.config.Repos) == 0 {
+			return "this plugin is granted no repository; it must ask for one under [capabilities] git, " +
+				"and --project must name the project if it asks for the project's"
+		}
+	case abi.OpGitListRemote, abi.OpGitFetch:
+		if len(b.config.Remotes) == 0 {
+			return "this plugin is granted no remote; its manifest must ask for remotes = [URL] under [capabilities] git"
+		}
+	case abi.OpHTTPFetch:
+		if b.config.Fetch == nil {
+			return "this plugin is granted no web server; its manifest must ask for one under [capabilities] http, " +
+				"and a config must grant it"
+		}
+	}
+	return ""
+}
+
+// invalidParams bounds the reason, which may quote the module.
+func invalidParams(why error) error {
+	return &abi.HostError{Code: abi.HostInvalid, Message: "the parameters are not of the operation's form: " + bounded(why.Error())}
+}

@@ -1,0 +1,299 @@
+//go:build linux || darwin
+
+// Package beneath opens and changes files below an open directory, by names that cannot leave it. Start with New.
+//
+// It is the trust boundary of the file system: names are chosen by modules, and other processes may replace directories by
+// symbolic links between any two system calls. No such race makes an operation leave the directory. A Dir opens nothing by
+// absolute path and needs no /proc, so it works in a confined process.
+//
+// The strict form of a Dir follows no symbolic link. The form that Following returns follows those that are relative and
+// stay below the directory. In both, a name that leaves the directory is ErrEscapes.
+//
+// On Linux the kernel resolves a name atomically (openat2 with RESOLVE_BENEATH). Without that system call, and on macOS, a
+// name is walked component by component, each opened without following links.
+package beneath
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/internal/seam"
+)
+
+// Errors of a lookup. They come wrapped in an *fs.PathError.
+var (
+	// ErrEscapes says that a name, or a symbolic link in it, leaves the directory.
+	ErrEscapes = errors.New("leaves the directory")
+	// ErrSpecial says that a name is a device, FIFO or socket, which are never opened.
+	ErrSpecial = errors.New("neither a regular file nor a directory")
+)
+
+// Dir is an open directory. It is safe for concurrent use, except for Close. Names are relative and slash-separated,
+// without empty components; "." is the directory itself.
+type Dir struct {
+	fd     int
+	file   *os.File // of New, kept reachable so that fd stays open; nil means that the Dir owns fd
+	follow bool
+}
+
+// New returns the strict form of a directory that the caller has opened, on Linux possibly with O_PATH. The caller closes
+// the file, after the last use of the Dir and its Following.
+func New(file *os.File) (*Dir, error) {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{file: file}
+	if err := conn.Control(func(fd uintptr) { d.fd = int(fd) }); err != nil {
+		return nil, err
+	}
+	st, err := d.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: file.Name(), Err: unix.ENOTDIR}
+	}
+	return d, nil
+}
+
+// Following returns the form that follows relative symbolic links. It shares the descriptor of d, and is not closed.
+func (d *Dir) Following() *Dir { return &Dir{fd: d.fd, file: d.file, follow: true} }
+
+// Close closes a descriptor of OpenDir; for New it does nothing. It must be called once, after all other use.
+func (d *Dir) Close() {
+	if d.file == nil {
+		_ = unix.Close(d.fd)
+	}
+}
+
+// OpenDir opens a directory for lookups, in the form of d.
+func (d *Dir) OpenDir(name string) (*Dir, error) {
+	fd, err := d.lookup(name, openDirFlags, 0, d.follow)
+	runtime.KeepAlive(d)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return &Dir{fd: fd, follow: d.follow}, nil
+}
+
+// Open opens a regular file or a directory; it never blocks, and a special file is ErrSpecial. The flags are those of
+// package os; a new file gets the permissions perm. A symbolic link as the last component is followed in the form that
+// follows links, unless flag has O_NOFOLLOW or O_EXCL; otherwise it is ELOOP.
+func (d *Dir) Open(name string, flag int, perm fs.FileMode) (*os.File, Stat, error) {
+	flag |= unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY
+	follow := d.follow && flag&(unix.O_NOFOLLOW|unix.O_EXCL) == 0
+	if !follow {
+		flag |= unix.O_NOFOLLOW
+	}
+	fd, err := d.lookup(name, flag, uint32(perm.Perm()), follow)
+	runtime.KeepAlive(d)
+	if err != nil {
+		return nil, Stat{}, pathError("open", name, err)
+	}
+	st, err := fstat(fd)
+	if err == nil && !st.Mode.IsRegular() && !st.IsDir() {
+		err = ErrSpecial
+	}
+	if err == nil {
+		// Clear O_NONBLOCK: it has no effect on this type of file, but os would register the file with its poller.
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag&(unix.O_APPEND|unix.O_SYNC))
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, Stat{}, pathError("open", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), st, nil
+}
+
+// Stat describes the directory itself.
+func (d *Dir) Stat() (Stat, error) {
+	st, err := fstat(d.fd)
+	runtime.KeepAlive(d)
+	return st, pathError("stat", ".", err)
+}
+
+// StatName describes a file; in the form that follows links, the target of a symbolic link.
+func (d *Dir) StatName(name string) (Stat, error) {
+	if !d.follow {
+		return d.Lstat(name)
+	}
+	st, err := d.statFollowing(name)
+	runtime.KeepAlive(d)
+	return st, pathError("stat", name, err)
+}
+
+// Lstat describes a file, without following a symbolic link as the last component.
+func (d *Dir) Lstat(name string) (st Stat, err error) {
+	if name == "." {
+		return d.Stat()
+	}
+	err = d.at("lstat", name, func(fd int, leaf string) error {
+		st, err = fstatat(fd, leaf)
+		return err
+	})
+	return st, err
+}
+
+// Readlink returns the target of a symbolic link.
+func (d *Dir) Readlink(name string) (target string, err error) {
+	err = d.at("readlink", name, func(fd int, leaf string) error {
+		buf := make([]byte, maxTarget)
+		n, err := retry(func() (int, error) { return unix.Readlinkat(fd, leaf, buf) })
+		if err == nil && n == len(buf) {
+			err = unix.ENAMETOOLONG
+		}
+		target = string(buf[:max(n, 0)])
+		return err
+	})
+	return target, err
+}
+
+// Mkdir creates a directory with the permissions perm before the umask.
+func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
+	return d.at("mkdir", name, func(fd int, leaf string) error {
+		return unix.Mkdirat(fd, leaf, uint32(perm.Perm()))
+	})
+}
+
+// MkdirAll creates a directory and its missing ancestors. An existing file that is no directory is ENOTDIR.
+func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
+	for end := 0; end < len(name); {
+		if next := strings.IndexByte(name[end+1:], '/'); next >= 0 {
+			end += 1 + next
+		} else {
+			end = len(name)
+		}
+		err := d.Mkdir(name[:end], perm)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		st, err := d.StatName(name[:end])
+		if err != nil {
+			return err
+		}
+		if !st.IsDir() {
+			return pathError("mkdir", name, unix.ENOTDIR)
+		}
+	}
+	return nil
+}
+
+// Symlink creates a symbolic link. The target is not checked.
+func (d *Dir) Symlink(target, name string) error {
+	return d.at("symlink", name, func(fd int, leaf string) error { return unix.Symlinkat(target, fd, leaf) })
+}
+
+// Unlink removes a file that is no directory.
+func (d *Dir) Unlink(name string) error {
+	return d.at("unlink", name, func(fd int, leaf string) error { return unix.Unlinkat(fd, leaf, 0) })
+}
+
+// Rmdir removes an empty directory.
+func (d *Dir) Rmdir(name string) error {
+	return d.at("rmdir", name, func(fd int, leaf string) error { return unix.Unlinkat(fd, leaf, unix.AT_REMOVEDIR) })
+}
+
+// Rename moves a file from one directory to another. A symbolic link is moved itself.
+func Rename(from *Dir, name string, to *Dir, other string) error {
+	return from.at("rename", name, func(a int, old string) error {
+		return to.at("rename", other, func(b int, new string) error { return unix.Renameat(a, old, b, new) })
+	})
+}
+
+// Link creates a hard link. A symbolic link is linked itself, if the system supports that.
+func Link(from *Dir, name string, to *Dir, other string) error {
+	return from.at("link", name, func(a int, old string) error {
+		return to.at("link", other, func(b int, new string) error { return unix.Linkat(a, old, b, new, 0) })
+	})
+}
+
+// at runs do with the open parent directory of a name and the name's last component, for an *at system call. The component
+// is neither ".." nor contains a slash, so the call cannot leave that directory.
+func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
+	defer runtime.KeepAlive(d)
+	fd, leaf := d.fd, name
+	if slash := strings.LastIndexByte(name, '/'); slash >= 0 {
+		var err error
+		if fd, err = d.lookup(name[:slash], openDirFlags, 0, d.follow); err != nil {
+			return pathError(op, name, err)
+		}
+		defer func() { _ = unix.Close(fd) }()
+		leaf = name[slash+1:]
+	}
+	err := checkLeaf(leaf)
+	for err == nil {
+		seam.Call()
+		if err = do(fd, leaf); err != unix.EINTR {
+			break
+		}
+		err = nil
+	}
+	return pathError(op, name, err)
+}
+
+// checkLeaf refuses a component that an *at system call would not look up in its directory.
+func checkLeaf(leaf string) error {
+	switch leaf {
+	case "", ".":
+		return unix.EINVAL
+	case "..":
+		return ErrEscapes
+	}
+	return nil
+}
+
+// lookup opens a name. follow says whether a symbolic link as the last component is followed; those before it are followed
+// in the form that follows links.
+func (d *Dir) lookup(name string, flag int, perm uint32, follow bool) (int, error) {
+	if !follow {
+		flag |= unix.O_NOFOLLOW
+	}
+	if name == "." {
+		return openat(d.fd, name, flag, perm)
+	}
+	if !follow && strings.IndexByte(name, '/') < 0 {
+		if err := checkLeaf(name); err != nil {
+			return -1, err
+		}
+		return openat(d.fd, name, flag, perm)
+	}
+	if name == "" || name[0] == '/' {
+		return -1, unix.EINVAL
+	}
+	return d.resolve(name, flag, perm, follow)
+}
+
+func openat(dir int, name string, flag int, perm uint32) (int, error) {
+	return retry(func() (int, error) { return unix.Openat(dir, name, flag|unix.O_CLOEXEC, perm) })
+}
+
+// retry repeats a system call that was interrupted by a signal.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		seam.Call()
+		n, err := call()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// pathError wraps an error in an *fs.PathError, unless it is one.
+func pathError(op, name string, err error) error {
+	switch err.(type) {
+	case nil:
+		return nil
+	case *fs.PathError:
+		return err
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}

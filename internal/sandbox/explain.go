@@ -1,0 +1,173 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+)
+
+// Verdict is the decision on a path and its reason.
+type Verdict struct {
+	Path        string        // resolved, on which the decision is based
+	Read, Write bool          // permitted, if the file exists and the system permits it to the user
+	Rule        Rule          // that restricts the access; RuleGranted if none does
+	Mount       *config.Mount // innermost granted directory that contains the path, as granted; nil if there is none
+	Pattern     string        // deny pattern that hides it, if any
+	Own         string        // the host's file or directory that hides it, if any
+}
+
+// Rule names the reason of a Verdict.
+type Rule string
+
+// The rules, in order of precedence.
+const (
+	RuleOutside  Rule = "outside"  // no granted directory contains it
+	RuleAbove    Rule = "above"    // it is an ancestor of a granted directory, of which only the path to that is visible
+	RuleOwn      Rule = "own"      // it is the host's, and no grant names it
+	RuleHidden   Rule = "hidden"   // a deny pattern hides it
+	RuleGit      Rule = "git"      // it is in a git directory, which no module writes
+	RuleReadOnly Rule = "readonly" // its directory is granted read-only
+	RuleGranted  Rule = "granted"
+)
+
+// Explained is the input of Explain's decisions.
+type Explained struct {
+	Grant config.Grant
+	// Own are absolute paths of the host's files and directories; see Hidden.Own.
+	Own []string
+}
+
+// Explain decides on an absolute path as a Box with the grants of s would. It is for the host process, since it resolves
+// symbolic links by path. It changes nothing.
+func Explain(s Explained, path string) (Verdict, error) {
+	real, err := realPath(filepath.Clean(path))
+	if err != nil {
+		return Verdict{}, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	mounts, err := realMounts(s.Grant.FS)
+	if err != nil {
+		return Verdict{}, err
+	}
+	var paths []string
+	for _, m := range mounts {
+		paths = append(paths, m.real)
+	}
+	h, err := newHidden(paths, Hidden{Patterns: s.Grant.Deny, Own: realPaths(s.Own)})
+	if err != nil {
+		return Verdict{}, err
+	}
+	in := innermost(mounts, real)
+	if in == nil {
+		above := slices.ContainsFunc(mounts, func(m realMount) bool { return inside(real, m.real) })
+		return Verdict{Path: real, Rule: outsideOr(above)}, nil
+	}
+	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(real, false)}
+	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path)) && !vfs.InGitDirectory(real)
+	switch {
+	case !v.Read:
+		v.Rule, v.Own, v.Pattern = h.reason(real, in.real, s.Grant.Deny)
+	case v.Write:
+		v.Rule = RuleGranted
+	case in.Access == manifest.ReadWrite:
+		v.Rule = RuleGit
+	default:
+		v.Rule = RuleReadOnly
+	}
+	return v, nil
+}
+
+func outsideOr(above bool) Rule {
+	if above {
+		return RuleAbove
+	}
+	return RuleOutside
+}
+
+// reason returns what hides p: a file or directory of the host, otherwise a pattern in its original form.
+func (h *hidden) reason(p, mount string, patterns []string) (rule Rule, own, pattern string) {
+	if own = h.ownOf(p, mount); own != "" {
+		return RuleOwn, own, ""
+	}
+	name := vfs.FoldName(strings.Trim(strings.TrimPrefix(p, mount), "/"))
+	for i, folded := range h.patterns {
+		if matchesPrefix(folded, name) {
+			pattern = patterns[i]
+			break
+		}
+	}
+	return RuleHidden, "", pattern
+}
+
+// realMount is a granted directory and its resolved path.
+type realMount struct {
+	config.Mount
+	real string
+}
+
+// realMounts resolves the granted directories; for two names of one directory write access wins.
+func realMounts(granted []config.Mount) ([]realMount, error) {
+	var out []realMount
+	for _, m := range granted {
+		real, err := realPath(m.Path)
+		if err != nil {
+			return nil, fmt.Errorf("granted directory %s: %w", m.Path, cause(err))
+		}
+		i := slices.IndexFunc(out, func(have realMount) bool { return have.real == real })
+		switch {
+		case i < 0:
+			out = append(out, realMount{m, real})
+		case m.Access == manifest.ReadWrite:
+			out[i].Access = m.Access
+		}
+	}
+	return out, nil
+}
+
+// innermost returns the innermost granted directory that contains p; nil if there is none.
+func innermost(mounts []realMount, p string) *realMount {
+	var found *realMount
+	for i := range mounts {
+		if m := &mounts[i]; inside(m.real, p) && (found == nil || len(m.real) > len(found.real)) {
+			found = m
+		}
+	}
+	return found
+}
+
+// realPaths resolves paths. One that cannot be resolved may be created later, and is kept unchanged.
+func realPaths(paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		if real, err := realPath(path); err == nil {
+			path = real
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// realPath resolves a path whose last components need not exist.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || !os.IsNotExist(err) {
+		return real, err
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path, nil
+	}
+	if _, lerr := os.Lstat(path); lerr == nil {
+		return "", err // a dangling symbolic link, whose target may be created as anything
+	}
+	real, err = realPath(parent)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, filepath.Base(path)), nil
+}

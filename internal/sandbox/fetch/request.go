@@ -1,0 +1,135 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/origin"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// hop is one request of an operation: the module's own, or that of a redirect.
+type hop struct {
+	method string
+	url    url.URL // has this origin, and neither user nor fragment
+	origin origin.Origin
+	header http.Header // the module's; canonical names
+	body   []byte
+}
+
+const (
+	upper        = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	alphanumeric = upper + "abcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+func isMethod(s string) bool {
+	return s != "" && len(s) <= 32 && s[0] != '-' && strings.Trim(s, upper+"-") == ""
+}
+
+func isHeaderName(s string) bool {
+	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
+}
+
+// connectionHeaders belong to the connection, as do those that begin with Proxy-. With them a module could confuse the
+// framing of a request (request smuggling), or with Connection make the next server drop other headers.
+var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade"}
+
+func isConnectionHeader(canonical string) bool {
+	return slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-")
+}
+
+// CheckHeader refuses the name of a header that a request must not set.
+func CheckHeader(name string) error {
+	switch {
+	case !isHeaderName(name):
+		return errors.New("a header's name is malformed: it needs 1 to 128 token characters of HTTP")
+	case isConnectionHeader(http.CanonicalHeaderKey(name)):
+		return fmt.Errorf("the header %s belongs to the connection: leave it out", http.CanonicalHeaderKey(name))
+	}
+	return nil
+}
+
+// checkValue refuses control characters, with which a value could inject headers.
+func checkValue(value string) error {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return errors.New("contains a control character")
+		}
+	}
+	return nil
+}
+
+// check validates and normalizes a request. The grant is checked when it is sent.
+func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
+	h := hop{method: q.Method, body: q.Body}
+	if h.method == "" {
+		h.method = http.MethodGet
+	}
+	switch {
+	case !isMethod(h.method) || h.method == http.MethodConnect || h.method == http.MethodTrace:
+		return hop{}, invalid("the method is not supported: use GET, POST or another in upper case")
+	case q.Redirect != "" && q.Redirect != abi.RedirectFollow && q.Redirect != abi.RedirectManual:
+		return hop{}, invalid("redirect is neither %q nor %q", abi.RedirectFollow, abi.RedirectManual)
+	case q.TimeoutMS < 0:
+		return hop{}, invalid("timeout_ms is negative")
+	case int64(len(q.Body)) > f.limits.RequestBody:
+		return hop{}, invalid("the body has %d bytes; the limit is %d", len(q.Body), f.limits.RequestBody)
+	case len(q.URL) > maxURL:
+		return hop{}, invalid("the URL has %d bytes; the limit is %d", len(q.URL), maxURL)
+	}
+	u, err := url.Parse(q.URL)
+	if err != nil {
+		return hop{}, invalid("the URL is malformed") // the parser's message would quote it
+	}
+	if err := h.aim(u); err != nil {
+		return hop{}, invalid("the URL %v", err)
+	}
+	if h.header, err = checkHeaders(q.Headers); err != nil {
+		return hop{}, err
+	}
+	if c := f.grants[h.origin].Credential; c != nil && h.header.Values(c.Header) != nil {
+		return hop{}, invalid("the host sets the header %s for %s: leave it out", http.CanonicalHeaderKey(c.Header), h.origin)
+	}
+	return h, nil
+}
+
+// aim sets the hop's URL. Its host is replaced by the canonical form that is compared with grants, so that no difference
+// between parsers lets a request reach another host.
+func (h *hop) aim(u *url.URL) error {
+	o, err := origin.Of(u)
+	if err != nil {
+		return err
+	}
+	h.origin, h.url = o, *u
+	h.url.Host = o.Authority()
+	h.url.Fragment, h.url.RawFragment = "", ""
+	return nil
+}
+
+func checkHeaders(given map[string][]string) (http.Header, error) {
+	header, count, size := http.Header{}, 0, 0
+	// Sorted, so that the values of two spellings of one name have a deterministic order.
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if err := CheckHeader(name); err != nil {
+			return nil, invalid("%v", err)
+		}
+		for _, value := range given[name] {
+			if err := checkValue(value); err != nil {
+				return nil, invalid("the header %s %v", name, err)
+			}
+			header.Add(name, value)
+			count++
+			size += len(name) + len(value)
+		}
+	}
+	if count > maxRequestHeaders || size > maxRequestHeader {
+		return nil, invalid("%d headers of %d bytes; the limits are %d and %d bytes", count, size, maxRequestHeaders, maxRequestHeader)
+	}
+	return header, nil
+}

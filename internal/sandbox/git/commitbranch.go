@@ -1,0 +1,178 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/objects"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/refs"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+const (
+	maxChanges = 1000     // of one commit
+	maxContent = 32 << 20 // bytes of the changed files
+	maxMessage = 64 << 10 // bytes
+	maxName    = 1 << 10  // bytes of a user's name or address
+)
+
+// CommitBranch creates a branch with one commit. It writes loose objects and finally, atomically, the reference, under
+// the lock that git itself uses; an existing branch is never changed. Working tree, index, HEAD and reflogs stay as they
+// are, no hook runs, and contents are stored unconverted.
+//
+// Author and committer are user.name and user.email of the repository's own configuration, otherwise Config.User's.
+// Without either nothing is written, and the error says how to set them.
+func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitCommitted, error) {
+	if err := normalizeCommit(&q); err != nil {
+		return abi.GitCommitted{}, err
+	}
+	edit, err := objects.NewEdit(q.Changes)
+	if err != nil {
+		return abi.GitCommitted{}, err
+	}
+	done, err := queryGrant(ctx, o, q.Repo, true, func(root *repo.Root) (abi.GitCommitted, error) {
+		r, err := root.Find(q.Repo)
+		if r == nil || err != nil {
+			return abi.GitCommitted{}, err
+		}
+		identity, err := author(r, o.config.User.Identity)
+		if err != nil {
+			return abi.GitCommitted{}, err
+		}
+		now := o.config.Now()
+		signature := fmt.Sprintf("%s %d %s", identity, now.Unix(), now.Format("-0700"))
+		return commitBranch(ctx, r, &q, edit, signature)
+	})
+	if err == nil && done.Commit == "" {
+		err = hosterror.Failed("%s: no git repository", q.Repo)
+	}
+	return done, err
+}
+
+// normalizeCommit validates a request except its changes' paths, and strips the message as git does.
+func normalizeCommit(q *abi.GitNewCommit) error {
+	err := refs.CheckBranch(q.Branch)
+	if err == nil && q.Base != "" {
+		err = refs.CheckBranch(q.Base)
+	}
+	if err != nil {
+		return err
+	}
+	if len(q.Message) > maxMessage || !utf8.ValidString(q.Message) || strings.ContainsRune(q.Message, 0) {
+		return hosterror.Invalid("message: %d bytes: give at most %d of UTF-8 without NUL", len(q.Message), maxMessage)
+	}
+	q.Message = strings.TrimRight(strings.TrimLeft(q.Message, "\r\n"), " \t\r\n") + "\n"
+	if strings.TrimSpace(q.Message) == "" {
+		return hosterror.Invalid("message: is empty")
+	}
+	total := 0
+	for _, c := range q.Changes {
+		total += len(c.Content)
+	}
+	if len(q.Changes) == 0 || len(q.Changes) > maxChanges || total > maxContent {
+		return hosterror.Invalid("changes: %d files of %d bytes: give 1 to %d files of at most %d bytes",
+			len(q.Changes), total, maxChanges, maxContent)
+	}
+	return nil
+}
+
+// errNoIdentity keeps its wording: modules built before abi.ReasonNoIdentity match its first words.
+var errNoIdentity = errors.New("nobody to name as the author: git config --global user.name NAME and " +
+	"git config --global user.email ADDRESS set it (without --global: for this repository)")
+
+// author returns `NAME <MAIL>`.
+func author(r *repo.Repository, user Identity) (string, error) {
+	config, err := r.CheckedConfig()
+	if err != nil {
+		return "", err
+	}
+	for key, to := range map[string]*string{"name": &user.Name, "email": &user.Email} {
+		if value, ok := config.Last("user", "", key); ok {
+			*to = value
+		}
+	}
+	user.Name, user.Email = cleanIdentity(user.Name), cleanIdentity(user.Email)
+	if user.Name == "" || user.Email == "" {
+		return "", errNoIdentity
+	}
+	return user.Name + " <" + user.Email + ">", nil
+}
+
+// cleanIdentity removes the characters that delimit a name or address in a commit, with which a repository's
+// configuration could forge headers, and trims as git does.
+func cleanIdentity(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c == '<' || c == '>' || c == '\n' || c == 0 {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	s = strings.TrimFunc(s, func(c rune) bool { return c <= ' ' || strings.ContainsRune(`.,:;"\'`, c) })
+	if len(s) > maxName {
+		return ""
+	}
+	return s
+}
+
+func commitBranch(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit, edit *objects.Edit, signature string) (abi.GitCommitted, error) {
+	var none abi.GitCommitted
+	parent, err := baseCommit(ctx, r, q)
+	if err != nil {
+		return none, err
+	}
+	s, err := objects.Open(ctx, r)
+	if err != nil {
+		return none, err
+	}
+	defer s.Close()
+	base, err := s.Commit(parent)
+	if err != nil {
+		return none, err
+	}
+	batch := s.NewBatch()
+	tree, err := batch.AddTree(base.Tree, edit)
+	if err != nil {
+		return none, err
+	}
+	if tree == base.Tree {
+		return none, errors.New("nothing to commit: no file differs")
+	}
+	text := fmt.Sprintf("tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s", tree, parent, signature, signature, q.Message)
+	commit := batch.Add(plumbing.CommitObject, []byte(text))
+	branch, err := refs.LockNewBranch(ctx, r, q.Branch)
+	if err != nil {
+		return none, err
+	}
+	defer branch.Release()
+	if err := batch.Write(); err != nil {
+		return none, err
+	}
+	return abi.GitCommitted{Commit: commit.String(), Parent: parent.String()}, branch.Set(commit)
+}
+
+// baseCommit returns the parent of the new commit.
+func baseCommit(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit) (plumbing.Hash, error) {
+	name, described := "HEAD", "HEAD"
+	if q.Base != "" {
+		name, described = refs.BranchPrefix+q.Base, "the branch "+q.Base
+	}
+	hash, ok, err := refs.Resolve(ctx, r, name)
+	if err != nil {
+		return hash, err
+	}
+	if !ok {
+		return hash, fmt.Errorf("%s has no commit to start from", described)
+	}
+	// Creating the unborn branch of HEAD would change what HEAD resolves to.
+	if current, err := refs.HeadBranch(r); err != nil || current == q.Branch {
+		return hash, errors.Join(err, fmt.Errorf("the branch %s is the current branch (HEAD)", q.Branch))
+	}
+	return hash, nil
+}

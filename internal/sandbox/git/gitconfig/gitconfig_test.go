@@ -1,0 +1,92 @@
+package gitconfig_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
+)
+
+// seeds are configuration files, valid and malformed.
+var seeds = []string{
+	"", "[core]\n\tbare = false\n", "[remote \"origin\"]\n\turl = https://example.com/r.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
+	"[A]\nB=c", "[a]b=c", "[a]\nb", "[a]\nb = \"x y\" ; comment\n", "[a]\nb = x y # c\n", "[a]\nb = one \\\n two\n", "[a]\nb = \"a\\\"b\\\\c\\td\\n\"\n",
+	"[a \"B\\\"c\"]\nd=e\n", "[a.B]\nc=d\n", "[a.b \"c\"]\nd=e\n", "# only\n; comments\n", "\ufeff[a]\nb=c\n", "[a]\r\nb = c\r\n", "[a]\nb = c\r", "[a]\nb==c\n",
+	"[a]\nb = \n", "[a]\nb=\"\"\n", "[a]\nb = \" c \" \n", "[a] ; x\nb=c\n", "[a]\nb=c\\\n", "[a-1]\nb-2=c\n", "[a]\nb = x\\\n", "[a \"\"]\nb=c\n",
+	"[a]\nb = c ;\"\n", "[a]\nb = c\" ;d\"\n", "[a]\nb =\"c\" \"\"  \n", "[]\nb=c\n",
+	"[a", "[a]\n1=2\n", "[a]\nb c\n", "[a]\nb = \"c\n", "[a]\nb = \\x\n", "[a \"b]\n", "[a \"b\nc\"]\n", "[a b]\n", "a\n", "=\n", "[a]\nb_c=d\n", "[a \"b\"x]\n", "[\"\"]", "[a\"b\"]\n",
+}
+
+func TestParseAgreesWithGit(t *testing.T) {
+	for _, seed := range seeds {
+		compareWithGit(t, []byte(seed))
+	}
+}
+
+// FuzzParse checks that Parse returns what git reads, and refuses what git refuses.
+func FuzzParse(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(compareWithGit)
+}
+
+func compareWithGit(t *testing.T, data []byte) {
+	got, err := parseLines(data)
+	if _, lookErr := exec.LookPath("git"); lookErr != nil {
+		t.Log("NOT CHECKED against git: the git program is not on PATH")
+		return
+	}
+	// Known differences: git before 2.45 replaces a tab in a value by a space, git accepts NUL, and sections without a
+	// name are of no use.
+	text := string(data)
+	if strings.ContainsAny(text, "\x00\t\r\v\f") || strings.Contains(text, "[]") || strings.Contains(text, "[.") || strings.Contains(text, ".]") ||
+		strings.Contains(text, "..") || strings.Contains(text, `[ `) || strings.Contains(text, `[`+"\n") || strings.Contains(text, ` ""]`) || strings.Contains(text, `"."`) {
+		return
+	}
+	name := filepath.Join(t.TempDir(), "config")
+	gittest.Must(t, os.WriteFile(name, data, 0o600))
+	cmd := exec.Command("git", "config", "--file", name, "--no-includes", "--list", "--null")
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	out, gitErr := cmd.Output()
+	if (err != nil) != (gitErr != nil) {
+		t.Fatalf("%q: got %v, git says %v", data, err, gitErr)
+	}
+	if err != nil {
+		return
+	}
+	var want []string
+	if len(out) > 0 {
+		want = strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%q: %s", data, diff)
+	}
+}
+
+// parseLines returns entries in the format of git config --list --null.
+func parseLines(data []byte) ([]string, error) {
+	file, err := gitconfig.Parse(data)
+	var lines []string
+	for _, e := range file {
+		line := e.Section + "."
+		if line == "." {
+			line = ""
+		}
+		if e.Subsection != "" {
+			line += e.Subsection + "."
+		}
+		line += e.Key
+		if !e.NoValue {
+			line += "\n" + e.Value
+		}
+		lines = append(lines, line)
+	}
+	return lines, err
+}

@@ -1,0 +1,95 @@
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
+)
+
+const (
+	maxRepoPath = 4 << 10 // bytes of a request's path
+
+	accessWrite = "rw" // of a grant in which branches may be created
+)
+
+// Grant is a granted directory that is a repository or contains some.
+type Grant struct {
+	// Repo is its resolved absolute path, by which modules name it. Nothing is opened by it.
+	Repo string
+	// Access is "r" to read; "rw" also permits CommitBranch.
+	Access string
+	// Dir is the open directory, on Linux possibly with O_PATH; nil means that it does not exist. It must stay open
+	// while the operations are used.
+	Dir *os.File
+}
+
+// query runs f on the repository that contains a directory. Without a repository the answer is the zero value.
+func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Repository) (A, error)) (A, error) {
+	return queryGrant(ctx, o, dir, false, func(root *repo.Root) (A, error) {
+		var none A
+		r, err := root.Find(dir)
+		if r == nil || err != nil {
+			return none, err
+		}
+		return f(r)
+	})
+}
+
+// queryGrant runs f on the grant that contains a path. If the granted directory does not exist the answer is the zero
+// value.
+func queryGrant[A any](ctx context.Context, o *Ops, path string, write bool, f func(*repo.Root) (A, error)) (A, error) {
+	return perform(ctx, o, path, func() (A, error) {
+		var none A
+		grant, err := o.grantFor(path, write)
+		if err != nil || grant.Dir == nil {
+			return none, err
+		}
+		handle, err := beneath.New(grant.Dir)
+		if err != nil {
+			return none, hosterror.Failed("%s: %v", grant.Repo, err)
+		}
+		return f(repo.NewRoot(handle.Following(), filepath.Clean(grant.Repo)))
+	})
+}
+
+// grantFor returns the outermost grant that contains a path, of those with write access if write is set.
+func (o *Ops) grantFor(path string, write bool) (*Grant, error) {
+	if !filepath.IsAbs(path) || len(path) > maxRepoPath || strings.ContainsRune(path, 0) {
+		return nil, hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(path), maxRepoPath)
+	}
+	var best *Grant
+	readOnly, all := false, make([]string, 0, len(o.config.Grants))
+	for i := range o.config.Grants {
+		g := &o.config.Grants[i]
+		granted := filepath.Clean(g.Repo)
+		all = append(all, granted)
+		rel, err := filepath.Rel(granted, filepath.Clean(path))
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		if write && g.Access != accessWrite {
+			readOnly = true
+			continue
+		}
+		if best == nil || len(granted) < len(filepath.Clean(best.Repo)) {
+			best = g
+		}
+	}
+	switch {
+	case best != nil:
+		return best, nil
+	case readOnly:
+		return nil, hosterror.Denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
+			"under [capabilities] git, and the config must not make it read-only", path)
+	case len(all) == 0:
+		return nil, hosterror.Denied("%s: this plugin is granted no repository; it must ask for one under [capabilities] git, "+
+			"and --project must name the project if it asks for the project's", path)
+	}
+	return nil, hosterror.Denied("%s is outside of the granted repositories (%s); --project names another project",
+		path, strings.Join(all, ", "))
+}

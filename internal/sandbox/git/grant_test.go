@@ -1,0 +1,106 @@
+package git_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// In each case the repository "repo" is in the directory all/grant.
+func TestGrantContainsRepository(t *testing.T) {
+	cases := []struct {
+		rule          string
+		grant, folder string // below all
+		found         bool
+		code          string
+	}{
+		{"the granted directory itself", "grant/repo", "grant/repo", true, ""},
+		{"a grant that ends in a slash", "grant/repo/", "grant/repo", true, ""},
+		{"a directory of the repository", "grant/repo", "grant/repo/dir", true, ""},
+		{"a repository below the granted directory", "grant", "grant/repo", true, ""},
+		{"a directory without a repository", "grant", "grant", false, ""},
+		{"a directory that does not exist", "grant", "grant/nope", false, ""},
+		{"a file is not a directory", "grant", "grant/repo/.git/HEAD", false, ""},
+		{"a granted directory that does not exist", "nope", "nope", false, ""},
+		{"a repository whose top level is above the grant", "grant/repo/dir", "grant/repo/dir", false, ""},
+		{"a directory beside the grant", "grant/repo", "grant/other", false, abi.HostDenied},
+		{"a directory that begins like the grant", "grant/repo", "grant/repo-2", false, abi.HostDenied},
+		{"a directory above the grant", "grant/repo", "grant", false, abi.HostDenied},
+		{"a way out by two dots", "grant/repo", "grant/repo/../repo-2", false, abi.HostDenied},
+		{"a way in by two dots", "grant/repo", "grant/repo-2/../repo", true, ""},
+		{"the root of all", "grant/repo", "../../../../../../../../..", false, abi.HostDenied},
+	}
+	all := t.TempDir()
+	for _, name := range []string{"repo", "repo-2", "other"} {
+		r := gittest.Sample(t, filepath.Join(all, "grant", name))
+		gittest.Mkdir(t, filepath.Join(r.Dir, "dir"))
+	}
+	for _, c := range cases {
+		t.Run(c.rule, func(t *testing.T) {
+			found, err := gittest.FindSample(t, all+"/"+c.grant, all+"/"+c.folder)
+			if found != c.found || gittest.Code(err) != c.code {
+				t.Errorf("got %v, %v; want %v, %q", found, err, c.found, c.code)
+			}
+		})
+	}
+}
+
+func TestWithoutGrantRepositoriesAreDenied(t *testing.T) {
+	r := gittest.Sample(t, t.TempDir())
+	_, err := gittest.Granted().BranchExists(t.Context(), abi.GitBranch{Repo: r.Dir, Branch: "main"})
+	if gittest.Code(err) != abi.HostDenied || !strings.Contains(err.Error(), "[capabilities] git") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnyContainingGrantSuffices(t *testing.T) {
+	dir := t.TempDir()
+	r := gittest.Sample(t, filepath.Join(dir, "b"))
+	gittest.Mkdir(t, r.Dir+"/dir")
+	for _, grants := range [][]string{{dir + "/a", r.Dir}, {r.Dir + "/dir", r.Dir}, {r.Dir, r.Dir + "/dir"}} {
+		ok, err := gittest.Granted(grants...).BranchExists(t.Context(), abi.GitBranch{Repo: r.Dir + "/dir", Branch: "main"})
+		if err != nil || !ok {
+			t.Errorf("%v: got %v, %v", grants, ok, err)
+		}
+	}
+}
+
+// A grant by a symbolic link is known to modules by its resolved path. Git writes resolved absolute paths too.
+func TestGrantBySymbolicLink(t *testing.T) {
+	all := t.TempDir()
+	r := gittest.Sample(t, filepath.Join(all, "real", "repo"))
+	gittest.Must(t, os.Rename(r.Dot, filepath.Join(all, "real", "git")))
+	gittest.Write(t, r.Dot, "gitdir: "+filepath.Join(all, "real", "git")+"\n")
+	gittest.Symlink(t, "real", filepath.Join(all, "grant"))
+	found, err := gittest.FindSample(t, filepath.Join(all, "grant"), filepath.Join(all, "real", "repo"))
+	if err != nil || !found {
+		t.Errorf("got %v, %v", found, err)
+	}
+}
+
+func TestConfigurationHooksAndReplacementsAreIgnored(t *testing.T) {
+	r := gittest.Sample(t, t.TempDir())
+	main, err := r.Store.Reference("refs/heads/main")
+	gittest.Must(t, err)
+	other, err := r.Store.Reference("refs/heads/feature/x")
+	gittest.Must(t, err)
+	marker := filepath.Join(r.Dir, "ran")
+	gittest.Write(t, r.Dot+"/config", "[core]\n\tfsmonitor = touch "+marker+"\n\tpager = touch "+marker+"\n[include]\n\tpath = /etc/hostname\n")
+	gittest.Write(t, r.Dot+"/hooks/post-checkout", "#!/bin/sh\ntouch "+marker+"\n")
+	gittest.Write(t, r.Dot+"/info/attributes", "* filter=touch\n")
+	gittest.Must(t, r.Store.SetReference(plumbing.NewHashReference(plumbing.ReferenceName("refs/replace/"+main.Hash().String()), other.Hash())))
+	found, err := gittest.FindSample(t, r.Dir, r.Dir)
+	if err != nil || !found {
+		t.Errorf("got %v, %v", found, err)
+	}
+	if _, err := os.Stat(marker); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something ran: %v", err)
+	}
+}

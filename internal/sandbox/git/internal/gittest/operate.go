@@ -1,0 +1,152 @@
+package gittest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Someone is the author of commits by Writer.
+var Someone = git.Identity{Name: "Some One", Email: "one@example.com"}
+
+// Granted returns operations with read access to directories.
+func Granted(dirs ...string) *git.Ops {
+	var c git.Config
+	for _, dir := range dirs {
+		c.Grants = append(c.Grants, git.Grant{Repo: dir, Access: "r"})
+	}
+	return NewOps(c)
+}
+
+// Writer returns operations with write access to a directory, and a fixed clock.
+func Writer(dir string) *git.Ops {
+	return NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "rw"}}, User: git.User{Identity: Someone},
+		Now: func() time.Time { return time.Unix(1700000000, 5).In(time.FixedZone("", 3600)) }})
+}
+
+// NewOps resolves and opens the granted directories that exist, as the host does.
+func NewOps(c git.Config) *git.Ops {
+	for i := range c.Grants {
+		g := &c.Grants[i]
+		if real, err := filepath.EvalSymlinks(g.Repo); err == nil {
+			g.Repo = real
+		}
+		g.Dir, _ = os.Open(g.Repo)
+	}
+	return git.New(c)
+}
+
+// NewCommit is a request for the branch "new".
+func NewCommit(r *Repo, changes ...abi.GitChange) abi.GitNewCommit {
+	return abi.GitNewCommit{Repo: r.Dir, Branch: "new", Message: "propose\n\nbody\n\n", Changes: changes}
+}
+
+// Text is a change of a file's content.
+func Text(path, content string) abi.GitChange {
+	return abi.GitChange{Path: path, Content: []byte(content)}
+}
+
+// Find searches for a commit that does not exist, and so reads the whole history.
+func Find(r *Repo) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := Granted(r.Dir).FindCommit(ctx, abi.GitSearch{Repo: r.Dir, Text: "not there"})
+		return err
+	}
+}
+
+// HasBranch looks up the branch "main".
+func HasBranch(r *Repo) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := Granted(r.Dir).BranchExists(ctx, abi.GitBranch{Repo: r.Dir, Branch: "main"})
+		return err
+	}
+}
+
+// Read reads notes.txt on the branch "main".
+func Read(r *Repo) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := Granted(r.Dir).ReadFile(ctx, abi.GitFile{Repo: r.Dir, Branch: "main", Path: "notes.txt"})
+		return err
+	}
+}
+
+// FindSample looks up the branch, a file and a commit of a Sample from a directory, and fails the test unless all
+// three are found, none is, or all fail with the same code.
+func FindSample(t *testing.T, grant, dir string) (found bool, err error) {
+	t.Helper()
+	ops := Granted(grant)
+	found, err = ops.BranchExists(t.Context(), abi.GitBranch{Repo: dir, Branch: "main"})
+	content, err2 := ops.ReadFile(t.Context(), abi.GitFile{Repo: dir, Branch: "main", Path: "notes.txt"})
+	commit, err3 := ops.FindCommit(t.Context(), abi.GitSearch{Repo: dir, Text: "second"})
+	if content.Found != found || (commit.Hash != "") != found || Code(err2) != Code(err) || Code(err3) != Code(err) {
+		t.Errorf("the operations disagree:\nbranch %v, %v\nfile %v, %v\ncommit %q, %v", found, err, content.Found, err2, commit.Hash, err3)
+	}
+	return found, err
+}
+
+// Code returns the code of a host error, "" without an error, and the text of any other.
+func Code(err error) string {
+	if err == nil {
+		return ""
+	}
+	if host, ok := err.(*abi.HostError); ok {
+		return host.Code
+	}
+	return fmt.Sprintf("not a host error: %v", err)
+}
+
+// Timeout bounds an operation on hostile input. It is generous for loaded machines: what it detects is a hang.
+const Timeout = time.Minute
+
+// maxHostileMemory bounds what such an operation may allocate in total, in bytes.
+const maxHostileMemory = 400 << 20
+
+// FailsWith fails the test unless an operation on hostile input fails within bounded time and memory, with
+// HostFailed and a message that contains why.
+func FailsWith(t *testing.T, why string, f func(context.Context) error) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	done := make(chan error, 1)
+	start := time.Now()
+	go func() { done <- f(t.Context()) }()
+	select {
+	case err := <-done:
+		if Code(err) != abi.HostFailed || !strings.Contains(err.Error(), why) {
+			t.Errorf("got %v; want a failure that says %q", err, why)
+		}
+		if err != nil && (!utf8.ValidString(err.Error()) || len(err.Error()) > 4<<10) {
+			t.Errorf("the message is too long or not UTF-8: %q", err)
+		}
+	case <-time.After(Timeout):
+		t.Fatalf("still running after %v", time.Since(start))
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > maxHostileMemory {
+		t.Errorf("allocated %d MB of memory", used>>20)
+	}
+}
+
+// EndAfter returns a context that is canceled after n calls of Err, so that it ends within an operation.
+func EndAfter(ctx context.Context, n int) context.Context { return &countedContext{ctx, n} }
+
+type countedContext struct {
+	context.Context
+	left int
+}
+
+func (c *countedContext) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/objects"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/refs"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/remote"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+const (
+	maxText       = 1 << 10 // bytes that FindCommit searches for
+	maxPaths      = 1000    // of one call of Ignored
+	defaultStatus = 1000    // paths of Status without a limit
+	maxStatus     = 10_000  // the highest limit
+)
+
+// TopLevel returns the top level of the repository that contains a path, which need not exist.
+func (o *Ops) TopLevel(ctx context.Context, q abi.GitPath) (abi.GitTopLevel, error) {
+	return queryGrant(ctx, o, q.Path, false, func(root *repo.Root) (abi.GitTopLevel, error) {
+		r, err := root.FindFile(q.Path)
+		if r == nil || err != nil {
+			return abi.GitTopLevel{}, err
+		}
+		return abi.GitTopLevel{TopLevel: root.Abs(r.Top)}, nil
+	})
+}
+
+// BranchExists reports whether a local branch exists, that is, points to an object.
+func (o *Ops) BranchExists(ctx context.Context, q abi.GitBranch) (bool, error) {
+	if err := refs.CheckBranch(q.Branch); err != nil {
+		return false, err
+	}
+	return query(ctx, o, q.Repo, func(r *repo.Repository) (bool, error) {
+		_, ok, err := refs.Resolve(ctx, r, refs.BranchPrefix+q.Branch)
+		return ok, err
+	})
+}
+
+// CurrentBranch returns the branch and the commit of HEAD.
+func (o *Ops) CurrentBranch(ctx context.Context, q abi.GitRepo) (abi.GitHead, error) {
+	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitHead, error) {
+		branch, err := refs.HeadBranch(r)
+		if err != nil {
+			return abi.GitHead{}, err
+		}
+		head := abi.GitHead{Branch: branch}
+		hash, ok, err := refs.Resolve(ctx, r, "HEAD")
+		if ok {
+			head.Commit = hash.String()
+		}
+		return head, err
+	})
+}
+
+// ResolveRef returns the object that a reference or hash names, and the commit that it is or points to.
+func (o *Ops) ResolveRef(ctx context.Context, q abi.GitRef) (abi.GitObject, error) {
+	if err := refs.CheckRevision(q.Ref); err != nil {
+		return abi.GitObject{}, err
+	}
+	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitObject, error) {
+		var none abi.GitObject
+		s, err := objects.Open(ctx, r)
+		if err != nil {
+			return none, err
+		}
+		defer s.Close()
+		hash, ok, err := resolveRevision(ctx, r, s, q.Ref)
+		if err != nil || !ok {
+			return none, err
+		}
+		commit, ok, err := s.Peel(hash)
+		object := abi.GitObject{Hash: hash.String()}
+		if ok {
+			object.Commit = commit.String()
+		}
+		return object, err
+	})
+}
+
+// resolveRevision resolves a name in git's order of precedence: a full hash, a reference, an abbreviated hash.
+func resolveRevision(ctx context.Context, r *repo.Repository, s *objects.Store, name string) (plumbing.Hash, bool, error) {
+	if plumbing.IsHash(name) {
+		hash := plumbing.NewHash(name)
+		ok, err := s.Has(hash)
+		return hash, ok, err
+	}
+	for _, ref := range refs.Candidates(name) {
+		hash, ok, err := refs.Resolve(ctx, r, ref)
+		if ok || err != nil {
+			return hash, ok, err
+		}
+	}
+	return s.Expand(name)
+}
+
+// ReadFile returns the content of a regular file on a local branch. At the path of a directory, a symbolic link or a
+// submodule nothing is found.
+func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, error) {
+	if err := errors.Join(refs.CheckBranch(q.Branch), objects.CheckPath(q.Path)); err != nil {
+		return abi.GitContent{}, hosterror.First(err)
+	}
+	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitContent, error) {
+		var none abi.GitContent
+		head, ok, err := refs.Resolve(ctx, r, refs.BranchPrefix+q.Branch)
+		if err != nil || !ok {
+			return none, err
+		}
+		s, err := objects.Open(ctx, r)
+		if err != nil {
+			return none, err
+		}
+		defer s.Close()
+		content, found, err := s.ReadFile(head, q.Path, o.config.MaxFile)
+		return abi.GitContent{Found: found, Content: content}, err
+	})
+}
+
+// FindCommit returns the first commit, in the order of git log, that is reachable from HEAD and whose message contains
+// a text byte for byte. Its hash is abbreviated as git does by default.
+func (o *Ops) FindCommit(ctx context.Context, q abi.GitSearch) (abi.GitCommit, error) {
+	if q.Text == "" || len(q.Text) > maxText {
+		return abi.GitCommit{}, hosterror.Invalid("text: %d bytes: give 1 to %d", len(q.Text), maxText)
+	}
+	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitCommit, error) {
+		var none abi.GitCommit
+		head, ok, err := refs.Resolve(ctx, r, "HEAD")
+		if err != nil || !ok {
+			return none, err
+		}
+		s, err := objects.Open(ctx, r)
+		if err != nil {
+			return none, err
+		}
+		defer s.Close()
+		hash, err := s.FindCommit(head, q.Text)
+		return abi.GitCommit{Hash: hash}, err
+	})
+}
+
+// RemoteURL returns the URL of a remote as the repository's own configuration has it (url.….insteadOf is not applied),
+// without credentials.
+func (o *Ops) RemoteURL(ctx context.Context, q abi.GitRemote) (abi.GitURL, error) {
+	if q.Remote == "" {
+		q.Remote = "origin"
+	}
+	err := plumbing.ReferenceName("refs/remotes/" + q.Remote).Validate()
+	if err != nil || len(q.Remote) > refs.MaxName || strings.HasPrefix(q.Remote, "-") {
+		return abi.GitURL{}, hosterror.Invalid("remote: %q: not a valid remote name", hosterror.Truncate(q.Remote))
+	}
+	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitURL, error) {
+		config, err := r.Config()
+		if err != nil {
+			return abi.GitURL{}, err
+		}
+		urls := config.All("remote", q.Remote, "url")
+		if len(urls) == 0 {
+			return abi.GitURL{}, nil
+		}
+		// Git fetches from the first.
+		return abi.GitURL{URL: remote.StripCredentials(strings.TrimSpace(urls[0]))}, nil
+	})
+}
+
+// Ignored reports for each path whether git ignores it, including by Config.User.Excludes.
+func (o *Ops) Ignored(ctx context.Context, q abi.GitPaths) (abi.GitIgnored, error) {
+	if len(q.Paths) > maxPaths {
+		return abi.GitIgnored{}, hosterror.Invalid("paths: %d of them: give at most %d", len(q.Paths), maxPaths)
+	}
+	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitIgnored, error) {
+		ignored, err := worktree.Ignored(ctx, r, o.config.User.Excludes, q.Paths)
+		return abi.GitIgnored{Ignored: ignored}, err
+	})
+}
+
+// Status returns the differences between HEAD, the index and the working tree.
+func (o *Ops) Status(ctx context.Context, q abi.GitStatusQuery) (abi.GitStatus, error) {
+	if q.Limit < 0 || q.Limit > maxStatus {
+		return abi.GitStatus{}, hosterror.Invalid("limit: %d: give at most %d", q.Limit, maxStatus)
+	}
+	if q.Limit == 0 {
+		q.Limit = defaultStatus
+	}
+	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitStatus, error) {
+		return worktree.Status(ctx, r, o.config.User.Excludes, q.Limit)
+	})
+}

@@ -1,0 +1,83 @@
+package objects
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+)
+
+// MaxPath bounds a path in a tree or an index, in bytes.
+const MaxPath = 4 << 10
+
+// CheckPath refuses a path that no tree can contain.
+func CheckPath(name string) error {
+	ok := name != "" && len(name) <= MaxPath && !strings.ContainsRune(name, 0)
+	for part := range strings.SplitSeq(name, "/") {
+		ok = ok && part != "" && part != "." && part != ".."
+	}
+	if !ok {
+		return hosterror.Invalid("path: %q: give a file relative to the repository's top level, with slashes and without \".\" and \"..\"",
+			hosterror.Truncate(name))
+	}
+	return nil
+}
+
+// checkNewPath refuses a path that must not be written into a tree: a checkout on some file system would write
+// into .git, where hooks and configuration run programs, or replace .gitmodules, which makes git fetch and run
+// others.
+func checkNewPath(name string) error {
+	if err := CheckPath(name); err != nil {
+		return err
+	}
+	if !utf8.ValidString(name) {
+		return hosterror.Invalid("path: %q: not UTF-8", hosterror.Truncate(name))
+	}
+	switch ReservedName(name) {
+	case "":
+		return nil
+	case ".gitmodules":
+		return hosterror.Invalid("path: %q: submodules cannot be changed", hosterror.Truncate(name))
+	}
+	return hosterror.Invalid("path: %q: some file systems resolve it into .git or a parent directory", hosterror.Truncate(name))
+}
+
+// ReservedName returns the reserved name (".git", ".gitmodules", "." or "..") that some component of a path is
+// on some file system; "" if there is none. Backslashes separate components on Windows.
+func ReservedName(name string) string {
+	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '/' || c == '\\' }) {
+		switch plain := foldName(part); plain {
+		case ".git", ".gitmodules", ".", "..":
+			return plain
+		}
+	}
+	return ""
+}
+
+// foldName maps a file name to the reserved name that a case-insensitive or normalizing file system takes it for.
+// NTFS ignores an alternate data stream after a colon and trailing spaces and dots, and has short names (GIT~1);
+// HFS+ ignores some code points; both ignore case. Other names are returned in some folded form.
+func foldName(name string) string {
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.Map(func(c rune) rune {
+		switch {
+		case 0x200c <= c && c <= 0x200f, 0x202a <= c && c <= 0x202e, 0x206a <= c && c <= 0x206f, c == 0xfeff:
+			return -1
+		}
+		return c
+	}, name)
+	trimmed := strings.ToLower(strings.TrimRight(name, " ."))
+	if trimmed == "" { // only dots and spaces
+		return strings.ReplaceAll(name, " ", "")[:min(strings.Count(name, "."), 2)]
+	}
+	stem, number, short := strings.Cut(trimmed, "~")
+	if short && number != "" && strings.Trim(number, "0123456789") == "" {
+		switch stem {
+		case "git":
+			return ".git"
+		case "gitmod", "gi7eba":
+			return ".gitmodules"
+		}
+	}
+	return trimmed
+}

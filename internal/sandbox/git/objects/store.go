@@ -1,0 +1,230 @@
+package objects
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
+)
+
+// Limits of one operation. A hostile repository cannot exceed them.
+const (
+	maxObject      = 64 << 20 // bytes of an object that is read to decode another
+	maxMeta        = 16 << 20 // bytes of a commit or a tree
+	maxWork        = 1 << 30  // bytes inflated and patched in total
+	maxPacks       = 512      // open at the same time
+	maxCache       = 16 << 20 // bytes of cached delta bases
+	maxCacheObject = 1 << 20  // bytes of one cached object
+)
+
+// packOffset locates an object in a pack.
+type packOffset struct {
+	pack   *pack
+	offset int64
+}
+
+// Store reads objects for one operation; it is not safe for concurrent use. It must be closed.
+type Store struct {
+	ctx       context.Context
+	repo      *repo.Repository
+	packs     []*pack // most recently used first
+	bases     map[packOffset]object
+	cacheSize int
+	work      int64
+	zlib      io.ReadCloser // reused for each loose object, and so is its input
+	file      bufio.Reader
+}
+
+// Open opens the pack indexes of a repository. The context ends every method.
+func Open(ctx context.Context, r *repo.Repository) (*Store, error) {
+	s := &Store{ctx: ctx, repo: r, bases: map[packOffset]object{}}
+	if err := s.listPacks(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close closes the files of the packs.
+func (s *Store) Close() {
+	for _, p := range s.packs {
+		p.close()
+	}
+	s.packs = nil
+}
+
+// listPacks opens the indexes of packs that are not yet open.
+func (s *Store) listPacks() error {
+	for _, dir := range s.repo.ObjectDirs {
+		dir = path.Join(dir, "pack")
+		names, err := s.repo.Root.List(dir)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			stem, ok := strings.CutSuffix(name, ".idx")
+			if !ok || !slices.Contains(names, stem+".pack") {
+				continue
+			}
+			if err := s.addPack(path.Join(dir, stem)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) addPack(name string) error {
+	if slices.ContainsFunc(s.packs, func(p *pack) bool { return p.name == name }) {
+		return nil
+	}
+	if len(s.packs) == maxPacks {
+		return fmt.Errorf("over %d packs; git gc repacks them", maxPacks)
+	}
+	f, err := s.repo.Root.Open(name + ".idx")
+	if repo.IsAbsent(err) { // a repack has removed it since it was listed
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x, err := newPackIndex(f)
+	if err != nil {
+		_ = f.Close()
+		return fmt.Errorf("%s: %w", s.repo.Root.Abs(name+".idx"), err)
+	}
+	s.packs = append(s.packs, &pack{name: name, index: x})
+	return nil
+}
+
+// Get returns the content of an object of at most limit bytes, and verifies its type and hash. Callers must not
+// change the content.
+func (s *Store) Get(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]byte, error) {
+	o, ok, err := s.find(h, limit)
+	if err == nil && !ok {
+		// A concurrent repack may have moved it since the packs were listed.
+		if err = s.listPacks(); err == nil {
+			o, ok, err = s.find(h, limit)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s %s: %w", kind, h, err)
+	case !ok:
+		return nil, fmt.Errorf("%s %s: missing from the repository", kind, h)
+	case o.kind != kind:
+		return nil, fmt.Errorf("%s: is a %s, not a %s", h, o.kind, kind)
+	case HashOf(o.kind, o.data) != h:
+		return nil, fmt.Errorf("%s %s: damaged: its content does not match its hash", kind, h)
+	}
+	return o.data, nil
+}
+
+// Has reports whether an object exists, without reading it.
+func (s *Store) Has(hash plumbing.Hash) (bool, error) {
+	for _, p := range s.packs {
+		if _, ok, err := p.offset(hash); ok || err != nil {
+			return ok, err
+		}
+	}
+	for _, dir := range s.repo.ObjectDirs {
+		_, err := s.repo.Root.Stat(looseName(dir, hash))
+		if err == nil || !repo.IsAbsent(err) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func (s *Store) find(h plumbing.Hash, limit int64) (object, bool, error) {
+	for i := 0; i < len(s.packs); i++ {
+		p := s.packs[i]
+		offset, ok, err := p.offset(h)
+		if err != nil {
+			return object{}, false, fmt.Errorf("%s.idx: %w", s.repo.Root.Abs(p.name), err)
+		}
+		if !ok {
+			continue
+		}
+		if ok, err = s.openPack(p); err != nil {
+			return object{}, false, err
+		}
+		if !ok { // a repack has removed the pack since it was listed
+			p.close()
+			s.packs = slices.Delete(s.packs, i, i+1)
+			i--
+			continue
+		}
+		s.packs[0], s.packs[i] = p, s.packs[0]
+		o, err := p.object(s, offset, limit)
+		return o, err == nil, err
+	}
+	return s.findLoose(h, limit)
+}
+
+// openPack opens the file of a pack; false if it no longer exists.
+func (s *Store) openPack(p *pack) (bool, error) {
+	if p.scanner != nil {
+		return true, nil
+	}
+	f, err := s.repo.Root.Open(p.name + ".pack")
+	if repo.IsAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	p.file, p.scanner = f, packfile.NewScanner(f)
+	return true, nil
+}
+
+// inflate reads exactly size bytes. The size is untrusted: memory is allocated as data arrives.
+func (s *Store) inflate(r io.Reader, size int64) ([]byte, error) {
+	if err := s.spend(size); err != nil {
+		return nil, err
+	}
+	var data bytes.Buffer
+	data.Grow(int(min(size, 64<<10)) + bytes.MinRead)
+	n, err := data.ReadFrom(io.LimitReader(r, size+1))
+	if err != nil {
+		return nil, damage(err)
+	}
+	if n != size {
+		return nil, fmt.Errorf("damaged: not the stated %d bytes", size)
+	}
+	return data.Bytes(), nil
+}
+
+// spend adds to the work of the operation; an error ends it, at its limit or with its context.
+func (s *Store) spend(n int64) error {
+	if s.work += n; s.work > maxWork {
+		return fmt.Errorf("over %d bytes had to be decompressed", maxWork)
+	}
+	return s.ctx.Err()
+}
+
+// cache keeps an object that may be the base of the next delta. A full cache is cleared.
+func (s *Store) cache(at packOffset, o object) {
+	if len(o.data) > maxCacheObject {
+		return
+	}
+	size := len(o.data) + 100 // with the overhead of a map entry
+	if s.cacheSize += size; s.cacheSize > maxCache {
+		clear(s.bases)
+		s.cacheSize = size
+	}
+	s.bases[at] = o
+}
+
+func tooLarge(size uint64, limit int64) error {
+	return fmt.Errorf("%d bytes, over the limit of %d", size, limit)
+}

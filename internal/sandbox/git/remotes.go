@@ -1,0 +1,29 @@
+package git
+
+import (
+	"context"
+	"crypto/x509"
+	"net"
+	"net/http"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/remote"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// ListRemote returns references of a remote repository.
+func (o *Ops) ListRemote(ctx context.Context, q abi.GitRemoteQuery) (abi.GitRemoteRefs, error) {
+	return perform(ctx, o, remoteTarget(q.URL), func() (abi.GitRemoteRefs, error) { return o.remotes.List(ctx, q) })
+}
+
+// Fetch returns a page of the files of a commit of a remote repository; see remote.Client.Fetch.
+func (o *Ops) Fetch(ctx context.Context, q abi.GitFetch) (abi.GitFetched, error) {
+	return perform(ctx, o, remoteTarget(q.URL), func() (abi.GitFetched, error) { return o.remotes.Fetch(ctx, q) })
+}
+
+func remoteTarget(url string) string { return hosterror.Truncate(remote.StripCredentials(url)) }
+
+// NewTransport returns a Config.Transport for a process that has a network; see remote.NewTransport.
+func NewTransport(dial func(ctx context.Context, network, address string) (net.Conn, error), rootCAs *x509.CertPool) *http.Transport {
+	return remote.NewTransport(dial, rootCAs)
+}

@@ -1,0 +1,221 @@
+// Package repo finds the repository that contains a directory, opens its files, and reads its configuration.
+// Start with NewRoot and Root.Find.
+//
+// A repository is untrusted input: it may point elsewhere by a .git file, by commondir, by alternates or by
+// symbolic links. Every such pointer is resolved below the granted directory or refused.
+package repo
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
+)
+
+const (
+	maxPointer      = 8 << 10  // bytes of a .git file or commondir
+	maxAlternates   = 64 << 10 // bytes of objects/info/alternates
+	maxObjectDirs   = 16       // of one repository
+	alternatesDepth = 5        // of nested alternates, as in git
+)
+
+// Repository is a repository in a granted directory. Its paths are names in Root.
+type Repository struct {
+	Root       *Root
+	Top        string   // of the working tree
+	GitDir     string   // has HEAD and the index
+	Common     string   // has references and objects; differs from GitDir in a linked worktree
+	ObjectDirs []string // its own and those of its alternates
+}
+
+// Find returns the repository that contains the directory at an absolute path; nil without error if none does,
+// or if that is not a directory. Only directories below the root are searched.
+func (r *Root) Find(abs string) (*Repository, error) {
+	name, err := r.rel(abs)
+	if err != nil {
+		return nil, err
+	}
+	if ok, err := r.IsDir(name); !ok {
+		return nil, err
+	}
+	return r.findFrom(name)
+}
+
+// FindFile is Find for a path that may be a file, or may not exist.
+func (r *Root) FindFile(abs string) (*Repository, error) {
+	name, err := r.rel(abs)
+	if err == nil {
+		name, err = r.nearestDir(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.findFrom(name)
+}
+
+func (r *Root) findFrom(dir string) (*Repository, error) {
+	for ; ; dir = path.Dir(dir) {
+		repo, err := r.OpenRepository(dir)
+		if repo != nil || err != nil || dir == "." {
+			return repo, err
+		}
+	}
+}
+
+// OpenRepository opens the repository whose top level is dir; nil without error if dir is none.
+func (r *Root) OpenRepository(dir string) (*Repository, error) {
+	dotGit := path.Join(dir, ".git")
+	info, err := r.Stat(dotGit)
+	if IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	repo := &Repository{Root: r, Top: dir, GitDir: dotGit}
+	if !info.IsDir() {
+		if repo.GitDir, err = r.readGitFile(dir, dotGit); err != nil {
+			return nil, err
+		}
+	}
+	if repo.Common, err = r.readCommonDir(repo.GitDir); err != nil {
+		return nil, err
+	}
+	ok, err := repo.isValid()
+	if err != nil {
+		return nil, err
+	}
+	if !ok && !info.IsDir() {
+		return nil, fmt.Errorf("%s points to %s, which is not a git repository", r.Abs(dotGit), r.Abs(repo.GitDir))
+	}
+	if !ok {
+		return nil, nil
+	}
+	return repo, repo.addObjectDir(path.Join(repo.Common, "objects"), 0)
+}
+
+// readGitFile resolves a .git that is a file, as in linked worktrees and submodules.
+func (r *Root) readGitFile(dir, dotGit string) (string, error) {
+	data, err := r.Read(dotGit, maxPointer)
+	if err != nil {
+		return "", err
+	}
+	pointer, ok := bytes.CutPrefix(data, []byte("gitdir: "))
+	pointer = bytes.TrimRight(pointer, "\r\n")
+	if !ok || len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
+		return "", fmt.Errorf(`%s: not of the form "gitdir: DIRECTORY"`, r.Abs(dotGit))
+	}
+	return r.resolvePointer(dotGit, dir, string(pointer))
+}
+
+// readCommonDir returns the directory that a linked worktree shares with its repository; otherwise gitDir.
+func (r *Root) readCommonDir(gitDir string) (string, error) {
+	file := path.Join(gitDir, "commondir")
+	data, err := r.Read(file, maxPointer)
+	if IsAbsent(err) {
+		return gitDir, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	pointer := bytes.TrimRight(data, "\r\n")
+	if len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
+		return "", fmt.Errorf("%s: does not name a directory", r.Abs(file))
+	}
+	return r.resolvePointer(file, gitDir, string(pointer))
+}
+
+// isValid reports whether the files exist by which git recognizes a repository. The reftable format is an error.
+func (r *Repository) isValid() (bool, error) {
+	if _, err := r.Root.Handle.Lstat(path.Join(r.GitDir, "HEAD")); err != nil {
+		if IsAbsent(err) {
+			return false, nil
+		}
+		return false, r.Root.Explain(r.GitDir, err)
+	}
+	for _, part := range []string{"objects", "refs"} {
+		if ok, err := r.Root.IsDir(path.Join(r.Common, part)); !ok {
+			return false, err
+		}
+	}
+	tables, err := r.Root.IsDir(path.Join(r.Common, "reftable"))
+	if tables {
+		err = fmt.Errorf("%s: stores its references as a reftable, which is not supported; "+
+			"git refs migrate --ref-format=files changes that", r.Root.Abs(r.Common))
+	}
+	return !tables, err
+}
+
+// addObjectDir adds an object directory and its alternates, recursively. Cycles end at the directories
+// that were added before.
+func (r *Repository) addObjectDir(dir string, depth int) error {
+	if slices.Contains(r.ObjectDirs, dir) {
+		return nil
+	}
+	if len(r.ObjectDirs) == maxObjectDirs {
+		return fmt.Errorf("%s: over %d object directories in objects/info/alternates", r.Root.Abs(r.Common), maxObjectDirs)
+	}
+	r.ObjectDirs = append(r.ObjectDirs, dir)
+	file := path.Join(dir, "info", "alternates")
+	data, err := r.Root.Read(file, maxAlternates)
+	if IsAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		pointer := strings.TrimRight(line, "\r\n")
+		if pointer == "" || pointer[0] == '#' {
+			continue
+		}
+		if plain, err := strconv.Unquote(pointer); err == nil && pointer[0] == '"' {
+			pointer = plain
+		}
+		name, err := r.Root.resolvePointer(file, dir, pointer)
+		if err != nil {
+			return err
+		}
+		if depth == alternatesDepth {
+			return fmt.Errorf("%s: alternates nest deeper than %d", r.Root.Abs(file), alternatesDepth)
+		}
+		if err := r.addObjectDir(name, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InCommon returns the name of a file that the repository's worktrees share.
+func (r *Repository) InCommon(part string) string { return path.Join(r.Common, part) }
+
+// Config reads the repository's own configuration; an absent file is an empty one.
+func (r *Repository) Config() (gitconfig.File, error) {
+	name := r.InCommon("config")
+	data, err := r.Root.Read(name, gitconfig.MaxSize)
+	if IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	config, err := gitconfig.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Root.Abs(name), err)
+	}
+	return config, nil
+}
+
+// CheckedConfig is Config for operations that depend on the repository's format, and refuses one that is not
+// supported.
+func (r *Repository) CheckedConfig() (gitconfig.File, error) {
+	config, err := r.Config()
+	if err != nil {
+		return nil, err
+	}
+	return config, config.CheckFormat()
+}

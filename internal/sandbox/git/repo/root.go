@@ -1,0 +1,207 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+)
+
+// MaxNames bounds the entries of one directory.
+const MaxNames = 64 << 10
+
+const (
+	maxLinks  = 40   // symbolic links resolved in one path, as on Linux
+	listBatch = 1024 // directory entries read at a time
+)
+
+// Root is a granted directory. Names are slash-separated and relative to it; "." is the directory itself.
+// It is the trust boundary: nothing outside of it can be opened, whatever symbolic links a repository
+// contains. Relative symbolic links that stay inside are followed.
+type Root struct {
+	// Handle opens below the directory. Explain turns its errors into refusals.
+	Handle *beneath.Dir
+	path   string
+}
+
+// NewRoot returns the root for a directory and the resolved absolute path by which modules name it. Git
+// writes absolute paths with symbolic links resolved, so pointers in repositories are compared with it.
+func NewRoot(handle *beneath.Dir, path string) *Root { return &Root{handle, path} }
+
+// Abs returns the absolute path of a name, for messages and answers; nothing is opened by it.
+func (r *Root) Abs(name string) string { return filepath.Join(r.path, filepath.FromSlash(name)) }
+
+// rel returns the name of an absolute path.
+func (r *Root) rel(abs string) (string, error) {
+	name, err := filepath.Rel(r.path, filepath.Clean(abs))
+	return filepath.ToSlash(name), err
+}
+
+// Open opens a regular file for reading; any other type of file is an error. A repository could hold a named
+// pipe, whose opening blocks, or a device.
+func (r *Root) Open(name string) (*os.File, error) {
+	f, st, err := r.Handle.Open(name, os.O_RDONLY, 0)
+	if errors.Is(err, beneath.ErrSpecial) {
+		return nil, fmt.Errorf("%s: not a regular file", r.Abs(name))
+	}
+	if err != nil {
+		return nil, r.Explain(name, err)
+	}
+	if st.IsDir() {
+		_ = f.Close() // nothing was written to it
+		return nil, fmt.Errorf("%s: %w", r.Abs(name), syscall.EISDIR)
+	}
+	return f, nil
+}
+
+// Read returns the content of a file of at most limit bytes.
+func (r *Root) Read(name string, limit int64) ([]byte, error) {
+	f, err := r.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Abs(name), err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: over %d bytes", r.Abs(name), limit)
+	}
+	return data, nil
+}
+
+// Create writes a new file and syncs it to disk. It fails if the file exists, and removes what it could not
+// write completely.
+func (r *Root) Create(name string, content []byte, mode fs.FileMode) error {
+	f, _, err := r.Handle.Open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return r.Explain(name, err)
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		_ = r.Handle.Unlink(name)
+		return fmt.Errorf("%s: %w", r.Abs(name), err)
+	}
+	return nil
+}
+
+// IsDir reports whether a name is a directory, or a symbolic link to one.
+func (r *Root) IsDir(name string) (bool, error) {
+	info, err := r.Stat(name)
+	if IsAbsent(err) {
+		return false, nil
+	}
+	return err == nil && info.IsDir(), err
+}
+
+// nearestDir returns a name if it is a directory, otherwise its nearest ancestor that is one.
+func (r *Root) nearestDir(name string) (string, error) {
+	for ; name != "."; name = path.Dir(name) {
+		if ok, err := r.IsDir(name); ok || err != nil {
+			return name, err
+		}
+	}
+	return name, nil
+}
+
+// Stat follows symbolic links that stay inside of the root.
+func (r *Root) Stat(name string) (beneath.Stat, error) {
+	st, err := r.Handle.StatName(name)
+	if err != nil {
+		return beneath.Stat{}, r.Explain(name, err)
+	}
+	return st, nil
+}
+
+// List returns the names in a directory, none if it is absent. More than MaxNames are an error.
+func (r *Root) List(name string) ([]string, error) {
+	if ok, err := r.IsDir(name); !ok {
+		return nil, err
+	}
+	f, _, err := r.Handle.Open(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, r.Explain(name, err)
+	}
+	defer f.Close()
+	var names []string
+	for l := beneath.List(f); ; {
+		entries, err := l.Read(listBatch)
+		if err == io.EOF {
+			return names, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Abs(name), err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name)
+		}
+		if len(names) > MaxNames {
+			return nil, fmt.Errorf("%s: over %d files", r.Abs(name), MaxNames)
+		}
+	}
+}
+
+// resolvePointer resolves a path that a file of the repository contains (.git, commondir, alternates), relative
+// to the directory base. A path outside of the root is denied: otherwise a repository could name any other
+// repository of the machine as its own.
+func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
+	name := path.Join(base, filepath.ToSlash(pointer))
+	if filepath.IsAbs(pointer) {
+		name = ".."
+		if rel, err := filepath.Rel(r.path, pointer); err == nil && filepath.IsLocal(rel) {
+			name = filepath.ToSlash(rel)
+		}
+	}
+	if !filepath.IsLocal(name) {
+		return "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant a directory that contains both "+
+			"(--project names one)", r.Abs(file), pointer, r.path)
+	}
+	return name, nil
+}
+
+// Explain turns the error of a symbolic link that leaves the root into a refusal that names the link.
+func (r *Root) Explain(name string, err error) error {
+	if !errors.Is(err, beneath.ErrEscapes) {
+		return err
+	}
+	link, target := r.escapingLink(name)
+	return hosterror.Denied("%s is a symbolic link to %q; one that is absolute or leaves the granted directory %s is not followed; "+
+		"make it relative or grant a directory that contains both (--project names one)", r.Abs(link), target, r.path)
+}
+
+// escapingLink finds the symbolic link because of which a name cannot be opened. It is for the message only: the
+// link may have changed since the refusal.
+func (r *Root) escapingLink(name string) (link, target string) {
+	for range maxLinks {
+		parts := strings.Split(path.Clean(name), "/")
+		for i := range parts {
+			link = path.Join(parts[:i+1]...)
+			var err error
+			if target, err = r.Handle.Readlink(link); err != nil {
+				continue
+			}
+			to := path.Join(path.Dir(link), filepath.ToSlash(target))
+			if filepath.IsAbs(target) || !filepath.IsLocal(to) {
+				return link, target
+			}
+			name = path.Join(append([]string{to}, parts[i+1:]...)...)
+			break
+		}
+	}
+	return name, target
+}
+
+// IsAbsent reports whether an error says that a file does not exist, or cannot exist under its name.
+func IsAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
+}

@@ -1,0 +1,95 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
+)
+
+// Identity is the author and committer of a commit.
+type Identity struct {
+	Name, Email string
+}
+
+// User is the user's own configuration of git. The host reads it, since no operation may open the user's files.
+type User struct {
+	// Identity is the default for repositories that configure none.
+	Identity Identity
+	// Excludes is the content of the user's own ignore file.
+	Excludes []byte
+}
+
+// ReadUser reads the user's configuration as git does: user.name, user.email and core.excludesFile from
+// $XDG_CONFIG_HOME/git/config and then ~/.gitconfig, and the ignore file, by default $XDG_CONFIG_HOME/git/ignore. The
+// system's configuration and included files are not read. An empty xdg means home/.config. Absent files are empty; the
+// error names files that cannot be read, and the rest is returned with it. It is for the host process: it opens files by
+// path.
+func ReadUser(home, xdg string) (User, error) {
+	if xdg == "" {
+		xdg = filepath.Join(home, ".config")
+	}
+	var user User
+	excludes := filepath.Join(xdg, "git", "ignore")
+	var errs []error
+	for _, name := range []string{filepath.Join(xdg, "git", "config"), filepath.Join(home, ".gitconfig")} {
+		data, err := readUserFile(name, gitconfig.MaxSize)
+		config, bad := gitconfig.Parse(data)
+		if err = errors.Join(err, bad); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		for key, to := range map[string]*string{"name": &user.Identity.Name, "email": &user.Identity.Email} {
+			if value, ok := config.Last("user", "", key); ok {
+				*to = value
+			}
+		}
+		if value, ok := config.Last("core", "", "excludesfile"); ok {
+			if below, ok := strings.CutPrefix(value, "~/"); ok {
+				value = filepath.Join(home, below)
+			}
+			excludes = value
+		}
+	}
+	if filepath.IsAbs(excludes) {
+		var err error
+		if user.Excludes, err = readUserFile(excludes, ignore.MaxFile); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", excludes, err))
+		}
+	}
+	return user, errors.Join(errs...)
+}
+
+// readUserFile reads a trusted file, and so follows any symbolic link; an absent one is empty.
+func readUserFile(name string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	if !info.Mode().IsRegular() { // such as /dev/null, which disables a file of git's
+		return nil, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("over %d bytes", limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}

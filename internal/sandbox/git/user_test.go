@@ -1,0 +1,72 @@
+package git_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
+)
+
+func TestTopLevel(t *testing.T) {
+	dir := t.TempDir()
+	gittest.Mkdir(t, dir+"/repo/.git")
+	gittest.Mkdir(t, dir+"/repo/a/b")
+	gittest.Write(t, dir+"/repo/tree/.git", "gitdir: elsewhere\n")
+	gittest.Mkdir(t, dir+"/repo/tree/c")
+	cases := map[string]struct{ dir, want string }{
+		"the top level itself":                       {"/repo", "/repo"},
+		"a directory below it":                       {"/repo/a/b", "/repo"},
+		"a directory that does not exist yet":        {"/repo/a/new", "/repo"},
+		"a nested one whose .git is a file":          {"/repo/tree/c", "/repo/tree"},
+		"the .git directory belongs to its worktree": {"/repo/.git", "/repo"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := git.TopLevel(dir + c.dir)
+			if !ok || got != dir+c.want {
+				t.Errorf("got %q, %v; want %q", got, ok, dir+c.want)
+			}
+		})
+	}
+	t.Run("no repository", func(t *testing.T) {
+		if top, ok := git.TopLevel("/"); ok {
+			t.Skipf("the machine's root is a repository: %s", top)
+		}
+		if got, ok := git.TopLevel(dir); ok && strings.HasPrefix(got, dir) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestReadUser(t *testing.T) {
+	home := t.TempDir()
+	read := func() git.User {
+		t.Helper()
+		u, err := git.ReadUser(home, "")
+		gittest.Must(t, err)
+		return u
+	}
+	if diff := cmp.Diff(git.User{}, read()); diff != "" {
+		t.Errorf("without any file: %s", diff)
+	}
+	gittest.Write(t, home+"/.config/git/config", "[user]\n\tname = X\n\temail = x@example.com\n")
+	gittest.Write(t, home+"/.config/git/ignore", "*.bak\n")
+	want := git.User{Identity: git.Identity{Name: "X", Email: "x@example.com"}, Excludes: []byte("*.bak\n")}
+	if diff := cmp.Diff(want, read()); diff != "" {
+		t.Errorf("from the directory for configuration: %s", diff)
+	}
+	gittest.Write(t, home+"/.gitconfig", "[user]\n\tname = Y\n[core]\n\texcludesFile = ~/mine\n[include]\n\tpath = more\n")
+	gittest.Write(t, home+"/mine", "*.tmp\n")
+	gittest.Write(t, home+"/more", "[user]\n\tname = Z\n")
+	want = git.User{Identity: git.Identity{Name: "Y", Email: "x@example.com"}, Excludes: []byte("*.tmp\n")}
+	if diff := cmp.Diff(want, read()); diff != "" {
+		t.Errorf("the file in the home directory counts more: %s", diff)
+	}
+	gittest.Write(t, home+"/.gitconfig", "[user\n")
+	if u, err := git.ReadUser(home, ""); err == nil || !strings.Contains(err.Error(), ".gitconfig: line 1") || u.Identity.Name != "X" {
+		t.Errorf("a file that cannot be read: got %+v, %v", u, err)
+	}
+}

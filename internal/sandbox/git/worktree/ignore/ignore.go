@@ -1,0 +1,264 @@
+// Package ignore decides which paths of a working tree git ignores (gitignore(5)). Start with New and
+// Matcher.IgnoresPath. Ignore files are untrusted: their size, the number of patterns and the time to match one
+// are bounded.
+package ignore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
+)
+
+const (
+	// MaxFile bounds one ignore file, in bytes.
+	MaxFile = 1 << 20
+
+	maxPattern  = 8 << 10 // bytes of a line
+	maxPatterns = 100_000 // of one operation
+)
+
+// pattern is one line of an ignore file.
+type pattern struct {
+	negated  bool
+	dirOnly  bool
+	baseOnly bool    // matches the last component of a path; otherwise the path relative to the ignore file
+	literal  string  // prefix without wildcards
+	wild     []token // the rest
+}
+
+// Level is the patterns that apply in a directory: those of one ignore file, and those of the levels above, which
+// have lower precedence.
+type Level struct {
+	up       *Level
+	dir      string // of the ignore file: "" or "a/b/"
+	patterns []pattern
+	ignored  bool // the directory itself is ignored, and so is everything below it
+}
+
+// Matcher decides what is ignored in one working tree. In rising precedence the levels are the user's own ignore
+// file, info/exclude, and the .gitignore of each directory from the top level down.
+type Matcher struct {
+	ctx    context.Context
+	repo   *repo.Repository
+	fold   bool
+	count  int // of patterns
+	top    *Level
+	levels map[string]*Level // by directory, for IgnoresPath
+}
+
+// New reads the ignore files that apply to the whole working tree. fold ignores case (core.ignoreCase), and
+// userPatterns is the content of the user's own ignore file.
+func New(ctx context.Context, r *repo.Repository, fold bool, userPatterns []byte) (*Matcher, error) {
+	m := &Matcher{ctx: ctx, repo: r, fold: fold}
+	data, err := r.Root.Read(r.InCommon("info/exclude"), MaxFile)
+	if err != nil && !repo.IsAbsent(err) {
+		return nil, err
+	}
+	for i, lines := range [][]byte{userPatterns, data} {
+		if m.top, err = m.addLevel(m.top, "", lines); err != nil {
+			return nil, fmt.Errorf("%s: %w", []string{"the user's ignore file", "info/exclude"}[i], err)
+		}
+	}
+	m.top, err = m.Enter(m.top, "", false)
+	m.levels = map[string]*Level{"": m.top}
+	return m, err
+}
+
+// Top returns the level of the top level of the working tree.
+func (m *Matcher) Top() *Level { return m.top }
+
+func (m *Matcher) addLevel(up *Level, dir string, lines []byte) (*Level, error) {
+	patterns, err := parse(lines, m.fold)
+	if err != nil {
+		return nil, err
+	}
+	if m.count += len(patterns); m.count > maxPatterns {
+		return nil, fmt.Errorf("over %d patterns", maxPatterns)
+	}
+	return &Level{up: up, dir: dir, patterns: patterns}, nil
+}
+
+// Enter returns the level of a directory ("" or "a/b/") below another. In an ignored directory no ignore file is
+// read, since nothing below it can be included again. As in git, a .gitignore that is a symbolic link is not read.
+func (m *Matcher) Enter(up *Level, dir string, ignored bool) (*Level, error) {
+	if ignored {
+		return &Level{up: up, ignored: true}, nil
+	}
+	name := path.Join(m.repo.Top, dir, ".gitignore")
+	info, err := m.repo.Root.Handle.Lstat(name)
+	if repo.IsAbsent(err) || err == nil && !info.Mode.IsRegular() {
+		return up, nil
+	}
+	var data []byte
+	if err == nil {
+		data, err = m.repo.Root.Read(name, MaxFile)
+	}
+	if repo.IsAbsent(err) {
+		return up, nil
+	}
+	if err != nil {
+		return nil, m.repo.Root.Explain(name, err)
+	}
+	level, err := m.addLevel(up, dir, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.repo.Root.Abs(name), err)
+	}
+	return level, nil
+}
+
+// IgnoresPath reports whether a path relative to the top level is ignored. isDir says that it is a directory, for a
+// path that may not exist.
+func (m *Matcher) IgnoresPath(name string, isDir bool) (bool, error) {
+	level := m.top
+	for i, c := range name {
+		if c != '/' {
+			continue
+		}
+		dir := name[:i+1]
+		next, known := m.levels[dir]
+		if !known {
+			ignored, err := m.Ignores(level, name[:i], true)
+			if err == nil {
+				next, err = m.Enter(level, dir, ignored)
+			}
+			if err != nil {
+				return false, err
+			}
+			m.levels[dir] = next
+		}
+		level = next
+	}
+	if !isDir {
+		file := path.Join(m.repo.Top, name)
+		info, err := m.repo.Root.Handle.Lstat(file)
+		if err != nil && !repo.IsAbsent(err) {
+			return false, m.repo.Root.Explain(file, err)
+		}
+		isDir = err == nil && info.IsDir()
+	}
+	return m.Ignores(level, name, isDir)
+}
+
+// Ignores reports whether a path directly in the directory of a level is ignored. The path is relative to the top
+// level.
+func (m *Matcher) Ignores(level *Level, name string, isDir bool) (bool, error) {
+	if level.ignored {
+		return true, nil
+	}
+	base := path.Base(name)
+	for ; level != nil; level = level.up {
+		below, ok := strings.CutPrefix(name, level.dir)
+		for i := len(level.patterns) - 1; ok && i >= 0; i-- {
+			p := &level.patterns[i]
+			if p.dirOnly && !isDir {
+				continue
+			}
+			text := below
+			if p.baseOnly {
+				text = base
+			}
+			if p.matches(text, m.fold) {
+				return !p.negated, nil
+			}
+		}
+		if err := m.ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (p *pattern) matches(text string, fold bool) bool {
+	if len(text) < len(p.literal) {
+		return false
+	}
+	start, rest := text[:len(p.literal)], text[len(p.literal):]
+	switch {
+	case fold && !strings.EqualFold(start, p.literal), !fold && start != p.literal:
+		return false
+	case p.wild == nil:
+		return rest == ""
+	case len(p.wild) == 1 && p.wild[0].kind == tokenStar:
+		return !strings.Contains(rest, "/")
+	}
+	// Reject the most frequent case, *.ext, by its last byte.
+	if last := p.wild[len(p.wild)-1]; last.kind == tokenByte && rest == "" {
+		return false
+	} else if c := text[len(text)-1]; last.kind == tokenByte && last.byte != c && (!fold || last.byte != lower(c)) {
+		return false
+	}
+	return match(p.wild, rest, fold)
+}
+
+// parse parses the lines of an ignore file.
+func parse(data []byte, fold bool) ([]pattern, error) {
+	var patterns []pattern
+	number := 0
+	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
+		number++
+		line, ended := bytes.CutSuffix(line, []byte("\n"))
+		if ended || len(line) > 0 { // the last line may lack its line feed
+			line = bytes.TrimSuffix(line, []byte("\r"))
+		}
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		if len(line) > maxPattern {
+			return nil, fmt.Errorf("line %d: over %d bytes", number, maxPattern)
+		}
+		if len(patterns) == maxPatterns {
+			return nil, errors.New("over 100000 patterns")
+		}
+		// Git reads a line as a C string.
+		text, _, _ := strings.Cut(string(line), "\x00")
+		if p, ok := parsePattern(trimSpaces(text), fold); ok {
+			patterns = append(patterns, p)
+		}
+	}
+	return patterns, nil
+}
+
+// trimSpaces removes trailing spaces, up to one that is escaped by a backslash.
+func trimSpaces(s string) string {
+	end := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case ' ':
+			continue
+		case '\\':
+			if i++; i == len(s) {
+				return s
+			}
+		}
+		end = i + 1
+	}
+	return s[:end]
+}
+
+// parsePattern parses one pattern; false if it can match nothing.
+func parsePattern(s string, fold bool) (pattern, bool) {
+	var p pattern
+	s, p.negated = strings.CutPrefix(s, "!")
+	s, p.dirOnly = strings.CutSuffix(s, "/")
+	p.baseOnly = !strings.Contains(s, "/")
+	s = strings.TrimPrefix(s, "/")
+	if s == "" {
+		return p, false
+	}
+	// As in git, the literal prefix is cut off before wildcards are parsed, so in a/b**/c the "**" is at the start
+	// of the pattern.
+	n := strings.IndexAny(s, `*?[\`)
+	if n < 0 {
+		p.literal = s
+		return p, true
+	}
+	p.literal = s[:n]
+	var ok bool
+	p.wild, ok = compile(s[n:], fold)
+	return p, ok
+}

@@ -1,0 +1,333 @@
+package worktree
+
+import (
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/objects"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/refs"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
+)
+
+const (
+	maxVisited = 1_000_000 // files and directories of a working tree
+	maxNesting = 512       // directories
+	maxRead    = 1 << 30   // bytes of files hashed by one operation
+	listBatch  = 1024      // directory entries read at a time
+)
+
+// Internal codes of an index entry; the others are those of git status.
+const (
+	notSeen   byte = 0
+	unchanged byte = 1
+)
+
+// walk compares a working tree with the index, and finds untracked files.
+type walk struct {
+	ctx       context.Context
+	repo      *repo.Repository
+	index     *index
+	ignore    *ignore.Matcher
+	fileMode  bool   // core.fileMode: the execute bit counts
+	codes     []byte // by position in the index
+	untracked []string
+	limit     int
+	visited   int
+	read      int64 // bytes of files hashed
+}
+
+// code returns the code of an entry after the walk, 0 if its file is unchanged. A file that was not seen is deleted.
+func (w *walk) code(i int) byte {
+	switch e := &w.index.entries[i]; {
+	case w.codes[i] == unchanged, e.stage != 0:
+		return 0
+	case w.codes[i] != notSeen:
+		return w.codes[i]
+	case e.skipped, e.assumed:
+		return 0
+	}
+	return 'D'
+}
+
+// list returns the entries of a directory ("" or "a/b/") sorted by name, without .git.
+func (w *walk) list(dir string) ([]beneath.Entry, error) {
+	if strings.Count(dir, "/") > maxNesting || len(dir) > objects.MaxPath {
+		return nil, fmt.Errorf("%s: nested deeper than %d directories", hosterror.Truncate(dir), maxNesting)
+	}
+	name := path.Join(w.repo.Top, dir)
+	f, _, err := w.repo.Root.Handle.Open(name, os.O_RDONLY, 0)
+	if repo.IsAbsent(err) {
+		return nil, nil // removed since its parent was listed
+	}
+	if err != nil {
+		return nil, w.repo.Root.Explain(name, err)
+	}
+	defer f.Close()
+	var all []beneath.Entry
+	for l := beneath.List(f); ; {
+		some, err := l.Read(listBatch)
+		if w.visited += len(some); w.visited > maxVisited {
+			return nil, fmt.Errorf("over %d files and directories in the working tree", maxVisited)
+		}
+		if all = append(all, some...); len(all) > repo.MaxNames {
+			return nil, fmt.Errorf("%s: over %d files", w.repo.Root.Abs(name), repo.MaxNames)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = w.ctx.Err()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w.repo.Root.Abs(name), err)
+		}
+	}
+	all = slices.DeleteFunc(all, func(e beneath.Entry) bool { return e.Name == ".git" })
+	slices.SortFunc(all, func(a, b beneath.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// dir compares the files of a directory ("" or "a/b/").
+func (w *walk) dir(dir string, level *ignore.Level) error {
+	entries, err := w.list(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch name := dir + e.Name; {
+		case e.IsDir():
+			err = w.subdir(name, level)
+		case isSpecial(e):
+			if i, ok := w.index.find(name); ok {
+				w.codes[i] = 'M'
+			}
+		default:
+			err = w.file(name, level)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isSpecial reports whether a file is of a type that git ignores, such as a named pipe.
+func isSpecial(e beneath.Entry) bool { return e.Type&^(fs.ModeDir|fs.ModeSymlink) != 0 }
+
+func (w *walk) subdir(name string, level *ignore.Level) error {
+	if i, ok := w.index.find(name); ok {
+		if t := w.index.entries[i]; t.mode == objects.ModeSubmodule && t.stage == 0 {
+			var err error
+			w.codes[i], err = w.submodule(name, t.hash)
+			return err
+		}
+		return nil // in place of a tracked file: git reports only that file, as deleted
+	}
+	ignored, err := w.ignore.Ignores(level, name, true)
+	if err != nil {
+		return err
+	}
+	if w.index.hasBelow(name + "/") {
+		next, err := w.ignore.Enter(level, name+"/", ignored)
+		if err != nil {
+			return err
+		}
+		return w.dir(name+"/", next)
+	}
+	if ignored {
+		return nil
+	}
+	found, err := w.hasUntracked(name, level)
+	if err != nil || !found {
+		return err
+	}
+	return w.addUntracked(name + "/")
+}
+
+// submodule compares a submodule's HEAD with the index. One that is absent, or whose repository cannot be opened below
+// the grant, counts as unchanged.
+func (w *walk) submodule(name string, want plumbing.Hash) (byte, error) {
+	sub, err := w.repo.Root.OpenRepository(path.Join(w.repo.Top, name))
+	if err == nil && sub != nil {
+		var head plumbing.Hash
+		var ok bool
+		if head, ok, err = refs.Resolve(w.ctx, sub, "HEAD"); err == nil && ok && head != want {
+			return 'M', nil
+		}
+	}
+	if w.ctx.Err() != nil {
+		return unchanged, w.ctx.Err()
+	}
+	return unchanged, nil
+}
+
+// hasUntracked reports whether an untracked directory contains a file that is not ignored, or is a repository. Git
+// does not report other directories.
+func (w *walk) hasUntracked(name string, level *ignore.Level) (bool, error) {
+	dotGit := path.Join(w.repo.Top, name, ".git")
+	if info, err := w.repo.Root.Handle.Lstat(dotGit); err == nil {
+		if _, err := w.repo.Root.Handle.Lstat(path.Join(dotGit, "HEAD")); err == nil || info.Mode.IsRegular() {
+			return true, nil
+		}
+	}
+	level, err := w.ignore.Enter(level, name+"/", false)
+	if err != nil {
+		return false, err
+	}
+	entries, err := w.list(name + "/")
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		if isSpecial(e) {
+			continue
+		}
+		child := name + "/" + e.Name
+		ignored, err := w.ignore.Ignores(level, child, e.IsDir())
+		if err != nil {
+			return false, err
+		}
+		if ignored {
+			continue
+		}
+		if !e.IsDir() {
+			return true, nil
+		}
+		if found, err := w.hasUntracked(child, level); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+func (w *walk) file(name string, level *ignore.Level) error {
+	i, tracked := w.index.find(name)
+	if !tracked {
+		ignored, err := w.ignore.Ignores(level, name, false)
+		if err != nil || ignored {
+			return err
+		}
+		return w.addUntracked(name)
+	}
+	if w.index.entries[i].stage != 0 {
+		return nil
+	}
+	code, err := w.compare(&w.index.entries[i])
+	w.codes[i] = code
+	return err
+}
+
+func (w *walk) addUntracked(name string) error {
+	if len(w.untracked) <= w.limit { // one more than limit, to detect truncation
+		w.untracked = append(w.untracked, name)
+	}
+	return nil
+}
+
+// compare returns the code of a tracked file.
+func (w *walk) compare(t *indexEntry) (byte, error) {
+	if t.assumed || t.skipped {
+		return unchanged, nil
+	}
+	info, err := w.repo.Root.Handle.Lstat(path.Join(w.repo.Top, t.name))
+	if repo.IsAbsent(err) {
+		return notSeen, nil
+	}
+	if err != nil {
+		return notSeen, err
+	}
+	mode := uint32(objects.ModeFile)
+	switch {
+	case info.Mode&fs.ModeSymlink != 0:
+		mode = objects.ModeLink
+	case !w.fileMode && t.mode == objects.ModeExecutable, w.fileMode && info.Mode&0o100 != 0:
+		mode = objects.ModeExecutable
+	}
+	stat := statOf(info)
+	switch {
+	case t.intent:
+		return 'A', nil
+	case mode&^0o777 != t.mode&^0o777:
+		return 'T', nil
+	case mode != t.mode:
+		return 'M', nil
+	case t.stat.same(stat) && !w.index.isRacy(t.stat):
+		return unchanged, nil
+	case t.stat.size != 0 && t.stat.size != stat.size: // git also writes 0 to force a comparison
+		return 'M', nil
+	}
+	same, err := w.sameContent(t, info)
+	if err != nil {
+		return notSeen, err
+	}
+	if !same {
+		return 'M', nil
+	}
+	return unchanged, nil
+}
+
+// same reports whether stat data shows no change. Fields that one side does not record are not compared.
+func (s fileStat) same(now fileStat) bool {
+	return s.mtime == now.mtime && (s.mtimeNs == 0 || s.mtimeNs == now.mtimeNs) &&
+		s.ctime == now.ctime && (s.ctimeNs == 0 || s.ctimeNs == now.ctimeNs) &&
+		s.inode == now.inode && s.size == now.size
+}
+
+// isRacy reports whether an entry is racily clean: its file may have been modified after it was added, within the same
+// tick of the file system's clock, so that equal stat data proves nothing.
+func (x *index) isRacy(s fileStat) bool {
+	sec, ns := x.written.Unix(), x.written.Nanosecond()
+	return int64(s.mtime) > sec || int64(s.mtime) == sec && (s.mtimeNs == 0 || int(s.mtimeNs) >= ns)
+}
+
+// sameContent compares the hash of a file with that in the index.
+func (w *walk) sameContent(t *indexEntry, info beneath.Stat) (bool, error) {
+	name := path.Join(w.repo.Top, t.name)
+	if t.mode == objects.ModeLink {
+		target, err := w.repo.Root.Handle.Readlink(name)
+		if err != nil {
+			return false, nil // no longer a symbolic link
+		}
+		return objects.HashOf(plumbing.BlobObject, []byte(target)) == t.hash, nil
+	}
+	f, err := w.repo.Root.Open(name)
+	if repo.IsAbsent(err) || errors.Is(err, fs.ErrPermission) {
+		return false, nil // equality cannot be shown
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	h := sha1.New()
+	_, _ = fmt.Fprintf(h, "blob %d\x00", info.Size)
+	for left := info.Size; ; {
+		n, err := io.CopyN(h, f, 1<<20)
+		left -= n
+		if w.read += n; w.read > maxRead {
+			return false, fmt.Errorf("over %d bytes of files had to be read; git status refreshes the index", maxRead)
+		}
+		switch {
+		case w.ctx.Err() != nil:
+			return false, w.ctx.Err()
+		case left < 0:
+			return false, nil // it has grown
+		case err == io.EOF:
+			return left == 0 && plumbing.Hash(h.Sum(nil)) == t.hash, nil
+		case err != nil:
+			return false, fmt.Errorf("%s: %w", w.repo.Root.Abs(name), err)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+)
+
+// hidden decides which paths in its mounts a module does not see: those that match a deny pattern, the host's own files and
+// directories unless a grant names them, and configuration files that the host would obey. Names are compared by
+// vfs.FoldName, since the file system may be case-insensitive or normalizing.
+type hidden struct {
+	mounts    []string // longest first
+	patterns  []string // folded; relative to each mount
+	own       []string
+	foldedOwn []string // own, folded
+}
+
+// newHidden takes resolved, clean, absolute paths. The error names a malformed pattern.
+func newHidden(mounts []string, what Hidden) (*hidden, error) {
+	h := &hidden{mounts: slices.Clone(mounts), own: what.Own}
+	for _, own := range what.Own {
+		h.foldedOwn = append(h.foldedOwn, vfs.FoldName(own))
+	}
+	slices.SortFunc(h.mounts, func(a, b string) int { return len(b) - len(a) })
+	for _, p := range what.Patterns {
+		if !doublestar.ValidatePattern(p) {
+			return nil, fmt.Errorf("deny: %q is not a pattern", p)
+		}
+		h.patterns = append(h.patterns, vfs.FoldName(strings.Trim(p, "/")))
+	}
+	return h, nil
+}
+
+// isHidden implements vfs.Config.Hidden.
+func (h *hidden) isHidden(p string, below bool) bool {
+	i := slices.IndexFunc(h.mounts, func(m string) bool { return inside(m, p) })
+	if i < 0 {
+		return false
+	}
+	mount := h.mounts[i]
+	folded := vfs.FoldName(p)
+	if h.ownOf(p, mount) != "" || below && slices.ContainsFunc(h.foldedOwn, func(own string) bool { return inside(folded, own) }) {
+		return true
+	}
+	if len(h.patterns) == 0 {
+		return false // fast path: this runs for each component of each path
+	}
+	name := strings.Trim(strings.TrimPrefix(folded, vfs.FoldName(mount)), "/")
+	return slices.ContainsFunc(h.patterns, func(pattern string) bool {
+		return matchesPrefix(pattern, name) || below && matchesBelow(pattern, name)
+	})
+}
+
+// ownOf returns the file or directory of the host that hides p, "" if there is none. A mount at or below one of the host's
+// directories is not hidden by it; configuration files are hidden in every mount.
+func (h *hidden) ownOf(p, mount string) string {
+	if at := reservedIn(p, mount); at != "" {
+		return at
+	}
+	folded := vfs.FoldName(p)
+	for i, own := range h.foldedOwn {
+		if inside(own, folded) && !inside(own, vfs.FoldName(mount)) {
+			return h.own[i]
+		}
+	}
+	return ""
+}
+
+// reservedIn returns the path of the configuration file or placeholder that p is, or is below, in a mount. A plugin that
+// wrote a project's configuration could grant itself more at the next start. A placeholder contains the directory that
+// stands in for an absent granted directory, in most cases that of another plugin.
+func reservedIn(p, mount string) string {
+	for end := len(mount); end < len(p); {
+		begin := end + 1
+		if mount == "/" && end == len(mount) {
+			begin = end
+		}
+		end = len(p)
+		if next := strings.IndexByte(p[begin:], '/'); next >= 0 {
+			end = begin + next
+		}
+		if isReserved(p[begin:end]) {
+			return p[:end]
+		}
+	}
+	return ""
+}
+
+// isReserved reports whether name is that of a configuration file or placeholder on some file system, including as a short
+// name on FAT and NTFS.
+func isReserved(name string) bool {
+	if len(name) < len("bulkhe~1") {
+		return false
+	}
+	folded := vfs.FoldName(name)
+	if folded == config.FileName || strings.HasPrefix(folded, config.HolderPrefix) {
+		return true
+	}
+	number, short := strings.CutPrefix(strings.TrimSuffix(folded, ".tom"), "bulkhe~")
+	return short && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// matchesPrefix reports whether the pattern matches name or one of its ancestors.
+func matchesPrefix(pattern, name string) bool {
+	for end := 0; end < len(name); end++ {
+		next := strings.IndexByte(name[end:], '/')
+		if next < 0 {
+			break
+		}
+		end += next
+		if doublestar.MatchUnvalidated(pattern, name[:end]) {
+			return true
+		}
+	}
+	return name != "" && doublestar.MatchUnvalidated(pattern, name)
+}
+
+// matchesBelow reports whether moving the directory name could make a path visible that the pattern hides. A pattern such
+// as **/.env also matches at the new path.
+func matchesBelow(pattern, name string) bool {
+	if rest, ok := strings.CutPrefix(pattern, "**/"); ok && !strings.Contains(rest, "/") {
+		return false
+	}
+	parts := strings.Split(pattern, "/")
+	components := strings.Split(name, "/")
+	for i, component := range components {
+		if i >= len(parts) {
+			return false
+		}
+		if strings.Contains(parts[i], "**") {
+			return true
+		}
+		// Braces that contain a slash are split into malformed parts; assume that those match.
+		if ok, err := doublestar.Match(parts[i], component); err != nil || !ok {
+			return err != nil
+		}
+	}
+	return len(parts) > len(components)
+}
+
+// inside reports whether p is dir or below it.
+func inside(dir, p string) bool {
+	return dir == "/" || p == dir || strings.HasPrefix(p, dir) && p[len(dir)] == '/'
+}

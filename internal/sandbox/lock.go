@@ -1,0 +1,222 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+const (
+	maxLocks    = 16  // names that a call may hold, and directories
+	maxLockName = 256 // bytes
+	// Back-off between two tries. A blocking flock could not be canceled with the call.
+	minLockWait, maxLockWait = time.Millisecond, 25 * time.Millisecond
+)
+
+// fileLock is a held lock. The kernel releases it when the process ends for any reason.
+type fileLock struct{ file *os.File }
+
+func (l *fileLock) release() { _ = l.file.Close() }
+
+// errNoLocks says that a file system does not support locks.
+var errNoLocks = errors.New("the file system has no locks")
+
+// lock acquires a name, and a directory if one is given, until the call ends. Lock order: all calls acquire the name first,
+// so two calls with the same name and directory cannot deadlock.
+func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
+	switch {
+	case q.Name == "" || len(q.Name) > maxLockName:
+		return nil, invalidLock("a name has 1 to %d bytes", maxLockName)
+	case q.Folder != "" && !filepath.IsAbs(q.Folder):
+		return nil, invalidLock("the folder %q is not an absolute path", bounded(q.Folder))
+	case b.locks == nil && q.Folder == "":
+		return nil, noPlace()
+	}
+	c := callOf(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wasHeld := c.locks[q.Name] != nil
+	if err := b.lockName(ctx, c, q.Name); err != nil || q.Folder == "" {
+		return nil, err
+	}
+	err := b.lockDir(ctx, c, q.Folder)
+	if errors.Is(err, errNoLocks) {
+		err = b.withoutDirLock(q.Folder, err)
+	}
+	if err != nil && !wasHeld {
+		c.unlock(q.Name)
+	}
+	return nil, err
+}
+
+// withoutDirLock continues with the name alone if the directory's file system has no locks, and warns the admin once. If
+// names cannot be locked either it fails.
+func (b *Box) withoutDirLock(path string, why error) error {
+	if b.locks == nil {
+		return noPlace()
+	}
+	b.warnNoLocks.Do(func() {
+		b.config.Log.Warn("a directory cannot be locked, so servers with other state directories are not excluded from it", "directory", visible.Text(bounded(path)), "error", why)
+	})
+	return nil
+}
+
+func invalidLock(format string, args ...any) error {
+	return &abi.HostError{Code: abi.HostInvalid, Message: "lock: " + fmt.Sprintf(format, args...)}
+}
+
+func noPlace() error {
+	return &abi.HostError{Code: abi.HostUnavailable, Message: "lock: there is no state directory, so nothing can be locked"}
+}
+
+// lockName acquires a name. Its file is in a directory that no module sees, and is never removed: a removed file could be
+// locked by a waiter while its successor is locked too. Without the directory it does nothing.
+func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
+	if _, held := c.locks[name]; held || b.locks == nil {
+		return nil
+	}
+	if len(c.locks) >= maxLocks {
+		return invalidLock("a call holds at most %d locks", maxLocks)
+	}
+	file, _, err := b.locks.Open(lockFile(name), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	if err := b.acquire(ctx, file); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if c.locks == nil {
+		c.locks = map[string]*fileLock{}
+	}
+	c.locks[name] = &fileLock{file}
+	return nil
+}
+
+// lockFile returns a valid file name for any name of a lock.
+func lockFile(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:])
+}
+
+// lockDir acquires the lock of a directory itself, through an open file description of its own: a flock belongs to that, so
+// calls that shared one would not exclude each other. If the path refers to another directory by the time the lock is
+// held, it retries with that one, since other calls lock that one.
+func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
+	for {
+		file, err := b.openForLock(path)
+		if err != nil {
+			return err
+		}
+		held, err := c.holdsDir(file)
+		if err == nil && !held && len(c.dirs) >= maxLocks {
+			err = invalidLock("a call holds at most %d directories", maxLocks)
+		}
+		if held || err != nil {
+			return errors.Join(err, file.Close())
+		}
+		if err := b.acquire(ctx, file); err != nil {
+			return errors.Join(err, file.Close())
+		}
+		current, err := b.refersTo(path, file)
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		if current {
+			c.dirs = append(c.dirs, &fileLock{file})
+			return nil
+		}
+		_ = file.Close() // read-only
+	}
+}
+
+// openForLock opens a directory to be locked. It must be writable by the plugin: one that can only read it must not block
+// others.
+func (b *Box) openForLock(path string) (*os.File, error) {
+	var asked faults // the operation itself is recorded with its result
+	file, errno := b.tree(&asked).OpenDirectory(path)
+	if errno != 0 {
+		return nil, fileError(abi.OpLock, path, errno, asked.last)
+	}
+	return file, nil
+}
+
+// unlock releases a name that the call holds.
+func (c *Call) unlock(name string) {
+	if held := c.locks[name]; held != nil {
+		held.release()
+		delete(c.locks, name)
+	}
+}
+
+// refersTo reports whether a path refers to an open directory now.
+func (b *Box) refersTo(path string, file *os.File) (bool, error) {
+	now, err := b.openForLock(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = now.Close() }() // read-only
+	return sameFile(now, file)
+}
+
+// holdsDir reports whether the call holds the lock of a directory, opened by any path.
+func (c *Call) holdsDir(file *os.File) (bool, error) {
+	for _, l := range c.dirs {
+		if held, err := sameFile(l.file, file); held || err != nil {
+			return held, err
+		}
+	}
+	return false, nil
+}
+
+func sameFile(a, b *os.File) (bool, error) {
+	one, err := beneath.StatFile(a)
+	if err != nil {
+		return false, fmt.Errorf("lock: %w", err)
+	}
+	other, err := beneath.StatFile(b)
+	if err != nil {
+		return false, fmt.Errorf("lock: %w", err)
+	}
+	return one.FileID == other.FileID, nil
+}
+
+// acquire waits for the lock of an open file.
+func (b *Box) acquire(ctx context.Context, file *os.File) error {
+	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := b.flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR):
+		case lacksLocks(err):
+			return fmt.Errorf("lock: %w: %w", errNoLocks, err)
+		default:
+			return fmt.Errorf("lock: %w", err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// lacksLocks reports whether an error says that a file system does not support locks, or not on files opened read-only.
+func lacksLocks(err error) bool {
+	return slices.ContainsFunc([]unix.Errno{unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.EBADF, unix.EINVAL},
+		func(errno unix.Errno) bool { return errors.Is(err, errno) })
+}

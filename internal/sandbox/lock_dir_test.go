@@ -1,0 +1,284 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// hostCode returns the code of a host error; "" for nil.
+func hostCode(t *testing.T, err error) string {
+	t.Helper()
+	failure := (*abi.HostError)(nil)
+	if err != nil && !errors.As(err, &failure) {
+		t.Fatalf("got %v, which is not a host error", err)
+	}
+	if failure == nil {
+		return ""
+	}
+	return failure.Code
+}
+
+func TestLockDirectoryNeedsWriteAccess(t *testing.T) {
+	w := newWorld(t)
+	for _, folder := range []string{"work/.git/hooks", "work/.private/sub", "work/own/sub", "work/ro/sub", "work/empty"} {
+		if err := os.MkdirAll(filepath.Join(string(w), folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"out": "../other", "in": "sub", "readonly": "ro", "git": ".git"} {
+		if err := os.Symlink(to, w.path("$W/work/"+link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(w.path("$W/work/file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	grant := w.grant("rw $W/work", "r $W/work/ro", "r $W/workshop", "rw $W/to-come")
+	grant.Deny = []string{".private"}
+	for _, test := range []struct{ name, folder, code string }{
+		{"a granted directory", "$W/work", ""},
+		{"in a granted directory", "$W/work/sub", ""},
+		{"through a link inside the grant", "$W/work/in", ""},
+		{"by a path that goes up", "$W/work/sub/../empty/", ""},
+		{"a read-only mount", "$W/workshop", abi.HostDenied},
+		{"a read-only mount in a writable one", "$W/work/ro", abi.HostDenied},
+		{"in a nested read-only mount", "$W/work/ro/sub", abi.HostDenied},
+		{"through a link to a read-only mount", "$W/work/readonly", abi.HostDenied},
+		{"through a link out of the grant", "$W/work/out", abi.HostDenied},
+		{"an ungranted directory", "$W/other", abi.HostDenied},
+		{"in an ungranted directory", "$W/other/sub", abi.HostDenied},
+		{"an ancestor of granted directories", "$W", abi.HostDenied},
+		{"the root", "/", abi.HostDenied},
+		{"a denied directory", "$W/work/.private", abi.HostDenied},
+		{"in a denied directory", "$W/work/.private/sub", abi.HostDenied},
+		{"a directory of the host", "$W/work/own", abi.HostDenied},
+		{"a .git directory", "$W/work/.git", abi.HostDenied},
+		{"in a .git directory", "$W/work/.git/hooks", abi.HostDenied},
+		{"through a link to a .git directory", "$W/work/git", abi.HostDenied},
+		{"an absent directory", "$W/work/none", abi.HostFailed},
+		{"an absent granted directory", "$W/to-come", abi.HostFailed},
+		{"a file", "$W/work/file", abi.HostFailed},
+		{"a relative path", "work", abi.HostInvalid},
+		{"a path with NUL", "$W/work/\x00", abi.HostFailed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, state := range []string{w.path("$W/states"), ""} {
+				box := w.new(t, Setup{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/own")}, Places: config.Places{State: state}})
+				short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				ctx, call := Begin(short, nil, nil)
+				_, err := box.lock(ctx, abi.Lock{Name: "n", Folder: w.path(test.folder)})
+				if got := hostCode(t, err); got != test.code {
+					t.Errorf("state %q: got %v, want the code %q", state, err, test.code)
+				}
+				if test.code != "" && len(call.locks)+len(call.dirs) > 0 {
+					t.Error("something is held")
+				}
+				call.End()
+			}
+		})
+	}
+	if left, err := os.ReadDir(w.path("$W/work/empty")); err != nil || len(left) > 0 {
+		t.Errorf("in a directory that was locked is %v, %v", left, err)
+	}
+}
+
+// A directory lock excludes calls of other users, of other plugins, and with other names.
+func TestLockedDirectoryExcludesOtherCalls(t *testing.T) {
+	w := newWorld(t)
+	held := abi.Lock{Name: "n", Folder: w.path("$W/work/sub")}
+	for _, test := range []struct {
+		name          string
+		plugin, state string
+		ask           abi.Lock
+		waits         bool
+	}{
+		{"another user", "p", "$W/other", held, true},
+		{"a user without a state directory", "p", "", held, true},
+		{"another plugin", "q", "$W/states", held, true},
+		{"another name", "p", "$W/states", abi.Lock{Name: "m", Folder: held.Folder}, true},
+		{"another path", "p", "$W/other", abi.Lock{Name: "n", Folder: w.path("$W/work/way/sub")}, true},
+		{"another user, another directory", "p", "$W/other", abi.Lock{Name: "n", Folder: w.path("$W/work")}, false},
+		{"another user, only the name", "p", "$W/other", abi.Lock{Name: "n"}, false},
+		{"the same user, another directory, the name", "p", "$W/states", abi.Lock{Name: "n", Folder: w.path("$W/work")}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := os.Symlink("../work", w.path("$W/work/way")); err != nil && !os.IsExist(err) {
+				t.Fatal(err)
+			}
+			one := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+			two := w.new(t, Setup{Plugin: test.plugin, Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path(test.state)}})
+			first, call := Begin(t.Context(), nil, nil)
+			defer call.End()
+			if _, err := one.lock(first, held); err != nil {
+				t.Fatal(err)
+			}
+			long, end := context.WithTimeout(t.Context(), 10*time.Second)
+			defer end()
+			second, waiting := Begin(long, nil, nil)
+			defer waiting.End()
+			if !test.waits {
+				if _, err := two.lock(second, test.ask); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			short, cancel := context.WithTimeout(second, 20*time.Millisecond)
+			defer cancel()
+			if _, err := two.lock(short, test.ask); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("while it is held: got %v", err)
+			}
+			taken := make(chan error)
+			go func() {
+				_, err := two.lock(second, test.ask)
+				taken <- err
+			}()
+			call.End()
+			if err := <-taken; err != nil {
+				t.Errorf("when it is free: %v", err)
+			}
+		})
+	}
+}
+
+// A call that holds a directory acquires it again by any name and path, and holds it once.
+func TestLockIsReentrantWithinCall(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Symlink("sub", w.path("$W/work/in")); err != nil {
+		t.Fatal(err)
+	}
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+	ctx, call := Begin(t.Context(), nil, nil)
+	defer call.End()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for _, ask := range []abi.Lock{{Name: "n"}, {Name: "n", Folder: "$W/work/sub"}, {Name: "m", Folder: "$W/work/in"}, {Name: "n", Folder: "$W/work/./sub/"}} {
+		ask.Folder = w.path(ask.Folder)
+		if _, err := box.lock(ctx, ask); err != nil {
+			t.Errorf("%v: %v", ask, err)
+		}
+	}
+	if len(call.locks) != 2 || len(call.dirs) != 1 {
+		t.Errorf("%d names and %d directories are held", len(call.locks), len(call.dirs))
+	}
+}
+
+func TestLockedDirectoriesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
+	ctx, call := Begin(t.Context(), nil, nil)
+	defer call.End()
+	for i := range maxLocks + 1 {
+		folder := w.path("$W/work/") + strings.Repeat("n", i+1)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := box.lock(ctx, abi.Lock{Name: "n", Folder: folder})
+		if over := i == maxLocks; over != (err != nil && strings.Contains(err.Error(), "at most 16 directories")) {
+			t.Errorf("directory %d: %v", i, err)
+		}
+	}
+}
+
+// A directory that is replaced while a call waits for its lock: the call locks the one that is at the path now.
+func TestLockFollowsReplacedDirectory(t *testing.T) {
+	w := newWorld(t)
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
+	folder := w.path("$W/work/sub")
+	first, call := Begin(t.Context(), nil, nil)
+	defer call.End()
+	if _, err := box.lock(first, abi.Lock{Name: "n", Folder: folder}); err != nil {
+		t.Fatal(err)
+	}
+	second, waiting := Begin(t.Context(), nil, nil)
+	defer waiting.End()
+	waits, taken := make(chan struct{}, 1), make(chan error)
+	box.flock = func(fd, how int) error {
+		err := unix.Flock(fd, how)
+		if err != nil {
+			select {
+			case waits <- struct{}{}:
+			default:
+			}
+		}
+		return err
+	}
+	go func() {
+		_, err := box.lock(second, abi.Lock{Name: "n", Folder: folder})
+		taken <- err
+	}()
+	<-waits
+	if err := errors.Join(os.Rename(folder, folder+"-old"), os.Mkdir(folder, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	call.End()
+	if err := <-taken; err != nil {
+		t.Fatal(err)
+	}
+	third, late := Begin(t.Context(), nil, nil)
+	defer late.End()
+	short, cancel := context.WithTimeout(third, 20*time.Millisecond)
+	defer cancel()
+	if _, err := box.lock(short, abi.Lock{Name: "n", Folder: folder}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the new directory: got %v", err)
+	}
+	if _, err := box.lock(third, abi.Lock{Name: "n", Folder: folder + "-old"}); err != nil {
+		t.Errorf("the old directory: %v", err)
+	}
+}
+
+// Without locks of directories the name alone is held, and the log says so once.
+func TestFileSystemWithoutLocksUsesNameOnly(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.ENOLCK, unix.EOPNOTSUPP, unix.EBADF} {
+		t.Run(errno.Error(), func(t *testing.T) {
+			w := newWorld(t)
+			var log strings.Builder
+			ask := abi.Lock{Name: "n", Folder: w.path("$W/work")}
+			box := w.new(t, Setup{
+				Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")},
+				Log: hclog.New(&hclog.LoggerOptions{Output: &log}),
+			})
+			box.flock = func(fd, how int) error {
+				var stat unix.Stat_t
+				if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+					return errors.Join(err, errno)
+				}
+				return unix.Flock(fd, how)
+			}
+			first, call := Begin(t.Context(), nil, nil)
+			defer call.End()
+			for range 2 {
+				if _, err := box.lock(first, ask); err != nil {
+					t.Fatal(err)
+				}
+			}
+			second, waiting := Begin(t.Context(), nil, nil)
+			defer waiting.End()
+			short, cancel := context.WithTimeout(second, 20*time.Millisecond)
+			defer cancel()
+			if _, err := box.lock(short, ask); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the name: got %v", err)
+			}
+			if n := strings.Count(log.String(), "cannot be locked"); n != 1 || len(call.dirs) > 0 {
+				t.Errorf("%d lines and %d directories; the log:\n%s", n, len(call.dirs), log.String())
+			}
+			nowhere := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
+			nowhere.flock = box.flock
+			_, err := nowhere.lock(second, ask)
+			if got := hostCode(t, err); got != abi.HostUnavailable {
+				t.Errorf("without a state directory: got %v", err)
+			}
+		})
+	}
+}

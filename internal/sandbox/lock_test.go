@@ -1,0 +1,136 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+func TestLockIsHeldUntilCallEnds(t *testing.T) {
+	w := newWorld(t)
+	// Two boxes, as in two hosts of one user.
+	one := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
+	two := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
+	first, held := Begin(t.Context(), nil, nil)
+	for range 2 { // a call that has the lock goes on
+		if _, err := one.lock(first, abi.Lock{Name: "confirm"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second, waiting := Begin(t.Context(), nil, nil)
+	defer waiting.End()
+	short, cancel := context.WithTimeout(second, 20*time.Millisecond)
+	defer cancel()
+	if _, err := two.lock(short, abi.Lock{Name: "confirm"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the second call got %v", err)
+	}
+	if _, err := two.lock(second, abi.Lock{Name: "another"}); err != nil {
+		t.Errorf("another name: %v", err)
+	}
+	taken := make(chan error)
+	go func() {
+		_, err := two.lock(second, abi.Lock{Name: "confirm"})
+		taken <- err
+	}()
+	held.End()
+	if err := <-taken; err != nil {
+		t.Errorf("after the first call: %v", err)
+	}
+}
+
+func TestPluginsDoNotShareLocks(t *testing.T) {
+	w := newWorld(t)
+	for _, plugin := range []string{"p", "q"} {
+		ctx, call := Begin(t.Context(), nil, nil)
+		defer call.End()
+		short, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		box := w.new(t, Setup{Plugin: plugin, Places: config.Places{State: w.path("$W/states")}})
+		if _, err := box.lock(short, abi.Lock{Name: "n"}); err != nil {
+			t.Errorf("plugin %s: %v", plugin, err)
+		}
+	}
+}
+
+func TestLocksAreBounded(t *testing.T) {
+	w := newWorld(t)
+	box := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
+	ctx, call := Begin(t.Context(), nil, nil)
+	defer call.End()
+	for name, says := range map[string]string{"": "1 to 256 bytes", strings.Repeat("x", 257): "1 to 256 bytes"} {
+		if _, err := box.lock(ctx, abi.Lock{Name: name}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for i := range maxLocks {
+		if _, err := box.lock(ctx, abi.Lock{Name: "../" + strings.Repeat("n", i+1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := box.lock(ctx, abi.Lock{Name: "one more"}); err == nil || !strings.Contains(err.Error(), "at most 16 locks") {
+		t.Errorf("one more: %v", err)
+	}
+	files, err := os.ReadDir(w.path("$W/states/.locks/p"))
+	if err != nil || len(files) != maxLocks {
+		t.Errorf("the directory of locks holds %v, %v", files, err)
+	}
+	nowhere := w.new(t, Setup{Plugin: "p"})
+	if _, err := nowhere.lock(ctx, abi.Lock{Name: "n"}); err == nil {
+		t.Error("a lock without a place for it was held")
+	}
+}
+
+func TestFileModes(t *testing.T) {
+	w := newWorld(t)
+	file := w.path("$W/work/tool")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path("$W/other/secret"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(w.path("$W/other/secret"), w.path("$W/work/out")); err != nil {
+		t.Fatal(err)
+	}
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work", "r $W/workshop")})
+	mode := func(m uint32) *uint32 { return &m }
+	for _, test := range []struct {
+		name string
+		ask  abi.FileMode
+		want uint32
+		code string
+	}{
+		{"the mode is returned", abi.FileMode{Path: file}, 0o644, ""},
+		{"it can be set", abi.FileMode{Path: file, Mode: mode(0o755)}, 0o755, ""},
+		{"not beyond the permissions", abi.FileMode{Path: file, Mode: mode(0o4755)}, 0, abi.HostInvalid},
+		{"not in a directory that can only be read", abi.FileMode{Path: w.path("$W/workshop"), Mode: mode(0o700)}, 0, abi.HostDenied},
+		{"not through a link out of the grant", abi.FileMode{Path: w.path("$W/work/out"), Mode: mode(0o777)}, 0, abi.HostDenied},
+		{"a path outside of the grant does not exist", abi.FileMode{Path: w.path("$W/other/secret")}, 0, abi.HostFailed},
+		{"an absent file is reported", abi.FileMode{Path: filepath.Join(w.path("$W/work"), "none")}, 0, abi.HostFailed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := box.mode(t.Context(), test.ask)
+			if test.code == "" {
+				if err != nil || got.(abi.FileModeResult).Mode != test.want {
+					t.Errorf("got %v, %v", got, err)
+				}
+				return
+			}
+			if failure := (*abi.HostError)(nil); !errors.As(err, &failure) || failure.Code != test.code {
+				t.Errorf("got %v, want the code %s", err, test.code)
+			}
+		})
+	}
+	for name, want := range map[string]os.FileMode{"work/tool": 0o755, "other/secret": 0o600, "workshop": os.ModeDir | 0o755} {
+		if info, err := os.Stat(filepath.Join(string(w), name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}

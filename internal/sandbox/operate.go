@@ -1,0 +1,183 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// methodMessage is the notification for log messages.
+const methodMessage = "notifications/message"
+
+// operation is a host operation. The result of do is encoded as JSON; its error is an *abi.HostError or that of a context
+// that ended.
+type operation struct {
+	do     func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
+	target string // member of the parameters that is recorded as Operation.Target, if any
+}
+
+var operations = map[string]operation{
+	abi.OpGitBranchExists: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.BranchExists)
+	}, "repo"},
+	abi.OpGitReadFile: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.ReadFile)
+	}, "repo"},
+	abi.OpGitFindCommit: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.FindCommit)
+	}, "repo"},
+	abi.OpGitTopLevel: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.TopLevel)
+	}, "path"},
+	abi.OpGitCurrentBranch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.CurrentBranch)
+	}, "repo"},
+	abi.OpGitResolveRef: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.ResolveRef)
+	}, "repo"},
+	abi.OpGitRemoteURL: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.RemoteURL)
+	}, "repo"},
+	abi.OpGitIgnored: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.Ignored)
+	}, "repo"},
+	abi.OpGitStatus: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.Status)
+	}, "repo"},
+	abi.OpGitCommitBranch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		b.changing(ctx)
+		return with(ctx, params, b.git.CommitBranch)
+	}, "repo"},
+	abi.OpGitListRemote: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.ListRemote)
+	}, targetURL},
+	abi.OpGitFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.git.Fetch)
+	}, targetURL},
+	abi.OpHTTPFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.fetch)
+	}, targetURL},
+	abi.OpFSMode: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.mode)
+	}, "path"},
+	abi.OpLock: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.lock)
+	}, "name"},
+	abi.OpClaims: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.claims)
+	}, ""},
+	abi.OpNotify: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.notify)
+	}, "method"},
+}
+
+// with decodes parameters, whose size admit has bounded, and runs do.
+func with[P, R any](ctx context.Context, params json.RawMessage, do func(context.Context, P) (R, error)) (any, error) {
+	var p P
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, invalidParams(err)
+	}
+	return do(ctx, p)
+}
+
+func (b *Box) notify(ctx context.Context, n abi.Notification) (any, error) {
+	to := callOf(ctx).notifier
+	if to == nil || n.Method == methodMessage && !b.config.Messages {
+		return nil, nil
+	}
+	if err := to.Notify(n.Method, n.Params); err != nil {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
+	}
+	return nil, nil
+}
+
+func (b *Box) fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {
+	if b.config.Fetch == nil {
+		return abi.HTTPResponse{}, &abi.HostError{Code: abi.HostUnavailable, Message: "http/fetch: this host has no network"}
+	}
+	return b.config.Fetch(ctx, q)
+}
+
+func (b *Box) claims(ctx context.Context, names abi.Claims) (any, error) {
+	switch {
+	case len(names.Prompts)+len(names.Resources) > abi.MaxClaims:
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: more than %d names", abi.MaxClaims)}
+	case b.config.Claimed == nil:
+		return abi.Claims{}, nil
+	}
+	return b.config.Claimed(ctx, names)
+}
+
+// Operate answers a module's abi.HostRequest with an abi.HostResponse.
+func (b *Box) Operate(ctx context.Context, request []byte) []byte {
+	result, err := b.perform(ctx, request)
+	var response abi.HostResponse
+	if err == nil {
+		response.Result, err = json.Marshal(result)
+	}
+	if err != nil && !errors.As(err, &response.Error) {
+		response = abi.HostResponse{Error: &abi.HostError{Code: abi.HostFailed, Message: err.Error()}}
+	}
+	answer, err := json.Marshal(response)
+	if err != nil {
+		panic(fmt.Errorf("encode the answer to an operation: %w", err))
+	}
+	return answer
+}
+
+func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
+	var r abi.HostRequest
+	if err := json.Unmarshal(request, &r); err != nil {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "the request is not an operation: " + bounded(err.Error())}
+	}
+	o, ok := operations[r.Op]
+	if !ok {
+		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host has no operation %q", bounded(r.Op))}
+	}
+	var result any
+	err := b.admit(r)
+	if err == nil {
+		result, err = o.do(b, ctx, r.Params)
+	}
+	if record := callOf(ctx).record; record != nil {
+		record(auditRecord(r, o.target, err))
+	}
+	return result, err
+}
+
+// targetURL is the member of URLs, of which only the origin is recorded: the rest may be secret.
+const targetURL = "url"
+
+func originOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "" // refused; it may contain a secret anywhere
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// auditRecord returns the audit record of an operation.
+func auditRecord(r abi.HostRequest, target string, err error) Operation {
+	o := Operation{Op: r.Op}
+	if r.Op == abi.OpLock && rawjson.Member(r.Params, "folder") != nil {
+		target = "folder" // the directory is what other calls are excluded from
+	}
+	if text := rawjson.Member(r.Params, target); target != "" && text != nil {
+		o.Target, _ = rawjson.Unquote(text)
+		if target == targetURL {
+			o.Target = originOf(o.Target)
+		}
+		o.Target = bounded(o.Target)
+	}
+	if failure := (*abi.HostError)(nil); errors.As(err, &failure) {
+		o.Code = failure.Code
+	} else if err != nil {
+		o.Code = abi.HostFailed
+	}
+	return o
+}

@@ -1,0 +1,247 @@
+// Package sandbox enforces the grants of one plugin on its module: files, environment and host operations. New makes a Box
+// from open directories and functions; the engine uses the Box's FS, Env and Operate. Explain, for the host process,
+// reports decisions.
+//
+// Modules are untrusted. What is not granted is refused here or in the packages below (vfs for files, git for
+// repositories), when the effect would take place and on resolved paths, and is logged.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Config is the effective grant of a Box. The Box runs in the module's process, which may be confined and can then open no
+// path and reach no network: so directories are passed as open handles, and other operations as functions.
+type Config struct {
+	Plugin string
+	// Mounts are the granted directories. State is the path of the plugin's state directory among them; empty means it
+	// has none.
+	Mounts []vfs.Mount
+	State  string
+	// Hidden says what the module does not see in them.
+	Hidden Hidden
+	// Repos and Remotes are the granted repositories. Transport carries requests to remotes; nil means that none can be
+	// reached.
+	Repos     []git.Grant
+	Remotes   []string
+	Transport http.RoundTripper
+	// Locks is the plugin's directory of lock files; nil means that names cannot be locked.
+	Locks *os.File
+	// Env is the granted environment, without the variables that the Box sets.
+	Env map[string]string
+	// Limits are the plugin's. The Box enforces Files and passes Memory to the module; the engine enforces the others.
+	Limits manifest.Limits
+	// Cwd and Project are the host's directories; the first that the module sees is its working directory.
+	Cwd, Project string
+	// Messages forwards log messages of calls to the client; otherwise they are dropped.
+	Messages bool
+	// Zone is the local time zone as TZif data; empty means UTC.
+	Zone []byte
+	// GitUser is the user's git configuration.
+	GitUser git.User
+	// Claimed returns those of the names that another plugin claims; nil means none.
+	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
+	// Changing is called before a call changes a file or repository; nil means it is not.
+	Changing func(context.Context)
+	// Fetch performs http/fetch; nil means that there is no network.
+	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
+	Log   hclog.Logger // nil means none
+}
+
+// Hidden says what a module does not see in its directories.
+type Hidden struct {
+	Patterns []string // deny patterns of the admin, relative to each mount
+	// Own are resolved absolute paths of the host's files and directories, which a grant of an ancestor does not
+	// include.
+	Own []string
+}
+
+// Box enforces the grants of one plugin. It is safe for concurrent use.
+type Box struct {
+	config Config
+	mounts *vfs.Mounts
+	hidden *hidden
+	git    *git.Ops
+	locks  *beneath.Dir // nil means that names cannot be locked
+	env    map[string]string
+
+	flock       func(fd, how int) error // unix.Flock; replaced in tests
+	warnNoLocks sync.Once
+}
+
+// New returns a Box; it opens nothing.
+func New(c Config) (*Box, error) {
+	if c.Log == nil {
+		c.Log = hclog.NewNullLogger()
+	}
+	b := &Box{config: c, flock: unix.Flock}
+	var err error
+	if b.mounts, err = vfs.NewMounts(c.Mounts); err != nil {
+		return nil, err
+	}
+	if b.hidden, err = newHidden(mountPaths(c.Mounts), c.Hidden); err != nil {
+		return nil, err
+	}
+	if c.Locks != nil {
+		if b.locks, err = beneath.New(c.Locks); err != nil {
+			return nil, fmt.Errorf("directory of locks: %w", err)
+		}
+	}
+	b.git = git.New(git.Config{Grants: c.Repos, User: c.GitUser, Remotes: c.Remotes, Transport: c.Transport, Log: c.Log})
+	b.env = b.environment()
+	return b, nil
+}
+
+func mountPaths(mounts []vfs.Mount) []string {
+	var paths []string
+	for _, m := range mounts {
+		paths = append(paths, m.Path)
+	}
+	return paths
+}
+
+// environment is the granted environment and the variables that the Box sets, which take precedence.
+func (b *Box) environment() map[string]string {
+	env := maps.Clone(b.config.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	env[manifest.EnvDirectory] = b.workingDirectory()
+	env[manifest.EnvProject] = b.config.Project
+	env[manifest.EnvState] = b.config.State
+	env[manifest.EnvZoneInfo] = encodeZone(b.config.Zone)
+	env[manifest.EnvMemory] = strconv.FormatInt(b.config.Limits.Memory, 10)
+	return env
+}
+
+// workingDirectory is that of the host if the module can see it, otherwise the project. A module that sees neither starts in
+// the virtual root.
+func (b *Box) workingDirectory() string {
+	for _, dir := range []string{b.config.Cwd, b.config.Project} {
+		for _, m := range b.config.Mounts {
+			if dir != "" && inside(m.Path, dir) {
+				return dir
+			}
+		}
+	}
+	return "/"
+}
+
+// Env returns the module's environment.
+func (b *Box) Env() map[string]string { return b.env }
+
+// Caller is the call that an instance runs. Fault receives errors for which WASI has no number. It is an alias so that the
+// engine need not import this package.
+type Caller = interface {
+	Context() context.Context
+	Fault(err error)
+}
+
+// FS returns the file tree of one instance.
+func (b *Box) FS(caller Caller) experimentalsys.FS { return b.tree(caller) }
+
+func (b *Box) tree(caller Caller) *vfs.FS {
+	var denials denials
+	return vfs.New(vfs.Config{
+		Mounts:   b.mounts,
+		MaxOpen:  b.config.Limits.Files,
+		Hidden:   b.hidden.isHidden,
+		Charge:   charge(caller),
+		Context:  caller.Context,
+		Changing: func() { b.changing(caller.Context()) },
+		OnError: func(op, path string, err error) {
+			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
+		},
+		Denied: func(op, path string) {
+			if record := callOf(caller.Context()).record; record != nil {
+				record(Operation{Op: "file/" + op, Target: bounded(path), Code: abi.HostDenied})
+			}
+			if denials.allow() {
+				b.config.Log.Warn("denied", "op", op, "path", visible.Text(bounded(path)))
+			}
+		},
+	})
+}
+
+func (b *Box) changing(ctx context.Context) {
+	if b.config.Changing != nil {
+		b.config.Changing(ctx)
+	}
+}
+
+// entryCost is the charge for reading one directory entry, in bytes.
+const entryCost = 1 << 10
+
+// charge returns a function that charges a caller for directory entries; nil if it cannot be charged.
+func charge(caller Caller) func(entries int) {
+	payer, ok := caller.(interface{ Spend(bytes int) })
+	if !ok {
+		return nil
+	}
+	return func(entries int) { payer.Spend(entries * entryCost) }
+}
+
+// cause unwraps errors of package os: the message already names operation and path.
+func cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// Rate limit of the log: a module can provoke any number of refusals.
+const (
+	maxDenials   = 20 // of one instance in each denialWindow
+	denialWindow = 10 * time.Second
+)
+
+type denials struct {
+	mu    sync.Mutex
+	since time.Time
+	n     int
+}
+
+func (d *denials) allow() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := time.Now(); now.Sub(d.since) > denialWindow {
+		d.since, d.n = now, 0
+	}
+	d.n++
+	return d.n <= maxDenials
+}
+
+// bounded truncates an untrusted string for a message.
+func bounded(text string) string {
+	const most = 300
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

@@ -1,0 +1,108 @@
+//go:build linux || darwin
+
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+)
+
+// refusal is an error of the policy: the operation is not granted. why is for the host's log, where the path alone does
+// not explain it.
+type refusal struct {
+	errno sys.Errno
+	why   error
+}
+
+func (r refusal) Error() string {
+	if r.why != nil {
+		return "denied: " + r.why.Error()
+	}
+	return "denied: " + r.errno.Error()
+}
+
+// Reasons for the host's log.
+var (
+	errChanged      = errors.New("the file was replaced repeatedly while it was being opened")
+	errLinkEscapes  = errors.New("a symbolic link would lead out of the granted directories")
+	errMoveTooLarge = fmt.Errorf("a directory of more than %d entries is not moved to another one", maxMoved)
+	errGitDirectory = errors.New("it would complete a git directory, which a plugin may not write")
+	errListings     = fmt.Errorf("the listings of open directories take more than %d bytes", maxListed)
+)
+
+// tooManyOpen is the error of a tree with as many open files as its limit allows.
+type tooManyOpen int64
+
+func (n tooManyOpen) Error() string {
+	return fmt.Sprintf("the plugin has %d files and directories open, as many as limits.files allows", int64(n))
+}
+
+func (tooManyOpen) Unwrap() error { return syscall.EMFILE }
+
+// fail maps an error to the number that the module gets, and reports to the host what the number does not say.
+func (f *FS) fail(op, name string, err error) sys.Errno {
+	if err == nil || err == io.EOF {
+		return 0
+	}
+	if !path.IsAbs(name) {
+		name = "/" + name // wazero passes paths relative to its mount
+	}
+	name = name[:min(len(name), maxPath)]
+	if r, ok := errors.AsType[refusal](err); ok {
+		if f.denied != nil {
+			f.denied(op, name)
+		}
+		if r.why != nil && f.onError != nil {
+			f.onError(op, name, r.why)
+		}
+		return r.errno
+	}
+	errno, exact := toErrno(err)
+	if !exact && f.onError != nil {
+		f.onError(op, name, err)
+	}
+	return errno
+}
+
+// toErrno maps an error to wazero's numbers, a subset of POSIX's. exact is false if the number says less than the error.
+func toErrno(err error) (errno sys.Errno, exact bool) {
+	if e, ok := errors.AsType[sys.Errno](err); ok {
+		return e, true
+	}
+	switch {
+	case errors.Is(err, os.ErrClosed):
+		return sys.EBADF, true
+	case errors.Is(err, errListings):
+		return sys.ERANGE, false
+	case errors.Is(err, beneath.ErrEscapes), errors.Is(err, beneath.ErrSpecial):
+		return sys.EPERM, false
+	}
+	e, ok := errors.AsType[syscall.Errno](err)
+	if !ok {
+		return sys.EIO, false
+	}
+	switch e {
+	case syscall.EBUSY, syscall.ETXTBSY:
+		return sys.EAGAIN, false
+	case syscall.EXDEV:
+		return sys.ENOTSUP, false
+	case syscall.EMLINK, syscall.ENXIO, syscall.ENODEV:
+		return sys.EPERM, false
+	case syscall.EOVERFLOW:
+		return sys.ERANGE, false
+	}
+	if e == syscall.EOPNOTSUPP { // the same number as ENOTSUP on Linux only
+		return sys.ENOTSUP, true
+	}
+	// Others that wazero lacks, such as ENOSPC, EDQUOT, EFBIG and EMFILE, become EIO.
+	errno = sys.UnwrapOSError(e)
+	return errno, errno != sys.EIO
+}

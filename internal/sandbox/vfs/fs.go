@@ -1,0 +1,270 @@
+//go:build linux || darwin
+
+// Package vfs is the one file tree that a WebAssembly module sees, mounted at "/" by wazero.
+//
+// It shows the granted directories at their paths on the host, and their ancestors as virtual directories that
+// contain nothing else. NewMounts takes the open granted directories, New makes a tree of them, and
+// sysfs.FSConfig.WithSysFSMount mounts it.
+//
+// The module controls every path and link target, and other processes may change the directories at any time. So no
+// absolute path is opened: a path is first resolved, by a walk from the innermost granted directory through package
+// beneath, to a place, which is an open directory and a name in it. Mounts and policy authorize the resolved place, and
+// the operation then uses that directory handle, so a directory that is swapped between check and use has no effect.
+// policy.go, linkpolicy.go and gitdir.go say what a module may not do, and why it cannot replace a mount point.
+//
+// The amount of data written is not limited, and devices, FIFOs and sockets are never opened. It runs on Linux and
+// macOS.
+package vfs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+)
+
+// Modes of new files and directories, before the umask: WASI passes none.
+const (
+	fileMode = 0o644
+	dirMode  = 0o755
+)
+
+// defaultMaxOpen is the default of Config.MaxOpen.
+const defaultMaxOpen = 256
+
+// Config says what a tree shows and what it reports. Its functions must be safe for concurrent use. The paths passed to
+// OnError and Denied are absolute and at most 4096 bytes long, but chosen by the module: quote them, and bound how many
+// are logged.
+type Config struct {
+	// Mounts are the granted directories; nil means none. They may be nested: the longest path decides. One that does
+	// not exist is absent from the tree; if it is writable, Mkdir creates it.
+	Mounts *Mounts
+	// MaxOpen bounds the files and directories open at the same time; 0 or less means 256. Further ones fail with EIO,
+	// since wazero has no EMFILE, and OnError is called with the limit.
+	MaxOpen int
+	// Charge is called with the number of directory entries that the host has read on behalf of a call; nil means it is
+	// not. It may end the call by a panic.
+	Charge func(entries int)
+	// Context returns the context of the running call; nil means context.Background.
+	Context func() context.Context
+	// Changing is called before every change; nil means it is not.
+	Changing func()
+	// OnError is called with errors for which the module gets a less specific number, such as EIO for a full disk; nil
+	// means it is not.
+	OnError func(op, path string, err error)
+	// Denied is called for every refusal of something that is not granted; nil means it is not.
+	Denied func(op, path string)
+	// Hidden reports whether a resolved absolute path does not exist for the module; nil hides nothing. With below set,
+	// for a directory that is about to be moved, it also reports whether it hides any path below, existing or not.
+	Hidden func(path string, below bool) bool
+}
+
+// FS is one module instance's tree. It is safe for concurrent use.
+type FS struct {
+	sys.UnimplementedFS
+
+	mounts  *Mounts
+	policy  policy
+	onError func(op, path string, err error)
+	denied  func(op, path string)
+	maxOpen int64
+	charge  func(entries int)
+	context func() context.Context
+	// changing is Config.Changing.
+	changing func()
+	listed   listings
+	open     atomic.Int64 // handles that are not closed
+	preopens atomic.Int64 // handles among open of the descriptor that wazero opens itself
+	altered  atomic.Bool  // that descriptor was listed
+}
+
+var _ sys.FS = (*FS)(nil)
+
+// New makes a tree. It touches no file.
+func New(c Config) *FS {
+	if c.Mounts == nil {
+		c.Mounts = &Mounts{}
+	}
+	if c.MaxOpen <= 0 {
+		c.MaxOpen = defaultMaxOpen
+	}
+	if c.Charge == nil {
+		c.Charge = func(int) {}
+	}
+	if c.Context == nil {
+		c.Context = context.Background
+	}
+	if c.Changing == nil {
+		c.Changing = func() {}
+	}
+	return &FS{
+		context: c.Context, changing: c.Changing,
+		mounts: c.Mounts, policy: policy{hidden: c.Hidden}, onError: c.OnError, denied: c.Denied,
+		maxOpen: int64(c.MaxOpen), charge: c.Charge,
+	}
+}
+
+// Handles returns how many files and directories the module has open, without the preopened descriptor of "/".
+func (f *FS) Handles() int { return int(f.open.Load() - f.preopens.Load()) }
+
+// Altered reports whether the module has listed the preopened descriptor of "/". wazero keeps its position, which a later
+// call on the same instance could observe.
+func (f *FS) Altered() bool { return f.altered.Load() }
+
+// Stat implements sys.FS.
+func (f *FS) Stat(name string) (wsys.Stat_t, sys.Errno) {
+	st, err := f.stat(name, true)
+	return st, f.fail("stat", name, err)
+}
+
+// Lstat implements sys.FS.
+func (f *FS) Lstat(name string) (wsys.Stat_t, sys.Errno) {
+	st, err := f.stat(name, strings.HasSuffix(name, "/"))
+	return st, f.fail("lstat", name, err)
+}
+
+func (f *FS) stat(name string, follow bool) (wsys.Stat_t, error) {
+	if st, err, ok := f.fastStat(name); ok {
+		return st, err
+	}
+	p, err := f.resolve(name, walkMode{follow: follow})
+	if err != nil {
+		return wsys.Stat_t{}, err
+	}
+	defer p.close()
+	if err := p.checkExists(); err != nil {
+		return wsys.Stat_t{}, err
+	}
+	if p.isVirtual() {
+		return virtualStat(p.path), nil
+	}
+	return realStat(*p.info), nil
+}
+
+// change resolves a path that is about to be changed, and authorizes the change by check.
+func (f *FS) change(name string, follow bool, check func(*place) error) (*place, error) {
+	p, err := f.resolve(name, walkMode{follow: follow, write: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := check(p); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// ifExists reports that a file is absent before check can refuse it: it is ENOENT in a read-only directory too.
+func ifExists(check func(*place) error) func(*place) error {
+	return func(p *place) error {
+		if err := p.checkExists(); err != nil {
+			return err
+		}
+		return check(p)
+	}
+}
+
+// Mkdir implements sys.FS. The mode is 0755, whatever perm says. It also creates the directory of an absent mount.
+func (f *FS) Mkdir(name string, _ fs.FileMode) sys.Errno {
+	return f.fail("mkdir", name, f.mkdir(name))
+}
+
+func (f *FS) mkdir(name string) error {
+	// EEXIST takes precedence over a refusal: mkdir -p relies on that.
+	p, err := f.change(name, false, func(p *place) error {
+		if p.isVirtual() || p.info != nil {
+			return sys.EEXIST
+		}
+		return f.mayChange(p)
+	})
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if p.path == p.mount.Path && p.mount.dir() == nil {
+		return p.mount.create(f.context())
+	}
+	return p.create(func() error { return p.dir.Mkdir(p.name, dirMode) }, func() error { return p.dir.Rmdir(p.name) })
+}
+
+// Chmod implements sys.FS. Only the permission bits are set. It follows links.
+func (f *FS) Chmod(name string, perm fs.FileMode) sys.Errno {
+	return f.fail("chmod", name, f.chmod(name, perm.Perm()))
+}
+
+func (f *FS) chmod(name string, perm fs.FileMode) error {
+	p, err := f.change(name, true, ifExists(f.mayChange))
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.chmod(perm)
+}
+
+// chmod sets the mode through an open file: by name it could be set on a file that replaces this one meanwhile.
+func (p *place) chmod(perm fs.FileMode) error {
+	return p.withOpen(func(file *os.File) error { return beneath.Chmod(file, perm) })
+}
+
+// withOpen opens p to change its metadata. A file that is only writable is opened for writing.
+func (p *place) withOpen(do func(*os.File) error) error {
+	file, err := p.openSame(os.O_RDONLY)
+	if errors.Is(err, syscall.EACCES) && p.info.Mode.IsRegular() {
+		file, err = p.openSame(os.O_WRONLY)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // nothing was written to it
+	return do(file)
+}
+
+// Utimens implements sys.FS.
+func (f *FS) Utimens(name string, atim, mtim int64) sys.Errno {
+	return f.fail("utimens", name, f.utimens(name, atim, mtim))
+}
+
+func (f *FS) utimens(name string, atim, mtim int64) error {
+	p, err := f.change(name, true, ifExists(f.mayChange))
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.withOpen(func(file *os.File) error { return setTimes(file, atim, mtim) })
+}
+
+// Unlink implements sys.FS.
+func (f *FS) Unlink(name string) sys.Errno {
+	return f.fail("unlink", name, f.remove(name, false))
+}
+
+// Rmdir implements sys.FS.
+func (f *FS) Rmdir(name string) sys.Errno {
+	return f.fail("rmdir", name, f.remove(name, true))
+}
+
+func (f *FS) remove(name string, dir bool) error {
+	p, err := f.change(name, false, ifExists(f.mayReplace))
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	switch {
+	case dir && !p.info.IsDir():
+		return sys.ENOTDIR
+	case !dir && p.info.IsDir():
+		return sys.EISDIR
+	}
+	if dir {
+		return p.dir.Rmdir(p.name)
+	}
+	return p.dir.Unlink(p.name)
+}

@@ -1,0 +1,103 @@
+//go:build linux || darwin
+
+package vfs_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+)
+
+// manyFiles creates a directory of n files with long names.
+func (w *world) manyFiles(dir string, n int) {
+	w.t.Helper()
+	w.put(dir+"/", "")
+	for i := range n {
+		name := fmt.Sprintf("%06d-%s", i, strings.Repeat("n", 200))
+		if err := os.WriteFile(filepath.Join(w.at(dir), name), nil, 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// The memory of listings is bounded for all open directories together.
+func TestListingsOfManyDirectoriesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.manyFiles("w/many", 2000)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var kept [][]sys.Dirent
+	var last sys.Errno
+	for range 200 {
+		entries, errno := w.mustOpen("w/many", sys.O_RDONLY).Readdir(2001)
+		if last = errno; errno == 0 {
+			kept = append(kept, entries)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if last != sys.ERANGE || len(w.errors) == 0 || !strings.Contains(w.errors[0].Error(), "8388608 bytes") {
+		t.Errorf("the last one: %v, errors %v", last, w.errors)
+	}
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("%d bytes are kept", grown)
+	}
+	runtime.KeepAlive(kept)
+}
+
+// The memory of a listing of one directory is bounded too, for any size of portions.
+func TestListingOfOneDirectoryIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.manyFiles("w/many", 2000)
+	d := w.mustOpen("w/many", sys.O_RDONLY)
+	var cache []sys.Dirent // as wazero's, of a module that does not read on
+	for {
+		entries, errno := d.Readdir(100)
+		if errno == sys.ERANGE {
+			break
+		}
+		if errno != 0 || len(cache) > 100_000 {
+			t.Fatalf("%d entries, %v", len(cache), errno)
+		}
+		if cache = append(cache, entries...); len(entries) < 100 {
+			if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
+				t.Fatal(errno)
+			}
+		}
+	}
+	if len(cache) < 10_000 {
+		t.Errorf("only %d entries were listed", len(cache))
+	}
+	runtime.KeepAlive(cache)
+}
+
+// Entries that have been read no longer count.
+func TestConsumedListingsAreNotBounded(t *testing.T) {
+	charged := 0
+	w := newWorld(t, func(c *vfs.Config) { c.Charge = func(n int) { charged += n } })
+	w.manyFiles("w/many", 2000)
+	d, listed := w.mustOpen("w/many", sys.O_RDONLY), 0
+	for listed < 100_000 {
+		entries, errno := d.Readdir(343)
+		if errno != 0 {
+			t.Fatalf("after %d entries: %v, errors %v", listed, errno, w.errors)
+		}
+		if listed += len(entries); len(entries) < 343 {
+			if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
+				t.Fatal(errno)
+			}
+		}
+	}
+	if charged < listed {
+		t.Errorf("%d entries were listed, %d charged", listed, charged)
+	}
+}

@@ -1,0 +1,199 @@
+//go:build linux || darwin
+
+package vfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+)
+
+// FileID identifies a file while it exists.
+type FileID = beneath.FileID
+
+// Mount is one granted directory. Its path in the tree is its path on the host.
+type Mount struct {
+	// Path is absolute and clean, and resolved by the caller. The tree does not open it.
+	Path string
+	// Write allows changes; false: the directory can only be read.
+	Write bool
+	// Dir is the open directory, on Linux possibly with O_PATH; nil means that it does not exist yet. It must stay open
+	// while the trees are used.
+	Dir *os.File
+	// Create creates the directory if Dir is nil, when a module calls mkdir with the mount's path; the context is that of
+	// the module's call. All trees use the directory from then on. nil means that it cannot be created.
+	Create func(context.Context) (*os.File, error)
+	// Anchors are the directories and symbolic links on the granted path, which no module may move or replace: it would
+	// choose the directory that is granted at the next start.
+	Anchors []FileID
+	// InGit says that InGitDirectory holds for the directory: nothing in it can be changed.
+	InGit bool
+}
+
+// Mounts are the granted directories of one plugin, for all of its trees.
+type Mounts struct {
+	list    []*mount // longest path first
+	anchors map[FileID]bool
+}
+
+// mount is a granted directory and its current handle.
+type mount struct {
+	Mount
+	creating sync.Mutex
+	handle   atomic.Pointer[mountHandle]
+}
+
+// mountHandle is the open directory of a mount.
+type mountHandle struct {
+	dir *beneath.Dir
+	id  FileID
+}
+
+// NewMounts validates the mounts of a plugin. A path that is relative, not clean or a duplicate, and a handle that is no
+// directory, are errors.
+func NewMounts(list []Mount) (*Mounts, error) {
+	ms := &Mounts{anchors: map[FileID]bool{}}
+	for _, m := range list {
+		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || strings.ContainsRune(m.Path, 0) {
+			return nil, fmt.Errorf("mount %q: the path must be absolute and clean", m.Path)
+		}
+		out := &mount{Mount: m}
+		if m.Dir != nil {
+			if err := out.use(m.Dir); err != nil {
+				return nil, fmt.Errorf("mount %q: %w", m.Path, err)
+			}
+		}
+		for _, id := range m.Anchors {
+			ms.anchors[id] = true
+		}
+		ms.list = append(ms.list, out)
+	}
+	slices.SortFunc(ms.list, func(a, b *mount) int {
+		if d := len(b.Path) - len(a.Path); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	for i := 1; i < len(ms.list); i++ {
+		if ms.list[i].Path == ms.list[i-1].Path {
+			return nil, fmt.Errorf("mount %q is given twice", ms.list[i].Path)
+		}
+	}
+	return ms, nil
+}
+
+func (m *mount) use(file *os.File) error {
+	dir, err := beneath.New(file)
+	if err != nil {
+		return err
+	}
+	st, err := dir.Stat()
+	if err != nil {
+		return err
+	}
+	m.handle.Store(&mountHandle{dir, st.FileID})
+	return nil
+}
+
+// dir returns the mount's directory; nil if it does not exist yet.
+func (m *mount) dir() *beneath.Dir {
+	if h := m.handle.Load(); h != nil {
+		return h.dir
+	}
+	return nil
+}
+
+// create creates the mount's directory. Of concurrent calls one succeeds, and the others fail with fs.ErrExist.
+func (m *mount) create(ctx context.Context) error {
+	m.creating.Lock()
+	defer m.creating.Unlock()
+	switch {
+	case m.dir() != nil:
+		return fs.ErrExist
+	case m.Create == nil:
+		return errCannotCreate
+	}
+	file, err := m.Create(ctx)
+	if err != nil {
+		return err
+	}
+	return m.use(file)
+}
+
+var errCannotCreate = errors.New("the granted directory does not exist and cannot be created")
+
+// at returns the mount whose path is p; nil if there is none.
+func (ms *Mounts) at(p string) *mount {
+	for _, m := range ms.list {
+		if m.Path == p {
+			return m
+		}
+	}
+	return nil
+}
+
+// containing returns the innermost mount whose path is p or an ancestor of it; nil if there is none.
+func (ms *Mounts) containing(p string) *mount {
+	for _, m := range ms.list {
+		if inside(m.Path, p) {
+			return m
+		}
+	}
+	return nil
+}
+
+// open returns the innermost mount that exists and whose path is p or an ancestor of it; nil if there is none.
+func (ms *Mounts) open(p string) *mount {
+	for _, m := range ms.list {
+		if inside(m.Path, p) && m.dir() != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// hasBelow reports whether the path of some mount is below p.
+func (ms *Mounts) hasBelow(p string) bool {
+	return slices.ContainsFunc(ms.list, func(m *mount) bool { return m.Path != p && inside(p, m.Path) })
+}
+
+// inside reports whether p is dir or below it.
+func inside(dir, p string) bool {
+	return dir == "/" || p == dir || (strings.HasPrefix(p, dir) && p[len(dir)] == '/')
+}
+
+// children returns the sorted entries of a virtual directory: the next component of the path of each mount below it.
+// Absent mounts are left out.
+func (ms *Mounts) children(dir string) []string {
+	var names []string
+	for _, m := range ms.list {
+		if m.Path == dir || !inside(dir, m.Path) {
+			continue
+		}
+		name, _, deeper := strings.Cut(strings.TrimPrefix(m.Path[len(dir):], "/"), "/")
+		if deeper || m.dir() != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// aliased returns the read-only mount whose directory has this identity; nil if there is none.
+func (ms *Mounts) aliased(id FileID) *mount {
+	for _, m := range ms.list {
+		if h := m.handle.Load(); !m.Write && h != nil && h.id == id {
+			return m
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+// Package schema validates JSON instances against JSON Schemas, with error messages that a model can act on. Compile a
+// tool's schema once and Validate the arguments of each call. It never loads remote schemas: a $ref may only refer to the
+// schema itself.
+//
+// It implements drafts 2020-12, 2019-09, 7, 6 and 4 except dynamic references, which it refuses. It has its own validator
+// because no library compares numbers exactly and bounds the work of each validation. It has no package initialization,
+// which every process of the host would pay for.
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+)
+
+const (
+	// maxSchema limits a schema, in bytes.
+	maxSchema = 256 << 10
+	// maxNumber limits the length and the exponent of a number: numbers are compared exactly, and 1e1000000 has a million
+	// digits.
+	maxNumber = 400
+	// maxDepth limits the nesting of an instance or schema.
+	maxDepth = 512
+	// maxValues is the limit of Validate; see ValidateWithin.
+	maxValues = 1 << 20
+)
+
+// Schema is a compiled JSON Schema. It is safe for concurrent use.
+type Schema struct {
+	root *node
+	// properties are the property names of the root schema by fold.
+	properties map[string][]string
+}
+
+// Compile compiles a JSON Schema. Without $schema it is of draft 2020-12. The error contains the location of the invalid
+// keyword.
+func Compile(raw json.RawMessage) (*Schema, error) {
+	if len(raw) > maxSchema {
+		return nil, fmt.Errorf("schema is larger than %d KiB", maxSchema>>10)
+	}
+	doc, err := decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("schema %w", err)
+	}
+	root, err := compile(doc)
+	if err != nil {
+		return nil, fmt.Errorf("schema is not valid: %s", shorten(err.Error(), maxFailure))
+	}
+	s := &Schema{root: root, properties: map[string][]string{}}
+	if root.object != nil {
+		for name := range root.object.properties {
+			s.properties[fold(name)] = append(s.properties[fold(name)], name)
+		}
+	}
+	return s, nil
+}
+
+// Validate validates an instance, one JSON value. The error lists all failures with their instance locations, or says why raw
+// cannot be validated.
+func (s *Schema) Validate(raw json.RawMessage) error { return s.ValidateWithin(raw, maxValues) }
+
+// BytesPerValue approximates the memory of a decoded value, without the bytes of strings.
+const BytesPerValue = 128
+
+// ValidateWithin is Validate with a limit of the number of values: properties, items and the instance itself. An instance
+// with more is refused before it is decoded, because a value may take three bytes of JSON but BytesPerValue in memory.
+func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
+	if err := rawjson.Bound(raw, values, maxDepth); err != nil {
+		return err
+	}
+	v, err := decode(raw)
+	if err != nil {
+		return err
+	}
+	if err := s.checkCase(v); err != nil {
+		return err
+	}
+	return s.validate(v)
+}
+
+func (s *Schema) validate(v any) (err error) {
+	defer func() {
+		if r := recover(); r == errTooCostly {
+			err = errTooCostly
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	f := &failures{limit: maxKept}
+	if (&evaluation{}).apply(s.root, v, &location{}, nil, f) {
+		return nil
+	}
+	return f.err()
+}

@@ -1,0 +1,252 @@
+// Package trust stores the user's trust decisions: files and directories that a host may discover in a working
+// directory or project, each with the digest of the reviewed content. A path is untrusted if it has no record or if
+// its digest differs.
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// Record is the decision to trust a path while the digest of its content is SHA256.
+type Record struct {
+	Path   string    `json:"path"`
+	SHA256 string    `json:"sha256"`
+	At     time.Time `json:"trusted_at"`
+}
+
+// Store is a directory with one file for each record. It needs no lock, because records are written and removed
+// atomically.
+type Store struct{ dir string }
+
+// In returns the store below the host's state directory. If state is empty there is no store, and nothing is
+// trusted.
+func In(state string) Store {
+	if state == "" {
+		return Store{}
+	}
+	return Store{filepath.Join(state, ".trust")}
+}
+
+// Dir returns the store's directory; empty if there is none.
+func (s Store) Dir() string { return s.dir }
+
+const (
+	suffix = ".json"
+	// tempPattern begins with a dot, by which List recognizes the temporary file of an interrupted write.
+	tempPattern = ".new-*"
+	// maxRecord bounds the file of a record in bytes. A path of maxPath bytes, escaped, fits.
+	maxRecord = 32 << 10
+	maxPath   = 4096
+	// maxRecords bounds List.
+	maxRecords = 10_000
+)
+
+var errNoStore = errors.New("there is no directory for trust records: set HOME or XDG_STATE_HOME to a directory of the user")
+
+// Lookup returns the record of a path; nil if there is none. It returns an error if other users can modify the
+// store, or if the record is not in the format of Add.
+func (s Store) Lookup(path string) (*Record, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	r, err := s.read(fileName(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && r.Path != path {
+		err = fmt.Errorf("%s is the record of another path", filepath.Join(s.dir, fileName(path)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Trusted reports whether path is trusted with content of that digest.
+func (s Store) Trusted(path, digest string) (bool, error) {
+	r, err := s.Lookup(path)
+	return r != nil && r.SHA256 == digest, err
+}
+
+// Add durably records that path is trusted with content of that digest.
+func (s Store) Add(path, digest string) error {
+	switch {
+	case !filepath.IsAbs(path) || filepath.Clean(path) != path || len(path) > maxPath:
+		return fmt.Errorf("%q cannot be trusted: its path is not absolute, or too long", path)
+	case !utf8.ValidString(path):
+		return fmt.Errorf("%q cannot be trusted: its path is not UTF-8", path)
+	case !isDigest(digest):
+		return fmt.Errorf("%q is not a SHA-256", digest)
+	}
+	if s.dir == "" {
+		return errNoStore
+	}
+	if err := ownedpath.Make(s.dir); err != nil {
+		return errors.New(ownedpath.Explain(err))
+	}
+	record, err := rawjson.Marshal(Record{Path: path, SHA256: digest, At: time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	return atomicfile.Replace(filepath.Join(s.dir, fileName(path)), append(record, '\n'),
+		atomicfile.Options{FS: files, Mode: 0o600, Pattern: tempPattern})
+}
+
+// Remove durably removes the record of a path; it returns false if there is none.
+func (s Store) Remove(path string) (bool, error) {
+	if err := s.check(); err != nil {
+		return false, err
+	}
+	err := os.Remove(filepath.Join(s.dir, fileName(path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, files.SyncDir(s.dir)
+}
+
+// List returns all valid records, sorted by path. The error names ignored files.
+func (s Store) List() ([]Record, error) {
+	list := []Record{}
+	if err := s.check(); err != nil {
+		return list, err
+	}
+	dir, err := os.Open(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return list, nil
+	}
+	if err != nil {
+		return list, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(maxRecords + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return list, err
+	}
+	var ignored []error
+	if len(names) > maxRecords {
+		names = names[:maxRecords]
+		ignored = append(ignored, fmt.Errorf("%s contains more than %d files: the rest is ignored", s.dir, maxRecords))
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if strings.HasPrefix(name, ".") {
+			continue // see tempPattern
+		}
+		r, err := s.read(name)
+		if err == nil && fileName(r.Path) != name {
+			err = fmt.Errorf("%s is the record of another path", filepath.Join(s.dir, name))
+		}
+		if err == nil {
+			list = append(list, *r)
+		} else if !errors.Is(err, fs.ErrNotExist) && len(ignored) < 10 {
+			ignored = append(ignored, err)
+		}
+	}
+	slices.SortFunc(list, func(a, b Record) int { return strings.Compare(a.Path, b.Path) })
+	return list, errors.Join(ignored...)
+}
+
+// check returns an error if other users can modify the store: they could add records.
+func (s Store) check() error {
+	if s.dir == "" {
+		return errNoStore
+	}
+	if err := ownedpath.Check(s.dir); err != nil {
+		return errors.New(ownedpath.Explain(err))
+	}
+	return nil
+}
+
+// read reads a record. It validates the opened file, so that a swap after the open has no effect, and bounds the
+// size.
+func (s Store) read(name string) (*Record, error) {
+	path := filepath.Join(s.dir, name)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	ignored := func(why string) error { return fmt.Errorf("%s is ignored: it %s", path, why) }
+	if err != nil {
+		return nil, ignored("cannot be opened: " + err.Error())
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	stat, _ := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, ignored("is not a regular file")
+	case stat == nil || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0:
+		return nil, ignored("belongs to another user, or is writable by others")
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxRecord+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxRecord {
+		return nil, ignored("is too large for a record")
+	}
+	r, err := decode(data)
+	if err != nil {
+		return nil, ignored(err.Error())
+	}
+	return r, nil
+}
+
+// decode strictly decodes a record of Add.
+func decode(data []byte) (*Record, error) {
+	var r Record
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&r); err != nil {
+		return nil, fmt.Errorf("is not a record: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("contains more than one record")
+	}
+	if !filepath.IsAbs(r.Path) || filepath.Clean(r.Path) != r.Path || len(r.Path) > maxPath || !isDigest(r.SHA256) {
+		return nil, errors.New("has an invalid path or digest")
+	}
+	return &r, nil
+}
+
+// files does not copy the permission bits of a replaced record, which other users may have been able to write.
+var files = filesystem.OS{Modes: func(string, string) error { return nil }}
+
+// fileName returns the file name of a path's record.
+func fileName(path string) string { return Digest([]byte(path)) + suffix }
+
+// Digest returns the SHA-256 of content in lower-case hex.
+func Digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+func isDigest(text string) bool {
+	data, err := hex.DecodeString(text)
+	return err == nil && len(data) == sha256.Size && strings.ToLower(text) == text
+}

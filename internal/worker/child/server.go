@@ -1,0 +1,225 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// server runs the host's calls by the leader/follower pattern. The leader reads frames and runs a call itself. When
+// that call has run for several quanta, is about to wait, or more frames are buffered, another goroutine becomes the
+// leader. So short sequential calls cost no switch between goroutines.
+type server struct {
+	in     *wire.Reader
+	out    *wire.Writer
+	module *engine.Module
+	answer func(method string, schema int, r engine.Response) (wire.Kind, []byte)
+	log    hclog.Logger
+	maxAsk int           // bytes
+	follow chan struct{} // makes a waiting goroutine the leader
+	failed chan error    // of capacity 1: why reading ended
+
+	mu    sync.Mutex
+	calls map[uint32]*call
+}
+
+// call is a call in flight.
+type call struct {
+	server   *server
+	number   uint32
+	cancel   context.CancelFunc
+	recorded bool
+	leads    bool            // its goroutine is the leader
+	reply    chan wire.Reply // of capacity 1
+	trail    audit.Trail
+	wrote    sync.Once
+}
+
+type callKey struct{}
+
+// callOf returns the call of an operation; nil outside of a call.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// serve runs calls until the host closes the connection, and returns io.EOF then.
+func (s *server) serve() error {
+	s.calls, s.follow, s.failed = map[uint32]*call{}, make(chan struct{}), make(chan error, 1)
+	go s.run()
+	return <-s.failed
+}
+
+// run leads until a call passes the lead on, finishes that call, and waits to lead again. There is at most one such
+// goroutine more than calls in flight.
+func (s *server) run() {
+	for s.lead() {
+		<-s.follow
+	}
+}
+
+// pass makes another goroutine the leader.
+func (s *server) pass() {
+	select {
+	case s.follow <- struct{}{}:
+	default:
+		go s.run()
+	}
+}
+
+// lead reads frames until the lead is passed on; false if reading ended.
+func (s *server) lead() bool {
+	for {
+		f, err := s.in.Next()
+		if err == nil && f.Type == wire.TypeCall {
+			var request wire.Call
+			if request, err = wire.DecodeCall(f.Payload); err == nil {
+				if !s.call(f.Call, request) {
+					return true
+				}
+				continue
+			}
+		}
+		if err == nil {
+			err = s.take(f)
+		}
+		if err != nil {
+			s.failed <- err
+			return false
+		}
+	}
+}
+
+// take handles a frame of a call in flight.
+func (s *server) take(f wire.Frame) error {
+	s.mu.Lock()
+	c := s.calls[f.Call]
+	s.mu.Unlock()
+	if c == nil {
+		return nil // the call has ended
+	}
+	switch f.Type {
+	case wire.TypeCancel:
+		c.cancel()
+	case wire.TypeReply:
+		reply, err := wire.DecodeReply(f.Payload)
+		if err != nil {
+			return err
+		}
+		c.reply <- reply
+	}
+	return nil
+}
+
+// call runs a call, and reports whether its goroutine is still the leader.
+func (s *server) call(number uint32, request wire.Call) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := &call{server: s, number: number, cancel: cancel, recorded: request.Recorded, leads: true, reply: make(chan wire.Reply, 1)}
+	s.mu.Lock()
+	s.calls[number] = c
+	s.mu.Unlock()
+	if s.in.Buffered() {
+		c.busy()
+	}
+	result := c.run(context.WithValue(ctx, callKey{}, c), request)
+	s.mu.Lock()
+	delete(s.calls, number)
+	s.mu.Unlock()
+	if len(result.Body) > largeAnswer {
+		c.busy()
+	}
+	_ = s.out.Write(wire.TypeResult, number, result.Encode()...) // the next read reports that the host has ended
+	return c.leads
+}
+
+// largeAnswer is the size in bytes from which a write to the connection may block.
+const largeAnswer = 64 << 10
+
+// busy passes the lead on if the call's goroutine has it.
+func (c *call) busy() {
+	if c.leads {
+		c.leads = false
+		c.server.pass()
+	}
+}
+
+// run has the module answer.
+func (c *call) run(ctx context.Context, request wire.Call) wire.Result {
+	ctx, scope := sandbox.Begin(ctx, c, c.record)
+	defer scope.End()
+	response, err := c.server.module.Call(ctx, engine.Request{Method: request.Method, Params: request.Params, Busy: c.busy})
+	result := wire.Result{Fuel: response.Fuel}
+	if failure := (*engine.Error)(nil); errors.As(err, &failure) {
+		result.Kind, result.Body = failed(failure)
+	} else {
+		for _, fault := range response.Faults {
+			c.server.log.Error("the file system failed", "method", request.Method, "name", nameOf(request.Params), "error", fault)
+		}
+		result.Kind, result.Body = c.server.answer(request.Method, request.Schema, response)
+	}
+	result.LeftOut = c.sendRecords()
+	return result
+}
+
+// nameOf returns the name or URI that a request is for.
+func nameOf(params []byte) string {
+	for _, key := range []string{"name", "uri"} {
+		if name, ok := rawjson.Unquote(rawjson.Member(params, key)); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// failed returns the kind and body of a result that reports a failure.
+func failed(failure *engine.Error) (wire.Kind, []byte) {
+	text, _ := json.Marshal(wire.Failure{Code: string(failure.Code), Message: failure.Message, Detail: failure.Detail}) // strings always encode
+	return wire.KindFailure, text
+}
+
+// ask has the host process perform an operation.
+func (c *call) ask(ctx context.Context, op string, params []byte) ([]byte, error) {
+	c.busy()
+	if len(params)+1+len(op) > c.server.maxAsk {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("%s: %d bytes exceed the limit of this plugin", op, len(params))}
+	}
+	if err := c.server.out.Write(wire.TypeAsk, c.number, wire.Ask{Op: op, Params: params}.Encode()...); err != nil {
+		return nil, err
+	}
+	// The host cancels the operation with the call, and replies in any case.
+	reply := <-c.reply
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case reply.Error != nil:
+		return nil, reply.Error
+	}
+	return reply.Result, nil
+}
+
+// Notify implements sandbox.Notifier.
+func (c *call) Notify(method string, params json.RawMessage) error {
+	notification, err := json.Marshal(abi.Notification{Method: method, Params: params})
+	if err != nil {
+		return err
+	}
+	_, err = c.ask(context.Background(), abi.OpNotify, notification)
+	return err
+}
+
+// changes reports to the host that the call is about to write something.
+func (c *call) changes() {
+	c.wrote.Do(func() { _ = c.server.out.Write(wire.TypeWrote, c.number) })
+}

@@ -1,0 +1,30 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+)
+
+// CodeError converts the error of a code.Store to the one that a Config.Prepare returns, for the plugin's module in
+// file.
+func CodeError(plugin, file string, err error) error {
+	refused := (*code.Error)(nil)
+	if !errors.As(err, &refused) {
+		return err // of a context
+	}
+	text := visible.Bounded(refused.Text, 500)
+	failure := &engine.Error{Code: engine.CodeInternal, Plugin: plugin, Message: "cannot run: " + text, Err: err}
+	switch refused.Reason {
+	case code.Missing:
+		failure.Code = engine.CodeModuleMissing
+	case code.Digest:
+		failure.Code = engine.CodeDigest
+	case code.Invalid:
+		failure.Code, failure.Message = engine.CodeInvalidModule, fmt.Sprintf("cannot run %s: %s", file, text)
+	}
+	return failure
+}

@@ -1,0 +1,364 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// conn is the host's end of the connection to a worker, which is untrusted: what it sends is bounded, validated, and
+// affects its own calls only.
+//
+// The connection has no goroutine of its own. A caller writes its call and, unless another caller is reading, reads
+// frames until its result arrives; then it passes the reading on to a caller that still waits. So sequential calls cost
+// no switch between goroutines.
+type conn struct {
+	in     *wire.Reader
+	out    *wire.Writer
+	log    hclog.Logger
+	limits wire.Limits
+	logMax int // bytes of log frames that a call accounts for
+
+	mu      sync.Mutex // guards what follows
+	calls   map[uint32]*pending
+	last    uint32
+	reading bool
+	closed  error // why the connection ended; nil while it is open
+	logged  int   // bytes of log frames that are not yet charged to a call
+}
+
+// pending is a call that waits for its result.
+type pending struct {
+	conn   *conn
+	number uint32
+	ctx    context.Context
+	ask    Asker
+	record func(wire.Record)
+	late   *time.Timer   // kills a worker that does not end the call, or does not read the reply to an operation
+	ended  atomic.Bool   // late must not kill the worker any more
+	end    time.Time     // deadline of the call's operations
+	wake   chan struct{} // of capacity 1: the state has changed
+
+	asking  sync.WaitGroup     // host operations in flight
+	cancel  context.CancelFunc // cancels them; nil if there was none; guarded by conn.mu
+	wrote   bool               // the call may have written something; guarded by conn.mu
+	told    bool               // the worker reported that; guarded by conn.mu
+	records int                // guarded by conn.mu
+	asked   int                // operations; guarded by conn.mu
+	parts   int                // of operations that speak to git servers; guarded by conn.mu
+	busy    bool               // an operation is in flight; guarded by conn.mu
+	waiting bool               // it is in await, so it can take over reading; guarded by conn.mu
+	done    bool               // guarded by conn.mu
+	result  wire.Result
+	err     error
+}
+
+// Bounds of what a worker may send beyond a call's own limits, in bytes.
+const (
+	// maxRecords bounds the records of a call: each distinct operation, and denied ones once more.
+	maxRecords = 3 * 32
+	maxRecord  = 8 << 10
+	maxLogText = 64 << 10 // escaped
+	maxFailure = 64 << 10
+	// maxParts is how often the operations of a call may open, read and close responses of git servers.
+	maxParts = 16 << 10
+	// perLogFrame is charged for each log frame in addition to its text.
+	perLogFrame = 64
+)
+
+func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
+	c := &conn{log: log, limits: limits, logMax: 2*limits.LogSize + 64<<10, calls: map[uint32]*pending{}}
+	c.in, c.out = wire.NewReader(stream, c.limit), wire.NewWriter(stream)
+	return c
+}
+
+// limit is the largest payload of a frame of that type.
+func (c *conn) limit(t wire.Type) int {
+	switch t {
+	case wire.TypeResult:
+		return int(c.limits.Output) + maxFailure
+	case wire.TypeAsk:
+		return c.limits.Ask
+	case wire.TypeRecord:
+		return maxRecord
+	case wire.TypeLog:
+		return maxLogText
+	case wire.TypeReady, wire.TypeFailed:
+		return maxFailure
+	case wire.TypeLoaded, wire.TypeWrote:
+		return 0
+	}
+	return -1
+}
+
+// call sends a call and returns its result, or the error of a connection that ended.
+func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
+	if err := c.add(p); err != nil {
+		return wire.Result{}, &lostError{reason: err}
+	}
+	defer p.endAsking()
+	stop := context.AfterFunc(p.ctx, func() {
+		p.late.Reset(grace)
+		_ = c.out.Write(wire.TypeCancel, p.number) // a connection that ended fails the call by itself
+	})
+	defer stop()
+	if err := c.out.Write(wire.TypeCall, p.number, call.Encode()...); err != nil {
+		c.fail(err)
+	}
+	c.await(p)
+	return p.result, p.err
+}
+
+func (c *conn) add(p *pending) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed != nil {
+		return c.closed
+	}
+	c.last++
+	p.conn, p.number, p.wake = c, c.last, make(chan struct{}, 1)
+	c.calls[p.number] = p
+	return nil
+}
+
+// await returns when the call is done. It reads frames unless another caller does.
+func (c *conn) await(p *pending) {
+	for {
+		c.mu.Lock()
+		p.waiting = true
+		switch {
+		case p.done:
+			c.handOver()
+			c.mu.Unlock()
+			return
+		case c.reading:
+			c.mu.Unlock()
+			<-p.wake
+		default:
+			c.reading = true
+			c.mu.Unlock()
+			c.read(p)
+		}
+	}
+}
+
+// handOver wakes a waiting call if none is reading. A call that is still writing its request could not read: it begins
+// to when it enters await.
+func (c *conn) handOver() {
+	if c.reading {
+		return
+	}
+	for _, other := range c.calls {
+		if other.waiting {
+			other.signal()
+			return
+		}
+	}
+}
+
+func (p *pending) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// read handles frames until p is done.
+func (c *conn) read(p *pending) {
+	for {
+		f, err := c.in.Next()
+		if err == nil {
+			err = c.take(f)
+		}
+		c.mu.Lock()
+		if err != nil {
+			c.failLocked(err)
+		}
+		if p.done {
+			c.reading = false
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+	}
+}
+
+// take handles a frame.
+func (c *conn) take(f wire.Frame) error {
+	if f.Type == wire.TypeLog {
+		return c.takeLog(f)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.calls[f.Call]
+	if p == nil {
+		return wire.Violation("a frame of type %d for call %d, which is not in flight", f.Type, f.Call)
+	}
+	switch f.Type {
+	case wire.TypeResult:
+		return c.finish(p, f.Payload)
+	case wire.TypeWrote:
+		if p.told {
+			return wire.Violation("call %d reports twice that it writes", p.number)
+		}
+		p.told, p.wrote = true, true
+		return nil
+	case wire.TypeRecord:
+		if p.records++; p.records > maxRecords {
+			return wire.Violation("too many records of call %d", p.number)
+		}
+		return p.takeRecord(f.Payload)
+	case wire.TypeAsk:
+		return c.takeAsk(p, f.Payload)
+	}
+	return wire.Violation("a frame of type %d during calls", f.Type)
+}
+
+// finish ends a call with the worker's result.
+func (c *conn) finish(p *pending, payload []byte) error {
+	if p.busy {
+		return wire.Violation("a result of call %d, which waits for an operation", p.number)
+	}
+	result, err := wire.DecodeResult(payload)
+	if err != nil {
+		return err
+	}
+	delete(c.calls, p.number)
+	c.logged = max(0, c.logged-c.logMax) // charged to this call
+	p.result, p.done = result, true
+	p.signal()
+	return nil
+}
+
+func (p *pending) takeRecord(payload []byte) error {
+	r, err := wire.DecodeRecord(payload)
+	if err == nil && p.record != nil {
+		p.record(r)
+	}
+	return err
+}
+
+// takeAsk performs an operation in a goroutine of its own, since it may wait for a network or a client.
+func (c *conn) takeAsk(p *pending, payload []byte) error {
+	ask, err := wire.DecodeAsk(payload)
+	if err != nil {
+		return err
+	}
+	if p.busy {
+		return wire.Violation("two operations of call %d at once", p.number)
+	}
+	count, most := &p.asked, c.limits.Operations
+	switch ask.Op {
+	case wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut: // parts of one operation
+		count, most = &p.parts, maxParts
+	}
+	if *count++; *count > most {
+		return wire.Violation("too many operations of call %d", p.number)
+	}
+	p.busy = true
+	p.wrote = p.wrote || changes(ask)
+	ctx, cancel := context.WithDeadline(p.ctx, p.end)
+	p.cancel = cancel
+	p.asking.Go(func() {
+		defer cancel()
+		reply := p.ask(ctx, ask)
+		c.mu.Lock()
+		p.busy = false
+		c.mu.Unlock()
+		_ = c.out.Write(wire.TypeReply, p.number, reply.Encode()...) // a connection that ended fails the call by itself
+	})
+	return nil
+}
+
+// endAsking cancels the call's operations and waits for them.
+func (p *pending) endAsking() {
+	p.conn.mu.Lock()
+	cancel := p.cancel
+	p.conn.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		p.asking.Wait()
+	}
+}
+
+// takeLog logs a line. A worker that logs more than its calls may in all has been compromised.
+func (c *conn) takeLog(f wire.Frame) error {
+	line, err := wire.DecodeLog(f.Payload)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.logged += len(line.Text) + perLogFrame
+	for _, arg := range line.Args {
+		c.logged += len(arg)
+	}
+	over := c.logged > c.logMax*(len(c.calls)+1)
+	c.mu.Unlock()
+	if over {
+		return wire.Violation("too many log lines")
+	}
+	level := hclog.Level(line.Level)
+	if level < hclog.Trace || level > hclog.Error {
+		level = hclog.Info
+	}
+	args := make([]any, len(line.Args)/2*2)
+	for i := range args {
+		args[i] = printable(line.Args[i])
+	}
+	c.log.Log(level, printable(line.Text), args...)
+	return nil
+}
+
+// fail ends the connection and all calls on it.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failLocked(err)
+}
+
+func (c *conn) failLocked(err error) {
+	if c.closed == nil {
+		c.closed = err
+	}
+	alone := len(c.calls) == 1
+	for number, p := range c.calls {
+		delete(c.calls, number)
+		p.err, p.done = &lostError{reason: c.closed, sent: true, wrote: p.wrote, alone: alone}, true
+		p.signal()
+	}
+}
+
+// lostError is the error of a call whose worker ended.
+type lostError struct {
+	reason error
+	sent   bool // the worker may have received the call
+	wrote  bool // the call may have written something
+	alone  bool // no other call was in flight
+	late   bool // the call's time limit had passed
+}
+
+func (e *lostError) Error() string { return fmt.Sprintf("the worker process ended: %v", e.reason) }
+
+func (e *lostError) Unwrap() error { return e.reason }
+
+// changes reports whether an operation may have an effect that a retry must not repeat.
+func changes(ask wire.Ask) bool {
+	switch ask.Op {
+	case abi.OpClaims, abi.OpNotify, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
+		return false
+	case abi.OpHTTPFetch:
+		method, _ := rawjson.Unquote(rawjson.Member(ask.Params, "method"))
+		return method != "" && method != http.MethodGet && method != http.MethodHead
+	}
+	return true
+}

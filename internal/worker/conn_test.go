@@ -1,0 +1,144 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+)
+
+// stream is a connection whose other end sends data, and takes whatever is sent.
+type stream struct{ io.Reader }
+
+func (stream) Write(p []byte) (int, error) { return len(p), nil }
+
+// FuzzConn: whatever a worker sends, each of its calls ends once, and none hangs.
+func FuzzConn(f *testing.F) {
+	for _, frames := range [][]wire.Frame{
+		{{Type: wire.TypeResult, Call: 1}, {Type: wire.TypeResult, Call: 2}},
+		{{Type: wire.TypeAsk, Call: 1, Payload: []byte("\x01x")}, {Type: wire.TypeResult, Call: 2, Payload: make([]byte, 17)}},
+		{{Type: wire.TypeWrote, Call: 1}, {Type: wire.TypeLog, Payload: []byte(`{"t":"x"}`)}, {Type: wire.TypeRecord, Call: 2, Payload: []byte(`{}`)}},
+		{{Type: wire.TypeResult, Call: 3, Payload: append(make([]byte, 17), "{}"...)}, {Type: wire.TypeResult, Call: 3, Payload: make([]byte, 17)}},
+	} {
+		var data bytes.Buffer
+		w := wire.NewWriter(&data)
+		for _, frame := range frames {
+			if err := w.Write(frame.Type, frame.Call, frame.Payload); err != nil {
+				f.Fatal(err)
+			}
+		}
+		f.Add(data.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := newConn(stream{bytes.NewReader(data)}, wire.Limits{Output: 1 << 16, LogSize: 1 << 10, Operations: 3, Ask: 1 << 16}, hclog.NewNullLogger())
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				late := time.AfterFunc(time.Hour, func() {})
+				defer late.Stop()
+				p := &pending{ctx: t.Context(), late: late, end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
+				result, err := c.call(p, wire.Call{Method: "m"})
+				if err == nil && len(result.Body) > len(data) {
+					t.Errorf("a body of %d bytes of %d", len(result.Body), len(data))
+				}
+			})
+		}
+		all.Wait()
+		if _, err := c.call(&pending{ctx: t.Context(), late: time.AfterFunc(time.Hour, func() {})}, wire.Call{}); err == nil && c.closed == nil && len(data) == 0 {
+			t.Error("a call of a connection that has ended gives a result")
+		}
+	})
+}
+
+// TestReadingIsNotHandedToACallThatWrites: the worker reads the third call's request only after it has sent the result
+// of the second.
+func TestReadingIsNotHandedToACallThatWrites(t *testing.T) {
+	for range 20 { // the order of a map decides which call is handed the reading
+		synctest.Test(t, func(t *testing.T) {
+			toHost, fromWorker := io.Pipe()
+			toWorker, fromHost := io.Pipe()
+			c := newConn(struct {
+				io.Reader
+				io.Writer
+			}{toHost, fromHost}, wire.Limits{Output: 1 << 20, LogSize: 1 << 10}, hclog.NewNullLogger())
+			out, in := wire.NewWriter(fromWorker), wire.NewReader(toWorker, func(wire.Type) int { return 1 << 30 })
+			call := func(params []byte) chan error {
+				done := make(chan error, 1)
+				p := &pending{ctx: t.Context(), late: time.NewTimer(time.Hour), end: time.Now().Add(time.Hour)}
+				go func() { _, err := c.call(p, wire.Call{Method: "m", Params: params}); done <- err }()
+				synctest.Wait()
+				return done
+			}
+			receive := func() uint32 {
+				f, err := in.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				return f.Call
+			}
+			answer := func(number uint32) {
+				go func() { _ = out.Write(wire.TypeResult, number, wire.Result{Body: []byte("{}")}.Encode()...) }()
+				synctest.Wait()
+			}
+			first := call(nil)
+			firstNumber := receive()
+			second := call(nil)
+			secondNumber := receive()
+			third := call(bytes.Repeat([]byte("x"), 1<<20)) // which blocks
+			answer(firstNumber)
+			answer(secondNumber)
+			for _, done := range []chan error{first, second} {
+				select {
+				case err := <-done:
+					if err != nil {
+						t.Error(err)
+					}
+				default:
+					t.Error("a call whose result was sent has not ended")
+				}
+			}
+			answer(receive())
+			if err := <-third; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestSocketCloseEndsReadsAndWrites(t *testing.T) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close() // open during the test: the peer's end would end reads, too
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			if _, err := ours.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	})
+	all.Go(func() {
+		for {
+			if _, err := ours.Read(make([]byte, 10)); err != nil {
+				return
+			}
+		}
+	})
+	all.Go(func() { _ = ours.Close() })
+	all.Wait()
+	if _, err := ours.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %v from a write after Close, want %v", err, os.ErrClosed)
+	}
+}

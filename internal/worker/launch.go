@@ -1,0 +1,69 @@
+package worker
+
+import (
+	"os"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+)
+
+// Launch is what a worker is started with.
+type Launch struct {
+	Setup wire.Setup
+	// Files are inherited as the descriptors firstFile, firstFile+1, ….
+	Files []*os.File
+	// Stale returns why a worker that was started with this must not get further calls; empty if it may. All
+	// functions of a Launch may be nil.
+	Stale func() string
+	// Confined decides whether the confinement that the worker reports is sufficient.
+	Confined func(confine.Report) error
+	// Create creates the granted directory of the mount with that index, which did not exist: it moves the
+	// staged directory, whose handle the worker has, to its path.
+	Create func(mount int) error
+	// Discard removes compiled code that the worker rejected.
+	Discard func() error
+	// Release is called when the worker has ended.
+	Release func()
+}
+
+// Inherit adds a file that the worker inherits, and returns its descriptor in the worker; 0 for nil.
+func (l *Launch) Inherit(file *os.File) int {
+	if file == nil {
+		return 0
+	}
+	l.Files = append(l.Files, file)
+	return firstFile + len(l.Files) - 1
+}
+
+// Memory of a worker beyond its calls' limits, in bytes.
+const (
+	runtimeMemory = 160 << 20 // the Go runtime, this program, and garbage
+	perCodeByte   = 8         // of compiled code and the module: wazero decodes the one and copies the other
+	perCall       = 24 << 20  // native stacks and bookkeeping of a call
+)
+
+// Bound sets the limits of the process. The memory limit is a last resort, since reaching it ends all calls of the
+// worker: it is the sum of the calls' limits, or the server's budget if that is less. code is the size of the compiled
+// code and the module; both arguments are in bytes.
+func (l *Launch) Bound(code, budget int64) {
+	limits, s := l.Setup.Limits, &l.Setup
+	calls := int64(limits.Concurrency)
+	instances := calls + 2 // the image, and one that is being reset
+	work := instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output)
+	s.Confine.Memory = uint64(runtimeMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
+	// Each call has a file tree of its own, and an operation opens some more.
+	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + (limits.Concurrency+2)*(limits.Files+16))
+}
+
+func (l *Launch) stale() string {
+	if l.Stale == nil {
+		return ""
+	}
+	return l.Stale()
+}
+
+func (l *Launch) release() {
+	if l.Release != nil {
+		l.Release()
+	}
+}

@@ -1,0 +1,248 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+)
+
+// starting is a worker that is being started. Several calls may wait for it.
+type starting struct {
+	done    chan struct{} // closed when the worker has been started, or err is set
+	err     error
+	waiting int // calls
+	cancel  context.CancelFunc
+}
+
+var errClosed = errors.New("the host is being closed")
+
+// acquire returns the process for a call, and starts one if there is none. leave must follow.
+func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A grant may change while its worker starts, which makes that worker stale.
+	for range maxStarts {
+		if s.closed {
+			return nil, errClosed
+		}
+		if p := s.usable(); p != nil {
+			s.use(p)
+			return p, nil
+		}
+		if s.starting == nil {
+			s.startProcess()
+		}
+		if err := s.await(ctx, s.starting); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errUnsteady
+}
+
+// maxStarts bounds the workers that one call starts while its grants keep changing.
+const maxStarts = 8
+
+var errUnsteady = errors.New("the granted directories change faster than a process can be started for them: one of them is being replaced repeatedly")
+
+// usable returns the current process; nil if it has ended or is stale.
+func (s *Supervisor) usable() *process {
+	p := s.current
+	if p == nil {
+		return nil
+	}
+	if p.hasEnded() {
+		s.config.Log.Warn("a worker process ended between calls", "reason", p.reason())
+		s.retire(p)
+		return nil
+	}
+	if why := p.launch.stale(); why != "" {
+		s.config.Log.Info("worker process replaced", "reason", why)
+		s.retire(p)
+		return nil
+	}
+	return p
+}
+
+// retire gives a process no more calls, and ends it when it has none.
+func (s *Supervisor) retire(p *process) {
+	p.retired = true
+	if s.current == p {
+		s.current = nil
+	}
+	if !p.isActive() {
+		delete(s.all, p)
+		p.end()
+	}
+}
+
+func (s *Supervisor) use(p *process) {
+	p.active.Add(1)
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+}
+
+// startProcess starts a process in the background, for as long as a call waits for it.
+func (s *Supervisor) startProcess() {
+	ctx, cancel := context.WithCancel(context.Background())
+	st := &starting{done: make(chan struct{}), cancel: cancel}
+	s.starting = st
+	go func() {
+		defer cancel()
+		p, err := s.launch(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err == nil && (s.closed || s.starting != st) { // or no call waits for it any more
+			p.end()
+			err = errClosed
+		}
+		if err == nil {
+			s.current, s.all[p] = p, struct{}{}
+			s.scheduleExpiry()
+		}
+		st.err = err
+		if s.starting == st {
+			s.starting = nil
+		}
+		close(st.done)
+	}()
+}
+
+// await waits until the start of a process has ended. It releases the lock while it waits, so the caller has to check
+// the process again.
+func (s *Supervisor) await(ctx context.Context, st *starting) error {
+	st.waiting++
+	s.mu.Unlock()
+	select {
+	case <-st.done:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	st.waiting--
+	select {
+	case <-st.done:
+	default:
+		if st.waiting == 0 {
+			st.cancel()
+			if s.starting == st {
+				s.starting = nil
+			}
+		}
+		return ctx.Err()
+	}
+	return st.err
+}
+
+// launch starts a process, once more if its compiled code turns out to be unusable.
+func (s *Supervisor) launch(ctx context.Context) (*process, error) {
+	l, err := s.config.Prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.start(ctx, l)
+	if failure := (*engine.Error)(nil); errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil {
+		s.config.Log.Warn("compiled code is unusable and is compiled again", "reason", failure.Message)
+		if err = l.Discard(); err == nil {
+			if l, err = s.config.Prepare(ctx); err == nil {
+				p, err = s.start(ctx, l)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.config.Pool.add(s, p)
+	return p, nil
+}
+
+// adopt registers a process that runs one call and is retired then.
+func (s *Supervisor) adopt(p *process) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		p.end()
+		return errClosed
+	}
+	s.all[p] = struct{}{}
+	p.active.Store(1)
+	p.retired = true
+	return nil
+}
+
+// leave ends a call's use of a process.
+func (s *Supervisor) leave(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.active.Add(-1) > 0 {
+		return
+	}
+	p.markIdle()
+	switch {
+	case p.retired || p.demoted.Load() || s.closed:
+		s.retire(p)
+	case p == s.current:
+		s.scheduleExpiry()
+	}
+}
+
+// scheduleExpiry ends the current process when it has been idle for Config.Idle.
+func (s *Supervisor) scheduleExpiry() {
+	if s.idle == nil {
+		s.idle = time.AfterFunc(s.config.Idle, s.expire)
+		return
+	}
+	s.idle.Reset(s.config.Idle)
+}
+
+func (s *Supervisor) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.current; p != nil && !p.isActive() {
+		s.retire(p)
+	}
+}
+
+// evict ends an idle process and reports whether it did. It does not block on the Supervisor's lock: the caller holds
+// the Pool's, and the holder of this one may be waiting for a disk that does not respond.
+func (s *Supervisor) evict(p *process) bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	defer s.mu.Unlock()
+	if p.isActive() || s.current != p {
+		return false
+	}
+	s.retire(p)
+	return true
+}
+
+// Running is the number of worker processes.
+func (s *Supervisor) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
+// Close ends all processes and the calls in them. Further calls fail.
+func (s *Supervisor) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	if s.starting != nil {
+		s.starting.cancel()
+	}
+	for p := range s.all {
+		if p.isActive() {
+			p.kill("the host is being closed")
+		} else {
+			p.end()
+		}
+	}
+	clear(s.all)
+	s.current = nil
+}

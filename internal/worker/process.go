@@ -1,0 +1,291 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+)
+
+// socketFile is the worker's descriptor of its end of the connection, the first after the standard ones.
+const socketFile = 3
+
+// firstFile is the worker's descriptor of the first of Launch.Files.
+const firstFile = socketFile + 1
+
+// process is a worker process.
+type process struct {
+	launch  *Launch
+	command *exec.Cmd
+	socket  *socket
+	conn    *conn
+	stderr  *firstBytes   // where a crash of the Go runtime is explained
+	gone    chan struct{} // closed when it has ended
+	killed  atomic.Pointer[string]
+
+	active atomic.Int32 // calls; changes under the lock of the Supervisor that started it
+
+	// What follows belongs to that Supervisor, under its lock.
+	retired bool // no further call gets it
+
+	idleSince atomic.Int64 // nanoseconds since 1970, when its last call ended
+	resident  atomic.Int64 // bytes of memory, when measured last
+	measured  atomic.Int64 // nanoseconds since 1970
+	demoted   atomic.Bool  // its priority was lowered
+
+	// What follows belongs to the Pool, under its lock.
+	computed time.Duration // processor time at the last sample
+	crowding time.Duration // part of it that was used while other plugins had calls
+}
+
+// start starts a worker and returns when it is confined and its module is loaded. The error is an *engine.Error if
+// the module is the cause.
+func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
+	p, err := s.spawn(l, confine.Options{})
+	if err != nil { // the number of namespaces is limited
+		p, err = s.spawn(l, confine.Options{NoNamespaces: true})
+	}
+	if err != nil {
+		l.release()
+		return nil, fmt.Errorf("start a worker process: %w", err)
+	}
+	go p.wait()
+	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
+	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
+	err = p.handshake(l.Setup)
+	watchdog.Stop()
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		p.settle()
+		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
+			err = fmt.Errorf("start a worker process: %w: %s", err, p.reason())
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// spawn starts the process.
+func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close() // a copy that is open here would hide the worker's end
+	p := &process{launch: l, socket: ours, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
+	p.conn = newConn(ours, s.config.Limits, s.config.Log)
+	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
+	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
+	p.command.Stderr = p.stderr
+	p.command.WaitDelay = time.Second // whatever holds its standard error open
+	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
+	confine.Prepare(p.command, o)
+	if err := p.command.Start(); err != nil {
+		_ = ours.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// startTime bounds the start of a worker and the loading of its module. It is long because the machine may be busy;
+// the worker bounds the module's own share of it.
+const startTime = time.Minute
+
+// handshake sends the set-up to the worker and waits until the module is loaded.
+func (p *process) handshake(setup wire.Setup) error {
+	text, err := json.Marshal(setup)
+	if err != nil {
+		return fmt.Errorf("describe a worker: %w", err)
+	}
+	if err := p.conn.out.Write(wire.TypeSetup, 0, text); err != nil {
+		return err
+	}
+	for {
+		f, err := p.conn.in.Next()
+		if err != nil {
+			return err
+		}
+		switch f.Type {
+		case wire.TypeReady:
+			var report confine.Report
+			if err := json.Unmarshal(f.Payload, &report); err != nil {
+				return wire.Violation("malformed confinement report")
+			}
+			if p.launch.Confined == nil {
+				continue
+			}
+			if err := p.launch.Confined(report); err != nil {
+				return &engine.Error{Code: engine.CodeInternal, Plugin: setup.Plugin, Message: "cannot run: " + err.Error(), Err: err}
+			}
+		case wire.TypeLog:
+			if err := p.conn.takeLog(f); err != nil {
+				return err
+			}
+		case wire.TypeFailed:
+			return failure(setup.Plugin, f.Payload)
+		case wire.TypeLoaded:
+			return nil
+		default:
+			return wire.Violation("a frame of type %d before the module was loaded", f.Type)
+		}
+	}
+}
+
+// failure is the error that a worker reports.
+func failure(plugin string, payload []byte) error {
+	var f wire.Failure
+	if err := json.Unmarshal(payload, &f); err != nil || !engine.Code(f.Code).OfModule() || f.Message == "" {
+		return wire.Violation("malformed failure")
+	}
+	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail)}
+}
+
+// wait reaps the process.
+func (p *process) wait() {
+	_ = p.command.Wait() // the state says how it ended
+	close(p.gone)
+	p.launch.release()
+}
+
+// kill ends the process at once. The first reason is kept.
+func (p *process) kill(reason string) {
+	if p.killed.CompareAndSwap(nil, &reason) {
+		_ = p.command.Process.Kill() // fails only where it has ended already
+		_ = p.socket.Close()
+	}
+}
+
+// hasEnded reports whether the process has ended, or was killed.
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return p.killed.Load() != nil
+	}
+}
+
+// end lets the process end by itself: it does when its connection ends.
+func (p *process) end() {
+	_ = p.socket.Close()
+	go func() {
+		select {
+		case <-p.gone:
+		case <-time.After(time.Second):
+			p.kill("it did not end with its connection")
+		}
+	}()
+}
+
+// settle waits for a process that is about to end, and kills it if it does not.
+func (p *process) settle() {
+	_ = p.socket.Close()
+	select {
+	case <-p.gone:
+	case <-time.After(time.Second):
+		p.kill("it violated the protocol or hung")
+		<-p.gone
+	}
+}
+
+// reason describes how the process ended. hasEnded must be true.
+func (p *process) reason() string {
+	if killed := p.killed.Load(); killed != nil {
+		return *killed
+	}
+	state := p.command.ProcessState
+	line := printable(p.stderr.firstLine())
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return fmt.Sprintf("it was ended by the signal %v", status.Signal())
+	}
+	if line != "" {
+		return fmt.Sprintf("%v: %s", state, line)
+	}
+	return state.String()
+}
+
+// outOfMemory reports whether the process ended because the kernel refused it memory. A process that the kernel's
+// out-of-memory killer ended cannot be told from one that any other process killed.
+func (p *process) outOfMemory() bool {
+	if p.killed.Load() != nil {
+		return false
+	}
+	line := p.stderr.firstLine()
+	return strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate")
+}
+
+// firstBytes keeps the first limit bytes that are written to it. Further writes fail, which closes the pipe, so that no
+// time is spent on copying more.
+type firstBytes struct {
+	limit int
+
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+var errFull = errors.New("the limit is reached")
+
+// Write implements io.Writer.
+func (f *firstBytes) Write(data []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.data.Write(data[:min(len(data), f.limit-f.data.Len())])
+	if f.data.Len() == f.limit {
+		return 0, errFull
+	}
+	return len(data), nil
+}
+
+func (f *firstBytes) firstLine() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	line, _, _ := strings.Cut(f.data.String(), "\n")
+	return line
+}
+
+// printable bounds a string from a worker and escapes what could mislead the reader of a log.
+func printable(text string) string { return visible.Bounded(text, maxLogText) }
+
+// socketPair returns a connection and the end of it that a child process inherits.
+func socketPair() (*socket, *os.File, error) {
+	syscall.ForkLock.RLock() // no other child inherits an end
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fds[0])
+		syscall.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &socket{os.NewFile(uintptr(fds[0]), "worker")}, os.NewFile(uintptr(fds[1]), "worker"), nil
+}
+
+// socket is the host's end. It stays in blocking mode, as the worker's does: when data arrive, the kernel wakes the
+// thread that reads. The runtime's network poller would wake a second one each time, to look for more work.
+type socket struct{ *os.File }
+
+// Close also ends a read or write that is in progress.
+func (s *socket) Close() error {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return err
+	}
+	_ = raw.Control(func(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) })
+	return s.File.Close()
+}

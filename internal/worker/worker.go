@@ -1,0 +1,241 @@
+// Package worker runs a plugin's module in worker processes. It is the host's side: New returns a Supervisor for a
+// plugin, and Supervisor.Call makes a call. Package child runs in the worker process.
+//
+// A worker is this executable again. The first call starts it; it inherits a socket and the handles of the plugin's
+// grants, confines itself, and ends when it has been idle for a while. A confined process never gains a handle: when a
+// granted path resolves to another directory, a new worker takes further calls and the old one drains. The host does
+// not trust a worker: one that violates the protocol, stalls or dies loses its own calls and is replaced.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Config says what a Supervisor starts.
+type Config struct {
+	Plugin  string
+	Command []string // starts this executable so that it becomes child.Main
+	Limits  wire.Limits
+	// Queue is how long a call waits at most for memory of the Pool.
+	Queue time.Duration
+	// Idle is how long a worker is kept after its last call; 0 means five minutes.
+	Idle time.Duration
+	// Prepare returns what to start a worker with. It is called for each worker.
+	Prepare func(context.Context) (*Launch, error)
+	Pool    *Pool // shared by Supervisors
+	Log     hclog.Logger
+}
+
+const defaultIdle = 5 * time.Minute
+
+// Asker performs a host operation for a call. It returns soon after ctx is done.
+type Asker func(ctx context.Context, ask wire.Ask) wire.Reply
+
+// Request is a call.
+type Request struct {
+	wire.Call
+	Ask    Asker
+	Record func(wire.Record) // receives the call's operations; nil: they are not recorded
+}
+
+// Supervisor keeps the worker processes of one plugin. It is safe for concurrent use.
+type Supervisor struct {
+	config Config
+	retry  chan struct{} // of capacity 1: held by the call that is being retried
+
+	mu       sync.Mutex
+	current  *process // takes new calls; nil if none does
+	starting *starting
+	all      map[*process]struct{}
+	idle     *time.Timer
+	closed   bool
+
+	// What follows is guarded by the Pool's lock.
+	calls     int64 // so far
+	processes int   // that count against the budget
+}
+
+// New returns a Supervisor without a process.
+func New(c Config) *Supervisor {
+	if c.Idle <= 0 {
+		c.Idle = defaultIdle
+	}
+	return &Supervisor{config: c, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
+}
+
+// Response is the outcome of a call.
+type Response struct {
+	Body      []byte // the method's result: a JSON object in valid UTF-8, otherwise unvalidated
+	ToolError bool   // the worker reports that the result has isError
+	Fuel      int64  // instructions that the call executed
+	LeftOut   int64  // operations that were not recorded
+}
+
+// Call makes a call. The caller keeps at most Limits.Concurrency in flight. The error is an *engine.Error, or the
+// module's own *abi.Error. A call that lost its worker because of another call is retried once, in a worker of its
+// own, if it cannot have written anything.
+func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
+	if int64(len(r.Params)) > s.config.Limits.Input {
+		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), s.config.Limits.Input)
+	}
+	release, err := s.config.Pool.reserve(ctx, s, s.config.Queue)
+	if err != nil {
+		return Response{}, s.callError(ctx, err)
+	}
+	defer release()
+	p, err := s.acquire(ctx)
+	if err != nil {
+		return Response{}, s.callError(ctx, err)
+	}
+	began := time.Now()
+	result, err := s.run(ctx, p, r)
+	var lost *lostError
+	if errors.As(err, &lost) {
+		if time.Since(began) >= s.config.Limits.Time {
+			lost.late = true
+		}
+		result, err = s.retryLost(ctx, p, r, lost)
+	}
+	if err != nil {
+		return Response{}, s.callError(ctx, err)
+	}
+	return s.response(result)
+}
+
+// lateReply is how much longer than the call a host operation may take, so that the worker's clock decides which error
+// the call gets.
+const lateReply = 50 * time.Millisecond
+
+// grace is how long a worker has to end a call that timed out or was cancelled.
+const grace = 2 * time.Second
+
+// run makes a call in a process that acquire or launch returned.
+func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Result, error) {
+	defer s.leave(p)
+	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, end: time.Now().Add(s.config.Limits.Time + lateReply)}
+	call.late = time.AfterFunc(s.config.Limits.Time+grace, func() {
+		if !call.ended.Load() {
+			p.kill("it did not end a call in time")
+		}
+	})
+	defer func() {
+		call.ended.Store(true) // a concurrent cancellation may reset the timer
+		call.late.Stop()
+	}()
+	if p.launch.Create != nil {
+		call.ask = p.creating(r.Ask)
+	}
+	result, err := p.conn.call(call, r.Call)
+	if err != nil {
+		p.settle()
+	}
+	return result, err
+}
+
+// creating performs wire.OpCreate and passes all other operations to next.
+func (p *process) creating(next Asker) Asker {
+	return func(ctx context.Context, ask wire.Ask) wire.Reply {
+		if ask.Op != wire.OpCreate {
+			return next(ctx, ask)
+		}
+		mount, err := strconv.Atoi(string(ask.Params))
+		if err == nil {
+			err = p.launch.Create(mount)
+		}
+		if err != nil {
+			return wire.Reply{Error: &abi.HostError{Code: abi.HostFailed, Message: err.Error()}}
+		}
+		return wire.Reply{}
+	}
+}
+
+// retryLost retries a call whose worker ended, if that is safe. The retry has a worker to itself, which shows whether
+// the call itself ends its worker.
+func (s *Supervisor) retryLost(ctx context.Context, p *process, r Request, lost *lostError) (wire.Result, error) {
+	s.config.Log.Error("a worker process ended", "reason", p.reason())
+	// A single call whose worker the host had to kill is to blame. Otherwise another process or call may be.
+	blamed := lost.alone && (p.killed.Load() != nil || errors.Is(lost.reason, wire.ErrProtocol))
+	if lost.sent && (lost.wrote || lost.late || blamed) {
+		return wire.Result{}, s.lostCall(p, lost)
+	}
+	select {
+	case s.retry <- struct{}{}:
+		defer func() { <-s.retry }()
+	case <-ctx.Done():
+		return wire.Result{}, ctx.Err()
+	}
+	p, err := s.launch(ctx)
+	if err != nil {
+		return wire.Result{}, err
+	}
+	if err := s.adopt(p); err != nil {
+		return wire.Result{}, err
+	}
+	result, err := s.run(ctx, p, r)
+	if errors.As(err, &lost) {
+		return wire.Result{}, s.lostCall(p, lost)
+	}
+	return result, err
+}
+
+// lostCall is the error of a call that ended with its process.
+func (s *Supervisor) lostCall(p *process, err *lostError) *engine.Error {
+	if err.alone && p.outOfMemory() {
+		return s.fail(engine.CodeMemory, err, "needed more memory than its process may have")
+	}
+	return s.fail(engine.CodeWorkerLost, err, "lost its process: %s", p.reason())
+}
+
+// response validates a worker's result, which is untrusted: the host passes its bytes on to the client.
+func (s *Supervisor) response(result wire.Result) (Response, error) {
+	r := Response{Body: result.Body, ToolError: result.Kind == wire.KindToolError, Fuel: result.Fuel, LeftOut: result.LeftOut}
+	switch {
+	case result.Kind == wire.KindFailure:
+		r.Body = nil
+		if err := failure(s.config.Plugin, result.Body); !errors.Is(err, wire.ErrProtocol) {
+			return r, err
+		}
+		return r, s.fail(engine.CodeWorkerLost, nil, "got a malformed failure from its process")
+	case !rawjson.Valid(result.Body) || !utf8.Valid(result.Body) || rawjson.Kind(result.Body) != '{':
+		r.Body = nil
+		return r, s.fail(engine.CodeWorkerLost, nil, "got a result from its process that is not a JSON object")
+	case result.Kind == wire.KindRPCError:
+		r.Body = nil
+		var own *abi.Error
+		if err := json.Unmarshal(result.Body, &own); err != nil || own == nil {
+			return r, s.fail(engine.CodeWorkerLost, nil, "got a malformed error from its process")
+		}
+		return r, own
+	}
+	return r, nil
+}
+
+func (s *Supervisor) fail(code engine.Code, err error, format string, args ...any) *engine.Error {
+	return &engine.Error{Code: code, Plugin: s.config.Plugin, Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+// callError converts the error of a call that did not run to an *engine.Error.
+func (s *Supervisor) callError(ctx context.Context, err error) error {
+	var failure *engine.Error
+	switch {
+	case errors.As(err, &failure):
+		return failure
+	case ctx.Err() != nil:
+		return s.fail(engine.CodeCanceled, ctx.Err(), "was cancelled")
+	}
+	return s.fail(engine.CodeInternal, err, "cannot run: %v", err)
+}
