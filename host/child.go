@@ -1,7 +1,6 @@
 package host
 
 import (
-	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
@@ -16,12 +15,4 @@ func RunChild() {
 		reexec.Worker:   func([]string) int { return child.Main(gateway.CheckResult) },
 		reexec.Compiler: code.ChildMain,
 	})
-}
-
-// memoryBudget is what the workers of all plugins may take, in bytes.
-func memoryBudget(s *config.Server) int64 {
-	if s != nil && s.Memory > 0 {
-		return s.Memory
-	}
-	return config.DefaultMemory
 }

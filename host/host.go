@@ -22,8 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +31,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
@@ -41,82 +40,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker"
 )
 
-// Options say what to open. The zero value does what `bulkhead serve` does without flags.
-type Options struct {
-	ConfigFile string // bulkhead.toml; empty: one in the working directory or project that the user trusts
-	NoConfig   bool   // none is looked for; contradicts ConfigFile
-	PluginsDir string // holds a folder for each plugin, or is one; not used where a config is
-	// ServeNothing opens a host without plugins where Open would return an *UntrustedError: a client gets a
-	// server that says what to do.
-	ServeNothing bool
-	Plugins      []string          // names of the plugins to open; empty: all that are found
-	Project      string            // what ${project} stands for; empty: see docs/config.md
-	AllowWrite   bool              // the word that plugins with write = "opt-in" wait for
-	AllTools     bool              // offers a plugin that is served alone with the tools that it hides then, too
-	Env          map[string]string // granted to the plugins that ask for a variable of that name
-
-	Version string       // of the host, for clients; empty: "0.0.0"
-	Log     hclog.Logger // nil: no log
-
-	// System is where the process stands; its zero value is the process's own surroundings.
-	System System
-
-	content []byte // of the config's file; nil: it is read
-}
-
-// System is what the host takes from its surroundings.
-type System struct {
-	Dir        string                           // working directory
-	Executable string                           // path of the program that is running
-	LookupEnv  func(name string) (string, bool) // environment
-}
-
-// complete fills in what is not set.
-func (s System) complete() (System, error) {
-	if s.LookupEnv == nil {
-		s.LookupEnv = os.LookupEnv
-	}
-	if s.Executable == "" {
-		s.Executable, _ = os.Executable() // without it one place to look for plugins is missing
-	}
-	if s.Dir == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return s, fmt.Errorf("working directory: %w", err)
-		}
-		s.Dir = dir
-	}
-	dir, err := filepath.EvalSymlinks(s.Dir)
-	if err != nil {
-		return s, fmt.Errorf("working directory: %w", err)
-	}
-	s.Dir = dir
-	return s, nil
-}
-
-// getenv is the value of a variable, "" where it is not set.
-func (s System) getenv(name string) string {
-	value, _ := s.LookupEnv(name)
-	return value
-}
-
-// absolute makes a path of the user's absolute.
-func (s System) absolute(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(s.Dir, path)
-}
-
-// UsageError is a fault of whoever opened the host: an option that cannot be, a config with faults, no
-// plugin where one was named.
-type UsageError struct{ Err error }
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-func (e *UsageError) Unwrap() error { return e.Err }
-
-func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+// What Open takes, and what its errors are.
+type (
+	Options        = discovery.Options
+	System         = discovery.System
+	UsageError     = discovery.UsageError
+	UntrustedError = discovery.UntrustedError
+)
 
 // Host is a set of plugins and what each is granted. It is safe for concurrent use.
 type Host struct {
@@ -157,24 +87,17 @@ type offer struct {
 // Open finds plugins and decides what each is granted. The error is a *UsageError where the caller can
 // put it right.
 func Open(o Options) (*Host, error) {
-	o, err := o.complete()
+	found, err := discovery.Find(o)
 	if err != nil {
 		return nil, err
 	}
-	system := o.System
-	places, err := findPlaces(o)
-	if err != nil {
-		return nil, err
-	}
-	found, err := discover(o, places)
-	if err != nil {
-		return nil, err
-	}
-	if found.untrusted != nil {
+	o = found.Options
+	system, places := o.System, found.Places
+	if found.Untrusted != nil {
 		if !o.ServeNothing {
-			return nil, &UsageError{found.untrusted}
+			return nil, &UsageError{Err: found.Untrusted}
 		}
-		o.Log.Error(found.untrusted.Error())
+		o.Log.Error(found.Untrusted.Error())
 	}
 	if places.NoState != "" {
 		o.Log.Error("no plugin gets a state folder", "reason", places.NoState)
@@ -182,21 +105,22 @@ func Open(o Options) (*Host, error) {
 	h := &Host{
 		places: places,
 		log:    o.Log,
-		alone:  found.alone(),
-		drain:  found.drain(),
+		alone:  alone(found),
+		drain:  found.Drain(),
 
-		untrusted: found.untrusted,
+		untrusted: found.Untrusted,
 		zone:      sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	h.gitUser = sync.OnceValue(func() git.User {
-		user, err := git.ReadUser(places.Home, system.getenv("XDG_CONFIG_HOME"))
+		xdg, _ := system.LookupEnv("XDG_CONFIG_HOME")
+		user, err := git.ReadUser(places.Home, xdg)
 		if err != nil {
 			o.Log.Warn("git's configuration of the user", "error", err)
 		}
 		return user
 	})
-	h.secret = system.secret
-	h.own = ownPaths(system, places, found)
+	h.secret = func(c *config.Credential) (string, error) { return discovery.Secret(system, c) }
+	h.own = found.HostFiles
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	if err := h.decide(found, o); err != nil {
 		return nil, err
@@ -205,47 +129,39 @@ func Open(o Options) (*Host, error) {
 	if h.workerCommand = reexec.Command(reexec.Worker); h.workerCommand == nil {
 		return nil, errors.New("host.RunChild must be called first in main: modules run in processes of their own")
 	}
-	if h.confinementRequired = found.server != nil && found.server.Confined; h.confinementRequired {
+	if h.confinementRequired = found.Server != nil && found.Server.Confined; h.confinementRequired {
 		if err := h.confined(confine.Probe()); err != nil {
-			return nil, &UsageError{fmt.Errorf("%s: %w", found.config, err)}
+			return nil, &UsageError{Err: fmt.Errorf("%s: %w", found.Config, err)}
 		}
 	}
-	h.pool = worker.NewPool(memoryBudget(found.server))
-	if h.store, err = openStore(o); err != nil {
+	h.pool = worker.NewPool(found.Memory())
+	if h.store, err = openStore(o.Log, found.CacheDir); err != nil {
 		return nil, err
 	}
-	if h.audit, err = openAudit(found.audit, o.Log); err != nil {
+	if h.audit, err = openAudit(found.Audit, o.Log); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// complete fills in what is not set.
-func (o Options) complete() (Options, error) {
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
-	if o.Version == "" {
-		o.Version = "0.0.0"
-	}
-	var err error
-	o.System, err = o.System.complete()
-	return o, err
+// alone tells whether one plugin is served, under its own name.
+func alone(f *discovery.Found) bool {
+	return len(f.Candidates) == 1 && (f.Server == nil || f.Server.Name == "")
 }
 
 // decide says what each plugin is granted, and makes the server of them all. The error tells what keeps them
 // from being served together. It opens nothing.
-func (h *Host) decide(found found, o Options) error {
+func (h *Host) decide(found *discovery.Found, o Options) error {
 	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: h.alone && !o.AllTools}
-	for _, f := range found.plugins {
-		h.plugins = append(h.plugins, h.newPlugin(f, found.defaults, flags))
+	for _, f := range found.Candidates {
+		h.plugins = append(h.plugins, h.newPlugin(f, found.Defaults, flags))
 	}
 	if err := errors.Join(h.offerTools(), h.offerElse()); err != nil {
 		return err
 	}
 	var err error
 	if h.gateway, err = gateway.New(h.gatewayConfig(found, o), backend{h}); err != nil && h.speaksForItself() {
-		err = usage("%s: server: %w", h.plugins[0].manifest.File, err)
+		err = discovery.UsageErrorf("%s: server: %w", h.plugins[0].manifest.File, err)
 	}
 	return err
 }
@@ -267,7 +183,7 @@ func (h *Host) offerTools() error {
 	for _, p := range h.plugins {
 		for _, t := range p.tools {
 			if other, taken := h.tools[t.offered]; taken {
-				errs = append(errs, usage("plugins %q (%s) and %q (%s) both offer the tool %s: take one of them out, give one a prefix, or deny the tool to one with deny_tools in %s",
+				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both offer the tool %s: take one of them out, give one a prefix, or deny the tool to one with deny_tools in %s",
 					other.plugin.name, other.plugin.dir, p.name, p.dir, t.offered, config.FileName))
 				continue
 			}
@@ -282,13 +198,13 @@ func (h *Host) offerTools() error {
 func (h *Host) speaksForItself() bool { return h.alone && h.plugins[0].problems.Err() == nil }
 
 // gatewayConfig is what the server says of itself: a plugin that is served alone speaks for itself.
-func (h *Host) gatewayConfig(found found, o Options) gateway.Config {
+func (h *Host) gatewayConfig(found *discovery.Found, o Options) gateway.Config {
 	c := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: h.gatewayOffers(), Checked: true, Log: o.Log.Named("gateway")}
-	if found.server != nil && found.server.Name != "" {
-		c.Name = found.server.Name
+	if found.Server != nil && found.Server.Name != "" {
+		c.Name = found.Server.Name
 	}
-	if found.untrusted != nil {
-		c.Instructions = "This server offers nothing yet. " + found.untrusted.Error() + "; then start the server again. Only the user can decide that."
+	if found.Untrusted != nil {
+		c.Instructions = "This server offers nothing yet. " + found.Untrusted.Error() + "; then start the server again. Only the user can decide that."
 	}
 	if h.speaksForItself() {
 		m := h.plugins[0].manifest

@@ -2,10 +2,7 @@ package host
 
 import (
 	"os"
-	"strings"
 	"testing"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
 func TestLookingMakesNothing(t *testing.T) {
@@ -52,34 +49,5 @@ func TestLookingSaysWhatTheServerCannotBe(t *testing.T) {
 	wantUsage(t, err, `server: protocol version "1999-01-01" is not one of`)
 	if v == nil {
 		t.Error("there is no view")
-	}
-}
-
-func TestTheConfigFileIs(t *testing.T) {
-	w := newWorld(t)
-	o := w.options()
-	for named, want := range map[string]string{"": "/work/bulkhead.toml", "../x.toml": "/x.toml", w.dir + "/y": "/y"} {
-		o.ConfigFile = named
-		if got, err := ConfigFile(o); err != nil || got != w.dir+want {
-			t.Errorf("%q: %s, %v", named, got, err)
-		}
-	}
-}
-
-func TestASecretIsOnlyTried(t *testing.T) {
-	w := newWorld(t, files{"key": "a secret\n"})
-	w.env["SET"] = "a secret"
-	for want, c := range map[string]config.Credential{
-		"":                      {Env: "SET"},
-		"the variable NONE is ": {Env: "NONE"},
-		"no such file":          {File: w.dir + "/none"},
-	} {
-		err := Secret(w.options(), &c)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-	if err := Secret(w.options(), &config.Credential{File: w.dir + "/key"}); err != nil {
-		t.Error(err)
 	}
 }

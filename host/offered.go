@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -63,7 +64,7 @@ func (o *offered) claimPrompts(p *plugin) error {
 			continue
 		}
 		if other := o.promptClaims[name]; other != nil {
-			errs = append(errs, usage("plugins %q (%s) and %q (%s) both claim the prompt %q: take one of them out, or deny the prompt to one with deny_prompts in %s",
+			errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both claim the prompt %q: take one of them out, or deny the prompt to one with deny_prompts in %s",
 				other.name, other.dir, p.name, p.dir, name, config.FileName))
 			continue
 		}
@@ -80,7 +81,7 @@ func (o *offered) claimResources(p *plugin) error {
 		}
 		for _, other := range o.resourceClaims {
 			if other.plugin != p && (strings.HasPrefix(prefix, other.prefix) || strings.HasPrefix(other.prefix, prefix)) {
-				errs = append(errs, usage("plugins %q (%s) and %q (%s) claim resources that meet, %s and %s: take one of them out, or deny its resources to one with deny_resources = [%q] in %s",
+				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) claim resources that meet, %s and %s: take one of them out, or deny its resources to one with deny_resources = [%q] in %s",
 					other.plugin.name, other.plugin.dir, p.name, p.dir, other.prefix, prefix, prefix+"*", config.FileName))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/network"
@@ -50,18 +51,18 @@ type tool struct {
 }
 
 // newPlugin takes the decision on one candidate.
-func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Flags) *plugin {
-	p := &plugin{host: h, name: c.name(), dir: c.entry.Path, manifest: c.manifest, problems: c.problems}
+func (h *Host) newPlugin(c discovery.Candidate, defaults config.Defaults, flags config.Flags) *plugin {
+	p := &plugin{host: h, name: c.Name(), dir: c.Entry.Path, manifest: c.Manifest, problems: c.Problems}
 	p.log = h.log.Named(p.name)
-	if c.problems.Err() == nil {
+	if c.Problems.Err() == nil {
 		places := placesOf(h.places, p.name)
 		if places.NoState != h.places.NoState {
 			p.log.Warn("the plugin gets no state folder", "reason", places.NoState)
 		}
-		grant, problems := config.Decide(c.manifest, c.entry, defaults, places, flags)
+		grant, problems := config.Decide(c.Manifest, c.Entry, defaults, places, flags)
 		p.grant = grant
 		p.slots.free = max(grant.Limits.Concurrency, 1)
-		p.queue.concurrentReads = c.manifest.Reads == manifest.ReadsConcurrent
+		p.queue.concurrentReads = c.Manifest.Reads == manifest.ReadsConcurrent
 		p.problems = append(p.problems, problems...)
 	}
 	switch err := p.problems.Err(); {
@@ -73,8 +74,8 @@ func (h *Host) newPlugin(c candidate, defaults config.Defaults, flags config.Fla
 		p.problem = p.grant.LeftOut
 		p.log.Warn("the plugin is left out", "reason", p.problem)
 	default:
-		if _, err := os.Stat(c.manifest.ModuleFile()); err != nil {
-			p.problem = fmt.Sprintf("there is no module at %s: build the plugin with `bulkhead plugin build`", c.manifest.ModuleFile())
+		if _, err := os.Stat(c.Manifest.ModuleFile()); err != nil {
+			p.problem = fmt.Sprintf("there is no module at %s: build the plugin with `bulkhead plugin build`", c.Manifest.ModuleFile())
 			p.log.Error("the plugin is left out", "reason", p.problem)
 		}
 	}

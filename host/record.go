@@ -32,7 +32,7 @@ func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 		File: a.File, MaxSize: a.MaxSize, Keep: a.Keep, Arguments: a.Arguments, OnFailure: a.OnFailure, Log: log.Named("audit"),
 	})
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, &UsageError{Err: err}
 	}
 	return l, nil
 }

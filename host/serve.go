@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -68,11 +69,11 @@ func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage,
 func (h *Host) Ask(ctx context.Context, method string, params any, notify func(method string, params json.RawMessage)) (Answer, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
-		return Answer{}, &UsageError{fmt.Errorf("arguments: %w", err)}
+		return Answer{}, &UsageError{Err: fmt.Errorf("arguments: %w", err)}
 	}
 	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}`, rawjson.Quote(method), encoded)
 	if int64(len(request)) > gateway.DefaultMaxLine {
-		return Answer{}, usage("arguments: %d bytes are more than the %d MiB of a message", len(encoded), gateway.DefaultMaxLine>>20)
+		return Answer{}, discovery.UsageErrorf("arguments: %d bytes are more than the %d MiB of a message", len(encoded), gateway.DefaultMaxLine>>20)
 	}
 	out := &answerReader{notify: notify}
 	if err := h.gateway.Serve(ctx, bytes.NewReader(append(request, '\n')), out); err != nil {

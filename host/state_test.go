@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 )
 
 // asking asks for the plugin's state folder; what it needs none for goes without.
@@ -94,7 +96,7 @@ func TestAStateDirectoryThatIsNotUsedIsHiddenStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := Look(w.options())
-	if err != nil || v.Places.State != "" || !strings.Contains(strings.Join(v.Own, " "), w.dir+"/state/bulkhead") {
+	if err != nil || v.Places.State != "" || !strings.Contains(strings.Join(v.HostFiles, " "), w.dir+"/state/bulkhead") {
 		t.Errorf("%v, %+v", err, v)
 	}
 }
@@ -126,7 +128,7 @@ func TestACacheThatIsNotTheUsersOwnIsNotUsed(t *testing.T) {
 			if log := w.log.String(); !strings.Contains(log, "[ERROR] compiled modules are not kept") || !strings.Contains(log, w.dir+"/cache") || !strings.Contains(log, " ch") {
 				t.Errorf("logged %s", log)
 			}
-			if _, err := CacheDir(w.options().System); err == nil {
+			if _, err := discovery.CacheDir(w.options().System); err == nil {
 				t.Error("CacheDir does not say so")
 			}
 		})

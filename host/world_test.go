@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/trust"
 )
 
 func TestMain(m *testing.M) {
@@ -85,24 +83,6 @@ func (w *world) options() Options {
 			Executable: w.dir + "/bin/bulkhead",
 			LookupEnv:  func(name string) (string, bool) { value, ok := w.env[name]; return value, ok },
 		},
-	}
-}
-
-// trust has the user agree to a config, or to a directory of plugins, as it is now.
-func (w *world) trust(t testing.TB, name string) {
-	t.Helper()
-	path, digest := filepath.Join(w.dir, name), ""
-	data, err := os.ReadFile(path)
-	if err == nil {
-		digest = trust.Digest(data)
-	} else if dirs, derr := pluginFolders(path); derr == nil {
-		digest, err = pluginsDigest(manifests(readManifests(entries(dirs))))
-	}
-	if err == nil {
-		err = trustStore(w.options().System).Add(path, digest)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

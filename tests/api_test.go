@@ -32,14 +32,24 @@ func publicPackages(t *testing.T) []string {
 	return public
 }
 
-// exported lists the exported declarations of a package without comments and bodies, sorted.
+// exported lists the exported declarations of a package without comments and bodies, sorted. An alias of a type that
+// users cannot import is followed by the declarations of that type.
 func exported(t *testing.T, dir string) string {
+	t.Helper()
+	declarations := declared(t, dir, nil)
+	slices.Sort(declarations)
+	return strings.Join(declarations, "\n") + "\n"
+}
+
+// declared lists the exported declarations of a package; with names those of these types and their methods only.
+func declared(t *testing.T, dir string, names []string) []string {
 	t.Helper()
 	pkg, err := build.ImportDir(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var declarations []string
+	aliased := map[string][]string{} // by directory
 	for _, name := range pkg.GoFiles {
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, filepath.Join(dir, name), nil, 0)
@@ -49,6 +59,12 @@ func exported(t *testing.T, dir string) string {
 		ast.FileExports(file)
 		for _, declaration := range file.Decls {
 			for _, single := range split(declaration) {
+				if names != nil && !slices.Contains(names, subject(single)) {
+					continue
+				}
+				if from, target := aliasOf(single, file.Imports); from != "" {
+					aliased[from] = append(aliased[from], target)
+				}
 				var text bytes.Buffer
 				if err := printer.Fprint(&text, files, single); err != nil {
 					t.Fatal(err)
@@ -57,8 +73,44 @@ func exported(t *testing.T, dir string) string {
 			}
 		}
 	}
-	slices.Sort(declarations)
-	return strings.Join(declarations, "\n") + "\n"
+	for from, targets := range aliased {
+		declarations = append(declarations, declared(t, from, targets)...)
+	}
+	return declarations
+}
+
+// subject returns the type that a declaration declares, or whose method it is.
+func subject(declaration ast.Decl) string {
+	switch d := declaration.(type) {
+	case *ast.FuncDecl:
+		if d.Recv != nil {
+			return receiverName(d.Recv.List[0].Type)
+		}
+	case *ast.GenDecl:
+		if spec, ok := d.Specs[0].(*ast.TypeSpec); ok {
+			return spec.Name.Name
+		}
+	}
+	return ""
+}
+
+// aliasOf returns the directory and the name of the internal type that a declaration gives another name.
+func aliasOf(declaration ast.Decl, imports []*ast.ImportSpec) (dir, name string) {
+	d, ok := declaration.(*ast.GenDecl)
+	if !ok || d.Tok != token.TYPE || !d.Specs[0].(*ast.TypeSpec).Assign.IsValid() {
+		return "", ""
+	}
+	target, ok := d.Specs[0].(*ast.TypeSpec).Type.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
+	}
+	for _, spec := range imports {
+		path := strings.Trim(spec.Path.Value, `"`)
+		if pkg, own := strings.CutPrefix(path, module+"/"); own && strings.Contains("/"+pkg, "/internal/") && strings.HasSuffix(pkg, "/"+target.X.(*ast.Ident).Name) {
+			return filepath.Join("..", pkg), target.Sel.Name
+		}
+	}
+	return "", ""
 }
 
 // split divides a group of types into single declarations, and drops imports, methods of unexported types and bodies. Groups of constants and
@@ -66,7 +118,7 @@ func exported(t *testing.T, dir string) string {
 func split(declaration ast.Decl) []ast.Decl {
 	switch d := declaration.(type) {
 	case *ast.FuncDecl:
-		if d.Recv != nil && !isExportedReceiver(d.Recv.List[0].Type) {
+		if d.Recv != nil && !ast.IsExported(receiverName(d.Recv.List[0].Type)) {
 			return nil
 		}
 		d.Body = nil
@@ -85,7 +137,8 @@ func split(declaration ast.Decl) []ast.Decl {
 	return []ast.Decl{declaration}
 }
 
-func isExportedReceiver(receiver ast.Expr) bool {
+// receiverName returns the type of a receiver.
+func receiverName(receiver ast.Expr) string {
 	for {
 		switch r := receiver.(type) {
 		case *ast.StarExpr:
@@ -93,9 +146,9 @@ func isExportedReceiver(receiver ast.Expr) bool {
 		case *ast.IndexExpr: // a type with a parameter
 			receiver = r.X
 		case *ast.Ident:
-			return r.IsExported()
+			return r.Name
 		default:
-			return true
+			return ""
 		}
 	}
 }

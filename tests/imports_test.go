@@ -35,9 +35,9 @@ func packages(t *testing.T) map[string][]string {
 // arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
 // matches x and everything below it.
 var arrows = map[string][]string{
-	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/build", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "sdk/abi"},
-	"host":                     {"internal/audit", "internal/config", "internal/engine", "internal/engine/code", "internal/gateway", "internal/answer", "internal/confine", "internal/grant", "internal/network", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/trust", "internal/worker", "internal/worker/...", "internal/manifest", "internal/rawjson", "internal/sandbox", "internal/sandbox/...", "internal/sandbox/git", "internal/schema", "internal/tomlfile", "internal/visible", "sdk/abi"},
-	"internal/admin":           {"host", "internal/build", "internal/config", "internal/engine", "internal/engine/code", "internal/answer", "internal/confine", "internal/grant", "internal/network", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/trust", "internal/worker", "internal/worker/...", "internal/manifest", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/visible", "sdk/atomicfile"},
+	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/build", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/discovery", "sdk/abi"},
+	"host":                     {"internal/audit", "internal/config", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/answer", "internal/confine", "internal/grant", "internal/network", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/trust", "internal/worker", "internal/worker/...", "internal/manifest", "internal/rawjson", "internal/sandbox", "internal/sandbox/...", "internal/sandbox/git", "internal/schema", "internal/tomlfile", "internal/visible", "sdk/abi"},
+	"internal/admin":           {"host", "internal/build", "internal/config", "internal/discovery", "internal/engine", "internal/engine/code", "internal/answer", "internal/confine", "internal/grant", "internal/network", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/trust", "internal/worker", "internal/worker/...", "internal/manifest", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/visible", "sdk/atomicfile"},
 	"internal/build":           {"internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},
 	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
 	"internal/audit":           {"internal/visible", "sdk/atomicfile"},
@@ -53,11 +53,13 @@ var arrows = map[string][]string{
 	"internal/sandbox/vfs":     {"internal/sandbox/beneath"},
 	"internal/schema":          {"internal/rawjson"},
 	"internal/tomlfile":        {"internal/rawjson", "internal/visible"},
-	"internal/demo":            {"host", "internal/build", "internal/manifest"},
-	"internal/fixtures":        {},                                        // for tests
-	"internal/testcache":       {},                                        // for tests
-	"internal/tmpdir":          {},                                        // for tests
-	"internal/wasmtest":        {"internal/engine/meter/wasm", "sdk/abi"}, // for tests
+	"internal/demo":            {"internal/build", "internal/discovery", "internal/manifest"},
+	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
+	"internal/hosttest":        {"host", "internal/discovery", "internal/trust", "internal/wasmtest"}, // for tests
+	"internal/fixtures":        {},                                                                    // for tests
+	"internal/testcache":       {},                                                                    // for tests
+	"internal/tmpdir":          {},                                                                    // for tests
+	"internal/wasmtest":        {"internal/engine/meter/wasm", "sdk/abi"},                             // for tests
 	"plugins/chant":            {"plugins/chant/...", "sdk/..."},
 	"plugins/aam":              {"internal/fixtures", "plugins/aam/...", "sdk/..."},
 	"plugins/agentpack":        {"plugins/agentpack/...", "sdk/..."},

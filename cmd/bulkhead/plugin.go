@@ -9,6 +9,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
@@ -110,7 +111,7 @@ Exit codes: 0 no problem (warnings do not count); 2 at least one problem.`,
 
 // buildOptions selects the compilation cache of the server, so that it reuses what build and check compile.
 func buildOptions() build.Options {
-	cache, err := host.CacheDir(host.System{})
+	cache, err := discovery.CacheDir(discovery.System{})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "compiled modules are not cached: %v\n", err)
 		cache = ""

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
@@ -40,12 +41,12 @@ type Proposal struct {
 // Propose reviews a plugin and prepares the new content of the config, without writing it. It refuses what the host
 // could not serve: an invalid manifest or config, a module that is missing or does not match the manifest, and a
 // duplicate plugin, name or tool. o names the config.
-func Propose(o host.Options, a Addition) (*Proposal, error) {
+func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	m, err := loadReviewed(o, a)
 	if err != nil {
 		return nil, err
 	}
-	named, err := host.ConfigFile(o)
+	named, err := discovery.ConfigFile(o)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func Propose(o host.Options, a Addition) (*Proposal, error) {
 }
 
 // loadReviewed loads the plugin and checks its manifest, its module and the choices of the admin.
-func loadReviewed(o host.Options, a Addition) (*manifest.Manifest, error) {
+func loadReviewed(o discovery.Options, a Addition) (*manifest.Manifest, error) {
 	dir, err := absolutePath(o, a.Dir)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func loadReviewed(o host.Options, a Addition) (*manifest.Manifest, error) {
 		problems = append(problems, m.Check()...)
 	}
 	if err := problems.Err(); err != nil {
-		return nil, &host.UsageError{Err: err}
+		return nil, &discovery.UsageError{Err: err}
 	}
 	if err := checkModule(m); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func loadReviewed(o host.Options, a Addition) (*manifest.Manifest, error) {
 }
 
 // checkChoice refuses choices that contradict each other or name tools and variables that the plugin does not have.
-func checkChoice(o host.Options, m *manifest.Manifest, c review.Choice) error {
+func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) error {
 	if c.ReadOnly && c.AllowWrite {
 		return usageErrorf("--read-only and --allow-write contradict each other: keep one of the two")
 	}
@@ -122,7 +123,7 @@ func checkChoice(o host.Options, m *manifest.Manifest, c review.Choice) error {
 
 // indexInConfig returns the index of the plugin in the config, by its directory; -1 if it is not there. It refuses a
 // plugin with the same name in a different directory.
-func indexInConfig(o host.Options, file *configFile, m *manifest.Manifest) (int, error) {
+func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) (int, error) {
 	if !file.exists || hasNoPlugins(file) {
 		return -1, nil
 	}
@@ -148,12 +149,12 @@ func hasNoPlugins(file *configFile) bool {
 }
 
 // add prepares the config with a table for the plugin.
-func (p *Proposal) add(o host.Options, m *manifest.Manifest, a Addition) error {
+func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) error {
 	c, problems := config.Parse(p.Config, p.file.data)
 	if err := problems.Err(); err != nil {
-		return &host.UsageError{Err: err}
+		return &discovery.UsageError{Err: err}
 	}
-	places, err := host.FindPlaces(o)
+	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return err
 	}
@@ -168,9 +169,9 @@ func (p *Proposal) add(o host.Options, m *manifest.Manifest, a Addition) error {
 }
 
 // repin prepares the config with a new digest for the plugin at index.
-func (p *Proposal) repin(o host.Options, m *manifest.Manifest, index int) error {
+func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) error {
 	c, _ := config.Parse(p.Config, p.file.data)
-	places, err := host.FindPlaces(o)
+	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (p *Proposal) repin(o host.Options, m *manifest.Manifest, index int) error 
 
 // checkResult decides on the proposed config as the host does when it starts, and copies the warnings and withheld tools
 // of the plugin at index to the proposal.
-func (p *Proposal) checkResult(o host.Options, index int) error {
+func (p *Proposal) checkResult(o discovery.Options, index int) error {
 	view, err := host.LookAt(o, p.content)
 	if view == nil {
 		return err
@@ -199,7 +200,7 @@ func (p *Proposal) checkResult(o host.Options, index int) error {
 		return err
 	}
 	if err := s.Problems.Err(); err != nil {
-		return &host.UsageError{Err: err}
+		return &discovery.UsageError{Err: err}
 	}
 	if s.Manifest.Digest != p.Plugin.Digest {
 		return usageErrorf("%s has changed since it was read: review it again", s.Manifest.File)

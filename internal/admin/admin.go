@@ -4,7 +4,7 @@
 // ProposeTrust and TrustProposal.Write. Remove, Verify, Explain, Compare, Warm and Examine are one call each.
 //
 // It writes the config, trust records and the cache of compiled code only. The texts about manifests come from package
-// review. An error that the user can correct is a *host.UsageError.
+// review. An error that the user can correct is a *discovery.UsageError.
 package admin
 
 import (
@@ -13,17 +13,17 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
 func usageErrorf(format string, args ...any) error {
-	return &host.UsageError{Err: fmt.Errorf(format, args...)}
+	return &discovery.UsageError{Err: fmt.Errorf(format, args...)}
 }
 
 // absolutePath makes a path absolute, relative to the host's working directory with symbolic links resolved.
-func absolutePath(o host.Options, path string) (string, error) {
+func absolutePath(o discovery.Options, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}
@@ -42,7 +42,7 @@ func absolutePath(o host.Options, path string) (string, error) {
 }
 
 // lookup returns the function that looks up variables of the host's environment.
-func lookup(o host.Options) func(string) (string, bool) {
+func lookup(o discovery.Options) func(string) (string, bool) {
 	if o.System.LookupEnv != nil {
 		return o.System.LookupEnv
 	}
@@ -50,7 +50,7 @@ func lookup(o host.Options) func(string) (string, bool) {
 }
 
 // expandPaths expands variables in the paths of plugins. The error names those that are not set.
-func expandPaths(o host.Options, c *config.Config) error {
+func expandPaths(o discovery.Options, c *config.Config) error {
 	var problems tomlfile.Problems
 	for _, p := range config.Expand(c, lookup(o)) {
 		if slices.ContainsFunc(c.Plugins, func(have config.Plugin) bool { return p.Key == have.Key+".path" }) {
@@ -58,7 +58,7 @@ func expandPaths(o host.Options, c *config.Config) error {
 		}
 	}
 	if err := problems.Err(); err != nil {
-		return &host.UsageError{Err: err}
+		return &discovery.UsageError{Err: err}
 	}
 	return nil
 }

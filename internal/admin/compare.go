@@ -3,7 +3,7 @@ package admin
 import (
 	"fmt"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 )
@@ -17,7 +17,7 @@ type Difference struct {
 }
 
 // Compare compares the manifests of two built plugins. The module of the new one must match its manifest.
-func Compare(o host.Options, oldDir, newDir string) (Difference, error) {
+func Compare(o discovery.Options, oldDir, newDir string) (Difference, error) {
 	var manifests [2]*manifest.Manifest
 	for i, named := range []string{oldDir, newDir} {
 		dir, err := absolutePath(o, named)
@@ -26,7 +26,7 @@ func Compare(o host.Options, oldDir, newDir string) (Difference, error) {
 		}
 		m, problems := manifest.Load(dir)
 		if err := problems.Err(); err != nil {
-			return Difference{}, &host.UsageError{Err: err}
+			return Difference{}, &discovery.UsageError{Err: err}
 		}
 		manifests[i] = m
 	}

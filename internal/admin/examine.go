@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/trust"
@@ -37,7 +37,7 @@ type Check struct {
 // Examine checks the host's environment: platform, project, config, confinement, directories and credentials, and
 // whether the module of each plugin loads and answers bulkhead/describe. It runs modules without files, variables and
 // host operations. It writes only to the cache of compiled code.
-func Examine(ctx context.Context, o host.Options) []Check {
+func Examine(ctx context.Context, o discovery.Options) []Check {
 	e := &examination{options: o}
 	e.platform()
 	e.project()
@@ -54,7 +54,7 @@ func Examine(ctx context.Context, o host.Options) []Check {
 
 // examination is the state of one Examine.
 type examination struct {
-	options host.Options
+	options discovery.Options
 	places  config.Places
 	parsed  *config.Config // nil if there is no valid config
 	cached  string         // the cache directory; empty if it cannot be used
@@ -86,7 +86,7 @@ func (e *examination) platform() {
 }
 
 func (e *examination) project() {
-	places, err := host.FindPlaces(e.options)
+	places, err := discovery.FindPlaces(e.options)
 	e.places = places
 	switch {
 	case err != nil:
@@ -100,7 +100,7 @@ func (e *examination) project() {
 
 // config reports whether the host can start: the config is usable, or there is none.
 func (e *examination) config() bool {
-	named, err := host.ConfigFile(e.options)
+	named, err := discovery.ConfigFile(e.options)
 	if err != nil {
 		e.fail("config", err.Error(), "")
 		return false
@@ -121,7 +121,7 @@ func (e *examination) config() bool {
 		e.ok("config", "there is no %s: plugins are discovered, and get only the project", named)
 		return true
 	}
-	if not := (*host.UntrustedError)(nil); errors.As(host.CheckConfig(e.options, named, file.data), &not) {
+	if not := (*discovery.UntrustedError)(nil); errors.As(discovery.CheckTrust(e.options, named, file.data), &not) {
 		e.fail("config", not.Problem(), not.Remedy())
 		return false
 	}
@@ -139,7 +139,7 @@ func (e *examination) config() bool {
 }
 
 func (e *examination) cache(ctx context.Context) {
-	dir, unsafe := host.CacheDir(e.options.System)
+	dir, unsafe := discovery.CacheDir(e.options.System)
 	if dir == "" {
 		e.warn("cache", "compiled modules are not cached: there is neither $XDG_CACHE_HOME nor a home directory", "set XDG_CACHE_HOME")
 		return
@@ -166,7 +166,7 @@ func (e *examination) cache(ctx context.Context) {
 }
 
 func (e *examination) state() {
-	dir, unsafe := host.StateDir(e.options.System)
+	dir, unsafe := discovery.StateDir(e.options.System)
 	switch {
 	case unsafe != nil:
 		e.notOwned("state", unsafe, "no plugin gets a state directory, and nothing is trusted")
@@ -192,7 +192,7 @@ func (e *examination) notOwned(name string, err error, consequence string) {
 
 // trust adds a check only if trust records are invalid.
 func (e *examination) trust() {
-	dir, unsafe := host.StateDir(e.options.System)
+	dir, unsafe := discovery.StateDir(e.options.System)
 	if dir == "" || unsafe != nil {
 		return // reported by state
 	}
@@ -235,7 +235,7 @@ func (e *examination) credentials() {
 	}
 	for _, c := range e.parsed.Credentials {
 		name := "credential " + c.Name
-		if err := host.Secret(e.options, c); err != nil {
+		if _, err := discovery.Secret(e.options.System, c); err != nil {
 			e.fail(name, err.Error(), "set the variable in the environment of the host, or create the file")
 			continue
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 )
 
 // found returns the check with that name whose detail contains text.
@@ -26,7 +26,7 @@ func TestExamineChecks(t *testing.T) {
 	for name, c := range map[string]struct {
 		config  string
 		before  func(t *testing.T, w *workspace)
-		options func(o *host.Options)
+		options func(o *discovery.Options)
 		check   string
 		outcome string
 		says    string
@@ -48,9 +48,9 @@ func TestExamineChecks(t *testing.T) {
 		"no location for a cache":          {before: func(t *testing.T, w *workspace) { w.env["XDG_CACHE_HOME"], w.env["HOME"] = "", "relative" }, check: "cache", outcome: admin.CheckWarning, says: "not cached", remedy: "XDG_CACHE_HOME"},
 		"a state directory that is a file": {before: func(t *testing.T, w *workspace) { w.write(t, "state", "") }, check: "state", outcome: admin.CheckFailed, says: "state is not a directory: no plugin gets a state directory", remedy: "use another directory"},
 		"a project":                        {check: "project", outcome: admin.CheckOK, says: "/work"},
-		"a missing project":                {options: func(o *host.Options) { o.Project = "none" }, check: "project", outcome: admin.CheckFailed, says: "there is no such folder", remedy: "name an existing directory"},
+		"a missing project":                {options: func(o *discovery.Options) { o.Project = "none" }, check: "project", outcome: admin.CheckFailed, says: "there is no such folder", remedy: "name an existing directory"},
 		"no project":                       {before: func(t *testing.T, w *workspace) { w.env["HOME"] = w.path("work") }, check: "project", outcome: admin.CheckWarning, says: "is no project", remedy: "left out"},
-		"a missing config":                 {options: func(o *host.Options) { o.ConfigFile = "none.toml" }, check: "config", outcome: admin.CheckFailed, says: "there is no ", remedy: "--config"},
+		"a missing config":                 {options: func(o *discovery.Options) { o.ConfigFile = "none.toml" }, check: "config", outcome: admin.CheckFailed, says: "there is no ", remedy: "--config"},
 		"no config, and no plugins":        {config: "-", check: "plugins", outcome: admin.CheckFailed, says: "there are no plugins"},
 		"an invalid config":                {config: "[sever]\n", check: "config", outcome: admin.CheckFailed, says: "bulkhead.toml:1: sever: is not a known key", remedy: "did you mean"},
 		"plugins of an invalid config":     {config: "[sever]\n", check: "plugins", outcome: admin.CheckFailed, says: "not examined", remedy: "correct the config"},

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
@@ -22,8 +22,8 @@ type Removed struct {
 
 // Remove removes the plugin with that name, or in that directory, from the config. The config may be invalid elsewhere,
 // and the directory of the plugin may be missing.
-func Remove(o host.Options, which string) (Removed, error) {
-	named, err := host.ConfigFile(o)
+func Remove(o discovery.Options, which string) (Removed, error) {
+	named, err := discovery.ConfigFile(o)
 	if err != nil {
 		return Removed{}, err
 	}
@@ -36,7 +36,7 @@ func Remove(o host.Options, which string) (Removed, error) {
 	}
 	c, problems := config.Parse(named, file.data)
 	if c == nil {
-		return Removed{}, &host.UsageError{Err: problems.Err()}
+		return Removed{}, &discovery.UsageError{Err: problems.Err()}
 	}
 	_ = expandPaths(o, c) // a path with an unset variable matches nothing
 	at, err := findPlugin(o, c, which)
@@ -48,7 +48,7 @@ func Remove(o host.Options, which string) (Removed, error) {
 		return Removed{}, usageErrorf("%s: %w", named, err)
 	}
 	removed := Removed{Config: named, Name: pluginName(c.Plugins[at]), Dir: c.Plugins[at].Path, Left: len(c.Plugins) - 1}
-	if places, err := host.FindPlaces(o); err == nil && places.State != "" {
+	if places, err := discovery.FindPlaces(o); err == nil && places.State != "" {
 		removed.State = filepath.Join(places.State, removed.Name)
 	}
 	removed.Trust, err = file.update(content, trustStore(o))
@@ -72,7 +72,7 @@ func nameOrBase(m *manifest.Manifest, p config.Plugin) string {
 }
 
 // findPlugin returns the index of the plugin with that name, else of the one in that directory.
-func findPlugin(o host.Options, c *config.Config, which string) (int, error) {
+func findPlugin(o discovery.Options, c *config.Config, which string) (int, error) {
 	dir, err := absolutePath(o, which)
 	if err != nil {
 		return 0, err

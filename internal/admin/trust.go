@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/trust"
 )
@@ -43,7 +44,7 @@ type TrustProposal struct {
 // ProposeTrust reviews a config, or a directory of plugins, with the decisions of a host that discovers it. path may
 // be the directory of the config; if it is empty, ProposeTrust takes what a host with these options discovers. The
 // content is read once, so Write records exactly what was reviewed.
-func ProposeTrust(o host.Options, path string) (*TrustProposal, error) {
+func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	path, kind, err := resolveTrustPath(o, path)
 	if err != nil {
 		return nil, err
@@ -78,13 +79,13 @@ func ProposeTrust(o host.Options, path string) (*TrustProposal, error) {
 
 // load reads the config or the plugins once, and decides like a host that is started in their directory. It sets
 // p.SHA256.
-func (p *TrustProposal) load(o host.Options) (*host.View, error) {
+func (p *TrustProposal) load(o discovery.Options) (*host.View, error) {
 	o.ConfigFile, o.PluginsDir, o.NoConfig, o.Plugins = "", "", false, nil
 	if p.Kind == TrustPlugins {
 		o.System.Dir, o.PluginsDir, o.NoConfig = filepath.Dir(filepath.Dir(p.Path)), p.Path, true
 		view, err := host.Look(o)
 		if err == nil {
-			p.SHA256, err = host.PluginsDigest(view.Plugins)
+			p.SHA256, err = discovery.PluginsDigest(view.Candidates)
 		}
 		if err != nil {
 			return nil, usageErrorf("%s cannot be trusted: %w", p.Path, err)
@@ -119,7 +120,7 @@ type TrustedPath struct {
 
 // ListTrust returns all trust records, sorted by path. An error names the records that are ignored; the list then
 // contains the others.
-func ListTrust(o host.Options) ([]TrustedPath, error) {
+func ListTrust(o discovery.Options) ([]TrustedPath, error) {
 	records, err := trustStore(o).List()
 	list := make([]TrustedPath, len(records))
 	for i, r := range records {
@@ -132,7 +133,7 @@ func ListTrust(o host.Options) ([]TrustedPath, error) {
 }
 
 // currentState compares a record with the current content of its path.
-func currentState(o host.Options, r trust.Record) string {
+func currentState(o discovery.Options, r trust.Record) string {
 	current := TrustProposal{Path: r.Path, Kind: TrustConfig}
 	info, err := os.Stat(r.Path)
 	if err != nil {
@@ -149,7 +150,7 @@ func currentState(o host.Options, r trust.Record) string {
 }
 
 // Revoke removes the record of a path and returns its canonical path. The path itself need not exist any more.
-func Revoke(o host.Options, path string) (string, error) {
+func Revoke(o discovery.Options, path string) (string, error) {
 	named, _, err := resolveTrustPath(o, path)
 	if err != nil {
 		if named, err = absolutePath(o, path); err != nil || path == "" {
@@ -167,9 +168,9 @@ func Revoke(o host.Options, path string) (string, error) {
 }
 
 // resolveTrustPath returns the path at which a host discovers the config or the plugins that path names.
-func resolveTrustPath(o host.Options, path string) (found, kind string, err error) {
+func resolveTrustPath(o discovery.Options, path string) (found, kind string, err error) {
 	if path == "" {
-		if path, err = host.ConfigFile(o); err != nil {
+		if path, err = discovery.ConfigFile(o); err != nil {
 			return "", "", err
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -224,8 +225,8 @@ func resolveDir(path string) (string, error) {
 }
 
 // trustStore returns the trust records that a host with these options uses.
-func trustStore(o host.Options) trust.Store {
-	dir, _ := host.StateDir(o.System) // the store itself checks who owns it
+func trustStore(o discovery.Options) trust.Store {
+	dir, _ := discovery.StateDir(o.System) // the store itself checks who owns it
 	return trust.In(dir)
 }
 
@@ -260,7 +261,7 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 	if trusted && problem == nil {
 		return ConfigTrust{Trusted: true}, nil
 	}
-	untrusted := host.UntrustedError{Path: path, Reason: problem}
+	untrusted := discovery.UntrustedError{Path: path, Reason: problem}
 	return ConfigTrust{Problem: untrusted.Problem(), Remedy: untrusted.Remedy()}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 )
 
@@ -25,7 +26,7 @@ func (w *workspace) trust(t *testing.T, path string) *admin.TrustProposal {
 }
 
 // add adds a plugin to the config, and returns whether the config is trusted afterwards.
-func (w *workspace) add(t *testing.T, o host.Options, name string) admin.ConfigTrust {
+func (w *workspace) add(t *testing.T, o discovery.Options, name string) admin.ConfigTrust {
 	t.Helper()
 	p, err := admin.Propose(o, admin.Addition{Dir: w.plugin(t, name, ""), Choice: review.Choice{}})
 	if err == nil {

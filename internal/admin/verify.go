@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
@@ -36,8 +36,8 @@ func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
 
 // Verify compares the manifest of each plugin in the config with the digest there, and each module with the digest in
 // its manifest. It needs only those environment variables that the paths of plugins use.
-func Verify(o host.Options) ([]Pin, error) {
-	named, err := host.ConfigFile(o)
+func Verify(o discovery.Options) ([]Pin, error) {
+	named, err := discovery.ConfigFile(o)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +48,12 @@ func Verify(o host.Options) ([]Pin, error) {
 	if !file.exists {
 		return nil, usageErrorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
 	}
-	if err := host.CheckConfig(o, named, file.data); err != nil {
+	if err := discovery.CheckTrust(o, named, file.data); err != nil {
 		return nil, err
 	}
 	c, problems := config.Parse(named, file.data)
 	if err := problems.Err(); err != nil {
-		return nil, &host.UsageError{Err: err}
+		return nil, &discovery.UsageError{Err: err}
 	}
 	if err := expandPaths(o, c); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 )
@@ -33,8 +34,8 @@ type WarmResult struct {
 
 // Warm compiles the modules of the plugins that a host with these options would offer into its cache. It calls progress
 // when a module begins to wait for a compiler, with an empty state, and with the result of each plugin; calls are
-// serialized. The error is a *host.UsageError, an error of the cache, or the cause of the cancellation of ctx.
-func Warm(ctx context.Context, o host.Options, progress func(WarmResult)) ([]WarmResult, error) {
+// serialized. The error is a *discovery.UsageError, an error of the cache, or the cause of the cancellation of ctx.
+func Warm(ctx context.Context, o discovery.Options, progress func(WarmResult)) ([]WarmResult, error) {
 	view, err := host.Look(o)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 )
 
 // workspace is a temporary directory with the working directory work, the home directory home, and plugins.
@@ -34,7 +34,7 @@ func newWorkspace(t *testing.T) *workspace {
 }
 
 // options names the config of the working directory explicitly if it exists, so that it needs no trust.
-func (w *workspace) options() host.Options {
+func (w *workspace) options() discovery.Options {
 	o := w.discovering()
 	if _, err := os.Stat(w.path("work/bulkhead.toml")); err == nil {
 		o.ConfigFile = "bulkhead.toml"
@@ -43,8 +43,8 @@ func (w *workspace) options() host.Options {
 }
 
 // discovering returns options that name no config.
-func (w *workspace) discovering() host.Options {
-	return host.Options{System: host.System{
+func (w *workspace) discovering() discovery.Options {
+	return discovery.Options{System: discovery.System{
 		Dir: w.dir + "/work", Executable: w.dir + "/bin/bulkhead",
 		LookupEnv: func(name string) (string, bool) { value, ok := w.env[name]; return value, ok },
 	}}
@@ -106,7 +106,7 @@ access = "write"
 // wantUsage checks that err is a usage error that contains all texts.
 func wantUsage(t *testing.T, err error, texts ...string) {
 	t.Helper()
-	var usage *host.UsageError
+	var usage *discovery.UsageError
 	if !errors.As(err, &usage) {
 		t.Fatalf("got %v, want a usage error", err)
 	}

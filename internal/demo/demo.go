@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
@@ -67,7 +67,7 @@ func checkout() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", &host.UsageError{Err: fmt.Errorf("%s is not in a checkout of %s: the demo builds its plugins, so change to one first", here, modulePath)}
+			return "", &discovery.UsageError{Err: fmt.Errorf("%s is not in a checkout of %s: the demo builds its plugins, so change to one first", here, modulePath)}
 		}
 	}
 }
@@ -81,7 +81,7 @@ func buildAll(ctx context.Context, root, out string, progress io.Writer) error {
 	for i, file := range manifests {
 		dirs[i] = filepath.Dir(file)
 	}
-	cache, err := host.CacheDir(host.System{})
+	cache, err := discovery.CacheDir(discovery.System{})
 	if err != nil {
 		fmt.Fprintf(progress, "compiled modules are not cached: %v\n", err)
 		cache = ""
@@ -120,7 +120,7 @@ func converse(ctx context.Context, out, log io.Writer, plugins, dir string) erro
 	}
 	home, project := filepath.Join(dir, "home"), filepath.Join(dir, "orchard")
 	env := []string{"PLUGINS=" + plugins, "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(dir, "state")}
-	if cache, err := host.CacheDir(host.System{}); cache != "" && err == nil {
+	if cache, err := discovery.CacheDir(discovery.System{}); cache != "" && err == nil {
 		env = append(env, "XDG_CACHE_HOME="+filepath.Dir(cache)) // the cache that the build has filled
 	}
 	cmd := exec.CommandContext(ctx, self, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", project, "--log-level", "warn")

@@ -1,4 +1,4 @@
-package host
+package discovery
 
 import (
 	"slices"
@@ -9,13 +9,16 @@ import (
 
 func TestTheHostsOwnFilesAreKnown(t *testing.T) {
 	system := System{Dir: "/w/here", LookupEnv: func(name string) (string, bool) {
-		value, ok := map[string]string{"HOME": "/home/me", "XDG_CACHE_HOME": "/cache"}[name]
+		value, ok := map[string]string{"HOME": "/home/me"}[name]
 		return value, ok
 	}}
-	got := ownPaths(system, config.Places{Project: "/w", State: "/state/bulkhead"}, found{
-		config:      "/etc/team.toml",
-		audit:       &config.Audit{File: "/log/audit", Keep: 1},
-		credentials: []*config.Credential{{File: "/run/token"}, {Env: "TOKEN"}},
+	got := hostFiles(&Found{
+		Options:     Options{System: system},
+		Config:      "/etc/team.toml",
+		Audit:       &config.Audit{File: "/log/audit", Keep: 1},
+		Credentials: []*config.Credential{{File: "/run/token"}, {Env: "TOKEN"}},
+		Places:      config.Places{Project: "/w", State: "/state/bulkhead"},
+		CacheDir:    "/cache/bulkhead",
 		folders:     []string{"/opt/plugins/a"},
 	})
 	for _, want := range []string{

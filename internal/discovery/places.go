@@ -1,4 +1,4 @@
-package host
+package discovery
 
 import (
 	"errors"
@@ -9,19 +9,24 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
-	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
-	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 )
 
-// envProject names the project where no option does.
+// envProject names the project if no option does.
 const envProject = "BULKHEAD_PROJECT"
 
-// findPlaces says what the variables in paths stand for.
+// FindPlaces returns what the variables in paths stand for in a host with these options.
+func FindPlaces(o Options) (config.Places, error) {
+	var err error
+	if o.System, err = o.System.complete(); err != nil {
+		return config.Places{}, err
+	}
+	return findPlaces(o)
+}
+
+// findPlaces is FindPlaces with a complete System.
 func findPlaces(o Options) (config.Places, error) {
 	s := o.System
 	p := config.Places{Cwd: s.Dir, Home: home(s)}
@@ -40,17 +45,17 @@ func findPlaces(o Options) (config.Places, error) {
 	}
 	dir, err := folder(s.absolute(named))
 	if err != nil {
-		return p, usage("%s: %w", by, err)
+		return p, UsageErrorf("%s: %w", by, err)
 	}
 	if p.Broad(dir) {
-		return p, usage("%s: %s is no project: everything in it would be granted; name a folder in it, or grant it to a plugin in %s", by, dir, config.FileName)
+		return p, UsageErrorf("%s: %s is no project: everything in it would be granted; name a folder in it, or grant it to a plugin in %s", by, dir, config.FileName)
 	}
 	p.Project = dir
 	return p, nil
 }
 
-// nearestProject is the repository around the working directory, else the working directory. Desktop
-// clients start their servers in the root or the home folder: neither is ever a project.
+// nearestProject returns the repository that contains the working directory, else the working directory. Desktop
+// clients start their servers in the root or the home directory: neither is ever a project.
 func nearestProject(p config.Places) (dir, whyNone string) {
 	if top, ok := git.TopLevel(p.Cwd); ok && !p.Broad(top) {
 		return top, ""
@@ -61,7 +66,7 @@ func nearestProject(p config.Places) (dir, whyNone string) {
 	return "", fmt.Sprintf("the working directory, %s, is no project: pass --project DIR or set %s", p.Cwd, envProject)
 }
 
-// folder resolves the links in the path of a folder that must be there.
+// folder resolves symbolic links in the path of a directory, which must exist.
 func folder(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -84,7 +89,7 @@ func folder(path string) (string, error) {
 	return real, nil
 }
 
-// home is the user's home folder, "" if there is none that can be found.
+// home returns the user's home directory, "" if none can be determined.
 func home(s System) string {
 	dir := s.getenv("HOME")
 	if dir == "" {
@@ -101,8 +106,8 @@ func home(s System) string {
 	return filepath.Clean(dir)
 }
 
-// baseDir is a folder of the XDG base directory specification: the variable's value if it is absolute,
-// else the default below the home folder.
+// baseDir returns a directory of the XDG base directory specification: the variable's value if it is absolute, else the
+// default below the home directory.
 func baseDir(s System, variable, home, otherwise string) string {
 	if dir := s.getenv(variable); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
@@ -113,7 +118,7 @@ func baseDir(s System, variable, home, otherwise string) string {
 	return filepath.Join(home, otherwise)
 }
 
-// stateDir holds the plugins' state folders and what the user trusts; "" where there is no place for it.
+// stateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it.
 func stateDir(s System) string {
 	dir := baseDir(s, "XDG_STATE_HOME", home(s), ".local/state")
 	if dir == "" {
@@ -122,8 +127,8 @@ func stateDir(s System) string {
 	return filepath.Join(dir, "bulkhead")
 }
 
-// StateDir is where the host of a process keeps the plugins' state folders and what the user trusts; "" where
-// there is no place for it. The error says why it is not used.
+// StateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it. The
+// error says why it is not used.
 func StateDir(s System) (string, error) {
 	s, err := s.complete()
 	if err != nil {
@@ -136,8 +141,8 @@ func StateDir(s System) (string, error) {
 	return dir, ownedpath.Check(dir)
 }
 
-// CacheDir is where the host of a process keeps compiled modules; "" where there is no place for it. The error
-// says why it is not used: what it holds is native code, so it has to be the user's own.
+// CacheDir returns the directory of compiled modules; "" if there is no location for it. The error says why it is not
+// used: it contains native code, so it must belong to the user.
 func CacheDir(s System) (string, error) {
 	s, err := s.complete()
 	if err != nil {
@@ -160,29 +165,4 @@ func cacheDir(s System) string {
 		return ""
 	}
 	return filepath.Join(dir, "bulkhead")
-}
-
-// openStore opens the store of compiled code. Without a cache directory modules are compiled into a private one.
-func openStore(o Options) (*code.Store, error) {
-	c := code.Config{Dir: cacheDir(o.System), Compiler: reexec.Command(reexec.Compiler), Log: o.Log}
-	if c.Dir == "" {
-		o.Log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
-		return code.Open(c)
-	}
-	if err := ownedpath.Make(c.Dir); err != nil {
-		level := hclog.Warn
-		if errors.As(err, new(*ownedpath.Error)) {
-			level = hclog.Error // nothing is read there either: what it holds is native code
-		}
-		o.Log.Log(level, "compiled modules are not kept", "reason", ownedpath.Explain(err))
-		c.Dir = ""
-		return code.Open(c)
-	}
-	store, err := code.Open(c)
-	if err != nil {
-		o.Log.Warn("compiled modules are not kept", "reason", err)
-		c.Dir = ""
-		return code.Open(c)
-	}
-	return store, nil
 }

@@ -1,15 +1,19 @@
-package host
+package discovery_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
 )
 
 // places are found in a world of these folders; $W stands for its path.
-var places = files{
+var places = hosttest.Files{
 	"work/sub":           "/",
 	"file":               "",
 	"repo/.git":          "/",
@@ -52,11 +56,11 @@ func TestTheProjectIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, o := placed(t, c.dir, c.option, c.env)
-			got, err := findPlaces(o)
+			got, err := discovery.FindPlaces(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := strings.ReplaceAll(c.want, "$W", w.dir)
+			want := strings.ReplaceAll(c.want, "$W", w.Dir)
 			if got.Project != want || got.NoProject != "" {
 				t.Errorf("got %q (%s), want %q", got.Project, got.NoProject, want)
 			}
@@ -65,26 +69,26 @@ func TestTheProjectIs(t *testing.T) {
 }
 
 // placed is a world of places and the options of a host in its folder dir.
-func placed(t *testing.T, dir, project string, env map[string]string) (*world, Options) {
-	w := newWorld(t, places)
+func placed(t *testing.T, dir, project string, env map[string]string) (*hosttest.World, host.Options) {
+	w := hosttest.New(t, places)
 	for link, to := range map[string]string{"link": "repo/deep", "homelink": "home"} {
-		if err := os.Symlink(to, w.dir+"/"+link); err != nil {
+		if err := os.Symlink(to, w.Dir+"/"+link); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, value := range env {
-		w.env[name] = strings.ReplaceAll(value, "$W", w.dir)
+		w.Env[name] = strings.ReplaceAll(value, "$W", w.Dir)
 	}
-	o := w.options()
-	o.Project = strings.ReplaceAll(project, "$W", w.dir)
+	o := w.Options()
+	o.Project = strings.ReplaceAll(project, "$W", w.Dir)
 	if o.System.Dir = dir; !strings.HasPrefix(dir, "/") {
-		o.System.Dir = w.dir + "/" + dir
+		o.System.Dir = w.Dir + "/" + dir
 	}
-	system, err := o.System.complete()
+	resolved, err := filepath.EvalSymlinks(o.System.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.System = system
+	o.System.Dir = resolved
 	return w, o
 }
 
@@ -104,7 +108,7 @@ func TestNoProjectIsFoundIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, o := placed(t, c.dir, "", c.env)
-			got, err := findPlaces(o)
+			got, err := discovery.FindPlaces(o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,9 +137,9 @@ func TestANamedProjectIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, o := placed(t, "work", c.option, map[string]string{"BULKHEAD_PROJECT": c.env})
-			_, err := findPlaces(o)
+			_, err := discovery.FindPlaces(o)
 			for _, want := range c.want {
-				wantUsage(t, err, strings.ReplaceAll(want, "$W", w.dir))
+				hosttest.WantUsage(t, err, strings.ReplaceAll(want, "$W", w.Dir))
 			}
 		})
 	}
@@ -157,12 +161,12 @@ func TestPlacesBesideTheProject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, o := placed(t, "work", "", c.env)
-			got, err := findPlaces(o)
+			got, err := discovery.FindPlaces(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			inWorld := func(path string) string { return strings.ReplaceAll(path, "$W", w.dir) }
-			wantEqual(t, got, config.Places{Project: w.dir + "/work", Cwd: w.dir + "/work", Home: inWorld(c.want.Home), State: inWorld(c.want.State)})
+			inWorld := func(path string) string { return strings.ReplaceAll(path, "$W", w.Dir) }
+			hosttest.WantEqual(t, got, config.Places{Project: w.Dir + "/work", Cwd: w.Dir + "/work", Home: inWorld(c.want.Home), State: inWorld(c.want.State)})
 		})
 	}
 }

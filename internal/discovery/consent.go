@@ -1,0 +1,112 @@
+package discovery
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/trust"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+)
+
+// UntrustedError says that the host found a config, or a directory of plugins, that nobody named and the user does not
+// trust. It may come from the author of the project, so nothing in it is obeyed.
+type UntrustedError struct {
+	Path    string
+	Plugins bool      // Path is a directory of plugins, not a config
+	Since   time.Time // when different content was trusted at Path; zero if none was
+	Reason  error     // why it cannot be trusted, or its record not be read; nil if there is no record
+}
+
+func (e *UntrustedError) Error() string {
+	return fmt.Sprintf("%s, so no plugin is served: %s", e.Problem(), e.Remedy())
+}
+
+// Problem returns the message without the remedy.
+func (e *UntrustedError) Problem() string {
+	what := "is not trusted"
+	switch {
+	case e.Reason != nil:
+		what += fmt.Sprintf(" (%v)", e.Reason)
+	case !e.Since.IsZero():
+		what = "has changed since it was trusted on " + e.Since.UTC().Format("2006-01-02 at 15:04 MST")
+	}
+	return printable(e.Path) + " " + what
+}
+
+// Remedy returns what the user can do.
+func (e *UntrustedError) Remedy() string {
+	if e.Plugins {
+		return fmt.Sprintf("review it with `%s`, or name a directory of plugins with --plugins", e.command())
+	}
+	return fmt.Sprintf("review it with `%s`, or leave it out with --no-config", e.command())
+}
+
+// command returns what a user types to trust the path. A path that cannot be typed is left to the command's discovery.
+func (e *UntrustedError) command() string {
+	switch {
+	case printable(e.Path) != e.Path:
+		return "bulkhead trust"
+	case strings.ContainsFunc(e.Path, needsQuotes):
+		return "bulkhead trust '" + strings.ReplaceAll(e.Path, "'", `'\''`) + "'"
+	}
+	return "bulkhead trust " + e.Path
+}
+
+// needsQuotes reports whether a shell may interpret a character.
+func needsQuotes(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@%,:", r)
+}
+
+// printable returns a path, quoted if it contains what a terminal or a client's model could interpret.
+func printable(path string) string {
+	if !visible.Only(path) {
+		return visible.Quote(path)
+	}
+	return path
+}
+
+// untrusted returns nil if the user trusts content with that digest at path.
+func untrusted(s System, path, digest string, plugins bool) *UntrustedError {
+	record, err := trust.In(stateDir(s)).Lookup(path)
+	switch {
+	case err != nil:
+		return &UntrustedError{Path: path, Plugins: plugins, Reason: err}
+	case record == nil:
+		return &UntrustedError{Path: path, Plugins: plugins}
+	case record.SHA256 != digest:
+		return &UntrustedError{Path: path, Plugins: plugins, Since: record.At}
+	}
+	return nil
+}
+
+// trustedPlugins returns the plugins of a directory that nobody named, if the user trusts them.
+func trustedPlugins(s System, dir string, plugins []Candidate) ([]Candidate, *UntrustedError, error) {
+	digest, err := PluginsDigest(plugins)
+	if err != nil {
+		return nil, &UntrustedError{Path: dir, Plugins: true, Reason: err}, nil
+	}
+	if not := untrusted(s, dir, digest, true); not != nil {
+		return nil, not, nil
+	}
+	return plugins, nil, nil
+}
+
+// PluginsDigest returns a digest of the plugins of a directory: of their manifests, each of which has to contain the
+// digest of its module, which is verified before the module runs. So it reads no module.
+func PluginsDigest(plugins []Candidate) (string, error) {
+	var text strings.Builder
+	for _, p := range plugins {
+		switch {
+		case p.Manifest == nil:
+			return "", fmt.Errorf("%s cannot be read", filepath.Join(p.Entry.Path, manifest.FileName))
+		case p.Manifest.Module.SHA256 == "":
+			return "", fmt.Errorf("%s does not name the digest of its module: build the plugin with `bulkhead plugin build`", p.Manifest.File)
+		}
+		fmt.Fprintf(&text, "%q %s\n", p.Entry.Path, p.Manifest.Digest)
+	}
+	return trust.Digest([]byte(text.String())), nil
+}

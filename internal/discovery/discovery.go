@@ -1,0 +1,107 @@
+// Package discovery finds what a host serves: the config or the directory of plugins, which the user must have named or
+// trusted, the manifests, and the directories that variables in paths stand for. Find returns all of it; the other
+// functions answer single questions of the admin commands.
+//
+// It decides no grant, opens no module and creates nothing.
+package discovery
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+)
+
+// Found is what Find found.
+type Found struct {
+	Options     Options        // with defaults for what was not set
+	Config      string         // the config's file; empty if there is none
+	Server      *config.Server // nil if the config has no [server]
+	Defaults    config.Defaults
+	Audit       *config.Audit // nil if no audit log is kept
+	Credentials []*config.Credential
+	Candidates  []Candidate   // in the order of the config, else by name
+	Places      config.Places // what the variables in paths stand for
+	HostFiles   []string      // the host's own files and directories, which plugins must not access
+	CacheDir    string        // of compiled modules; empty if there is no location for it
+	// Untrusted says why nothing is served: there is a config, or a directory of plugins, that the user does not
+	// trust. Config, Server, Defaults, Audit, Credentials and Candidates are empty then.
+	Untrusted *UntrustedError
+
+	folders []string // of all plugins, chosen or not
+}
+
+// Find finds the config and the plugins, and reads their manifests.
+func Find(o Options) (*Found, error) { return findAll(o, nil) }
+
+// FindAs is Find as if the config's file had that content, which needs no trust.
+func FindAs(o Options, content []byte) (*Found, error) {
+	if content == nil {
+		content = []byte{}
+	}
+	return findAll(o, content)
+}
+
+// findAll reads the config's file if content is nil.
+func findAll(o Options, content []byte) (*Found, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	places, err := findPlaces(o)
+	if err != nil {
+		return nil, err
+	}
+	found, err := find(o, places, content)
+	if err != nil {
+		return nil, err
+	}
+	found.Options, found.Places, found.CacheDir = o, places, cacheDir(o.System)
+	found.HostFiles = hostFiles(found)
+	return found, nil
+}
+
+// find finds the config, or else the plugins.
+func find(o Options, places config.Places, content []byte) (*Found, error) {
+	c, untrusted, err := loadConfig(o, places, content)
+	if err != nil || untrusted != nil {
+		return &Found{Untrusted: untrusted}, err
+	}
+	found := &Found{}
+	if c != nil {
+		if o.PluginsDir != "" {
+			o.Log.Warn("the plugins folder is not used: a config names the plugins", "folder", o.PluginsDir, "config", c.File)
+		}
+		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
+		found.Credentials = c.Credentials
+		if len(c.Plugins) == 0 {
+			return nil, UsageErrorf("%s names no plugin: add [[plugins]] with a path", c.File)
+		}
+		found.Candidates = readManifests(c.Plugins)
+	} else if found.Candidates, untrusted, err = searchFolders(o); err != nil || untrusted != nil {
+		return &Found{Untrusted: untrusted}, err
+	}
+	for _, p := range found.Candidates {
+		found.folders = append(found.folders, p.Entry.Path)
+	}
+	if found.Candidates, err = chosen(found.Candidates, o.Plugins); err != nil {
+		return nil, err
+	}
+	return found, checkUniqueNames(found.Candidates)
+}
+
+// Drain is how long calls in flight may continue when the server is told to end.
+func (f *Found) Drain() time.Duration {
+	if f.Server == nil {
+		return config.DefaultDrain
+	}
+	return cmp.Or(f.Server.Drain, config.DefaultDrain)
+}
+
+// Memory is the limit for the workers of all plugins together, in bytes.
+func (f *Found) Memory() int64 {
+	if f.Server == nil {
+		return config.DefaultMemory
+	}
+	return cmp.Or(f.Server.Memory, config.DefaultMemory)
+}

@@ -1,0 +1,31 @@
+package discovery
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+)
+
+// hostFiles returns the host's own files and directories: a plugin that could write there could grant itself anything,
+// and read what belongs to others. A grant that names one, or a path in it, includes it all the same.
+func hostFiles(f *Found) []string {
+	s := f.Options.System
+	// A config that does not exist yet would be obeyed at the next start.
+	own := []string{f.CacheDir, f.Places.State, stateDir(s), f.Config, s.absolute(config.FileName)}
+	if f.Places.Project != "" {
+		own = append(own, filepath.Join(f.Places.Project, config.FileName))
+	}
+	if a := f.Audit; a != nil {
+		own = append(own, a.File, a.File+".key")
+		for n := range a.Keep {
+			own = append(own, fmt.Sprintf("%s.%d", a.File, n+1))
+		}
+	}
+	for _, c := range f.Credentials {
+		own = append(own, c.File)
+	}
+	own = append(own, f.folders...)
+	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
+}

@@ -1,0 +1,98 @@
+package discovery
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Options say what to open. The zero value does what `bulkhead serve` does without flags.
+type Options struct {
+	ConfigFile string // bulkhead.toml; if empty, one in the working directory or project that the user trusts
+	NoConfig   bool   // uses no config; contradicts ConfigFile
+	PluginsDir string // contains a directory for each plugin, or is one; ignored if there is a config
+	// ServeNothing opens a host without plugins where host.Open would return an *UntrustedError: clients get a
+	// server that says what to do.
+	ServeNothing bool
+	Plugins      []string          // names of the plugins to open; if empty, all
+	Project      string            // value of ${project}; if empty, see docs/config.md
+	AllowWrite   bool              // enables the tools that write of plugins with write = "opt-in"
+	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
+	Env          map[string]string // granted to the plugins that request a variable of that name
+
+	Version string       // of the host, for clients; if empty, "0.0.0"
+	Log     hclog.Logger // if nil, nothing is logged
+
+	// System is the environment of the process; its zero value is the real one.
+	System System
+}
+
+// System is what the host takes from its environment.
+type System struct {
+	Dir        string                           // working directory
+	Executable string                           // path of the running program
+	LookupEnv  func(name string) (string, bool) // environment variables
+}
+
+// complete sets what is not set.
+func (o Options) complete() (Options, error) {
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	if o.Version == "" {
+		o.Version = "0.0.0"
+	}
+	var err error
+	o.System, err = o.System.complete()
+	return o, err
+}
+
+// complete sets what is not set, and resolves the working directory.
+func (s System) complete() (System, error) {
+	if s.LookupEnv == nil {
+		s.LookupEnv = os.LookupEnv
+	}
+	if s.Executable == "" {
+		s.Executable, _ = os.Executable() // without it one place to look for plugins is missing
+	}
+	if s.Dir == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return s, fmt.Errorf("working directory: %w", err)
+		}
+		s.Dir = dir
+	}
+	dir, err := filepath.EvalSymlinks(s.Dir)
+	if err != nil {
+		return s, fmt.Errorf("working directory: %w", err)
+	}
+	s.Dir = dir
+	return s, nil
+}
+
+// getenv returns the value of a variable, "" if it is not set.
+func (s System) getenv(name string) string {
+	value, _ := s.LookupEnv(name)
+	return value
+}
+
+// absolute makes a path that the user named absolute.
+func (s System) absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(s.Dir, path)
+}
+
+// UsageError is an error that the caller can correct: an invalid option, an invalid config, or no plugin where one
+// was named.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// UsageErrorf formats a *UsageError.
+func UsageErrorf(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }

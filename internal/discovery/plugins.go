@@ -1,0 +1,174 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// envPlugins names the directory of plugins if no option does.
+const envPlugins = "BULKHEAD_PLUGINS"
+
+// Candidate is a plugin that was found.
+type Candidate struct {
+	Entry    config.Plugin
+	Manifest *manifest.Manifest // nil if it cannot be read at all
+	Problems tomlfile.Problems  // of the manifest
+}
+
+// Name returns the name in the manifest, else that of the directory.
+func (c Candidate) Name() string {
+	if c.Manifest != nil && c.Manifest.Name != "" {
+		return c.Manifest.Name
+	}
+	return filepath.Base(c.Entry.Path)
+}
+
+// isBuilt reports whether the module that the manifest names exists.
+func (c Candidate) isBuilt() bool {
+	if c.Manifest == nil || c.Manifest.Module.File == "" {
+		return false
+	}
+	_, err := os.Stat(c.Manifest.ModuleFile())
+	return err == nil
+}
+
+// searchFolders finds the plugins of the directory that the caller named, else of the first usual one that has a built
+// plugin, so that a directory of sources does not shadow one of modules. The one in the working directory must be
+// trusted.
+func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
+	named, by := o.PluginsDir, "--plugins"
+	if named == "" {
+		named, by = o.System.getenv(envPlugins), "$"+envPlugins
+	}
+	if named != "" {
+		plugins, err := searchFolder(o.System.absolute(named), named, by)
+		return plugins, nil, err
+	}
+	var looked []string
+	beside, here := filepath.Join(filepath.Dir(o.System.Executable), "plugins"), filepath.Join(o.System.Dir, "dist", "plugins")
+	for _, dir := range []string{beside, here} {
+		dirs, err := pluginFolders(dir)
+		plugins := readManifests(entries(dirs))
+		switch {
+		case err != nil:
+			looked = append(looked, err.Error())
+		case len(dirs) == 0:
+			looked = append(looked, dir+": no plugin is in it")
+		case !slices.ContainsFunc(plugins, Candidate.isBuilt):
+			looked = append(looked, dir+": no plugin in it is built")
+		default:
+			o.Log.Debug("plugins", "folder", dir)
+			if dir != beside {
+				return trustedPlugins(o.System, dir, plugins)
+			}
+			return plugins, nil, nil
+		}
+	}
+	return nil, nil, UsageErrorf("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and of the usual places\n  %s\nbuild a plugin from its source with `bulkhead plugin build DIR`, or say where yours are with --plugins DIR",
+		config.FileName, o.System.Dir, envPlugins, strings.Join(looked, "\n  "))
+}
+
+// searchFolder finds the plugins of a directory that the caller named.
+func searchFolder(dir, named, by string) ([]Candidate, error) {
+	dirs, err := pluginFolders(dir)
+	if err != nil {
+		return nil, UsageErrorf("%s: %w", by, err)
+	}
+	if len(dirs) == 0 {
+		return nil, UsageErrorf("%s: no plugin is in %s: a plugin's folder holds a %s; build one with `bulkhead plugin build DIR -o %s`", by, dir, manifest.FileName, named)
+	}
+	return readManifests(entries(dirs)), nil
+}
+
+// pluginFolders returns the directories in dir that contain a manifest, by name, or dir itself if it contains one. Names
+// that begin with a dot are skipped: an unfinished build has one.
+func pluginFolders(dir string) ([]string, error) {
+	if hasManifest(dir) {
+		return []string{dir}, nil
+	}
+	items, err := os.ReadDir(dir)
+	if err != nil {
+		if cause := (*fs.PathError)(nil); errors.As(err, &cause) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", dir, cause.Err)
+		}
+		return nil, fmt.Errorf("%s: there is no such folder", dir)
+	}
+	var dirs []string
+	for _, item := range items {
+		if sub := filepath.Join(dir, item.Name()); !strings.HasPrefix(item.Name(), ".") && hasManifest(sub) {
+			dirs = append(dirs, sub)
+		}
+	}
+	return dirs, nil
+}
+
+func hasManifest(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifest.FileName))
+	return err == nil
+}
+
+func entries(dirs []string) []config.Plugin {
+	list := make([]config.Plugin, len(dirs))
+	for i, dir := range dirs {
+		list[i] = config.Plugin{Path: dir}
+	}
+	return list
+}
+
+// readManifests reads the manifests concurrently.
+func readManifests(entries []config.Plugin) []Candidate {
+	list := make([]Candidate, len(entries))
+	var wait sync.WaitGroup
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, entry := range entries {
+		wait.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			m, problems := manifest.Load(entry.Path)
+			list[i] = Candidate{Entry: entry, Manifest: m, Problems: problems}
+		})
+	}
+	wait.Wait()
+	return list
+}
+
+// chosen returns the plugins with these names, in the order in which they were found; all of them if none is named.
+func chosen(plugins []Candidate, names []string) ([]Candidate, error) {
+	if len(names) == 0 {
+		return plugins, nil
+	}
+	var have []string
+	for _, p := range plugins {
+		have = append(have, p.Name())
+	}
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return nil, UsageErrorf("there is no plugin %q: there are %s", name, strings.Join(have, ", "))
+		}
+	}
+	return slices.DeleteFunc(plugins, func(c Candidate) bool { return !slices.Contains(names, c.Name()) }), nil
+}
+
+// checkUniqueNames refuses two plugins with the same name: they would share a state directory.
+func checkUniqueNames(plugins []Candidate) error {
+	dirs := map[string]string{}
+	var errs []error
+	for _, p := range plugins {
+		if other, taken := dirs[p.Name()]; taken {
+			errs = append(errs, UsageErrorf("two plugins are called %q: %s and %s: take one of them out", p.Name(), other, p.Entry.Path))
+		}
+		dirs[p.Name()] = p.Entry.Path
+	}
+	return errors.Join(errs...)
+}
