@@ -1,4 +1,4 @@
-package host
+package host_test
 
 import (
 	"bytes"
@@ -13,74 +13,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestTheServerIs(t *testing.T) {
-	a := handmade("a", answering(done), "[server]\nname = 'a server'\nversion = '7'\n"+reads("a_reads"))
-	b := handmade("b", answering(done), reads("b_reads"))
-	config := func(text string) files {
-		return files{"work/bulkhead.toml": text + "[[plugins]]\npath = '../plugins/a'\n"}
-	}
-	for name, c := range map[string]struct {
-		there   []files
-		choose  []string
-		version string
-		want    string
-	}{
-		"the plugin that is alone":                     {there: []files{a}, want: "a server 7"},
-		"named after the plugin without [server]":      {there: []files{b}, want: "b 0.1.0"},
-		"the plugin that is chosen alone":              {there: []files{a, b}, choose: []string{"a"}, want: "a server 7"},
-		"the plugin that a config names alone":         {there: []files{a, config("")}, want: "a server 7"},
-		"bulkhead with several":                        {there: []files{a, b}, version: "1.2.3", want: "bulkhead 1.2.3"},
-		"bulkhead of no version where nobody gave one": {there: []files{a, b}, want: "bulkhead 0.0.0"},
-		"as the config calls it, with one":             {there: []files{a, config("[server]\nname = 'team'\n")}, version: "1.2.3", want: "team 1.2.3"},
-		"as the config calls it, with several": {there: []files{a, b, config("[server]\nname = 'team'\n[[plugins]]\npath = '../plugins/b'\n")},
-			version: "1.2.3", want: "team 1.2.3"},
-		"the plugin that is alone and left out": {there: []files{handmade("a", nil, "[server]\nname = 'a server'\n"+reads("a_reads"))}, want: "a server 0.1.0"},
-		"bulkhead where its one plugin is broken": {there: []files{{"plugins/a/plugin.toml": "manifest = 1\n[server]\nname = 'a server'\n"}},
-			want: "bulkhead 0.0.0"},
-		"bulkhead where its one plugin is no TOML": {there: []files{{"plugins/a/plugin.toml": "[plugin"}}, want: "bulkhead 0.0.0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.there...)
-			o := w.options()
-			o.Plugins, o.Version = c.choose, c.version
-			server, version := initialized(t, w.open(t, o))
-			if got := server + " " + version; got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
-		})
-	}
-}
-
-func TestProtocolVersionsNobodyKnows(t *testing.T) {
-	w := newWorld(t, handmade("a", answering(done), "[server]\nprotocol_versions = ['1999-01-01']\n"+reads("a_reads")))
-	_, err := Open(w.options())
-	wantUsage(t, err, w.dir+"/plugins/a/plugin.toml: server: protocol version \"1999-01-01\" is not one of")
-}
-
-func TestOpenRefusesTwoPluginsWithOneTool(t *testing.T) {
-	w := newWorld(t, handmade("a", answering(done), reads("same")+reads("other")), handmade("b", answering(done), reads("same")))
-	_, err := Open(w.options())
-	wantUsage(t, err, `plugins "a" (`+w.dir+`/plugins/a) and "b" (`+w.dir+`/plugins/b) both offer the tool same`, "deny_tools in bulkhead.toml")
-	t.Run("unless it is denied to one", func(t *testing.T) {
-		w.write(t, files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\ndeny_tools = ['same']\n[[plugins]]\npath = '../plugins/b'\n"})
-		h := w.open(t, w.options())
-		if o := h.tools["same"]; o.plugin == nil || o.plugin.name != "b" {
-			t.Errorf("got %+v", o)
-		}
-	})
-}
-
 // listed are the names in an answer to tools/list.
-func listed(t *testing.T, h *Host) []string {
+func listed(t *testing.T, h *host.Host) []string {
 	t.Helper()
 	var r struct {
 		Result struct{ Tools []struct{ Name string } }
 	}
-	answered(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, &r)
+	hosttest.Decode(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, &r)
 	names := []string{}
 	for _, tool := range r.Result.Tools {
 		names = append(names, tool.Name)
@@ -90,50 +35,50 @@ func listed(t *testing.T, h *Host) []string {
 
 // What is listed to clients, what Plugins says is offered and what can be called are one set.
 func TestOfferedAre(t *testing.T) {
-	both := reads("a_reads") + writes("a_writes")
-	optIn := func() files {
-		f := handmade("a", answering(done), both)
+	both := hosttest.Reads("a_reads") + hosttest.Writes("a_writes")
+	optIn := func() hosttest.Files {
+		f := hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), both)
 		f["plugins/a/plugin.toml"] = strings.Replace(f["plugins/a/plugin.toml"], "[module]", "write = 'opt-in'\n[module]", 1)
 		return f
 	}()
-	needs := handmade("a", answering(done), "[[capabilities.fs]]\npath = '${project}'\naccess = 'r'\n"+both)
-	grants := func(more string) files {
-		return files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\n" + more}
+	needs := hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[[capabilities.fs]]\npath = '${project}'\naccess = 'r'\n"+both)
+	grants := func(more string) hosttest.Files {
+		return hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\n" + more}
 	}
-	a, b := handmade("a", answering(done), both), handmade("b", answering(done), reads("b_reads"))
+	a, b := hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), both), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_reads"))
 	for name, c := range map[string]struct {
-		there  []files
-		change func(*Options)
+		there  []hosttest.Files
+		change func(*host.Options)
 		want   []string
 		why    map[string]string // tool: why it is not offered
 	}{
-		"all tools":                       {there: []files{a, b}, want: []string{"a_reads", "a_writes", "b_reads"}},
-		"tools in the config's order":     {there: []files{a, b, {"work/bulkhead.toml": "[[plugins]]\npath='../plugins/b'\n[[plugins]]\npath='../plugins/a'\n"}}, want: []string{"b_reads", "a_reads", "a_writes"}},
-		"what allow_tools has":            {there: []files{a, grants("allow_tools = ['*_reads']")}, want: []string{"a_reads"}, why: map[string]string{"a_writes": `not in allow_tools (bulkhead.toml:3): add "a_writes" there`}},
-		"nothing where allow_tools is []": {there: []files{a, grants("allow_tools = []")}, want: []string{}, why: map[string]string{"a_writes": "not in allow_tools", "a_reads": "not in allow_tools"}},
-		"not what deny_tools has":         {there: []files{a, grants("allow_tools = ['*']\ndeny_tools = ['a_r*']")}, want: []string{"a_writes"}, why: map[string]string{"a_reads": `denied by deny_tools "a_r*" (bulkhead.toml:4)`}},
-		"not what writes, read-only":      {there: []files{a, grants("read_only = true")}, want: []string{"a_reads"}, why: map[string]string{"a_writes": "writes, and the config says read_only (bulkhead.toml:3)"}},
-		"not what waits for a word":       {there: []files{optIn}, want: []string{"a_reads"}, why: map[string]string{"a_writes": "--allow-write"}},
-		"what waited for --allow-write":   {there: []files{optIn}, change: func(o *Options) { o.AllowWrite = true }, want: []string{"a_reads", "a_writes"}},
-		"not what is broken":              {there: []files{a, {"plugins/b/plugin.toml": "nonsense"}}, want: []string{"a_reads", "a_writes"}},
-		"not what is not built": {there: []files{b, handmade("a", nil, both)}, want: []string{"b_reads"},
+		"all tools":                       {there: []hosttest.Files{a, b}, want: []string{"a_reads", "a_writes", "b_reads"}},
+		"tools in the config's order":     {there: []hosttest.Files{a, b, {"work/bulkhead.toml": "[[plugins]]\npath='../plugins/b'\n[[plugins]]\npath='../plugins/a'\n"}}, want: []string{"b_reads", "a_reads", "a_writes"}},
+		"what allow_tools has":            {there: []hosttest.Files{a, grants("allow_tools = ['*_reads']")}, want: []string{"a_reads"}, why: map[string]string{"a_writes": `not in allow_tools (bulkhead.toml:3): add "a_writes" there`}},
+		"nothing where allow_tools is []": {there: []hosttest.Files{a, grants("allow_tools = []")}, want: []string{}, why: map[string]string{"a_writes": "not in allow_tools", "a_reads": "not in allow_tools"}},
+		"not what deny_tools has":         {there: []hosttest.Files{a, grants("allow_tools = ['*']\ndeny_tools = ['a_r*']")}, want: []string{"a_writes"}, why: map[string]string{"a_reads": `denied by deny_tools "a_r*" (bulkhead.toml:4)`}},
+		"not what writes, read-only":      {there: []hosttest.Files{a, grants("read_only = true")}, want: []string{"a_reads"}, why: map[string]string{"a_writes": "writes, and the config says read_only (bulkhead.toml:3)"}},
+		"not what waits for a word":       {there: []hosttest.Files{optIn}, want: []string{"a_reads"}, why: map[string]string{"a_writes": "--allow-write"}},
+		"what waited for --allow-write":   {there: []hosttest.Files{optIn}, change: func(o *host.Options) { o.AllowWrite = true }, want: []string{"a_reads", "a_writes"}},
+		"not what is broken":              {there: []hosttest.Files{a, {"plugins/b/plugin.toml": "nonsense"}}, want: []string{"a_reads", "a_writes"}},
+		"not what is not built": {there: []hosttest.Files{b, hosttest.Plugin("a", nil, both)}, want: []string{"b_reads"},
 			why: map[string]string{"a_reads": "there is no module at ", "a_writes": "`bulkhead plugin build`"}},
-		"not what needs a project where none is": {there: []files{needs, b}, change: func(o *Options) { o.System.Dir = "/" }, want: []string{"b_reads"},
+		"not what needs a project where none is": {there: []hosttest.Files{needs, b}, change: func(o *host.Options) { o.System.Dir = "/" }, want: []string{"b_reads"},
 			why: map[string]string{"a_reads": "plugin a is left out: it needs ${project}: the working directory, /, is no project: pass --project DIR"}},
-		"names with the prefix of their plugin":   {there: []files{a, grants("prefix = 'team_'")}, want: []string{"team_a_reads", "team_a_writes"}},
-		"what needs a project where one is named": {there: []files{needs, b}, change: func(o *Options) { o.Project, o.System.Dir = o.System.Dir, "/" }, want: []string{"a_reads", "a_writes", "b_reads"}},
-		"not what another plugin has to be with": {there: []files{handmade("a", answering(done), reads("a_reads")+reads("a_part")+"alone = false\n")}, want: []string{"a_reads"},
+		"names with the prefix of their plugin":   {there: []hosttest.Files{a, grants("prefix = 'team_'")}, want: []string{"team_a_reads", "team_a_writes"}},
+		"what needs a project where one is named": {there: []hosttest.Files{needs, b}, change: func(o *host.Options) { o.Project, o.System.Dir = o.System.Dir, "/" }, want: []string{"a_reads", "a_writes", "b_reads"}},
+		"not what another plugin has to be with": {there: []hosttest.Files{hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")+hosttest.Reads("a_part")+"alone = false\n")}, want: []string{"a_reads"},
 			why: map[string]string{"a_part": "served alone"}},
-		"what another plugin is with": {there: []files{b, handmade("a", answering(done), reads("a_part")+"alone = false\n")}, want: []string{"a_part", "b_reads"}},
+		"what another plugin is with": {there: []hosttest.Files{b, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_part")+"alone = false\n")}, want: []string{"a_part", "b_reads"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.there...)
-			o := w.options()
+			w := hosttest.New(t, c.there...)
+			o := w.Options()
 			if c.change != nil {
 				c.change(&o)
 			}
-			h := w.open(t, o)
-			wantEqual(t, listed(t, h), c.want)
+			h := w.Open(t, o)
+			hosttest.WantEqual(t, listed(t, h), c.want)
 			offered := []string{}
 			for _, p := range h.Plugins() {
 				for _, tool := range p.Tools {
@@ -141,7 +86,7 @@ func TestOfferedAre(t *testing.T) {
 					if callable != tool.Offered || callable == (h.Refusal(tool.Name) != "") {
 						t.Errorf("%s: offered: %t, callable: %t, refused: %q", tool.Name, tool.Offered, callable, h.Refusal(tool.Name))
 					}
-					if answer := asked(t, h, tool.Name, ""); callable == (answer.Error != nil) {
+					if answer := hosttest.Call(t, h, tool.Name, ""); callable == (answer.Error != nil) {
 						t.Errorf("%s: offered: %t, and a call gave %+v", tool.Name, tool.Offered, answer.Error)
 					}
 					if tool.Offered {
@@ -149,7 +94,7 @@ func TestOfferedAre(t *testing.T) {
 					}
 				}
 			}
-			wantEqual(t, offered, c.want)
+			hosttest.WantEqual(t, offered, c.want)
 			for tool, why := range c.why {
 				if got := h.Refusal(tool); slices.Contains(c.want, tool) || !strings.Contains(got, why) {
 					t.Errorf("%s is refused with %q, want %q", tool, got, why)
@@ -160,12 +105,9 @@ func TestOfferedAre(t *testing.T) {
 }
 
 func TestARefusalKnowsToolsByTheNamesThatClientsSee(t *testing.T) {
-	w := newWorld(t, handmade("a", nil, reads("a_reads")), files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nprefix = 'team_'\n"})
-	b := backend{w.open(t, w.options())}
-	call := func(tool string) string {
-		_, err := b.Find(gateway.Request{Method: abi.MethodToolsCall, Name: tool})
-		return err.Message
-	}
+	w := hosttest.New(t, hosttest.Plugin("a", nil, hosttest.Reads("a_reads")), hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nprefix = 'team_'\n"})
+	h := w.Open(t, w.Options())
+	call := func(tool string) string { return hosttest.Call(t, h, tool, "").Error.Message }
 	if got := call("team_a_reads"); !strings.Contains(got, `Unknown tool: team_a_reads: plugin "a" is left out: there is no module at `) {
 		t.Errorf("got %q", got)
 	}
@@ -177,23 +119,23 @@ func TestARefusalKnowsToolsByTheNamesThatClientsSee(t *testing.T) {
 // A module may always send log messages; the client gets those of plugins that say so in their manifest.
 func TestLogMessagesReachTheClientOf(t *testing.T) {
 	message := func(from string) []byte {
-		return operating(`{"op":"notify","params":{"method":"notifications/message","params":{"level":"error","data":"from `+from+`"}}}`, done)
+		return wasmtest.Operating(`{"op":"notify","params":{"method":"notifications/message","params":{"level":"error","data":"from `+from+`"}}}`, hosttest.Done)
 	}
 	const offers = "[offers]\nlogging = true\n"
-	loud := handmade("loud", message("loud"), offers+reads("loud_reads"))
-	quiet := handmade("quiet", message("quiet"), reads("quiet_reads"))
+	loud := hosttest.Plugin("loud", message("loud"), offers+hosttest.Reads("loud_reads"))
+	quiet := hosttest.Plugin("quiet", message("quiet"), hosttest.Reads("quiet_reads"))
 	for name, c := range map[string]struct {
-		there []files
+		there []hosttest.Files
 		tool  string
 		want  string
 	}{
-		"a plugin that offers logging":                      {[]files{loud}, "loud_reads", `{"level":"error","data":"from loud"}`},
-		"no plugin that does not":                           {[]files{quiet}, "quiet_reads", ""},
-		"no plugin that does not, beside one that does":     {[]files{loud, quiet}, "quiet_reads", ""},
-		"a plugin that offers it, beside one that does not": {[]files{loud, quiet}, "loud_reads", `{"level":"error","data":"from loud"}`},
+		"a plugin that offers logging":                      {[]hosttest.Files{loud}, "loud_reads", `{"level":"error","data":"from loud"}`},
+		"no plugin that does not":                           {[]hosttest.Files{quiet}, "quiet_reads", ""},
+		"no plugin that does not, beside one that does":     {[]hosttest.Files{loud, quiet}, "quiet_reads", ""},
+		"a plugin that offers it, beside one that does not": {[]hosttest.Files{loud, quiet}, "loud_reads", `{"level":"error","data":"from loud"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newWorldHost(t, c.there...)
+			h := hosttest.Open(t, c.there...)
 			got := ""
 			answer, err := h.Call(t.Context(), c.tool, nil, func(method string, params json.RawMessage) { got += string(params) })
 			if err != nil || answer.IsError || answer.Error != nil {
@@ -208,25 +150,29 @@ func TestLogMessagesReachTheClientOf(t *testing.T) {
 
 func TestEnvIsGrantedToThePluginsThatAsk(t *testing.T) {
 	const secret = "s3cret-value"
-	w := newWorld(t, handmade("a", answering(done), "[capabilities]\nenv = ['TOKEN']\n"+reads("a_reads")), handmade("b", answering(done), reads("b_reads")))
-	o := w.options()
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[capabilities]\nenv = ['TOKEN']\n"+hosttest.Reads("a_reads")), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_reads")))
+	o := w.Options()
 	o.Env = map[string]string{"TOKEN": secret, "OTHER": secret}
-	h := w.open(t, o)
-	wantEqual(t, h.plugins[0].grant.Env, map[string]string{"TOKEN": secret})
-	wantEqual(t, h.plugins[1].grant.Env, map[string]string{})
-	asked(t, h, "a_reads", "")
-	asked(t, h, "b_reads", "")
+	h := w.Open(t, o)
+	c, err := catalog.Look(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WantEqual(t, c.Plugins[0].Grant.Env, map[string]string{"TOKEN": secret})
+	hosttest.WantEqual(t, c.Plugins[1].Grant.Env, map[string]string{})
+	hosttest.Call(t, h, "a_reads", "")
+	hosttest.Call(t, h, "b_reads", "")
 	info, err := json.Marshal(h.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(info) + w.log.String(); strings.Contains(text, secret) {
+	if text := string(info) + w.Log.String(); strings.Contains(text, secret) {
 		t.Errorf("the value is in %s", text)
 	}
 }
 
 // serving serves a client that says nothing until end is called.
-func serving(t *testing.T, h *Host) (end func()) {
+func serving(t *testing.T, h *host.Host) (end func()) {
 	t.Helper()
 	in, client := io.Pipe()
 	served := make(chan error)
@@ -241,9 +187,9 @@ func serving(t *testing.T, h *Host) (end func()) {
 }
 
 // compiled is how many modules' code the cache has.
-func compiled(t *testing.T, w *world) int {
+func compiled(t *testing.T, w *hosttest.World) int {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(w.dir, "cache", "bulkhead", "module-*", "sums.json"))
+	found, err := filepath.Glob(filepath.Join(w.Dir, "cache", "bulkhead", "module-*", "sums.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,8 +197,8 @@ func compiled(t *testing.T, w *world) int {
 }
 
 func TestServingCompilesInTheBackground(t *testing.T) {
-	w := newWorld(t, handmade("a", nil, reads("a_reads")), handmade("b", answering(done), reads("b_reads")), handmade("c", crashing(), reads("c_reads")))
-	h := w.open(t, w.options())
+	w := hosttest.New(t, hosttest.Plugin("a", nil, hosttest.Reads("a_reads")), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_reads")), hosttest.Plugin("c", wasmtest.Crashing(), hosttest.Reads("c_reads")))
+	h := w.Open(t, w.Options())
 	end := serving(t, h)
 	for deadline := time.Now().Add(10 * time.Second); compiled(t, w) < 2; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -260,12 +206,7 @@ func TestServingCompilesInTheBackground(t *testing.T) {
 		}
 	}
 	end()
-	for _, p := range h.plugins {
-		if p.started.Load() {
-			t.Errorf("plugin %s was loaded", p.name)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(w.dir, "state")); err == nil {
+	if _, err := os.Stat(filepath.Join(w.Dir, "state")); err == nil {
 		t.Error("there are state folders, and nothing was called")
 	}
 }
@@ -274,8 +215,8 @@ func TestServingCompilesInTheBackground(t *testing.T) {
 func TestCloseWaitsForNothingThatHasNotBegun(t *testing.T) {
 	for _, gone := range []bool{true, false} {
 		t.Run(fmt.Sprintf("client gone: %t", gone), func(t *testing.T) {
-			w := newWorld(t, handmade("a", answering(done), reads("a_reads")))
-			h, err := Open(w.options())
+			w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
+			h, err := host.Open(w.Options())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -295,20 +236,8 @@ func TestCloseWaitsForNothingThatHasNotBegun(t *testing.T) {
 	}
 }
 
-func TestTheCacheIsNotNeeded(t *testing.T) {
-	w := newWorld(t, handmade("a", answering(done), reads("a_reads")), files{"file": ""})
-	w.env["XDG_CACHE_HOME"] = w.dir + "/file"
-	h := w.open(t, w.options())
-	if answer := asked(t, h, "a_reads", ""); answer.IsError || answer.Error != nil {
-		t.Errorf("got %+v", answer)
-	}
-	if !strings.Contains(w.log.String(), "compiled modules are not kept") {
-		t.Errorf("logged %q", w.log.String())
-	}
-}
-
 func TestServeEndsWithItsContext(t *testing.T) {
-	h := newWorldHost(t, handmade("a", answering(done), reads("a_reads")))
+	h := hosttest.Open(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
 	ctx, cancel := context.WithCancel(t.Context())
 	in, _ := io.Pipe()
 	served := make(chan error)

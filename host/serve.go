@@ -15,12 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// warmDelay is how long compiling in the background waits, so that the first answers are not slowed by it,
-// and a client that only lists tools costs nothing more.
-const warmDelay = 250 * time.Millisecond
-
 // Drain is how long calls in flight may go on once Serve's context has ended: [server] drain of the config.
-func (h *Host) Drain() time.Duration { return h.drain }
+func (h *Host) Drain() time.Duration { return h.catalog.Drain() }
 
 // Serve answers one client, one message a line, and meanwhile compiles modules in the background.
 //
@@ -31,22 +27,8 @@ func (h *Host) Drain() time.Duration { return h.drain }
 func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
-	h.background.Go(func() {
-		select {
-		case <-time.After(warmDelay):
-		case <-warming.Done():
-			return
-		case <-h.stopped.Done():
-			return
-		}
-		for _, p := range h.plugins {
-			if warming.Err() != nil || h.stopped.Err() != nil {
-				return
-			}
-			p.warm(warming)
-		}
-	})
-	return h.gateway.ServeDrain(ctx, in, out, h.drain)
+	h.dispatcher.Warm(warming)
+	return h.gateway.ServeDrain(ctx, in, out, h.Drain())
 }
 
 // Answer is what a call gave: exactly one of Result and Error.

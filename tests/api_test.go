@@ -64,6 +64,8 @@ func declared(t *testing.T, dir string, names []string) []string {
 				}
 				if from, target := aliasOf(single, file.Imports); from != "" {
 					aliased[from] = append(aliased[from], target)
+				} else {
+					checkTypes(t, filepath.Join(dir, name), single, file.Imports)
 				}
 				var text bytes.Buffer
 				if err := printer.Fprint(&text, files, single); err != nil {
@@ -104,13 +106,41 @@ func aliasOf(declaration ast.Decl, imports []*ast.ImportSpec) (dir, name string)
 	if !ok {
 		return "", ""
 	}
-	for _, spec := range imports {
-		path := strings.Trim(spec.Path.Value, `"`)
-		if pkg, own := strings.CutPrefix(path, module+"/"); own && strings.Contains("/"+pkg, "/internal/") && strings.HasSuffix(pkg, "/"+target.X.(*ast.Ident).Name) {
-			return filepath.Join("..", pkg), target.Sel.Name
-		}
+	if dir := internalPackage(target, imports); dir != "" {
+		return dir, target.Sel.Name
 	}
 	return "", ""
+}
+
+// internalPackage returns the directory of the package of this repository that a selector refers to, if users cannot
+// import it.
+func internalPackage(selector *ast.SelectorExpr, imports []*ast.ImportSpec) string {
+	from, ok := selector.X.(*ast.Ident)
+	for _, spec := range imports {
+		path := strings.Trim(spec.Path.Value, `"`)
+		pkg, own := strings.CutPrefix(path, module+"/")
+		if ok && own && strings.Contains("/"+pkg, "/internal/") && strings.HasSuffix(pkg, "/"+from.Name) {
+			return filepath.Join("..", pkg)
+		}
+	}
+	return ""
+}
+
+// checkTypes reports types of internal packages in an exported declaration: users cannot name the type of such a field or
+// parameter.
+func checkTypes(t *testing.T, file string, declaration ast.Decl, imports []*ast.ImportSpec) {
+	t.Helper()
+	ast.Inspect(declaration, func(n ast.Node) bool {
+		if value, ok := n.(*ast.ValueSpec); ok && value.Type == nil {
+			return false
+		}
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if dir := internalPackage(selector, imports); dir != "" {
+				t.Errorf("%s: %s.%s in the exported API needs a public alias", file, dir, selector.Sel.Name)
+			}
+		}
+		return true
+	})
 }
 
 // split divides a group of types into single declarations, and drops imports, methods of unexported types and bodies. Groups of constants and

@@ -36,8 +36,8 @@ func packages(t *testing.T) map[string][]string {
 // matches x and everything below it.
 var arrows = map[string][]string{
 	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/build", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/discovery", "sdk/abi"},
-	"host":                     {"internal/audit", "internal/config", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/answer", "internal/confine", "internal/grant", "internal/network", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/trust", "internal/worker", "internal/worker/...", "internal/manifest", "internal/rawjson", "internal/sandbox", "internal/sandbox/...", "internal/sandbox/git", "internal/schema", "internal/tomlfile", "internal/visible", "sdk/abi"},
-	"internal/admin":           {"host", "internal/build", "internal/config", "internal/discovery", "internal/engine", "internal/engine/code", "internal/answer", "internal/confine", "internal/grant", "internal/network", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/trust", "internal/worker", "internal/worker/...", "internal/manifest", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/visible", "sdk/atomicfile"},
+	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "internal/rawjson", "internal/reexec", "internal/tomlfile", "internal/worker/child", "sdk/abi"},
+	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "sdk/atomicfile"},
 	"internal/build":           {"internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},
 	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
 	"internal/audit":           {"internal/visible", "sdk/atomicfile"},
@@ -53,6 +53,8 @@ var arrows = map[string][]string{
 	"internal/sandbox/vfs":     {"internal/sandbox/beneath"},
 	"internal/schema":          {"internal/rawjson"},
 	"internal/tomlfile":        {"internal/rawjson", "internal/visible"},
+	"internal/catalog":         {"internal/config", "internal/discovery", "internal/gateway", "internal/manifest", "internal/rawjson", "internal/schema", "internal/tomlfile", "sdk/abi"},
+	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "internal/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi"},
 	"internal/demo":            {"internal/build", "internal/discovery", "internal/manifest"},
 	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
 	"internal/hosttest":        {"host", "internal/discovery", "internal/trust", "internal/wasmtest"}, // for tests
@@ -187,7 +189,7 @@ func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
 // TestHostDoesNotPrintToStdout: stdout carries the protocol.
 func TestHostDoesNotPrintToStdout(t *testing.T) {
 	files := 0
-	err := filepath.WalkDir("../host", func(file string, item fs.DirEntry, err error) error {
+	check := func(file string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata") {
 			return err
 		}
@@ -211,11 +213,14 @@ func TestHostDoesNotPrintToStdout(t *testing.T) {
 			return true
 		})
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	if files == 0 {
-		t.Fatal("found no files")
+	for _, dir := range []string{"../host", "../internal"} {
+		files = 0
+		if err := filepath.WalkDir(dir, check); err != nil {
+			t.Fatal(err)
+		}
+		if files == 0 {
+			t.Fatalf("found no files in %s", dir)
+		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -127,7 +127,7 @@ func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) 
 	if !file.exists || hasNoPlugins(file) {
 		return -1, nil
 	}
-	view, err := host.LookAt(o, file.data)
+	view, err := catalog.LookAs(o, file.data)
 	if view == nil {
 		return -1, err
 	}
@@ -188,7 +188,7 @@ func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) e
 // checkResult decides on the proposed config as the host does when it starts, and copies the warnings and withheld tools
 // of the plugin at index to the proposal.
 func (p *Proposal) checkResult(o discovery.Options, index int) error {
-	view, err := host.LookAt(o, p.content)
+	view, err := catalog.LookAs(o, p.content)
 	if view == nil {
 		return err
 	}
@@ -217,8 +217,8 @@ func (p *Proposal) checkResult(o discovery.Options, index int) error {
 }
 
 // hasToolConflict reports whether the plugin at index offers a tool with the same name as one of a different plugin.
-func hasToolConflict(plugins []host.Standing, index int) bool {
-	offers := func(s host.Standing, name string) bool {
+func hasToolConflict(plugins []*catalog.Plugin, index int) bool {
+	offers := func(s *catalog.Plugin, name string) bool {
 		return slices.ContainsFunc(s.Grant.Tools, func(t manifest.Tool) bool { return s.Grant.Prefix+t.Name == name })
 	}
 	for i, other := range plugins {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 )
 
@@ -255,7 +255,7 @@ func TestRepinDoesNotExtendTheGrant(t *testing.T) {
 		}
 		w.plugin(t, "first", askedFor+"git = [{ repo = \"${project}\", access = \"r\" }]\n")
 	}
-	view, err := host.Look(w.options())
+	view, err := catalog.Look(w.options())
 	if err != nil || view.Plugins[0].Problem != "" {
 		t.Fatalf("%+v, %v", view, err)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
@@ -15,7 +15,7 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 		e.fail("plugins", "not examined: the config is not usable", "correct the config first")
 		return
 	}
-	view, err := host.Look(e.options)
+	view, err := catalog.Look(e.options)
 	if err != nil {
 		e.fail("plugins", err.Error(), "")
 	}
@@ -28,7 +28,7 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 }
 
 // plugin runs a module only if it matches its pin, and within the limits of memory and time of the plugin's grant.
-func (e *examination) plugin(ctx context.Context, s host.Standing) {
+func (e *examination) plugin(ctx context.Context, s *catalog.Plugin) {
 	name := "plugin " + s.Name
 	if errs := s.Problems.Errors(); len(errs) > 0 {
 		e.problems(name, errs)
@@ -59,7 +59,7 @@ func (e *examination) plugin(ctx context.Context, s host.Standing) {
 		time.Since(start).Seconds(), len(s.Grant.Tools), len(s.Manifest.Tools))
 }
 
-func formatPin(s host.Standing) string {
+func formatPin(s *catalog.Plugin) string {
 	if s.Entry.SHA256 == "" {
 		return "(not pinned)"
 	}

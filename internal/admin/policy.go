@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/origin"
@@ -44,7 +44,7 @@ type PluginPolicy struct {
 
 // Explain describes the effective grants of plugins, or why one item is or is not allowed.
 func Explain(o discovery.Options, q Question) (Policies, error) {
-	view, err := host.Look(o)
+	view, err := catalog.Look(o)
 	if err != nil {
 		return Policies{}, err
 	}
@@ -76,7 +76,7 @@ func Explain(o discovery.Options, q Question) (Policies, error) {
 	return out, nil
 }
 
-func pluginPolicy(o discovery.Options, v *host.View, s host.Standing) PluginPolicy {
+func pluginPolicy(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) PluginPolicy {
 	p := PluginPolicy{
 		Name: s.Name, Dir: s.Entry.Path, At: s.Entry.At(""), Pinned: s.Entry.SHA256 != "", Problem: s.Problem, Warnings: s.Problems.Warnings(),
 	}
@@ -90,7 +90,7 @@ func pluginPolicy(o discovery.Options, v *host.View, s host.Standing) PluginPoli
 	return p
 }
 
-func subject(o discovery.Options, v *host.View, s host.Standing) review.Subject {
+func subject(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) review.Subject {
 	return review.Subject{
 		Manifest: s.Manifest, Entry: s.Entry, Defaults: v.Defaults, Grant: s.Grant, Places: v.Places, Config: v.Config, FlagEnv: o.Env,
 		Resolver: newResolver(v.Places, v.Plugins),
@@ -98,7 +98,7 @@ func subject(o discovery.Options, v *host.View, s host.Standing) review.Subject 
 }
 
 // answer answers a question for one plugin; nil if the question does not apply to it.
-func answer(o discovery.Options, v *host.View, s host.Standing, q Question) ([]review.Answer, error) {
+func answer(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, q Question) ([]review.Answer, error) {
 	about := subject(o, v, s)
 	if s.Problems.Err() != nil || s.Grant.LeftOut != "" {
 		if q.Tool != "" && (s.Manifest == nil || len(tools(about, q.Tool)) == 0) {
@@ -145,7 +145,7 @@ func tools(about review.Subject, name string) []review.Answer {
 }
 
 // paths answers whether a path can be read, and whether it can be written.
-func paths(o discovery.Options, v *host.View, about review.Subject, asked string) ([]review.Answer, error) {
+func paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked string) ([]review.Answer, error) {
 	path, err := absolutePath(o, asked)
 	if err != nil {
 		return nil, err

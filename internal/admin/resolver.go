@@ -1,14 +1,14 @@
 package admin
 
 import (
-	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/grant"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 )
 
 // newResolver returns a resolver of granted paths that applies the rules of the host. It has no side effects.
-func newResolver(places config.Places, plugins []host.Standing) review.Resolver {
+func newResolver(places config.Places, plugins []*catalog.Plugin) review.Resolver {
 	var grants []config.Grant
 	for _, s := range plugins {
 		if s.Problems.Err() == nil {

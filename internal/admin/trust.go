@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
@@ -79,11 +79,11 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 
 // load reads the config or the plugins once, and decides like a host that is started in their directory. It sets
 // p.SHA256.
-func (p *TrustProposal) load(o discovery.Options) (*host.View, error) {
+func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 	o.ConfigFile, o.PluginsDir, o.NoConfig, o.Plugins = "", "", false, nil
 	if p.Kind == TrustPlugins {
 		o.System.Dir, o.PluginsDir, o.NoConfig = filepath.Dir(filepath.Dir(p.Path)), p.Path, true
-		view, err := host.Look(o)
+		view, err := catalog.Look(o)
 		if err == nil {
 			p.SHA256, err = discovery.PluginsDigest(view.Candidates)
 		}
@@ -98,7 +98,7 @@ func (p *TrustProposal) load(o discovery.Options) (*host.View, error) {
 	}
 	p.SHA256 = trust.Digest(data)
 	o.System.Dir, o.ConfigFile = filepath.Dir(p.Path), p.Path
-	return host.LookAt(o, data)
+	return catalog.LookAs(o, data)
 }
 
 // Write records the user's consent.

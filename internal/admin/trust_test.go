@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 )
@@ -40,7 +40,7 @@ func (w *workspace) add(t *testing.T, o discovery.Options, name string) admin.Co
 
 // isUsed reports whether a host uses the config that it discovers.
 func (w *workspace) isUsed() bool {
-	_, err := host.Look(w.discovering())
+	_, err := catalog.Look(w.discovering())
 	return err == nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
@@ -36,7 +36,7 @@ type WarmResult struct {
 // when a module begins to wait for a compiler, with an empty state, and with the result of each plugin; calls are
 // serialized. The error is a *discovery.UsageError, an error of the cache, or the cause of the cancellation of ctx.
 func Warm(ctx context.Context, o discovery.Options, progress func(WarmResult)) ([]WarmResult, error) {
-	view, err := host.Look(o)
+	view, err := catalog.Look(o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (w *warmer) report(r WarmResult) WarmResult {
 	return r
 }
 
-func (w *warmer) plugin(ctx context.Context, p host.Standing) WarmResult {
+func (w *warmer) plugin(ctx context.Context, p *catalog.Plugin) WarmResult {
 	done := WarmResult{Plugin: p.Name}
 	switch {
 	case p.Problems.Err() != nil || p.Manifest == nil:

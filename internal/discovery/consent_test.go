@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
@@ -29,7 +30,7 @@ func wantUntrusted(t *testing.T, o host.Options, texts ...string) *host.Untruste
 	if !errors.As(err, &not) {
 		t.Fatalf("got %v, want an *host.UntrustedError", err)
 	}
-	if _, err := host.Look(o); !errors.As(err, &not) {
+	if _, err := catalog.Look(o); !errors.As(err, &not) {
 		t.Errorf("Look: %v", err)
 	}
 	return not
@@ -170,7 +171,7 @@ func TestTheConfigThatIsCheckedIsTheOneThatIsParsed(t *testing.T) {
 	o.Log, o.System.Dir = nil, w.Dir+"/pkg"
 	seen := map[string]int{}
 	for range 400 {
-		v, err := host.Look(o)
+		v, err := catalog.Look(o)
 		var not *host.UntrustedError
 		switch {
 		case errors.As(err, &not):

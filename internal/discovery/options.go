@@ -95,4 +95,6 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
 // UsageErrorf formats a *UsageError.
-func UsageErrorf(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }
+func UsageErrorf(format string, args ...any) error {
+	return &UsageError{Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,157 @@
+package host
+
+import (
+	"encoding/json"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/grant"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+type (
+	// Problems are the problems of a file.
+	Problems = tomlfile.Problems
+	// Problem is a problem of a file, and its remedy.
+	Problem = tomlfile.Problem
+)
+
+// PluginInfo describes a plugin that was found.
+type PluginInfo struct {
+	Name        string      `json:"name"`
+	Version     string      `json:"version,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Dir         string      `json:"dir"`
+	Problem     string      `json:"problem,omitempty"` // why nothing of it is offered; empty if it is
+	Warnings    Problems    `json:"warnings,omitempty"`
+	Tools       []ToolInfo  `json:"tools"`
+	Grants      []GrantInfo `json:"grants,omitempty"` // where its directories and repositories are
+	// Prompts are the names that it claims, and Resources the URI prefixes: those of them that are granted.
+	// "*" stands for what exists at call time only.
+	Prompts   []string `json:"prompts,omitempty"`
+	Resources []string `json:"resources,omitempty"`
+}
+
+// GrantInfo describes a granted directory or repository.
+type GrantInfo struct {
+	Path     string `json:"path"` // as it is granted
+	Access   string `json:"access"`
+	Git      bool   `json:"git,omitempty"` // it is granted as a repository
+	Resolved string `json:"resolved"`      // without symbolic links
+	Breadth  string `json:"breadth"`       // of what is there: "in the project", "the whole home directory"
+	Broad    bool   `json:"broad,omitempty"`
+	Refused  string `json:"refused,omitempty"` // why it is not opened; empty if it is
+}
+
+// ToolInfo describes a tool of a plugin, whether it is offered or not.
+type ToolInfo struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Access      string          `json:"access"`                 // "read" or "write"
+	Offered     bool            `json:"offered"`                // to clients
+	Why         string          `json:"why_not,omitempty"`      // it is not offered
+	Input       json.RawMessage `json:"inputSchema,omitempty"`  // JSON Schema
+	Output      json.RawMessage `json:"outputSchema,omitempty"` // likewise
+}
+
+// Plugins are all that were found, in the order in which their tools are listed.
+func (h *Host) Plugins() []PluginInfo {
+	list := make([]PluginInfo, len(h.catalog.Plugins))
+	for i, p := range h.catalog.Plugins {
+		list[i] = describe(p)
+		if p.Problem == "" {
+			list[i].Grants = h.grants(p)
+		}
+	}
+	return list
+}
+
+// describe describes a plugin without its grants.
+func describe(p *catalog.Plugin) PluginInfo {
+	info := PluginInfo{Name: p.Name, Dir: p.Entry.Path, Problem: p.Problem, Warnings: p.Problems.Warnings(), Tools: []ToolInfo{}}
+	if p.Manifest == nil {
+		return info
+	}
+	info.Version, info.Description = p.Manifest.Version, p.Manifest.Description
+	if p.Problem == "" {
+		info.Prompts, info.Resources = p.Prompts(), p.Resources()
+	}
+	withheld := map[string]string{}
+	for _, w := range p.Grant.Withheld {
+		withheld[w.Tool.Name] = w.Why
+	}
+	for _, t := range p.Manifest.Tools {
+		tool := ToolInfo{Name: p.Grant.Prefix + t.Name, Title: t.Title, Description: t.Description, Access: "read", Input: t.Input, Output: t.Output}
+		if t.Write {
+			tool.Access = "write"
+		}
+		tool.Why = withheld[t.Name]
+		if p.Problem != "" {
+			tool.Why = "its plugin is left out"
+		}
+		tool.Offered = tool.Why == ""
+		info.Tools = append(info.Tools, tool)
+	}
+	return info
+}
+
+// grants resolves the granted paths of a plugin. It creates nothing.
+func (h *Host) grants(p *catalog.Plugin) []GrantInfo {
+	var grants []config.Grant
+	for _, other := range h.catalog.Plugins {
+		grants = append(grants, other.Grant)
+	}
+	writable := grant.Writable(h.catalog.Places, grants...)
+	var out []GrantInfo
+	add := func(kind, path, access string) {
+		found, err := grant.Look(kind, path, h.catalog.Places, writable)
+		info := GrantInfo{
+			Path: path, Access: access, Git: kind == grant.Repository,
+			Resolved: found.Path, Breadth: found.Breadth.String(), Broad: found.Breadth.Broad(),
+		}
+		if err != nil {
+			info.Refused = err.Error()
+		}
+		out = append(out, info)
+	}
+	for _, m := range p.Grant.FS {
+		if !m.State {
+			add(grant.Directory, m.Path, string(m.Access))
+		}
+	}
+	for _, g := range p.Grant.Git {
+		add(grant.Repository, g.Repo, string(g.Access))
+	}
+	return out
+}
+
+// Tool describes an offered tool; false if there is none of that name.
+func (h *Host) Tool(name string) (ToolInfo, bool) {
+	offered := h.catalog.Tool(name)
+	if offered == nil {
+		return ToolInfo{}, false
+	}
+	for _, t := range describe(offered.Plugin).Tools {
+		if t.Name == name {
+			return t, t.Offered
+		}
+	}
+	return ToolInfo{}, false
+}
+
+// Refusal says why a tool that Tool does not find is not offered; "" if no plugin has it.
+func (h *Host) Refusal(name string) string {
+	for _, p := range h.catalog.Plugins {
+		for _, t := range describe(p).Tools {
+			switch {
+			case t.Name != name || t.Offered:
+			case p.Problem != "":
+				return "plugin " + p.Name + " is left out: " + p.Problem
+			default:
+				return t.Why
+			}
+		}
+	}
+	return ""
+}

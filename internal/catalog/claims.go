@@ -1,0 +1,160 @@
+package catalog
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// claims says which plugin a prompt or a resource belongs to. What a manifest claims belongs to its plugin alone; any
+// other name or URI exists at call time only, and may belong to any plugin that claims no names.
+type claims struct {
+	prompts   []*Plugin // that have any, in the order of the config
+	resources []*Plugin // likewise
+	subscribe bool      // some resources can be subscribed to
+	complete  bool      // some plugin completes arguments
+
+	promptClaims   map[string]*Plugin
+	resourceClaims []claim
+}
+
+// claim is a URI prefix and the plugin that claims it.
+type claim struct {
+	prefix string
+	plugin *Plugin
+}
+
+// index adds the plugins. Two that claim the same name keep the host from starting, since the choice would be arbitrary.
+func (c *claims) index(plugins []*Plugin) error {
+	c.promptClaims = map[string]*Plugin{}
+	var errs []error
+	for _, p := range plugins {
+		if p.Problem != "" {
+			continue
+		}
+		hasPrompts, hasResources := len(p.Prompts()) > 0, len(p.Resources()) > 0
+		if hasPrompts {
+			c.prompts = append(c.prompts, p)
+			errs = append(errs, c.claimPrompts(p))
+		}
+		if hasResources {
+			c.resources = append(c.resources, p)
+			errs = append(errs, c.claimResources(p))
+		}
+		offers := p.Manifest.Offers
+		c.subscribe = c.subscribe || hasResources && offers.Subscribe
+		c.complete = c.complete || (hasPrompts || hasResources) && offers.Completions
+	}
+	return errors.Join(errs...)
+}
+
+func (c *claims) claimPrompts(p *Plugin) error {
+	var errs []error
+	for _, name := range p.Manifest.Offers.Prompts.Names {
+		if !p.Grant.Prompts.Allowed(name) {
+			continue
+		}
+		if other := c.promptClaims[name]; other != nil {
+			errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both claim the prompt %q: take one of them out, or deny the prompt to one with deny_prompts in %s",
+				other.Name, other.Entry.Path, p.Name, p.Entry.Path, name, config.FileName))
+			continue
+		}
+		c.promptClaims[name] = p
+	}
+	return errors.Join(errs...)
+}
+
+func (c *claims) claimResources(p *Plugin) error {
+	var errs []error
+	for _, prefix := range p.Manifest.Offers.Resources.Names {
+		if !p.Grant.Resources.AllowedBelow(prefix) {
+			continue
+		}
+		for _, other := range c.resourceClaims {
+			if other.plugin != p && (strings.HasPrefix(prefix, other.prefix) || strings.HasPrefix(other.prefix, prefix)) {
+				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) claim resources that meet, %s and %s: take one of them out, or deny its resources to one with deny_resources = [%q] in %s",
+					other.plugin.Name, other.plugin.Entry.Path, p.Name, p.Entry.Path, other.prefix, prefix, prefix+"*", config.FileName))
+			}
+		}
+		c.resourceClaims = append(c.resourceClaims, claim{prefix, p})
+	}
+	return errors.Join(errs...)
+}
+
+// hasPrompt reports whether a prompt of that name would belong to p.
+func (c *claims) hasPrompt(p *Plugin, name string) bool {
+	if owner := c.promptClaims[name]; owner != nil {
+		return owner == p
+	}
+	return p.Manifest.Offers.Prompts.Any && p.Grant.Prompts.Allowed(name)
+}
+
+// Serves reports whether a resource with that URI, or a URI template, would belong to p.
+func (c *claims) Serves(p *Plugin, uri string) bool {
+	if !p.Grant.Resources.Allowed(uri) {
+		return false
+	}
+	if owner := c.claimant(uri); owner != nil {
+		return owner == p
+	}
+	return p.Manifest.Offers.Resources.Any
+}
+
+// claimant returns the plugin that claims a URI; nil if none does.
+func (c *claims) claimant(uri string) *Plugin {
+	for _, claim := range c.resourceClaims {
+		if strings.HasPrefix(uri, claim.prefix) {
+			return claim.plugin
+		}
+	}
+	return nil
+}
+
+// ClaimedByOthers returns those of the names that a plugin other than p claims.
+func (c *claims) ClaimedByOthers(p *Plugin, names abi.Claims) abi.Claims {
+	others := func(names []string, owner func(string) *Plugin) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return owner(name) == nil || owner(name) == p })
+	}
+	return abi.Claims{
+		Prompts:   others(names.Prompts, func(name string) *Plugin { return c.promptClaims[name] }),
+		Resources: others(names.Resources, c.claimant),
+	}
+}
+
+// WithPrompt returns the plugins that may have a prompt of that name: the one that claims it, or those that have prompts
+// at call time only.
+func (c *claims) WithPrompt(name string) []*Plugin {
+	return filter(c.prompts, func(p *Plugin) bool { return c.hasPrompt(p, name) })
+}
+
+// WithResource returns the plugins that may have a resource with that URI.
+func (c *claims) WithResource(uri string) []*Plugin {
+	return filter(c.resources, func(p *Plugin) bool { return c.Serves(p, uri) })
+}
+
+// WithCompletion returns the plugins that may complete arguments of the prompt or resource template that ref names.
+func (c *claims) WithCompletion(ref gateway.Reference) []*Plugin {
+	var plugins []*Plugin
+	switch ref.Type {
+	case "ref/prompt":
+		plugins = c.WithPrompt(ref.Name)
+	case "ref/resource":
+		plugins = c.WithResource(ref.URI)
+	}
+	return filter(plugins, func(p *Plugin) bool { return p.Manifest.Offers.Completions })
+}
+
+// CanSubscribe reports whether some plugin tells changes of a resource with that URI.
+func (c *claims) CanSubscribe(uri string) bool {
+	return slices.ContainsFunc(c.WithResource(uri), func(p *Plugin) bool { return p.Manifest.Offers.Subscribe })
+}
+
+// filter returns a new slice.
+func filter(plugins []*Plugin, keep func(*Plugin) bool) []*Plugin {
+	return slices.DeleteFunc(slices.Clone(plugins), func(p *Plugin) bool { return !keep(p) })
+}

@@ -1,0 +1,107 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// List is one of the lists that plugins answer at call time.
+type List struct {
+	listKind
+	method string
+	claims *claims
+}
+
+// listKind is what differs between the lists.
+type listKind struct {
+	member    string // of the result
+	key       string // member of an item that identifies it
+	belongsTo func(c *claims, p *Plugin, key string) bool
+}
+
+var listKinds = map[string]listKind{
+	abi.MethodPromptsList:            {"prompts", "name", (*claims).hasPrompt},
+	abi.MethodResourcesList:          {"resources", "uri", (*claims).Serves},
+	abi.MethodResourcesTemplatesList: {"resourceTemplates", "uriTemplate", (*claims).Serves},
+}
+
+// List returns the list of a method.
+func (c *Catalog) List(method string) List { return List{listKinds[method], method, &c.claims} }
+
+// Plugins returns the plugins that have such a list, in the order of the config. It must not be modified.
+func (l List) Plugins() []*Plugin {
+	if l.method == abi.MethodPromptsList {
+		return l.claims.prompts
+	}
+	return l.claims.resources
+}
+
+// Part is what one plugin has of a list.
+type Part struct {
+	Plugin *Plugin
+	items  []item
+}
+
+// item is an entry of a list.
+type item struct {
+	key string
+	raw []byte
+}
+
+// Part parses what a plugin answered, its complete list, and keeps the items that are its own to offer. invalid says why
+// the answer cannot be used.
+func (l List) Part(p *Plugin, result json.RawMessage) (part Part, invalid string) {
+	part.Plugin = p
+	list := rawjson.Member(result, l.member)
+	if rawjson.Kind(list) != '[' {
+		return part, l.member + " is not an array"
+	}
+	for i, raw := range rawjson.Elements(list) {
+		key, _ := rawjson.Unquote(rawjson.Member(raw, l.key))
+		why := checkItem(raw)
+		if why == "" && key == "" {
+			why = l.key + " is missing"
+		}
+		switch {
+		case why != "":
+			return Part{Plugin: p}, fmt.Sprintf("%s[%d]: %s", l.member, i, why)
+		case l.belongsTo(l.claims, p, key):
+			part.items = append(part.items, item{key, raw})
+		}
+	}
+	return part, ""
+}
+
+// Page merges the parts of the plugins and returns the page that begins at the client's cursor, which may be nil. It
+// modifies parts.
+func (l List) Page(parts []Part, cursor json.RawMessage) (json.RawMessage, error) {
+	l.removeDuplicates(parts)
+	return l.page(parts, cursor)
+}
+
+// removeDuplicates removes items that an earlier plugin has too: that one would be asked for them.
+func (l List) removeDuplicates(parts []Part) {
+	owner := map[string]string{}
+	for i, p := range parts {
+		kept := p.items[:0]
+		duplicates, first := 0, ""
+		for _, it := range p.items {
+			if _, taken := owner[it.key]; taken {
+				if duplicates++; duplicates == 1 {
+					first = it.key
+				}
+				continue
+			}
+			owner[it.key] = p.Plugin.Name
+			kept = append(kept, it)
+		}
+		parts[i].items = kept
+		if duplicates > 0 {
+			p.Plugin.Log.Warn("the plugin has what is listed already", "method", l.method,
+				"items", duplicates, "first", fmt.Sprintf("%.128q", first), "of", owner[first])
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+)
+
+// itemMembers are the kinds, in terms of rawjson.Kind, of the members that MCP defines for a prompt, its arguments, a
+// resource or a template. A list contains items of several plugins: a client that rejects one rejects the list.
+var itemMembers = map[string]byte{
+	"name": '"', "title": '"', "description": '"', "uri": '"', "uriTemplate": '"', "mimeType": '"',
+	"size": '0', "required": 't', "arguments": '[', "icons": '[', "annotations": '{', "_meta": '{',
+}
+
+var itemNames = slices.Sorted(maps.Keys(itemMembers))
+
+// checkItem returns why a client could reject an item of a list, "" if it is valid. Members that MCP does not define are
+// accepted, but no duplicate of a defined one, nor one that differs in case: some clients would read that in its place,
+// and show a name that does not belong to this plugin.
+func checkItem(item []byte) string {
+	if tooDeep(item) {
+		return fmt.Sprintf("it is nested more than %d deep", maxItemDepth)
+	}
+	if why := checkMembers(item); why != "" {
+		return why
+	}
+	for key, value := range rawjson.Members(item) {
+		if key != "arguments" {
+			continue
+		}
+		for i, argument := range rawjson.Elements(value) {
+			if why := checkMembers(argument); why != "" {
+				return fmt.Sprintf("arguments[%d]: %s", i, why)
+			}
+		}
+	}
+	return ""
+}
+
+// maxItemDepth is far below the limits of clients' parsers.
+const maxItemDepth = 64
+
+func tooDeep(value []byte) bool {
+	depth, inText, escaped := 0, false, false
+	for _, c := range value {
+		switch {
+		case escaped:
+			escaped = false
+		case inText && c == '\\':
+			escaped = true
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			if depth++; depth > maxItemDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+func checkMembers(item []byte) string {
+	if rawjson.Kind(item) != '{' {
+		return "it is not an object"
+	}
+	switch key, name := rawjson.Ambiguous(item, itemNames...); {
+	case name == "":
+	case key == name:
+		return name + " is there twice"
+	default:
+		return fmt.Sprintf("%.40q is a known member in other letters", key)
+	}
+	for key, value := range rawjson.Members(item) {
+		if want, known := itemMembers[key]; known && rawjson.Kind(value) != want {
+			return key + " is of the wrong type"
+		}
+	}
+	if _, named := rawjson.Unquote(rawjson.Member(item, "name")); !named {
+		return "name is missing"
+	}
+	return ""
+}

@@ -1,0 +1,110 @@
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// Plugin is one plugin: what it requests, what the config says, and the resulting grant.
+type Plugin struct {
+	Index    int // in Catalog.Plugins
+	Name     string
+	Entry    config.Plugin
+	Manifest *manifest.Manifest // nil if it cannot be read
+	Grant    config.Grant       // valid if Problems have no error
+	Problem  string             // why nothing of it is offered; empty if it is
+	Problems tomlfile.Problems  // of its manifest and of its part of the config
+	Tools    []*Tool            // those that are granted
+	Log      hclog.Logger       // named after the plugin
+}
+
+// newPlugin decides what a plugin is granted.
+func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags config.Flags) *Plugin {
+	p := &Plugin{Index: index, Name: c.Name(), Entry: c.Entry, Manifest: c.Manifest, Problems: c.Problems}
+	p.Log = found.Options.Log.Named(p.Name)
+	if c.Problems.Err() == nil {
+		places := placesOf(found.Places, p.Name)
+		if places.NoState != found.Places.NoState {
+			p.Log.Warn("the plugin gets no state folder", "reason", places.NoState)
+		}
+		grant, problems := config.Decide(c.Manifest, c.Entry, found.Defaults, places, flags)
+		p.Grant = grant
+		p.Problems = append(p.Problems, problems...)
+	}
+	switch err := p.Problems.Err(); {
+	case err != nil:
+		p.Problem = err.Error()
+		p.Log.Error("the plugin is left out", "reason", p.Problem)
+		return p
+	case p.Grant.LeftOut != "":
+		p.Problem = p.Grant.LeftOut
+		p.Log.Warn("the plugin is left out", "reason", p.Problem)
+	default:
+		if _, err := os.Stat(c.Manifest.ModuleFile()); err != nil {
+			p.Problem = fmt.Sprintf("there is no module at %s: build the plugin with `bulkhead plugin build`", c.Manifest.ModuleFile())
+			p.Log.Error("the plugin is left out", "reason", p.Problem)
+		}
+	}
+	for _, warning := range p.Problems.Warnings() {
+		p.Log.Warn(warning.String())
+	}
+	schemas := 0
+	for _, granted := range p.Grant.Tools {
+		t := newTool(p, granted)
+		if t.Output != nil {
+			schemas++
+			t.OutputNumber = schemas
+		}
+		p.Tools = append(p.Tools, t)
+	}
+	return p
+}
+
+// HasOffers reports whether the plugin offers anything: tools, prompts or resources.
+func (p *Plugin) HasOffers() bool {
+	return p.Problem == "" && (len(p.Tools) > 0 || p.Manifest.Offers.Prompts.Offers() || p.Manifest.Offers.Resources.Offers())
+}
+
+// hasTool reports whether the manifest has a tool that clients would see under a name.
+func (p *Plugin) hasTool(name string) bool {
+	if p.Manifest == nil {
+		return false
+	}
+	own, ok := strings.CutPrefix(name, p.Grant.Prefix)
+	if ok {
+		_, ok = p.Manifest.Tool(own)
+	}
+	return ok
+}
+
+// Prompts returns the names of the prompts that the plugin can offer; manifest.Any stands for what exists at call time
+// only.
+func (p *Plugin) Prompts() []string {
+	return claimed(p.Manifest.Offers.Prompts, p.Grant.Prompts.Allowed, p.Grant.Prompts)
+}
+
+// Resources returns the URI prefixes of the resources that the plugin can offer; manifest.Any stands for what exists at
+// call time only.
+func (p *Plugin) Resources() []string {
+	return claimed(p.Manifest.Offers.Resources, p.Grant.Resources.AllowedBelow, p.Grant.Resources)
+}
+
+// claimed returns the names of a claim that are allowed, or manifest.Any unless f allows nothing.
+func claimed(c manifest.Claim, allowed func(string) bool, f config.Filter) []string {
+	switch {
+	case !c.Any:
+		return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !allowed(name) })
+	case f.AllowedBelow(""):
+		return []string{manifest.Any}
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+)
+
+// placesOf returns the places of one plugin: without a state directory if that does not exist and cannot be created. One
+// that exists is granted even if it is not writable, since it can be read.
+func placesOf(places config.Places, plugin string) config.Places {
+	if places.State == "" {
+		return places
+	}
+	if err := canMake(filepath.Join(places.State, plugin)); err != nil {
+		places.State, places.NoState = "", err.Error()
+	}
+	return places
+}
+
+// canMake returns why a directory can be neither used nor created. It creates nothing.
+func canMake(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && at != "/":
+			continue
+		case err == nil && !info.IsDir():
+			err = errors.New("not a directory")
+		case err == nil && at != dir:
+			err = unix.Access(at, unix.W_OK|unix.X_OK)
+		}
+		if err != nil {
+			return fmt.Errorf("the state folder %s cannot be made: %s: %w: see that the user can write there, or set XDG_STATE_HOME", dir, at, reason(err))
+		}
+		return nil
+	}
+}
+
+// reason strips the operation and the path from an error.
+func reason(err error) error {
+	if part := (*fs.PathError)(nil); errors.As(err, &part) {
+		return part.Err
+	}
+	return err
+}

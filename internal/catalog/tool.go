@@ -1,0 +1,61 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/schema"
+)
+
+// Tool is a granted tool.
+type Tool struct {
+	manifest.Tool
+	Plugin  *Plugin
+	Offered string // the name that clients see
+	// OutputNumber counts the tools of the plugin that have an output schema, from 1; 0 if it has none.
+	OutputNumber int
+
+	schema func() (*schema.Schema, error) // compiled on the first call, since that takes longer than reading the manifest
+}
+
+func newTool(p *Plugin, t manifest.Tool) *Tool {
+	compiled := sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(t.Input) })
+	return &Tool{Tool: t, Plugin: p, Offered: p.Grant.Prefix + t.Name, schema: compiled}
+}
+
+// listing returns what clients see of the tool.
+func (t *Tool) listing() gateway.Tool {
+	return gateway.Tool{
+		Name: t.Offered, Title: t.Title, Description: t.Description,
+		Input: t.Input, Output: t.Output, Meta: t.Meta,
+		ReadOnly: !t.Write, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
+	}
+}
+
+// PluginParams returns the parameters of a call with the plugin's own name of the tool.
+func (t *Tool) PluginParams(params json.RawMessage) json.RawMessage {
+	if t.Offered == t.Name {
+		return params
+	}
+	return rawjson.Replace(params, "name", rawjson.Quote(t.Name))
+}
+
+// CheckArguments validates the arguments of a call; absent ones are an empty object. It decodes as many values as fit into
+// the memory that the call itself may use.
+func (t *Tool) CheckArguments(arguments json.RawMessage, l manifest.Limits) error {
+	s, err := t.schema()
+	if err != nil {
+		return fmt.Errorf("has an input %w", err)
+	}
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	if err := s.ValidateWithin(arguments, int((l.Memory+l.Input)/schema.BytesPerValue)); err != nil {
+		return fmt.Errorf("was called with arguments that do not fit its schema: %w", err)
+	}
+	return nil
+}

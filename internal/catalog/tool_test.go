@@ -1,0 +1,40 @@
+package catalog
+
+import (
+	"encoding/json"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+)
+
+// manyObjects is a JSON array of that many bytes, of which each item takes three.
+func manyObjects(size int) string { return "[" + strings.Repeat("{},", size/3) + "{}]" }
+
+// allocatedBy is how many bytes f allocates, all that was freed meanwhile included.
+func allocatedBy(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func checkedTool() *Tool {
+	object := json.RawMessage(`{"type":"object"}`)
+	return newTool(&Plugin{}, manifest.Tool{Name: "t", Input: object, Output: object})
+}
+
+func TestArgumentsAreBoundedBeforeTheyAreDecoded(t *testing.T) {
+	arguments := json.RawMessage(`{"a":` + manyObjects(4<<20) + `}`)
+	var err error
+	allocated := allocatedBy(func() { err = checkedTool().CheckArguments(arguments, config.DefaultLimits()) })
+	if err == nil || !strings.HasSuffix(err.Error(), ": holds more than 655360 values") {
+		t.Errorf("got %v", err)
+	}
+	if allocated > 1<<20 {
+		t.Errorf("%d bytes allocated for arguments of %d that are refused", allocated, len(arguments))
+	}
+}

@@ -1,0 +1,19 @@
+package dispatch
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+)
+
+// Failed formats an error of the engine.
+func Failed(c gateway.Call, err error) error { return c.(*toolCall).failed(err) }
+
+// Started returns the names of the plugins that have a worker.
+func Started(d *Dispatcher) []string {
+	var names []string
+	for _, p := range d.plugins {
+		if p.started.Load() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

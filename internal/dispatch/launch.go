@@ -1,0 +1,150 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/grant"
+	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+)
+
+// newWorker returns what runs the plugin's calls. It starts no process.
+func (p *plugin) newWorker() *worker.Supervisor {
+	p.started.Store(true)
+	return worker.New(worker.Config{
+		Plugin: p.Name, Command: p.dispatcher.workerCommand, Limits: p.workerLimits(), Queue: p.Grant.Limits.Queue,
+		Prepare: p.prepare, Pool: p.dispatcher.pool, Log: p.Log,
+	})
+}
+
+func (p *plugin) workerLimits() wire.Limits {
+	l := p.Grant.Limits
+	ask := l.Output // of a notification
+	if len(p.Grant.HTTP) > 0 {
+		ask = max(ask, l.HTTPRequest/3*4)
+	}
+	return wire.Limits{
+		Ask:    int(ask) + 1<<20, // a URL, headers, and what git asks for
+		Memory: l.Memory, Input: l.Input, Output: l.Output, Fuel: l.Fuel, Time: l.Time,
+		Operations: l.Operations, LogSize: int(l.Log), Files: l.Files, Concurrency: l.Concurrency,
+	}
+}
+
+func (p *plugin) module() code.Module {
+	return code.Module{Name: p.Name, File: p.Manifest.ModuleFile(), SHA256: p.Manifest.Module.SHA256}
+}
+
+// prepare returns what a worker of the plugin is started with: it compiles the module if necessary, and resolves the grant
+// into handles.
+func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
+	compiled, err := p.dispatcher.store.Ensure(ctx, p.module(), code.Foreground)
+	if err != nil {
+		return nil, worker.CodeError(p.Name, p.Manifest.ModuleFile(), err)
+	}
+	if err := makeState(p.dispatcher.catalog.Places, p.Grant); err != nil {
+		return nil, errors.Join(p.sandboxError(fmt.Errorf("state folder: %s", ownedpath.Explain(err))), compiled.Close())
+	}
+	set, err := grant.Resolve(grant.Config{
+		Plugin: p.Name, Grant: p.Grant, Places: p.dispatcher.catalog.Places, Own: p.dispatcher.catalog.HostFiles, Writable: p.dispatcher.writable(), Log: p.Log,
+	})
+	if err != nil {
+		return nil, errors.Join(p.sandboxError(err), compiled.Close())
+	}
+	release := func() {
+		if err := errors.Join(set.Close(), compiled.Close()); err != nil {
+			p.Log.Warn("release what a worker process was granted", "error", err)
+		}
+	}
+	l, err := p.launch(set, compiled)
+	if err != nil {
+		release()
+		return nil, p.sandboxError(err)
+	}
+	l.Release = release
+	return l, nil
+}
+
+// sandboxError returns the failure of a plugin whose grant cannot be set up.
+func (p *plugin) sandboxError(err error) *engine.Error {
+	p.Log.Error("the sandbox cannot be set up", "error", err)
+	return &engine.Error{Code: failureSandbox, Plugin: p.Name, Message: "cannot run: " + err.Error(), Err: err}
+}
+
+// launch describes a worker that gets a set of handles.
+func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, error) {
+	l := &worker.Launch{
+		Stale: func() string {
+			if changed, which := set.Changed(); changed {
+				return which
+			}
+			return ""
+		},
+		Confined: p.dispatcher.checkConfinement,
+		Create:   set.Create,
+		Discard:  func() error { return p.dispatcher.store.Discard(compiled) },
+	}
+	l.Setup = wire.Setup{
+		Plugin: p.Name, Limits: p.workerLimits(), Reused: p.Grant.Reused,
+		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
+		Locks: l.Inherit(set.Locks), Own: set.Own, Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
+		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0,
+		Env: p.Grant.Env, Cwd: p.dispatcher.catalog.Places.Cwd, Project: p.dispatcher.catalog.Places.Project, Zone: p.dispatcher.zone(),
+	}
+	for _, m := range set.Mounts {
+		mount := wire.Mount{Path: m.Path, Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
+		for _, id := range m.Anchors {
+			mount.Anchors = append(mount.Anchors, wire.FileID(id))
+		}
+		l.Setup.Mounts = append(l.Setup.Mounts, mount)
+	}
+	for _, r := range set.Repos {
+		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: r.Path, Write: r.Write, File: l.Inherit(r.Dir)})
+		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
+	}
+	for _, t := range p.Tools {
+		if t.OutputNumber > 0 { // in the order of the numbers
+			l.Setup.Schemas = append(l.Setup.Schemas, t.Output)
+		}
+	}
+	var err error
+	if l.Setup.GitUser, err = json.Marshal(p.dispatcher.gitUser()); err != nil {
+		return nil, fmt.Errorf("git's configuration of the user: %w", err)
+	}
+	l.Bound(compiled.Size, p.dispatcher.pool.Budget())
+	return l, nil
+}
+
+// writable returns the resolved directories that some plugin may write: a plugin may have created the links below them.
+func (d *Dispatcher) writable() []string {
+	var grants []config.Grant
+	for _, p := range d.plugins {
+		if p.Problem == "" {
+			grants = append(grants, p.Grant)
+		}
+	}
+	return grant.Writable(d.catalog.Places, grants...)
+}
+
+// makeState creates the directory of all state directories, and refuses one that does not belong to the user: another user
+// may have created it since the host started.
+func makeState(places config.Places, grant config.Grant) error {
+	for _, m := range grant.FS {
+		if !m.State {
+			continue
+		}
+		if info, err := os.Stat(m.Path); err == nil && info.IsDir() {
+			return ownedpath.Check(places.State)
+		}
+		return ownedpath.Make(places.State)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/network"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/dial"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// asker performs the operations that a call's worker cannot: its only connection is the one to the host. Requests are
+// authorized here, whatever the worker has checked itself.
+func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Asker {
+	return func(ctx context.Context, ask wire.Ask) wire.Reply {
+		var result []byte
+		var err error
+		switch ask.Op {
+		case abi.OpNotify:
+			err = p.notify(ctx, n, ask.Params)
+		case abi.OpClaims:
+			result, err = p.foreignClaims(ask.Params)
+		default:
+			var known bool
+			if result, err, known = session.Do(ctx, ask); !known {
+				err = &abi.HostError{Code: abi.HostUnavailable, Message: "this host has no such operation"}
+			}
+		}
+		var failure *abi.HostError
+		if err != nil && !errors.As(err, &failure) {
+			failure = &abi.HostError{Code: abi.HostFailed, Message: err.Error()}
+		}
+		return wire.Reply{Error: failure, Result: result}
+	}
+}
+
+func (p *plugin) notify(ctx context.Context, n gateway.Notifier, params []byte) error {
+	if err := rawjson.Bound(params, maxNotification, maxDepth); err != nil {
+		return invalidOperation(abi.OpNotify)
+	}
+	var notification abi.Notification
+	if err := json.Unmarshal(params, &notification); err != nil {
+		return invalidOperation(abi.OpNotify)
+	}
+	if err := n.Notify(ctx, notification.Method, notification.Params); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
+		return &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
+	}
+	return nil
+}
+
+// Bounds of what is decoded, in values and levels: a few bytes of JSON from a compromised worker can take a hundred in
+// memory.
+const (
+	maxNotification = 100_000 // which are passed on as they are
+	maxDepth        = 128
+)
+
+func invalidOperation(op string) error {
+	return &abi.HostError{Code: abi.HostInvalid, Message: op + ": the parameters are not of the operation's form"}
+}
+
+// foreignClaims returns those of the names that a different plugin claims.
+func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
+	if err := rawjson.Bound(params, abi.MaxClaims+10, maxDepth); err != nil {
+		return nil, invalidOperation(abi.OpClaims)
+	}
+	var names abi.Claims
+	if err := json.Unmarshal(params, &names); err != nil {
+		return nil, invalidOperation(abi.OpClaims)
+	}
+	if len(names.Prompts)+len(names.Resources) > abi.MaxClaims {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: more than %d names", abi.MaxClaims)}
+	}
+	return json.Marshal(p.dispatcher.catalog.ClaimedByOthers(p.Plugin, names))
+}
+
+// newNetwork returns what performs the network requests of the plugin's calls. It opens no connection.
+func (p *plugin) newNetwork() (*network.Network, error) {
+	fetcher, err := p.newFetcher()
+	if err != nil {
+		return nil, err
+	}
+	c := network.Config{Fetch: fetcher, Git: git.NewTransport(dial.New(dial.Config{Log: p.Log}).DialContext, nil)}
+	for _, granted := range p.Grant.Git {
+		c.Remotes = append(c.Remotes, granted.Remotes...)
+	}
+	return network.New(c), nil
+}
+
+func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
+	limits := p.Grant.Limits
+	c := fetch.Config{
+		Limits: fetch.Limits{RequestBody: limits.HTTPRequest, ResponseBody: limits.HTTPResponse, Concurrent: limits.HTTPConcurrency},
+		Log:    p.Log,
+	}
+	for _, granted := range p.Grant.HTTP {
+		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
+		if credential := granted.Credential; credential != nil {
+			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return p.dispatcher.credential(credential) }}
+		}
+		c.Grants = append(c.Grants, g)
+	}
+	return fetch.New(c)
+}
+
+// credential returns the value of a header that is added to requests. An error does not contain it.
+func (d *Dispatcher) credential(c *config.Credential) (string, error) {
+	value, err := discovery.Secret(d.catalog.Options.System, c)
+	if err != nil {
+		return "", fmt.Errorf("credential %q: %w", c.Name, err)
+	}
+	return c.Prefix + value, nil
+}

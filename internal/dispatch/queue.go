@@ -1,0 +1,86 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+)
+
+// queue orders the calls of one plugin: a call that writes runs alone, and one that reads runs after the writes
+// requested before it. So pipelined calls have the effect that they would have one at a time, while reads run
+// concurrently.
+type queue struct {
+	concurrentReads bool // calls that read are not ordered: see manifest.ReadsConcurrent
+
+	mu          sync.Mutex
+	calls       uint64 // so far
+	first, last *turn  // first is the one that runs
+}
+
+// turn is a run of calls that may go on at the same time: reads, or one write.
+type turn struct {
+	write bool
+	open  int           // calls that have not ended
+	ready chan struct{} // closed when the turns before it are over
+	next  *turn
+}
+
+// ticket is a call's place in the queue.
+type ticket struct {
+	queue  *queue
+	turn   *turn  // nil: the call is not ordered
+	number uint64 // counts the calls in the order of their requests
+}
+
+// enter takes the next place. leave must follow.
+func (q *queue) enter(write bool) ticket {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.calls++
+	if q.concurrentReads && !write {
+		return ticket{q, nil, q.calls}
+	}
+	t := q.last
+	if t == nil || t.write || write {
+		t = &turn{write: write, ready: make(chan struct{})}
+		if q.last == nil {
+			q.first = t
+			close(t.ready)
+		} else {
+			q.last.next = t
+		}
+		q.last = t
+	}
+	t.open++
+	return ticket{q, t, q.calls}
+}
+
+// wait returns when the call may run, or ctx's error.
+func (t ticket) wait(ctx context.Context) error {
+	if t.turn == nil {
+		return nil
+	}
+	select {
+	case <-t.turn.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leave gives the place up, whether its turn has come or not.
+func (t ticket) leave() {
+	if t.turn == nil {
+		return
+	}
+	q := t.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t.turn.open--
+	for q.first != nil && q.first.open == 0 {
+		if q.first = q.first.next; q.first == nil {
+			q.last = nil
+		} else {
+			close(q.first.ready)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// codeUnknown is the code of a refused request for what is not offered.
+const codeUnknown = "unknown"
+
+// failureAudit is the code of a call that must not run, or not be answered, because it cannot be recorded.
+const failureAudit = "audit"
+
+// openAudit opens the log that the config defines; nil if it defines none.
+func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
+	if a == nil {
+		return nil, nil
+	}
+	l, err := audit.Open(audit.Config{
+		File: a.File, MaxSize: a.MaxSize, Keep: a.Keep, Arguments: a.Arguments, OnFailure: a.OnFailure, Log: log.Named("audit"),
+	})
+	if err != nil {
+		return nil, &discovery.UsageError{Err: err}
+	}
+	return l, nil
+}
+
+// answerer sends a request to a plugin. record, which may be nil, is called for the operations of the call.
+type answerer func(ctx context.Context, record func(wire.Record)) (worker.Response, error)
+
+// recorded executes a request and writes its audit record.
+func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessage, error) {
+	log := r.plugin.dispatcher.audit
+	if log == nil {
+		response, err := answer(ctx, nil)
+		return response.Body, err
+	}
+	if err := log.Ready(); err != nil {
+		return nil, r.Failure(failureAudit, "cannot run: no record of it could be kept: "+err.Error())
+	}
+	record := audit.Record{
+		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
+		Plugin: r.plugin.Name, Version: r.plugin.Manifest.Version, Digest: r.plugin.Manifest.Module.SHA256,
+		Client: r.Client, Method: r.Method, Tool: r.Name,
+		BytesIn: int64(len(r.Params)), Arguments: r.Arguments,
+	}
+	if r.Method == abi.MethodComplete {
+		record.Arguments = r.Argument
+	}
+	var trail audit.Trail
+	var refused []audit.Operation
+	response, err := answer(ctx, func(o wire.Record) {
+		if done := operation(o); trail.Add(done) && done.Outcome == audit.Denied {
+			refused = append(refused, done)
+		}
+	})
+	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(response.Fuel), int64(len(response.Body))
+	record.Outcome, record.Code = outcome(response, err)
+	record.Operations, record.LeftOut = trail.Operations()
+	record.LeftOut += response.LeftOut
+	lost := log.Write(record)
+	for _, o := range refused {
+		lost = errors.Join(lost, log.Write(audit.Record{
+			Kind: audit.KindRefused, ID: record.ID, Plugin: record.Plugin, Version: record.Version, Digest: record.Digest,
+			Client: record.Client, Method: record.Method, Tool: record.Tool,
+			Outcome: audit.Denied, Code: o.Code, Operations: []audit.Operation{o},
+		}))
+	}
+	if lost != nil {
+		return nil, r.Failure(failureAudit, "ran, and its answer is withheld, as no record of it could be kept: "+lost.Error())
+	}
+	return response.Body, err
+}
+
+// outcome returns how a call ended.
+func outcome(response worker.Response, err error) (audit.Outcome, string) {
+	var failure *gateway.Failure
+	switch {
+	case err == nil && response.ToolError:
+		return audit.ToolError, ""
+	case err == nil:
+		return audit.OK, ""
+	case errors.As(err, &failure) && failure.Code != string(engine.CodeCanceled):
+		return audit.Failed, failure.Code
+	case errors.As(err, new(*abi.Error)):
+		return audit.RPCError, ""
+	case failure != nil, errors.Is(err, context.Canceled):
+		return audit.Cancelled, ""
+	}
+	return audit.Failed, gateway.FailureInternal
+}
+
+// operation converts what a worker reports of an operation. Trail bounds its strings.
+func operation(r wire.Record) audit.Operation {
+	o := audit.Operation{Op: r.Op, Target: r.Target, Outcome: audit.Failed, Code: r.Code, Count: max(1, r.Count)}
+	switch known := audit.Outcome(r.Outcome); known {
+	case audit.OK, audit.Denied:
+		o.Outcome = known
+	}
+	return o
+}

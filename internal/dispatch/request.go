@@ -1,0 +1,171 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+)
+
+// failureSandbox is the code of a request for which the plugin's grant could not be set up.
+const failureSandbox = "sandbox"
+
+// request is one request to one plugin: it has a place in the plugin's queue, is answered by the plugin's module, and is
+// recorded.
+type request struct {
+	gateway.Request
+	plugin *plugin
+	tool   *catalog.Tool // nil if it is not a tool call
+	ticket ticket
+	held   bool // it holds one of the plugin's slots
+}
+
+var _ gateway.Answered = (*request)(nil)
+
+// hold takes one of the plugin's slots.
+func (r *request) hold(ctx context.Context) error {
+	patience := r.plugin.Grant.Limits.Queue
+	err := r.plugin.slots.acquire(ctx, r.ticket.number, patience)
+	if errors.Is(err, errNoSlot) {
+		return r.failed(&engine.Error{Code: engine.CodeQueue,
+			Message: fmt.Sprintf("waited for %s, and all of its %d places were taken", patience, r.plugin.Grant.Limits.Concurrency)})
+	}
+	r.held = err == nil
+	return err
+}
+
+// Answered implements gateway.Answered.
+func (r *request) Answered() {
+	if r.held {
+		r.held = false
+		r.plugin.slots.release()
+	}
+}
+
+// enqueue queues a request to a plugin; its Run must follow.
+func (p *plugin) enqueue(r gateway.Request, write bool) *request {
+	return &request{Request: r, plugin: p, ticket: p.queue.enter(write)}
+}
+
+// Run implements gateway.Call.
+func (r *request) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+	defer r.ticket.leave()
+	return r.recorded(ctx, func(ctx context.Context, record func(wire.Record)) (worker.Response, error) {
+		return r.run(ctx, r.Params, n, record)
+	})
+}
+
+// run sends params to the module. record, which may be nil, is called for its operations.
+func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, record func(wire.Record)) (worker.Response, error) {
+	if err := r.ticket.wait(ctx); err != nil {
+		return worker.Response{}, err
+	}
+	if err := r.hold(ctx); err != nil {
+		return worker.Response{}, err
+	}
+	network, err := r.plugin.network()
+	if err != nil {
+		return worker.Response{}, r.failed(r.plugin.sandboxError(err))
+	}
+	session := network.Begin(ctx)
+	defer session.End()
+	call := wire.Call{Method: r.Method, Recorded: record != nil, Params: params}
+	if r.tool != nil {
+		call.Schema = r.tool.OutputNumber
+	}
+	response, err := r.plugin.worker().Call(ctx, worker.Request{Call: call, Ask: r.plugin.asker(pluginNotifier{n, r.plugin}, session), Record: record})
+	if err != nil {
+		return response, r.failed(err)
+	}
+	return response, nil
+}
+
+// failed formats an error of the engine.
+func (r *request) failed(err error) error {
+	failure := (*engine.Error)(nil)
+	if !errors.As(err, &failure) {
+		return err
+	}
+	if failure.Code != engine.CodeCanceled {
+		r.plugin.Log.Error("a call failed", "method", r.Method, "name", r.Name, "code", failure.Code, "reason", failure.Message)
+		r.plugin.Log.Debug("a call failed", "method", r.Method, "name", r.Name, "detail", failure.Detail)
+	}
+	return r.Failure(string(failure.Code), failure.Message)
+}
+
+// Failure implements gateway.Call. The message is a predicate, whose subject is what was requested.
+func (r *request) Failure(code, message string) *gateway.Failure {
+	subject := r.Name
+	if subject == "" {
+		subject = r.plugin.Name + "'s " + r.Method
+	}
+	text := fill(r.template(), map[string]string{"{code}": code, "{plugin}": r.plugin.Name, "{tool}": subject, "{message}": message})
+	return &gateway.Failure{Code: code, Plugin: r.plugin.Name, Tool: r.Name, Message: message, Text: text}
+}
+
+// defaultTemplate formats failures for which the manifest has no template.
+const defaultTemplate = "bulkhead: {tool} {message}"
+
+// template returns the format of r's failures. A manifest may define that of tool calls, for a tool or for all.
+func (r *request) template() string {
+	if r.tool == nil {
+		return defaultTemplate
+	}
+	return cmp.Or(r.tool.Failure, r.plugin.Manifest.Server.Failure, defaultTemplate)
+}
+
+// fill replaces the placeholders of a template. If it is a JSON object, they are parts of its strings and are escaped.
+func fill(template string, values map[string]string) string {
+	var pairs []string
+	for placeholder, value := range values {
+		if strings.HasPrefix(template, "{") && json.Valid([]byte(template)) {
+			quoted := rawjson.Quote(value)
+			value = string(quoted[1 : len(quoted)-1])
+		}
+		pairs = append(pairs, placeholder, value)
+	}
+	return strings.NewReplacer(pairs...).Replace(template)
+}
+
+// pluginNotifier sends the notifications of a plugin's call. It accepts changes only if the manifest offers them, and only
+// those of the plugin's own resources.
+type pluginNotifier struct {
+	gateway.Notifier
+	plugin *plugin
+}
+
+// Notify implements gateway.Notifier.
+func (v pluginNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	switch offers := v.plugin.Manifest.Offers; method {
+	case methodPromptsChanged, methodResourcesChanged:
+		if !offers.ListChanged {
+			return fmt.Errorf("%s: the manifest does not offer it: set list_changed = true in [offers]", method)
+		}
+	case methodResourceUpdated:
+		uri, _ := rawjson.Unquote(rawjson.Member(params, "uri"))
+		switch {
+		case !json.Valid(params):
+		case !offers.Subscribe:
+			return fmt.Errorf("%s: the manifest does not offer it: set subscribe = true in [offers]", method)
+		case uri != "" && !v.plugin.dispatcher.catalog.Serves(v.plugin.Plugin, uri):
+			return fmt.Errorf("%s: %q is no resource of this plugin's", method, uri)
+		}
+	}
+	return v.Notifier.Notify(ctx, method, params)
+}
+
+// The notifications of changes by a call.
+const (
+	methodPromptsChanged   = "notifications/prompts/list_changed"
+	methodResourcesChanged = "notifications/resources/list_changed"
+	methodResourceUpdated  = "notifications/resources/updated"
+)

@@ -1,0 +1,169 @@
+package dispatch_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/dispatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+func TestAFailureReads(t *testing.T) {
+	for name, c := range map[string]struct{ server, tool, want string }{
+		"as the host says it":                         {"", "", "bulkhead: it_reads took <5s> & {code}"},
+		"as the manifest has it":                      {"Error [{code}] in {tool} of {plugin}: {message}!", "", "Error [slow] in it_reads of it: took <5s> & {code}!"},
+		"without what it leaves out":                  {"Internal error", "", "Internal error"},
+		"with each placeholder as often":              {"{code}{code}", "", "slowslow"},
+		"as JSON that stays JSON":                     {`{"why":"{tool} {message}"}`, "", `{"why":"it_reads took <5s> & {code}"}`},
+		"as its tool has it":                          {"", "{tool}, {code}", "it_reads, slow"},
+		"as its tool has it, and not as all have it":  {"{message}", "{tool}, {code}", "it_reads, slow"},
+		"as all have it where its tool's is empty":    {"{message}", "", "took <5s> & {code}"},
+		"as its tool has it, as JSON that stays JSON": {"{message}", `{"why":"{message}"}`, `{"why":"took <5s> & {code}"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), "[server]\nfailure = '"+c.server+"'\n"+hosttest.Reads("it_reads")+"failure = '"+c.tool+"'\n"))
+			got := callOf(t, d, "it_reads").Failure("slow", "took <5s> & {code}")
+			want := &gateway.Failure{Code: "slow", Plugin: "it", Tool: "it_reads", Message: "took <5s> & {code}", Text: c.want}
+			hosttest.WantEqual(t, got, want)
+		})
+	}
+}
+
+func TestAFailureThatIsJSONIsStructuredContentToo(t *testing.T) {
+	h := hosttest.Open(t, hosttest.Plugin("it", wasmtest.Crashing(), "[server]\nfailure = '{\"ok\":false,\"why\":\"{code}: {message}\"}'\n"+hosttest.Reads("it_reads")))
+	answer := hosttest.Call(t, h, "it_reads", "")
+	var got struct {
+		Content           []struct{ Text string }
+		StructuredContent struct {
+			OK  *bool
+			Why string
+		}
+	}
+	if err := json.Unmarshal(answer.Result, &got); err != nil {
+		t.Fatal(err)
+	}
+	if s := got.StructuredContent; s.OK == nil || *s.OK || s.Why != "trap: crashed: wasm error: unreachable" || got.Content[0].Text == "" {
+		t.Errorf("%s", answer.Result)
+	}
+}
+
+// assembled is a module whose calls run code.
+func assembled(code []byte, data string) []byte { return wasmtest.Plugin(code, data).Bytes() }
+
+// ownWords are a manifest whose one tool words its failures otherwise than the plugin does; behind it its schemas
+// may follow.
+const ownWords = "[server]\nfailure = 'of the plugin'\n[[tools]]\nname = 'it_reads'\ndescription = 'does it'\naccess = 'read'\n" +
+	"failure = '{tool} by itself: {code}'\n"
+
+// textOf is the text of an answer.
+func textOf(t *testing.T, answer host.Answer) string {
+	t.Helper()
+	var result struct{ Content []struct{ Text string } }
+	if err := json.Unmarshal(answer.Result, &result); err != nil || len(result.Content) != 1 {
+		t.Fatalf("%v: %+v", err, answer)
+	}
+	return result.Content[0].Text
+}
+
+// Whatever a call fails with, the template of its tool words it, and not that of the plugin.
+func TestAToolWordsItsFailures(t *testing.T) {
+	const drop = 0x1a
+	loop := assembled(wasmtest.Code(0x03, 0x40, 0x0c, 0, 0x0b), "")
+	operation := wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 0, 2), drop)
+	exiting := wasmtest.Plugin(wasmtest.Invoke(wasmtest.Extra, 0), "", wasmtest.Import{Module: "wasi_snapshot_preview1", Name: "proc_exit", Type: wasmtest.OfI32})
+	large := wasmtest.Plugin(nil, "")
+	large.Memory = []byte{0, 2}
+	nested := wasmtest.Plugin(nil, "")
+	nested.Funcs[1].Code = wasmtest.Code(0x20, 0, 0x10, int(nested.Next())-1, 0x0b)
+	for name, c := range map[string]struct {
+		wasm                   []byte
+		module, limits, schema string // of the manifest
+		arguments              string
+		spoil                  func(w *hosttest.World) error // once the host is open
+		want                   string
+	}{
+		"arguments that do not fit its schema": {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.input]\ntype = 'object'\nrequired = ['id']\n", want: "invalid_arguments"},
+		"a result that nobody can read":        {wasm: wasmtest.Answering(`{"result":{"content":7}}`), want: "invalid_result"},
+		"a result that breaks its promise":     {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.output]\ntype = 'object'\n", want: "invalid_result"},
+		"an answer that is none":               {wasm: wasmtest.Answering("none"), want: "invalid_response"},
+		"a crash":                              {wasm: wasmtest.Crashing(), want: "trap"},
+		"an exit":                              {wasm: exiting.Bytes(), want: "exit"},
+		"no answer":                            {wasm: assembled(nil, ""), want: "no_response"},
+		"too much time":                        {wasm: loop, limits: "time = '20ms'", want: "timeout"},
+		"too many instructions":                {wasm: loop, limits: "fuel = 100000", want: "fuel"},
+		"too much memory":                      {wasm: large.Bytes(), limits: "memory = '64KiB'", want: "memory"},
+		"calls that nest too deep":             {wasm: nested.Bytes(), want: "stack_overflow"},
+		"a request that is too large":          {wasm: wasmtest.Answering(hosttest.Done), limits: "input = '1KiB'", arguments: `{"a":"` + strings.Repeat("x", 1<<10) + `"}`, want: "input_too_large"},
+		"an answer that is too large":          {wasm: wasmtest.Answering(strings.Repeat(" ", 1<<10) + hosttest.Done), limits: "output = '1KiB'", want: "output_too_large"},
+		"too many operations":                  {wasm: assembled(wasmtest.Code(operation, operation), "{}"), limits: "operations = 1", want: "too_many_operations"},
+		"a log that is too large":              {wasm: assembled(wasmtest.Invoke(wasmtest.Log, 1, 0, 2<<10), strings.Repeat("x", 2<<10)), limits: "log = '1KiB'", want: "log_too_large"},
+		"a wrong use of an import":             {wasm: assembled(wasmtest.Invoke(wasmtest.Output, 0, 1<<30), ""), want: "abi_misuse"},
+		"what is no module":                    {wasm: []byte("none"), want: "invalid_module"},
+		"another module":                       {wasm: wasmtest.Answering(hosttest.Done), module: "sha256 = '" + strings.Repeat("0a", 32) + "'\n", want: "digest_mismatch"},
+		"a module that is gone":                {wasm: wasmtest.Answering(hosttest.Done), spoil: func(w *hosttest.World) error { return os.Remove(w.Dir + "/plugins/it/it.wasm") }, want: "module_missing"},
+		"a sandbox that cannot be set up":      {wasm: wasmtest.Answering(hosttest.Done), spoil: func(w *hosttest.World) error { return os.WriteFile(w.Dir+"/state", nil, 0o600) }, want: "sandbox"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t, hosttest.Plugin("it", c.wasm, c.module+"[limits]\n"+c.limits+"\n"+ownWords+c.schema))
+			h := w.Open(t, w.Options())
+			if c.spoil != nil {
+				if err := c.spoil(w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			answer := hosttest.Call(t, h, "it_reads", c.arguments)
+			if got, want := textOf(t, answer), "it_reads by itself: "+c.want; got != want || answer.Failure != c.want {
+				t.Errorf("got %q, want %q: %+v", got, want, answer)
+			}
+		})
+	}
+	// What needs another call, a person or a fault in the host.
+	d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), ownWords))
+	for _, code := range []engine.Code{engine.CodeQueue, engine.CodeCanceled, engine.CodeInternal} {
+		var failure *gateway.Failure
+		err := dispatch.Failed(callOf(t, d, "it_reads"), &engine.Error{Code: code})
+		if want := "it_reads by itself: " + string(code); !errors.As(err, &failure) || failure.Text != want {
+			t.Errorf("got %+v, want %q", err, want)
+		}
+	}
+}
+
+func TestAToolsWordsAreNobodyElses(t *testing.T) {
+	d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), "[offers]\nprompts = true\n"+ownWords+hosttest.Reads("it_other")))
+	if got := callOf(t, d, "it_other").Failure("slow", "took long").Text; got != "of the plugin" {
+		t.Errorf("another tool: %q", got)
+	}
+	prompt, unknown := d.Find(gateway.Request{Method: abi.MethodPromptsGet, Name: "it_reads"})
+	if unknown != nil {
+		t.Fatal(unknown)
+	}
+	if got := prompt.Failure("slow", "took long").Text; got != "bulkhead: it_reads took long" {
+		t.Errorf("a prompt of that name: %q", got)
+	}
+}
+
+// A call that must not go unrecorded fails once it has run, and the next one before it runs.
+func TestAToolWordsThatNoRecordCouldBeKept(t *testing.T) {
+	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), ownWords))
+	log := w.Dir + "/audit.jsonl"
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = '" + log + "'\non_failure = 'closed'\n[[plugins]]\npath = '../plugins/it'\n"})
+	h := w.Open(t, w.Options())
+	hosttest.Call(t, h, "it_reads", "")
+	if err := os.Rename(log, log+".1"); err != nil {
+		t.Fatal(err)
+	}
+	w.Write(t, hosttest.Files{"audit.jsonl": "/"})
+	for _, when := range []string{"it has run", "it runs"} {
+		if got := textOf(t, hosttest.Call(t, h, "it_reads", "")); got != "it_reads by itself: audit" {
+			t.Errorf("where %s: got %q", when, got)
+		}
+	}
+}

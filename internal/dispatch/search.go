@@ -1,0 +1,78 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// newSearch queues a request to the first of the plugins that may answer it; nil if there is none.
+func (d *Dispatcher) newSearch(r gateway.Request, plugins []*catalog.Plugin) gateway.Call {
+	if len(plugins) == 0 {
+		return nil
+	}
+	first := d.plugins[plugins[0].Index].enqueue(r, false)
+	if len(plugins) == 1 {
+		return first
+	}
+	return &search{dispatcher: d, first: first, others: plugins[1:]}
+}
+
+// search asks the plugins in sequence for something that none of them claims, until one has it.
+type search struct {
+	dispatcher *Dispatcher
+	first      *request
+	others     []*catalog.Plugin
+	last       *request // whose response is returned
+}
+
+// Run implements gateway.Call. If no plugin has it, the error is the host's, or that of the first plugin that failed.
+func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+	s.last = s.first
+	result, err := s.first.Run(ctx, n)
+	var failure error
+	for _, next := range s.others {
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return result, err
+		case failure == nil && !isUnknown(err):
+			failure = err
+		}
+		s.last.Answered() // its response is dropped
+		s.last = s.dispatcher.plugins[next.Index].enqueue(s.first.Request, false)
+		result, err = s.last.Run(ctx, n)
+	}
+	switch {
+	case err == nil:
+		return result, nil
+	case !isUnknown(err):
+		return nil, err
+	case failure != nil:
+		return nil, failure
+	}
+	return nil, gateway.Unknown(s.first.Method, s.first.Name, "")
+}
+
+// Answered implements gateway.Answered.
+func (s *search) Answered() {
+	if s.last != nil {
+		s.last.Answered()
+	}
+}
+
+// Failure implements gateway.Call.
+func (s *search) Failure(code, message string) *gateway.Failure {
+	f := s.first.Failure(code, message)
+	f.Plugin = "" // it is unknown which of them failed
+	return f
+}
+
+// isUnknown reports whether a plugin answered that it has no such prompt, resource or argument.
+func isUnknown(err error) bool {
+	var own *abi.Error
+	return errors.As(err, &own) && (own.Code == abi.CodeResourceNotFound || own.Code == abi.CodeInvalidParams || own.Code == abi.CodeMethodNotFound)
+}

@@ -1,0 +1,90 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// slots bounds the calls of one plugin that run, or whose answers are not written yet. A slot that becomes free goes
+// to the earliest request among those that wait: a write whose turn has come is not overtaken by later reads.
+type slots struct {
+	mu      sync.Mutex
+	free    int
+	waiting []*slotWaiter // by number; empty while a slot is free
+}
+
+type slotWaiter struct {
+	number uint64
+	ready  chan struct{} // closed when it has the slot
+}
+
+var errNoSlot = errors.New("no slot became free in time")
+
+// acquire takes a slot for the request with that number, or returns errNoSlot after patience, or ctx's error. release
+// must follow.
+func (s *slots) acquire(ctx context.Context, number uint64, patience time.Duration) error {
+	w := s.enqueue(number)
+	if w == nil {
+		return nil
+	}
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	var err error
+	select {
+	case <-w.ready:
+		return nil
+	case <-timeout.C:
+		err = errNoSlot
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if s.withdraw(w) {
+		return err
+	}
+	return nil
+}
+
+// withdraw removes a waiter, unless it has been given a slot meanwhile.
+func (s *slots) withdraw(w *slotWaiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.waiting, w)
+	if i < 0 {
+		return false
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	return true
+}
+
+// enqueue takes a free slot, which is nil, or adds a waiter.
+func (s *slots) enqueue(number uint64) *slotWaiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free > 0 {
+		s.free--
+		return nil
+	}
+	w := &slotWaiter{number, make(chan struct{})}
+	i, _ := slices.BinarySearchFunc(s.waiting, number, func(w *slotWaiter, number uint64) int {
+		if w.number < number {
+			return -1
+		}
+		return 1
+	})
+	s.waiting = slices.Insert(s.waiting, i, w)
+	return w
+}
+
+func (s *slots) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		s.free++
+		return
+	}
+	close(s.waiting[0].ready)
+	s.waiting = slices.Delete(s.waiting, 0, 1)
+}

@@ -1,0 +1,37 @@
+package dispatch
+
+import (
+	"errors"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
+)
+
+// openStore opens the store of compiled code in the cache directory. If there is none that can be used, modules are compiled
+// into a temporary directory.
+func openStore(log hclog.Logger, dir string) (*code.Store, error) {
+	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Log: log}
+	if c.Dir == "" {
+		log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
+		return code.Open(c)
+	}
+	if err := ownedpath.Make(c.Dir); err != nil {
+		level := hclog.Warn
+		if errors.As(err, new(*ownedpath.Error)) {
+			level = hclog.Error // nothing is read there either: what it holds is native code
+		}
+		log.Log(level, "compiled modules are not kept", "reason", ownedpath.Explain(err))
+		c.Dir = ""
+		return code.Open(c)
+	}
+	store, err := code.Open(c)
+	if err != nil {
+		log.Warn("compiled modules are not kept", "reason", err)
+		c.Dir = ""
+		return code.Open(c)
+	}
+	return store, nil
+}

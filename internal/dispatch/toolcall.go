@@ -1,0 +1,41 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+)
+
+// failureArguments is the code of a call whose arguments do not match the tool's schema.
+const failureArguments = "invalid_arguments"
+
+// toolCall is one call of a tool.
+type toolCall struct{ *request }
+
+// newToolCall queues a call of a tool; nil if the tool is not offered.
+func (d *Dispatcher) newToolCall(r gateway.Request) gateway.Call {
+	tool := d.catalog.Tool(r.Name)
+	if tool == nil {
+		return nil
+	}
+	queued := d.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
+	queued.tool = tool
+	return &toolCall{queued}
+}
+
+// Run implements gateway.Call.
+func (c *toolCall) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+	defer c.ticket.leave()
+	return c.recorded(ctx, func(ctx context.Context, record func(wire.Record)) (worker.Response, error) {
+		if c.plugin.Manifest.Validate == manifest.ValidateHost {
+			if err := c.tool.CheckArguments(c.Arguments, c.plugin.Grant.Limits); err != nil {
+				return worker.Response{}, c.Failure(failureArguments, err.Error())
+			}
+		}
+		return c.run(ctx, c.tool.PluginParams(c.Params), n, record)
+	})
+}

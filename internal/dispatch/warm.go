@@ -1,0 +1,39 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+)
+
+// warmDelay keeps compilation in the background from slowing down the first responses, and avoids its cost for clients that
+// only list tools.
+const warmDelay = 250 * time.Millisecond
+
+// Warm compiles the modules of all plugins into the cache, in the background, until ctx ends.
+func (d *Dispatcher) Warm(ctx context.Context) {
+	d.background.Go(func() {
+		select {
+		case <-time.After(warmDelay):
+		case <-ctx.Done():
+			return
+		case <-d.stopped.Done():
+			return
+		}
+		for _, p := range d.plugins {
+			if ctx.Err() != nil || d.stopped.Err() != nil {
+				return
+			}
+			p.warm(ctx)
+		}
+	})
+}
+
+// warm compiles the module of a plugin. That requires neither the module's worker nor its grant.
+func (p *plugin) warm(ctx context.Context) {
+	if !p.HasOffers() {
+		return
+	}
+	if err := p.dispatcher.store.Warm(ctx, p.module()); err != nil && ctx.Err() == nil {
+		p.Log.Warn("the module is not ready", "error", err)
+	}
+}
