@@ -1,14 +1,13 @@
-// Package host is Bulkhead as a library: it finds plugins, decides what each is granted, and offers their
-// tools as one MCP server. Open reads manifests and takes the decisions; Host.Serve speaks MCP over a pair
-// of streams, and Host.Call makes one call the same way; Close releases the rest.
+// Package host is Bulkhead as a library: it finds plugins, decides what each is granted, and offers their tools as one MCP
+// server. Open reads manifests and decides; Host.Serve speaks MCP over a pair of streams, and Host.Call makes one call the
+// same way; Close releases the Host.
 //
-// A program that opens a Host must call RunChild first in main, and first in TestMain of its tests: modules are
-// compiled and run in processes of their own, which are this same program. Open fails without it. Build the
-// program with CGO_ENABLED=0, else those processes cannot be confined in every way.
+// A program that opens a Host must call RunChild first in main, and first in TestMain of its tests: modules are compiled and
+// run in processes of their own, which run the same executable. Open fails without it. Build the program with
+// CGO_ENABLED=0, else those processes cannot be confined in every way.
 //
-// Opening loads no module: a plugin's module is compiled when it is first called, or in the background
-// while serving. One plugin that is broken does not keep the others from being offered; Host.Plugins says
-// what is wrong with it.
+// Opening loads no module: a plugin's module is compiled when it is first called, or in the background while serving. An
+// invalid plugin does not keep the others from being offered; Host.Plugins says what is wrong with it.
 //
 // # Stability
 //
@@ -83,9 +82,9 @@ func Open(o Options) (*Host, error) {
 // most; the error names what had not ended by then, which then ends with the process.
 func (h *Host) Close(ctx context.Context) error { return h.dispatcher.Close(ctx) }
 
-// RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its
-// tests: a Host compiles and runs modules in processes of their own, which are this same program. In such a
-// process RunChild does the work and does not return. Otherwise it does nothing.
+// RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its tests: a Host
+// compiles and runs modules in processes of their own, which run the same executable. In such a process RunChild does the
+// work and does not return. Otherwise it does nothing.
 func RunChild() {
 	reexec.Run(map[string]reexec.Main{
 		reexec.Worker:   func([]string) int { return child.Main(gateway.CheckResult) },

@@ -26,15 +26,15 @@ type PluginInfo struct {
 	Warnings    Problems    `json:"warnings,omitempty"`
 	Tools       []ToolInfo  `json:"tools"`
 	Grants      []GrantInfo `json:"grants,omitempty"` // where its directories and repositories are
-	// Prompts are the names that it claims, and Resources the URI prefixes: those of them that are granted.
-	// "*" stands for what exists at call time only.
+	// Prompts are the granted names that it claims, and Resources the granted URI prefixes. "*" stands for what exists
+	// at call time only.
 	Prompts   []string `json:"prompts,omitempty"`
 	Resources []string `json:"resources,omitempty"`
 }
 
 // GrantInfo describes a granted directory or repository.
 type GrantInfo struct {
-	Path     string `json:"path"` // as it is granted
+	Path     string `json:"path"` // as granted
 	Access   string `json:"access"`
 	Git      bool   `json:"git,omitempty"` // it is granted as a repository
 	Resolved string `json:"resolved"`      // without symbolic links
@@ -55,7 +55,7 @@ type ToolInfo struct {
 	Output      json.RawMessage `json:"outputSchema,omitempty"` // likewise
 }
 
-// Plugins are all that were found, in the order in which their tools are listed.
+// Plugins describes all plugins that were found, in the order in which their tools are listed.
 func (h *Host) Plugins() []PluginInfo {
 	list := make([]PluginInfo, len(h.catalog.Plugins))
 	for i, p := range h.catalog.Plugins {

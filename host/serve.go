@@ -15,15 +15,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Drain is how long calls in flight may go on once Serve's context has ended: [server] drain of the config.
+// Drain returns how long calls in flight may continue after Serve's context has ended: [server] drain of the config.
 func (h *Host) Drain() time.Duration { return h.catalog.Drain() }
 
-// Serve answers one client, one message a line, and meanwhile compiles modules in the background.
+// Serve serves one client, one message a line, and compiles modules in the background.
 //
-// It returns nil when in has ended and all that was asked is answered. When ctx ends, nothing more is read;
-// calls in flight may go on for Drain, then they are cancelled, what is unanswered is answered with an error,
-// and Serve returns ctx's error at most 500 ms later, even if a call ignores its context or a Write to out
-// blocks. Then, or when a Read of in blocks, it leaves behind a goroutine that ends when they return.
+// It returns nil when in has ended and every request is answered. When ctx ends, nothing more is read; calls in flight
+// may continue for Drain, then they are cancelled and answered with an error, and Serve returns ctx's error at most
+// 500 ms later, even if a call ignores its context or a Write to out blocks. In that case, or if a Read of in blocks, a
+// goroutine is left that ends when they return.
 func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
@@ -31,23 +31,23 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return h.gateway.ServeDrain(ctx, in, out, h.Drain())
 }
 
-// Answer is what a call gave: exactly one of Result and Error.
+// Answer is the response to a call. Exactly one of Result and Error is set.
 type Answer struct {
 	Result json.RawMessage // of MCP: a CallToolResult, or that of another method
 	Error  *abi.Error      // a JSON-RPC error
-	// IsError is set where Result reports an error.
+	// IsError is set if Result reports an error.
 	IsError bool
-	// Failure is the code of a failure of the host's own, which Result or Error then reports; empty otherwise.
+	// Failure is the code of a failure in the host, which Result or Error then reports; otherwise it is empty.
 	Failure string
 }
 
-// Call makes one call in the way of Serve: as the only request of a client of its own. arguments is a JSON
-// object or empty; notify gets the parameters of the call's notifications, and may be nil.
+// Call makes one call like a client of Serve, in a session of its own. arguments is a JSON object or empty; notify, which
+// may be nil, is called with the parameters of the call's notifications.
 func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage, notify func(method string, params json.RawMessage)) (Answer, error) {
 	return h.Ask(ctx, abi.MethodToolsCall, callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}}, notify)
 }
 
-// Ask is Call for any method of MCP that a client can ask for by itself; params become its parameters.
+// Ask is Call for any method of MCP that a client can request; params are encoded as its parameters.
 func (h *Host) Ask(ctx context.Context, method string, params any, notify func(method string, params json.RawMessage)) (Answer, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *answerReader) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// judge says what kind of answer it is.
+// judge sets IsError and Failure.
 func (a *Answer) judge() {
 	type failure struct {
 		Failure struct {
