@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/scan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // callContext is a handler's context. It has the call's deadline but is never done: the host ends a cancelled or expired
@@ -44,7 +44,7 @@ func Meta(ctx context.Context) json.RawMessage {
 func ProgressToken(ctx context.Context) json.RawMessage {
 	var token json.RawMessage
 	// A _meta that is not an object has no token; the host rejects such a request anyway.
-	_ = scan.Object(Meta(ctx), func(key, value []byte) {
+	_ = rawjson.ScanObject(Meta(ctx), func(key, value []byte) {
 		if string(key) == "progressToken" {
 			token = value
 		}
@@ -93,7 +93,7 @@ func ResourceUpdated(uri string) error {
 }
 
 func notify(method string, params any) error {
-	raw, err := encode(params)
+	raw, err := rawjson.Marshal(params)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,7 @@ import (
 	"strconv"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/scan"
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Dispatch handles one request of ABI 1 and returns the response. Modules call it through Serve, tests through package
@@ -24,9 +23,9 @@ func (p *Plugin) Dispatch(request []byte) []byte {
 	if own := (*Error)(nil); errors.As(err, &own) {
 		failure = own
 	}
-	response, err = encode(abi.Response{Error: failure})
+	response, err = rawjson.Marshal(abi.Response{Error: failure})
 	if err != nil { // the plugin's Data is not valid JSON
-		response, _ = encode(abi.Response{Error: &Error{Code: failure.Code, Message: failure.Message}})
+		response, _ = rawjson.Marshal(abi.Response{Error: &Error{Code: failure.Code, Message: failure.Message}})
 	}
 	return response
 }
@@ -64,7 +63,7 @@ func (p *Plugin) handle(request []byte) ([]byte, error) {
 // parseRequest splits a request into its method and parameters, and makes its context.
 func parseRequest(request []byte) (method string, params []byte, ctx callContext, err error) {
 	ctx = callContext{Context: context.Background()}
-	err = scan.Object(request, func(key, value []byte) {
+	err = rawjson.ScanObject(request, func(key, value []byte) {
 		switch string(key) {
 		case "method":
 			method = string(bytes.Trim(value, `"`)) // method names need no escapes
@@ -82,7 +81,7 @@ func parseRequest(request []byte) (method string, params []byte, ctx callContext
 
 func (p *Plugin) callTool(ctx callContext, params []byte) ([]byte, error) {
 	var nameText, arguments []byte
-	err := scan.Object(params, func(key, value []byte) {
+	err := rawjson.ScanObject(params, func(key, value []byte) {
 		switch string(key) {
 		case "name":
 			nameText = value
@@ -95,7 +94,7 @@ func (p *Plugin) callTool(ctx callContext, params []byte) ([]byte, error) {
 	if err != nil {
 		return nil, &Error{Code: abi.CodeInvalidParams, Message: "params: " + err.Error()}
 	}
-	name, ok := text.Unquote(nameText)
+	name, ok := rawjson.Unquote(nameText)
 	if !ok {
 		return nil, &Error{Code: abi.CodeInvalidParams, Message: "params.name is not a string"}
 	}
@@ -200,20 +199,9 @@ func encodeList[T any](name string, items []T, err error) ([]byte, error) {
 
 // encodeResult returns a response without its closing brace.
 func encodeResult(v any) ([]byte, error) {
-	result, err := encode(v)
+	result, err := rawjson.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
 	return append([]byte(responseStart), result...), nil
-}
-
-// encode returns v as compact JSON without HTML escaping, so that <, > and & in results arrive unchanged.
-func encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

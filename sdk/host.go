@@ -6,6 +6,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // HostError is the reason why the host did not perform an operation; its Code is one of abi.Host….
@@ -14,11 +15,11 @@ type HostError = abi.HostError
 // HostCall performs a host operation and decodes its result into result, which may be nil. A refusal is a *HostError. The
 // sub-packages of sdk have typed functions for the existing operations.
 func HostCall(op string, params, result any) error {
-	raw, err := encode(params)
+	raw, err := rawjson.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	request, err := encode(abi.HostRequest{Op: op, Params: raw})
+	request, err := rawjson.Marshal(abi.HostRequest{Op: op, Params: raw})
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}

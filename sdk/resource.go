@@ -1,6 +1,10 @@
 package sdk
 
-import "context"
+import (
+	"context"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
 
 // Resources handles resources/list, resources/templates/list and resources/read. List and Read are required; nil
 // Templates: there are none. Both lists are complete: the host paginates. Read returns an *Error with
@@ -51,5 +55,5 @@ func (c ResourceContents) MarshalJSON() ([]byte, error) {
 	} else {
 		wire.Text = &c.Text
 	}
-	return encode(wire)
+	return rawjson.Marshal(wire)
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // ToolResult is the result of tools/call.
@@ -94,7 +94,7 @@ func (r *ToolResult) appendTo(out []byte) ([]byte, error) {
 
 // appendMember appends another member of an object.
 func appendMember(out []byte, name string, value any) ([]byte, error) {
-	raw, err := encode(value)
+	raw, err := rawjson.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func appendMember(out []byte, name string, value any) ([]byte, error) {
 }
 
 func (c TextContent) appendTo(out []byte) ([]byte, error) {
-	return append(text.Append(append(out, `{"type":"text","text":`...), c.Text), '}'), nil
+	return append(rawjson.AppendQuote(append(out, `{"type":"text","text":`...), c.Text), '}'), nil
 }
 
 func (c ImageContent) appendTo(out []byte) ([]byte, error) {
@@ -122,11 +122,11 @@ func appendData(out []byte, kind string, data []byte, mimeType string) []byte {
 	out = append(out, `","data":"`...)
 	out = base64.StdEncoding.AppendEncode(out, data)
 	out = append(out, `","mimeType":`...)
-	return append(text.Append(out, mimeType), '}')
+	return append(rawjson.AppendQuote(out, mimeType), '}')
 }
 
 func (c ResourceLink) appendTo(out []byte) ([]byte, error) {
-	raw, err := encode(c.Resource)
+	raw, err := rawjson.Marshal(c.Resource)
 	if err != nil {
 		return nil, err
 	}

@@ -35,26 +35,26 @@ func packages(t *testing.T) map[string][]string {
 // arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
 // matches x and everything below it.
 var arrows = map[string][]string{
-	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/build", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/discovery", "sdk/abi"},
-	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "internal/rawjson", "internal/reexec", "internal/tomlfile", "internal/worker/child", "sdk/abi"},
+	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/build", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/discovery", "sdk/abi", "sdk/rawjson"},
+	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "sdk/atomicfile"},
 	"internal/build":           {"internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},
 	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
 	"internal/audit":           {"internal/visible", "sdk/atomicfile"},
 	"internal/engine":          {"internal/engine/...", "internal/confine", "internal/visible", "sdk/abi"},
-	"internal/gateway":         {"internal/rawjson", "internal/visible", "sdk/abi"},
+	"internal/gateway":         {"sdk/rawjson", "internal/visible", "sdk/abi"},
 	"internal/manifest":        {"internal/origin", "internal/schema", "internal/tomlfile", "internal/visible"},
-	"internal/rawjson":         {},
+	"sdk/rawjson":              {},
 	"internal/review":          {"internal/config", "internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
-	"internal/sandbox":         {"internal/config", "internal/manifest", "internal/rawjson", "internal/sandbox/...", "internal/visible", "sdk/abi"},
+	"internal/sandbox":         {"internal/config", "internal/manifest", "sdk/rawjson", "internal/sandbox/...", "internal/visible", "sdk/abi"},
 	"internal/sandbox/beneath": {"internal/sandbox/internal/seam"},
 	"internal/sandbox/dial":    {},
 	"internal/sandbox/fetch":   {"internal/origin", "internal/sandbox/dial", "sdk/abi"},
 	"internal/sandbox/vfs":     {"internal/sandbox/beneath"},
-	"internal/schema":          {"internal/rawjson"},
-	"internal/tomlfile":        {"internal/rawjson", "internal/visible"},
-	"internal/catalog":         {"internal/config", "internal/discovery", "internal/gateway", "internal/manifest", "internal/rawjson", "internal/schema", "internal/tomlfile", "sdk/abi"},
-	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "internal/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi"},
+	"internal/schema":          {"sdk/rawjson"},
+	"internal/tomlfile":        {"sdk/rawjson", "internal/visible"},
+	"internal/catalog":         {"internal/config", "internal/discovery", "internal/gateway", "internal/manifest", "sdk/rawjson", "internal/schema", "internal/tomlfile", "sdk/abi"},
+	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "sdk/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi"},
 	"internal/demo":            {"internal/build", "internal/discovery", "internal/manifest"},
 	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
 	"internal/hosttest":        {"host", "internal/discovery", "internal/trust", "internal/wasmtest"}, // for tests
@@ -75,20 +75,20 @@ var arrows = map[string][]string{
 	"sdk/contain":              {"sdk/filesystem"},
 	"sdk/filesystem":           {"sdk/filesystem"},
 	"sdk/transaction":          {"sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
-	"sdk/internal":             {"sdk/abi", "sdk/internal/..."},
+	"sdk/internal":             {"sdk/abi", "sdk/internal/...", "sdk/rawjson"},
 	"sdk/internal/memfs":       {"sdk/filesystem"}, // for tests
 	"tests":                    {"internal/build", "sdk", "tests/..."},
 	"tests/bench":              {"host", "internal/build", "plugins/...", "sdk", "tests/bench/..."},
 	"internal/grant":           {"internal/config", "internal/manifest", "sdk/contain"},
-	"internal/answer":          {"internal/engine", "internal/rawjson", "internal/schema", "sdk/abi"},
-	"internal/network":         {"internal/worker/wire", "internal/rawjson", "internal/sandbox/fetch", "sdk/abi"},
+	"internal/answer":          {"internal/engine", "sdk/rawjson", "internal/schema", "sdk/abi"},
+	"internal/network":         {"internal/worker/wire", "sdk/rawjson", "internal/sandbox/fetch", "sdk/abi"},
 	"internal/ownedpath":       {},
 	"internal/origin":          {},
 	"internal/reexec":          {},
-	"internal/trust":           {"internal/ownedpath", "internal/rawjson", "sdk/atomicfile", "sdk/filesystem"},
-	"internal/worker":          {"internal/engine", "internal/engine/code", "internal/confine", "internal/worker/wire", "internal/rawjson", "internal/visible", "sdk/abi"},
+	"internal/trust":           {"internal/ownedpath", "sdk/rawjson", "sdk/atomicfile", "sdk/filesystem"},
+	"internal/worker":          {"internal/engine", "internal/engine/code", "internal/confine", "internal/worker/wire", "sdk/rawjson", "internal/visible", "sdk/abi"},
 	"internal/worker/wire":     {"sdk/abi"},
-	"internal/worker/child":    {"internal/audit", "internal/engine", "internal/answer", "internal/confine", "internal/worker/wire", "internal/manifest", "internal/rawjson", "internal/sandbox", "internal/sandbox/...", "internal/schema", "sdk/abi"},
+	"internal/worker/child":    {"internal/audit", "internal/engine", "internal/answer", "internal/confine", "internal/worker/wire", "internal/manifest", "sdk/rawjson", "internal/sandbox", "internal/sandbox/...", "internal/schema", "sdk/abi"},
 	"internal/confine":         {},
 	"internal/visible":         {},
 
@@ -169,7 +169,7 @@ func TestLibrariesAreImportedByOwnersOnly(t *testing.T) {
 // pureSDK are SDK packages that use neither the ABI nor the host, so that domain packages may import them.
 var pureSDK = []string{
 	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/filesystem", module + "/sdk/filesystem/faultfs",
-	module + "/sdk/frontmatter", module + "/sdk/transaction",
+	module + "/sdk/frontmatter", module + "/sdk/rawjson", module + "/sdk/transaction",
 }
 
 func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {

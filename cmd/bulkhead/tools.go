@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"text/tabwriter"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/spf13/cobra"
 
@@ -119,14 +120,11 @@ func resultError(err error, ok bool) error {
 
 // printJSON prints v as JSON that is safe on a terminal: invisible and control characters are escaped.
 func printJSON(w io.Writer, v any) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(v); err != nil {
+	text, err := rawjson.MarshalIndent(v, "  ")
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(escapeInvisible(text.Bytes()))
+	_, err = fmt.Fprintf(w, "%s\n", escapeInvisible(text))
 	return err
 }
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/internal/schema"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Checker validates responses. It is safe for concurrent use.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // itemMembers are the kinds, in terms of rawjson.Kind, of the members that MCP defines for a prompt, its arguments, a

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 func TestPluginsDoNotSeeTheCursor(t *testing.T) {

@@ -3,7 +3,7 @@ package gateway
 import (
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // The members that a check reads in objects that are passed on unchanged. Duplicates and other spellings of them

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // toolFunc implements a tool of fakeBackend.

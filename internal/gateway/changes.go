@@ -8,7 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // maxUpdated bounds the updated resources of one call; beyond that, clients are notified that the list changed.

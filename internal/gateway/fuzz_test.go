@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // FuzzServe: for any input, Serve returns, every output line is a JSON-RPC message in UTF-8, and every request with

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Tool is the description of a tool for clients. Schemas and Meta are JSON objects, whose keys keep their order. All

@@ -17,10 +17,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Config configures a Network.

@@ -1,8 +1,8 @@
 package sandbox
 
 import (
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 const (

@@ -21,9 +21,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
-	"github.com/bulkhead-mcp/bulkhead/internal/rawjson"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Record is the decision to trust a path while the digest of its content is SHA256.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
@@ -72,11 +74,5 @@ func appendText(out, quoted []byte) ([]byte, error) {
 	if err := json.Unmarshal(quoted, &text); err != nil {
 		return nil, err
 	}
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(redact.Text(text)); err != nil {
-		return nil, err
-	}
-	return append(out, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...), nil
+	return rawjson.AppendQuote(out, redact.Text(text)), nil
 }

@@ -1,10 +1,10 @@
 package render
 
 import (
-	"bytes"
-	"encoding/json"
 	"path/filepath"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
@@ -126,11 +126,8 @@ func (r *renderer) cursor() error {
 
 // CursorHeader returns the text before a module's instructions in a Cursor rule.
 func CursorHeader(id string) []byte {
-	var description bytes.Buffer
-	encoder := json.NewEncoder(&description)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode("agentpack: " + id) // a string always encodes; Encode appends a newline
-	return []byte("---\ndescription: " + description.String() + "globs: []\nalwaysApply: true\n---\n\n")
+	header := rawjson.AppendQuote([]byte("---\ndescription: "), "agentpack: "+id)
+	return append(header, "\nglobs: []\nalwaysApply: true\n---\n\n"...)
 }
 
 func (r *renderer) vscode() error {

@@ -1,8 +1,9 @@
 package tools
 
 import (
-	"bytes"
 	"encoding/json"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
@@ -48,7 +49,7 @@ func successEnvelope(command commandName, data any, warnings []string) (json.Raw
 	answer := newEnvelope(command)
 	answer.OK, answer.Data = true, data
 	answer.Warnings = append(answer.Warnings, warnings...)
-	return encodeEnvelope(answer)
+	return rawjson.Marshal(answer)
 }
 
 // failureEnvelope returns the envelope of an error, with those warnings that apply in spite of it.
@@ -57,15 +58,5 @@ func failureEnvelope(command commandName, err error, notes []string) (json.RawMe
 	answer.Warnings = append(answer.Warnings, notes...)
 	wrong := fault.Of(err)
 	answer.Errors = append(answer.Errors, errorItem{wrong.Code, wrong.Message, wrong.Details})
-	return encodeEnvelope(answer)
-}
-
-func encodeEnvelope(answer envelope) (json.RawMessage, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(answer); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+	return rawjson.Marshal(answer)
 }

@@ -3,15 +3,15 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
@@ -126,11 +126,11 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	if text, ok := result.(string); ok {
 		return sdk.Text(text), nil
 	}
-	text, err := encode(result)
+	text, err := rawjson.MarshalIndent(result, "  ")
 	if err != nil {
 		return nil, err
 	}
-	return sdk.Text(text), nil
+	return sdk.Text(string(text)), nil
 }
 
 // open returns the project of the working directory.
@@ -159,15 +159,4 @@ func open() (*workflow.Project, error) {
 		project.Git = repository(top)
 	}
 	return project, nil
-}
-
-func encode(value any) (string, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
 }

@@ -3,13 +3,14 @@
 package exchange
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
@@ -62,14 +63,8 @@ func Write(name string, items []item.Draft) (string, error) {
 		}
 		f.Resources = append(f.Resources, r)
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(f); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	out, err := rawjson.MarshalIndent(f, "  ")
+	return string(out), err
 }
 
 // Parse decodes a file and validates each item like a new one. Names are unique within a kind, and URIs of resources are

@@ -2,8 +2,9 @@ package project
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
@@ -63,7 +64,7 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 		out.WriteString(`"` + f.Empty + `":` + value + ",")
 	}
 	if f.Root != nil || f.NullRoot {
-		root, err := marshal(f.Root)
+		root, err := rawjson.Marshal(f.Root)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +72,7 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 		out.Write(root)
 		out.WriteByte(',')
 	}
-	status, err := marshal([]any{struct {
+	status, err := rawjson.Marshal([]any{struct {
 		Severity string `json:"severity"`
 		Code     string `json:"code"`
 		Message  string `json:"message"`
@@ -85,15 +86,6 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 	out.Write(status)
 	out.WriteByte('}')
 	return out.Bytes(), nil
-}
-
-// marshal encodes JSON without HTML escaping.
-func marshal(value any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // noRoot is the failure of a call without a project.

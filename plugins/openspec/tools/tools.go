@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
@@ -83,13 +85,11 @@ type markdownText string
 
 // encode returns JSON twice, compact and indented by two spaces, without HTML escaping.
 func encode(value any) (compact json.RawMessage, text string, err error) {
-	var out, indented bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	compact, err = rawjson.Marshal(value)
+	if err != nil {
 		return nil, "", err
 	}
-	compact = bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	var indented bytes.Buffer
 	if err := json.Indent(&indented, compact, "", "  "); err != nil {
 		return nil, "", err
 	}

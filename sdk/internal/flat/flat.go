@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/scan"
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Decoder decodes into one struct type. Its nil value decodes nothing.
@@ -64,7 +63,7 @@ func (d *Decoder) Decode(object []byte, v reflect.Value) bool {
 		return false
 	}
 	decoded := true
-	err := scan.Object(object, func(key, value []byte) {
+	err := rawjson.ScanObject(object, func(key, value []byte) {
 		f, ok := d.fields[string(key)]
 		decoded = decoded && ok && set(v.Elem().Field(f.index), f.kind, value)
 	})
@@ -77,7 +76,7 @@ func set(v reflect.Value, kind reflect.Kind, value []byte) bool {
 	}
 	switch kind {
 	case reflect.String:
-		s, ok := text.Unquote(value)
+		s, ok := rawjson.Unquote(value)
 		v.SetString(s)
 		return ok
 	case reflect.Bool:

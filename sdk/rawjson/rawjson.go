@@ -1,13 +1,16 @@
-// Package rawjson scans JSON without decoding it: Members and Elements yield the encoded parts of a value in one pass over
-// the bytes, where encoding/json takes three. Marshal and Quote encode without HTML escapes.
+// Package rawjson scans JSON without decoding it, and encodes JSON without HTML escapes. The two calls to start with are
+// Members, which yields an object's keys and encoded values in one pass over the bytes where encoding/json takes three, and
+// Marshal.
 //
-// The functions require valid JSON. For other input they stay within the slice and terminate, but their results are
-// unspecified. Only Scanner and Valid accept untrusted input: they validate it.
+// Functions that read require valid JSON, such as the parameters that the host passes to a plugin. For other input they
+// stay within the slice and terminate, but their results are unspecified. Only Scanner, ScanObject and Valid accept
+// untrusted input: they validate it.
+//
+// Stability: additions only within a major version.
 package rawjson
 
 import (
 	"bytes"
-	"encoding/json"
 	"iter"
 )
 
@@ -149,36 +152,6 @@ func Kind(value []byte) byte {
 		return c
 	}
 	return '0'
-}
-
-// Unquote decodes a JSON string. It returns false for any other value.
-func Unquote(value []byte) (string, bool) {
-	if len(value) < 2 || value[0] != '"' {
-		return "", false
-	}
-	if bytes.IndexByte(value, '\\') < 0 {
-		return string(value[1 : len(value)-1]), true
-	}
-	var text string
-	err := json.Unmarshal(value, &text)
-	return text, err == nil
-}
-
-// Marshal is json.Marshal without HTML escapes of <, > and &.
-func Marshal(v any) ([]byte, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
-}
-
-// Quote encodes a JSON string.
-func Quote(text string) []byte {
-	out, _ := Marshal(text) // a string always encodes
-	return out
 }
 
 // Member returns the encoded value of an object's member, the last one of duplicates; nil if there is none.

@@ -1,4 +1,4 @@
-package scan
+package rawjson
 
 import (
 	"encoding/json"
@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func members(text string) (map[string]string, error) {
+func scanned(text string) (map[string]string, error) {
 	got := map[string]string{}
-	err := Object([]byte(text), func(key, value []byte) { got[string(key)] = string(value) })
+	err := ScanObject([]byte(text), func(key, value []byte) { got[string(key)] = string(value) })
 	return got, err
 }
 
-func TestObject(t *testing.T) {
+func TestScanObject(t *testing.T) {
 	tests := []struct {
 		name, text string
 		want       map[string]string
@@ -28,7 +28,7 @@ func TestObject(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := members(test.text)
+			got, err := scanned(test.text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,21 +39,21 @@ func TestObject(t *testing.T) {
 	}
 }
 
-func TestObjectRefuses(t *testing.T) {
+func TestScanObjectRefuses(t *testing.T) {
 	for _, text := range []string{"", "[]", "1", `"{"`, "{", `{"a"`, `{"a"}`, `{"a":`, `{"a":1`, `{"a":"`, `{"a":1,`, `{"a":}`, `{a:1}`, `{"a":1 "b":2}`} {
-		if got, err := members(text); err == nil {
+		if got, err := scanned(text); err == nil {
 			t.Errorf("%s: got %v, want an error", text, got)
 		}
 	}
 }
 
-// FuzzObject compares the members of valid JSON objects with those that encoding/json finds; nothing panics.
-func FuzzObject(f *testing.F) {
+// FuzzScanObject compares the members of valid JSON objects with those that encoding/json finds; nothing panics.
+func FuzzScanObject(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, `{"method":"tools/call","params":{"name":"x","arguments":{"a":[1,"}"]}}}`, `{"a":"\u0022"}`, `{`, `{"a":{}}`, `{"a":-1.5e+3 , "b":[]}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := members(text)
+		got, err := scanned(text)
 		var want map[string]json.RawMessage
 		if !utf8.ValidString(text) || json.Unmarshal([]byte(text), &want) != nil || want == nil {
 			return // the host rejects everything else

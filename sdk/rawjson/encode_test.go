@@ -1,15 +1,13 @@
-package text_test
+package rawjson
 
 import (
 	"bytes"
 	"encoding/json"
 	"testing"
-
-	"github.com/bulkhead-mcp/bulkhead/sdk/internal/text"
 )
 
-// encoded returns the encoding of s by encoding/json.
-func encoded(t *testing.T, s string) string {
+// encodeString returns the encoding of s by encoding/json.
+func encodeString(t *testing.T, s string) string {
 	t.Helper()
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -20,20 +18,20 @@ func encoded(t *testing.T, s string) string {
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
-func FuzzAppendAgreesWithEncodingJSON(f *testing.F) {
+func FuzzAppendQuoteAgreesWithEncodingJSON(f *testing.F) {
 	for _, s := range []string{"", "plain", `a "quote" and a \`, "<b>&", "tab\tline\r\n\b\f\x00\x1f\x7f", "ü 漢 😀", "\u2028\u2029\ufffd", "bad \xff\xc3", "\xed\xa0\x80"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := string(text.Append([]byte("x"), s))[1:]
-		if want := encoded(t, s); got != want {
+		got := string(AppendQuote([]byte("x"), s))[1:]
+		if want := encodeString(t, s); got != want {
 			t.Errorf("%q: got %s, want %s", s, got, want)
 		}
 		var want string
 		if err := json.Unmarshal([]byte(got), &want); err != nil {
 			t.Fatal(err)
 		}
-		if back, ok := text.Unquote([]byte(got)); !ok || back != want {
+		if back, ok := Unquote([]byte(got)); !ok || back != want {
 			t.Errorf("%s: read as %q", got, back)
 		}
 	})
@@ -46,7 +44,7 @@ func FuzzUnquoteAgreesWithEncodingJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var want string
 		err := json.Unmarshal(raw, &want)
-		got, ok := text.Unquote(raw)
+		got, ok := Unquote(raw)
 		if ok && (err != nil || got != want) {
 			t.Errorf("%q: got %q, want %q, %v", raw, got, want, err)
 		}

@@ -2,12 +2,14 @@ package rawjson
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
+	"errors"
 )
 
 // maxNesting is the nesting that encoding/json accepts.
 const maxNesting = 10_000
+
+// ErrNotObject is the error of ScanObject for text that is not a valid JSON object.
+var ErrNotObject = errors.New("not a JSON object")
 
 // Scanner parses a JSON text in one pass, in which it validates the text and returns the raw values that its caller
 // needs. The caller must not act on them before End has reported that the whole text is valid.
@@ -41,6 +43,26 @@ func (s *Scanner) Object(member func(key []byte)) []byte {
 		return nil
 	}
 	return s.text[start:s.pos]
+}
+
+// ScanObject validates a JSON object and calls member with each of its members in order; keys are unescaped, values are
+// slices of text. Of duplicate keys the caller should use the last, as encoding/json does. The caller must not act on the
+// members if the result is ErrNotObject.
+func ScanObject(text []byte, member func(key, value []byte)) error {
+	s := Scanner{text: text}
+	if s.next() != '{' {
+		return ErrNotObject
+	}
+	for more := s.open('}'); more; more = s.more('}') {
+		key := s.key()
+		if value := s.Value(); value != nil {
+			member(plainKey(key), value)
+		}
+	}
+	if !s.End() {
+		return ErrNotObject
+	}
+	return nil
 }
 
 // End reports whether the text was one valid value.
@@ -121,26 +143,32 @@ func (s *Scanner) array() {
 
 func (s *Scanner) object(member func(key []byte)) {
 	for more := s.open('}'); more; more = s.more('}') {
-		if s.next() != '"' {
-			s.fail()
-			return
-		}
-		start := s.pos
-		s.string()
-		key := s.text[start:s.pos]
-		if s.next() != ':' {
-			s.fail()
-			return
-		}
-		s.pos++
-		s.next()
-		if at := s.pos; member != nil {
+		key := s.key()
+		if at := s.pos; member != nil && !s.invalid {
 			if member(plainKey(key)); s.pos != at {
 				continue
 			}
 		}
 		s.value(nil)
 	}
+}
+
+// key consumes a member's key, which it returns encoded, and the colon and white space after it.
+func (s *Scanner) key() []byte {
+	if s.next() != '"' {
+		s.fail()
+		return nil
+	}
+	start := s.pos
+	s.string()
+	key := s.text[start:s.pos]
+	if s.next() != ':' {
+		s.fail()
+		return nil
+	}
+	s.pos++
+	s.next()
+	return key
 }
 
 // plainKey unquotes a key, without a copy if it has no escapes.
@@ -195,7 +223,7 @@ func (s *Scanner) digits() bool {
 
 func (s *Scanner) string() {
 	for s.pos++; ; {
-		s.pos = plainEnd(s.text, s.pos)
+		s.pos = plainEnd(s.text, s.pos, 0)
 		if s.pos == len(s.text) {
 			s.fail()
 			return
@@ -234,27 +262,3 @@ func escapeSize(b []byte) int {
 }
 
 func isHex(c byte) bool { return c-'0' < 10 || (c|0x20)-'a' < 6 }
-
-// plainEnd is the index of the first quote, backslash or control character at or after i; len(b) if there is none.
-// It tests eight bytes at a time.
-func plainEnd(b []byte, i int) int {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
-	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		// A subtraction sets the high bit of the lowest byte that matches, and by its borrow possibly those of higher
-		// bytes, so that only the lowest bit counts.
-		if found := ((w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; found != 0 {
-			return i + bits.TrailingZeros64(found)/8
-		}
-	}
-	for ; i < len(b); i++ {
-		if c := b[i]; c < ' ' || c == '"' || c == '\\' {
-			break
-		}
-	}
-	return i
-}
