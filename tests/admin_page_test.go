@@ -77,6 +77,7 @@ var (
 	took     = regexp.MustCompile(`answers in [0-9.]+ s`)
 	platform = regexp.MustCompile(`platform: \w+/\w+`)
 	missing  = regexp.MustCompile(`(?m)^warning +confinement: .*\n`)
+	memory   = regexp.MustCompile(`(?m)^(ok|warning) +memory: .*\n`)
 	layers   = regexp.MustCompile(`confinement: [a-z_, ]+`)
 )
 
@@ -105,6 +106,7 @@ func (a adminPage) run(t *testing.T, command string) string {
 	text = platform.ReplaceAllString(text, "platform: linux/amd64")
 	text = missing.ReplaceAllString(text, "")
 	text = layers.ReplaceAllString(text, "confinement: "+allLayers)
+	text = memory.ReplaceAllString(text, "ok       memory: pages that a call writes are recorded by the kernel, and only they are restored\n")
 	if exit != nil {
 		text += fmt.Sprintf("exit code %d\n", exit.ExitCode())
 	}

@@ -43,6 +43,7 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 	e.project()
 	usable := e.config()
 	e.confinement()
+	e.memory()
 	e.trust()
 	e.cache(ctx)
 	e.state()

@@ -65,12 +65,13 @@
 //   - prctl: PR_SET_VMA only (the Go runtime names its mappings).
 //   - arch_prctl (amd64): ARCH_SET_FS only (the Go runtime starts threads with it).
 //   - prlimit64: reading limits of this process.
+//   - ioctl: the requests of package dirtypages, on descriptors that the process opened before.
 //
 // Denied by the default are: everything by path that changes mode, owner, times or extended attributes
 // (chmod, fchmodat, fchmodat2, the chown and setxattr families), socket, socketpair, connect, bind, listen
 // and accept, execve, fork and vfork, ptrace, process_vm_readv and process_vm_writev, pidfd_open,
 // setns, unshare, chroot, chdir and mounts, io_uring, bpf, perf_event_open, keyctl, userfaultfd,
-// memfd_create, ioctl, setrlimit, setpriority, mknodat, open_by_handle_at.
+// memfd_create, other requests of ioctl, setrlimit, setpriority, mknodat, open_by_handle_at.
 //
 // seccomp cannot read strings or structures: paths, the flags of openat2 and the attributes of clone3 are
 // out of its reach.

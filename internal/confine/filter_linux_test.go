@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 )
 
 const (
@@ -63,6 +65,9 @@ func TestFilter(t *testing.T) {
 		{"times by path above 4 GiB", auditArch, unix.SYS_UTIMENSAT, args{3, 0xc000000000}, denied},
 		{"naming a mapping", auditArch, unix.SYS_PRCTL, args{unix.PR_SET_VMA}, allowed},
 		{"becoming dumpable", auditArch, unix.SYS_PRCTL, args{unix.PR_SET_DUMPABLE, 1}, denied},
+		{"scanning pages", auditArch, unix.SYS_IOCTL, args{5, dirtypages.RequestScan}, allowed},
+		{"protecting pages", auditArch, unix.SYS_IOCTL, args{5, dirtypages.RequestProtect}, allowed},
+		{"input to a terminal", auditArch, unix.SYS_IOCTL, args{0, unix.TIOCSTI}, denied},
 		{"reading a limit", auditArch, unix.SYS_PRLIMIT64, args{0, 7, 0, 0x1000}, allowed},
 		{"setting a limit", auditArch, unix.SYS_PRLIMIT64, args{0, 7, 0xc000000000}, denied},
 		{"reading another's limit", auditArch, unix.SYS_PRLIMIT64, args{1, 7, 0, 0x1000}, denied},

@@ -2,7 +2,11 @@
 
 package confine
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
+)
 
 // allowedCalls are allowed with any arguments.
 var allowedCalls = [...]uint32{
@@ -56,6 +60,9 @@ func rules(pid uint32) []rule {
 	}
 	for _, command := range []uint32{unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_DUPFD_CLOEXEC} {
 		all = append(all, rule{unix.SYS_FCNTL, []condition{low(1, every, command)}})
+	}
+	for _, request := range []uint32{dirtypages.RequestRegister, dirtypages.RequestProtect, dirtypages.RequestScan} {
+		all = append(all, rule{unix.SYS_IOCTL, []condition{low(1, every, request)}})
 	}
 	return all
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 )
 
 // Caller gives an instance's file system access to the current call. It is an alias so that packages that implement
@@ -46,6 +48,9 @@ type Spec struct {
 	// Operate performs a host operation: it gets an abi.HostRequest and returns an abi.HostResponse; nil: none.
 	// ctx is derived from the context of Call.
 	Operate func(ctx context.Context, request []byte) []byte
+	// Tracker records the pages that calls write, so that restoring an instance takes microseconds; nil: memories are
+	// compared with the snapshot.
+	Tracker *dirtypages.Tracker
 	// Idle is how long idle instances are kept after the last call; 0: a minute.
 	Idle time.Duration
 	Log  hclog.Logger // also gets the lines that the module logs and prints; nil: no log

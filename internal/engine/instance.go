@@ -91,7 +91,7 @@ func (i *instance) bindCounters(mod api.Module) {
 
 // allocate maps an instance's linear memory. wazero's allocator interface has no error, so a failure panics.
 func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
-	memory, err := newLinearMemory(uint64(i.owner.spec.Memory))
+	memory, err := newLinearMemory(uint64(i.owner.spec.Memory), i.owner.spec.Tracker)
 	if err != nil {
 		panic(err)
 	}

@@ -111,6 +111,7 @@ func TestFuelIsDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer response.Release()
 		return response.Fuel
 	}
 	fuel(`{"to":1}`)
@@ -168,7 +169,7 @@ func TestRestoreErasesMemoryOfCall(t *testing.T) {
 	if grown <= uint64(len(m.snapshot.memory)) || !bytes.Contains(inst.memory.space, []byte("secretsecret")) {
 		t.Fatalf("the call left no dirty memory: %d bytes of memory", grown)
 	}
-	if !inst.restore(m.snapshot) {
+	if !inst.restore(m.snapshot, func() {}) {
 		t.Fatal("the instance cannot be restored")
 	}
 	if !bytes.Equal(inst.memory.space[:len(m.snapshot.memory)], m.snapshot.memory) {
@@ -213,5 +214,5 @@ func TestIdleInstancesAreClosed(t *testing.T) {
 func (m *Module) holdsInstance() bool {
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()
-	return len(m.pool.ready)+m.pool.restoring > 0
+	return len(m.pool.ready) > 0
 }

@@ -12,7 +12,7 @@ import (
 
 // Load loads a module and prepares it for calls. An error is an *Error.
 func Load(ctx context.Context, spec Spec) (*Module, error) {
-	m := &Module{spec: spec.withDefaults(), pool: newPool()}
+	m := &Module{spec: spec.withDefaults(), pool: &pool{}}
 	program, err := code.Load(ctx, spec.Code)
 	if errors.Is(err, code.ErrMiss) {
 		return nil, m.errorf(CodeStale, err, "cannot run: %v", err)

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
@@ -58,6 +60,15 @@ func compiled(t testing.TB, file string) *code.Code {
 	return found
 }
 
+// tracker is nil if the system does not support it.
+var tracker = sync.OnceValue(func() *dirtypages.Tracker {
+	t, err := dirtypages.Open()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return t
+})
+
 // newModule loads the guest.
 func newModule(t testing.TB, spec Spec) *Module {
 	t.Helper()
@@ -83,7 +94,7 @@ func writeModule(t testing.TB, module []byte) string {
 
 func loaded(t testing.TB, spec Spec) *Module {
 	t.Helper()
-	spec.Name = "guest"
+	spec.Name, spec.Tracker = "guest", tracker()
 	m, err := Load(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +110,7 @@ func loaded(t testing.TB, spec Spec) *Module {
 // callTool calls one of the guest's tools.
 func callTool(ctx context.Context, m *Module, tool, arguments string) (string, error) {
 	response, err := m.Call(ctx, toolRequest(tool, arguments))
+	response.Release()
 	return string(response.Body), err
 }
 

@@ -1,12 +1,13 @@
 package engine
 
 import (
-	"bytes"
 	"fmt"
 	"runtime"
 
 	"github.com/tetratelabs/wazero/experimental"
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 )
 
 // linearMemory is the linear memory of an instance. It reserves address space for its limit, so that it never moves. Only
@@ -20,17 +21,23 @@ type linearMemory struct {
 	// growRefused is set when growth was refused since the last restore. If the module then crashes, the reported cause
 	// is a lack of memory.
 	growRefused bool
+
+	written writtenPages // what restore knows about the pages that are dirty
 }
 
 var _ experimental.LinearMemory = (*linearMemory)(nil)
 
-// newLinearMemory reserves address space for limit bytes.
-func newLinearMemory(limit uint64) (*linearMemory, error) {
+// newLinearMemory reserves address space for limit bytes. Without a tracker, or if the system refuses, restore compares.
+func newLinearMemory(limit uint64, tracker *dirtypages.Tracker) (*linearMemory, error) {
 	space, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of linear memory: %w", limit, err)
 	}
-	return &linearMemory{space: space, limit: limit}, nil
+	l := &linearMemory{space: space, limit: limit}
+	if tracker != nil {
+		l.written.tracked, _ = tracker.Track(space)
+	}
+	return l, nil
 }
 
 // Reallocate implements experimental.LinearMemory.
@@ -85,7 +92,7 @@ func populate(pages []byte) bool {
 			return err == nil
 		}
 	}
-	for at := 0; at < len(pages); at += osPage {
+	for at := 0; at < len(pages); at += dirtypages.PageSize {
 		pages[at] = 0 // its value already: the pages are new or were cleared
 	}
 	return true
@@ -100,26 +107,6 @@ func (l *linearMemory) Free() {
 		panic(fmt.Errorf("unmap linear memory: %w", err)) // only possible if space is not a mapping
 	}
 	l.space = nil
-}
-
-// osPage is the size of a system page in bytes, the granularity of restore.
-const osPage = 4 << 10
-
-// restore copies image to the beginning of the memory and clears the rest. It compares first and writes only dirty pages,
-// because a call usually changes a few dozen of a thousand. It reports whether the system has the memory.
-func (l *linearMemory) restore(image []byte) bool {
-	if uint64(len(image)) > l.accessible && !l.setAccessible(uint64(len(image))) {
-		return false
-	}
-	for at := 0; at < len(image); at += osPage {
-		end := min(at+osPage, len(image))
-		if !bytes.Equal(l.space[at:end], image[at:end]) {
-			copy(l.space[at:end], image[at:end])
-		}
-	}
-	l.clear(uint64(len(image)), l.size)
-	l.growRefused = false
-	return true
 }
 
 // clear zeroes a range. Large ranges are returned to the system, which provides zeroed pages on the next access.

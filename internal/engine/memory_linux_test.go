@@ -6,19 +6,21 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 )
 
 // A goroutine cannot be preempted during a page fault, so the pages of a large memory are allocated before small access.
 func TestLargeMemoryIsPopulatedWhenItGrows(t *testing.T) {
 	const small, large = 1 << 20, 20 << 20
-	l, err := newLinearMemory(32 << 20)
+	l, err := newLinearMemory(32<<20, tracker())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Free()
 	resident := func(from, to int) int {
 		t.Helper()
-		vec := make([]byte, (to-from)/osPage)
+		vec := make([]byte, (to-from)/dirtypages.PageSize)
 		if _, _, err := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&l.space[from])), uintptr(to-from), uintptr(unsafe.Pointer(&vec[0]))); err != 0 {
 			t.Fatal(err)
 		}
@@ -28,11 +30,11 @@ func TestLargeMemoryIsPopulatedWhenItGrows(t *testing.T) {
 		t.Errorf("%d pages of a small memory are allocated before access", resident(0, small))
 	}
 	for range 2 { // the second time, after restore returned the pages to the system
-		if l.Reallocate(large) == nil || resident(lazyBytes, large) != (large-lazyBytes)/osPage {
+		if l.Reallocate(large) == nil || resident(lazyBytes, large) != (large-lazyBytes)/dirtypages.PageSize {
 			t.Errorf("%d pages of a large memory are allocated", resident(lazyBytes, large))
 		}
 		l.space[large-1] = 7
-		l.restore(make([]byte, small))
+		l.restore(make([]byte, small), func() {})
 		l.size = small
 		if resident(small, large) > 0 {
 			t.Errorf("%d pages stay allocated after restore", resident(small, large))

@@ -31,6 +31,18 @@ type Response struct {
 	Faults []error
 	// Fuel is the number of instructions that the call executed. It is also set when Call fails.
 	Fuel int64
+
+	instance *instance // to be released; nil after an error
+	busy     func()
+}
+
+// Release restores the instance of a call for the next one. It must be called once for the Response of each Call that
+// succeeded, preferably after the response was sent, so that the client does not wait for it. It calls Request.Busy before
+// it does more than to copy the pages that the call wrote.
+func (r Response) Release() {
+	if r.instance != nil {
+		r.instance.owner.release(r.instance, r.busy)
+	}
 }
 
 // Request is a request to a module.
@@ -54,22 +66,31 @@ func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
 		return Response{}, m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), m.spec.Input)
 	}
 	m.trackCalls(1)
-	defer m.trackCalls(-1)
 	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
 	defer cancel()
-	inst, failure := m.pool.take(limited, r.busy, func() (*instance, *Error) { return m.newInstance(limited) })
-	if failure == nil && inst == nil {
-		failure = m.contextError(limited)
-	}
+	response, failure := m.run(limited, r)
 	if failure != nil {
-		return Response{}, failure
+		m.trackCalls(-1)
+		return response, failure
 	}
-	response, failure := inst.call(limited, r)
+	return response, nil
+}
+
+func (m *Module) run(ctx context.Context, r Request) (Response, *Error) {
+	inst := m.pool.take()
+	if inst == nil {
+		r.busy()
+		var failure *Error
+		if inst, failure = m.newInstance(ctx); failure != nil {
+			return Response{}, failure
+		}
+	}
+	response, failure := inst.call(ctx, r)
 	if failure != nil {
 		inst.close() // its state is undefined
 		return response, failure
 	}
-	m.recycle(inst)
+	response.instance, response.busy = inst, r.busy
 	return response, nil
 }
 
@@ -81,7 +102,7 @@ func (m *Module) newInstance(ctx context.Context) (*instance, *Error) {
 	}
 	if m.snapshot == nil {
 		failure = inst.initialize(ctx)
-	} else if !inst.restore(m.snapshot) {
+	} else if !inst.restore(m.snapshot, func() {}) {
 		failure = m.errorf(CodeInternal, nil, "cannot run: its instance cannot be restored from the snapshot")
 	}
 	if failure != nil {
@@ -91,16 +112,14 @@ func (m *Module) newInstance(ctx context.Context) (*instance, *Error) {
 	return inst, nil
 }
 
-// recycle prepares an instance for the next call, or closes it.
-func (m *Module) recycle(inst *instance) {
-	switch {
-	case m.spec.Reused:
+// release ends a call: it prepares the instance for the next call, or closes it.
+func (m *Module) release(inst *instance, busy func()) {
+	defer m.trackCalls(-1)
+	if m.spec.Reused || m.snapshot != nil && inst.hasInitialHandles() && inst.restore(m.snapshot, busy) {
 		m.pool.add(inst)
-	case m.snapshot == nil:
-		inst.close()
-	default:
-		m.pool.addRestored(inst, func(i *instance) bool { return i.hasInitialHandles() && i.restore(m.snapshot) })
+		return
 	}
+	inst.close()
 }
 
 // trackCalls adds delta to the number of calls in progress. While there are none, the idle timer runs.

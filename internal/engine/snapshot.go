@@ -20,9 +20,14 @@ func (i *instance) capture() *snapshot {
 	return s
 }
 
-// restore sets the instance to the state of a snapshot. It reports whether that succeeded.
-func (i *instance) restore(s *snapshot) bool {
-	if !i.memory.restore(s.memory) {
+// restore sets the instance to the state of a snapshot. It calls busy before it does more than to copy the pages that the
+// last call wrote. It reports whether that succeeded.
+func (i *instance) restore(s *snapshot, busy func()) bool {
+	ok, missed := i.memory.restore(s.memory, busy)
+	if missed {
+		i.owner.spec.Log.Error("the kernel's record of written pages was incomplete: memory is compared from now on", "plugin", i.owner.spec.Name)
+	}
+	if !ok {
 		return false
 	}
 	if i.memory.size != uint64(len(s.memory)) && !i.resize(uint64(len(s.memory))) {

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
@@ -125,12 +126,12 @@ func file(fd int, name string) *os.File {
 }
 
 // spec returns what the engine needs to load the module.
-func spec(setup wire.Setup, code string, box *sandbox.Box, log hclog.Logger) engine.Spec {
+func spec(setup wire.Setup, code string, tracker *dirtypages.Tracker, box *sandbox.Box, log hclog.Logger) engine.Spec {
 	l := setup.Limits
 	return engine.Spec{
 		Name: setup.Plugin, File: setup.Code.File, Code: code,
 		Memory: l.Memory, Input: l.Input, Output: l.Output, Time: l.Time, Fuel: l.Fuel, Operations: l.Operations,
-		LogSize: l.LogSize, Reused: setup.Reused, Env: box.Env(), FS: box.FS, Operate: box.Operate, Log: log,
+		LogSize: l.LogSize, Reused: setup.Reused, Env: box.Env(), FS: box.FS, Operate: box.Operate, Tracker: tracker, Log: log,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/answer"
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/schema"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
@@ -44,6 +45,7 @@ func run(check func(method string, result []byte) string) error {
 	if err != nil {
 		return err
 	}
+	tracker, trackError := dirtypages.Open() // confined, it could not be opened
 	confined, err := confineTo(setup)
 	if err != nil {
 		return err
@@ -56,8 +58,11 @@ func run(check func(method string, result []byte) string) error {
 		return err
 	}
 	log := newLog(out, hclog.Level(setup.LogLevel))
+	if trackError != nil {
+		log.Debug("memory is compared after each call", "reason", trackError)
+	}
 	s := &server{in: in, out: out, log: log, maxAsk: setup.Limits.Ask}
-	if err := s.load(setup, confined.code, check); err != nil {
+	if err := s.load(setup, confined.code, tracker, check); err != nil {
 		failure := (*engine.Error)(nil)
 		if !errors.As(err, &failure) {
 			failure = &engine.Error{Code: engine.CodeInternal, Message: "cannot run: " + err.Error()}
@@ -101,13 +106,13 @@ func readSetup(in *wire.Reader) (wire.Setup, error) {
 }
 
 // load loads the module.
-func (s *server) load(setup wire.Setup, code string, check func(method string, result []byte) string) error {
+func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker, check func(method string, result []byte) string) error {
 	box, err := newBox(setup, s.log)
 	if err != nil {
 		return err
 	}
 	s.answer = answerer(setup, check)
-	s.module, err = engine.Load(context.Background(), spec(setup, code, box, s.log))
+	s.module, err = engine.Load(context.Background(), spec(setup, code, tracker, box, s.log))
 	return err
 }
 

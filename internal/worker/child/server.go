@@ -133,7 +133,7 @@ func (s *server) call(number uint32, request wire.Call) bool {
 	if s.in.Buffered() {
 		c.busy()
 	}
-	result := c.run(context.WithValue(ctx, callKey{}, c), request)
+	result, release := c.run(context.WithValue(ctx, callKey{}, c), request)
 	s.mu.Lock()
 	delete(s.calls, number)
 	s.mu.Unlock()
@@ -141,6 +141,7 @@ func (s *server) call(number uint32, request wire.Call) bool {
 		c.busy()
 	}
 	_ = s.out.Write(wire.TypeResult, number, result.Encode()...) // the next read reports that the host has ended
+	release()
 	return c.leads
 }
 
@@ -155,8 +156,8 @@ func (c *call) busy() {
 	}
 }
 
-// run has the module answer.
-func (c *call) run(ctx context.Context, request wire.Call) wire.Result {
+// run has the module answer. release has to be called after the result was sent.
+func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, release func()) {
 	ctx, scope := sandbox.Begin(ctx, c, c.record)
 	defer scope.End()
 	response, err := c.server.module.Call(ctx, engine.Request{Method: request.Method, Params: request.Params, Busy: c.busy})
@@ -170,7 +171,7 @@ func (c *call) run(ctx context.Context, request wire.Call) wire.Result {
 		result.Kind, result.Body = c.server.answer(request.Method, request.Schema, response)
 	}
 	result.LeftOut = c.sendRecords()
-	return result
+	return result, response.Release
 }
 
 // nameOf returns the name or URI that a request is for.

@@ -1,0 +1,15 @@
+package admin
+
+import "github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
+
+// memory reports how worker processes restore the memory of a module after a call.
+func (e *examination) memory() {
+	tracker, err := dirtypages.Open()
+	if err != nil {
+		e.warn("memory", "each call ends with a comparison of the module's whole memory, some 20 µs for each MiB: "+err.Error(),
+			"use Linux 6.7 or later, and a container whose policy allows userfaultfd")
+		return
+	}
+	tracker.Close()
+	e.ok("memory", "pages that a call writes are recorded by the kernel, and only they are restored")
+}

@@ -1,0 +1,18 @@
+// Package dirtypages has the kernel record which pages of a memory are written, so that restoring a memory costs what its
+// dirty pages cost and not what its size costs.
+//
+// It uses a userfaultfd in asynchronous write-protect mode: the first write to a protected page removes the protection and
+// marks the page as written, in the page fault, without a message to anyone. Writes of system calls, such as read(2) into
+// the memory, are recorded likewise. PAGEMAP_SCAN lists the written pages. Both need Linux 6.7 and no privilege.
+package dirtypages
+
+import (
+	"errors"
+	"os"
+)
+
+// ErrUnsupported is the error of Open on a system without the interfaces.
+var ErrUnsupported = errors.New("recording of written pages is not supported by this system (Linux 6.7 or later)")
+
+// PageSize is the granularity in bytes.
+var PageSize = os.Getpagesize()

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"bytes"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
+)
+
+// writtenPages finds the dirty pages of a linear memory. While the kernel records writes, a restore copies the pages that
+// it reports. They stay writable, because a page fault of the next call costs more than copying a page that the call may
+// not write. After some copying all pages are compared, which verifies the record, and it begins anew.
+type writtenPages struct {
+	tracked *dirtypages.Memory // nil: each restore compares all pages
+	size    int                // bytes of the memory of which writes are recorded; 0: none
+	first   int                // bytes that the first restore of the record copied
+	copied  int                // bytes that all restores of the record copied
+}
+
+// minRecord is the least number of bytes that are copied before a new record begins: a few hundred calls of a small
+// plugin, so that the comparison and the page faults after it, some 150 µs, are a small part of each restore.
+const minRecord = 64 << 20
+
+// isDue reports whether the record should begin anew. After one call that wrote far more than the others, their restores
+// copy its pages, too, but at most 16 times.
+func (w *writtenPages) isDue() bool { return w.copied >= max(minRecord, 16*w.first, w.size) }
+
+// restore copies image to the beginning of the memory and clears the rest. It calls busy before it does more than to copy
+// the written pages. It reports whether the system has the memory, and whether a write was missing in the record.
+func (l *linearMemory) restore(image []byte, busy func()) (ok, missed bool) {
+	if uint64(len(image)) > l.accessible && !l.setAccessible(uint64(len(image))) {
+		return false, false
+	}
+	recorded := l.copyWritten(image)
+	if !recorded || l.written.isDue() {
+		busy()
+		missed = l.copyDifferent(image) > 0 && recorded
+		l.record(len(image), missed)
+	}
+	l.clear(uint64(len(image)), l.size)
+	l.growRefused = false
+	return true, missed
+}
+
+// copyWritten copies the pages of image that were written since the record began. It reports whether there is a record.
+func (l *linearMemory) copyWritten(image []byte) bool {
+	w := &l.written
+	if w.size == 0 || w.size != len(image) {
+		return false
+	}
+	bytes := 0
+	err := w.tracked.Written(len(image), func(from, to int) {
+		copyChunked(l.space[from:to], image[from:to])
+		bytes += to - from
+	})
+	if err != nil {
+		w.size, w.tracked = 0, nil
+		return false
+	}
+	if w.copied == 0 {
+		w.first = bytes
+	}
+	w.copied += bytes
+	return true
+}
+
+// copyDifferent copies the pages that differ from image, and returns their number.
+func (l *linearMemory) copyDifferent(image []byte) int {
+	different := 0
+	for at := 0; at < len(image); at += dirtypages.PageSize {
+		end := min(at+dirtypages.PageSize, len(image))
+		if !bytes.Equal(l.space[at:end], image[at:end]) {
+			copy(l.space[at:end], image[at:end])
+			different++
+		}
+	}
+	return different
+}
+
+// record begins a new record of writes to the first size bytes, which equal the image. A kernel that missed one is not
+// trusted again.
+func (l *linearMemory) record(size int, missed bool) {
+	w := &l.written
+	*w = writtenPages{tracked: w.tracked}
+	if missed || w.tracked == nil || w.tracked.Protect(size) != nil {
+		w.tracked = nil
+		return
+	}
+	w.size = size
+}
