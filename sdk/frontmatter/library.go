@@ -26,8 +26,7 @@ var libraryKinds = [...]yaml.Kind{
 	Alias:    yaml.AliasNode,
 }
 
-// load parses text with the library. A faster parser that declines what it does not parse exactly as the library does
-// can be tried before.
+// load parses text with the library.
 func load(text string, options Options) (*Node, error) {
 	loader, err := yaml.NewLoader(strings.NewReader(text), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(options.Depth))))
 	if err != nil {

@@ -38,5 +38,8 @@ func (e *Error) Error() string {
 func Parse(text string, options Options) (*Node, error) {
 	options.Depth = cmp.Or(options.Depth, DefaultDepth)
 	options.Line = cmp.Or(options.Line, 1)
+	if root, ok := parseSimple(text, options); ok {
+		return root, nil
+	}
 	return load(text, options)
 }

@@ -1,0 +1,7 @@
+package frontmatter
+
+// IsSimple reports whether Parse does without the library.
+func IsSimple(text string) bool {
+	_, ok := parseSimple(text, Options{Depth: DefaultDepth, Line: 1})
+	return ok
+}
