@@ -157,18 +157,55 @@ func compileTo(module []byte, dir string, workers int) error {
 	if err != nil {
 		return err
 	}
-	ctx := context.Background()
-	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	bare, err := skeleton(result.Module)
 	if err != nil {
 		return err
 	}
-	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
-	_, err = runtime.CompileModule(experimental.WithCompilationWorkers(ctx, workers), result.Module)
-	if err := errors.Join(err, runtime.Close(ctx), cache.Close(ctx)); err != nil {
+	if err := compileFor(bare, result.Module, dir, workers); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, moduleFile), result.Module, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, moduleFile), bare, 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, factsFile), moduleFacts, 0o600)
+}
+
+// compileFor has wazero compile module, and keeps the code where wazero looks for that of bare. wazero names the file by a
+// digest of the module and of the processor that is not public, so bare is compiled as well, which is quick.
+func compileFor(bare, module []byte, dir string, workers int) error {
+	code, err := compile(module, dir, workers)
+	if err != nil {
+		return err
+	}
+	kept := filepath.Join(dir, "code")
+	if err := os.Rename(code, kept); err != nil {
+		return err
+	}
+	stub, err := compile(bare, dir, workers)
+	if err != nil {
+		return err
+	}
+	return os.Rename(kept, stub)
+}
+
+// compile has wazero compile a module, and returns the file with the code, the only one.
+func compile(module []byte, dir string, workers int) (string, error) {
+	ctx := context.Background()
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return "", err
+	}
+	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+	_, err = runtime.CompileModule(experimental.WithCompilationWorkers(ctx, workers), module)
+	if err := errors.Join(err, runtime.Close(ctx), cache.Close(ctx)); err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, wazeroPrefix+"*", "*"))
+	if err == nil && len(files) != 1 {
+		err = fmt.Errorf("the compiler wrote %d files, want 1", len(files))
+	}
+	if err != nil {
+		return "", err
+	}
+	return files[0], nil
 }

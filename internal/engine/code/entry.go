@@ -19,7 +19,7 @@ import (
 // An entry consists of these files and of wazero's code in a directory that wazero names. sumsFile holds the digests of all
 // other files: wazero stores only a checksum, and one flipped byte in a file was seen to crash the process.
 const (
-	moduleFile   = "module.wasm" // the rewritten module
+	moduleFile   = "module.wasm" // the rewritten module without the bodies of its functions
 	factsFile    = "facts.json"  // see facts
 	sumsFile     = "sums.json"
 	wazeroPrefix = "wazero-"
