@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
@@ -136,7 +137,7 @@ func readApproval(node *frontmatter.Node) Approval {
 
 // shortModel reduces a model's full name to its family.
 func shortModel(name string) string {
-	lower := strings.ToLower(name)
+	lower := fold.Lower(name)
 	for _, family := range []string{"opus", "sonnet", "haiku"} {
 		if strings.Contains(lower, family) {
 			return family

@@ -82,7 +82,7 @@ func TestParse(t *testing.T) {
 func TestParseShortensModel(t *testing.T) {
 	for long, want := range map[string]string{
 		"claude-opus-4-5-20251101": "opus", "claude-sonnet-4-20250514": "sonnet",
-		"claude-haiku-3-5-20241022": "haiku", "gpt-4": "gpt-4", "OPUS": "opus",
+		"claude-haiku-3-5-20241022": "haiku", "gpt-4": "gpt-4", "OPUS": "opus", "haİku": "haİku",
 	} {
 		t.Run(long+" is "+want, func(t *testing.T) {
 			got, err := spec.Parse("---\nmodel: " + long + "\n---\n")

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/board"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
@@ -75,12 +76,12 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	query = strings.ToLower(query)
+	query = fold.Lower(query)
 	keep := filterByStatus(loaded, status)
 	hits := []Hit{}
 	for _, entry := range loaded.Entries {
 		// The title is a line of the body.
-		if !keep(entry) || !strings.Contains(strings.ToLower(entry.Spec.Body), query) {
+		if !keep(entry) || !strings.Contains(fold.Lower(entry.Spec.Body), query) {
 			continue
 		}
 		hits = append(hits, Hit{entry.ID, entry.Spec.Title(), entry.Status, entry.Spec.Type})

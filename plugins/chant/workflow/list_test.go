@@ -102,3 +102,24 @@ func TestSearch(t *testing.T) {
 		})
 	}
 }
+
+// TestSearchFoldsCase: both sides are folded as a whole, so that a sigma at the end of a query is final.
+func TestSearchFoldsCase(t *testing.T) {
+	p := newProject(t, files{
+		"specs/a.md": spec("pending", "# İSTANBUL"),
+		"specs/b.md": spec("pending", "# ΟΔΟΣ ΚΑΙ\n\nΟΔΟΣΤΡΩΜΑ"),
+		"specs/c.md": spec("pending", "# Ο\n\nΟΔΟΣΤΡΩΜΑ"),
+	})
+	for query, want := range map[string]string{
+		"İstanbul": "a", "i\u0307stanbul": "a", "istanbul": "", "stanbul": "a", "ΟΔΟΣ": "b", "οδος": "b", "οδοσ": "b c", "ΟΔΟΣΤ": "b c",
+	} {
+		hits, err := p.Search(query, nil)
+		var ids []string
+		for _, hit := range hits {
+			ids = append(ids, hit.ID)
+		}
+		if got := strings.Join(ids, " "); got != want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", query, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+// Package fold converts text to lower case for comparison, as the real program does: by Unicode's full mapping, which
+// can change the number of characters, and with the rule for a sigma at the end of a word.
+package fold
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	capitalSigma = 'Σ'
+	dottedI      = 'İ' // the only character whose lower case has two
+)
+
+// Lower returns text in lower case by Unicode 17.
+func Lower(text string) string {
+	if isASCII(text) {
+		return strings.ToLower(text)
+	}
+	var out strings.Builder
+	out.Grow(len(text))
+	for at, r := range text {
+		switch r {
+		case capitalSigma:
+			out.WriteRune(lowerSigma(text, at))
+		case dottedI:
+			out.WriteString("i\u0307")
+		default:
+			out.WriteRune(lower(r))
+		}
+	}
+	return out.String()
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(r rune) rune {
+	if folded := unicode.ToLower(r); folded != r || r < utf8.RuneSelf {
+		return folded
+	}
+	for _, pairs := range laterPairs {
+		if pairs.first <= r && r <= pairs.last {
+			return r + pairs.delta
+		}
+	}
+	return r
+}
+
+// lowerSigma returns the lower case of the capital sigma at an index: the final form if a letter with case precedes it
+// and none follows. Characters that casing ignores, such as accents and apostrophes, are skipped.
+func lowerSigma(text string, at int) rune {
+	before := strings.TrimRightFunc(text[:at], isIgnorable)
+	after := strings.TrimLeftFunc(text[at+len("Σ"):], isIgnorable)
+	last, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
+	if before != "" && isCased(last) && (after == "" || !isCased(next)) {
+		return 'ς'
+	}
+	return 'σ'
+}
+
+// isCased reports whether a character has Unicode's property Cased.
+func isCased(r rune) bool {
+	if r == 'ʕ' { // no longer a lower-case letter
+		return false
+	}
+	return unicode.In(r, unicode.Ll, unicode.Lu, unicode.Lt, unicode.Other_Lowercase, unicode.Other_Uppercase, laterCased)
+}
+
+// isIgnorable reports whether a character has Unicode's property Case_Ignorable: marks, modifiers, format characters,
+// and the punctuation that can be within a word.
+func isIgnorable(r rune) bool {
+	switch r {
+	case '\'', '.', ':', '·', '\u0387', '\u055f', '\u05f4', '‘', '’', '\u2024', '\u2027',
+		'\ufe13', '\ufe52', '\ufe55', '\uff07', '\uff0e', '\uff1a':
+		return true
+	case '\U0001171e': // no longer a mark that takes no space
+		return false
+	}
+	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk, laterIgnorable)
+}
