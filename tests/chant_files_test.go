@@ -35,7 +35,8 @@ func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 		{"not UTF-8", "---\nstatus: pending\n---\n# Latin \xe9\n", []string{badFile + ":4:", "not UTF-8"}},
 		{"50 MB", "---\nstatus: pending\n---\n# Large\n" + strings.Repeat("All work and no play.\n", 50_000_000/22), []string{badFile, "larger than 4 MiB"}},
 		{"deep nesting", "---\nlabels: " + strings.Repeat("[", 10_000) + "\n---\n# Deep\n", []string{badFile}},
-		{"nested aliases", "---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n# Laughs\n", []string{badFile}},
+		{"nested aliases", "---\na: &a [x, x]\nb: &b [*a, *a]\nlabels: [*b, *b]\n---\n# Laughs\n", []string{badFile + ":4:", "labels"}},
+		{"many aliases", "---\na: &a " + strings.Repeat("x", 60_000) + "\nlabels: [*a" + strings.Repeat(", *a", 10_000) + "]\n---\n# Laughs\n", []string{badFile, "aliases"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

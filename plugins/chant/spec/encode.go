@@ -12,7 +12,8 @@ import (
 )
 
 // Encode returns the file's new content: known keys in the format's order, then the others as they were, then the
-// Markdown. Comments of known keys are lost. It returns an error if the content would not parse to the same spec.
+// Markdown. Comments of known keys are lost. If there are aliases, all keys keep their order and their links. It
+// returns an error if the content would not parse to the same spec.
 func (d *Document) Encode() (string, error) {
 	head, err := d.changed().encode()
 	if err != nil {
@@ -31,7 +32,8 @@ func (d *Document) Encode() (string, error) {
 
 // changed returns the keys with the current values of the fields that may be changed.
 func (d *Document) changed() front {
-	changed := front{known: maps.Clone(d.front.known), unknown: d.front.unknown}
+	changed := d.front
+	changed.known = maps.Clone(changed.known)
 	changed.set("type", &d.Type)
 	status := string(d.Status)
 	changed.set("status", &status)
@@ -53,23 +55,49 @@ func (f front) set(key string, value *string) {
 
 func (f front) encode() (string, error) {
 	mapping := &frontmatter.Node{Kind: frontmatter.Mapping}
-	for _, field := range fields {
-		if value := f.known[field.key]; value != nil {
-			mapping.Children = append(mapping.Children, &frontmatter.Node{Text: field.key}, normalize(field.kind, value))
-		}
+	if f.linked != nil {
+		mapping = f.relink()
+	} else {
+		mapping.Children = append(f.added(func(string) bool { return false }), f.unknown...)
 	}
-	mapping.Children = append(mapping.Children, f.unknown...)
 	head, err := frontmatter.Encode(mapping)
+	if err != nil { // an absent value in a flow collection cannot always be written as such
+		head, err = frontmatter.Encode(writeNulls(mapping))
+	}
 	if err != nil {
 		return "", fmt.Errorf("write YAML: %w", err)
 	}
 	return head, nil
 }
 
+// added returns the known keys that are not present, with their values, in the format's order.
+func (f front) added(present func(key string) bool) []*frontmatter.Node {
+	var children []*frontmatter.Node
+	for _, field := range fields {
+		if value := f.known[field.key]; value != nil && !present(field.key) {
+			children = append(children, &frontmatter.Node{Text: field.key}, normalize(field.kind, value))
+		}
+	}
+	return children
+}
+
+// writeNulls returns a copy of a tree in which values without text are written as null.
+func writeNulls(n *frontmatter.Node) *frontmatter.Node {
+	node := *n
+	if isEmpty(n) && n.Tag == "" {
+		node.Text = "null"
+	}
+	node.Children = make([]*frontmatter.Node, len(n.Children))
+	for i, child := range n.Children {
+		node.Children[i] = writeNulls(child)
+	}
+	return &node
+}
+
 // normalize returns a known key's value, in which a single string in place of a list is a list of one.
 func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
 	switch kind {
-	case kindString:
+	case kindString, kindType, kindStatus:
 		return normalizeString(value)
 	case kindList:
 		list := &frontmatter.Node{Kind: frontmatter.Sequence}

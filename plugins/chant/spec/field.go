@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
@@ -15,8 +14,10 @@ type kind int
 
 const (
 	kindString kind = iota
+	kindType        // a string that cannot be null
+	kindStatus      // the name of a Status
 	kindList        // of strings; a single string is read as a list of one
-	kindCount       // an integer from 0 on
+	kindCount       // an integer from 0 on, of 32 bits
 	kindBool
 	kindApproval // a mapping
 	kindRetry    // a mapping
@@ -29,7 +30,7 @@ type field struct {
 
 // fields are the known keys, in the order in which they are written.
 var fields = []field{
-	{"type", kindString}, {"status", kindString},
+	{"type", kindType}, {"status", kindStatus},
 	{"depends_on", kindList}, {"labels", kindList}, {"target_files", kindList}, {"context", kindList},
 	{"prompt", kindString}, {"branch", kindString},
 	{"commits", kindList}, {"completed_at", kindString}, {"model", kindString},
@@ -53,25 +54,33 @@ func kindOf(key string) (kind, bool) {
 	return 0, false
 }
 
-// checkValue returns an error if a known key may not have a value. Any key may have null, which means the same as
-// leaving it out.
+// isOptional reports whether a value of that kind may be null, which means the same as leaving the key out.
+func (k kind) isOptional() bool { return k != kindType && k != kindStatus }
+
+// checkValue returns an error if a known key may not have a value, which is not an alias.
 func checkValue(kind kind, value *frontmatter.Node) error {
-	if value.IsNull() {
-		return nil
+	if kind.isOptional() {
+		if err := checkOptional(value); err != nil || isNull(value) {
+			return err
+		}
 	}
 	switch kind {
-	case kindString:
-		return checkString(value)
+	case kindStatus:
+		_, err := parseStatus(value)
+		return err
 	case kindList:
 		return checkList(value)
 	case kindCount:
-		return checkCount(value)
+		return checkCount(value, 32)
 	case kindBool:
-		return checkBool(value)
+		_, err := parseBool(value)
+		return err
 	case kindApproval:
 		return checkApproval(value)
-	default:
+	case kindRetry:
 		return checkRetry(value)
+	default:
+		return checkString(value)
 	}
 }
 
@@ -82,81 +91,90 @@ func checkString(value *frontmatter.Node) error {
 	return nil
 }
 
+func parseStatus(value *frontmatter.Node) (Status, error) {
+	name, err := variant(value)
+	if err != nil {
+		return "", fmt.Errorf("status: %w", err)
+	}
+	status, known := ParseStatus(name)
+	if !known {
+		return "", fmt.Errorf("unknown status %q", name)
+	}
+	return status, nil
+}
+
 func checkList(value *frontmatter.Node) error {
 	err := errors.New("must be a list of strings")
 	if value.Kind == frontmatter.Mapping {
 		return err
 	}
 	for _, item := range value.Children {
-		if item.Kind != frontmatter.Scalar {
+		if resolve(item).Kind != frontmatter.Scalar {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkCount(value *frontmatter.Node) error {
-	base := 10
-	if strings.HasPrefix(value.Text, "0o") || strings.HasPrefix(value.Text, "0x") {
-		base = 0
+// checkMapping returns an error if a value is not a mapping in which each known key occurs at most once.
+func checkMapping(value *frontmatter.Node, known ...string) error {
+	if value.Kind != frontmatter.Mapping && !isEmpty(value) {
+		return errors.New("must be a map")
 	}
-	if _, err := strconv.ParseUint(value.Text, base, 64); err != nil || value.Tag12() != "!!int" {
-		return errors.New("must be a whole number from 0 on")
-	}
-	return nil
-}
-
-func checkBool(value *frontmatter.Node) error {
-	if value.Kind != frontmatter.Scalar || value.Tag12() != "!!bool" {
-		return errors.New("must be true or false")
-	}
-	return nil
+	return checkKeys(value, func(key string) bool { return slices.Contains(known, key) })
 }
 
 // checkApproval checks the mapping of approval: required (a boolean), status, by, at (strings).
 func checkApproval(approval *frontmatter.Node) error {
-	if approval.Kind != frontmatter.Mapping {
-		return errors.New("must be a map")
-	}
-	if err := approval.CheckKeys(); err != nil {
+	if err := checkMapping(approval, "required", "status", "by", "at"); err != nil {
 		return err
 	}
-	for key, value := range approval.Pairs() {
+	for key, value := range entries(approval) {
 		var err error
-		switch {
-		case value.IsNull():
-		case key.Text == "required":
-			err = checkBool(value)
-		case key.Text == "status":
-			if statuses := []string{"pending", "approved", "rejected"}; !slices.Contains(statuses, value.Text) {
-				err = fmt.Errorf("must be one of %s", strings.Join(statuses, ", "))
-			}
-		case key.Text == "by" || key.Text == "at":
-			err = checkString(value)
+		switch key {
+		case "required":
+			_, err = parseBool(value)
+		case "status":
+			err = checkApprovalStatus(value)
+		case "by", "at":
+			err = checkValue(kindString, value)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", key.Text, err)
+			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil
 }
 
+func checkApprovalStatus(value *frontmatter.Node) error {
+	name, err := variant(value)
+	if statuses := []string{"pending", "approved", "rejected"}; err == nil && !slices.Contains(statuses, name) {
+		err = fmt.Errorf("must be one of %s", strings.Join(statuses, ", "))
+	}
+	return err
+}
+
+// retryKeys are the keys of retry_state. None may be left out.
+var retryKeys = []string{"attempts", "last_retry_time", "next_retry_time"}
+
 // checkRetry checks the mapping of retry_state, which holds three integers.
 func checkRetry(retry *frontmatter.Node) error {
-	if retry.Kind != frontmatter.Mapping {
-		return errors.New("must be a map")
-	}
-	if err := retry.CheckKeys(); err != nil {
+	if err := checkMapping(retry, retryKeys...); err != nil {
 		return err
 	}
-	for _, key := range []string{"attempts", "last_retry_time", "next_retry_time"} {
-		value := retry.Get(key)
-		if value == nil {
-			return fmt.Errorf("%s is missing", key)
+	missing := slices.Clone(retryKeys)
+	for key, value := range entries(retry) {
+		at := slices.Index(missing, key)
+		if at < 0 {
+			continue
 		}
-		if err := checkCount(value); err != nil {
+		missing = slices.Delete(missing, at, at+1)
+		if err := checkCount(value, 64); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s is missing", missing[0])
 	}
 	return nil
 }

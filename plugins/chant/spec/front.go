@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
@@ -12,70 +13,104 @@ import (
 // maxDepth bounds the nesting of lists and mappings; known keys need two levels.
 const maxDepth = 32
 
+// maxExpanded bounds the text of the known keys with their aliases expanded, in bytes: without a bound, a few KiB could
+// stand for gigabytes.
+const maxExpanded = 256 << 10
+
 // front holds the keys of a file's front matter.
 type front struct {
-	known   map[string]*frontmatter.Node // those of fields whose value is not null
+	known   map[string]*frontmatter.Node // those of fields that have a value, without aliases
 	unknown []*frontmatter.Node          // keys and values in turn, in the file's order
+	linked  *frontmatter.Node            // the whole mapping if it has aliases, so that its order must not change; else nil
 }
 
 // parseFront parses the front matter, whose first line is line of the file. Errors are *LoadError.
 func parseFront(text string, line int) (front, error) {
 	if len(text) > maxFront {
-		return front{}, &LoadError{Line: line, Reason: fmt.Sprintf("frontmatter is larger than %d KiB", maxFront>>10)}
+		return front{}, &LoadError{Line: line, Limit: true, Reason: fmt.Sprintf("frontmatter is larger than %d KiB", maxFront>>10)}
 	}
-	root, err := frontmatter.Parse(text, frontmatter.Options{Depth: maxDepth, Line: line})
+	root, err := frontmatter.Parse(text, frontmatter.Options{Depth: maxDepth, Line: line, Aliases: true})
 	if err != nil {
 		return front{}, asLoadError(err, line)
 	}
 	parsed := front{known: map[string]*frontmatter.Node{}}
-	if root.IsNull() {
+	if root == nil || isEmpty(root) {
 		return parsed, nil
 	}
 	if root.Kind != frontmatter.Mapping {
 		return front{}, &LoadError{Line: root.Line, Reason: "frontmatter is not a mapping"}
 	}
-	if err := root.CheckKeys(); err != nil {
+	if err := checkKeys(root, func(key string) bool { _, known := kindOf(key); return known }); err != nil {
 		return front{}, asLoadError(err, line)
 	}
+	if hasAlias(root) {
+		parsed.linked = root
+	}
 	for key, value := range root.Pairs() {
-		kind, known := kindOf(key.Text)
-		if !known {
-			parsed.unknown = append(parsed.unknown, key, value)
-			continue
-		}
-		if err := checkValue(kind, value); err != nil {
-			failed := asLoadError(err, value.Line)
-			failed.Reason = key.Text + ": " + failed.Reason
-			return front{}, failed
-		}
-		if !value.IsNull() {
-			parsed.known[key.Text] = value
+		if err := parsed.add(key, value); err != nil {
+			return front{}, err
 		}
 	}
+	if parsed.linked != nil && parsed.size() > maxExpanded {
+		return front{}, &LoadError{Line: line, Limit: true, Reason: fmt.Sprintf("frontmatter is larger than %d KiB with its aliases expanded", maxExpanded>>10)}
+	}
 	return parsed, nil
+}
+
+// add checks and adds a key.
+func (f *front) add(key, value *frontmatter.Node) error {
+	name, resolved := resolve(key).Text, resolve(value)
+	kind, known := kindOf(name)
+	if !known {
+		f.unknown = append(f.unknown, key, value)
+		return nil
+	}
+	if err := checkValue(kind, resolved); err != nil {
+		failed := asLoadError(err, value.Line)
+		if kind != kindStatus { // its errors name it
+			failed.Reason = name + ": " + failed.Reason
+		}
+		return failed
+	}
+	if !kind.isOptional() || !isNull(resolved) {
+		f.known[name] = resolved
+	}
+	return nil
+}
+
+func hasAlias(n *frontmatter.Node) bool {
+	return n.Kind == frontmatter.Alias || slices.ContainsFunc(n.Children, hasAlias)
+}
+
+// size returns the length of the known keys' values with aliases expanded.
+func (f *front) size() int {
+	size := 0
+	for _, value := range f.known {
+		size += len(value.Text)
+		for _, child := range value.Children { // known values have one level of scalars at most
+			size += len(resolve(child).Text) + 1
+		}
+	}
+	return size
 }
 
 // asLoadError returns err with its own line if it has one, else with the given one.
 func asLoadError(err error, line int) *LoadError {
 	var at *frontmatter.Error
 	if errors.As(err, &at) {
-		return &LoadError{Line: at.Line, Reason: at.Reason}
+		return &LoadError{Line: at.Line, Reason: at.Reason, Limit: strings.Contains(at.Reason, "exceeded max depth")}
 	}
 	return &LoadError{Line: line, Reason: err.Error()}
 }
 
 // fill sets the fields of a spec from the keys.
-func (f front) fill(s *Spec) error {
+func (f front) fill(s *Spec) {
 	s.Type, s.Status = "code", Pending
 	if node := f.known["type"]; node != nil {
 		s.Type = node.Text
 	}
 	if node := f.known["status"]; node != nil {
-		status, known := ParseStatus(node.Text)
-		if !known {
-			return &LoadError{Line: node.Line, Reason: fmt.Sprintf("unknown status %q", node.Text)}
-		}
-		s.Status = status
+		s.Status, _ = parseStatus(node) // add has checked it
 	}
 	s.DependsOn = f.list("depends_on")
 	s.Labels = f.list("labels")
@@ -91,7 +126,6 @@ func (f front) fill(s *Spec) error {
 	if node := f.known["approval"]; node != nil {
 		s.Approval = readApproval(node)
 	}
-	return nil
 }
 
 func (f front) optional(key string) *string {
@@ -116,21 +150,31 @@ func (f front) list(key string) []string {
 	return list
 }
 
-// listItems returns the items of a list, of which a single string is the short form.
+// listItems returns the items of a list without aliases. A single string is the short form of a list.
 func listItems(list *frontmatter.Node) []*frontmatter.Node {
-	if list.Kind == frontmatter.Scalar {
+	switch {
+	case isEmpty(list):
+		return nil
+	case list.Kind == frontmatter.Scalar:
 		return []*frontmatter.Node{list}
 	}
-	return list.Children
+	items := make([]*frontmatter.Node, len(list.Children))
+	for i, item := range list.Children {
+		items[i] = resolve(item)
+	}
+	return items
 }
 
 func readApproval(node *frontmatter.Node) Approval {
 	var approval Approval
-	if required := node.Get("required"); required != nil {
-		approval.Required = strings.EqualFold(required.Text, "true")
-	}
-	if status := node.Get("status"); status != nil {
-		approval.Approved = status.Text == "approved"
+	for key, value := range entries(node) { // checkApproval has checked the values
+		switch key {
+		case "required":
+			approval.Required, _ = parseBool(value)
+		case "status":
+			status, _ := variant(value)
+			approval.Approved = status == "approved"
+		}
 	}
 	return approval
 }

@@ -16,7 +16,7 @@ type Document struct {
 // Open parses a file's content. Errors are *LoadError, without a path.
 func Open(content string) (*Document, error) {
 	if len(content) > MaxSize {
-		return nil, &LoadError{Reason: fmt.Sprintf("larger than %d MiB", MaxSize>>20)}
+		return nil, &LoadError{Limit: true, Reason: fmt.Sprintf("larger than %d MiB", MaxSize>>20)}
 	}
 	if !utf8.ValidString(content) {
 		return nil, &LoadError{Line: invalidLine(content), Reason: "not UTF-8 text"}
@@ -28,9 +28,7 @@ func Open(content string) (*Document, error) {
 	}
 	document := &Document{front: front}
 	document.Body = body
-	if err := front.fill(&document.Spec); err != nil {
-		return nil, err
-	}
+	front.fill(&document.Spec)
 	return document, nil
 }
 

@@ -47,6 +47,7 @@ type LoadError struct {
 	Path   string // relative to the project; "" until the caller sets it
 	Line   int    // from 1; 0 if the error is not in one line
 	Reason string
+	Limit  bool // the file is only larger than this program reads
 }
 
 func (e *LoadError) Error() string {

@@ -43,7 +43,21 @@ func TestParse(t *testing.T) {
 		{"a single dependency is a list of one", "---\ndepends_on: some-id\n---\n", spec.Spec{Type: "code", Status: spec.Pending, DependsOn: []string{"some-id"}}},
 		{"a single label is a list of one", "---\nlabels: ui\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Labels: []string{"ui"}}},
 		{"an empty list is not an absent list", "---\ndepends_on: []\n---\n", spec.Spec{Type: "code", Status: spec.Pending, DependsOn: []string{}}},
-		{"null means absent", "---\nstatus:\ntype: ~\ndepends_on: null\nprompt:\n---\n", spec.Spec{Type: "code", Status: spec.Pending}},
+		{"null means absent", "---\ndepends_on: null\nprompt:\nbranch: !!null ~\nmodel: ~\napproval:\npublic: NULL\n---\n", spec.Spec{Type: "code", Status: spec.Pending}},
+		{"a type is never null", "---\ntype: ~\n---\n", spec.Spec{Type: "~", Status: spec.Pending}},
+		{"an empty type", "---\ntype:\n---\n", spec.Spec{Status: spec.Pending}},
+		{"empty strings are not null", "---\nprompt: ''\nlabels: ['', ~,]\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Prompt: ptr(""), Labels: []string{"", "~"}}},
+		{"tags of strings do not count", "---\nprompt: !!str ~\nbranch: !mine 5\nmodel: ! ~\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Prompt: ptr("~"), Branch: ptr("5"), Model: ptr("~")}},
+		{"a tag names a status", "---\nstatus: !in_progress\napproval: {required: !!str true, status: !approved ~}\n---\n", spec.Spec{Type: "code", Status: spec.InProgress, Approval: spec.Approval{Required: true, Approved: true}}},
+		{"a tag without a value is an empty list", "---\nlabels: !mine\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Labels: []string{}}},
+		{"duplicates of unknown keys", "---\npr: 1\npr: 2\napproval: {x: 1, x: 2}\n---\n", spec.Spec{Type: "code", Status: spec.Pending}},
+		{
+			"aliases",
+			"---\nteam: &t [a, &b b]\nlabels: *t\ncontext: [*b, c]\nprompt: &p hint\n*p : 1\nstate: &s completed\nstatus: *s\n&k branch: &n ~\nmodel: *n\n---\n",
+			spec.Spec{Type: "code", Status: spec.Completed, Labels: []string{"a", "b"}, Context: []string{"b", "c"}, Prompt: ptr("hint")},
+		},
+		{"merge keys merge nothing", "---\nbase: &b {prompt: x}\n<<: *b\n---\n", spec.Spec{Type: "code", Status: spec.Pending}},
+		{"an alias to itself, and nested aliases, in unknown keys", "---\na: &a [*a]\n" + bomb() + "---\n", spec.Spec{Type: "code", Status: spec.Pending}},
 		{
 			"scalars keep their text",
 			"---\ncommits: [2149135, 12e4567, 0012345, 0x1f, yes]\ncompleted_at: 2026-01-24T15:30:00Z\nbranch: 1.10\n---\n",
@@ -106,6 +120,28 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// TestCount has the answers of the real program.
+func TestCount(t *testing.T) {
+	tests := map[string]bool{
+		"0": true, "5": true, "+5": true, "+0": true, "0x1F": true, "+0x1f": true, "0o17": true, "+0o17": true, "0b11": true,
+		"4294967295": true, "!!str 5": true, "!!float 1": true, "!mine 5": true, "! 5": true, "!!int |-\n  5": true, "~": true, "": true,
+		"-0": false, "-1": false, "++5": false, "+-5": false, "05": false, "+07": false, "00": false, "0X1F": false, "0O17": false,
+		"0x": false, "0o8": false, "0b2": false, "0x_1": false, "0x+1": false, "1_000": false, "1,000": false, "1e3": false, "5.": false,
+		"4294967296": false, "0x100000000": false, ".inf": false, "2026-01-02": false, "12:30": false, "true": false,
+		"'5'": false, "!!int '5'": false, "!!int >-\n  5": false, "|-\n  5": false, "[5]": false, "!!null": false,
+	}
+	for value, want := range tests {
+		if _, err := spec.Parse("---\nreplay_count: " + value + "\n---\n"); (err == nil) != want {
+			t.Errorf("%q: got %v, want accepted: %t", value, err, want)
+		}
+	}
+	for value, want := range map[string]bool{"18446744073709551615": true, "18446744073709551616": false, "~": false} {
+		if _, err := spec.Parse("---\nretry_state: {attempts: +1, last_retry_time: 0b1, next_retry_time: " + value + "}\n---\n"); (err == nil) != want {
+			t.Errorf("in 64 bits, %q: got %v, want accepted: %t", value, err, want)
+		}
+	}
+}
+
 func TestTitle(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"the first heading":                   {"intro\n# One\n# Two", "One"},
@@ -151,9 +187,16 @@ func TestParseErrors(t *testing.T) {
 		{"an unknown approval", "---\napproval:\n  status: maybe\n---\n", 3, "approval: status: must be one of pending, approved, rejected"},
 		{"an approval that is not a mapping", "---\napproval: yes\n---\n", 2, "approval: must be a map"},
 		{"an incomplete retry state", "---\nretry_state:\n  attempts: 1\n---\n", 3, "retry_state: last_retry_time is missing"},
-		{"an alias", "---\nlabels: &a [x]\ncontext: *a\n---\n", 2, "anchors and aliases"},
-		{"an alias bomb", "---\n" + bomb() + "---\n", 2, "anchors and aliases"},
-		{"an alias to itself", "---\na: &a [*a]\n---\n", 2, "anchors and aliases"},
+		{"a status of null", "---\nstatus:\n---\n", 2, `unknown status ""`},
+		{"a status with a tag and a value", "---\nstatus: !failed x\n---\n", 2, "has the tag !failed, which must not have a value"},
+		{"a tag of null without null", "---\nprompt: !!null x\n---\n", 2, "prompt: has the tag !!null, but is not null"},
+		{"an approval that requires null", "---\napproval: {required: ~}\n---\n", 2, "approval: required: must be true or false"},
+		{"an unknown alias", "---\nlabels: *a\n---\n", 2, "unknown anchor"},
+		{"an alias to another type", "---\nteam: &t {a: b}\nlabels: *t\n---\n", 3, "labels: must be a list of strings"},
+		{"an alias to itself", "---\nlabels: &a [*a]\n---\n", 2, "labels: must be a list of strings"},
+		{"a key that is an alias", "---\na: &a status\n*a : failed\nstatus: failed\n---\n", 4, `duplicate key "status"`},
+		{"nested aliases", "---\n" + bomb() + "labels: *a30\n---\n", 0, "labels: must be a list of strings"},
+		{"many aliases", "---\na: &a " + strings.Repeat("x", 60<<10) + "\nlabels: [*a" + strings.Repeat(", *a", 10_000) + "]\n---\n", 1, "larger than 256 KiB with its aliases expanded"},
 		{"deep nesting", "---\na: " + strings.Repeat("[", 5000) + "\n---\n", 2, "max depth"},
 		{"deep nesting by indent", "---\n" + stairs(200) + "---\n", 0, "max depth"},
 		{"large frontmatter", "---\na: " + strings.Repeat("x", 200<<10) + "\n---\n", 1, "larger than 128 KiB"},

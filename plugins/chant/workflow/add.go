@@ -13,7 +13,7 @@ import (
 // maxTries bounds how many ids are generated; each collides with an existing one with a probability of 1 in 46656.
 const maxTries = 8
 
-// Add creates a pending spec. Prompt is the name of a prompt template; nil and "" leave it out.
+// Add creates a pending spec. Prompt is the name of a prompt template, or nil.
 func (p *Project) Add(description string, prompt *string) (string, error) {
 	content, err := spec.New(description, prompt)
 	if err != nil {

@@ -1,0 +1,74 @@
+package spec
+
+import "github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
+
+// relink returns the mapping with the current values of the known keys, in the file's order, since an anchor must come
+// before its aliases. Values with anchors or aliases are written as they were unless they changed; new keys come last.
+func (f front) relink() *frontmatter.Node {
+	links := linker{anchors: map[string]*frontmatter.Node{}}
+	mapping := links.open(f.linked)
+	present := map[string]bool{}
+	for key, value := range f.linked.Pairs() {
+		name := resolve(key).Text
+		kind, known := kindOf(name)
+		present[name] = known
+		mapping.Children = append(mapping.Children, links.copy(key))
+		current := f.known[name]
+		switch {
+		case !known || current == nil: // or null
+			value = links.copy(value)
+		case current == resolve(value) && hasLink(value):
+			value = links.copy(value)
+		default:
+			value = normalize(kind, current)
+		}
+		mapping.Children = append(mapping.Children, value)
+	}
+	mapping.Children = append(mapping.Children, f.added(func(key string) bool { return present[key] })...)
+	return mapping
+}
+
+// hasLink reports whether a tree has an anchor or an alias.
+func hasLink(n *frontmatter.Node) bool {
+	if n.Kind == frontmatter.Alias || n.Anchor != "" {
+		return true
+	}
+	for _, child := range n.Children {
+		if hasLink(child) {
+			return true
+		}
+	}
+	return false
+}
+
+// linker copies trees in the order in which they are written.
+type linker struct {
+	anchors map[string]*frontmatter.Node // the original nodes that the anchors written so far refer to
+}
+
+// copy returns a copy of a tree whose aliases have the same targets as before. The anchor of a value that changed is
+// gone: the first alias that refers to it becomes the old value with the anchor.
+func (l linker) copy(n *frontmatter.Node) *frontmatter.Node {
+	if n.Kind == frontmatter.Alias {
+		if l.anchors[n.Text] != n.Target {
+			return l.copy(n.Target)
+		}
+		alias := *n
+		return &alias
+	}
+	node := l.open(n)
+	for _, child := range n.Children {
+		node.Children = append(node.Children, l.copy(child))
+	}
+	return node
+}
+
+// open returns a copy of a node without its children.
+func (l linker) open(n *frontmatter.Node) *frontmatter.Node {
+	if n.Anchor != "" {
+		l.anchors[n.Anchor] = n
+	}
+	node := *n
+	node.Children = nil
+	return &node
+}

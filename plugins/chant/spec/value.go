@@ -1,0 +1,144 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
+)
+
+// The functions below follow the YAML library of the real program. It reads a scalar as the type that the key has, so
+// that any scalar is a string, and ignores most tags.
+
+// resolve returns the node that an alias refers to, or any other node itself.
+func resolve(n *frontmatter.Node) *frontmatter.Node {
+	if n.Kind == frontmatter.Alias {
+		return n.Target // never an alias
+	}
+	return n
+}
+
+// entries returns the keys of a mapping, which checkKeys has checked, with their values, both without aliases.
+func entries(mapping *frontmatter.Node) iter.Seq2[string, *frontmatter.Node] {
+	return func(yield func(string, *frontmatter.Node) bool) {
+		for key, value := range mapping.Pairs() {
+			if !yield(resolve(key).Text, resolve(value)) {
+				return
+			}
+		}
+	}
+}
+
+// checkKeys returns a *frontmatter.Error if a key of a mapping is not a scalar, or if a known key occurs twice.
+func checkKeys(mapping *frontmatter.Node, isKnown func(string) bool) error {
+	var seen []string
+	for key := range mapping.Pairs() {
+		name := resolve(key)
+		if name.Kind != frontmatter.Scalar {
+			return &frontmatter.Error{Line: key.Line, Reason: "a key of a mapping is not a scalar"}
+		}
+		if !isKnown(name.Text) {
+			continue
+		}
+		if slices.Contains(seen, name.Text) {
+			return &frontmatter.Error{Line: key.Line, Reason: fmt.Sprintf("duplicate key %q", name.Text)}
+		}
+		seen = append(seen, name.Text)
+	}
+	return nil
+}
+
+const nullTag = "!!null"
+
+// isNull reports whether an optional value counts as absent.
+func isNull(value *frontmatter.Node) bool {
+	if value.Kind != frontmatter.Scalar || value.Style != frontmatter.Plain {
+		return false
+	}
+	switch value.Tag {
+	case "":
+		return value.Text == "" || isNullWord(value.Text)
+	case nullTag:
+		return isNullWord(value.Text)
+	}
+	return false
+}
+
+func isNullWord(text string) bool {
+	return text == "~" || text == "null" || text == "Null" || text == "NULL"
+}
+
+// checkOptional returns an error if a value that is not null has the tag of null.
+func checkOptional(value *frontmatter.Node) error {
+	if value.Kind == frontmatter.Scalar && value.Style == frontmatter.Plain && value.Tag == nullTag && !isNullWord(value.Text) {
+		return errors.New("has the tag !!null, but is not null: write ~ or remove the tag")
+	}
+	return nil
+}
+
+// isEmpty reports whether a value is a plain scalar without text, which is also an empty list or mapping.
+func isEmpty(value *frontmatter.Node) bool {
+	return value.Kind == frontmatter.Scalar && value.Style == frontmatter.Plain && value.Text == ""
+}
+
+// isTyped reports whether a scalar can be of a type other than string: if it is plain, or a literal block with the
+// type's tag.
+func isTyped(value *frontmatter.Node, tag string) bool {
+	if value.Kind != frontmatter.Scalar {
+		return false
+	}
+	return value.Style == frontmatter.Plain || value.Style == frontmatter.Literal && value.Tag == tag
+}
+
+func parseBool(value *frontmatter.Node) (bool, error) {
+	if isTyped(value, "!!bool") {
+		switch value.Text {
+		case "true", "True", "TRUE":
+			return true, nil
+		case "false", "False", "FALSE":
+			return false, nil
+		}
+	}
+	return false, errors.New("must be true or false")
+}
+
+// checkCount returns an error if a value is not an integer from 0 on that fits into a number of bits. A leading zero
+// makes it a string.
+func checkCount(value *frontmatter.Node, bits int) error {
+	err := errors.New("must be a whole number from 0 on")
+	if !isTyped(value, "!!int") {
+		return err
+	}
+	digits := strings.TrimPrefix(value.Text, "+")
+	for prefix, base := range map[string]int{"0x": 16, "0o": 8, "0b": 2} {
+		if rest, ok := strings.CutPrefix(digits, prefix); ok {
+			if _, failed := strconv.ParseUint(rest, base, bits); failed != nil {
+				return err
+			}
+			return nil
+		}
+	}
+	if _, failed := strconv.ParseUint(digits, 10, bits); failed != nil || len(digits) > 1 && digits[0] == '0' {
+		return err
+	}
+	return nil
+}
+
+// variant returns the name of a value of an enumeration: its text, or a tag of the file's own, as in "status: !failed".
+func variant(value *frontmatter.Node) (string, error) {
+	if value.Kind != frontmatter.Scalar {
+		return "", errors.New("must be a string")
+	}
+	name, ok := strings.CutPrefix(value.Tag, "!")
+	if !ok || strings.HasPrefix(name, "!") {
+		return value.Text, nil
+	}
+	if value.Style != frontmatter.Plain || value.Text != "" && !isNullWord(value.Text) {
+		return "", fmt.Errorf("has the tag %s, which must not have a value", value.Tag)
+	}
+	return name, nil
+}
