@@ -94,16 +94,28 @@ func TestSpecsPathThatIsAFileIsReported(t *testing.T) {
 	s.end()
 }
 
-// TestConcurrentUpdatesOfOneSpecAreKept: two servers do not overwrite each other's acknowledged updates.
+// TestConcurrentUpdatesOfOneSpecAreKept: two servers do not overwrite each other's acknowledged updates, whether they
+// share a state directory or, as servers of two users, do not.
 func TestConcurrentUpdatesOfOneSpecAreKept(t *testing.T) {
 	t.Parallel()
-	project := newDir(t, map[string]string{".chant/specs/" + goodID + ".md": specText("in_progress", "Shared")})
+	one := t.TempDir()
+	for name, states := range map[string][]string{"one state directory": {one, one}, "two state directories": {t.TempDir(), t.TempDir()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			updateConcurrently(t, states)
+		})
+	}
+}
+
+// updateConcurrently starts a server for each state directory. A left-over temporary file is removed meanwhile.
+func updateConcurrently(t *testing.T, states []string) {
+	const temporary = ".chant/specs/.chant-0123456789abcdef.tmp"
+	project := newDir(t, map[string]string{goodFile: specText("in_progress", "Shared"), temporary: "of a killed call"})
 	const each = 15
-	state := "XDG_STATE_HOME=" + t.TempDir()
 	var servers []*server
-	for number := range 2 {
-		c := programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "chant", "--project", project)
-		c.Env = append(c.Env, state) // two servers of one user
+	for number, state := range states {
+		c := chantCommand(t, project)
+		c.Env = append(c.Env, "XDG_STATE_HOME="+state)
 		servers = append(servers, startServer(t, c))
 		for i := range each {
 			servers[number].sendCall("chant_spec_update", fmt.Sprintf(`{"id":%q,"output":"output %d-%d."}`, goodID, number, i))
@@ -120,6 +132,9 @@ func TestConcurrentUpdatesOfOneSpecAreKept(t *testing.T) {
 	}
 	if kept := strings.Count(readFile(t, filepath.Join(project, ".chant", "specs", goodID+".md")), "output "); kept != acknowledged || kept != 2*each {
 		t.Errorf("%d updates are in the file, %d were acknowledged, want %d", kept, acknowledged, 2*each)
+	}
+	if files := filesBelow(snapshot(t, project), ".chant/specs"); len(files) != 1 {
+		t.Errorf("files left: %v", files)
 	}
 }
 

@@ -2,6 +2,9 @@ package tools_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,12 +40,15 @@ func TestWritingToolsLockProject(t *testing.T) {
 		t.Run(tool, func(t *testing.T) {
 			host, root := newHost(t, three())
 			call(t, host, tool, everyArgument)
-			var want []string
+			var names, folders []string
 			if access == "write" {
-				want = []string{"specs " + filepath.Join(root, ".chant")}
+				names, folders = []string{"specs " + filepath.Join(root, ".chant")}, []string{filepath.Join(root, ".chant")}
 			}
-			if diff := cmp.Diff(want, host.Locks()); diff != "" {
+			if diff := cmp.Diff(names, host.Locks()); diff != "" {
 				t.Errorf("of a tool with access %s (-want +got)\n%s", access, diff)
+			}
+			if diff := cmp.Diff(folders, host.LockedFolders()); diff != "" {
+				t.Errorf("directories, of a tool with access %s (-want +got)\n%s", access, diff)
 			}
 		})
 	}
@@ -58,6 +64,9 @@ func TestWritingToolsLockProject(t *testing.T) {
 		call(t, host, "chant_add", `{"description": "x"}`)
 		if diff := cmp.Diff([]string{"specs " + elsewhere}, host.Locks()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{elsewhere}, host.LockedFolders()); diff != "" {
+			t.Errorf("directories (-want +got)\n%s", diff)
 		}
 	})
 	t.Run("long paths have distinct locks", func(t *testing.T) {
@@ -137,6 +146,7 @@ func TestLockErrors(t *testing.T) {
 	for code, want := range map[string]string{
 		abi.HostUnavailable: "Cancelled spec: 2026-03-01-003-q7w",
 		abi.HostFailed:      "! lock the project: lock: no directory (failed)",
+		abi.HostDenied:      "! lock the project: lock: no directory (denied)", // of the name, too
 	} {
 		t.Run(code, func(t *testing.T) {
 			host, _ := newHost(t, three())
@@ -145,6 +155,40 @@ func TestLockErrors(t *testing.T) {
 			})
 			if got := call(t, host, "chant_cancel", `{"id": "q7w"}`); got != want {
 				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestWritesRemoveTemporaryFiles: all of them under a lock, without one only those that no call can be writing.
+func TestWritesRemoveTemporaryFiles(t *testing.T) {
+	for _, locks := range []bool{true, false} {
+		t.Run(fmt.Sprint("locks ", locks), func(t *testing.T) {
+			host, root := newHost(t, three())
+			if !locks {
+				host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
+					return nil, &abi.HostError{Code: abi.HostUnavailable}
+				})
+			}
+			young, old := filepath.Join(root, ".chant/specs/.chant-1.tmp"), filepath.Join(root, ".chant/specs/.chant-2.tmp")
+			for path, age := range map[string]time.Duration{young: 0, old: 2 * time.Hour} {
+				if err := os.WriteFile(path, nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			call(t, host, "chant_spec_list", `{}`)
+			if _, err := os.Stat(old); err != nil {
+				t.Errorf("after a read: %v", err)
+			}
+			call(t, host, "chant_cancel", `{"id": "q7w"}`)
+			if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the old file: %v", err)
+			}
+			if _, err := os.Stat(young); errors.Is(err, fs.ErrNotExist) != locks {
+				t.Errorf("the young file: %v", err)
 			}
 		})
 	}
