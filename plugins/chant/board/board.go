@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/id"
@@ -29,6 +30,9 @@ type Entry struct {
 	Status spec.Status // computed, see computeStatus
 	File   store.File
 	Sum    store.Sum // of the file's content
+
+	size    int   // of the content, in bytes
+	dropped *gist // set if Spec has no body, to save memory
 }
 
 // Board holds the active specs of a project as they were when it was loaded.
@@ -36,29 +40,29 @@ type Board struct {
 	Entries []*Entry          // in the order of id.Compare
 	Errors  []*spec.LoadError // of the files that cannot be loaded, in the order of their paths
 
+	dir     store.Dir
+	git     Git
 	byID    map[string]*Entry
 	errorOf map[string]*spec.LoadError // by the id in the file's name
-	members map[string][]*Entry        // by the id of their driver
+	omitted map[string]*omitted        // by id, files above the limits
+	members map[string][]string        // ids, by the id of their driver
 	archive func() store.Archived      // loaded on the first use
 }
 
-// limits bound what is loaded. A file that exceeds one of them is not loaded.
+// limits bound what is loaded. Of a file beyond the first two, Entries has nothing; beyond the last one, no body.
 type limits struct {
-	specs int
-	bytes int
+	specs  int
+	bytes  int // of front matter and titles
+	bodies int // bytes
 }
 
 // The limits keep a board within a module's memory. Real projects have hundreds of specs of a few KiB.
-const (
-	maxSpecs = 10_000
-	maxBytes = 12 << 20
-)
+var defaultLimits = limits{specs: 10_000, bytes: 6 << 20, bodies: 10 << 20}
 
-// Load reads every spec. Specs in progress are taken from their branch; if git is nil, from their file. A file that
-// cannot be loaded is in Errors; the returned error is about the directory.
-func Load(dir store.Dir, git Git) (*Board, error) {
-	return load(dir, git, limits{maxSpecs, maxBytes})
-}
+// Load reads every spec, the newest first, so that the limits omit the oldest ones. Specs in progress are taken from
+// their branch; if git is nil, from their file. A file that cannot be loaded is in Errors; the returned error is about
+// the directory.
+func Load(dir store.Dir, git Git) (*Board, error) { return load(dir, git, defaultLimits) }
 
 func load(dir store.Dir, git Git, left limits) (*Board, error) {
 	files, err := dir.Specs()
@@ -66,67 +70,86 @@ func load(dir store.Dir, git Git, left limits) (*Board, error) {
 		return nil, err
 	}
 	board := &Board{
+		dir:     dir,
+		git:     git,
 		byID:    map[string]*Entry{},
 		errorOf: map[string]*spec.LoadError{},
-		members: map[string][]*Entry{},
+		omitted: map[string]*omitted{},
+		members: map[string][]string{},
 	}
+	slices.SortStableFunc(files, newestFirst)
 	board.archive = sync.OnceValue(func() store.Archived { return board.readArchive(dir) })
 	for _, file := range files {
-		entry, err := board.read(dir, file, &left)
+		entry, err := board.read(file, &left)
 		if err != nil {
-			board.addError(dir, file, err)
+			board.addError(file, err)
 			continue
 		}
 		board.Entries = append(board.Entries, entry)
 		board.byID[file.ID] = entry
 	}
-	if git != nil {
-		for _, entry := range board.Entries {
-			showBranch(entry, git)
-		}
-	}
 	slices.SortFunc(board.Entries, func(a, b *Entry) int { return id.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(board.Errors, func(a, b *spec.LoadError) int { return strings.Compare(a.Path, b.Path) })
 	board.computeStatus()
 	return board, nil
 }
 
 // read loads one file, and subtracts it from the limits that are left.
-func (b *Board) read(dir store.Dir, file store.File, left *limits) (*Entry, error) {
+func (b *Board) read(file store.File, left *limits) (*Entry, error) {
 	if file.Err != nil {
 		return nil, file.Err
 	}
 	if first := b.byID[file.ID]; first != nil {
-		return nil, fmt.Errorf("duplicate id: already used by %s", dir.Relative(first.File.Path))
+		return nil, fmt.Errorf("duplicate id: already used by %s", b.dir.Relative(first.File.Path))
 	}
 	if left.specs == 0 {
-		return nil, fmt.Errorf("there are more than %d specs", len(b.Entries))
+		return nil, b.omit(file, fmt.Sprintf("there are more than %d specs: archive completed ones", len(b.Entries)))
 	}
-	content, sum, err := store.Read(file.Path, spec.MaxSize)
-	var large *store.TooLargeError
-	if errors.As(err, &large) {
-		return nil, fmt.Errorf("larger than %d MiB", spec.MaxSize>>20)
-	}
+	entry, err := b.open(file)
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > left.bytes {
-		return nil, errors.New("the specs together are too large to load")
+	cost := entry.size - len(entry.Spec.Body) + titleSize(entry.Spec)
+	if cost > left.bytes {
+		return nil, b.omit(file, "the specs together are too large to load: archive completed ones")
+	}
+	left.specs--
+	left.bytes -= cost
+	if len(entry.Spec.Body) > left.bodies {
+		entry.dropBody()
+	} else {
+		left.bodies -= len(entry.Spec.Body)
+	}
+	return entry, nil
+}
+
+// open loads one file, or its version on its branch.
+func (b *Board) open(file store.File) (*Entry, error) {
+	content, sum, err := store.Read(file.Path, spec.MaxSize)
+	var large *store.TooLargeError
+	if errors.As(err, &large) {
+		return nil, &spec.LoadError{Limit: true, Reason: fmt.Sprintf("larger than %d MiB", spec.MaxSize>>20)}
+	}
+	if err != nil {
+		return nil, err
 	}
 	parsed, err := spec.Parse(content)
 	if err != nil {
 		return nil, err
 	}
-	left.specs--
-	left.bytes -= len(content)
-	return &Entry{ID: file.ID, Spec: parsed, File: file, Sum: sum}, nil
+	entry := &Entry{ID: file.ID, Spec: parsed, File: file, Sum: sum, size: len(content)}
+	if b.git != nil {
+		showBranch(entry, b.git)
+	}
+	return entry, nil
 }
 
-func (b *Board) addError(dir store.Dir, file store.File, err error) {
+func (b *Board) addError(file store.File, err error) {
 	var failed *spec.LoadError
 	if !errors.As(err, &failed) {
-		failed = &spec.LoadError{Reason: err.Error()}
+		failed = &spec.LoadError{Reason: err.Error(), Limit: file.ID == ""} // a directory, which may have valid specs
 	}
-	failed.Path = dir.Relative(file.Path)
+	failed.Path = b.dir.Relative(file.Path)
 	b.Errors = append(b.Errors, failed)
 	if file.ID != "" && b.byID[file.ID] == nil {
 		b.errorOf[file.ID] = failed
@@ -137,7 +160,7 @@ func (b *Board) addError(dir store.Dir, file store.File, err error) {
 func (b *Board) readArchive(dir store.Dir) store.Archived {
 	archived, err := dir.Archived()
 	if err != nil {
-		b.Errors = append(b.Errors, &spec.LoadError{Path: dir.Relative(dir.Archive()), Reason: err.Error()})
+		b.Errors = append(b.Errors, &spec.LoadError{Path: dir.Relative(dir.Archive()), Reason: err.Error(), Limit: true})
 	}
 	return archived
 }
@@ -160,26 +183,41 @@ func showBranch(entry *Entry, git Git) {
 		return
 	}
 	if shown, err := spec.Parse(string(content)); err == nil {
-		entry.Spec = shown
+		entry.Spec, entry.size = shown, len(content)
 	}
 }
 
-// Find returns the entry with an id, which may be abbreviated; see id.Resolve. The full id of a file that cannot be
-// loaded gives its *spec.LoadError. Today is YYYY-MM-DD.
+// Find returns the entry with an id, which may be abbreviated; see id.Resolve. Its spec has its body. The full id of a
+// file that cannot be loaded gives its *spec.LoadError. Today is YYYY-MM-DD.
 func (b *Board) Find(text, today string) (*Entry, error) {
-	if entry := b.byID[text]; entry != nil {
-		return entry, nil
+	found, err := b.resolve(text, today)
+	if err != nil {
+		return nil, err
 	}
-	if failed := b.errorOf[text]; failed != nil {
+	if file := b.omitted[found]; file != nil {
+		return b.openOmitted(file)
+	}
+	if failed := b.errorOf[found]; failed != nil {
 		return nil, failed
+	}
+	entry := b.byID[found]
+	return entry, b.restoreBody(entry)
+}
+
+// resolve returns the full id of a spec. Files above the limits count.
+func (b *Board) resolve(text, today string) (string, error) {
+	if b.byID[text] != nil || b.errorOf[text] != nil {
+		return text, nil
 	}
 	ids := make([]string, 0, len(b.Entries))
 	for _, entry := range b.Entries {
 		ids = append(ids, entry.ID)
 	}
-	found, err := id.Resolve(ids, text, today)
-	if err != nil {
-		return nil, err
+	for id, failed := range b.errorOf {
+		if failed.Limit {
+			ids = append(ids, id)
+		}
 	}
-	return b.byID[found], nil
+	slices.SortFunc(ids, id.Compare)
+	return id.Resolve(ids, text, today)
 }

@@ -98,8 +98,11 @@ func TestLoadReportsFilesThatCannotBeLoaded(t *testing.T) {
 		if _, err := board.Find("huge", today); !errors.As(err, &failed) || failed.Reason != "larger than 4 MiB" {
 			t.Errorf("got %v", err)
 		}
-		if _, err := board.Find("hug", today); err == nil || err.Error() != "Spec not found: hug" {
-			t.Errorf("an abbreviated id: got %v", err)
+		if _, err := board.Find("hug", today); !errors.As(err, &failed) || failed.Reason != "larger than 4 MiB" {
+			t.Errorf("an abbreviated id of a file above a limit: got %v", err)
+		}
+		if _, err := board.Find("byte", today); err == nil || err.Error() != "Spec not found: byte" {
+			t.Errorf("an abbreviated id of an invalid file: got %v", err)
 		}
 		if entry, err := board.Find("good", today); err != nil || entry.ID != "good" {
 			t.Errorf("an id of two files: got %v, %v", entry, err)
@@ -160,8 +163,8 @@ func TestLoadEnforcesLimits(t *testing.T) {
 		limits limits
 		want   string
 	}{
-		"too many specs": {limits{2, 1 << 20}, "more than 2 specs"},
-		"too many bytes": {limits{10, 2 * len(file("pending"))}, "too large to load"},
+		"too many specs": {limits{specs: 2, bytes: 1 << 20}, "more than 2 specs"},
+		"too many bytes": {limits{specs: 10, bytes: 2 * len(file("pending"))}, "too large to load"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			board, err := load(store.Dir{Root: root}, nil, test.limits)

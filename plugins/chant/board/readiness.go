@@ -3,7 +3,6 @@ package board
 import (
 	"strconv"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/id"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
@@ -14,25 +13,33 @@ import (
 func (b *Board) computeStatus() {
 	for _, entry := range b.Entries {
 		entry.Status = entry.Spec.Status
-		b.index(entry)
+		b.index(entry.ID)
+	}
+	for id := range b.omitted {
+		b.index(id)
 	}
 	for _, entry := range b.Entries {
-		if entry.Status != spec.Pending && entry.Status != spec.Blocked {
-			continue
-		}
-		if b.blocked(entry) {
-			entry.Status = spec.Blocked
-		} else {
-			entry.Status = spec.Pending
-		}
+		b.setStatus(entry)
 	}
 }
 
-// index adds an entry to the members of its drivers: a.1.2 is a member of a and of a.1.
-func (b *Board) index(entry *Entry) {
-	for i := range len(entry.ID) {
-		if driver := entry.ID[:i]; entry.ID[i] == '.' && id.IsMember(entry.ID, driver) {
-			b.members[driver] = append(b.members[driver], entry)
+func (b *Board) setStatus(entry *Entry) {
+	entry.Status = entry.Spec.Status
+	if entry.Status != spec.Pending && entry.Status != spec.Blocked {
+		return
+	}
+	if b.blocked(entry) {
+		entry.Status = spec.Blocked
+	} else {
+		entry.Status = spec.Pending
+	}
+}
+
+// index adds an id to the members of its drivers: a.1.2 is a member of a and of a.1.
+func (b *Board) index(member string) {
+	for i := range len(member) {
+		if driver := member[:i]; member[i] == '.' && id.IsMember(member, driver) {
+			b.members[driver] = append(b.members[driver], member)
 		}
 	}
 }
@@ -51,8 +58,8 @@ func (b *Board) blocked(entry *Entry) bool {
 // met reports whether a dependency is completed, or not active but archived. Specs of other repositories cannot be
 // read and are never met.
 func (b *Board) met(dependency string) bool {
-	if entry := b.byID[dependency]; entry != nil {
-		return entry.Status == spec.Completed
+	if status, active := b.status(dependency); active {
+		return status == spec.Completed
 	}
 	if parts, err := id.Parse(dependency); err != nil || parts.Repository != "" {
 		return false
@@ -77,8 +84,7 @@ func (b *Board) siblingsDone(entry *Entry) bool {
 		return true
 	}
 	for number := 1; number < id.Number(entry.ID); number++ {
-		sibling := b.byID[driver+"."+strconv.Itoa(number)]
-		if sibling == nil || sibling.Status != spec.Completed {
+		if status, _ := b.status(driver + "." + strconv.Itoa(number)); status != spec.Completed {
 			return false
 		}
 	}
@@ -88,11 +94,11 @@ func (b *Board) siblingsDone(entry *Entry) bool {
 // membersDone reports whether a driver has no acceptance criteria, or all of its members are completed.
 func (b *Board) membersDone(entry *Entry) bool {
 	members := b.members[entry.ID]
-	if len(members) == 0 || !criteria.Present(entry.Spec.Body) {
+	if len(members) == 0 || !entry.hasCriteria() {
 		return true
 	}
 	for _, member := range members {
-		if member.Status != spec.Completed {
+		if status, _ := b.status(member); status != spec.Completed {
 			return false
 		}
 	}

@@ -56,14 +56,15 @@ func isRepository(name string) bool {
 // splitProject splits off the project: what precedes the first date.
 func splitProject(text string) (project, base string) {
 	for i := range len(text) {
-		if text[i] == '-' && i > 0 && startsWithDate(text[i+1:]) {
+		if text[i] == '-' && i > 0 && HasDate(text[i+1:]) {
 			return text[:i], text[i+1:]
 		}
 	}
 	return "", text
 }
 
-func startsWithDate(text string) bool {
+// HasDate reports whether an id begins with a date and a dash.
+func HasDate(text string) bool {
 	const shape = "0000-00-00-"
 	if len(text) < len(shape) {
 		return false

@@ -98,7 +98,7 @@ func (f *front) size() int {
 func asLoadError(err error, line int) *LoadError {
 	var at *frontmatter.Error
 	if errors.As(err, &at) {
-		return &LoadError{Line: at.Line, Reason: at.Reason, Limit: strings.Contains(at.Reason, "exceeded max depth")}
+		return &LoadError{Line: at.Line, Reason: at.Reason}
 	}
 	return &LoadError{Line: line, Reason: err.Error()}
 }

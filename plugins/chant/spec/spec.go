@@ -47,7 +47,7 @@ type LoadError struct {
 	Path   string // relative to the project; "" until the caller sets it
 	Line   int    // from 1; 0 if the error is not in one line
 	Reason string
-	Limit  bool // the file is only larger than this program reads
+	Limit  bool // the file may be valid, but exceeds a limit, so that answers have to name it
 }
 
 func (e *LoadError) Error() string {

@@ -20,13 +20,18 @@ const DirName = ".chant"
 //lint:ignore ST1005 the text is the real program's
 var ErrNotInitialized = errors.New("Chant not initialized. Run `chant init` first.")
 
+// errNoProject reports that there is no .chant directory. It is an ErrNotInitialized, too.
+//
+//lint:ignore ST1005 the text follows the real program's
+var errNoProject = fmt.Errorf("%w Not in a chant project directory: run it in the project's root, or navigate to a directory containing `%s/`.", ErrNotInitialized, DirName)
+
 // Dir is a project's .chant directory.
 type Dir struct {
 	Root string // the absolute path of the directory that contains .chant
 }
 
 // Find returns the .chant directory nearest to cwd: in cwd itself or in a parent up to project. If cwd is not in
-// project, only project counts. The error is ErrNotInitialized if there is none, or if the nearest has no specs
+// project, only project counts. The error is an ErrNotInitialized if there is none, or if the nearest has no specs
 // directory.
 func Find(cwd, project string) (Dir, error) {
 	at := cwd
@@ -42,7 +47,7 @@ func Find(cwd, project string) (Dir, error) {
 			at = parent
 			continue
 		}
-		return Dir{}, ErrNotInitialized
+		return Dir{}, errNoProject
 	}
 }
 

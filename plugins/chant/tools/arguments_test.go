@@ -14,13 +14,16 @@ import (
 func TestProjectAndArgumentsAreChecked(t *testing.T) {
 	t.Run("a missing project is reported before missing arguments", func(t *testing.T) {
 		host, _ := newHost(t, nil)
-		for name, files := range map[string]map[string]string{
-			"no .chant": {}, "no specs": {"config.md": "x"},
+		for name, test := range map[string]struct {
+			files map[string]string
+			want  string
+		}{
+			"no .chant": {map[string]string{}, noProject}, "no specs": {map[string]string{"config.md": "x"}, notInitialized},
 		} {
-			layOut(t, files)
+			layOut(t, test.files)
 			for _, tool := range everyTool() {
 				for _, arguments := range []string{"", "{}", "null", `{"id": "x", "query": "x", "description": "x"}`} {
-					if got := call(t, host, tool, arguments); got != notInitialized {
+					if got := call(t, host, tool, arguments); got != test.want {
 						t.Errorf("%s, %s %s: %s", name, tool, arguments, got)
 					}
 				}

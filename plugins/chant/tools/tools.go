@@ -119,18 +119,23 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 			return nil, err
 		}
 	}
-	result, err := t.call(project, given)
+	var notes []sdk.Content // behind the result, whose form the contract fixes
+	project.Note = func(text string) { notes = append(notes, sdk.TextContent{Text: text}) }
+	value, err := t.call(project, given)
 	if err != nil {
 		return nil, err
 	}
-	if text, ok := result.(string); ok {
-		return sdk.Text(text), nil
+	text, ok := value.(string)
+	if !ok {
+		encoded, err := rawjson.MarshalIndent(value, "  ")
+		if err != nil {
+			return nil, err
+		}
+		text = string(encoded)
 	}
-	text, err := rawjson.MarshalIndent(result, "  ")
-	if err != nil {
-		return nil, err
-	}
-	return sdk.Text(string(text)), nil
+	result := sdk.Text(text)
+	result.Content = append(result.Content, notes...)
+	return result, nil
 }
 
 // open returns the project of the working directory.

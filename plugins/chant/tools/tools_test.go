@@ -14,7 +14,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-const notInitialized = "! Chant not initialized. Run `chant init` first."
+const (
+	notInitialized = "! Chant not initialized. Run `chant init` first."
+	noProject      = notInitialized + " Not in a chant project directory: run it in the project's root, or navigate to a directory containing `.chant/`."
+)
 
 // newHost returns a host with a new project, and the project's path. Files are contents by path relative to .chant.
 func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
@@ -279,5 +282,33 @@ func TestFileThatCannotBeLoadedIsReported(t *testing.T) {
 	each := []string{"not loaded: " + want, "1 spec is not loaded: 2026-03-01-004-bad.md (chant_diagnose with the id gives the reason)"}
 	if diff := cmp.Diff(append(each, each...), host.Log()); diff != "" {
 		t.Errorf("the log of two calls (-want +got)\n%s", diff)
+	}
+}
+
+// TestAnswersNameWhatLimitsOmit: in JSON objects as a member, elsewhere as a second text.
+func TestAnswersNameWhatLimitsOmit(t *testing.T) {
+	files := three()
+	files["specs/2026-02-01-001-old.md"] = strings.Repeat("x", 5<<20)
+	files["logs/2026-03-01-001-a1b.log"] = strings.Repeat(strings.Repeat("x", 99)+"\n", 50_000)
+	host, _ := newHost(t, files)
+	const omitted = "1 not included: .chant/specs/2026-02-01-001-old.md (larger than 4 MiB)"
+	for _, test := range []struct{ tool, arguments, want, second string }{
+		{"chant_spec_list", `{"limit": 1}`, "\"returned\": 1,\n  \"omitted\": \"" + omitted + "\"\n}", ""},
+		{"chant_ready", `{}`, "\"returned\": 0,\n  \"omitted\": \"" + omitted + "\"\n}", ""},
+		{"chant_status", `{}`, "\"needs_attention\": 0,\n  \"omitted\": \"" + omitted + "\"\n}", ""},
+		{"chant_status", `{"brief": true}`, "1 in_progress | 1 completed | 1 blocked | " + omitted, ""},
+		{"chant_search", `{"query": "nowhere"}`, "[]", omitted},
+		{"chant_log", `{"id": "a1b", "lines": 50000}`, "xxx", ".chant/logs/2026-03-01-001-a1b.log: only the last 4 MiB are returned; the first of the requested lines are not included"},
+		{"chant_log", `{"id": "a1b"}`, "xxx", ""},
+		{"chant_spec_get", `{"id": "a1b"}`, `"status": "completed"`, ""},
+	} {
+		result, err := host.CallTool(test.tool, test.arguments)
+		if err != nil || result.IsError {
+			t.Fatalf("%s: %v, %+v", test.tool, err, result)
+		}
+		texts := append(result.Texts, "")
+		if !strings.Contains(texts[0], test.want) || texts[1] != test.second || strings.Contains(texts[0], omitted) != strings.Contains(test.want, omitted) {
+			t.Errorf("%s %s: got %.300q and %q", test.tool, test.arguments, texts[0], texts[1])
+		}
 	}
 }

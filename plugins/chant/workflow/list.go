@@ -24,6 +24,7 @@ type Page struct {
 	Total    int    `json:"total"` // before the limit
 	Limit    uint64 `json:"limit"`
 	Returned int    `json:"returned"`
+	Omitted  string `json:"omitted,omitzero"` // names the specs that are not in Total because of a limit
 }
 
 // List returns the specs with a status; all specs if status is nil or not a status.
@@ -45,7 +46,7 @@ func (p *Project) Ready(limit uint64) (Page, error) {
 }
 
 func page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page {
-	result := Page{Specs: []Row{}, Limit: limit}
+	result := Page{Specs: []Row{}, Limit: limit, Omitted: loaded.Omitted()}
 	for _, entry := range loaded.Entries {
 		if !keep(entry) {
 			continue
@@ -53,7 +54,7 @@ func page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page 
 		result.Total++
 		if uint64(len(result.Specs)) < limit {
 			result.Specs = append(result.Specs, Row{
-				ID: entry.ID, Title: entry.Spec.Title(), Status: entry.Status, Type: entry.Spec.Type,
+				ID: entry.ID, Title: entry.Title(), Status: entry.Status, Type: entry.Spec.Type,
 				DependsOn: entry.Spec.DependsOn, Labels: entry.Spec.Labels,
 			})
 		}
@@ -79,12 +80,22 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	query = fold.Lower(query)
 	keep := filterByStatus(loaded, status)
 	hits := []Hit{}
+	if omitted := loaded.Omitted(); omitted != "" {
+		p.note(omitted)
+	}
 	for _, entry := range loaded.Entries {
-		// The title is a line of the body.
-		if !keep(entry) || !strings.Contains(fold.Lower(entry.Spec.Body), query) {
+		if !keep(entry) {
 			continue
 		}
-		hits = append(hits, Hit{entry.ID, entry.Spec.Title(), entry.Status, entry.Spec.Type})
+		body, err := loaded.Body(entry)
+		if err != nil {
+			p.note("not searched: " + err.Error())
+			continue
+		}
+		if !strings.Contains(fold.Lower(body), query) { // the title is a line of the body
+			continue
+		}
+		hits = append(hits, Hit{entry.ID, entry.Title(), entry.Status, entry.Spec.Type})
 	}
 	return hits, nil
 }

@@ -26,7 +26,9 @@ func (p *Project) Log(id string, lines uint64) (string, error) {
 		return "", refuse("No log file found for spec '%s'. Logs are created when a spec is executed with `chant work`.", entry.ID)
 	}
 	if cut {
-		p.Warn(fmt.Sprintf("%s: only the last %d MiB are returned", p.Dir.Relative(path), maxLog>>20))
+		omitted := fmt.Sprintf("%s: only the last %d MiB are returned", p.Dir.Relative(path), maxLog>>20)
+		p.Warn(omitted)
+		p.note(omitted + "; the first of the requested lines are not included")
 	}
 	return text, err
 }

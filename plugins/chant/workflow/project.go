@@ -24,7 +24,7 @@ type Git interface {
 	FindCommit(text string) (hash string, err error)
 }
 
-// Project is a project with a .chant directory. All fields but Git are required.
+// Project is a project with a .chant directory. All fields but Git and Note are required.
 type Project struct {
 	Dir    store.Dir
 	Git    Git          // nil: specs are taken from their files, and no commit is found
@@ -32,6 +32,13 @@ type Project struct {
 	Random io.Reader    // for the suffixes of new ids
 	Warn   func(string) // logs a warning, such as that files are not loaded
 	Debug  func(string) // logs details
+	Note   func(string) // adds to an answer in which nothing else can say it what the answer omits; nil: not needed
+}
+
+func (p *Project) note(text string) {
+	if p.Note != nil {
+		p.Note(text)
+	}
 }
 
 // Refusal is an error of the real program: its text is the tool's result and must not change.

@@ -22,6 +22,8 @@ type Summary struct {
 	NeedsAttention int `json:"needs_attention"`
 
 	Activity []Activity `json:"in_progress_activity,omitzero"` // nil: not requested
+
+	Omitted string `json:"omitted,omitzero"` // names the specs that are not counted because of a limit
 }
 
 // Activity is when a spec in progress and its log were last modified; nil if there is no file.
@@ -39,7 +41,7 @@ func (p *Project) Status(activity bool) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	var summary Summary
+	summary := Summary{Omitted: loaded.Omitted()}
 	if activity {
 		summary.Activity = []Activity{}
 	}
@@ -72,7 +74,7 @@ func (s *Summary) count(status spec.Status) {
 	}
 }
 
-// Brief returns the counts that are not zero, in one line.
+// Brief returns the counts that are not zero, and what is omitted, in one line.
 func (s Summary) Brief() string {
 	var parts []string
 	for _, count := range []struct {
@@ -88,7 +90,10 @@ func (s Summary) Brief() string {
 		}
 	}
 	if len(parts) == 0 {
-		return "No specs"
+		parts = []string{"No specs"}
+	}
+	if s.Omitted != "" {
+		parts = append(parts, s.Omitted)
 	}
 	return strings.Join(parts, " | ")
 }
@@ -97,7 +102,7 @@ func (p *Project) activity(entry *board.Entry) Activity {
 	logModified := p.modified(p.Dir.Log(entry.ID))
 	return Activity{
 		ID:           entry.ID,
-		Title:        entry.Spec.Title(),
+		Title:        entry.Title(),
 		SpecModified: p.modified(entry.File.Path),
 		LogModified:  logModified,
 		HasLog:       logModified != nil,

@@ -1,0 +1,157 @@
+package board
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/id"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
+)
+
+// newestFirst orders files by the dates in their ids, descending. Ids without a date come first, since they may be new.
+func newestFirst(a, b store.File) int {
+	datedA, datedB := id.HasDate(a.ID), id.HasDate(b.ID)
+	switch {
+	case datedA == datedB:
+		return id.Compare(b.ID, a.ID)
+	case datedB:
+		return -1
+	}
+	return 1
+}
+
+// gist is what lists need of a body.
+type gist struct {
+	title    *string
+	criteria bool
+}
+
+// Title returns the spec's title; nil if it has none.
+func (e *Entry) Title() *string {
+	if e.dropped != nil {
+		return e.dropped.title
+	}
+	return e.Spec.Title()
+}
+
+func (e *Entry) hasCriteria() bool {
+	if e.dropped != nil {
+		return e.dropped.criteria
+	}
+	return criteria.Present(e.Spec.Body)
+}
+
+func titleSize(s *spec.Spec) int {
+	if title := s.Title(); title != nil {
+		return len(*title)
+	}
+	return 0
+}
+
+func (e *Entry) dropBody() {
+	e.dropped = &gist{title: e.Spec.Title(), criteria: criteria.Present(e.Spec.Body)}
+	if title := e.dropped.title; title != nil {
+		*title = strings.Clone(*title) // not a part of the body
+	}
+	e.Spec.Body = ""
+}
+
+// restoreBody reads an entry's file again if its body was dropped.
+func (b *Board) restoreBody(entry *Entry) error {
+	if entry.dropped == nil {
+		return nil
+	}
+	again, err := b.open(entry.File)
+	if err != nil {
+		return fmt.Errorf("spec '%s': %w", entry.ID, err)
+	}
+	entry.Spec, entry.Sum, entry.dropped = again.Spec, again.Sum, nil
+	return nil
+}
+
+// Body returns the body of an entry's spec, which may have to be read again.
+func (b *Board) Body(entry *Entry) (string, error) {
+	copied := *entry
+	if err := b.restoreBody(&copied); err != nil {
+		return "", err
+	}
+	return copied.Spec.Body, nil
+}
+
+// omitted is a file above the limits.
+type omitted struct {
+	file   store.File
+	status *spec.Status // nil until it is needed; "" if the file cannot be loaded
+}
+
+// omit records a file above the limits, and returns why.
+func (b *Board) omit(file store.File, reason string) error {
+	b.omitted[file.ID] = &omitted{file: file}
+	return &spec.LoadError{Limit: true, Reason: reason}
+}
+
+// openOmitted returns the entry of a file above the limits, which the others then exceed by one.
+func (b *Board) openOmitted(omitted *omitted) (*Entry, error) {
+	entry, err := b.open(omitted.file)
+	if err != nil {
+		return nil, fmt.Errorf("spec '%s': %w", omitted.file.ID, err)
+	}
+	b.setStatus(entry)
+	return entry, nil
+}
+
+// status returns the status of an active spec, as far as it is in its file. It is false if there is none.
+func (b *Board) status(id string) (spec.Status, bool) {
+	if entry := b.byID[id]; entry != nil {
+		return entry.Status, true
+	}
+	omitted := b.omitted[id]
+	if omitted == nil {
+		return "", false
+	}
+	if omitted.status == nil {
+		omitted.status = new(spec.Status)
+		if entry, err := b.open(omitted.file); err == nil {
+			*omitted.status = entry.Spec.Status
+		}
+	}
+	return *omitted.status, true
+}
+
+// maxReasons bounds how many reasons Omitted gives.
+const maxReasons = 5
+
+// Omitted says which files that may be valid are not in Entries, and why; "" if there are none.
+func (b *Board) Omitted() string {
+	count := 0
+	var reasons []string
+	paths := map[string][]string{} // by reason, in order
+	for _, failed := range b.Errors {
+		if !failed.Limit {
+			continue
+		}
+		count++
+		if paths[failed.Reason] == nil {
+			reasons = append(reasons, failed.Reason)
+		}
+		paths[failed.Reason] = append(paths[failed.Reason], failed.Path)
+	}
+	if count == 0 {
+		return ""
+	}
+	var parts []string
+	for i, reason := range reasons {
+		if i == maxReasons {
+			parts = append(parts, "and others")
+			break
+		}
+		named := paths[reason][0]
+		if group := paths[reason]; len(group) > 1 {
+			named = fmt.Sprintf("%d files from %s to %s", len(group), named, group[len(group)-1])
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", named, reason))
+	}
+	return fmt.Sprintf("%d not included: %s", count, strings.Join(parts, ", "))
+}
