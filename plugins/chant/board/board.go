@@ -57,7 +57,7 @@ type limits struct {
 }
 
 // The limits keep a board within a module's memory. Real projects have hundreds of specs of a few KiB.
-var defaultLimits = limits{specs: 10_000, bytes: 6 << 20, bodies: 10 << 20}
+var defaultLimits = limits{specs: 10_000, bytes: 3 << 20, bodies: 6 << 20}
 
 // Load reads every spec, the newest first, so that the limits omit the oldest ones. Specs in progress are taken from
 // their branch; if git is nil, from their file. A file that cannot be loaded is in Errors; the returned error is about
@@ -105,13 +105,18 @@ func (b *Board) read(file store.File, left *limits) (*Entry, error) {
 	if left.specs == 0 {
 		return nil, b.omit(file, fmt.Sprintf("there are more than %d specs: archive completed ones", len(b.Entries)))
 	}
+	const tooLarge = "the specs together are too large to load: archive completed ones"
+	if left.bytes < 0 {
+		return nil, b.omit(file, tooLarge)
+	}
 	entry, err := b.open(file)
 	if err != nil {
 		return nil, err
 	}
 	cost := entry.size - len(entry.Spec.Body) + titleSize(entry.Spec)
 	if cost > left.bytes {
-		return nil, b.omit(file, "the specs together are too large to load: archive completed ones")
+		left.bytes = -1 // older files are not read, even if one would fit
+		return nil, b.omit(file, tooLarge)
 	}
 	left.specs--
 	left.bytes -= cost
