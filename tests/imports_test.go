@@ -151,7 +151,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
 	"github.com/aymanbagabas/go-udiff":       {"plugins/agentpack"},
-	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam", "plugins/openspec"},
+	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }
 

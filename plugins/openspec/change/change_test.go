@@ -28,26 +28,46 @@ func TestTaskLints(t *testing.T) {
 		source string
 		lines  []int
 	}{
-		"a list without boxes":            {"text\n\n1. a\n- b", []int{3}},
-		"a list in a fence":               {"```\n- a\n```", nil},
-		"a list in a comment":             {"<!--\n- a\n-->", nil},
-		"a list in front matter":          {"---\n- a\n---\n", nil},
-		"front matter that does not end":  {"---\n- a\n", []int{2}},
-		"code and then a list":            {"    - a\n\t- b\n  - c", []int{3}},
-		"a number of another group":       {"## 1. A\n- [ ] 1.1 a\n- [ ] 2.1 b", []int{3}},
-		"a number twice":                  {"## 1. A\n- [ ] 1.1 a\n- [ ] 1.1 b", []int{3}},
-		"a number outside of groups":      {"## A\n- [ ] 1.1 a\n- [ ] 1.1 b", nil},
-		"a deeper header ends no group":   {"## 1. A\n### B\n- [ ] 2.1 b", []int{3}},
-		"one part is no number":           {"## 1. A\n- [ ] 2. b\n- [ ] 2 b", nil},
-		"a task in a fence is not linted": {"## 1. A\n```\n- [ ] 2.1 b\n```", nil},
+		"a list without boxes":           {"text\n\n1. a\n- b", []int{3}},
+		"a list in a fence":              {"```\n- a\n```", nil},
+		"a list in a comment":            {"<!--\n- a\n-->", nil},
+		"a list in front matter":         {"---\n- a\n---\n", nil},
+		"front matter that does not end": {"---\n- a\n", []int{2}},
+		"code and then a list":           {"    - a\n\t- b\n  - c", []int{3}},
+		"a number of another group":      {"## 1. A\n- [ ] 1.1 a\n- [ ] 2.1 b", []int{3}},
+		"a number twice":                 {"## 1. A\n- [ ] 1.1 a\n- [ ] 1.1 b", []int{3}},
+		"a number outside of groups":     {"## A\n- [ ] 1.1 a\n- [ ] 1.1 b", nil},
+		"a deeper header ends no group":  {"## 1. A\n### B\n- [ ] 2.1 b", []int{3}},
+		"one part is no number":          {"## 1. A\n- [ ] 2. b\n- [ ] 2 b", nil},
+		"a fence hides no task":          {"## 1. A\n```\n- [ ] 2.1 b\n```", []int{3}},
+		"a group may be indented":        {"   ## 1. A\n- [ ] 2.1 b", []int{2}},
+		"four spaces make no group":      {"    ## 1. A\n- [ ] 2.1 b", nil},
+		"a title does not end a group":   {"## 1. A\n# B\n- [ ] 2.1 b", []int{3}},
+		"a header without a number does": {"## 1. A\n##\n- [ ] 2.1 b", nil},
+		"a letter follows the number":    {"## 1. A\n- [ ] 2.1a b", []int{2}},
+		"zeros before a number":          {"## 01. A\n- [ ] 1.1 b", nil},
+		"a lone CR ends no line":         {"text\r- a\n", nil},
 	} {
 		var lines []int
-		for _, finding := range change.LintTasks(test.source) {
+		for _, finding := range lint(test.source) {
 			lines = append(lines, finding.Line)
 		}
 		if diff := cmp.Diff(test.lines, lines); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
+	}
+}
+
+// lint runs all checks on one task file.
+func lint(source string) []change.Finding {
+	files := []change.TaskFile{{Path: "tasks.md", Source: source}}
+	return append(change.LintLists(files), change.LintNumbers(files)...)
+}
+
+func TestTaskIsDuplicatedInAnotherFile(t *testing.T) {
+	findings := change.LintNumbers([]change.TaskFile{{Path: "a.md", Source: "## 1. A\n- [ ] 1.1 x"}, {Path: "b.md", Source: "## 1. B\n- [ ] 1.1 y"}})
+	if len(findings) != 1 || findings[0].Path != "b.md" || !strings.HasSuffix(findings[0].Message, "in a.md on line 2.") {
+		t.Errorf("%+v", findings)
 	}
 }
 
@@ -66,25 +86,30 @@ func TestProposals(t *testing.T) {
 }
 
 func TestMetadata(t *testing.T) {
-	known := func(name string) bool { return name == "spec-driven" }
 	for source, want := range map[string]string{
 		"schema: spec-driven\n":                    "",
 		"schema: spec-driven\nother: [1]\n":        "",
 		"skip_specs: true\n":                       "schema: Invalid input: expected string, received undefined",
 		"schema: ''\n":                             "schema: schema is required",
 		"schema: 3\n":                              "schema: Invalid input: expected string, received number",
-		"schema: nope\n":                           "schema: unknown schema 'nope'",
 		"schema: spec-driven\ncreated: 2026-1-1\n": "created: created must be YYYY-MM-DD format",
 		"schema: spec-driven\nskip_specs: 'yes'\n": "skip_specs: Invalid input: expected boolean, received string",
 		"schema: [\n":                              "the file is not valid YAML",
 		"schema: spec-driven\n---\nother: 1\n":     "the file is not valid YAML",
 		"schema: spec-driven\nskip_specs: True\n":  "",
-		"- a\n":                 "the file holds an array and not keys",
-		"a: &x 1\nschema: *x\n": "schema: Invalid input: expected string, received alias",
-		"schema: " + strings.Repeat("[", 100) + "\n":          "the file is not valid YAML",
-		"schema: spec-driven # " + strings.Repeat("x", 70000): "the file is larger than 64 KiB",
+		"- a\n":                            "Invalid input: expected object, received array",
+		"":                                 "Invalid input: expected object, received null",
+		"a: &x 1\nschema: *x\n":            "schema: Invalid input: expected string, received number",
+		"a: &x spec-driven\nschema: *x\n":  "",
+		"schema: a\nschema: b\n":           "the file is not valid YAML",
+		"schema: s\ngoal: ''\n":            "goal: Too small: expected string to have >=1 characters",
+		"schema: s\naffected_areas: [1]\n": "affected_areas.0: Invalid input: expected string, received number",
+		"schema: s\ninitiative: {store: A, id: b}\n":             "initiative.store: Store id must be kebab-case with lowercase letters, numbers, and single hyphen separators",
+		"schema: s\ninitiative: {store: a, id: b, c: 1, d: 2}\n": "initiative: Unrecognized keys: \"c\", \"d\"",
+		"schema: " + strings.Repeat("[", 100) + "\n":             "the file is not valid YAML",
+		"schema: spec-driven # " + strings.Repeat("x", 270000):   "the file is larger than 256 KiB",
 	} {
-		meta, err := change.ParseMetadata(source, known)
+		meta, err := change.ParseMetadata(source)
 		got := ""
 		if invalid := (*change.Invalid)(nil); errors.As(err, &invalid) {
 			got = invalid.Reason
@@ -97,16 +122,40 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
+func TestMarkersOfInvalidMetadata(t *testing.T) {
+	for source, want := range map[string][2]bool{
+		"skip_specs: true\n": {true, false}, "skip_specs: false\n": {}, "skip_specs: null\n": {true, false}, "retire_capabilities: x\n": {false, true},
+		"[\n  'skip_specs' :\n": {true, false}, "[\n# skip_specs: true\n": {}, "[\r\"retire_capabilities\": x": {false, true}, "- skip_specs\n": {},
+	} {
+		_, err := change.ParseMetadata(source)
+		invalid := (*change.Invalid)(nil)
+		if !errors.As(err, &invalid) || invalid.SkipSpecs != want[0] || invalid.Retire != want[1] {
+			t.Errorf("%q: %+v", source, invalid)
+		}
+	}
+}
+
+func TestConfigIsReadAsFarAsValid(t *testing.T) {
+	got := change.ParseConfig("schema: [x]\ncontext: c\nrules:\n  tasks: [a, '', b]\n  specs: x\noperations:\n  apply: {guidance: [g]}\n  archive: {guidance: [1]}\n")
+	want := change.Config{Context: "c", Rules: map[string][]string{"tasks": {"a", "b"}}, Guidance: map[string][]string{"apply": {"g"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := change.ParseConfig("context: " + strings.Repeat("x", 51<<10)); got.Context != "" {
+		t.Error("a context that is too long was read")
+	}
+}
+
 func FuzzTasks(f *testing.F) {
 	f.Add("## 1. A\n- [ ] 1.1 a\n")
 	f.Add("---\n<!-- - a\n\t- [x](")
 	f.Fuzz(func(t *testing.T, source string) {
 		done, total := change.CountTasks(source)
-		lines := strings.Count(markdown.Normalize(source), "\n") + 1
+		lines := strings.Count(source, "\n") + 1
 		if done > total || total > lines {
 			t.Errorf("%d of %d in %d lines", done, total, lines)
 		}
-		for _, finding := range change.LintTasks(source) {
+		for _, finding := range lint(source) {
 			if finding.Line < 1 || finding.Line > lines {
 				t.Errorf("line %d of %d", finding.Line, lines)
 			}
@@ -118,11 +167,11 @@ func FuzzMetadata(f *testing.F) {
 	f.Add("schema: spec-driven\nskip_specs: true\n")
 	f.Add("a: &a [*a]\n")
 	f.Fuzz(func(t *testing.T, source string) {
-		meta, err := change.ParseMetadata(source, func(string) bool { return true })
+		meta, err := change.ParseMetadata(source)
 		if err == nil && meta.Schema == "" {
 			t.Error("valid, and without a schema")
 		}
-		change.ConfigSchema(source)
+		change.ParseConfig(source)
 	})
 }
 

@@ -2,65 +2,101 @@ package change
 
 import (
 	"fmt"
-	"strconv"
+	"regexp"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
+// TaskFile is one of a change's files with tasks.
+type TaskFile struct {
+	Path   string // below the change, with slashes
+	Source string
+}
+
 // Finding is a probable mistake in a task file.
 type Finding struct {
+	Path    string
 	Line    int // counted from 1
 	Message string
+}
+
+const noTasks = `This change counts as 0 tasks: no line in its tracked task files is a checkbox, so "openspec list" and "openspec status" report no work and "openspec archive" has nothing to flag as incomplete. Write each task as "- [ ] 1.1 Description".`
+
+// LintLists returns each file's first list, unless one of the files has a checkbox.
+func LintLists(files []TaskFile) []Finding {
+	for _, file := range files {
+		if _, total := CountTasks(file.Source); total > 0 {
+			return nil
+		}
+	}
+	var findings []Finding
+	for _, file := range files {
+		if line := firstItem(strings.Split(file.Source, "\n")); line > 0 {
+			findings = append(findings, Finding{file.Path, line, noTasks})
+		}
+	}
+	return findings
 }
 
 // codeIndent is the indentation in columns that makes a line code.
 const codeIndent = 4
 
-const noTasks = `This change counts as 0 tasks: no line in its tracked task files is a checkbox, so "openspec list" and "openspec status" report no work and "openspec archive" has nothing to flag as incomplete. Write each task as "- [ ] 1.1 Description".`
-
-// LintTasks returns probable mistakes: a list without checkboxes, and tasks whose numbers do not match that of their
-// group.
-func LintTasks(source string) []Finding {
-	text := markdown.Parse(source)
-	if _, total := CountTasks(source); total == 0 {
-		if line := firstItem(text); line > 0 {
-			return []Finding{{line, noTasks}}
-		}
-		return nil
-	}
-	return lintNumbers(text)
-}
-
 // firstItem returns the number of the first line that is a list item; 0 if there is none. Fences, comments, front matter
 // and indented code have no lists.
-func firstItem(text *markdown.Text) int {
+func firstItem(lines []string) int {
 	comment := false
-	for i := frontMatter(text); i < len(text.Lines); i++ {
-		line := text.Lines[i]
-		if text.Fenced(i) {
-			continue
-		}
-		comment = comment || strings.HasPrefix(markdown.TrimLeft(line), "<!--")
+	var fence string // the one that is open
+	for i := frontMatter(lines); i < len(lines); i++ {
+		line := lines[i]
 		if comment {
 			comment = !strings.Contains(line, "-->")
 			continue
 		}
+		run, rest := fenceRun(line)
+		switch {
+		case run != "" && fence == "":
+			fence = run
+		case run != "" && strings.HasPrefix(run, fence) && markdown.Trim(rest) == "":
+			fence = ""
+		}
+		if run != "" || fence != "" {
+			continue
+		}
+		if after, ok := strings.CutPrefix(markdown.TrimLeft(line), "<!--"); ok {
+			comment = !strings.Contains(after, "-->")
+			continue
+		}
 		item, ok := listItem(line)
-		spaced := item != "" && (item[0] == ' ' || item[0] == '\t') && markdown.Trim(item) != ""
-		if ok && spaced && indent(line) < codeIndent {
-			return text.Number(i)
+		text := markdown.TrimLeft(item)
+		if ok && text != "" && text != item && indent(line) < codeIndent {
+			return i + 1
 		}
 	}
 	return 0
 }
 
+// fenceRun returns the backticks or tildes of a line that opens or closes a fence, and what follows them; "" for other
+// lines. Unlike in specs, at most three spaces may precede them.
+func fenceRun(line string) (run, rest string) {
+	trimmed := strings.TrimLeft(line, " ")
+	if trimmed == "" || trimmed[0] != '`' && trimmed[0] != '~' || len(line)-len(trimmed) >= codeIndent {
+		return "", ""
+	}
+	rest = strings.TrimLeft(trimmed, trimmed[:1])
+	run = trimmed[:len(trimmed)-len(rest)]
+	if len(run) < 3 {
+		return "", ""
+	}
+	return run, rest
+}
+
 // frontMatter returns the index of the first line after the front matter.
-func frontMatter(text *markdown.Text) int {
-	if len(text.Lines) == 0 || markdown.TrimRight(text.Lines[0]) != "---" {
+func frontMatter(lines []string) int {
+	if markdown.TrimRight(strings.TrimPrefix(lines[0], "\uFEFF")) != "---" {
 		return 0
 	}
-	for i, line := range text.Lines[1:] {
+	for i, line := range lines[1:] {
 		if markdown.TrimRight(line) == "---" {
 			return i + 2
 		}
@@ -84,66 +120,53 @@ func indent(line string) int {
 	return column
 }
 
-// lintNumbers checks the tasks below headers such as "## 2. Tests".
-func lintNumbers(text *markdown.Text) []Finding {
+var (
+	groupNumber = regexp.MustCompile(`^[ \t]+(\d+)\.(?:[ \t]|\r?$)`)
+	taskID      = regexp.MustCompile(`^(\d+(?:\.\d+)+[A-Za-z]*)(?:` + markdown.Space + `|$)`)
+)
+
+// LintNumbers checks the numbers of tasks below headers such as "## 2. Tests".
+func LintNumbers(files []TaskFile) []Finding {
 	var findings []Finding
-	first := map[string]int{}
-	group, grouped := 0, false
-	for i, line := range text.Lines {
-		if level, title, ok := text.Header(i); ok && level <= 2 {
-			group, grouped = groupNumber(level, title)
-			continue
+	first := map[string]Finding{}
+	for _, file := range files {
+		group := "" // its number; "" for none
+		for i, line := range strings.Split(file.Source, "\n") {
+			if level, rest := markdown.Indented(strings.TrimSuffix(line, "\r")); level == 2 {
+				group = ""
+				if found := groupNumber.FindStringSubmatch(rest); found != nil {
+					group = found[1]
+				}
+			}
+			task, _ := parseTask(line)
+			id := taskID.FindStringSubmatch(task.Description)
+			if group == "" || id == nil {
+				continue
+			}
+			this := Finding{Path: file.Path, Line: i + 1}
+			if lead, _, _ := strings.Cut(id[1], "."); !sameNumber(lead, group) {
+				this.Message = fmt.Sprintf(`Task "%s" is under group %s, but its leading number points to group %s. Move it to group %s or renumber it.`, id[1], group, lead, lead)
+				findings = append(findings, this)
+			}
+			earlier, twice := first[id[1]]
+			if !twice {
+				first[id[1]] = this
+				continue
+			}
+			this.Message = fmt.Sprintf(`Task ID "%s" is duplicated; it was first declared %s.`, id[1], earlier.place(file.Path))
+			findings = append(findings, this)
 		}
-		id, ok := taskID(line)
-		if !grouped || !ok || text.Fenced(i) {
-			continue
-		}
-		if lead, err := strconv.Atoi(id[:strings.IndexByte(id, '.')]); err == nil && lead != group {
-			findings = append(findings, Finding{text.Number(i), fmt.Sprintf(
-				`Task "%s" is under group %d, but its leading number points to group %d. Move it to group %d or renumber it.`, id, group, lead, lead)})
-		}
-		if line, twice := first[id]; twice {
-			findings = append(findings, Finding{text.Number(i), fmt.Sprintf(
-				`Task ID "%s" is duplicated; it was first declared on line %d.`, id, line)})
-			continue
-		}
-		first[id] = text.Number(i)
 	}
 	return findings
 }
 
-// groupNumber returns the number of a group's header.
-func groupNumber(level int, title string) (int, bool) {
-	digits, rest, ok := strings.Cut(title, ".")
-	if !ok || level != 2 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
-		return 0, false
+// place describes where a finding is, as seen from a file.
+func (f Finding) place(from string) string {
+	if f.Path == from {
+		return fmt.Sprintf("on line %d", f.Line)
 	}
-	number, err := strconv.Atoi(digits)
-	return number, err == nil && allDigits(digits)
+	return fmt.Sprintf("in %s on line %d", f.Path, f.Line)
 }
 
-// taskID returns the number that begins a task's text, of at least two parts.
-func taskID(line string) (string, bool) {
-	item, ok := listItem(line)
-	if !ok {
-		return "", false
-	}
-	_, text, ok := checkbox(item)
-	if !ok {
-		return "", false
-	}
-	words := strings.FieldsFunc(text, markdown.IsSpace)
-	if len(words) == 0 || !strings.Contains(words[0], ".") {
-		return "", false
-	}
-	for part := range strings.SplitSeq(words[0], ".") {
-		if !allDigits(part) {
-			return "", false
-		}
-	}
-	return words[0], true
-}
-
-func allDigits(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
-}
+// sameNumber compares two strings of digits, of which zeros may begin.
+func sameNumber(a, b string) bool { return strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") }

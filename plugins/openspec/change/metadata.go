@@ -6,14 +6,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
 )
-
-// MaxMetadata bounds a metadata or config file, in bytes.
-const MaxMetadata = 64 << 10
-
-// maxDepth bounds the nesting of lists and maps in one.
-const maxDepth = 32
 
 // Metadata is the content of a change's .openspec.yaml. The zero value is that of an absent file.
 type Metadata struct {
@@ -25,152 +20,161 @@ type Metadata struct {
 // Invalid is the reason why a metadata file is ignored.
 type Invalid struct {
 	Reason string
-	// SkipSpecs says that the file sets skip_specs, which is ignored as well.
-	SkipSpecs bool
+	// SkipSpecs and Retire say that the file sets skip_specs or retire_capabilities, which are ignored as well.
+	SkipSpecs, Retire bool
 }
 
 func (i *Invalid) Error() string { return i.Reason }
 
-var date = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
-
-// ParseMetadata parses a metadata file. The error is an *Invalid. HasSchema reports whether a workflow schema exists.
-func ParseMetadata(source string, hasSchema func(name string) bool) (Metadata, error) {
-	fields, err := parseFields(source)
+// ParseMetadata parses a metadata file. The error is an *Invalid. Whether the schema exists is for the caller to check.
+func ParseMetadata(source string) (Metadata, error) {
+	root, err := yamlvalue.Parse(source)
 	if err != nil {
-		return Metadata{}, &Invalid{Reason: err.Error(), SkipSpecs: setsSkipSpecs(source)}
+		return Metadata{}, &Invalid{Reason: reason(err), SkipSpecs: mentions(source, skipSpecs), Retire: mentions(source, retireCapabilities)}
 	}
-	meta := Metadata{
-		Schema:             fields["schema"].text(),
-		SkipSpecs:          fields["skip_specs"].isTrue(),
-		RetireCapabilities: fields["retire_capabilities"].isTrue(),
+	if problem := fault(root); problem != "" {
+		return Metadata{}, &Invalid{Reason: Printable(problem), SkipSpecs: isSet(root.Get(skipSpecs)), Retire: isSet(root.Get(retireCapabilities))}
 	}
-	if reason := fault(fields, hasSchema); reason != "" {
-		return Metadata{}, &Invalid{Reason: reason, SkipSpecs: fields["skip_specs"].isSet()}
-	}
-	return meta, nil
+	return Metadata{
+		Schema:             root.Get("schema").Text(),
+		SkipSpecs:          root.Get(skipSpecs).IsTrue(),
+		RetireCapabilities: root.Get(retireCapabilities).IsTrue(),
+	}, nil
 }
 
-// setsSkipSpecs searches for the marker in a file that is not valid YAML.
-func setsSkipSpecs(source string) bool {
-	for line := range strings.Lines(source) {
-		if rest, ok := strings.CutPrefix(line, "skip_specs:"); ok && strings.HasPrefix(strings.TrimSpace(rest), "true") {
-			return true
+// Keys of the markers.
+const (
+	skipSpecs          = "skip_specs"
+	retireCapabilities = "retire_capabilities"
+)
+
+// reason returns an error without the details that the command line does not have.
+func reason(err error) string {
+	if errors.Is(err, yamlvalue.ErrSyntax) {
+		return yamlvalue.ErrSyntax.Error()
+	}
+	return err.Error()
+}
+
+// isSet reports whether a marker is there and not false: then its author may rely on it.
+func isSet(marker yamlvalue.Value) bool {
+	return marker.Kind() != yamlvalue.Absent && !marker.IsFalse()
+}
+
+// mentions reports whether a file that is not valid YAML has a line that begins with a key, which may be quoted.
+func mentions(source, key string) bool {
+	for line := range strings.SplitSeq(markdown.Normalize(source), "\n") {
+		rest := markdown.TrimLeft(line)
+		for _, quote := range []string{"", "'", `"`} {
+			if after, ok := strings.CutPrefix(rest, quote+key+quote); ok && strings.HasPrefix(markdown.TrimLeft(after), ":") {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// expected has the types of the known fields, in the order in which they are checked.
-var expected = []struct{ name, kind string }{
-	{"schema", "string"}, {"created", "string"}, {"goal", "string"}, {"affected_areas", "array"},
-	{"skip_specs", "boolean"}, {"retire_capabilities", "boolean"},
+// Printable returns a text with a question mark for each control character in ASCII.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7F {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
-// fault returns the first error in a file's fields, with the wording of the command line; "": none.
-func fault(fields map[string]field, hasSchema func(string) bool) string {
-	for _, want := range expected {
-		value := fields[want.name]
-		optional := want.name != "schema"
-		switch got := value.kind(); {
-		case got == "undefined" && optional:
-		case got != want.kind:
-			return fmt.Sprintf("%s: Invalid input: expected %s, received %s", want.name, want.kind, got)
-		case want.name == "schema" && value.text() == "":
-			return "schema: schema is required"
-		case want.name == "created" && !date.MatchString(value.text()):
-			return "created: created must be YYYY-MM-DD format"
-		}
+var (
+	date  = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+	kebab = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+)
+
+// fault returns the first error in a file, with the wording of the command line; "": none.
+func fault(root yamlvalue.Value) string {
+	if root.Kind() != yamlvalue.Map {
+		return root.Want(yamlvalue.Map)
 	}
-	if schema := fields["schema"].text(); !hasSchema(schema) {
-		return fmt.Sprintf("schema: unknown schema '%s'", schema)
+	check := func(name, kind string) string {
+		value := root.Get(name)
+		if got := value.Kind(); got == kind || got == yamlvalue.Absent && name != "schema" {
+			return ""
+		}
+		return name + ": " + value.Want(kind)
+	}
+	for _, find := range []func() string{
+		func() string { return check("schema", yamlvalue.String) },
+		func() string { return unless(root.Get("schema").Text() != "", "schema: schema is required") },
+		func() string { return check("created", yamlvalue.String) },
+		func() string {
+			created := root.Get("created")
+			return unless(created.Kind() == yamlvalue.Absent || date.MatchString(created.Text()), "created: created must be YYYY-MM-DD format")
+		},
+		func() string { return check("goal", yamlvalue.String) },
+		func() string { return unless(!isEmpty(root.Get("goal")), "goal: "+tooShort) },
+		func() string { return check("affected_areas", yamlvalue.List) },
+		func() string { return areasFault(root.Get("affected_areas").Items()) },
+		func() string { return check("initiative", yamlvalue.Map) },
+		func() string { return initiativeFault(root.Get("initiative")) },
+		func() string { return check(skipSpecs, yamlvalue.Bool) },
+		func() string { return check(retireCapabilities, yamlvalue.Bool) },
+	} {
+		if problem := find(); problem != "" {
+			return problem
+		}
 	}
 	return ""
 }
 
-// field is one value of a YAML mapping; the zero value is an absent one.
-type field struct{ node *frontmatter.Node }
+const tooShort = "Too small: expected string to have >=1 characters"
 
-func (f field) text() string {
-	if f.kind() != "string" {
+func unless(fine bool, problem string) string {
+	if fine {
 		return ""
 	}
-	return f.node.Text
+	return problem
 }
 
-func (f field) isTrue() bool {
-	return f.kind() == "boolean" && strings.EqualFold(f.node.Text, "true")
+func isEmpty(value yamlvalue.Value) bool {
+	return value.Kind() == yamlvalue.String && value.Text() == ""
 }
 
-// isSet reports whether the value could mean true.
-func (f field) isSet() bool {
-	kind := f.kind()
-	return kind != "undefined" && kind != "null" && (kind != "boolean" || f.isTrue())
+func areasFault(areas []yamlvalue.Value) string {
+	for i, area := range areas {
+		switch {
+		case area.Kind() != yamlvalue.String:
+			return fmt.Sprintf("affected_areas.%d: %s", i, area.Want(yamlvalue.String))
+		case isEmpty(area):
+			return fmt.Sprintf("affected_areas.%d: %s", i, tooShort)
+		}
+	}
+	return ""
 }
 
-// kind returns the JSON name of a value's type.
-func (f field) kind() string {
-	if f.node == nil {
-		return "undefined"
-	}
-	switch f.node.Kind {
-	case frontmatter.Alias:
-		return "alias"
-	case frontmatter.Mapping:
-		return "object"
-	case frontmatter.Sequence:
-		return "array"
-	}
-	switch f.node.Tag12() {
-	case "!!bool":
-		return "boolean"
-	case "!!int", "!!float":
-		return "number"
-	case "!!null":
-		return "null"
-	}
-	return "string" // including unquoted dates
-}
-
-// errNotYAML says that a file is not valid YAML.
-var errNotYAML = errors.New("the file is not valid YAML")
-
-// parseFields parses the top level of a YAML mapping. It refuses invalid YAML, deep nesting and a second document, as
-// the command line does. An alias has a kind that no field expects.
-func parseFields(source string) (map[string]field, error) {
-	if len(source) > MaxMetadata {
-		return nil, fmt.Errorf("the file is larger than %d KiB", MaxMetadata>>10)
-	}
-	root, err := frontmatter.Parse(source, frontmatter.Options{Depth: maxDepth, Aliases: true})
-	if err != nil {
-		return nil, errNotYAML
-	}
-	if root == nil {
-		return map[string]field{}, nil
-	}
-	if root.Kind != frontmatter.Mapping {
-		return nil, fmt.Errorf("the file holds %s and not keys", article(field{root}.kind()))
-	}
-	fields := map[string]field{}
-	for key, value := range root.Pairs() {
-		fields[key.Text] = field{value}
-	}
-	return fields, nil
-}
-
-// article adds a or an to a word.
-func article(word string) string {
-	if strings.IndexByte("aeiou", word[0]) >= 0 {
-		return "an " + word
-	}
-	return "a " + word
-}
-
-// ConfigSchema returns the default workflow schema in a project's config file; "" if it is unset or the
-// file is unreadable.
-func ConfigSchema(source string) string {
-	fields, err := parseFields(source)
-	if err != nil {
+// initiativeFault checks a link that other versions of the command line wrote.
+func initiativeFault(link yamlvalue.Value) string {
+	if link.Kind() == yamlvalue.Absent {
 		return ""
 	}
-	return fields["schema"].text()
+	for _, member := range []struct{ name, label string }{{"store", "Store id"}, {"id", "Initiative id"}} {
+		value := link.Get(member.name)
+		switch {
+		case value.Kind() != yamlvalue.String:
+			return "initiative." + member.name + ": " + value.Want(yamlvalue.String)
+		case !kebab.MatchString(value.Text()):
+			return "initiative." + member.name + ": " + member.label + " must be kebab-case with lowercase letters, numbers, and single hyphen separators"
+		}
+	}
+	var unknown []string
+	for key := range link.Pairs() {
+		if key != "store" && key != "id" {
+			unknown = append(unknown, `"`+key+`"`)
+		}
+	}
+	switch len(unknown) {
+	case 0:
+		return ""
+	case 1:
+		return "initiative: Unrecognized key: " + unknown[0]
+	}
+	return "initiative: Unrecognized keys: " + strings.Join(unknown, ", ")
 }

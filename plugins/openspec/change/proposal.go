@@ -44,47 +44,38 @@ func ParseProposal(id string, text *markdown.Text) (*Proposal, error) {
 	return &Proposal{Title: title(id, text), Why: why.Content(), WhatChanges: what.Content()}, nil
 }
 
-// title returns a proposal's title, the first header of level 1; one in a fence counts, too. An
-// empty title is replaced by the change's id.
-func title(id string, text *markdown.Text) string {
-	for _, line := range text.Lines {
-		level, title, ok := markdown.Header(line)
-		if !ok || level != 1 {
-			continue
-		}
-		title = withoutPrefix(title)
-		if title == "" || strings.EqualFold(title, "Proposal") {
-			break
-		}
-		return title
-	}
-	return id
-}
+// titleLine matches a header of level 1, in a fence or not, up to the end of its line. The white space behind the # may be
+// line feeds: a header without a title takes what follows it.
+var titleLine = regexp.MustCompile(`(?im)(?:^|[\x{2028}\x{2029}])#` + markdown.Space + `+(?:Change:` + markdown.Space + `+)?([^\n\x{2028}\x{2029}]+)`)
 
-// withoutPrefix removes the word that begins some titles.
-func withoutPrefix(title string) string {
-	const prefix = "Change:"
-	if len(title) <= len(prefix) || !strings.EqualFold(title[:len(prefix)], prefix) {
-		return title
+// title returns a proposal's title. An empty one, and one that names the kind of file, are replaced by the change's id.
+func title(id string, text *markdown.Text) string {
+	source := text.String()
+	if text.Marked {
+		source = "\uFEFF" + source // which hides a header on the first line
 	}
-	rest := title[len(prefix):]
-	if trimmed := markdown.TrimLeft(rest); trimmed != rest {
-		return trimmed
+	found := titleLine.FindStringSubmatch(source)
+	if found == nil {
+		return id
+	}
+	title := markdown.Trim(found[1])
+	if title == "" || markdown.EqualFold(title, "proposal") {
+		return id
 	}
 	return title
 }
 
 // bullet matches a list item that begins with the name of a spec in bold; the colon may be in the bold or after it.
-var bullet = regexp.MustCompile(`^\s*-\s*\*\*([^*:]+)(?::\*\*|\*\*:)\s*(.+)$`)
+var bullet = regexp.MustCompile(`^` + markdown.Space + `*-` + markdown.Space + `*\*\*([^*:]+)(?::\*\*|\*\*:)` + markdown.Space + `*([^\x{2028}\x{2029}]+)$`)
 
 // Patterns of operations in prose, in the order in which they are tried.
 var prose = []struct {
 	operation string
 	words     *regexp.Regexp
 }{
-	{"RENAMED", regexp.MustCompile(`(?i)\brenam(?:e|es|ed|ing)\b`)},
-	{"ADDED", regexp.MustCompile(`(?i)\b(?:add(?:s|ed|ing)?|creat(?:e|es|ed|ing)|new)\b`)},
-	{"REMOVED", regexp.MustCompile(`(?i)\b(?:remov(?:e|es|ed|ing)|delet(?:e|es|ed|ing))\b`)},
+	{"RENAMED", regexp.MustCompile(`(?i)\brename(?:s|d|ing)?\b`)},
+	{"ADDED", regexp.MustCompile(`(?i)\b(?:add(?:s|ed|ing)?|create(?:s|d|ing)?|new)\b`)},
+	{"REMOVED", regexp.MustCompile(`(?i)\b(?:remove|delete)(?:s|d|ing)?\b`)},
 }
 
 // Bullets returns the deltas that the section What Changes describes in prose.

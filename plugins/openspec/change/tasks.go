@@ -10,23 +10,47 @@ import (
 // maxOrdinal is the maximum number of digits in the number of a list item, as in Markdown.
 const maxOrdinal = 9
 
-// CountTasks returns how many tasks a task file has and how many of them are done. Tasks in fences count, too.
+// Task is a line with a checkbox.
+type Task struct {
+	Done        bool
+	Description string // trimmed
+}
+
+// ParseTasks returns the tasks of a file, in order. Tasks in fences count, too.
+func ParseTasks(source string) []Task {
+	var tasks []Task
+	for line := range strings.SplitSeq(source, "\n") {
+		if task, ok := parseTask(line); ok {
+			tasks = append(tasks, task)
+		}
+	}
+	return tasks
+}
+
+// CountTasks returns how many tasks a task file has and how many of them are done.
 func CountTasks(source string) (done, total int) {
-	for line := range strings.SplitSeq(markdown.Normalize(source), "\n") {
-		item, ok := listItem(line)
-		if !ok {
-			continue
-		}
-		mark, _, ok := checkbox(item)
-		if !ok {
-			continue
-		}
-		total++
-		if mark == "x" || mark == "X" {
+	for _, task := range ParseTasks(source) {
+		if total++; task.Done {
 			done++
 		}
 	}
 	return done, total
+}
+
+func parseTask(line string) (Task, bool) {
+	item, ok := listItem(line)
+	if !ok {
+		return Task{}, false
+	}
+	mark, text, ok := checkbox(item)
+	if !ok {
+		return Task{}, false
+	}
+	text = markdown.TrimLeft(text)
+	if end := strings.IndexFunc(text, func(r rune) bool { return r == '\r' || markdown.IsSeparator(r) }); end >= 0 {
+		text = text[:end]
+	}
+	return Task{Done: mark == "x" || mark == "X", Description: markdown.TrimRight(text)}, true
 }
 
 // listItem returns the text after the bullet or number that begins a line.
@@ -46,7 +70,7 @@ func listItem(line string) (string, bool) {
 }
 
 // checkbox returns the mark in the brackets that begin an item, and the text after them. Brackets with more than one
-// character, or followed by a link target, are not a checkbox.
+// UTF-16 unit are not a checkbox, and those that a link target follows only if they hold white space alone.
 func checkbox(item string) (mark, text string, ok bool) {
 	rest, ok := strings.CutPrefix(markdown.TrimLeft(item), "[")
 	if !ok {
@@ -57,10 +81,11 @@ func checkbox(item string) (mark, text string, ok bool) {
 		return "", "", false
 	}
 	mark = markdown.Trim(inside)
-	if utf8.RuneCountInString(mark) > 1 {
+	if utf8.RuneCountInString(mark) > 1 || markdown.Length(mark) > 1 {
 		return "", "", false
 	}
-	if mark != "" && text != "" && (text[0] == '(' || text[0] == '[') {
+	blank := mark == "" && inside != ""
+	if !blank && text != "" && (text[0] == '(' || text[0] == '[') {
 		return "", "", false
 	}
 	return mark, text, true

@@ -7,7 +7,9 @@
 package delta
 
 import (
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
@@ -25,9 +27,9 @@ type Delta struct {
 	Orphans  []Orphan
 	// Sections has the kinds of delta sections in the file, each once, in the order of spec.Operations.
 	Sections []string
-	// Meant says that a header begins like one of those, with any spacing and suffix.
+	// Meant says that a line begins like one of those headers, in a fence or not, with any spacing and suffix.
 	Meant bool
-	// Purpose is the body of a Purpose section, trimmed; "" if there is none.
+	// Purpose is the body of the Purpose section: see spec.PurposeBody.
 	Purpose string
 }
 
@@ -43,9 +45,8 @@ type Unpaired struct {
 
 // Stray is a level-3 header in a section of requirements that is not a requirement.
 type Stray struct {
-	Header  string // as written, trimmed
 	Title   string // after the ###
-	Section string // the section's title as written
+	Section string // the section's title, as the first section of its kind has it
 	Line    int
 	Unnamed bool // it is Requirement: without a name
 }
@@ -64,8 +65,8 @@ func (d *Delta) Entries() int {
 
 // Parse parses a delta file.
 func Parse(text *markdown.Text) *Delta {
-	d := &Delta{}
-	seen := map[string]bool{}
+	d := &Delta{Meant: means(text), Purpose: spec.PurposeBody(text)}
+	titles := map[string]string{} // by operation, as first written
 	start, title := 0, ""
 	for i := 0; i <= len(text.Lines); i++ {
 		next, ends := "", i == len(text.Lines)
@@ -77,35 +78,46 @@ func Parse(text *markdown.Text) *Delta {
 			continue
 		}
 		operation := spec.DeltaSection(title)
-		d.Meant = d.Meant || means(title)
-		seen[operation] = true
-		d.read(operation, title, text.Slice(start, i))
+		if _, seen := titles[operation]; !seen {
+			titles[operation] = title
+		}
+		d.read(operation, titles[operation], title, text.Slice(start, i))
 		start, title = min(i+1, len(text.Lines)), next
 	}
 	for _, operation := range spec.Operations {
-		if seen[operation] {
+		if _, seen := titles[operation]; seen {
 			d.Sections = append(d.Sections, operation)
 		}
 	}
 	return d
 }
 
-func means(title string) bool {
-	words := strings.Fields(title)
-	return len(words) >= 2 && spec.DeltaSection(words[0]+" "+words[1]) != ""
+// meant matches what may be meant as a header of a delta section.
+var meant = func() *regexp.Regexp {
+	const space = markdown.Space + "+"
+	return regexp.MustCompile(`(?im)(?:^|[\x{2028}\x{2029}])##` + space + `(?:` + strings.Join(spec.Operations, "|") + `)` + space + spec.RequirementsTitle)
+}()
+
+// means reports whether an author may have meant a text to have a delta section.
+func means(text *markdown.Text) bool {
+	source := text.String()
+	if text.Marked {
+		source = "\uFEFF" + source // which hides a header on the first line
+	}
+	return meant.MatchString(source)
 }
 
-// read parses the body of one section.
-func (d *Delta) read(operation, title string, body *markdown.Text) {
+// read parses the body of one section. Named is the title for messages.
+func (d *Delta) read(operation, named, title string, body *markdown.Text) {
 	switch operation {
 	case "ADDED":
 		_, blocks := requirement.Blocks(body)
 		d.Added = append(d.Added, blocks...)
-		d.readStrays(title, body)
+		d.readStrays(named, body)
 	case "MODIFIED":
 		_, blocks := requirement.Blocks(body)
 		d.Modified = append(d.Modified, blocks...)
-		d.readStrays(title, body)
+		d.readStrays(named, body)
 	case "REMOVED":
 		d.readRemoved(body)
 	case "RENAMED":
@@ -117,33 +129,33 @@ func (d *Delta) read(operation, title string, body *markdown.Text) {
 
 func (d *Delta) readStrays(section string, body *markdown.Text) {
 	for i, line := range body.Lines {
-		level, title, ok := body.Header(i)
-		if !ok || level != 3 {
+		if body.Level(i) != 3 {
 			continue
 		}
-		name, isRequirement := requirement.ParseHeader(line)
-		if isRequirement && name != "" {
+		if _, ok := requirement.ParseHeader(line); ok {
 			continue
 		}
+		_, first := utf8.DecodeRuneInString(line[3:])
+		title, ok := requirement.Text(line[3+first:])
+		if !ok {
+			continue
+		}
+		title = markdown.Trim(title)
 		d.Strays = append(d.Strays, Stray{
-			Header:  markdown.Trim(line),
 			Title:   title,
 			Section: section,
 			Line:    body.Number(i),
-			Unnamed: isRequirement,
+			Unnamed: markdown.EqualFold(strings.TrimSuffix(title, ":"), "Requirement"),
 		})
 	}
 }
 
 func (d *Delta) readOrphans(title string, body *markdown.Text) {
-	if markdown.Collapse(title) == spec.PurposeTitle && d.Purpose == "" {
-		d.Purpose = markdown.Trim(body.String())
-	}
 	for i, line := range body.Lines {
 		if body.Fenced(i) {
 			continue
 		}
-		if name, ok := requirement.ParseHeader(line); ok && name != "" {
+		if name, ok := requirement.ParseHeader(line); ok {
 			d.Orphans = append(d.Orphans, Orphan{Name: name, Section: title, Line: body.Number(i)})
 		}
 	}

@@ -1,6 +1,7 @@
 package delta_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,8 +56,8 @@ func TestMisplacedContent(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	strays := []delta.Stray{
-		{Header: "### Notes", Title: "Notes", Section: "ADDED Requirements", Line: 5},
-		{Header: "### Requirement:", Title: "Requirement:", Section: "ADDED Requirements", Line: 6, Unnamed: true},
+		{Title: "Notes", Section: "ADDED Requirements", Line: 5},
+		{Title: "Requirement:", Section: "ADDED Requirements", Line: 6, Unnamed: true},
 	}
 	if diff := cmp.Diff(strays, d.Strays); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -69,7 +70,43 @@ func TestHeadersInFencesAreIgnored(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that every entry has a name and a line in the text.
+func TestNamesOfLooseForms(t *testing.T) {
+	for source, want := range map[string]string{
+		"- ### requirement: A\n":       "", // the case of the keyword matters in a list
+		"### requirement: A\n":         "A",
+		"- `### Requirement: A\n":      "A",
+		"- ### Requirement: A` `\n":    "A` ",
+		"-### Requirement: A\u2028b\n": "",
+		"### Requirement: ###\n":       "###",
+	} {
+		got := ""
+		for _, name := range names(parse("## REMOVED Requirements\n" + source).Removed) {
+			got += name
+		}
+		if got != strings.TrimSpace(want) {
+			t.Errorf("%q: got %q, want %q", source, got, want)
+		}
+	}
+}
+
+func TestBareHeaderEndsRequirement(t *testing.T) {
+	d := parse("## ADDED Requirements\n### Requirement: A\nx\n## \ny\n### Requirement: B\nz\n")
+	if diff := cmp.Diff([]string{"A", "B"}, names(d.Added)); diff != "" || d.Added[0].Raw() != "### Requirement: A\nx" {
+		t.Errorf("%q (-want +got)\n%s", d.Added[0].Raw(), diff)
+	}
+}
+
+func TestMeant(t *testing.T) {
+	for source, want := range map[string]bool{
+		"```\n## ADDED Requirements\n": true, "##\n\u00a0added\trequirements and more\n": true, "\uFEFF## ADDED Requirements\n": false, " ## ADDED Requirements\n": false, "## ADDED\n": false,
+	} {
+		if got := parse(source).Meant; got != want {
+			t.Errorf("%q: %t", source, got)
+		}
+	}
+}
+
+// FuzzParse checks that every entry has a line in the text.
 func FuzzParse(f *testing.F) {
 	f.Add("## ADDED Requirements\n### Requirement: A\n## REMOVED Requirements\n- `### Requirement: B`\n## RENAMED Requirements\n- FROM: `### Requirement: C`\n- TO: `### Requirement: D`\n")
 	f.Add("## Purpose\nx\n### Requirement:\n~~~\n## MODIFIED Requirements")
@@ -78,14 +115,9 @@ func FuzzParse(f *testing.F) {
 		d := delta.Parse(text)
 		for _, blocks := range [][]requirement.Block{d.Added, d.Modified, d.Removed} {
 			for _, block := range blocks {
-				if block.Name == "" || block.Line() < 1 || block.Line()+len(block.Text.Lines)-1 > len(text.Lines) {
+				if block.Line() < 1 || block.Line()+len(block.Text.Lines)-1 > len(text.Lines) {
 					t.Errorf("%q: %q at line %d", source, block.Name, block.Line())
 				}
-			}
-		}
-		for _, pair := range d.Renamed {
-			if pair.From == "" || pair.To == "" {
-				t.Errorf("%q: %+v", source, pair)
 			}
 		}
 	})

@@ -10,30 +10,29 @@ import (
 // readRemoved parses requirements that are headers or list items. The body of a header extends to the next one and may
 // have lists.
 func (d *Delta) readRemoved(body *markdown.Text) {
-	headed := -1 // the index in d.Removed of the header whose body is read
-	start := 0   // the line of that header
-	end := func(at int) {
-		if headed >= 0 {
-			d.Removed[headed].Text = body.Slice(start, at)
-		}
+	_, blocks := requirement.Blocks(body)
+	bodies := map[string][]requirement.Block{} // by name, those that no name has been read for
+	for _, block := range blocks {
+		bodies[block.Name] = append(bodies[block.Name], block)
 	}
 	for i, line := range body.Lines {
 		if body.Fenced(i) {
 			continue
 		}
-		if name, ok := requirement.ParseHeader(line); ok && name != "" {
-			end(i)
-			headed, start = len(d.Removed), i
-			d.Removed = append(d.Removed, requirement.Block{Name: name})
-			continue
-		}
-		if item, ok := listItem(line); ok {
-			if name, ok := quotedHeader(item); ok {
-				d.Removed = append(d.Removed, requirement.Block{Name: name, Text: body.Slice(i, i+1)})
+		name, ok := requirement.ParseHeader(line)
+		if !ok {
+			item, isItem := listItem(line)
+			if name, ok = quotedHeader(item); !isItem || !ok {
+				continue
 			}
 		}
+		block := requirement.Block{Name: name, Text: markdown.Parse(requirement.Title(name))}
+		block.Text.First = body.Number(i)
+		if same := bodies[name]; len(same) > 0 {
+			block, bodies[name] = same[0], same[1:]
+		}
+		d.Removed = append(d.Removed, block)
 	}
-	end(len(body.Lines))
 }
 
 // readRenamed pairs each FROM with the next TO of the same section.
@@ -90,11 +89,21 @@ func listItem(line string) (string, bool) {
 	return markdown.TrimLeft(line[1:]), true
 }
 
-// quotedHeader parses a requirement's header, optionally in backticks, with a name that is not empty.
+// quotedHeader parses a requirement's header, optionally in backticks. Unlike in a header of its own, the case of the
+// keyword matters.
 func quotedHeader(text string) (name string, ok bool) {
-	text = markdown.Trim(text)
-	text = strings.TrimPrefix(text, "`")
-	text = strings.TrimSuffix(text, "`")
-	name, ok = requirement.ParseHeader(text)
-	return name, ok && name != ""
+	text = strings.TrimPrefix(markdown.TrimLeft(text), "`")
+	if text, ok = strings.CutPrefix(text, "###"); !ok {
+		return "", false
+	}
+	if text, ok = strings.CutPrefix(markdown.TrimLeft(text), requirement.Keyword); !ok {
+		return "", false
+	}
+	if name, ok = requirement.Text(text); !ok {
+		return "", false
+	}
+	if closed := markdown.TrimRight(name); len(closed) > 1 {
+		name = strings.TrimSuffix(closed, "`")
+	}
+	return requirement.CleanName(name), true
 }

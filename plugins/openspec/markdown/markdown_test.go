@@ -33,9 +33,24 @@ func TestFences(t *testing.T) {
 
 func TestHeader(t *testing.T) {
 	for line, want := range map[string]int{
-		"# a": 1, "###### a": 6, "####### a": 0, "#a": 0, " # a": 0, "#": 0, "# ": 0, "#\ta": 1, "#\u00a0a": 1, "##  a  ": 2,
+		"# a": 1, "###### a": 6, "####### a": 0, "#a": 0, " # a": 0, "#": 0, "# ": 0, "#\ta": 1, "#\u00a0a": 1, "##  a  ": 2, "#  ": 1, "# a\u2028": 0, "# \u2028": 0, "#\u2028a": 1,
 	} {
 		if level, _, _ := markdown.Header(line); level != want {
+			t.Errorf("%q: level %d, want %d", line, level, want)
+		}
+	}
+}
+
+func TestLineWithoutTitleEndsSection(t *testing.T) {
+	sections := markdown.Parse("## a\nx\n# \ny\n### b\nz\n").Sections()
+	if len(sections) != 1 || sections[0].Content() != "x" || len(sections[0].Children) != 1 || sections[0].Children[0].Content() != "z" {
+		t.Errorf("%+v", sections)
+	}
+}
+
+func TestIndented(t *testing.T) {
+	for line, want := range map[string]int{"# a": 1, "   ## a": 2, "    # a": 0, "#": 1, "#a": 0, "#\ta": 1, "#\u00a0a": 0, "####### a": 0, "": 0} {
+		if level, _ := markdown.Indented(line); level != want {
 			t.Errorf("%q: level %d, want %d", line, level, want)
 		}
 	}

@@ -1,7 +1,5 @@
 package markdown
 
-import "strings"
-
 // Section is a header with its body.
 type Section struct {
 	Level    int
@@ -14,33 +12,43 @@ type Section struct {
 func (s *Section) Content() string { return Trim(s.Body.String()) }
 
 // Sections returns the tree of a text's headers. The parent of a header is the last one of a higher level before it, even
-// if levels are skipped.
+// if levels are skipped. A section ends where a line begins like a header of its level or a higher one, even if that line
+// has no title and so begins no section.
 func (t *Text) Sections() []*Section {
 	var top []*Section
-	var open []*Section // from the outermost to the innermost
-	var starts []int    // where the bodies of open begin
-	end := func(section *Section, start, at int) { section.Body = t.Slice(start, at) }
+	var open []*Section // from the outermost to the innermost, whose levels rise
+	begins := map[*Section]int{}
+	end := func(level, at int) {
+		for _, section := range open {
+			if section.Body == nil && section.Level >= level {
+				section.Body = t.Slice(begins[section], at)
+			}
+		}
+	}
 	for i := range t.Lines {
-		level, title, ok := t.Header(i)
+		level := t.Level(i)
+		if level == 0 {
+			continue
+		}
+		end(level, i)
+		_, title, ok := t.Header(i)
 		if !ok {
 			continue
 		}
 		for len(open) > 0 && open[len(open)-1].Level >= level {
-			end(open[len(open)-1], starts[len(starts)-1], i)
-			open, starts = open[:len(open)-1], starts[:len(starts)-1]
+			open = open[:len(open)-1]
 		}
 		section := &Section{Level: level, Title: title}
+		begins[section] = i + 1
 		if len(open) == 0 {
 			top = append(top, section)
 		} else {
 			parent := open[len(open)-1]
 			parent.Children = append(parent.Children, section)
 		}
-		open, starts = append(open, section), append(starts, i+1)
+		open = append(open, section)
 	}
-	for n, section := range open {
-		end(section, starts[n], len(t.Lines))
-	}
+	end(0, len(t.Lines))
 	return top
 }
 
@@ -48,7 +56,7 @@ func (t *Text) Sections() []*Section {
 // is none.
 func Find(sections []*Section, title string) *Section {
 	for _, section := range sections {
-		if strings.EqualFold(section.Title, title) {
+		if EqualFold(section.Title, title) {
 			return section
 		}
 		if found := Find(section.Children, title); found != nil {

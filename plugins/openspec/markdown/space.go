@@ -5,6 +5,9 @@ import (
 	"unicode/utf16"
 )
 
+// Space is a class of regular expressions for what IsSpace reports.
+const Space = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]`
+
 // IsSpace reports whether r is white space as ECMAScript defines it, which includes the byte-order mark and the no-break
 // space but not U+0085: the other programs that read the files use that definition.
 func IsSpace(r rune) bool {
@@ -13,6 +16,23 @@ func IsSpace(r rune) bool {
 		return true
 	}
 	return 0x2000 <= r && r <= 0x200A
+}
+
+// IsSeparator reports whether r is one of the two line separators of Unicode: white space at which no line of the format
+// ends, and which no title or name has.
+func IsSeparator(r rune) bool { return r == 0x2028 || r == 0x2029 }
+
+// EqualFold reports whether a and b differ only in the case of ASCII letters.
+func EqualFold(a, b string) bool {
+	return len(a) == len(b) && strings.EqualFold(a, b)
+}
+
+// CutPrefixFold is strings.CutPrefix for a prefix in ASCII, whose case does not matter.
+func CutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) < len(prefix) || !EqualFold(s[:len(prefix)], prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
 }
 
 // Trim returns s without the white space around it.

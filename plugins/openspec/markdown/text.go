@@ -6,20 +6,26 @@
 // It neither renders nor parses inline markup. Every line of a source is kept, so that unknown content survives.
 package markdown
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 // Text is a Markdown text as lines, or a range of its lines. The zero value has no lines.
 type Text struct {
 	Lines []string // without line ends
 	// First is the number of the first line in the original text, from 1.
-	First  int
+	First int
+	// Marked says that the source began with a byte-order mark, which Lines do not have.
+	Marked bool
 	fenced []bool
 }
 
 // Parse splits a source. A leading byte-order mark is removed, and CRLF and lone CR count as LF.
 func Parse(source string) *Text {
 	lines := strings.Split(Normalize(source), "\n")
-	return &Text{Lines: lines, First: 1, fenced: mask(lines)}
+	return &Text{Lines: lines, First: 1, Marked: strings.HasPrefix(source, "\uFEFF"), fenced: mask(lines)}
 }
 
 // Normalize returns a source without a leading byte-order mark, with LF for CRLF and lone CR.
@@ -56,33 +62,105 @@ func (t *Text) Header(i int) (level int, title string, ok bool) {
 	return Header(t.Lines[i])
 }
 
-// Header is Text.Header for a line outside of fences.
+// Header is Text.Header for a line outside of fences. White space is enough for a title, which is then empty, and a
+// title has no line separator of Unicode.
 func Header(line string) (level int, title string, ok bool) {
+	level = Level(line)
+	if level == 0 {
+		return 0, "", false
+	}
+	rest := line[level:]
+	_, first := utf8.DecodeRuneInString(rest)
+	if title = Trim(rest); title != "" {
+		rest = TrimLeft(rest)
+	} else if rest = rest[first:]; rest != "" {
+		last, _ := utf8.DecodeLastRuneInString(rest)
+		rest = string(last)
+	}
+	if rest == "" || strings.ContainsFunc(rest, IsSeparator) {
+		return 0, "", false
+	}
+	return level, title, true
+}
+
+// Level returns the level of the line at index i if it begins like a header, with or without a title; 0 if it does not, or
+// is in a fence. Such a line ends the section above it.
+func (t *Text) Level(i int) int {
+	if t.fenced[i] {
+		return 0
+	}
+	return Level(t.Lines[i])
+}
+
+// Level is Text.Level for a line outside of fences.
+func Level(line string) int {
+	level := 0
 	for level < len(line) && line[level] == '#' {
 		level++
 	}
-	if level == 0 || level > 6 {
-		return 0, "", false
+	if level == 0 || level > 6 || level == len(line) {
+		return 0
 	}
-	for at, r := range line[level:] {
-		if at == 0 {
-			if !IsSpace(r) {
-				return 0, "", false
-			}
-			continue
-		}
-		return level, Trim(line[level:]), true
+	if next, _ := utf8.DecodeRuneInString(line[level:]); !IsSpace(next) {
+		return 0
 	}
-	return 0, "", false
+	return level
 }
 
-// NextHeader returns the index of the first header at from or after it whose level is at most deepest;
-// len(t.Lines) if there is none.
+// Indented returns the level of a header as Markdown itself has it, and what is behind the #: up to three spaces may precede
+// it, and a space, a tab or nothing follows. The level is 0 if the line is none.
+func Indented(line string) (level int, rest string) {
+	header := strings.TrimLeft(line, " ")
+	rest = strings.TrimLeft(header, "#")
+	level = len(header) - len(rest)
+	if len(line)-len(header) > 3 || level > 6 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return 0, ""
+	}
+	return level, rest
+}
+
+// NextHeader returns the index of the first line at from or after it that begins like a header whose level is at most
+// deepest; len(t.Lines) if there is none.
 func (t *Text) NextHeader(from, deepest int) int {
 	for i := from; i < len(t.Lines); i++ {
-		if level, _, ok := t.Header(i); ok && level <= deepest {
+		if level := t.Level(i); level > 0 && level <= deepest {
 			return i
 		}
 	}
 	return len(t.Lines)
+}
+
+// TrimStart returns the text without blank lines before its first line with content, and without the indentation of that
+// line.
+func (t *Text) TrimStart() *Text {
+	for i, line := range t.Lines {
+		trimmed := TrimLeft(line)
+		if trimmed == "" {
+			continue
+		}
+		rest := t.Slice(i, len(t.Lines))
+		if trimmed != line {
+			rest.Lines = slices.Clone(rest.Lines)
+			rest.Lines[0] = trimmed
+		}
+		return rest
+	}
+	return t.Slice(len(t.Lines), len(t.Lines))
+}
+
+// TrimEnd returns the text without blank lines at its end, and without white space at the end of the line before them.
+func (t *Text) TrimEnd() *Text {
+	for i := len(t.Lines) - 1; i >= 0; i-- {
+		trimmed := TrimRight(t.Lines[i])
+		if trimmed == "" {
+			continue
+		}
+		rest := t.Slice(0, i+1)
+		if trimmed != t.Lines[i] {
+			rest.Lines = slices.Clone(rest.Lines)
+			rest.Lines[i] = trimmed
+		}
+		return rest
+	}
+	return t.Slice(0, 0)
 }

@@ -96,14 +96,13 @@ func (m *merger) rename() error {
 	for _, pair := range m.in.Delta.Renamed {
 		source, target := m.entries.find(pair.From), m.entries.find(pair.To)
 		if source == nil {
-			near := m.entries.like(pair.From, nil)
-			switch {
-			case near != nil && near.name != pair.To:
-				return m.fail("RENAMED", pair.From, `source not found, but "%s" exists; fix the header to match it exactly`, requirement.Title(near.name))
-			case target != nil:
-				continue // done already
+			if target == nil {
+				return m.fail("RENAMED", pair.From, "source not found")
 			}
-			return m.fail("RENAMED", pair.From, "source not found")
+			if near := m.entries.like(pair.From, target); near != nil {
+				return m.fail("RENAMED", pair.From, `source not found, but "%s" exists; fix the header to match it exactly`, requirement.Title(near.name))
+			}
+			continue // done already
 		}
 		if target != nil {
 			return m.fail("RENAMED", pair.To, "target already exists")
@@ -130,7 +129,6 @@ func (m *merger) remove() error {
 			m.warn("REMOVED requirement \"%s\" is not in the current spec; treating it as already removed.", gone.Name)
 			continue
 		}
-		m.warnTail(found, "")
 		m.entries.drop(found)
 		m.counts.Removed++
 	}
@@ -151,7 +149,6 @@ func (m *merger) modify() error {
 		if raw == found.raw {
 			continue
 		}
-		m.warnTail(found, raw)
 		found.raw = raw
 		m.counts.Modified++
 	}
@@ -179,6 +176,9 @@ func (m *merger) add() error {
 // result composes the text. An unclosed fence may hide the requirements after it: a text that parses to other requirements
 // than it was composed of is refused.
 func (m *merger) result() (*Result, error) {
+	for _, one := range m.entries.order {
+		m.warnTail(one)
+	}
 	names, blocks := m.entries.left()
 	text := m.parts.Compose(blocks)
 	shown := Names(spec.Divide(markdown.Parse(text)).Blocks)

@@ -39,7 +39,7 @@ func (l *Loss) Balance() string {
 	if n := len(l.added); n > 0 {
 		named := quoted(l.added[:min(n, maxNamed)])
 		if n > maxNamed {
-			named += fmt.Sprintf(", and %d more", n-maxNamed)
+			named += fmt.Sprintf(" and %d more", n-maxNamed)
 		}
 		adds = fmt.Sprintf("It adds %s not in the current spec: %s.", scenarios(n), named)
 	}
@@ -55,18 +55,23 @@ func scenarios(n int) string {
 
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
-// warnTail warns of a header in a block that looks independent and is replaced with the block, unless the replacement has
-// it, too.
-func (m *merger) warnTail(old *entry, replacement string) {
-	body := old.block.Body()
-	at := body.NextHeader(0, 3)
-	if at == len(body.Lines) {
+// warnTail warns of a header in a block that looks independent and goes with the block, unless the block that replaces it
+// has as many of it.
+func (m *merger) warnTail(one *entry) {
+	old := one.block.Raw()
+	if one.raw == old && !one.gone {
 		return
 	}
-	tail := markdown.TrimRight(body.Slice(at, len(body.Lines)).String())
-	if strings.Contains(replacement, tail) {
+	lines := one.block.Text
+	for i := 1; i < len(lines.Lines); i++ {
+		if !requirement.LooksIndependent(lines, i) {
+			continue
+		}
+		tail := markdown.Trim(lines.Slice(i, len(lines.Lines)).String())
+		if one.gone || strings.Count(one.raw, tail) < strings.Count(old, tail) {
+			m.warn("\"%s\" sits inside requirement \"%s\" and goes with it. Move it under its own requirement, or above `## Requirements`, to keep it.",
+				markdown.Trim(lines.Lines[i]), one.block.Name)
+		}
 		return
 	}
-	m.warn("\"%s\" sits inside requirement \"%s\" and goes with it. Move it under its own requirement, or above `## Requirements`, to keep it.",
-		markdown.Trim(body.Lines[at]), old.name)
 }

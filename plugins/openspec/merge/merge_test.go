@@ -88,12 +88,12 @@ func TestAppliedOperationsAreSkipped(t *testing.T) {
 
 func TestNewCapability(t *testing.T) {
 	for name, test := range map[string]struct{ purpose, begins, warns string }{
-		"with a Purpose":            {"## Purpose\nWhat this capability is for, said at sufficient length.\n", "# inv Specification\n\n## Purpose\nWhat this capability is for", ""},
-		"without one":               {"", "# inv Specification\n\n## Purpose\nTBD - created by archiving change add-x. Update Purpose after archive.\n", ""},
-		"with a comment for one":    {"## Purpose\n<!-- x -->\n", "# inv Specification\n\n## Purpose\nTBD - ", ""},
-		"with a comment in it":      {"## Purpose\nText <!-- x -->\n", "# inv Specification\n\n## Purpose\nTBD - ", "delta Purpose ignored (it would"},
-		"with a short one":          {"## Purpose\nShort.\n", "# inv Specification\n\n## Purpose\nShort.\n", "under 50 characters"},
-		"with a fence that is open": {"## Purpose\nText\n\n# Requirements\n", "# inv Specification\n\n## Purpose\nTBD - ", "delta Purpose ignored (it would"},
+		"with a Purpose":           {"## Purpose\nWhat this capability is for, said at sufficient length.\n", "# inv Specification\n\n## Purpose\nWhat this capability is for", ""},
+		"without one":              {"", "# inv Specification\n\n## Purpose\nTBD - created by archiving change add-x. Update Purpose after archive.\n", ""},
+		"with a comment for one":   {"## Purpose\n<!-- x -->\n", "# inv Specification\n\n## Purpose\nTBD - ", ""},
+		"with a comment in it":     {"## Purpose\nText <!-- x -->\n", "# inv Specification\n\n## Purpose\nTBD - ", "delta Purpose ignored (it would"},
+		"with a short one":         {"## Purpose\nShort.\n", "# inv Specification\n\n## Purpose\nShort.\n", "under 50 characters"},
+		"with a requirement in it": {"## Purpose\nText\n\n### Requirement: X\n", "# inv Specification\n\n## Purpose\nTBD - ", "delta Purpose ignored (it would"},
 	} {
 		result, err := apply(nil, test.purpose+"## ADDED Requirements\n"+block("A", "x"))
 		if err != nil {

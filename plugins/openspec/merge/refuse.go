@@ -42,37 +42,48 @@ func refuse(id string, d *delta.Delta) error {
 
 func conflict(d *delta.Delta, invalid func(string, ...any) error) error {
 	added, modified, removed := Set(Names(d.Added)), Set(Names(d.Modified)), Set(Names(d.Removed))
-	both := func(sections, name string) error {
-		return invalid(`requirement present in multiple sections (%s) for header "%s"`, sections, requirement.Title(name))
-	}
-	for _, name := range Names(d.Modified) {
-		if removed[name] {
-			return both("MODIFIED and REMOVED", name)
-		}
-		if added[name] {
-			return both("MODIFIED and ADDED", name)
-		}
-	}
-	for _, name := range Names(d.Added) {
-		if removed[name] {
-			return both("ADDED and REMOVED", name)
-		}
-	}
-	folded := map[string]bool{}
-	for _, block := range d.Removed {
-		folded[requirement.Fold(block.Name)] = true
-	}
+	const both = `requirement present in multiple sections (%s) for header "%s"%s`
+	folded := Folded(d.Removed)
 	for _, pair := range d.Renamed {
+		name, gone := folded[requirement.Fold(pair.From)]
 		switch {
+		case gone:
+			spelled := ""
+			if name != pair.From {
+				spelled = fmt.Sprintf(` (REMOVED spells it "%s")`, name)
+			}
+			return invalid(both, "RENAMED and REMOVED", requirement.Title(pair.From), spelled)
 		case modified[pair.From]:
 			return invalid(`when a rename exists, MODIFIED must reference the NEW header "%s"`, requirement.Title(pair.To))
 		case added[pair.To]:
 			return invalid(`RENAMED TO header collides with ADDED for "%s"`, requirement.Title(pair.To))
-		case folded[requirement.Fold(pair.From)]:
-			return both("RENAMED and REMOVED", pair.From)
+		}
+	}
+	for _, name := range Names(d.Modified) {
+		if removed[name] {
+			return invalid(both, "MODIFIED and REMOVED", requirement.Title(name), "")
+		}
+		if added[name] {
+			return invalid(both, "MODIFIED and ADDED", requirement.Title(name), "")
+		}
+	}
+	for _, name := range Names(d.Added) {
+		if removed[name] {
+			return invalid(both, "ADDED and REMOVED", requirement.Title(name), "")
 		}
 	}
 	return nil
+}
+
+// Folded returns the names of blocks by their folded form; of several, the first.
+func Folded(blocks []requirement.Block) map[string]string {
+	names := map[string]string{}
+	for _, block := range blocks {
+		if folded := requirement.Fold(block.Name); names[folded] == "" {
+			names[folded] = block.Name
+		}
+	}
+	return names
 }
 
 // Names returns the names of blocks, in order.

@@ -17,9 +17,8 @@ func (m *merger) target() (*spec.Main, error) {
 	if m.in.Target == nil {
 		return m.skeleton()
 	}
-	if carried := m.in.Delta.Purpose; hasProse(carried) {
-		purpose := markdown.Find(m.in.Target.Text().Sections(), spec.PurposeTitle)
-		if purpose == nil || purpose.Content() != carried {
+	if carried := m.in.Delta.Purpose; carried != "" {
+		if own := spec.PurposeBody(m.in.Target.Text()); own != "" && own != carried {
 			m.warn("delta Purpose ignored; %s already has one. Edit %s directly to change it.", m.in.ID, m.in.Path)
 		}
 	}
@@ -54,48 +53,26 @@ func begin(id, purpose string) string {
 func (m *merger) purpose() string {
 	carried := m.in.Delta.Purpose
 	placeholder := spec.PlaceholderPurpose(m.in.Change)
-	if !hasProse(carried) {
+	if carried == "" {
 		return placeholder
 	}
-	if strings.Contains(carried, "<!--") || !readable(m.in.ID, carried) {
+	overview := overview(m.in.ID, carried)
+	if strings.Contains(carried, "<!--") || overview == "" {
 		m.warn("delta Purpose ignored (it would leave the new spec unreadable); wrote the placeholder Purpose instead.")
 		return placeholder
 	}
-	if markdown.Length(carried) < BriefPurpose {
+	if markdown.Length(overview) < BriefPurpose {
 		m.warn("carried Purpose is under %d characters; openspec validate --strict reports it as too brief.", BriefPurpose)
 	}
 	return carried
 }
 
-// readable reports whether a spec with that purpose still parses into both of its sections.
-func readable(id, purpose string) bool {
+// overview returns what readers see of a Purpose in a new spec; "" if that spec would not be valid.
+func overview(id, purpose string) string {
 	text := markdown.Parse(begin(id, purpose))
 	parsed, err := spec.Parse(id, text)
-	return err == nil && parsed.Overview == purpose && spec.Divide(text).Found && len(spec.Structure(text)) == 0
-}
-
-// hasProse reports whether a text has content outside of fences and comments.
-func hasProse(body string) bool {
-	text := markdown.Parse(body)
-	var open strings.Builder
-	for i, line := range text.Lines {
-		if !text.Fenced(i) {
-			open.WriteString(line + "\n")
-		}
+	if err != nil || len(spec.Structure(text)) > 0 {
+		return ""
 	}
-	return markdown.Trim(withoutComments(open.String())) != ""
-}
-
-func withoutComments(text string) string {
-	var out strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "<!--")
-		out.WriteString(before)
-		if !found {
-			return out.String()
-		}
-		if _, text, found = strings.Cut(rest, "-->"); !found {
-			return out.String()
-		}
-	}
+	return parsed.Overview
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
@@ -126,7 +126,7 @@ func (p *Project) toArchive(root *store.Root, name string) (store.Change, error)
 	if !exists {
 		return c, notFound(root, name)
 	}
-	nested, err := c.Nested()
+	nested, err := newWorkflows(root).nested(c)
 	if err != nil || nested == nil {
 		return c, err
 	}
@@ -180,7 +180,17 @@ func (a *archiver) check() error {
 	if err := a.checkDeltas(); err != nil {
 		return err
 	}
-	done, total := change.CountTasks(a.input.Tasks)
+	done, total, unread, err := a.validator.workflows.countTasks(a.change)
+	if err != nil {
+		return err
+	}
+	if len(unread) > 0 {
+		return &Failure{
+			Code:    codeTasks,
+			Message: fmt.Sprintf("The tasks in %s of change '%s' cannot be read.", strings.Join(unread, ", "), a.change.Name),
+			Fix:     "Make the file readable, and smaller than 4 MiB.",
+		}
+	}
 	if open := total - done; open > 0 {
 		if a.request.Ask {
 			return &Failure{
@@ -241,8 +251,17 @@ func (a *archiver) claimed() error {
 		"Archive '%s' is already being created. If no archive process is running, remove the stale claim at %s and rerun.", a.name, a.root.ClaimPath())}
 }
 
-// merge computes the new content of all specs that the change touches and adds them to the plan.
+// rebuilt is a main spec with its delta applied.
+type rebuilt struct {
+	id     string
+	target *spec.Main // as read; nil if it does not exist
+	*merge.Result
+}
+
+// merge computes the new content of all specs that the change touches and adds them to the plan. All are computed before
+// the first is validated, as on the command line.
 func (a *archiver) merge(plan *store.Plan) error {
+	var all []rebuilt
 	for _, file := range a.files {
 		target, err := a.validator.target(file.id)
 		if err != nil {
@@ -257,16 +276,20 @@ func (a *archiver) merge(plan *store.Plan) error {
 			return &Failure{Code: codeSpecUpdate, Message: err.Error(), Fix: "Fix the change delta specs and rerun. No files were changed."}
 		}
 		a.warnings = append(a.warnings, result.Warnings...)
-		after, err := a.accept(file.id, target, result)
+		plan.Seen = append(plan.Seen, store.Seen{ID: file.id, Content: file.source})
+		all = append(all, rebuilt{file.id, target, result})
+	}
+	for _, one := range all {
+		after, err := a.accept(one)
 		if err != nil {
 			return err
 		}
-		a.totals = a.totals.Plus(result.Counts)
-		plan.Seen = append(plan.Seen, store.Seen{ID: file.id, Content: file.source})
-		if result.Counts.Total() > 0 {
-			plan.Specs = append(plan.Specs, write(file.id, target, after))
-			a.specs = append(a.specs, file.id)
+		if one.Counts.Total() == 0 || after == nil && one.target == nil {
+			continue
 		}
+		a.totals = a.totals.Plus(one.Counts)
+		plan.Specs = append(plan.Specs, write(one.id, one.target, after))
+		a.specs = append(a.specs, one.id)
 	}
 	return nil
 }
@@ -292,25 +315,27 @@ func onlyText(file deltaFile, target *spec.Main) error {
 	return nil
 }
 
-// accept validates a rebuilt spec and returns its new content: nil for a capability that is removed.
-func (a *archiver) accept(id string, target *spec.Main, result *merge.Result) (*string, error) {
-	last := result.Left == 0 && result.Counts.Removed > 0
-	if a.request.NoValidate && !last {
-		return &result.Text, nil
+// accept validates a rebuilt spec and returns its new content: nil for a capability that has no requirement left and is
+// retired.
+func (a *archiver) accept(one rebuilt) (*string, error) {
+	if a.request.NoValidate && (one.Left > 0 || one.Counts.Removed == 0) {
+		return &one.Text, nil
 	}
-	issues := validation.Spec(spec.NewMain(result.Text))
+	issues := validation.Spec(spec.NewMain(one.Text))
 	if validation.Valid(issues, false) {
-		return &result.Text, nil
+		return &one.Text, nil
 	}
-	fix := fmt.Sprintf(`Fix the change deltas, then call openspec_validate(name: "%[1]s", type: "spec") (openspec validate %[1]s).`, id)
-	if last && onlyEmpty(issues) {
-		if fix = a.retire(id, target); fix == "" {
+	fix := fmt.Sprintf(`Fix the change deltas, then call openspec_validate(name: "%[1]s", type: "spec") (openspec validate %[1]s).`, one.id)
+	if one.Left == 0 && onlyEmpty(issues) {
+		retired, reason := a.retire(one)
+		if retired {
 			return nil, nil
 		}
+		fix = cmp.Or(reason, fix)
 	}
 	return nil, &Failure{
 		Code:    codeSpecInvalid,
-		Message: fmt.Sprintf("Rebuilt spec for '%s' failed validation. No files were changed.", id),
+		Message: fmt.Sprintf("Rebuilt spec for '%s' failed validation. No files were changed.", one.id),
 		Fix:     fix,
 	}
 }

@@ -82,6 +82,12 @@ func readTree(t testing.TB, root string) map[string]string {
 // run runs a command line and returns the result as JSON.
 func run(t testing.TB, p *project.Project, command string) string {
 	t.Helper()
+	return runWords(t, p, strings.Split(strings.TrimPrefix(command, "openspec "), " "))
+}
+
+// runWords is run for a command line that is already split.
+func runWords(t testing.TB, p *project.Project, command []string) string {
+	t.Helper()
 	words := split(command)
 	var result any
 	var err error
@@ -100,7 +106,8 @@ func run(t testing.TB, p *project.Project, command string) string {
 		result, err = p.Archive(project.ArchiveRequest{
 			Ask: !words.flag("--yes"), SkipSpecs: words.flag("--skip-specs"), NoValidate: words.flag("--no-validate"), Name: words.next()})
 	case "new":
-		result, err = p.CreateChange(project.CreateRequest{Name: strings.TrimPrefix(words.rest(), "change ")})
+		result, err = p.CreateChange(project.CreateRequest{
+			Schema: words.value("--schema"), Goal: words.value("--goal"), Name: strings.TrimPrefix(words.rest(), "change ")})
 	case "init":
 		result, err = p.Init(nil)
 	default:
@@ -130,9 +137,8 @@ func runList(p *project.Project, w *words) (any, error) {
 // words are those of a command line; each is used once.
 type words struct{ left []string }
 
-func split(command string) *words {
-	all := strings.Split(strings.TrimPrefix(command, "openspec "), " ")
-	all = slices.DeleteFunc(all, func(word string) bool { return word == "--json" || word == "--" })
+func split(command []string) *words {
+	all := slices.DeleteFunc(slices.Clone(command), func(word string) bool { return word == "--json" || word == "--" })
 	return &words{all}
 }
 

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
-
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // maxChangeName bounds a new change's name, in characters.
@@ -157,7 +157,8 @@ func (p *Project) createChange(request CreateRequest) (*CreateResult, error) {
 	if err := p.recover(root); err != nil {
 		return nil, err
 	}
-	schema, err := chooseSchema(root, request.Schema)
+	w := newWorkflows(root)
+	name, err := w.chooseSchema(request.Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,11 @@ func (p *Project) createChange(request CreateRequest) (*CreateResult, error) {
 	if _, err := p.Files.Lstat(path); err == nil {
 		return nil, taken
 	}
-	files, err := newFiles(request, schema, p.Now)
+	schema, err := w.load(name)
+	if err != nil {
+		return nil, err
+	}
+	files, err := newFiles(request, name, !slices.ContainsFunc(schema.Artifacts, workflow.Artifact.IsDelta), p.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -184,61 +189,76 @@ func (p *Project) createChange(request CreateRequest) (*CreateResult, error) {
 		return nil, err
 	}
 	return &CreateResult{
-		Change:  CreatedChange{ID: request.Name, Path: path, MetadataPath: filepath.Join(path, store.MetadataFile), Schema: schema},
+		Change:  CreatedChange{ID: request.Name, Path: path, MetadataPath: filepath.Join(path, store.MetadataFile), Schema: name},
 		Created: scaffold.Created,
 		Root:    info,
 	}, nil
 }
 
-// newFiles returns the files of a new change.
-func newFiles(request CreateRequest, schema string, now time.Time) ([]store.File, error) {
-	meta, err := yaml.Dump(struct {
-		Schema  string   `yaml:"schema"`
-		Created dateText `yaml:"created"`
-		Goal    string   `yaml:"goal,omitempty"`
-	}{schema, dateText(now.Format(time.DateOnly)), request.Goal})
+// newFiles returns the files of a new change. One without specs says so, if its schema has no artifact for them.
+func newFiles(request CreateRequest, schema string, withoutSpecs bool, now time.Time) ([]store.File, error) {
+	root := &frontmatter.Node{Kind: frontmatter.Mapping}
+	set := func(key string, value *frontmatter.Node) {
+		root.Children = append(root.Children, &frontmatter.Node{Text: key}, value)
+	}
+	set("schema", frontmatter.String(schema))
+	set("created", &frontmatter.Node{Text: now.Format(time.DateOnly)}) // without quotes, as everybody writes a date
+	if request.Goal != "" {
+		set("goal", goalNode(request.Goal))
+	}
+	if withoutSpecs {
+		set("skip_specs", &frontmatter.Node{Text: "true"})
+	}
+	meta, err := frontmatter.Encode(root)
 	if err != nil {
 		return nil, err
 	}
-	files := []store.File{{Name: store.MetadataFile, Content: string(meta)}}
+	files := []store.File{{Name: store.MetadataFile, Content: meta}}
 	if request.Description != "" {
 		files = append(files, store.File{Name: store.ReadmeFile, Content: fmt.Sprintf("# %s\n\n%s\n", request.Name, request.Description)})
 	}
 	return files, nil
 }
 
-// dateText is a date that is written without quotes, as everybody writes it.
-type dateText string
+// indicator matches what no plain scalar begins with or has in it.
+var indicator = regexp.MustCompile("^[\\t ,[\\]{}#&*!|>'\"%@`]|^[?-](?:[ \\t]|$)|:[ \\t]|[\\t ]#|[\\t :]$")
 
-// MarshalYAML implements yaml.Marshaler.
-func (d dateText) MarshalYAML() (any, error) {
-	return &yaml.Node{Kind: yaml.ScalarNode, Value: string(d)}, nil
+// goalNode returns a text in the style that the command line writes it in: plain if possible, else in quotes, and in a
+// block if it has several lines.
+func goalNode(text string) *frontmatter.Node {
+	node := frontmatter.String(text)
+	date := (&frontmatter.Node{Text: text}).Tag12() == "!!timestamp" // which the command line reads as a string
+	switch plain := (node.Style == frontmatter.Plain || date) && !indicator.MatchString(text); {
+	case strings.Contains(text, "\n"):
+		node.Style = frontmatter.Literal
+	case plain:
+		node.Style = frontmatter.Plain
+	case strings.Contains(text, `"`) && !strings.Contains(text, "'"):
+		node.Style = frontmatter.SingleQuoted
+	default:
+		node.Style = frontmatter.DoubleQuoted
+	}
+	return node
 }
 
-// chooseSchema returns the workflow schema of a new change: the one asked for, or the project's default.
-func chooseSchema(root *store.Root, asked string) (string, error) {
-	if asked == "" {
-		asked = defaultSchema
-		if found := root.Config(); found != "" {
-			source, _, err := root.ReadFile(filepath.Base(found))
-			if err != nil {
-				return "", err
-			}
-			if named := change.ConfigSchema(source); named != "" {
-				asked = named
-			}
-		}
-	}
-	own, err := root.Schemas()
+// chooseSchema returns the name of a new change's workflow schema: the one asked for, or the project's default.
+func (w *workflows) chooseSchema(asked string) (string, error) {
+	available, err := w.available()
 	if err != nil {
 		return "", err
 	}
-	available := slices.Concat(own, []string{defaultSchema})
-	if slices.Contains(available, asked) {
-		return asked, nil
+	if asked != "" && !slices.Contains(available, asked) {
+		return "", fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", asked, strings.Join(available, "\n  ")) //lint:ignore ST1005 the command line's words
 	}
-	slices.Sort(available)
-	return "", fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", asked, strings.Join(slices.Compact(available), "\n  ")) //lint:ignore ST1005 the command line's words
+	if asked == "" {
+		if asked, err = w.defaultName(); err != nil {
+			return "", err
+		}
+	}
+	if !slices.Contains(available, asked) {
+		return "", fmt.Errorf("Unknown schema '%s'. Available: %s", asked, strings.Join(available, ", ")) //lint:ignore ST1005 likewise
+	}
+	return asked, nil
 }
 
 // wrongName says what keeps a text from being a new change's name; "" for nothing.

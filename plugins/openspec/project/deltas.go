@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
@@ -43,7 +44,10 @@ func deltaViews(root *store.Root, file deltaFile, diff bool) ([]DeltaView, error
 	var views []DeltaView
 	add := func(operation, verb string, blocks []requirement.Block) {
 		for _, block := range blocks {
-			one := spec.FromBlock(block)
+			one, ok := spec.FromBlock(block)
+			if !ok {
+				continue
+			}
 			views = append(views, DeltaView{
 				Spec:         file.id,
 				Operation:    operation,
@@ -75,47 +79,58 @@ func deltaViews(root *store.Root, file deltaFile, diff bool) ([]DeltaView, error
 
 // addDiffs adds to each modified requirement its diff, or why there is none.
 func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
-	source, found, err := root.ReadSpec(file.id)
+	source, _, err := root.ReadSpec(file.id)
 	if err != nil {
 		return err
 	}
-	current, folded := map[string]requirement.Block{}, map[string]string{}
-	for _, block := range spec.Divide(text(source)).Blocks {
-		if _, twice := current[block.Name]; twice {
+	blocks := spec.Divide(text(source)).Blocks
+	exact, folded := map[string]requirement.Block{}, map[string]requirement.Block{}
+	for _, block := range slices.Backward(blocks) { // the first of a name counts
+		exact[block.Name], folded[requirement.Fold(block.Name)] = block, block
+	}
+	oldNames := namesBeforeRenames(file.parsed.Renamed)
+	for i, block := range file.parsed.Modified[:len(views)] {
+		name := block.Name
+		if old, renamed := oldNames[requirement.Fold(name)]; renamed {
+			name = old
+		}
+		current, same := exact[name]
+		near, alike := folded[requirement.Fold(name)]
+		switch {
+		case source == "":
+			views[i].Warning = fmt.Sprintf(`No main spec at openspec/specs/%s/spec.md, so MODIFIED requirement "%s" has nothing to diff against`, file.id, block.Name)
+			continue
+		case !alike:
+			views[i].Warning = fmt.Sprintf(`No matching main requirement found for "%s" in %s`, name, file.id)
+			continue
+		case !same:
+			current = near
+			views[i].Warning = fmt.Sprintf(`Header differs from the main spec's "%s" only in case or spacing; archive matches names exactly, so reconcile them before archiving`, near.Name)
+		}
+		hunks, ok := unified.Diff(current.Raw(), block.Raw())
+		if !ok {
+			views[i].Warning = fmt.Sprintf(`MODIFIED requirement "%s" differs from the main spec in too many lines to compare them`, block.Name)
 			continue
 		}
-		current[block.Name] = block
-		folded[requirement.Fold(block.Name)] = block.Name
-	}
-	for _, pair := range file.parsed.Renamed {
-		if block, ok := current[pair.From]; ok {
-			current[pair.To] = block
-		}
-	}
-	for i, block := range file.parsed.Modified {
-		old, known := current[block.Name]
-		near, alike := folded[requirement.Fold(block.Name)]
-		if alike && !known {
-			old, known = current[near], true
-			views[i].Warning = fmt.Sprintf(`Header differs from the main spec's "%s" only in case or spacing; archive matches names exactly, so reconcile them before archiving`, near)
-		}
-		hunks, ok := "", true
-		if known {
-			hunks, ok = unified.Diff(old.Raw(), block.Raw())
-			hunks = markdown.TrimRight(hunks) // as the command line does, even if the last line is blank
-		}
-		switch {
-		case !found:
-			views[i].Warning = fmt.Sprintf(`No main spec at openspec/specs/%s/spec.md, so MODIFIED requirement "%s" has nothing to diff against`, file.id, block.Name)
-		case !known:
-			views[i].Warning = fmt.Sprintf(`No matching main requirement found for "%s" in %s`, block.Name, file.id)
-		case !ok:
-			views[i].Warning = fmt.Sprintf(`MODIFIED requirement "%s" differs from the main spec in too many lines to compare them`, block.Name)
-		default:
-			views[i].Diff = &hunks
-		}
+		hunks = markdown.TrimRight(hunks) // as the command line does, even if the last line is blank
+		views[i].Diff = &hunks
 	}
 	return nil
+}
+
+// namesBeforeRenames returns the names that requirements have in the main spec, by the folded form of their new ones.
+func namesBeforeRenames(renames []delta.Rename) map[string]string {
+	old := map[string]string{}
+	for _, pair := range renames {
+		from := requirement.Fold(pair.From)
+		name, renamed := old[from]
+		if !renamed {
+			name = pair.From
+		}
+		delete(old, from)
+		old[requirement.Fold(pair.To)] = name
+	}
+	return old
 }
 
 // hasSections reports whether a text has a delta section.

@@ -2,12 +2,14 @@ package project
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
@@ -96,8 +98,12 @@ func (p *Project) listChanges(order Order) (*ChangeList, error) {
 		return nil, err
 	}
 	list := &ChangeList{Changes: make([]ChangeItem, 0, len(all)), Root: info}
+	w := newWorkflows(root)
 	for _, one := range all {
-		item, err := changeItem(one)
+		item, err := changeItem(w, one)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !one.Exists() {
+			continue // it was archived or removed meanwhile
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -115,13 +121,11 @@ func (p *Project) listChanges(order Order) (*ChangeList, error) {
 	return list, nil
 }
 
-func changeItem(c store.Change) (ChangeItem, error) {
-	item := ChangeItem{Name: c.Name}
-	tasks, _, err := c.Read(store.TasksFile)
-	if err != nil {
+func changeItem(w *workflows, c store.Change) (item ChangeItem, err error) {
+	item.Name = c.Name
+	if item.CompletedTasks, item.TotalTasks, _, err = w.countTasks(c); err != nil {
 		return item, err
 	}
-	item.CompletedTasks, item.TotalTasks = change.CountTasks(tasks)
 	switch {
 	case item.TotalTasks == 0:
 		item.Status = "no-tasks"
@@ -133,10 +137,16 @@ func changeItem(c store.Change) (ChangeItem, error) {
 	if item.modified, err = c.Modified(); err != nil {
 		return item, err
 	}
-	item.modified = item.modified.UTC().Truncate(time.Millisecond)
+	item.modified = roundTime(item.modified)
 	item.LastModified = item.modified.Format(timeForm)
-	item.Nested, err = c.Nested()
+	item.Nested, err = w.nested(c)
 	return item, err
+}
+
+// roundTime returns a file's time in the milliseconds of the command line, whose numbers have 53 bits.
+func roundTime(at time.Time) time.Time {
+	ms := float64(at.Unix()*1000) + float64(at.Nanosecond())/1e6
+	return time.UnixMilli(int64(math.Trunc(ms + 0.5))).UTC()
 }
 
 // nestedText returns the warning about a directory that contains changes and is none itself.
@@ -169,9 +179,12 @@ func (p *Project) listSpecs() (*SpecList, error) {
 	}
 	list := &SpecList{Specs: make([]SpecItem, 0, len(ids)), Root: info}
 	for _, id := range ids {
-		source, _, err := root.ReadSpec(id)
+		source, found, err := root.ReadSpec(id)
 		if err != nil {
 			return nil, err
+		}
+		if !found {
+			continue // it was removed meanwhile
 		}
 		item := SpecItem{ID: id}
 		if parsed, err := spec.Parse(id, text(source)); err == nil {
@@ -201,16 +214,19 @@ func (p *Project) listArchived() (*ArchivedList, error) {
 		return nil, err
 	}
 	list := &ArchivedList{Archived: make([]ArchivedItem, 0, len(all)), Root: info}
+	w := newWorkflows(root)
 	for _, one := range all {
-		tasks, _, err := one.Read(store.TasksFile)
+		done, total, _, err := w.countTasks(one)
 		if err != nil {
 			return nil, err
 		}
-		item := ArchivedItem{Name: one.Name, Change: one.Name}
+		if !one.Exists() {
+			continue // it was removed meanwhile
+		}
+		item := ArchivedItem{Name: one.Name, Change: one.Name, CompletedTasks: done, TotalTasks: total}
 		if startsWithDate(one.Name) {
 			item.Date, item.Change = one.Name[:len(time.DateOnly)], one.Name[len(time.DateOnly)+1:]
 		}
-		item.CompletedTasks, item.TotalTasks = change.CountTasks(tasks)
 		list.Archived = append(list.Archived, item)
 	}
 	return list, nil

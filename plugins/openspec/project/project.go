@@ -12,14 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
-
-// defaultSchema is the workflow schema that every project has.
-const defaultSchema = "spec-driven"
 
 // Project is the project of a call. Every method searches for its root again.
 type Project struct {
@@ -96,19 +92,4 @@ func (p *Project) recover(root *store.Root) error {
 // text parses a source for display: invalid UTF-8 becomes U+FFFD.
 func text(source string) *markdown.Text {
 	return markdown.Parse(strings.ToValidUTF8(source, "\uFFFD"))
-}
-
-// metadata returns the content of a change's metadata file, and why it is ignored.
-func metadata(root *store.Root, c store.Change) (change.Metadata, *change.Invalid, error) {
-	source, found, err := c.Read(store.MetadataFile)
-	if err != nil || !found {
-		return change.Metadata{}, nil, err
-	}
-	parsed, err := change.ParseMetadata(source, func(name string) bool {
-		return name == defaultSchema || root.HasSchema(name)
-	})
-	if invalid := (*change.Invalid)(nil); errors.As(err, &invalid) {
-		return change.Metadata{}, invalid, nil
-	}
-	return parsed, nil, err
 }

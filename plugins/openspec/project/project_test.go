@@ -248,7 +248,7 @@ func TestCreateChange(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	tree := readTree(t, root)
-	if got := tree["openspec/changes/add-y/.openspec.yaml"]; got != "schema: spec-driven\ncreated: 2026-11-21\ngoal: 'a: b'\n" {
+	if got := tree["openspec/changes/add-y/.openspec.yaml"]; got != "schema: spec-driven\ncreated: 2026-11-21\ngoal: \"a: b\"\n" {
 		t.Errorf("metadata: %q", got)
 	}
 	if got := tree["openspec/changes/add-y/README.md"]; got != "# add-y\n\nWhy\n" {
@@ -266,10 +266,17 @@ func TestCreateChange(t *testing.T) {
 	if err == nil || err.Error() != "Schema 'nope' not found. Available schemas:\n  spec-driven" {
 		t.Errorf("got %v", err)
 	}
-	write(t, root, "schemas/own/schema.yaml", "name: own\n")
+	write(t, root, "schemas/own/schema.yaml", "name: own\nversion: 1\nartifacts: [{id: a, generates: a.md, description: d, template: a.md}]\n")
 	write(t, root, "config.yaml", "schema: own\n")
 	if made, err := open(root).CreateChange(project.CreateRequest{Name: "add-z"}); err != nil || made.Change.Schema != "own" {
 		t.Errorf("%+v, %v", made, err)
+	}
+	if got := readTree(t, root)["openspec/changes/add-z/.openspec.yaml"]; got != "schema: own\ncreated: 2026-11-21\nskip_specs: true\n" {
+		t.Errorf("metadata of a change whose schema has no specs: %q", got)
+	}
+	write(t, root, "schemas/own/schema.yaml", "name: own\n")
+	if _, err := open(root).CreateChange(project.CreateRequest{Name: "add-w"}); err == nil || !strings.HasPrefix(err.Error(), "Invalid schema at ") {
+		t.Errorf("an invalid schema: %v", err)
 	}
 }
 

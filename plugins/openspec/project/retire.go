@@ -2,49 +2,76 @@ package project
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
+
+// maxQuotedLine is the length, in characters, to which such a line is cut.
+const maxQuotedLine = 200
 
 // maxQuoted is the maximum number of quoted lines that prevent the deletion of a spec.
 const maxQuoted = 3
 
 // onlyEmpty reports whether the only error of a spec is that it has no requirements.
 func onlyEmpty(issues []validation.Issue) bool {
-	errors := 0
-	empty := false
-	for _, issue := range issues {
-		if issue.Level == validation.Error {
-			errors++
-			empty = empty || issue.Message == validation.NoRequirements
-		}
-	}
-	return errors == 1 && empty
+	return !slices.ContainsFunc(issues, func(issue validation.Issue) bool {
+		return issue.Level == validation.Error && issue.Message != validation.NoRequirements
+	})
 }
 
-// retire accepts, with a warning, that a capability loses its last requirement; or it returns what to do first.
-func (a *archiver) retire(id string, target *spec.Main) (fix string) {
-	if !a.input.Metadata.RetireCapabilities {
-		return fmt.Sprintf("This change removes the last requirement '%s' has. To retire the capability and delete its spec, add `retire_capabilities: true` to the change's .openspec.yaml (alongside its `schema:`, which that file requires), then rerun.", id)
+// retire accepts, with a warning, that a capability loses its last requirement; or it returns what to do first, "" if
+// there is nothing special to do.
+func (a *archiver) retire(one rebuilt) (retired bool, fix string) {
+	emptied := one.target != nil && one.Counts.Removed > 0
+	var left []string
+	if one.target != nil {
+		left = spec.Unaccounted(one.target.Text())
 	}
-	text := target.Text()
-	if left := spec.Unaccounted(text); len(left) > 0 {
-		return fmt.Sprintf("'%s' declares retire_capabilities, but the spec holds content the merge cannot safely account for and deleting the file would take with it: %s. Move it into `## Purpose` or a canonical requirement, or delete the spec by hand.",
-			id, quote(left))
+	unread := ""
+	if a.input.Invalid != nil && a.input.Invalid.Retire {
+		unread = fmt.Sprintf(" The marker present now cannot be honored (%s).", a.input.Invalid.Reason)
 	}
-	path := "openspec/specs/" + id + "/spec.md"
-	a.warnings = append(a.warnings, fmt.Sprintf(
-		`%s - capability retired; deleted the main spec (all requirements removed, declared by retire_capabilities) at %s. Its section(s) went with it: %s. If it was committed, restore it with: git checkout HEAD -- ":(top)%s"`,
-		id, path, strings.Join(spec.OtherSections(text), ", "), path))
-	return ""
+	const move = "Move it into `## Purpose` or a canonical requirement, or delete the spec by hand"
+	switch declared := a.input.Metadata.RetireCapabilities; {
+	case declared && len(left) > 0:
+		return false, fmt.Sprintf("'%s' declares retire_capabilities, but the spec holds content the merge cannot safely account for and deleting the file would take with it: %s. %s.", one.id, quote(left), move)
+	case !declared && emptied && len(left) > 0:
+		return false, fmt.Sprintf("This change removes the last requirement '%s' has, so the rebuilt spec has none left and cannot be written. Retiring the capability is what archive does instead, and it is refused while the spec holds content the merge cannot safely account for and deleting the file would take with it: %s. %s, then rerun.%s", one.id, quote(left), move, unread)
+	case !declared && emptied:
+		return false, fmt.Sprintf("This change removes the last requirement '%s' has. To retire the capability and delete its spec, add `retire_capabilities: true` to the change's .openspec.yaml (alongside its `schema:`, which that file requires), then rerun.%s", one.id, unread)
+	case !declared, one.target != nil && !emptied:
+		return false, ""
+	}
+	if one.target != nil {
+		path := "openspec/specs/" + one.id + "/spec.md"
+		a.warnings = append(a.warnings, fmt.Sprintf(
+			`%s - capability retired; deleted the main spec (all requirements removed, declared by retire_capabilities) at %s. Its section(s) went with it: %s. If it was committed, restore it with: git checkout HEAD -- ":(top)%s"`,
+			one.id, path, spec.PurposeTitle, path))
+	}
+	return true, ""
 }
 
 func quote(lines []string) string {
-	text := `"` + strings.Join(lines[:min(len(lines), maxQuoted)], `", "`) + `"`
+	shown := make([]string, min(len(lines), maxQuoted))
+	for i := range shown {
+		shown[i] = `"` + quoted(lines[i]) + `"`
+	}
+	text := strings.Join(shown, ", ")
 	if more := len(lines) - maxQuoted; more > 0 {
 		text += fmt.Sprintf(", and %d more line(s)", more)
 	}
 	return text
+}
+
+// quoted returns a line without control characters and not too long.
+func quoted(line string) string {
+	safe := []rune(change.Printable(line))
+	if len(safe) <= maxQuotedLine {
+		return string(safe)
+	}
+	return string(safe[:maxQuotedLine]) + "…"
 }

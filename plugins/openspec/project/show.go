@@ -133,7 +133,7 @@ func readProposal(root *store.Root, name string) (store.Change, string, error) {
 		path := filepath.Join(root.ChangesDir(), name, store.ProposalFile)
 		return c, "", &Failure{Code: codeShow, Message: fmt.Sprintf(`Change "%s" not found at %s`, name, path)}
 	}
-	nested, err := c.Nested()
+	nested, err := newWorkflows(root).nested(c)
 	if err != nil {
 		return c, "", err
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
@@ -116,9 +115,10 @@ func (p *Project) validateOne(request ValidateRequest) (*Report, error) {
 
 // validator is a validation in progress. It reads each main spec once, unless they are large.
 type validator struct {
-	root   *store.Root
-	strict bool
-	items  []ReportItem
+	root      *store.Root
+	workflows *workflows
+	strict    bool
+	items     []ReportItem
 	// targets caches main specs, nil for absent ones; room is the number of bytes that may still be cached.
 	targets map[string]*spec.Main
 	room    int
@@ -129,7 +129,7 @@ type validator struct {
 const maxTargets = store.MaxFile
 
 func newValidator(root *store.Root, strict bool) *validator {
-	return &validator{root: root, strict: strict, targets: map[string]*spec.Main{}, room: maxTargets}
+	return &validator{root: root, workflows: newWorkflows(root), strict: strict, targets: map[string]*spec.Main{}, room: maxTargets}
 }
 
 // item adds the result of check. A read error is an issue of its item and does not end the validation.
@@ -149,43 +149,58 @@ func (v *validator) item(id string, kind Kind, check func(id string) ([]validati
 func (v *validator) specs() error {
 	ids, err := v.root.Specs()
 	for _, id := range ids {
+		before := len(v.items)
 		v.item(id, KindSpec, v.spec)
+		if !v.root.HasSpec(id) {
+			v.items = v.items[:before] // it was removed meanwhile
+		}
 	}
 	return err
 }
 
 func (v *validator) changes() error {
 	all, err := v.root.Changes()
-	for _, c := range all {
-		v.item(c.Name, KindChange, func(string) ([]validation.Issue, error) { return v.change(c) })
-	}
+	v.each(all, v.change)
 	return err
 }
 
 func (v *validator) archived() error {
 	all, err := v.root.Archived()
-	for _, c := range all {
-		v.item(c.Name, KindChange, func(string) ([]validation.Issue, error) { return openTasks(c), nil })
-	}
+	v.each(all, v.openTasks)
 	return err
 }
 
-// openTasks returns an issue if an archived change has unfinished tasks.
-func openTasks(c store.Change) []validation.Issue {
-	source, _, err := c.Read(store.TasksFile)
-	if err != nil {
-		return []validation.Issue{{Level: validation.Error, Path: store.TasksFile, Message: "could not read task file"}}
+// each validates changes, except those that are removed meanwhile.
+func (v *validator) each(all []store.Change, check func(store.Change) ([]validation.Issue, error)) {
+	for _, c := range all {
+		before := len(v.items)
+		v.item(c.Name, KindChange, func(string) ([]validation.Issue, error) { return check(c) })
+		if !c.Exists() {
+			v.items = v.items[:before] // likewise
+		}
 	}
-	done, total := change.CountTasks(source)
+}
+
+// openTasks returns the issues of an archived change: unfinished tasks.
+func (v *validator) openTasks(c store.Change) ([]validation.Issue, error) {
+	done, total, unread, err := v.workflows.countTasks(c)
+	if err != nil {
+		return nil, err
+	}
+	var issues []validation.Issue
+	for _, file := range unread {
+		path := filepath.Join(store.DirName, "changes", store.ArchiveName, c.Name, file)
+		issues = append(issues, validation.Issue{Level: validation.Error, Path: filepath.ToSlash(path), Message: "could not read task file"})
+	}
 	if done == total {
-		return nil
+		return issues, nil
 	}
 	word := "tasks"
 	if total-done == 1 {
 		word = "task"
 	}
-	return []validation.Issue{{Level: validation.Error, Path: store.TasksFile, Message: fmt.Sprintf(
-		"%d incomplete %s (%d/%d completed)", total-done, word, done, total)}}
+	return append(issues, validation.Issue{Level: validation.Error, Path: store.TasksFile, Message: fmt.Sprintf(
+		"%d incomplete %s (%d/%d completed)", total-done, word, done, total)}), nil
 }
 
 func (v *validator) spec(id string) ([]validation.Issue, error) {
@@ -220,7 +235,7 @@ func (v *validator) target(id string) (*spec.Main, error) {
 }
 
 func (v *validator) change(c store.Change) ([]validation.Issue, error) {
-	nested, err := c.Nested()
+	nested, err := v.workflows.nested(c)
 	if err != nil {
 		return nil, err
 	}
@@ -252,10 +267,10 @@ func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error)
 	if err := misplaced(c, loose, &in); err != nil {
 		return in, nil, err
 	}
-	if in.Metadata, in.Invalid, err = metadata(v.root, c); err != nil {
+	if in.Metadata, in.Invalid, _, err = v.workflows.metadata(c); err != nil {
 		return in, nil, err
 	}
-	in.Tasks, _, err = c.Read(store.TasksFile)
+	in.Tasks, _, err = v.workflows.tasks(c)
 	return in, files, err
 }
 

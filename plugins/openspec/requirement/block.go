@@ -6,17 +6,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Block is a requirement as its lines: from its header to the next requirement's header.
+// Block is a requirement as its lines: from its header to the next requirement's header, without white space at the end.
 type Block struct {
-	Name string
+	Name string         // may be empty
 	Text *markdown.Text // at least the header
 }
 
 // Line is the number of the header's line in its file, counted from 1.
 func (b Block) Line() int { return b.Text.First }
 
-// Raw returns the lines without trailing white space.
-func (b Block) Raw() string { return markdown.TrimRight(b.Text.String()) }
+// Raw returns the lines, joined by line feeds.
+func (b Block) Raw() string { return b.Text.String() }
 
 // Body returns the lines below the header.
 func (b Block) Body() *markdown.Text { return b.Text.Slice(1, len(b.Text.Lines)) }
@@ -24,38 +24,51 @@ func (b Block) Body() *markdown.Text { return b.Text.Slice(1, len(b.Text.Lines))
 // Statement returns the statement of the requirement: see the function Statement.
 func (b Block) Statement() string { return Statement(b.Body()) }
 
-// Blocks splits a text at its requirements' headers. The lines before the first are the preamble; a header without a name
-// does not begin a block.
+// LooksIndependent reports whether the line at an index of a block looks like a header of the block's level or a higher one,
+// though it is indented or has no title.
+func LooksIndependent(text *markdown.Text, i int) bool {
+	level, _ := markdown.Indented(text.Lines[i])
+	return !text.Fenced(i) && 1 <= level && level <= 3
+}
+
+// sectionLevel is the level of the headers that end a requirement.
+const sectionLevel = 2
+
+// Blocks splits a text at its requirements' headers. The lines before the first are the preamble. Lines between a line that
+// begins like a header of level 2 and the next requirement are in no block.
 func Blocks(text *markdown.Text) (preamble *markdown.Text, blocks []Block) {
 	preamble = text
-	start, current := -1, ""
+	start, current := -1, "" // of the block that is read
+	end := func(at int) {
+		if start >= 0 {
+			blocks = append(blocks, Block{Name: current, Text: text.Slice(start, at).TrimEnd()})
+		}
+		start = -1
+	}
 	for i, line := range text.Lines {
 		if text.Fenced(i) {
 			continue
 		}
-		name, ok := ParseHeader(line)
-		if !ok || name == "" {
-			continue
+		if name, ok := ParseHeader(line); ok {
+			if preamble == text {
+				preamble = text.Slice(0, i)
+			}
+			end(i)
+			start, current = i, name
+		} else if markdown.Level(line) == sectionLevel {
+			end(i)
 		}
-		if start < 0 {
-			preamble = text.Slice(0, i)
-		} else {
-			blocks = append(blocks, Block{Name: current, Text: text.Slice(start, i)})
-		}
-		start, current = i, name
 	}
-	if start >= 0 {
-		blocks = append(blocks, Block{Name: current, Text: text.Slice(start, len(text.Lines))})
-	}
+	end(len(text.Lines))
 	return preamble, blocks
 }
 
-// Statement returns the lines of a body before its first header, without those that are blank, in a fence
+// Statement returns the lines of a body before its first line that begins like a header, without those that are blank, in a fence
 // or of the form "**Word**: …". If nothing else is left, the statement consists of the latter.
 func Statement(body *markdown.Text) string {
 	var lines, metadata []string
 	for i, line := range body.Lines {
-		if _, _, header := body.Header(i); header {
+		if body.Level(i) > 0 {
 			break
 		}
 		line = markdown.Trim(line)

@@ -12,47 +12,51 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// keyword begins a requirement's header, after the ###.
-const keyword = "Requirement:"
+// Keyword begins a requirement's header, after the ###.
+const Keyword = "Requirement:"
 
 // Title returns the header of a requirement with a name.
-func Title(name string) string { return "### " + keyword + " " + name }
+func Title(name string) string { return "### " + Keyword + " " + name }
 
-// ParseHeader returns the name in a line such as "### Requirement: Name". The keyword is case-insensitive. Ok
-// reports the form of the line; the name may still be empty.
+// ParseHeader returns the name in a line such as "### Requirement: Name". The keyword is case-insensitive, and the name is
+// empty if there is only white space behind it.
 func ParseHeader(line string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "###")
 	if !ok {
 		return "", false
 	}
-	rest, ok = cutFold(markdown.TrimLeft(rest), keyword)
-	if !ok {
+	if rest, ok = markdown.CutPrefixFold(markdown.TrimLeft(rest), Keyword); !ok {
 		return "", false
 	}
-	return CleanName(rest), true
+	if name, ok = Text(rest); !ok {
+		return "", false
+	}
+	return CleanName(name), true
+}
+
+// Text returns what is behind the word that begins a line: at least one character, which may be white space, and no line
+// separator of Unicode but in the white space around it.
+func Text(rest string) (text string, ok bool) {
+	text = markdown.TrimLeft(rest)
+	if text == "" {
+		return "", strings.ContainsFunc(rest, func(r rune) bool { return !markdown.IsSeparator(r) })
+	}
+	if at := strings.IndexFunc(text, markdown.IsSeparator); at >= 0 {
+		return text[:at], markdown.Trim(text[at:]) == ""
+	}
+	return text, true
 }
 
 // CleanName returns a name without surrounding white space and without the run of # that may close a header. That run
 // counts only after a space or tab: "C#" is a name.
 func CleanName(name string) string {
-	name = markdown.Trim(name)
-	open := strings.TrimRight(name, "#")
-	if open == name {
-		return name
+	closed := strings.TrimRight(name, " \t")
+	open := strings.TrimRight(closed, "#")
+	if without := strings.TrimRight(open, " \t"); open != closed && without != open {
+		name = without
 	}
-	if open == "" || strings.HasSuffix(open, " ") || strings.HasSuffix(open, "\t") {
-		return markdown.TrimRight(open)
-	}
-	return name
+	return markdown.Trim(name)
 }
 
 // Fold returns a name in lower case, with single spaces, to find typing errors. Names themselves are compared exactly.
 func Fold(name string) string { return strings.ToLower(markdown.Collapse(name)) }
-
-// cutFold is strings.CutPrefix for an ASCII prefix, case-insensitively.
-func cutFold(s, prefix string) (string, bool) {
-	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
-		return s, false
-	}
-	return s[len(prefix):], true
-}

@@ -1,6 +1,7 @@
 package requirement_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,13 +13,13 @@ import (
 func TestParseHeader(t *testing.T) {
 	for line, want := range map[string]string{
 		"### Requirement: One": "One", "###requirement:One": "One", "### REQUIREMENT:  a  b ": "a  b",
-		"### Requirement: One ###": "One", "### Requirement: C#": "C#", "### Requirement: ##": "", "### Requirement:": "",
+		"### Requirement: One ###": "One", "### Requirement: C#": "C#", "### Requirement: ##": "##", "### Requirement: ": "", "### Requirement: a\u2028": "a",
 	} {
 		if name, ok := requirement.ParseHeader(line); !ok || name != want {
 			t.Errorf("%q: got %q, %t", line, name, ok)
 		}
 	}
-	for _, line := range []string{" ### Requirement: x", "## Requirement: x", "#### Requirement: x", "### Requirements: x", "### Notes"} {
+	for _, line := range []string{" ### Requirement: x", "## Requirement: x", "#### Requirement: x", "### Requirements: x", "### Notes", "### Requirement:", "### Requirement: a\u2028b"} {
 		if _, ok := requirement.ParseHeader(line); ok {
 			t.Errorf("%q is parsed as a requirement", line)
 		}
@@ -71,23 +72,32 @@ func TestMissingCountsDuplicates(t *testing.T) {
 	}
 }
 
-// FuzzBlocks checks that preamble and blocks make up the text.
+func TestBareHeaderEndsStatementAndScenario(t *testing.T) {
+	_, blocks := requirement.Blocks(markdown.Parse("### Requirement: A\nx\n### \ny\n#### \n- a\n#### \n"))
+	want := []requirement.Scenario{{Filled: true}}
+	if diff := cmp.Diff(want, blocks[0].Scenarios()); diff != "" || blocks[0].Statement() != "x" {
+		t.Errorf("%q (-want +got)\n%s", blocks[0].Statement(), diff)
+	}
+}
+
+// FuzzBlocks checks that preamble and blocks are parts of the text, in its order.
 func FuzzBlocks(f *testing.F) {
 	f.Add("pre\n### Requirement: A\nx\n### Requirement: B\n")
 	f.Add("```\n### Requirement: A\n")
+	f.Add("### Requirement: A\nx  \n## \ny\n###requirement: ")
 	f.Fuzz(func(t *testing.T, source string) {
 		text := markdown.Parse(source)
 		preamble, blocks := requirement.Blocks(text)
-		lines := preamble.Lines
-		for _, block := range blocks {
-			lines = append(lines[:len(lines):len(lines)], block.Text.Lines...)
-			_, _ = block.Scenarios(), block.Statement()
-			if block.Name == "" {
-				t.Error("a block has no name")
+		rest := text.String()
+		for _, part := range append([]requirement.Block{{Text: preamble}}, blocks...) {
+			at := strings.Index(rest, part.Text.String())
+			if at < 0 {
+				t.Fatalf("%q is not in %q", part.Text, rest)
 			}
+			rest = rest[at+len(part.Text.String()):]
 		}
-		if diff := cmp.Diff(text.Lines, lines); diff != "" {
-			t.Errorf("%q (-want +got)\n%s", source, diff)
+		for _, block := range blocks {
+			_, _ = block.Scenarios(), block.Statement()
 		}
 	})
 }

@@ -15,16 +15,16 @@ type Scenario struct {
 	Filled bool // it has content
 }
 
-// Scenarios returns a block's scenarios: its headers of level 4 with any title. One ends at the next header
+// Scenarios returns a block's scenarios: its headers of level 4 with any title, or none. One ends at the next header
 // of that level or a higher one.
 func (b Block) Scenarios() []Scenario {
 	text := b.Body()
 	var all []Scenario
 	for i := range text.Lines {
-		level, title, ok := text.Header(i)
-		if !ok || level != scenarioLevel {
+		if text.Level(i) != scenarioLevel {
 			continue
 		}
+		title := markdown.TrimLeft(text.Lines[i][scenarioLevel:])
 		body := text.Slice(i+1, text.NextHeader(i+1, scenarioLevel))
 		all = append(all, Scenario{Name: scenarioName(title), Filled: markdown.Trim(body.String()) != ""})
 	}
@@ -38,7 +38,7 @@ func AnyFilled(all []Scenario) bool {
 
 func scenarioName(title string) string {
 	title = CleanName(title)
-	if rest, ok := cutFold(title, "Scenario:"); ok {
+	if rest, ok := markdown.CutPrefixFold(title, "Scenario:"); ok {
 		return markdown.Trim(rest)
 	}
 	return title

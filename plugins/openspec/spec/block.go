@@ -1,22 +1,21 @@
 package spec
 
 import (
+	"slices"
+
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
 // FromBlock returns a delta's requirement as readers see it. A header of its own level or a higher one ends it; without a
-// statement, its title is the statement.
-func FromBlock(block requirement.Block) Requirement {
-	body := block.Body()
-	body = body.Slice(0, body.NextHeader(0, 3))
-	one := Requirement{Text: requirement.Statement(body), Scenarios: []Scenario{}}
-	if one.Text == "" {
-		one.Text = "Requirement: " + block.Name
+// statement, its title as written is the statement. Readers do not see one without a name: then ok is false.
+func FromBlock(block requirement.Block) (one Requirement, ok bool) {
+	if block.Name == "" {
+		return Requirement{}, false
 	}
-	for _, scenario := range body.Sections() {
-		if content := scenario.Content(); content != "" {
-			one.Scenarios = append(one.Scenarios, Scenario{RawText: content})
-		}
+	text := *block.Text
+	if _, _, header := text.Header(0); !header { // no space behind the ###
+		text.Lines = slices.Clone(text.Lines)
+		text.Lines[0] = "### " + text.Lines[0][3:]
 	}
-	return one
+	return fromSection(text.Sections()[0]), true
 }

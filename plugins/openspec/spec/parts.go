@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
@@ -38,20 +39,20 @@ func Divide(text *markdown.Text) Parts {
 // section returns the indices of the Requirements header and of the end of its section; -1 if there is none.
 func section(text *markdown.Text) (start, end int) {
 	start = -1
-	for i := range text.Lines {
-		level, title, ok := text.Header(i)
-		if !ok || level != 2 {
-			continue
-		}
-		if start >= 0 {
+	for i, line := range text.Lines {
+		switch {
+		case text.Level(i) != 2:
+		case start >= 0:
 			return start, i
-		}
-		if strings.EqualFold(title, RequirementsTitle) {
+		case isTitled(line, RequirementsTitle):
 			start = i
 		}
 	}
 	return start, len(text.Lines)
 }
+
+// isTitled reports whether the title of a line that begins like a header of level 2 is title, in any case.
+func isTitled(line, title string) bool { return markdown.EqualFold(markdown.Trim(line[2:]), title) }
 
 // Compose joins parts with new blocks. One empty line separates parts and blocks, runs of empty lines outside of fences
 // become one, and the text ends with one line feed.
@@ -60,21 +61,15 @@ func (p Parts) Compose(blocks []string) string {
 	parts := []string{
 		markdown.TrimRight(p.Before.String()),
 		p.Header,
-		joinParts(body),
-		p.After.String(),
+		markdown.TrimRight(joinParts(body)),
+		markdown.Trim(p.After.String()),
 	}
 	return squeeze(joinParts(parts)) + "\n"
 }
 
-// joinParts joins non-blank parts, separated by one empty line.
+// joinParts joins parts that are not empty, separated by one empty line.
 func joinParts(parts []string) string {
-	var filled []string
-	for _, part := range parts {
-		if markdown.Trim(part) != "" {
-			filled = append(filled, strings.Trim(part, "\n"))
-		}
-	}
-	return strings.Join(filled, "\n\n")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "\n\n")
 }
 
 // squeeze replaces each run of empty lines outside of fences by one, and removes those at the end.

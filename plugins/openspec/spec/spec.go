@@ -60,16 +60,21 @@ func Parse(id string, text *markdown.Text) (*Spec, error) {
 func ParseRequirements(section *markdown.Section) []Requirement {
 	all := make([]Requirement, 0, len(section.Children))
 	for _, child := range section.Children {
-		one := Requirement{Text: requirement.Statement(child.Body), Scenarios: []Scenario{}}
-		if one.Text == "" {
-			one.Text = child.Title
-		}
-		for _, scenario := range child.Children {
-			if content := scenario.Content(); content != "" {
-				one.Scenarios = append(one.Scenarios, Scenario{RawText: content})
-			}
-		}
-		all = append(all, one)
+		all = append(all, fromSection(child))
 	}
 	return all
+}
+
+// fromSection returns the requirement of a header. The indentation of the first line below it does not count.
+func fromSection(section *markdown.Section) Requirement {
+	one := Requirement{Text: requirement.Statement(section.Body.TrimStart()), Scenarios: []Scenario{}}
+	if one.Text == "" {
+		one.Text = section.Title
+	}
+	for _, scenario := range section.Children {
+		if content := scenario.Content(); content != "" {
+			one.Scenarios = append(one.Scenarios, Scenario{RawText: content})
+		}
+	}
+	return one
 }

@@ -49,11 +49,11 @@ func TestPlaceholders(t *testing.T) {
 		"TBD": true, "TODO: later": true, "TODO later": true, "todo el inventario": false, "todo: x": true, "tbd": true, "TBDs": false,
 		"It is TBD": false, spec.PlaceholderPurpose("x"): true, "Text.\n\n" + spec.PlaceholderPurpose("x"): true, "```\nTBD\n```\nText": false,
 	} {
-		if _, found := spec.Placeholder(markdown.Parse("## Purpose\n" + text + "\n")); found != want {
+		if _, found := spec.Placeholder(text, markdown.Parse("## Purpose\n"+text+"\n")); found != want {
 			t.Errorf("%q: %t", text, found)
 		}
 	}
-	if line, _ := spec.Placeholder(markdown.Parse("# t\n\n## Purpose\n\nTBD\n")); line != 5 {
+	if line, _ := spec.Placeholder("TBD", markdown.Parse("# t\n\n## Purpose\n\nTBD\n")); line != 5 {
 		t.Errorf("line %d", line)
 	}
 }
@@ -150,7 +150,7 @@ func FuzzCompose(f *testing.F) {
 		}
 		_, _ = spec.Parse("a", text)
 		spec.Structure(text)
-		spec.Placeholder(text)
+		spec.Placeholder(source, text)
 		spec.Unaccounted(text)
 	})
 }

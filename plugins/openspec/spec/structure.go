@@ -20,11 +20,18 @@ var Operations = []string{"ADDED", "MODIFIED", "REMOVED", "RENAMED"}
 // DeltaSection returns the operation of the delta section with a title; "": none.
 func DeltaSection(title string) string {
 	for _, operation := range Operations {
-		if strings.EqualFold(title, operation+" "+RequirementsTitle) {
+		if markdown.EqualFold(title, operation+" "+RequirementsTitle) {
 			return operation
 		}
 	}
 	return ""
+}
+
+// isDeltaHeader reports whether the title behind a header's level is that of a delta section, with any spacing.
+func isDeltaHeader(rest string) bool {
+	title := markdown.Trim(rest)
+	at := strings.IndexFunc(title, markdown.IsSpace)
+	return at > 0 && DeltaSection(title[:at]+" "+markdown.TrimLeft(title[at:])) != ""
 }
 
 // Structure returns the problems of a main spec's headers: delta sections, requirements outside of their section, and
@@ -33,28 +40,29 @@ func Structure(text *markdown.Text) []Problem {
 	start, end := section(text)
 	declared := map[string]int{}
 	var problems []Problem
+	add := func(i int, format string, arguments ...any) {
+		header := markdown.Trim(text.Lines[i])
+		problems = append(problems, Problem{text.Number(i), fmt.Sprintf(format, append([]any{header}, arguments...)...)})
+	}
 	for i, line := range text.Lines {
-		if text.Fenced(i) {
-			continue
+		level := text.Level(i)
+		if i == 0 && text.Marked {
+			level = 0 // the byte-order mark hides a header on the first line from this check
 		}
-		level, title, ok := text.Header(i)
-		if ok && level == 2 && DeltaSection(title) != "" {
-			problems = append(problems, Problem{text.Number(i), fmt.Sprintf(
-				`Main spec contains delta header "%s". Delta headers are only valid inside openspec/changes/<name>/specs/<capability-path>/spec.md and truncate the parsed ## Requirements section.`, markdown.Trim(line))})
+		if level == 2 && isDeltaHeader(line[level:]) {
+			add(i, `Main spec contains delta header "%s". Delta headers are only valid inside openspec/changes/<name>/specs/<capability-path>/spec.md and truncate the parsed ## Requirements section.`)
 			continue
 		}
 		name, isRequirement := requirement.ParseHeader(line)
-		if !ok || !isRequirement || name == "" {
+		if level != 3 || !isRequirement {
 			continue
 		}
 		if start < 0 || i < start || i >= end {
-			problems = append(problems, Problem{text.Number(i), fmt.Sprintf(
-				`Requirement header "%s" appears outside the main ## Requirements section. Main specs only parse requirements inside that section, so this requirement is currently invisible to validate, list, and archive.`, markdown.Trim(line))})
+			add(i, `Requirement header "%s" appears outside the main ## Requirements section. Main specs only parse requirements inside that section, so this requirement is currently invisible to validate, list, and archive.`)
 			continue
 		}
 		if first, twice := declared[name]; twice {
-			problems = append(problems, Problem{text.Number(i), fmt.Sprintf(
-				`Requirement header "%s" duplicates the requirement declared on line %d. Requirement names must be unique so spec updates cannot discard one block while updating another.`, markdown.Trim(line), first)})
+			add(i, `Requirement header "%s" duplicates the requirement declared on line %d. Requirement names must be unique so spec updates cannot discard one block while updating another.`, first)
 			continue
 		}
 		declared[name] = text.Number(i)

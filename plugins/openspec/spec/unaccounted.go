@@ -1,111 +1,195 @@
 package spec
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Unaccounted returns the lines of a main spec that the format does not know: outside of the title, the Purpose, and a
-// requirement's header, statement and scenarios. Deleting the file deletes them.
+// Unaccounted returns the lines of a main spec that the format does not know, each once: outside of the title, the
+// Purpose, and a requirement's header, statement and scenarios. Deleting the file deletes them.
 func Unaccounted(text *markdown.Text) []string {
-	a := &account{text: text}
-	for i, line := range text.Lines {
-		if markdown.Trim(line) == "" {
-			a.joined = false
-			continue
-		}
-		if !a.knows(i, line) {
-			a.left = append(a.left, markdown.Trim(line))
-			a.joined = false
-			continue
-		}
-		a.joined = true
-	}
-	return a.left
-}
-
-// OtherSections returns the titles of a main spec's level-2 sections except Requirements, in order.
-func OtherSections(text *markdown.Text) []string {
-	var titles []string
-	for i := range text.Lines {
-		if level, title, ok := text.Header(i); ok && level == 2 && !strings.EqualFold(title, RequirementsTitle) {
-			titles = append(titles, title)
+	parts := Divide(text)
+	var left leftovers
+	left.before(parts.Before)
+	for _, part := range []*markdown.Text{parts.Preamble, parts.After} {
+		for _, line := range part.Lines {
+			left.add(line)
 		}
 	}
-	return titles
+	for _, block := range parts.Blocks {
+		for i := 1; i < len(block.Text.Lines); i++ {
+			if requirement.LooksIndependent(block.Text, i) {
+				left.add(block.Text.Lines[i])
+				break
+			}
+		}
+		a := &blockAudit{left: &left, text: block.Text, column: outside}
+		for i := 1; i < len(block.Text.Lines); i++ {
+			a.line(i)
+		}
+	}
+	return left.lines
 }
 
-// place is the part of a spec that a line is in.
-type place int
+// leftovers collects lines, each once.
+type leftovers struct {
+	lines []string
+	known map[string]bool
+}
 
-const (
-	before place = iota
-	titled
-	purposed
-	required
-	stated  // in a requirement, above its first scenario
-	staged  // in a scenario
-	unknown // anywhere else
+func (l *leftovers) add(line string) {
+	line = markdown.Trim(line)
+	if line == "" || l.known[line] {
+		return
+	}
+	if l.known == nil {
+		l.known = map[string]bool{}
+	}
+	l.known[line] = true
+	l.lines = append(l.lines, line)
+}
+
+var (
+	underline   = regexp.MustCompile(`^ {0,3}(?:=+|-+)` + markdown.Space + `*$`)
+	htmlHeading = regexp.MustCompile(`(?i)^ {0,3}<h[1-6]\b`)
+	// anyHTMLHeading may be indented by anything.
+	anyHTMLHeading = regexp.MustCompile(`(?i)^` + markdown.Space + `*<h[1-6]\b`)
+	sectionHeader  = regexp.MustCompile(`^ {0,3}##` + markdown.Space + `+([^\x{2028}\x{2029}]+?)` + markdown.Space + `*$`)
+	titleHeader    = regexp.MustCompile(`^ {0,3}#` + markdown.Space + `+[^\x{2028}\x{2029}]+$`)
+	scenarioHeader = regexp.MustCompile(`(?i)^ {0,3}####` + markdown.Space + `+Scenario:`)
+	listItem       = regexp.MustCompile(`^` + markdown.Space + `*(?:[-*+]|\d{1,9}[.)])` + markdown.Space + `+`)
+	// ownBlock matches what ends a paragraph: a quote, a rule, a list item, a table row or HTML.
+	ownBlock    = regexp.MustCompile(`^ {0,3}(?:>|(?:[-*_][ \t]*){3,}$|(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)|[<|])`)
+	tableOrHTML = regexp.MustCompile(`^` + markdown.Space + `*[|<]`)
 )
 
-// account classifies the lines of a spec one by one.
-type account struct {
-	text   *markdown.Text
-	at     place
-	joined bool // the line above is known and not blank
-	left   []string
+// before adds what is above the Requirements and neither the title nor in the Purpose.
+func (l *leftovers) before(text *markdown.Text) {
+	titled, purposed := false, false
+	above := ""
+	for i, line := range text.Lines {
+		section := sectionHeader.FindStringSubmatch(line)
+		switch {
+		case markdown.Trim(line) == "":
+		case text.Fenced(i):
+			if !purposed {
+				l.add(line)
+			}
+		case section != nil:
+			if purposed = markdown.EqualFold(markdown.Trim(section[1]), PurposeTitle); !purposed {
+				l.add(line)
+			}
+		case purposed && markdown.Trim(above) != "" && underline.MatchString(line):
+			l.add(above)
+			purposed = false
+		case htmlHeading.MatchString(line):
+			l.add(line)
+			purposed = false
+		case titleHeader.MatchString(line) && !titled && !purposed:
+			titled = true
+		case titleHeader.MatchString(line):
+			l.add(line)
+			purposed = false
+		case !purposed:
+			l.add(line)
+		}
+		above = line
+	}
 }
 
-// knows reports whether the line at an index is part of the format, and advances the state.
-func (a *account) knows(i int, line string) bool {
-	if level, title, ok := a.text.Header(i); ok {
-		return a.header(level, title, line)
-	}
-	switch a.at {
-	case purposed, stated:
-		return true
-	case staged:
-		return a.text.Fenced(i) || isStep(line, a.joined)
-	}
-	return false
+// outside is the column of the content when no list item is open.
+const outside = -1
+
+// blockAudit adds those lines of a requirement that are neither its statement nor steps of its scenarios. A line that
+// belongs to the list item above it is known if that one is.
+type blockAudit struct {
+	left *leftovers
+	text *markdown.Text
+
+	scenario  bool // a scenario has begun
+	steps     bool // its list has not ended
+	listed    bool // that list has an item
+	column    int  // where the content of the open list item begins, or outside
+	paragraph bool // the item's paragraph has not ended, so that a line may continue it without indentation
 }
 
-func (a *account) header(level int, title, line string) bool {
-	name, isRequirement := requirement.ParseHeader(line)
-	switch inside := a.at == required || a.at == stated || a.at == staged; {
-	case level == 1 && a.at == before:
-		a.at = titled
-	case level == 2 && strings.EqualFold(title, PurposeTitle):
-		a.at = purposed
-	case level == 2 && strings.EqualFold(title, RequirementsTitle):
-		a.at = required
-	case level > 2 && a.at == purposed:
-	case isRequirement && name != "" && inside:
-		a.at = stated
-	case level == 4 && (a.at == stated || a.at == staged):
-		a.at = staged
-	case level > 4 && inside:
-		return false // the following lines still belong to the scenario
-	default:
-		a.at = unknown
-		return false
+func (a *blockAudit) line(i int) {
+	line := a.text.Lines[i]
+	if markdown.Trim(line) == "" {
+		a.steps = a.steps && !a.listed
+		a.column, a.paragraph = outside, false
+		return
 	}
-	return true
-}
-
-// isStep reports whether a line of a scenario is a list item or continues one.
-func isStep(line string, joined bool) bool {
-	trimmed := markdown.TrimLeft(line)
-	rest := strings.TrimLeft(trimmed, "0123456789")
+	indented := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	inside := a.column != outside && width(indented) >= a.column
+	within := line // as the list item sees it
+	if inside {
+		within = dropColumns(line, a.column)
+	}
+	lazy := a.paragraph && a.steps && !ownBlock.MatchString(within)
 	switch {
-	case strings.IndexByte("-*+", trimmed[0]) >= 0:
-		return true
-	case rest != trimmed && rest != "" && strings.IndexByte(".)", rest[0]) >= 0:
-		return true
-	case trimmed != line: // indented
-		return true
+	case a.text.Fenced(i):
+		if !inside {
+			a.column = outside
+		}
+		a.paragraph = false
+	case i > 1 && underline.MatchString(within) && markdown.Trim(a.text.Lines[i-1]) != "":
+		a.left.add(a.text.Lines[i-1])
+		a.column, a.paragraph = outside, false
+	case (inside || lazy) && !isHeading(within):
+		a.paragraph = !ownBlock.MatchString(within)
+	default:
+		a.begin(line)
 	}
-	return joined && trimmed[0] != '<'
+}
+
+// begin classifies a line that does not belong to the list item above it.
+func (a *blockAudit) begin(line string) {
+	bullet := listItem.FindString(line)
+	a.column, a.paragraph = outside, bullet != ""
+	if bullet != "" {
+		a.column = width(bullet)
+	}
+	switch {
+	case scenarioHeader.MatchString(line):
+		a.scenario, a.steps, a.listed = true, true, false
+	case bullet != "" && a.steps:
+		a.listed = true
+	case a.scenario, bullet == "" && tableOrHTML.MatchString(line):
+		a.left.add(line)
+	}
+}
+
+func isHeading(line string) bool {
+	level, _ := markdown.Indented(line)
+	return level > 0 || anyHTMLHeading.MatchString(line)
+}
+
+// tab is the number of columns between tab stops.
+const tab = 4
+
+// width returns the column after a text that begins in column 0.
+func width(text string) int {
+	column := 0
+	for _, r := range text {
+		if r == '\t' {
+			column += tab - column%tab
+		} else {
+			column++
+		}
+	}
+	return column
+}
+
+// dropColumns removes leading white space up to a column; a tab across it is removed.
+func dropColumns(line string, columns int) string {
+	for at := range len(line) {
+		if line[at] != ' ' && line[at] != '\t' || width(line[:at]) >= columns {
+			return line[at:]
+		}
+	}
+	return ""
 }

@@ -57,6 +57,9 @@ func (r *Root) ReadSpec(id string) (content string, found bool, err error) {
 	return r.read(r.SpecsDir(), strings.Split(id, "/"), specFile)
 }
 
+// HasSpec reports whether a capability has a main spec, without reading it. The id must have passed CheckSpec.
+func (r *Root) HasSpec(id string) bool { return r.hasFile(filepath.Dir(r.SpecPath(id)), specFile) }
+
 // ReadFile returns the content of a file in the openspec directory itself.
 func (r *Root) ReadFile(name string) (content string, found bool, err error) {
 	return r.read(r.Dir, nil, name)
@@ -90,9 +93,14 @@ func (c Change) Deltas() (ids, loose []string, err error) { return c.root.capabi
 
 // ReadLoose returns the content of one of those files.
 func (c Change) ReadLoose(path string) (content string, found bool, err error) {
+	return c.ReadPath(specsName + "/" + path)
+}
+
+// ReadPath returns the content of a file by its path below the change, with slashes, which Outputs has returned.
+func (c Change) ReadPath(path string) (content string, found bool, err error) {
 	parts := strings.Split(path, "/")
 	last := len(parts) - 1
-	return c.root.read(c.Dir, append([]string{specsName}, parts[:last]...), parts[last])
+	return c.root.read(c.Dir, parts[:last], parts[last])
 }
 
 func (c Change) specsDir() string { return filepath.Join(c.Dir, specsName) }
@@ -125,50 +133,64 @@ func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string
 }
 
 // Nested returns the changes in a directory that is not a change itself, as "parent/child", sorted; none if it is a change
-// or contains none.
-func (c Change) Nested() ([]string, error) {
+// or contains none. Generated are the paths and patterns of the files that a change without metadata may consist of.
+func (c Change) Nested(generated []string) ([]string, error) {
 	// Not counted: callers have counted the directory, or read no other.
 	entries, err := c.root.files.ReadDir(c.Dir)
 	if err != nil {
 		return nil, filesystem.IgnoreAbsent(err)
 	}
 	for _, entry := range entries {
-		if entry.Type().IsRegular() && (isMarker(entry.Name()) || !strings.HasPrefix(entry.Name(), ".")) {
+		if !entry.IsDir() && (isMarker(entry.Name()) || !strings.HasPrefix(entry.Name(), ".")) {
 			return nil, nil
 		}
 	}
-	if is, err := c.root.hasSpecs(c.Dir); is || err != nil {
+	if is, err := c.root.hasContent(c.Dir, generated); is || err != nil {
 		return nil, err
 	}
 	var nested []string
-	err = c.root.nested(entries, c.Dir, c.Name, maxNested, &nested)
+	err = c.root.nested(entries, c, maxNested, generated, &nested)
 	slices.Sort(nested)
 	return nested, err
 }
 
-func (r *Root) nested(entries []fs.DirEntry, dir, name string, depth int, found *[]string) error {
+func (r *Root) nested(entries []fs.DirEntry, in Change, depth int, generated []string, found *[]string) error {
 	for _, entry := range entries {
 		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") || depth == 0 {
 			continue
 		}
-		below, id := filepath.Join(dir, entry.Name()), name+"/"+entry.Name()
-		inside, err := r.readDir(below)
+		below := Change{Name: in.Name + "/" + entry.Name(), Dir: filepath.Join(in.Dir, entry.Name()), root: r}
+		inside, err := r.readDir(below.Dir)
 		if err != nil {
 			return err
 		}
-		is, err := r.hasSpecs(below)
+		is, err := r.hasContent(below.Dir, generated)
 		if err != nil {
 			return err
 		}
 		if is || slices.ContainsFunc(inside, func(e fs.DirEntry) bool { return e.Type().IsRegular() && isMarker(e.Name()) }) {
-			*found = append(*found, id)
+			*found = append(*found, below.Name)
 			continue
 		}
-		if err := r.nested(inside, below, id, depth-1, found); err != nil {
+		if err := r.nested(inside, below, depth-1, generated, found); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hasContent reports whether a directory has a file in its specs directory, or one of those that changes consist of.
+func (r *Root) hasContent(dir string, generated []string) (bool, error) {
+	is, err := r.hasSpecs(dir)
+	for _, generates := range generated {
+		if is || err != nil {
+			break
+		}
+		var files []string
+		files, err = Change{Dir: dir, root: r}.Outputs(generates)
+		is = len(files) > 0
+	}
+	return is, err
 }
 
 // isMarker reports whether a file of this name makes its directory a change.
@@ -183,28 +205,4 @@ func (r *Root) hasSpecs(dir string) (bool, error) {
 		return true, nil
 	}
 	return false, err
-}
-
-// HasSchema reports whether the project has a workflow schema of its own with a name.
-func (r *Root) HasSchema(name string) bool {
-	if checkSegment("", name) != nil {
-		return false
-	}
-	_, found, err := r.read(filepath.Join(r.Dir, schemas), []string{name}, "schema.yaml")
-	return found && err == nil
-}
-
-// Schemas returns the names of the project's own workflow schemas, in order.
-func (r *Root) Schemas() ([]string, error) {
-	entries, err := r.readDir(filepath.Join(r.Dir, schemas))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() && r.HasSchema(entry.Name()) {
-			names = append(names, entry.Name())
-		}
-	}
-	return names, nil
 }

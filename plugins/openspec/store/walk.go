@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // maxDepth bounds the nesting of directories.
@@ -24,6 +26,9 @@ type Change struct {
 	Dir  string
 	root *Root
 }
+
+// Exists reports whether the change's directory is still there.
+func (c Change) Exists() bool { return c.root.isDir(c.Dir) }
 
 // readDir returns a directory's entries sorted by name; none if the directory does not exist.
 func (r *Root) readDir(dir string) ([]fs.DirEntry, error) {
@@ -199,7 +204,7 @@ func (c Change) Modified() (time.Time, error) {
 		if err == nil && info.ModTime().After(newest) {
 			newest = info.ModTime()
 		}
-		return err
+		return filesystem.IgnoreAbsent(err)
 	})
 	if err != nil || !newest.IsZero() {
 		return newest, err

@@ -36,7 +36,16 @@ type Input struct {
 	Metadata change.Metadata
 	// Invalid is why the metadata is ignored; nil: it is not.
 	Invalid *change.Invalid
-	Tasks   string
+	Tasks   Tasks
+}
+
+// Tasks are the files with a change's tasks, sorted by path.
+type Tasks struct {
+	Files []change.TaskFile
+	// Tracked says that the workflow schema names them, and that all were read.
+	Tracked bool
+	// Numbered says that the schema is the one whose tasks have numbers.
+	Numbered bool
 }
 
 // File is one delta file.
@@ -63,11 +72,20 @@ func Change(in Input) []Issue {
 		}
 	}
 	issues = append(issues, whole(in)...)
-	if in.Invalid != nil { // the schema, and so the files with its tasks, are unknown
-		return issues
+	return append(issues, in.Tasks.issues()...)
+}
+
+func (t Tasks) issues() []Issue {
+	var findings []change.Finding
+	if t.Tracked {
+		findings = change.LintLists(t.Files)
 	}
-	for _, finding := range change.LintTasks(in.Tasks) {
-		issues = append(issues, Issue{Level: Warning, Path: "tasks.md", Line: finding.Line, Message: finding.Message})
+	if t.Numbered {
+		findings = append(findings, change.LintNumbers(t.Files)...)
+	}
+	var issues []Issue
+	for _, finding := range findings {
+		issues = append(issues, Issue{Level: Warning, Path: finding.Path, Line: finding.Line, Message: finding.Message})
 	}
 	return issues
 }
@@ -87,9 +105,9 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 		issues = append(issues, Issue{Level: Error, Path: "spec.md", Message: rootSpec})
 	}
 	for _, file := range in.Deltas {
-		var current map[string]requirement.Block
+		var current *currentBlocks
 		if heedLoss && len(file.Delta.Modified) > 0 {
-			current = currentBlocks(file)
+			current = newCurrentBlocks(file)
 		}
 		found := deltaIssues(deltaPath(file.ID), file.Delta, current)
 		failed[file.ID] = file.Delta.Entries() == 0 || !Valid(found, false)
@@ -98,22 +116,51 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	return issues, failed
 }
 
-// currentBlocks returns the requirements of the main spec by their names after the delta's renames.
-func currentBlocks(file File) map[string]requirement.Block {
-	current := map[string]requirement.Block{}
+// currentBlocks has the requirements of a main spec by the names that a delta's renames give them.
+type currentBlocks struct {
+	blocks  map[string]*requirement.Block // nil: not in the spec
+	from    map[string]string             // old names by new ones
+	renamed map[string]bool               // the old names
+}
+
+func newCurrentBlocks(file File) *currentBlocks {
+	c := &currentBlocks{blocks: map[string]*requirement.Block{}, from: map[string]string{}, renamed: map[string]bool{}}
 	if file.Target == nil {
-		return current
+		return c
 	}
-	for _, block := range file.Target.Parts().Blocks {
-		current[block.Name] = block
+	blocks := file.Target.Parts().Blocks
+	for i, block := range blocks {
+		c.blocks[block.Name] = &blocks[i]
 	}
 	for _, pair := range file.Delta.Renamed {
-		if block, ok := current[pair.From]; ok {
-			delete(current, pair.From)
-			current[pair.To] = block
-		}
+		c.from[pair.To] = pair.From
+		c.renamed[pair.From] = true
 	}
-	return current
+	return c
+}
+
+// find returns the requirement that a delta modifies under a name; nil if there is none. Renames form chains, and by
+// mistake circles.
+func (c *currentBlocks) find(name string) *requirement.Block {
+	if c == nil || c.renamed[name] {
+		return nil
+	}
+	var chain []string
+	block, known := c.blocks[name]
+	for !known {
+		c.blocks[name] = nil
+		chain = append(chain, name)
+		old, renamed := c.from[name]
+		if !renamed {
+			break
+		}
+		name = old
+		block, known = c.blocks[name]
+	}
+	for _, name := range chain {
+		c.blocks[name] = block
+	}
+	return block
 }
 
 // whole checks the change as a whole.

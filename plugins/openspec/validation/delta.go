@@ -16,17 +16,17 @@ const (
 	keepScenario = `Copy the omitted scenarios into the MODIFIED block (a MODIFIED requirement replaces the whole block, so archive refuses to drop them).`
 )
 
-// deltaIssues returns the issues of one delta file, except that it is empty. Current has the requirements of the main spec
-// by name; nil: lost scenarios are not checked.
-func deltaIssues(path string, d *delta.Delta, current map[string]requirement.Block) []Issue {
+// deltaIssues returns the issues of one delta file, except that it is empty. Current has the requirements of the main spec;
+// nil: lost scenarios are not checked.
+func deltaIssues(path string, d *delta.Delta, current *currentBlocks) []Issue {
 	l := &list{path: path}
 	for _, stray := range d.Strays {
 		if stray.Unnamed {
-			l.add(Info, stray.Line, `Header "%s" in %s is missing a requirement name and is ignored by validation. Add a name, e.g. "### Requirement: <name>".`, stray.Header, stray.Section)
+			l.add(Info, stray.Line, `Header "### %s" in %s is missing a requirement name and is ignored by validation. Add a name, e.g. "### Requirement: <name>".`, stray.Title, stray.Section)
 			continue
 		}
-		l.add(Info, stray.Line, `Header "%s" in %s is not a "### Requirement:" header and is ignored by validation. Use "%s" if it should be validated as a requirement.`,
-			stray.Header, stray.Section, requirement.Title(stray.Title))
+		l.add(Info, stray.Line, `Header "### %s" in %s is not a "### Requirement:" header and is ignored by validation. Use "%s" if it should be validated as a requirement.`,
+			stray.Title, stray.Section, requirement.Title(stray.Title))
 	}
 	for _, one := range d.Unpaired {
 		l.add(Error, one.Line, `RENAMED %s: "%s" has no matching %s: line. Write each rename as a FROM: line followed immediately by its TO: line.`, one.Side, one.Name, one.Other())
@@ -72,28 +72,30 @@ func (l *list) blocks(section string, blocks []requirement.Block) {
 }
 
 // loss checks for scenarios of the current requirement that a modified one lacks.
-func (l *list) loss(block requirement.Block, current map[string]requirement.Block) {
-	old, found := current[block.Name]
-	if !found {
+func (l *list) loss(block requirement.Block, current *currentBlocks) {
+	old := current.find(block.Name)
+	if old == nil {
 		return
 	}
-	if lost := merge.LostScenarios(old, block); lost != nil {
+	if lost := merge.LostScenarios(*old, block); lost != nil {
 		l.add(Error, 0, `MODIFIED "%s" omits scenario(s) the current spec still has: %s. %s %s`, block.Name, lost.Names(), lost.Balance(), keepScenario)
 	}
 }
 
 func (l *list) repeated(d *delta.Delta) {
-	for _, section := range []struct {
-		what  string
-		names []string
-	}{
-		{"requirement in REMOVED", merge.Names(d.Removed)},
-		{"FROM in RENAMED", merge.From(d.Renamed)},
-		{"TO in RENAMED", merge.To(d.Renamed)},
-	} {
-		for _, name := range merge.Repeated(section.names) {
-			l.add(Error, 0, `Duplicate %s: "%s"`, section.what, name)
+	seen := map[string]bool{}
+	repeated := func(what, name string) {
+		if seen[what+"\x00"+name] {
+			l.add(Error, 0, `Duplicate %s: "%s"`, what, name)
 		}
+		seen[what+"\x00"+name] = true
+	}
+	for _, block := range d.Removed {
+		repeated("requirement in REMOVED", block.Name)
+	}
+	for _, pair := range d.Renamed {
+		repeated("FROM in RENAMED", pair.From)
+		repeated("TO in RENAMED", pair.To)
 	}
 }
 
@@ -113,10 +115,7 @@ func (l *list) conflicts(d *delta.Delta) {
 			l.add(Error, 0, both, "ADDED and REMOVED", name)
 		}
 	}
-	spelled := map[string]string{}
-	for _, block := range d.Removed {
-		spelled[requirement.Fold(block.Name)] = block.Name
-	}
+	folded := merge.Folded(d.Removed)
 	for _, pair := range d.Renamed {
 		if modified[pair.From] {
 			l.add(Error, 0, `MODIFIED references old name from RENAMED. Use new header for "%s"`, pair.To)
@@ -124,9 +123,9 @@ func (l *list) conflicts(d *delta.Delta) {
 		if added[pair.To] {
 			l.add(Error, 0, `RENAMED TO collides with ADDED for "%s"`, pair.To)
 		}
-		name, gone := spelled[requirement.Fold(pair.From)]
+		name, gone := folded[requirement.Fold(pair.From)]
 		switch {
-		case removed[pair.From]:
+		case gone && name == pair.From:
 			l.add(Error, 0, both, "RENAMED and REMOVED", pair.From)
 		case gone:
 			l.add(Error, 0, both+` (REMOVED spells it "%s")`, "RENAMED and REMOVED", pair.From, name)

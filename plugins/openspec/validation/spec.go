@@ -69,7 +69,7 @@ func (l *list) shape(parsed *spec.Spec) {
 
 func (l *list) purpose(parsed *spec.Spec, text *markdown.Text) {
 	l.path = "overview"
-	if line, found := spec.Placeholder(text); found {
+	if line, found := spec.Placeholder(parsed.Overview, text); found {
 		l.add(Warning, line, placeholder)
 	} else if markdown.Length(parsed.Overview) < merge.BriefPurpose {
 		l.add(Warning, 0, "Purpose section is too brief (less than %d characters)", merge.BriefPurpose)

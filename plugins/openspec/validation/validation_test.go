@@ -59,7 +59,7 @@ func TestChange(t *testing.T) {
 	const scenario = "\n#### Scenario: s\n- x\n"
 	skip := input("## ADDED Requirements\n### Requirement: A\nIt SHALL.\n" + scenario)
 	skip.Metadata.SkipSpecs = true
-	broken := validation.Input{ID: "x", Invalid: &change.Invalid{Reason: "schema: …", SkipSpecs: true}, Tasks: "- a\n"}
+	broken := validation.Input{ID: "x", Invalid: &change.Invalid{Reason: "schema: …", SkipSpecs: true}, Tasks: validation.Tasks{Files: []change.TaskFile{{Path: "tasks.md", Source: "- a\n"}}}}
 	for name, test := range map[string]struct {
 		in   validation.Input
 		want []string

@@ -1,0 +1,240 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
+)
+
+// defaultSchema is the workflow schema that every project has.
+const defaultSchema = "spec-driven"
+
+// workflows resolves the workflow schemas of one call, and what depends on them. It reads each file once.
+type workflows struct {
+	root    *store.Root
+	schemas map[string]loadedSchema
+	project *change.Config
+	names   []string
+	last    *loadedMetadata // of the change that was asked for last
+}
+
+type loadedMetadata struct {
+	dir     string
+	meta    change.Metadata
+	invalid *change.Invalid
+	exists  bool
+	err     error
+}
+
+type loadedSchema struct {
+	*workflow.Schema
+	err error
+}
+
+func newWorkflows(root *store.Root) *workflows {
+	return &workflows{root: root, schemas: map[string]loadedSchema{}}
+}
+
+// config returns the project's config; an empty one if there is none.
+func (w *workflows) config() (change.Config, error) {
+	if w.project != nil {
+		return *w.project, nil
+	}
+	var config change.Config
+	if found := w.root.Config(); found != "" {
+		source, _, err := w.root.ReadFile(filepath.Base(found))
+		if err != nil {
+			return config, err
+		}
+		config = change.ParseConfig(source)
+	}
+	w.project = &config
+	return config, nil
+}
+
+// available returns the names of all schemas, sorted.
+func (w *workflows) available() ([]string, error) {
+	if w.names != nil {
+		return w.names, nil
+	}
+	own, err := w.root.Schemas()
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Concat(own, []string{defaultSchema})
+	slices.Sort(names)
+	w.names = slices.Compact(names)
+	return w.names, nil
+}
+
+// isBuiltIn reports whether a name is that of the schema that every project has, and the project does not replace it.
+func (w *workflows) isBuiltIn(name string) bool {
+	return withoutExtension(name) == defaultSchema && !w.root.HasSchema(defaultSchema)
+}
+
+// withoutExtension returns a schema's name as its directory has it.
+func withoutExtension(name string) string {
+	for _, extension := range []string{".yaml", ".yml"} {
+		if short, ok := strings.CutSuffix(name, extension); ok {
+			return short
+		}
+	}
+	return name
+}
+
+// load returns a schema.
+func (w *workflows) load(name string) (*workflow.Schema, error) {
+	name = withoutExtension(name)
+	known, ok := w.schemas[name]
+	if !ok {
+		known.Schema, known.err = w.read(name)
+		w.schemas[name] = known
+	}
+	return known.Schema, known.err
+}
+
+func (w *workflows) read(name string) (*workflow.Schema, error) {
+	source, found, err := w.root.ReadSchema(name)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		if name == defaultSchema {
+			return workflow.BuiltIn(), nil
+		}
+		available, err := w.available()
+		if err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("Schema '%s' not found. Available schemas: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the command line's words
+	}
+	schema, err := workflow.Parse(source)
+	switch {
+	case errors.Is(err, yamlvalue.ErrSyntax):
+		//lint:ignore ST1005 likewise
+		return nil, fmt.Errorf("Failed to parse schema at '%s': %w", w.root.SchemaPath(name), err)
+	case err != nil:
+		//lint:ignore ST1005 likewise
+		return nil, fmt.Errorf("Invalid schema at '%s': %w", w.root.SchemaPath(name), err)
+	}
+	return schema, nil
+}
+
+// metadata returns the content of a change's metadata file. Invalid is the reason why it is ignored; exists is false if
+// there is none.
+func (w *workflows) metadata(c store.Change) (meta change.Metadata, invalid *change.Invalid, exists bool, err error) {
+	if w.last == nil || w.last.dir != c.Dir {
+		w.last = &loadedMetadata{dir: c.Dir}
+		w.last.meta, w.last.invalid, w.last.exists, w.last.err = w.readMetadata(c)
+	}
+	return w.last.meta, w.last.invalid, w.last.exists, w.last.err
+}
+
+func (w *workflows) readMetadata(c store.Change) (meta change.Metadata, invalid *change.Invalid, exists bool, err error) {
+	source, found, err := c.Read(store.MetadataFile)
+	if err != nil || !found {
+		return change.Metadata{}, nil, false, err
+	}
+	meta, err = change.ParseMetadata(source)
+	if errors.As(err, &invalid) {
+		return change.Metadata{}, invalid, true, nil
+	}
+	available, err := w.available()
+	if err != nil {
+		return change.Metadata{}, nil, true, err
+	}
+	reason := ""
+	if !slices.Contains(available, meta.Schema) {
+		reason = fmt.Sprintf("schema: unknown schema '%s'", meta.Schema)
+	} else if _, err := w.load(meta.Schema); err != nil && (meta.SkipSpecs || meta.RetireCapabilities) {
+		reason = err.Error()
+	}
+	if reason != "" {
+		invalid = &change.Invalid{Reason: change.Printable(reason), SkipSpecs: meta.SkipSpecs, Retire: meta.RetireCapabilities}
+		return change.Metadata{}, invalid, true, nil
+	}
+	return meta, nil, true, nil
+}
+
+// schemaName returns the name of a change's schema: that in its metadata, else the project's default.
+func (w *workflows) schemaName(c store.Change) (string, error) {
+	meta, invalid, exists, err := w.metadata(c)
+	switch {
+	case err != nil:
+		return "", err
+	case invalid != nil:
+		return "", invalid
+	case exists:
+		return meta.Schema, nil
+	}
+	return w.defaultName()
+}
+
+// defaultName returns the name of the project's default schema.
+func (w *workflows) defaultName() (string, error) {
+	config, err := w.config()
+	if err != nil || config.Schema == "" {
+		return defaultSchema, err
+	}
+	return config.Schema, nil
+}
+
+// nested returns the changes in a directory that is not a change itself.
+func (w *workflows) nested(c store.Change) ([]string, error) {
+	var generated []string
+	if name, err := w.defaultName(); err == nil && !w.isBuiltIn(name) { // the files of that one are known to the store
+		if schema, err := w.load(name); err == nil {
+			for _, artifact := range schema.Artifacts {
+				generated = append(generated, artifact.Generates)
+			}
+		}
+	}
+	return c.Nested(generated)
+}
+
+// tasks reads the files with a change's tasks: those that its schema tracks, else tasks.md. Unread are the paths of those
+// that cannot be read.
+func (w *workflows) tasks(c store.Change) (tasks validation.Tasks, unread []string, err error) {
+	var files []string
+	if name, err := w.schemaName(c); err == nil {
+		tasks.Numbered = w.isBuiltIn(name)
+		if schema, err := w.load(name); err == nil && schema.Tracked() != "" {
+			if files, err = c.Outputs(schema.Tracked()); err != nil {
+				return tasks, nil, err
+			}
+		}
+	}
+	tasks.Tracked = len(files) > 0
+	if !tasks.Tracked {
+		files = []string{store.TasksFile}
+	}
+	for _, file := range files {
+		source, found, err := c.ReadPath(file)
+		switch {
+		case err != nil:
+			unread = append(unread, file)
+		case found:
+			tasks.Files = append(tasks.Files, change.TaskFile{Path: file, Source: source})
+		}
+	}
+	tasks.Tracked = tasks.Tracked && unread == nil
+	return tasks, unread, nil
+}
+
+// countTasks returns how many of a change's tasks are done.
+func (w *workflows) countTasks(c store.Change) (done, total int, unread []string, err error) {
+	tasks, unread, err := w.tasks(c)
+	for _, file := range tasks.Files {
+		fileDone, fileTotal := change.CountTasks(file.Source)
+		done, total = done+fileDone, total+fileTotal
+	}
+	return done, total, unread, err
+}

@@ -1,0 +1,68 @@
+package spec
+
+import (
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+)
+
+// PurposeBody returns the body of the first Purpose section of level 2, trimmed; "" if it has no content outside of fences
+// and comments. Headers in comments do not count.
+func PurposeBody(text *markdown.Text) string {
+	visible := markdown.Parse(withoutComments(text.String()))
+	start := -1
+	for i, line := range visible.Lines {
+		hidden := i == 0 && text.Marked // by the byte-order mark
+		if !hidden && visible.Level(i) == 2 && isTitled(line, PurposeTitle) {
+			start = i + 1
+			break
+		}
+	}
+	if start < 0 {
+		return ""
+	}
+	end := start
+	for end < len(visible.Lines) && visible.Level(end) != 2 {
+		end++
+	}
+	if markdown.Trim(strings.Join(unfenced(visible.Slice(start, end)), "\n")) == "" {
+		return ""
+	}
+	return markdown.Trim(text.Slice(start, end).String())
+}
+
+// withoutComments replaces HTML comments by spaces and keeps their line feeds. One that does not end extends to the end.
+func withoutComments(text string) string {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "<!--")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		end := commentEnd(rest)
+		for _, r := range "<!--" + rest[:end] {
+			if r != '\n' {
+				r = ' '
+			}
+			out.WriteRune(r)
+		}
+		text = rest[end:]
+	}
+}
+
+// commentEnd returns the index behind the end of the comment that a text begins in.
+func commentEnd(text string) int {
+	for at := 0; ; at++ {
+		next := strings.Index(text[at:], "--")
+		if next < 0 {
+			return len(text)
+		}
+		at += next
+		for _, mark := range []string{"-->", "--!>"} {
+			if strings.HasPrefix(text[at:], mark) {
+				return at + len(mark)
+			}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
+)
+
+// Names in a workflow schema's directory.
+const (
+	schemaFile = "schema.yaml"
+	templates  = "templates"
+)
+
+// SchemaPath is the path of the file of a project's own workflow schema.
+func (r *Root) SchemaPath(name string) string { return filepath.Join(r.schemaDir(name), schemaFile) }
+
+func (r *Root) schemaDir(name string) string { return filepath.Join(r.Dir, schemas, name) }
+
+// ReadSchema returns the content of one of the project's own workflow schemas.
+func (r *Root) ReadSchema(name string) (content string, found bool, err error) {
+	if checkSegment("", name) != nil {
+		return "", false, nil
+	}
+	return r.read(filepath.Join(r.Dir, schemas), []string{name}, schemaFile)
+}
+
+// HasSchema reports whether the project has a workflow schema of its own with a name.
+func (r *Root) HasSchema(name string) bool {
+	return checkSegment("", name) == nil && r.reachable(filepath.Join(r.Dir, schemas)) && r.isDir(r.schemaDir(name)) && r.hasFile(r.schemaDir(name), schemaFile)
+}
+
+// isDir reports whether a directory is at a path, and no link to one.
+func (r *Root) isDir(path string) bool {
+	info, err := r.files.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// ReadTemplate returns the content of a template of one of the project's own workflow schemas, and its path.
+func (r *Root) ReadTemplate(schema, template string) (content, path string, found bool, err error) {
+	parts := append([]string{schema, templates}, strings.Split(workflow.File(template), "/")...)
+	base, last := filepath.Join(r.Dir, schemas), len(parts)-1
+	content, found, err = r.read(base, parts[:last], parts[last])
+	return content, filepath.Join(append([]string{base}, parts...)...), found, err
+}
+
+// Schemas returns the names of the project's own workflow schemas, in order.
+func (r *Root) Schemas() ([]string, error) {
+	entries, err := r.readDir(filepath.Join(r.Dir, schemas))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() && r.HasSchema(entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// Outputs returns the existing files of an artifact, by the path or pattern that it generates: paths below the change with
+// slashes, sorted. Symbolic links count as they do for other files.
+func (c Change) Outputs(generates string) ([]string, error) {
+	if !workflow.IsPattern(generates) {
+		file := workflow.File(generates)
+		if file == "" || strings.HasSuffix(generates, "/") {
+			return nil, nil
+		}
+		dir, parts := c.Dir, strings.Split(file, "/")
+		for _, part := range parts[:len(parts)-1] {
+			if dir = filepath.Join(dir, part); !c.root.isDir(dir) {
+				return nil, nil
+			}
+		}
+		if !c.root.hasFile(dir, parts[len(parts)-1]) {
+			return nil, nil
+		}
+		return []string{file}, nil
+	}
+	var files []string
+	err := c.root.match(c.Dir, "", maxDepth, workflow.ParsePattern(generates).Start(), &files)
+	slices.Sort(files)
+	return files, err
+}
+
+func (r *Root) match(dir, prefix string, depth int, walk workflow.Walk, files *[]string) error {
+	if walk.Empty() || depth < 0 {
+		return nil
+	}
+	entries, err := r.readDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		path := filepath.Join(dir, name)
+		switch {
+		case entry.IsDir():
+			err = r.match(path, prefix+name+"/", depth-1, walk.Enter(name), files)
+		case walk.Match(name) && r.isFile(entry, dir, path):
+			*files = append(*files, prefix+name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

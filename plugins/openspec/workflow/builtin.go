@@ -1,0 +1,28 @@
+package workflow
+
+import (
+	"embed"
+	"sync"
+)
+
+//go:embed builtin
+var builtin embed.FS
+
+// BuiltIn returns the schema that every project has.
+var BuiltIn = sync.OnceValue(func() *Schema {
+	source, err := builtin.ReadFile("builtin/schema.yaml")
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	schema, err := Parse(string(source))
+	if err != nil {
+		panic(err) // likewise
+	}
+	return schema
+})
+
+// BuiltInTemplate returns the template of an artifact of the built-in schema.
+func BuiltInTemplate(name string) (content string, found bool) {
+	raw, err := builtin.ReadFile("builtin/templates/" + name)
+	return string(raw), err == nil
+}

@@ -1,0 +1,192 @@
+// Package yamlvalue reads a YAML file as values of the types of JSON, by the core schema of YAML 1.2.
+//
+//	root, err := yamlvalue.Parse(source)
+//	name := root.Get("name")
+//	if name.Kind() == yamlvalue.String { … name.Text() … }
+//
+// Files are untrusted: size and depth are bounded, and an alias is followed only when its value is asked for.
+package yamlvalue
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
+)
+
+// MaxSize bounds a file, in bytes.
+const MaxSize = 256 << 10
+
+// maxDepth bounds the nesting of lists and maps.
+const maxDepth = 32
+
+// ErrSyntax says that a file is not valid YAML.
+var ErrSyntax = errors.New("the file is not valid YAML")
+
+// Kinds of values, by their names in messages.
+const (
+	Absent = "undefined"
+	Null   = "null"
+	String = "string"
+	Number = "number"
+	Bool   = "boolean"
+	List   = "array"
+	Map    = "object"
+)
+
+// Value is a value of a file. The zero value is an absent one.
+type Value struct{ node *frontmatter.Node }
+
+// Parse returns the only value of a file, which is null if the file is empty. It refuses invalid YAML, duplicate keys and a
+// second document.
+func Parse(source string) (Value, error) {
+	if len(source) > MaxSize {
+		return Value{}, fmt.Errorf("the file is larger than %d KiB", MaxSize>>10)
+	}
+	root, err := frontmatter.Parse(strings.TrimPrefix(source, "\uFEFF"), frontmatter.Options{Depth: maxDepth, Aliases: true})
+	if err != nil {
+		return Value{}, fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	if err := uniqueKeys(root); err != nil {
+		return Value{}, fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	if root == nil {
+		root = &frontmatter.Node{}
+	}
+	return Value{root}, nil
+}
+
+func uniqueKeys(n *frontmatter.Node) error {
+	if n == nil {
+		return nil
+	}
+	if n.Kind == frontmatter.Mapping {
+		if err := n.CheckKeys(); err != nil {
+			return err
+		}
+	}
+	for _, child := range n.Children {
+		if err := uniqueKeys(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolved returns the node that aliases lead to; nil for an absent value and for an alias of an alias without end.
+func (v Value) resolved() *frontmatter.Node {
+	n := v.node
+	for range maxDepth {
+		if n == nil || n.Kind != frontmatter.Alias {
+			return n
+		}
+		n = n.Target
+	}
+	return nil
+}
+
+// Forms of plain scalars.
+var (
+	nullForm   = regexp.MustCompile(`^(?:~|null|Null|NULL)?$`)
+	boolForm   = regexp.MustCompile(`^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$`)
+	numberForm = regexp.MustCompile(`^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.nan|\.NaN|\.NAN)$`)
+)
+
+// Kind returns the type of a value.
+func (v Value) Kind() string {
+	n := v.resolved()
+	switch {
+	case n == nil:
+		return Absent
+	case n.Kind == frontmatter.Mapping:
+		return Map
+	case n.Kind == frontmatter.Sequence:
+		return List
+	}
+	switch n.Tag {
+	case "!!str":
+		return String
+	case "!!bool":
+		return Bool
+	case "!!int", "!!float":
+		return Number
+	case "!!null":
+		return Null
+	}
+	switch plain := n.Style == frontmatter.Plain; {
+	case !plain:
+		return String
+	case nullForm.MatchString(n.Text):
+		return Null
+	case boolForm.MatchString(n.Text):
+		return Bool
+	case numberForm.MatchString(n.Text):
+		return Number
+	}
+	return String
+}
+
+// Text returns a string, and the text of a number; "" for other kinds.
+func (v Value) Text() string {
+	if kind := v.Kind(); kind != String && kind != Number {
+		return ""
+	}
+	return v.resolved().Text
+}
+
+// IsTrue reports whether a value is the boolean true.
+func (v Value) IsTrue() bool { return v.Kind() == Bool && strings.EqualFold(v.resolved().Text, "true") }
+
+// IsFalse reports whether a value is the boolean false.
+func (v Value) IsFalse() bool { return v.Kind() == Bool && !v.IsTrue() }
+
+// Get returns the value of a map's key; an absent one if there is none.
+func (v Value) Get(key string) Value {
+	if v.Kind() != Map {
+		return Value{}
+	}
+	return Value{v.resolved().Get(key)}
+}
+
+// Pairs returns the keys and values of a map, in the order of the file; none for other kinds.
+func (v Value) Pairs() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for key, value := range v.resolved().Pairs() {
+			if !yield(key.Text, Value{value}) {
+				return
+			}
+		}
+	}
+}
+
+// Items returns the items of a list; none for other kinds.
+func (v Value) Items() []Value {
+	if v.Kind() != List {
+		return nil
+	}
+	children := v.resolved().Children
+	items := make([]Value, len(children))
+	for i, child := range children {
+		items[i] = Value{child}
+	}
+	return items
+}
+
+// Strings returns the items of a list of strings; ok is false for any other value.
+func (v Value) Strings() (list []string, ok bool) {
+	for _, item := range v.Items() {
+		if item.Kind() != String {
+			return nil, false
+		}
+		list = append(list, item.Text())
+	}
+	return list, v.Kind() == List
+}
+
+// Want returns the message that a value has another kind than it must have.
+func (v Value) Want(kind string) string {
+	return fmt.Sprintf("Invalid input: expected %s, received %s", kind, v.Kind())
+}
