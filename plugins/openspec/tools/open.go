@@ -60,12 +60,16 @@ func openToWrite() (*project.Project, error) {
 	return p, lock(p)
 }
 
-// lock waits until no other call that writes to the same project runs, in this server or another one of the same user.
-// On a host without locks, interrupted calls are not recovered.
+// lock waits until no other call that writes to the same project runs, in this server or any other one on this machine: the
+// name excludes those with the same state directory, and the lock on the project's directory all others. A directory that
+// is not writable needs no lock. On a host without locks, interrupted calls are not recovered.
 func lock(p *project.Project) error {
-	err := sdk.Lock("project " + sum(p.Place()))
-	var refused *sdk.HostError
-	if errors.As(err, &refused) && refused.Code == abi.HostUnavailable {
+	name := "project " + sum(p.Place())
+	err := sdk.LockFolder(name, p.Place())
+	if code(err) == abi.HostDenied {
+		err = sdk.Lock(name)
+	}
+	if code(err) == abi.HostUnavailable {
 		return nil
 	}
 	if err != nil {
@@ -73,6 +77,15 @@ func lock(p *project.Project) error {
 	}
 	p.Alone = true
 	return nil
+}
+
+// code returns the code of an error of the host; "" for other errors.
+func code(err error) string {
+	var refused *sdk.HostError
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
 }
 
 // sum returns a short digest of a path.

@@ -127,14 +127,14 @@ func TestSchemaRefusesInvalidArguments(t *testing.T) {
 }
 
 func TestWritesLockProjectAndNotifyClient(t *testing.T) {
-	host, _ := newHost(t)
+	host, root := newHost(t)
 	call(t, host, "openspec_list", ``)
 	if n := len(host.Locks()) + len(host.Notifications()); n != 0 {
 		t.Errorf("a list took a lock or sent a notification")
 	}
 	call(t, host, "openspec_archive", `{"name": "add-fines"}`)
-	if len(host.Locks()) != 1 {
-		t.Errorf("locks: %q", host.Locks())
+	if len(host.Locks()) != 1 || !slices.Equal(host.LockedFolders(), []string{root}) {
+		t.Errorf("locks: %q, directories: %q", host.Locks(), host.LockedFolders())
 	}
 	var sent []string
 	for _, one := range host.Notifications() {
@@ -164,6 +164,25 @@ func TestHostWithoutLocksOrNotificationsWorks(t *testing.T) {
 	host.Handle(abi.OpNotify, unavailable)
 	if answer, isError := call(t, host, "openspec_create_change", `{"name": "add-y"}`); isError {
 		t.Errorf("got %v", answer)
+	}
+}
+
+func TestNameIsLockedIfDirectoryCannotBe(t *testing.T) {
+	host, _ := newHost(t)
+	var asked []string
+	host.Handle(abi.OpLock, func(params json.RawMessage) (any, error) {
+		var lock abi.Lock
+		if err := json.Unmarshal(params, &lock); err != nil {
+			return nil, err
+		}
+		asked = append(asked, lock.Folder)
+		if lock.Folder != "" {
+			return nil, &abi.HostError{Code: abi.HostDenied}
+		}
+		return nil, nil
+	})
+	if answer, isError := call(t, host, "openspec_create_change", `{"name": "add-y"}`); isError || len(asked) != 2 {
+		t.Errorf("%q, %v", asked, answer)
 	}
 }
 
