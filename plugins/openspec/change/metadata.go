@@ -22,6 +22,10 @@ type Invalid struct {
 	Reason string
 	// SkipSpecs and Retire say that the file sets skip_specs or retire_capabilities, which are ignored as well.
 	SkipSpecs, Retire bool
+	// Cause is the reason why the schema that a valid file names is unusable; nil if the file is invalid. Unknown says that
+	// there is no such schema.
+	Cause   error
+	Unknown bool
 }
 
 func (i *Invalid) Error() string { return i.Reason }

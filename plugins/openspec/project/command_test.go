@@ -108,6 +108,11 @@ func runWords(t testing.TB, p *project.Project, command []string) string {
 	case "new":
 		result, err = p.CreateChange(project.CreateRequest{
 			Schema: words.value("--schema"), Goal: words.value("--goal"), Name: strings.TrimPrefix(words.rest(), "change ")})
+	case "status":
+		words.flag("--all")
+		result, err = p.Status(project.StatusRequest{Change: words.value("--change"), Schema: words.value("--schema")})
+	case "instructions":
+		result, err = p.Instructions(project.InstructionsRequest{Change: words.value("--change"), Schema: words.value("--schema"), Artifact: words.next()})
 	case "init":
 		result, err = p.Init(nil)
 	default:

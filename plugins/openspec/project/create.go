@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
@@ -226,13 +227,11 @@ var indicator = regexp.MustCompile("^[\\t ,[\\]{}#&*!|>'\"%@`]|^[?-](?:[ \\t]|$)
 // goalNode returns a text in the style that the command line writes it in: plain if possible, else in quotes, and in a
 // block if it has several lines.
 func goalNode(text string) *frontmatter.Node {
-	node := frontmatter.String(text)
-	date := (&frontmatter.Node{Text: text}).Tag12() == "!!timestamp" // which the command line reads as a string
-	switch plain := (node.Style == frontmatter.Plain || date) && !indicator.MatchString(text); {
+	node := &frontmatter.Node{Text: text}
+	switch plain := yamlvalue.KindOfPlain(text) == yamlvalue.String && !indicator.MatchString(text); {
 	case strings.Contains(text, "\n"):
 		node.Style = frontmatter.Literal
 	case plain:
-		node.Style = frontmatter.Plain
 	case strings.Contains(text, `"`) && !strings.Contains(text, "'"):
 		node.Style = frontmatter.SingleQuoted
 	default:
@@ -248,7 +247,7 @@ func (w *workflows) chooseSchema(asked string) (string, error) {
 		return "", err
 	}
 	if asked != "" && !slices.Contains(available, asked) {
-		return "", fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", asked, strings.Join(available, "\n  ")) //lint:ignore ST1005 the command line's words
+		return "", noSchema(asked, available)
 	}
 	if asked == "" {
 		if asked, err = w.defaultName(); err != nil {
@@ -256,9 +255,19 @@ func (w *workflows) chooseSchema(asked string) (string, error) {
 		}
 	}
 	if !slices.Contains(available, asked) {
-		return "", fmt.Errorf("Unknown schema '%s'. Available: %s", asked, strings.Join(available, ", ")) //lint:ignore ST1005 likewise
+		return "", unknownSchema(asked, available)
 	}
 	return asked, nil
+}
+
+// unknownSchema is the error for a schema that a file names and that does not exist.
+func unknownSchema(name string, available []string) error {
+	return fmt.Errorf("Unknown schema '%s'. Available: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the command line's words
+}
+
+// noSchema is the error for a schema that is asked for and does not exist.
+func noSchema(name string, available []string) error {
+	return fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", name, strings.Join(available, "\n  ")) //lint:ignore ST1005 likewise
 }
 
 // wrongName says what keeps a text from being a new change's name; "" for nothing.

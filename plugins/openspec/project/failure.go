@@ -72,13 +72,7 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 		out.Write(root)
 		out.WriteByte(',')
 	}
-	status, err := rawjson.Marshal([]any{struct {
-		Severity string `json:"severity"`
-		Code     string `json:"code"`
-		Message  string `json:"message"`
-		Target   string `json:"target,omitempty"`
-		Fix      string `json:"fix,omitempty"`
-	}{"error", f.Code, f.Message, f.Target, f.Fix}})
+	status, err := rawjson.Marshal([]FailureStatus{f.status()})
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +80,19 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 	out.Write(status)
 	out.WriteByte('}')
 	return out.Bytes(), nil
+}
+
+// FailureStatus is a failure in the list of a result.
+type FailureStatus struct {
+	Severity string `json:"severity"`
+	Code     string `json:"code"`
+	Message  string `json:"message"`
+	Target   string `json:"target,omitempty"`
+	Fix      string `json:"fix,omitempty"`
+}
+
+func (f *Failure) status() FailureStatus {
+	return FailureStatus{"error", f.Code, f.Message, f.Target, f.Fix}
 }
 
 // noRoot is the failure of a call without a project.

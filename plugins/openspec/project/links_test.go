@@ -158,3 +158,28 @@ func TestLinkOutOfProjectIsNotRoot(t *testing.T) {
 	}
 	sameTree(t, before, readTree(t, outside))
 }
+
+// TestNextWriteRemovesTemporaryFiles of calls that were killed, and nothing else.
+func TestNextWriteRemovesTemporaryFiles(t *testing.T) {
+	root := branch(t)
+	for _, dir := range []string{"", "specs/", "changes/", "changes/archive/"} {
+		write(t, root, dir+".openspec-0123456789.tmp", "half a file")
+		write(t, root, dir+".openspec-other", "x")
+	}
+	write(t, root, "changes/.openspec-42.tmp/proposal.md", "half a change")
+	if _, err := open(root).CreateChange(project.CreateRequest{Name: "add-y"}); err != nil {
+		t.Fatal(err)
+	}
+	others := 0
+	for name := range readTree(t, root) {
+		if strings.Contains(name, ".tmp") {
+			t.Errorf("%s is left", name)
+		}
+		if strings.HasSuffix(name, ".openspec-other") {
+			others++
+		}
+	}
+	if others != 4 {
+		t.Errorf("%d other files are left, want 4", others)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
@@ -264,7 +265,8 @@ func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error)
 		in.Deltas = append(in.Deltas, validation.File{ID: file.id, Delta: file.parsed, Target: target, Path: v.root.SpecPath(file.id)})
 	}
 	in.HasFiles = len(files)+len(loose) > 0
-	if err := misplaced(c, loose, &in); err != nil {
+	in.RootSpec = slices.Contains(loose, "spec.md")
+	if in.Misplaced, err = misplacedDeltas(c, loose); err != nil {
 		return in, nil, err
 	}
 	if in.Metadata, in.Invalid, _, err = v.workflows.metadata(c); err != nil {
@@ -274,25 +276,22 @@ func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error)
 	return in, files, err
 }
 
-// misplaced searches for deltas in files that have no effect.
-func misplaced(c store.Change, loose []string, in *validation.Input) error {
+// misplacedDeltas searches for deltas in files that have no effect.
+func misplacedDeltas(c store.Change, loose []string) ([]validation.Misplaced, error) {
+	var found []validation.Misplaced
 	for _, path := range loose {
-		if path == "spec.md" {
-			in.RootSpec = true
-			continue
-		}
-		if filepath.Ext(path) != ".md" {
+		if !strings.EqualFold(filepath.Ext(path), ".md") || filepath.Base(path) == "spec.md" {
 			continue
 		}
 		source, _, err := c.ReadLoose(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if hasSections(source) {
-			in.Misplaced = append(in.Misplaced, validation.Misplaced{Path: path, Expected: expected(path)})
+			found = append(found, validation.Misplaced{Path: path, Expected: expected(path)})
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // report sums up and sorts the items.

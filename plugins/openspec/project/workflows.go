@@ -152,14 +152,16 @@ func (w *workflows) readMetadata(c store.Change) (meta change.Metadata, invalid 
 		return change.Metadata{}, nil, true, err
 	}
 	reason := ""
-	if !slices.Contains(available, meta.Schema) {
-		reason = fmt.Sprintf("schema: unknown schema '%s'", meta.Schema)
-	} else if _, err := w.load(meta.Schema); err != nil && (meta.SkipSpecs || meta.RetireCapabilities) {
-		reason = err.Error()
+	var cause error
+	known := slices.Contains(available, meta.Schema)
+	if !known {
+		reason, cause = fmt.Sprintf("schema: unknown schema '%s'", meta.Schema), unknownSchema(meta.Schema, available)
+	} else if _, cause = w.load(meta.Schema); cause != nil && (meta.SkipSpecs || meta.RetireCapabilities) {
+		reason = cause.Error()
 	}
 	if reason != "" {
-		invalid = &change.Invalid{Reason: change.Printable(reason), SkipSpecs: meta.SkipSpecs, Retire: meta.RetireCapabilities}
-		return change.Metadata{}, invalid, true, nil
+		return change.Metadata{}, &change.Invalid{
+			Reason: change.Printable(reason), SkipSpecs: meta.SkipSpecs, Retire: meta.RetireCapabilities, Cause: cause, Unknown: !known}, true, nil
 	}
 	return meta, nil, true, nil
 }
@@ -170,8 +172,10 @@ func (w *workflows) schemaName(c store.Change) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case invalid != nil && invalid.Cause != nil:
+		return "", invalid.Cause
 	case invalid != nil:
-		return "", invalid
+		return "", fmt.Errorf("Invalid metadata: %w", invalid) //lint:ignore ST1005 the command line's words
 	case exists:
 		return meta.Schema, nil
 	}

@@ -75,6 +75,25 @@ func validate(p *project.Project, in validateArguments) (any, error) {
 	})
 }
 
+type statusArguments struct {
+	Change string `json:"change"`
+	Schema string `json:"schema"`
+}
+
+func status(p *project.Project, in statusArguments) (any, error) {
+	return p.Status(project.StatusRequest{Change: in.Change, Schema: in.Schema})
+}
+
+type instructionsArguments struct {
+	Artifact string `json:"artifact"`
+	Change   string `json:"change"`
+	Schema   string `json:"schema"`
+}
+
+func instructions(p *project.Project, in instructionsArguments) (any, error) {
+	return p.Instructions(project.InstructionsRequest{Artifact: in.Artifact, Change: in.Change, Schema: in.Schema})
+}
+
 type archiveArguments struct {
 	Name       string `json:"name"`
 	Yes        *bool  `json:"yes"` // absent: true

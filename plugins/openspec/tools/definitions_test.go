@@ -14,7 +14,7 @@ import (
 // definition is a tool in plugin.toml.
 type definition struct {
 	Name, Title, Description, Access string
-	Destructive                      *bool
+	Destructive, Alone               *bool
 	Input                            struct {
 		Type                 string
 		AdditionalProperties *bool `toml:"additionalProperties"`
@@ -28,7 +28,7 @@ type definition struct {
 }
 
 // TestToolDefinitions checks the names, annotations, and closed schemas with their arguments: "!" marks required ones, "="
-// precedes defaults.
+// precedes defaults. Tools beyond the contract are hidden if the plugin is served alone.
 func TestToolDefinitions(t *testing.T) {
 	var manifest struct{ Tools []definition }
 	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {
@@ -39,6 +39,8 @@ func TestToolDefinitions(t *testing.T) {
 		"read openspec_list_changes sort=recent",
 		"read openspec_show diff=false format=json id name requirement requirements=false scenarios=true type",
 		"read openspec_validate all=false archived=false changes=false name specs=false strict=false type",
+		"read openspec_status change schema (not alone)",
+		"read openspec_instructions artifact! change! schema (not alone)",
 		"write destructive openspec_archive name! noValidate=false skipSpecs=false yes=true",
 		"write openspec_init shouldMigrate=false tools",
 		"write openspec_create_change description goal name! schema",
@@ -82,6 +84,9 @@ func (d definition) line() string {
 			name += "!"
 		}
 		words = append(words, name)
+	}
+	if d.Alone != nil && !*d.Alone {
+		words = append(words, "(not alone)")
 	}
 	return strings.Join(words, " ")
 }

@@ -23,6 +23,8 @@ func Register(p *sdk.Plugin) {
 	}))
 	sdk.HandleTool(p, "openspec_show", reading(show))
 	sdk.HandleTool(p, "openspec_validate", reading(validate))
+	sdk.HandleTool(p, "openspec_status", reading(status))
+	sdk.HandleTool(p, "openspec_instructions", reading(instructions))
 	sdk.HandleTool(p, "openspec_archive", writing(archive))
 	sdk.HandleTool(p, "openspec_init", writing(initialize))
 	sdk.HandleTool(p, "openspec_create_change", writing(create))

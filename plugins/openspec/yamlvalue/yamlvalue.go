@@ -116,14 +116,20 @@ func (v Value) Kind() string {
 	case "!!null":
 		return Null
 	}
-	switch plain := n.Style == frontmatter.Plain; {
-	case !plain:
+	if n.Style != frontmatter.Plain {
 		return String
-	case nullForm.MatchString(n.Text):
+	}
+	return KindOfPlain(n.Text)
+}
+
+// KindOfPlain returns the type of a scalar without quotes.
+func KindOfPlain(text string) string {
+	switch {
+	case nullForm.MatchString(text):
 		return Null
-	case boolForm.MatchString(n.Text):
+	case boolForm.MatchString(text):
 		return Bool
-	case numberForm.MatchString(n.Text):
+	case numberForm.MatchString(text):
 		return Number
 	}
 	return String

@@ -1,0 +1,157 @@
+package project
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
+)
+
+// InstructionsRequest selects an artifact of a change, or one of the operations apply and archive.
+type InstructionsRequest struct {
+	Change   string
+	Artifact string
+	Schema   string // instead of the change's; "": that one
+}
+
+// Instructions say how to write an artifact.
+type Instructions struct {
+	ChangeName   string `json:"changeName"`
+	ArtifactID   string `json:"artifactId"`
+	SchemaName   string `json:"schemaName"`
+	ChangeDir    string `json:"changeDir"`
+	PlanningHome Home   `json:"planningHome"`
+	ArtifactPaths
+	Description  string       `json:"description"`
+	Instruction  *string      `json:"instruction,omitempty"`
+	Context      string       `json:"context,omitempty"`
+	Rules        []string     `json:"rules,omitempty"`
+	Skipped      bool         `json:"skipped,omitempty"`
+	Warning      string       `json:"warning,omitempty"`
+	Template     string       `json:"template"`
+	Dependencies []Dependency `json:"dependencies"`
+	Unlocks      []string     `json:"unlocks"`
+	Root         RootInfo     `json:"root"`
+}
+
+// Dependency is an artifact that another one requires.
+type Dependency struct {
+	ID          string `json:"id"`
+	Done        bool   `json:"done"`
+	Path        string `json:"path"`
+	Description string `json:"description"`
+	Skipped     bool   `json:"skipped,omitempty"`
+}
+
+// ArchiveInstructions are what a project says about archiving.
+type ArchiveInstructions struct {
+	ChangeName        string   `json:"changeName"`
+	Context           string   `json:"context,omitempty"`
+	OperationGuidance []string `json:"operationGuidance,omitempty"`
+	Root              RootInfo `json:"root"`
+}
+
+const skippedArtifact = "This change sets skip_specs: true in .openspec.yaml, so this artifact is skipped: its specs do not change.\n" +
+	"Write no spec files, which that marker contradicts. If requirements change after all, remove skip_specs from .openspec.yaml and ask again."
+
+// Instructions returns an *Instructions, *ApplyInstructions or *ArchiveInstructions.
+func (p *Project) Instructions(request InstructionsRequest) (any, error) {
+	root, info, err := p.find()
+	if err != nil {
+		return nil, asFailure(err, codeChange, "", false)
+	}
+	result, err := newWorkflows(root).instructions(info, request)
+	if err != nil {
+		return nil, asFailure(err, codeChange, "", false)
+	}
+	return result, nil
+}
+
+func (w *workflows) instructions(info RootInfo, request InstructionsRequest) (any, error) {
+	if request.Artifact == "archive" {
+		return w.archive(info, request.Change)
+	}
+	planned, err := w.plan(request.Change, request.Schema)
+	if err != nil {
+		return nil, err
+	}
+	if request.Artifact == "apply" {
+		return planned.apply(info)
+	}
+	return planned.instructions(w, info, request.Artifact)
+}
+
+// archive needs no schema.
+func (w *workflows) archive(info RootInfo, name string) (*ArchiveInstructions, error) {
+	if _, err := w.change(name); err != nil {
+		return nil, err
+	}
+	config, err := w.config()
+	if err != nil {
+		return nil, err
+	}
+	context, guidance := operation(config, "archive")
+	return &ArchiveInstructions{ChangeName: name, Context: context, OperationGuidance: guidance, Root: info}, nil
+}
+
+// operation returns what a config says about an operation.
+func operation(config change.Config, name string) (context string, guidance []string) {
+	if strings.TrimSpace(config.Context) != "" {
+		context = config.Context
+	}
+	return context, config.Guidance[name]
+}
+
+func (p *plan) instructions(w *workflows, info RootInfo, id string) (*Instructions, error) {
+	artifact := p.schema.Artifact(id)
+	if artifact == nil {
+		var ids []string
+		for _, one := range p.schema.Artifacts {
+			ids = append(ids, one.ID)
+		}
+		return nil, fmt.Errorf("Artifact '%s' not found in schema '%s'. Valid artifacts:\n  %s", id, p.name, strings.Join(ids, "\n  ")) //lint:ignore ST1005 the command line's words
+	}
+	template, err := w.template(p.name, artifact.Template)
+	if err != nil {
+		return nil, err
+	}
+	result := &Instructions{
+		ChangeName:    p.change.Name,
+		ArtifactID:    id,
+		SchemaName:    p.name,
+		ChangeDir:     p.change.Dir,
+		PlanningHome:  p.home,
+		ArtifactPaths: ArtifactPaths{artifact.Generates, p.path(artifact.Generates), p.existing(p.outputs[id])},
+		Description:   artifact.Description,
+		Instruction:   artifact.Instruction,
+		Context:       strings.TrimSpace(p.config.Context),
+		Rules:         p.config.Rules[id],
+		Template:      template,
+		Dependencies:  []Dependency{},
+		Unlocks:       p.schema.Unlocks(id),
+		Root:          info,
+	}
+	if p.skipped[id] {
+		result.Skipped, result.Warning = true, skippedArtifact
+	}
+	for _, required := range artifact.Requires {
+		other := p.schema.Artifact(required)
+		result.Dependencies = append(result.Dependencies, Dependency{
+			ID: required, Done: p.complete[required], Path: other.Generates, Description: other.Description, Skipped: p.skipped[required]})
+	}
+	return result, nil
+}
+
+// template returns the template of an artifact.
+func (w *workflows) template(schema, name string) (string, error) {
+	if w.isBuiltIn(schema) {
+		content, _ := workflow.BuiltInTemplate(name)
+		return content, nil
+	}
+	content, path, found, err := w.root.ReadTemplate(withoutExtension(schema), name)
+	if err == nil && !found {
+		err = fmt.Errorf("Template not found: %s", path) //lint:ignore ST1005 the command line's words
+	}
+	return content, err
+}

@@ -1,0 +1,113 @@
+package project_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+func TestListRoundsTimesToMilliseconds(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "changes/x/proposal.md", "# x\n")
+	for nanoseconds, want := range map[int]string{
+		0: "2026-01-01T00:00:00.000Z", 499_000: "2026-01-01T00:00:00.000Z", 500_000: "2026-01-01T00:00:00.001Z", 999_600_000: "2026-01-01T00:00:01.000Z",
+		499_999: "2026-01-01T00:00:00.001Z", // a number with 53 bits cannot tell it from 500,000
+	} {
+		setTime(t, filepath.Join(root, "openspec/changes/x/proposal.md"), start.Add(time.Duration(nanoseconds)))
+		list, err := open(root).ListChanges(project.ByTime)
+		if err != nil || list.Changes[0].LastModified != want {
+			t.Errorf("%d ns: %+v, %v", nanoseconds, list, err)
+		}
+	}
+}
+
+// vanishing removes a directory once another one has been listed.
+type vanishing struct {
+	filesystem.OS
+	listed, gone string
+}
+
+func (v vanishing) ReadDir(path string) ([]fs.DirEntry, error) {
+	entries, err := v.OS.ReadDir(path)
+	if path == v.listed {
+		err = os.RemoveAll(v.gone)
+	}
+	return entries, err
+}
+
+// TestListsOmitWhatVanishes removes an item of each list after its directory has been listed, or its own has.
+func TestListsOmitWhatVanishes(t *testing.T) {
+	for _, test := range []struct{ list, gone, inside string }{
+		{"changes", "changes/b", ""},
+		{"changes", "changes/b", "specs"},
+		{"changes", "changes/b", "specs/c"},
+		{"archived", "changes/archive/b", ""},
+		{"specs", "specs/b", ""},
+	} {
+		root := t.TempDir()
+		for _, name := range []string{"a", "b"} {
+			write(t, root, "changes/"+name+"/tasks.md", "- [ ] t\n")
+			write(t, root, "changes/"+name+"/specs/c/spec.md", "## ADDED Requirements\n"+requires("N", "n"))
+			write(t, root, "changes/archive/"+name+"/tasks.md", "- [ ] t\n")
+			write(t, root, "specs/"+name+"/spec.md", "# t\n\n## Purpose\nx\n\n## Requirements\n"+requires("R", "r"))
+		}
+		listed := filepath.Join(root, "openspec", filepath.Dir(test.gone))
+		if test.inside != "" {
+			listed = filepath.Join(root, "openspec", test.gone, test.inside)
+		}
+		p := open(root)
+		p.Files = vanishing{listed: listed, gone: filepath.Join(root, "openspec", test.gone)}
+		var names []string
+		switch test.list {
+		case "changes":
+			list, err := p.ListChanges(project.ByName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range list.Changes {
+				names = append(names, item.Name)
+			}
+		case "archived":
+			list, err := p.ListArchived()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range list.Archived {
+				names = append(names, item.Name)
+			}
+		case "specs":
+			// Specs are found by entering each directory, so the last one vanishes after it has been.
+			p.Files = vanishing{listed: filepath.Join(root, "openspec/specs/b"), gone: filepath.Join(root, "openspec/specs/b")}
+			list, err := p.ListSpecs()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range list.Specs {
+				names = append(names, item.ID)
+			}
+		}
+		if diff := cmp.Diff([]string{"a"}, names); diff != "" {
+			t.Errorf("%+v (-want +got)\n%s", test, diff)
+		}
+	}
+}
+
+func TestValidationOmitsWhatVanishes(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		write(t, root, "changes/"+name+"/proposal.md", "# x\n")
+	}
+	p := open(root)
+	p.Files = vanishing{listed: filepath.Join(root, "openspec/changes"), gone: filepath.Join(root, "openspec/changes/b")}
+	report, err := p.Validate(project.ValidateRequest{})
+	if err != nil || len(report.Items) != 1 || report.Items[0].ID != "a" {
+		t.Errorf("%+v, %v", report, err)
+	}
+}

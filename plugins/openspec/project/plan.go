@@ -1,0 +1,191 @@
+package project
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Home describes where a project plans.
+type Home struct {
+	Kind          string `json:"kind"` // always "repo"
+	Root          string `json:"root"`
+	ChangesDir    string `json:"changesDir"`
+	DefaultSchema string `json:"defaultSchema"` // without a config
+}
+
+// plan is a change with the artifacts of its schema.
+type plan struct {
+	root   *store.Root
+	change store.Change
+	home   Home
+	config change.Config
+	name   string // of the schema
+	schema *workflow.Schema
+	// outputs has the existing files of each artifact, as paths below the change.
+	outputs  map[string][]string
+	complete map[string]bool
+	skipped  map[string]bool // complete, since the change is to have no specs
+}
+
+// plan reads a change by its name. Schema replaces the one of the change; "": it does not.
+func (w *workflows) plan(name, schema string) (*plan, error) {
+	c, err := w.change(name)
+	if err != nil {
+		return nil, err
+	}
+	if schema != "" {
+		available, err := w.available()
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(available, schema) {
+			return nil, noSchema(schema, available)
+		}
+	}
+	return w.planOf(c, schema)
+}
+
+// change returns an active change by its name, which is from a request.
+func (w *workflows) change(name string) (store.Change, error) {
+	if err := store.CheckChange(name); err != nil {
+		return store.Change{}, err
+	}
+	c, exists, _ := w.root.Change(name)
+	if !exists {
+		return c, w.noChange(name)
+	}
+	nested, err := w.nested(c)
+	if err == nil && nested != nil {
+		err = errors.New(nestedText(name, nested))
+	}
+	return c, err
+}
+
+func (w *workflows) noChange(name string) error {
+	all, err := w.root.Changes()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return &Failure{Code: codeChange, Message: fmt.Sprintf("Change '%s' not found. No changes exist.", name),
+			Fix: `Call openspec_create_change(name: "<id>") (openspec new change <name>).`}
+	}
+	return fmt.Errorf("Change '%s' not found. Available changes:\n  %s", name, strings.Join(changeNames(all), "\n  ")) //lint:ignore ST1005 the command line's words
+}
+
+// planOf reads the artifacts of a change that exists.
+func (w *workflows) planOf(c store.Change, schema string) (*plan, error) {
+	config, err := w.config()
+	if err != nil {
+		return nil, err
+	}
+	home := Home{Kind: "repo", Root: w.root.Path, ChangesDir: w.root.ChangesDir(), DefaultSchema: defaultSchema}
+	meta, invalid, _, err := w.metadata(c)
+	if err != nil {
+		return nil, err
+	}
+	if schema == "" || invalid != nil && (invalid.Cause == nil || invalid.Unknown) {
+		own, err := w.schemaName(c)
+		if err != nil {
+			return nil, err
+		}
+		schema = own
+	}
+	skipSpecs := meta.SkipSpecs || invalid != nil && invalid.SkipSpecs // the schema that replaces its own is usable
+	p := &plan{root: w.root, change: c, home: home, config: config, name: schema,
+		outputs: map[string][]string{}, complete: map[string]bool{}, skipped: map[string]bool{}}
+	if p.schema, err = w.load(schema); err != nil {
+		return nil, err
+	}
+	for _, artifact := range p.schema.Artifacts {
+		files, err := c.Outputs(artifact.Generates)
+		if err != nil {
+			return nil, err
+		}
+		p.outputs[artifact.ID] = files
+		p.skipped[artifact.ID] = skipSpecs && artifact.IsDelta() && len(files) == 0
+		p.complete[artifact.ID] = len(files) > 0 || p.skipped[artifact.ID]
+	}
+	return p, nil
+}
+
+// path is the absolute path of an artifact's file, or its pattern below the change.
+func (p *plan) path(generates string) string {
+	path := filepath.Join(p.change.Dir, generates)
+	if strings.HasSuffix(generates, "/") {
+		path += "/"
+	}
+	return path
+}
+
+// existing returns the absolute paths of files below the change.
+func (p *plan) existing(files []string) []string {
+	paths := make([]string, len(files))
+	for i, file := range files {
+		paths[i] = filepath.Join(p.change.Dir, filepath.FromSlash(file))
+	}
+	return paths
+}
+
+// isComplete reports whether all artifacts are.
+func (p *plan) isComplete() bool {
+	return !slices.ContainsFunc(p.schema.Artifacts, func(a workflow.Artifact) bool { return !p.complete[a.ID] })
+}
+
+// needed returns the artifacts without which the change cannot be implemented.
+func (p *plan) needed() []string {
+	if p.schema.Apply != nil {
+		return p.schema.Apply.Requires
+	}
+	var all []string
+	for _, artifact := range p.schema.Artifacts {
+		all = append(all, artifact.ID)
+	}
+	return all
+}
+
+// instructionsCall names the call for an artifact's instructions, and the command line.
+func (p *plan) instructionsCall(artifact string) string {
+	return fmt.Sprintf(`openspec_instructions(artifact: "%[1]s", change: "%[2]s") (openspec instructions %[1]s --change "%[2]s" --json)`, artifact, p.change.Name)
+}
+
+// member is a key and value of a JSON object.
+type member struct {
+	Key   string
+	Value any
+}
+
+// members is a JSON object whose keys have an order.
+type members []member
+
+// MarshalJSON encodes the object.
+func (m members) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for i, one := range m {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		for j, part := range []any{one.Key, one.Value} {
+			raw, err := rawjson.Marshal(part)
+			if err != nil {
+				return nil, err
+			}
+			if j > 0 {
+				out.WriteByte(':')
+			}
+			out.Write(raw)
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}

@@ -1,0 +1,164 @@
+package project
+
+import (
+	"fmt"
+)
+
+// StatusRequest selects a change.
+type StatusRequest struct {
+	Change string // "": all
+	Schema string // instead of the change's; "": that one
+}
+
+// Status says which artifacts of a change exist, and which comes next.
+type Status struct {
+	ChangeName         string           `json:"changeName"`
+	SchemaName         string           `json:"schemaName"`
+	PlanningHome       Home             `json:"planningHome"`
+	ChangeRoot         string           `json:"changeRoot"`
+	ArtifactPaths      members          `json:"artifactPaths"`
+	IsPlanningComplete bool             `json:"isPlanningComplete"`
+	IsComplete         bool             `json:"isComplete"`
+	ApplyRequires      []string         `json:"applyRequires"`
+	NextSteps          []string         `json:"nextSteps"`
+	ActionContext      ActionContext    `json:"actionContext"`
+	Artifacts          []ArtifactStatus `json:"artifacts"`
+	Root               *RootInfo        `json:"root,omitempty"`
+}
+
+// ArtifactPaths are the files of an artifact: as its schema says, below the change, and those that exist.
+type ArtifactPaths struct {
+	OutputPath          string   `json:"outputPath"`
+	ResolvedOutputPath  string   `json:"resolvedOutputPath"`
+	ExistingOutputPaths []string `json:"existingOutputPaths"`
+}
+
+// ArtifactStatus is the state of an artifact.
+type ArtifactStatus struct {
+	ID          string   `json:"id"`
+	OutputPath  string   `json:"outputPath"`
+	Status      string   `json:"status"` // done, ready, blocked, skipped
+	Requires    []string `json:"requires"`
+	MissingDeps []string `json:"missingDeps,omitempty"`
+}
+
+// ActionContext says where a client may write.
+type ActionContext struct {
+	Mode                       string   `json:"mode"`
+	SourceOfTruth              string   `json:"sourceOfTruth"`
+	PlanningArtifacts          []string `json:"planningArtifacts"`
+	LinkedContext              []string `json:"linkedContext"`
+	AllowedEditRoots           []string `json:"allowedEditRoots"`
+	RequiresAffectedAreaChoice bool     `json:"requiresAffectedAreaSelection"`
+	Constraints                []string `json:"constraints"`
+}
+
+// StatusList has the status of all active changes. One that has none is a FailedStatus.
+type StatusList struct {
+	Changes []any    `json:"changes"`
+	Message string   `json:"message,omitempty"`
+	Root    RootInfo `json:"root"`
+}
+
+// FailedStatus says why a change has no status.
+type FailedStatus struct {
+	ChangeName string          `json:"changeName"`
+	Status     []FailureStatus `json:"status"`
+}
+
+// Status returns a *Status of one change, or a *StatusList.
+func (p *Project) Status(request StatusRequest) (any, error) {
+	root, info, err := p.find()
+	if err != nil {
+		return nil, asFailure(err, codeChange, "", false)
+	}
+	w := newWorkflows(root)
+	if request.Change == "" {
+		list, err := w.statusList(info, request.Schema)
+		if err != nil {
+			return nil, asFailure(err, codeChange, "changes", true)
+		}
+		return list, nil
+	}
+	planned, err := w.plan(request.Change, request.Schema)
+	if err != nil {
+		return nil, asFailure(err, codeChange, "", false)
+	}
+	status := planned.status()
+	status.Root = &info
+	return status, nil
+}
+
+func (w *workflows) statusList(info RootInfo, schema string) (*StatusList, error) {
+	all, err := w.root.Changes()
+	if err != nil {
+		return nil, err
+	}
+	list := &StatusList{Changes: []any{}, Root: info}
+	if len(all) == 0 {
+		list.Message = "No active changes."
+	}
+	for _, c := range all {
+		planned, err := w.plan(c.Name, schema)
+		switch {
+		case !c.Exists(): // it was archived or removed meanwhile
+		case err != nil:
+			failure := asFailure(err, codeChange, "", false)
+			list.Changes = append(list.Changes, FailedStatus{ChangeName: c.Name, Status: []FailureStatus{failure.status()}})
+		default:
+			list.Changes = append(list.Changes, planned.status())
+		}
+	}
+	return list, nil
+}
+
+func (p *plan) status() *Status {
+	status := &Status{
+		ChangeName:         p.change.Name,
+		SchemaName:         p.name,
+		PlanningHome:       p.home,
+		ChangeRoot:         p.change.Dir,
+		ArtifactPaths:      members{},
+		IsPlanningComplete: p.isComplete(),
+		IsComplete:         p.isComplete(),
+		ApplyRequires:      p.needed(),
+		NextSteps:          p.nextSteps(),
+		ActionContext: ActionContext{
+			Mode: "repo-local", SourceOfTruth: "repo", PlanningArtifacts: []string{}, LinkedContext: []string{}, AllowedEditRoots: []string{p.root.Path},
+			Constraints: []string{"Repo-local change artifacts and implementation edits are scoped to this project."},
+		},
+	}
+	for _, artifact := range p.schema.Artifacts {
+		status.ArtifactPaths = append(status.ArtifactPaths, member{artifact.ID, ArtifactPaths{
+			artifact.Generates, p.path(artifact.Generates), p.existing(p.outputs[artifact.ID])}})
+	}
+	for _, artifact := range p.schema.BuildOrder() {
+		one := ArtifactStatus{ID: artifact.ID, OutputPath: artifact.Generates, Requires: orEmpty(artifact.Requires)}
+		switch one.MissingDeps = p.schema.Unmet(artifact, p.complete); {
+		case p.skipped[artifact.ID]:
+			one.Status, one.MissingDeps = "skipped", nil
+		case p.complete[artifact.ID]:
+			one.Status, one.MissingDeps = "done", nil
+		case one.MissingDeps == nil:
+			one.Status = "ready"
+		default:
+			one.Status = "blocked"
+		}
+		status.Artifacts = append(status.Artifacts, one)
+		status.ActionContext.PlanningArtifacts = append(status.ActionContext.PlanningArtifacts, artifact.ID)
+	}
+	return status
+}
+
+// nextSteps names the call for the artifact that comes next, or for the implementation.
+func (p *plan) nextSteps() []string {
+	for _, artifact := range p.schema.BuildOrder() {
+		if !p.complete[artifact.ID] && p.schema.Unmet(artifact, p.complete) == nil {
+			return []string{fmt.Sprintf("Call %s before writing that artifact.", p.instructionsCall(artifact.ID))}
+		}
+	}
+	if p.isComplete() {
+		return []string{fmt.Sprintf("All planning artifacts are complete. Call %s to inspect implementation progress.", p.instructionsCall("apply"))}
+	}
+	return []string{}
+}
