@@ -175,7 +175,8 @@ func (w *workflows) schemaName(c store.Change) (string, error) {
 	case invalid != nil && invalid.Cause != nil:
 		return "", invalid.Cause
 	case invalid != nil:
-		return "", fmt.Errorf("Invalid metadata: %w", invalid) //lint:ignore ST1005 the command line's words
+		//lint:ignore ST1005 the command line's words
+		return "", fmt.Errorf("Invalid metadata: %w", invalid)
 	case exists:
 		return meta.Schema, nil
 	}
