@@ -77,7 +77,11 @@ func (w *workflows) available() ([]string, error) {
 
 // isBuiltIn reports whether a name is that of the schema that every project has, and the project does not replace it.
 func (w *workflows) isBuiltIn(name string) bool {
-	return withoutExtension(name) == defaultSchema && !w.root.HasSchema(defaultSchema)
+	if withoutExtension(name) != defaultSchema {
+		return false
+	}
+	schema, err := w.load(defaultSchema) // which is kept, unlike the answer of the file system
+	return err == nil && schema == workflow.BuiltIn()
 }
 
 // withoutExtension returns a schema's name as its directory has it.
