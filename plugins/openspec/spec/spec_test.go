@@ -5,12 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
@@ -135,6 +137,7 @@ func TestComposeOfDividedSpecIsIdentity(t *testing.T) {
 func FuzzCompose(f *testing.F) {
 	f.Add("# t\n\n## Purpose\np\n\n## Requirements\n\n\n### Requirement: A\nx\n```\n\n\n\n## After\n")
 	f.Add("```")
+	f.Add("## Requirements\n### Requirement: ")
 	f.Add("## Requirements\npre\n### Requirement: A\n## requirements\n### Requirement: B")
 	f.Fuzz(func(t *testing.T, source string) {
 		once := compose(source)
@@ -145,6 +148,10 @@ func FuzzCompose(f *testing.F) {
 			t.Errorf("%q\nonce  %q\ntwice %q", source, once, twice)
 		}
 		text := markdown.Parse(source)
+		nameless := slices.ContainsFunc(spec.Divide(text).Blocks, func(b requirement.Block) bool { return b.Name == "" })
+		if nameless {
+			return // such a header is none without the white space at its end, and merges refuse what would hide it
+		}
 		if before, after := spec.Divide(text).Blocks, spec.Divide(markdown.Parse(once)).Blocks; len(before) != len(after) {
 			t.Errorf("%q: %d requirements became %d", source, len(before), len(after))
 		}
