@@ -15,18 +15,31 @@ var (
 )
 
 // ReadFile returns the content of a regular file of at most limit bytes; a symbolic link is followed. Other files are
-// refused before they are opened, since opening a pipe or a device can block.
+// refused, and opening one does not block.
 func ReadFile(fsys FS, path string, limit int64) ([]byte, error) {
+	if _, ok := fsys.(OS); ok {
+		return readOS(path, limit)
+	}
+	return readFile(fsys, path, limit)
+}
+
+func notRegular(path string) error { return fmt.Errorf("%s: %w", path, ErrNotRegular) }
+
+func tooLarge(path string, limit int64) error {
+	return fmt.Errorf("%s: %w: more than %d bytes", path, ErrTooLarge, limit)
+}
+
+// readFile is ReadFile for any file system.
+func readFile(fsys FS, path string, limit int64) ([]byte, error) {
 	info, err := fsys.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w", path, ErrNotRegular)
+		return nil, notRegular(path)
 	}
-	tooLarge := fmt.Errorf("%s: %w: more than %d bytes", path, ErrTooLarge, limit)
 	if info.Size() > limit {
-		return nil, tooLarge
+		return nil, tooLarge(path, limit)
 	}
 	file, err := fsys.Open(path)
 	if err != nil {
@@ -40,7 +53,7 @@ func ReadFile(fsys FS, path string, limit int64) ([]byte, error) {
 		content = content[:len(content)+n]
 		switch {
 		case int64(len(content)) > limit:
-			return nil, tooLarge
+			return nil, tooLarge(path, limit)
 		case errors.Is(err, io.EOF):
 			return content, nil
 		case err != nil:

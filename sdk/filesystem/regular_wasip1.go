@@ -1,0 +1,8 @@
+package filesystem
+
+import "syscall"
+
+// nonblock is not needed: the host opens pipes without blocking.
+const nonblock = 0
+
+func isRegular(info *syscall.Stat_t) bool { return info.Filetype == syscall.FILETYPE_REGULAR_FILE }
