@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
@@ -33,13 +32,11 @@ func listing(t *testing.T, root string) []string {
 	return names
 }
 
-func sumOf(content string) Sum { return sha256.Sum256([]byte(content)) }
-
 func TestReplace(t *testing.T) {
 	t.Run("content changes, mode does not", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "old"})
 		path := filepath.Join(root, "a.md")
-		if err := Replace(path, sumOf("old"), "new"); err != nil {
+		if err := Replace(path, sumOf([]byte("old")), "new"); err != nil {
 			t.Fatal(err)
 		}
 		checkFile(t, path, "new")
@@ -55,7 +52,7 @@ func TestReplace(t *testing.T) {
 		path := filepath.Join(root, "a.md")
 		o := options
 		o.FS = &faultfs.FS{FS: filesystem.OS{}, Mode: faultfs.Full, At: 1}
-		if err := replace(path, sumOf("old"), "much longer than before", o); !errors.Is(err, syscall.ENOSPC) {
+		if err := replace(path, sumOf([]byte("old")), "much longer than before", o); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v", err)
 		}
 		checkFile(t, path, "old")
@@ -75,7 +72,7 @@ func TestReplace(t *testing.T) {
 					}
 				}
 			}}
-			if err := replace(path, sumOf("old"), "new", o); !errors.Is(err, ErrChanged) {
+			if err := replace(path, sumOf([]byte("old")), "new", o); !errors.Is(err, ErrChanged) {
 				t.Errorf("got %v, want ErrChanged", err)
 			}
 			checkFile(t, path, now)
@@ -86,7 +83,7 @@ func TestReplace(t *testing.T) {
 	}
 	t.Run("a removed file is not created again", func(t *testing.T) {
 		root := tree(t, map[string]string{"b.md": ""})
-		if err := Replace(filepath.Join(root, "a.md"), Sum{}, "new"); !errors.Is(err, ErrChanged) {
+		if err := Replace(filepath.Join(root, "a.md"), 0, "new"); !errors.Is(err, ErrChanged) {
 			t.Errorf("got %v", err)
 		}
 		if diff := cmp.Diff([]string{"b.md"}, listing(t, root)); diff != "" {
@@ -140,7 +137,7 @@ func TestMove(t *testing.T) {
 			t.Run(ways+"/"+test.name, func(t *testing.T) {
 				root := tree(t, test.files)
 				fsys := &faultfs.FS{FS: filesystem.OS{}, NoLinks: noLinks}
-				err := move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "day", "a.md"), sumOf(test.before), fsys)
+				err := move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "day", "a.md"), sumOf([]byte(test.before)), fsys)
 				if !errors.Is(err, test.want) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
@@ -157,10 +154,10 @@ func TestInterruptedMove(t *testing.T) {
 				f.NoLinks = noLinks
 				root := tree(t, map[string]string{"a.md": "x"})
 				from, to := filepath.Join(root, "a.md"), filepath.Join(root, "archive", "a.md")
-				_ = move(from, to, sumOf("x"), f)
+				_ = move(from, to, sumOf([]byte("x")), f)
 				if _, err := os.Lstat(from); err == nil {
 					checkFile(t, from, "x")
-					if err := Move(from, to, sumOf("x")); err != nil {
+					if err := Move(from, to, sumOf([]byte("x"))); err != nil {
 						t.Errorf("the next move: %v", err)
 					}
 				}
@@ -177,7 +174,7 @@ func TestMoveWithConcurrentChange(t *testing.T) {
 	// moveDuring calls change when the file is at both paths.
 	moveDuring := func(root string, change func(from string) error) error {
 		from, archive := filepath.Join(root, "a.md"), filepath.Join(root, "archive")
-		return move(from, filepath.Join(archive, "a.md"), sumOf("x"), &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, path string) {
+		return move(from, filepath.Join(archive, "a.md"), sumOf([]byte("x")), &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, path string) {
 			if operation == "sync directory" && path == archive {
 				if err := change(from); err != nil {
 					t.Error(err)
