@@ -69,6 +69,13 @@ var (
 	InHome    = []string{"skills", "prompts"}
 )
 
+// Artifact identifies an artifact on a platform.
+type Artifact struct {
+	Platform string
+	Type     manifest.Type
+	Name     string
+}
+
 // Supported reports whether artifacts can be deployed to a platform.
 func Supported(platform string) bool { return places[platform] != nil }
 

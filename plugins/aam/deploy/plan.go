@@ -23,6 +23,8 @@ type Plan struct {
 	order   []string // paths
 	targets map[string]*target
 	removed int
+	kept    map[string]bool // paths whose content goes to the backup
+	backups []Backup
 }
 
 // target is the planned change of one path.
@@ -36,46 +38,24 @@ type target struct {
 
 // Deploy plans to deploy an artifact of the package in dir to a supported platform.
 func (p *Plan) Deploy(platform, dir string, a manifest.Artifact) error {
-	at, path, err := p.place(platform, a.Type, a.Name)
-	if err != nil {
+	c, err := p.content(platform, dir, a)
+	switch {
+	case err != nil:
 		return err
+	case c.at.form == section:
+		return p.deploySection(c.path, a, c.text)
+	case c.real == "":
+		p.set(c.path, &target{form: file, make: func(staged string) error { return files.Replace(p.Files, staged, []byte(c.text)) }})
+		return nil
 	}
-	from := source{p.Files, dir}
-	if at.form == tree || a.Type == manifest.Prompt || a.Type == manifest.Instruction && at.form == file && !at.description {
-		return p.deployCopy(from, at, path, a)
-	}
-	text, err := from.text(platform, a)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", a.Type, a.Name, err)
-	}
-	if at.form == section {
-		return p.deploySection(path, a, text)
-	}
-	p.set(path, &target{form: file, make: func(staged string) error { return files.Replace(p.Files, staged, []byte(text)) }})
-	return nil
-}
-
-// deployCopy plans a verbatim copy: of a directory, of a single file into a directory, or of a file.
-func (p *Plan) deployCopy(from source, at place, path string, a manifest.Artifact) error {
-	real, err := from.path(a.Path)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", a.Type, a.Name, err)
-	}
-	info, err := p.Files.Stat(real)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", a.Type, a.Name, err)
-	}
-	if at.form == file && !info.Mode().IsRegular() {
-		return fault.New(fault.ManifestInvalid, "%s %s: %s is not a file", a.Type, a.Name, a.Path)
-	}
-	p.set(path, &target{form: at.form, make: func(staged string) error {
-		if at.form == tree && !info.IsDir() {
+	p.set(c.path, &target{form: c.at.form, make: func(staged string) error {
+		if c.inFolder() {
 			if err := p.Files.Mkdir(staged, 0o755); err != nil {
 				return err
 			}
-			staged = filepath.Join(staged, filepath.Base(real))
+			staged = filepath.Join(staged, filepath.Base(c.real))
 		}
-		return files.CopyTree(p.Files, from.dir, real, staged)
+		return files.CopyTree(p.Files, dir, c.real, staged)
 	}})
 	return nil
 }
@@ -84,7 +64,7 @@ func (p *Plan) deploySection(path string, a manifest.Artifact, body string) erro
 	if HasMarks(body) {
 		return fault.New(fault.ArchiveInvalid, "%s %s: its text has the marks of a section in it (%s or %s)", a.Type, a.Name, anyBegin, anyEnd)
 	}
-	t, err := p.sections(path)
+	_, t, err := p.sections(path)
 	if err != nil {
 		return err
 	}
@@ -102,7 +82,7 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 		p.set(path, &target{form: at.form})
 		return nil
 	}
-	file, err := p.sections(path)
+	_, file, err := p.sections(path)
 	if err != nil || file.text == nil {
 		return err
 	}
@@ -116,30 +96,30 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 	return nil
 }
 
-// sections returns the target of a file with sections.
-func (p *Plan) sections(path string) (*target, error) {
+// sections returns the resolved path and the target of a file with sections.
+func (p *Plan) sections(path string) (string, *target, error) {
 	real, err := files.Inside(p.Files, p.Project, path)
 	if errors.Is(err, contain.ErrOutside) {
-		return nil, fault.New(fault.PermissionDenied, "%w", err)
+		return "", nil, fault.New(fault.PermissionDenied, "%w", err)
 	}
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if t := p.targets[real]; t != nil {
-		return t, nil
+		return real, t, nil
 	}
 	t := &target{form: section}
 	data, err := files.Read(p.Files, real, maxText)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, err
+		return "", nil, err
 	default:
 		t.was = append([]byte{}, data...)
 		t.text = t.was
 	}
 	p.set(real, t)
-	return t, nil
+	return real, t, nil
 }
 
 func (p *Plan) set(path string, t *target) {
@@ -186,14 +166,23 @@ func (p *Plan) Stage(c *journal.Change) error {
 func (p *Plan) stage(c *journal.Change, path string, t *target) error {
 	switch {
 	case t.make != nil:
+		if err := p.backUp(c, path); err != nil {
+			return err
+		}
 		return c.Tree(path, t.make)
 	case t.form == section && t.text != nil:
 		if t.was != nil && string(t.was) == string(t.text) {
 			return nil
 		}
+		if err := p.backUp(c, path); err != nil {
+			return err
+		}
 		return c.File(path, t.was, t.text)
 	case t.form == section && t.was == nil:
 		return nil
+	}
+	if err := p.backUp(c, path); err != nil {
+		return err
 	}
 	n, err := p.count(path, 0)
 	if err != nil || n < 0 && !p.hidden(path) {

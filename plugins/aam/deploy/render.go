@@ -48,44 +48,59 @@ func (s source) read(relative ...string) (string, error) {
 	return string(data), err
 }
 
-// text renders an agent or instruction for a platform.
-func (s source) text(platform string, a manifest.Artifact) (string, error) {
+// text renders an agent or instruction for a platform; plain is what the aam program renders. Line ends become LF.
+func (s source) text(platform string, a manifest.Artifact) (text, plain string, err error) {
 	rule := places[platform][a.Type].description
-	if a.Type != manifest.Agent {
-		body, err := s.read(a.Path)
-		if err != nil || !rule {
-			return body, err
-		}
-		return ruleHead(a.Description) + strings.TrimRightFunc(body, unicode.IsSpace) + "\n", nil
-	}
-	if rule {
+	switch {
+	case a.Type == manifest.Agent && rule:
 		return s.agentRule(a)
+	case a.Type == manifest.Agent:
+		text, found, err := s.agentPrompt(a, nil)
+		if err == nil && !found {
+			text = fmt.Sprintf("# %s\n\n%s\n", a.Name, a.Description)
+		}
+		return text, text, err
 	}
-	return s.agentPrompt(a, nil)
+	body, err := s.readLines(a.Path)
+	if err != nil || !rule {
+		return body, body, err
+	}
+	body = strings.TrimRightFunc(body, unicode.IsSpace) + "\n"
+	return ruleHead(quote(a.Description)) + body, ruleHead(`"`+a.Description+`"`) + body, nil
 }
 
-// agentPrompt returns the prompt of an agent: system-prompt.md, else the file that agent.yaml names, else one generated
-// from its name. Spec is the parsed agent.yaml; nil if it was not read yet.
-func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, error) {
-	text, err := s.read(a.Path, "system-prompt.md")
+// lineEnds converts line ends as the aam program does when it reads a text.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// readLines returns the content of a text file in the package with LF as line ends.
+func (s source) readLines(relative ...string) (string, error) {
+	text, err := s.read(relative...)
+	return lineEnds.Replace(text), err
+}
+
+// agentPrompt returns the prompt of an agent: system-prompt.md, else the file that agent.yaml names; false if there is
+// neither. Spec is the parsed agent.yaml; nil if it was not read yet.
+func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, bool, error) {
+	text, err := s.readLines(a.Path, "system-prompt.md")
 	if !filesystem.IsAbsent(err) {
-		return text, err
+		return text, true, err
 	}
 	if spec == nil {
 		if spec, err = s.agentSpec(a); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
-	if spec != nil {
-		if filepath.IsAbs(spec.SystemPrompt) {
-			return "", fault.New(fault.ArchiveInvalid, "agent %s: system_prompt %w", a.Name, errLeadsOut)
-		}
-		text, err := s.read(a.Path, spec.SystemPrompt)
-		if !filesystem.IsAbsent(err) {
-			return text, err
-		}
+	if spec == nil {
+		return "", false, nil
 	}
-	return fmt.Sprintf("# %s\n\n%s\n", a.Name, a.Description), nil
+	if filepath.IsAbs(spec.SystemPrompt) {
+		return "", false, fault.New(fault.ArchiveInvalid, "agent %s: system_prompt %w", a.Name, errLeadsOut)
+	}
+	text, err = s.readLines(a.Path, spec.SystemPrompt)
+	if filesystem.IsAbsent(err) {
+		return "", false, nil
+	}
+	return text, true, err
 }
 
 // agentSpec reads the agent.yaml of an agent; nil if there is none.
@@ -104,21 +119,25 @@ func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	return &spec, nil
 }
 
-// agentRule renders an agent as a Cursor rule.
-func (s source) agentRule(a manifest.Artifact) (string, error) {
+// agentRule renders an agent as a Cursor rule, and as the aam program does. Without a prompt, nothing takes its place.
+func (s source) agentRule(a manifest.Artifact) (text, plain string, err error) {
 	spec, err := s.agentSpec(a)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	prompt, err := s.agentPrompt(a, spec)
+	prompt, _, err := s.agentPrompt(a, spec)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if spec == nil {
 		spec = &manifest.AgentSpec{Name: a.Name, Description: a.Description}
 	}
-	text := ruleHead(spec.Description) + "# Agent: " + spec.Name + "\n\n" + strings.TrimRightFunc(prompt, unicode.IsSpace) + "\n"
-	return text + items("Available Skills", spec.Skills) + items("Available Prompts", spec.Prompts), nil
+	body := "# Agent: " + spec.Name + "\n"
+	if prompt != "" {
+		body += "\n" + strings.TrimRightFunc(prompt, unicode.IsSpace) + "\n"
+	}
+	body += items("Available Skills", spec.Skills) + items("Available Prompts", spec.Prompts)
+	return ruleHead(quote(spec.Description)) + body, ruleHead(`"`+spec.Description+`"`) + body, nil
 }
 
 func items(title string, names []string) string {
@@ -132,8 +151,9 @@ func items(title string, names []string) string {
 	return text
 }
 
+// ruleHead returns the head of a Cursor rule with a description that is a YAML scalar.
 func ruleHead(description string) string {
-	return "---\ndescription: " + quote(description) + "\nalwaysApply: true\n---\n\n"
+	return "---\ndescription: " + description + "\nalwaysApply: true\n---\n\n"
 }
 
 // quote returns a YAML scalar in double quotes. Printable characters are not escaped.

@@ -2,11 +2,13 @@ package deploy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
 // Prefixes of all section markers.
@@ -43,6 +45,22 @@ func WithoutSections(text string) string {
 	}
 }
 
+// sectionNames returns the names of the artifacts of a type that have sections in a text, each once.
+func sectionNames(text string, t manifest.Type) []string {
+	var names []string
+	for line := range strings.Lines(text) {
+		rest, found := strings.CutPrefix(strings.TrimSpace(line), anyBegin)
+		name, its := strings.CutSuffix(rest, " "+string(t)+" -->")
+		if name = strings.TrimSpace(name); !found || !its || slices.Contains(names, name) || pkgname.CheckArtifact(name) != nil {
+			continue
+		}
+		if _, whole := marksOf(t, name).body(text); whole {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // InstructionText returns the content of an instruction in the package in dir.
 func InstructionText(s files.System, dir string, a manifest.Artifact) (string, error) {
 	return source{s, dir}.read(a.Path)
@@ -60,6 +78,15 @@ func (m marks) find(text string) (begin, end int, ok bool) {
 	}
 	end = strings.Index(text, m.end)
 	return begin, end, end >= 0
+}
+
+// body returns the content of the section; false if there is none.
+func (m marks) body(text string) (string, bool) {
+	begin, end, ok := m.find(text)
+	if begin += len(m.begin); !ok || end < begin {
+		return "", false
+	}
+	return strings.TrimPrefix(text[begin:end], "\n"), true
 }
 
 // put replaces or appends the section. Present reports whether the file exists: an empty one gains two newlines, an absent

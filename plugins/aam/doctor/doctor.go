@@ -63,6 +63,7 @@ func Run(ws *workspace.Workspace) Report {
 		}
 	}
 	d.packages()
+	d.orphans(c.DefaultPlatform)
 	d.interrupted()
 	return d.report()
 }

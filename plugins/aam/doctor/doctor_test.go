@@ -66,6 +66,12 @@ func TestRun(t *testing.T) {
 		{"a package without a checksum", map[string]string{"project/.aam/aam-lock.yaml": strings.Replace(lockText, "sha256:00", "", 1)}, []string{"packages_integrity warn 1 package without"}, true},
 		{"a lock file that is no YAML", map[string]string{"project/.aam/aam-lock.yaml": "packages: ["}, []string{"packages_integrity fail aam-lock.yaml"}, false},
 		{"a ledger that is wrong", map[string]string{"project/.aam/deployments.yaml": "packages: {pkg: 1}"}, []string{"packages_integrity fail deployments.yaml"}, false},
+		{"a deployment of a package that is gone", map[string]string{
+			"project/.aam/deployments.yaml": "packages: {gone: [{platform: cursor, type: prompt, name: p}, {platform: cursor, type: prompt, name: absent}]}",
+			"project/.cursor/prompts/p.md":  "x",
+		}, []string{"orphaned_deployments warn install of 'gone', and not part of what is installed now: .cursor/prompts/p.md"}, true},
+		{"a section of no package", map[string]string{"project/CLAUDE.md": "<!-- BEGIN AAM: x instruction -->\n<!-- END AAM: x instruction -->\n"},
+			[]string{"orphaned_deployments warn Sections of no installed package: CLAUDE.md (instruction x)"}, true},
 		{"a staged package", map[string]string{"project/.aam/.tmp/partial-pkg/aam.yaml": ""}, []string{"incomplete_install warn partial-pkg"}, true},
 		{"a download", map[string]string{"project/.aam/packages/.downloads/1.0.0.aam": ""}, []string{"incomplete_install warn 1.0.0.aam"}, true},
 		{"a folder that the lock file does not know", map[string]string{"project/.aam/packages/other/x": ""}, []string{"incomplete_install warn other"}, true},

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
@@ -58,6 +60,31 @@ func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 	}
 	d.pass(name, fmt.Sprintf("Package '%s@%s': manifest valid, %s", entry.Name, entry.Version, count(len(m.Artifacts), "artifact")))
 	return true
+}
+
+// orphans reports what is deployed and belongs to no installed package. The aam program leaves it behind when it
+// uninstalls or replaces a package that was deployed to another platform than its own.
+func (d *doctor) orphans(defaultPlatform string) {
+	const name = "orphaned_deployments"
+	orphans, err := d.ws.Orphans(defaultPlatform)
+	if err != nil {
+		_, badLock := d.ws.Lock()
+		_, badLedger := d.ws.Outdated()
+		if badLock == nil && badLedger == nil { // otherwise packages has reported it
+			f := fault.From(err)
+			d.warn(name, "Orphaned deployments cannot be looked for: "+f.Message, f.Hint)
+		}
+		return
+	}
+	for _, of := range slices.Sorted(maps.Keys(orphans)) {
+		paths := some(orphans[of])
+		if of == "" {
+			d.warn(name, "Sections of no installed package: "+paths, "Remove them if you do not need them; each ends with the END AAM line of its name.")
+			continue
+		}
+		d.warn(name, fmt.Sprintf("Deployed by an earlier install of '%s', and not part of what is installed now: %s", of, paths),
+			fmt.Sprintf("Remove it with aam_uninstall %s, or replace it with aam_install and force.", of))
+	}
 }
 
 // interrupted checks for leftovers of an interrupted install.

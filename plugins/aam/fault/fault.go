@@ -29,6 +29,7 @@ const (
 	PermissionDenied      Code = "AAM_PERMISSION_DENIED"
 	ChecksumMismatch      Code = "AAM_CHECKSUM_MISMATCH"
 	ArchiveInvalid        Code = "AAM_ARCHIVE_INVALID"
+	FileExists            Code = "AAM_FILE_EXISTS" // a file of the user is where something has to be deployed
 	Internal              Code = "AAM_INTERNAL_ERROR"
 )
 

@@ -22,6 +22,8 @@ type Change struct {
 	journal Journal
 	changes []transaction.Change
 	seen    map[string]bool
+	keep    map[string]string // paths in the backup by the path of what is kept
+	backups map[string]string // backup directories by root
 }
 
 // Begin starts a transaction, after ending an interrupted one.
@@ -29,7 +31,50 @@ func (j Journal) Begin() (*Change, error) {
 	if err := j.Recover(); err != nil {
 		return nil, err
 	}
-	return &Change{journal: j, seen: map[string]bool{}}, nil
+	return &Change{journal: j, seen: map[string]bool{}, keep: map[string]string{}, backups: map[string]string{}}, nil
+}
+
+// Keep makes the change of path that follows preserve the current content, and returns the path in the backup that it
+// will have.
+func (c *Change) Keep(path string) (string, error) {
+	root, real, err := c.journal.root(path)
+	if err != nil {
+		return "", err
+	}
+	relative, err := filepath.Rel(root.Dir, path)
+	if err != nil {
+		return "", err
+	}
+	dir, err := c.backup(root)
+	if err != nil {
+		return "", err
+	}
+	c.keep[real] = filepath.Join(dir, relative)
+	return c.keep[real], nil
+}
+
+// backup returns the directory of this transaction in the backup of a root. It does not exist yet.
+func (c *Change) backup(root Root) (string, error) {
+	if dir := c.backups[root.Dir]; dir != "" {
+		return dir, nil
+	}
+	if _, _, err := c.journal.root(filepath.Join(root.Backup, c.journal.Stamp)); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join(root.Backup, c.journal.Stamp)
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d", dir, n)
+		}
+		exists, err := filesystem.Exists(c.journal.Files, dir)
+		if err != nil {
+			return "", err
+		}
+		if !exists {
+			c.backups[root.Dir] = dir
+			return dir, nil
+		}
+	}
 }
 
 // Tree replaces path by a directory or file, which fill creates at a staged path that does not exist. fill makes the
@@ -60,6 +105,9 @@ func (c *Change) File(path string, was, data []byte) error {
 	if err := c.checkParents(root, path); err != nil {
 		return err
 	}
+	if to := c.keep[real]; to != "" && was != nil {
+		c.changes = append(c.changes, transaction.Change{Root: root.Dir, Path: to, After: was, Like: real})
+	}
 	change := transaction.Change{Root: root.Dir, Path: real, After: data}
 	if was != nil {
 		change.Before = transaction.Digest(was)
@@ -78,7 +126,7 @@ func (c *Change) Remove(path string) error {
 	return err
 }
 
-// vacate moves path to the stage, if it exists.
+// vacate moves path to the stage, or to the backup if it is to be kept, if it exists.
 func (c *Change) vacate(path string) (Root, string, error) {
 	root, real, err := c.add(path)
 	if err != nil {
@@ -86,7 +134,11 @@ func (c *Change) vacate(path string) (Root, string, error) {
 	}
 	exists, err := filesystem.Exists(c.journal.Files, real)
 	if exists {
-		c.changes = append(c.changes, transaction.Change{Root: root.Dir, Path: c.staged(root, "was"), From: real})
+		to := c.keep[real]
+		if to == "" {
+			to = c.staged(root, "was")
+		}
+		c.changes = append(c.changes, transaction.Change{Root: root.Dir, Path: to, From: real})
 	}
 	return root, real, err
 }

@@ -27,6 +27,8 @@ type Root struct {
 	// Only lists the entries of Dir that may be changed, with everything below them. It limits the damage of a forged
 	// record, because the directory is untrusted.
 	Only []string
+	// Backup is the directory for content that Change.Keep preserves, below an entry of Only; "" for none.
+	Backup string
 }
 
 // Journal executes transactions. Its log is in the stage of the first root; a path belongs to the first root that
@@ -34,6 +36,7 @@ type Root struct {
 type Journal struct {
 	Files files.System
 	Roots []Root
+	Stamp string // name of the directory in Root.Backup; a number is appended if it exists
 }
 
 // log returns the transactions' log.
@@ -82,9 +85,13 @@ func (j Journal) decode(raw []byte) (*transaction.Journal, error) {
 	return t, nil
 }
 
-// check returns an error unless a step changes a path that may be changed, or moves it to or from the stage.
+// check returns an error unless a step changes a path that may be changed, or moves it to or from the stage, or to the
+// backup.
 func (j Journal) check(s transaction.Step) error {
 	path, staged := s.Path, s.From
+	if root, _, err := j.root(path); err == nil && staged != "" && root.Backup != "" && contain.Below(root.Backup, path) {
+		path, staged = staged, "" // the path that it is moved from is validated instead
+	}
 	if slices.ContainsFunc(j.Roots, func(r Root) bool { return filepath.Dir(path) == r.Stage }) {
 		path, staged = staged, path
 	}

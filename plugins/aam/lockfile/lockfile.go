@@ -19,7 +19,8 @@ const MaxSize = 8 << 20
 
 // Lock holds the installed packages. The zero value is empty.
 type Lock struct {
-	Packages []Entry // in file order
+	Packages   []Entry // in file order
+	ResolvedAt string  // when it was written, as in the file; "" if unknown
 }
 
 // Entry is an installed package.

@@ -169,7 +169,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		written, err := lock.Encode("now")
+		written, err := lock.Encode(lock.ResolvedAt)
 		if err != nil {
 			t.Fatalf("%q: %v", data, err)
 		}

@@ -13,7 +13,7 @@ func Parse(data []byte) (*Lock, error) {
 		return nil, err
 	}
 	var r yaml11.Reader
-	lock := &Lock{}
+	lock := &Lock{ResolvedAt: document.Root().Field("resolved_at").Text()}
 	for _, entry := range r.Entries(document.Root().Field("packages")) {
 		if entry.Value.Kind() != yaml11.Mapping {
 			continue // the aam program skips them, too

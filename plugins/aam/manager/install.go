@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
@@ -35,6 +36,22 @@ type Result struct {
 	AlreadyInstalled     []string  `json:"already_installed"` // names
 	Failed               []Failed  `json:"failed"`
 	DependenciesResolved int       `json:"dependencies_resolved"` // packages in the resolution, requested ones included
+	Backups              []Backup  `json:"backups,omitempty"`
+}
+
+// Backup is content that was moved to the backup, because no package had deployed it. Paths are relative to the project,
+// if they are in it.
+type Backup struct {
+	Path   string `json:"path"`
+	Backup string `json:"backup"`
+}
+
+func (m *Manager) backups(moved []deploy.Backup) []Backup {
+	var all []Backup
+	for _, b := range moved {
+		all = append(all, Backup(m.workspace().Shown(b)))
+	}
+	return all
 }
 
 // Failed is a spec that could not be installed.
@@ -215,9 +232,12 @@ func (i *installation) install(group resolve.Group) error {
 	}
 	manifests := []*manifest.Manifest{}
 	if len(missing) > 0 {
-		if manifests, err = i.ws.Install(missing, i.options()); err != nil {
+		done, err := i.ws.Install(missing, i.options())
+		if err != nil {
 			return err
 		}
+		manifests = done.Manifests
+		i.result.Backups = append(i.result.Backups, i.backups(done.Backups)...)
 	}
 	for _, p := range missing {
 		i.done[p.Name] = true
@@ -226,7 +246,7 @@ func (i *installation) install(group resolve.Group) error {
 }
 
 func (i *installation) options() workspace.Options {
-	o := workspace.Options{Platform: i.config.DefaultPlatform, DefaultPlatform: i.config.DefaultPlatform, Limits: i.Limits}
+	o := workspace.Options{Platform: i.config.DefaultPlatform, DefaultPlatform: i.config.DefaultPlatform, Limits: i.Limits, Force: i.request.Force}
 	if i.request.Platform != nil {
 		o.Platform = *i.request.Platform
 	}

@@ -6,6 +6,7 @@ type Uninstalled struct {
 	Version           string   `json:"version"`
 	FilesRemoved      int      `json:"files_removed"` // deployed files only
 	DependentsWarning []string `json:"dependents_warning"`
+	Backups           []Backup `json:"backups,omitempty"` // of deployed files that were edited
 }
 
 // Uninstall removes an installed package with its deployed artifacts.
@@ -21,5 +22,5 @@ func (m *Manager) Uninstall(name string) (*Uninstalled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Uninstalled{name, done.Version, done.FilesRemoved, done.Dependents}, nil
+	return &Uninstalled{name, done.Version, done.FilesRemoved, done.Dependents, m.backups(done.Backups)}, nil
 }

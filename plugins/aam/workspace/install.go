@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Package is a package to install.
@@ -18,7 +19,7 @@ type Package struct {
 	Name     string
 	Version  string
 	Registry string // name of the registry
-	Archive  string // path of its archive
+	Archive  string // path of its archive; "" to deploy the installed version
 	Checksum string // according to the registry; recorded in the lock file
 	Verify   bool   // compare the checksum with the archive
 }
@@ -27,17 +28,25 @@ type Package struct {
 type Options struct {
 	Platform        string // target of the deployment; none if it is "" or not supported
 	DefaultPlatform string // where the aam program deployed the packages that it installed
+	Force           bool   // replace content that no package has deployed, after moving it to the backup
 	Limits          archive.Limits
 }
 
+// Done is the result of Install.
+type Done struct {
+	Manifests []*manifest.Manifest // of the packages
+	Backups   []deploy.Backup      // content that was replaced, and no package's
+}
+
 // Install installs and deploys packages in one transaction, replacing other versions of them. Artifacts that only the
-// replaced version deployed are removed. It returns the manifests of the packages.
-func (w *Workspace) Install(group []Package, o Options) ([]*manifest.Manifest, error) {
-	s, err := w.read()
+// replaced version deployed are removed. Without force, a deployment over content that no package has deployed is an error
+// with the code FileExists.
+func (w *Workspace) Install(group []Package, o Options) (*Done, error) {
+	s, err := w.read(o.DefaultPlatform)
 	if err != nil {
 		return nil, err
 	}
-	i := &installing{w, s, o, make([]incoming, 0, len(group))}
+	i := &installing{planning: planning{Workspace: w, state: s, plan: w.plan(), force: o.Force}, options: o}
 	err = w.change(s, func(c *journal.Change) error {
 		for _, p := range group {
 			if err := i.stage(c, p); err != nil {
@@ -49,29 +58,29 @@ func (w *Workspace) Install(group []Package, o Options) ([]*manifest.Manifest, e
 	if err != nil {
 		return nil, err
 	}
-	manifests := make([]*manifest.Manifest, len(i.incoming))
-	for n, in := range i.incoming {
-		manifests[n] = in.manifest
+	done := &Done{Backups: append(i.folders, i.plan.Backups()...)}
+	for _, in := range i.incoming {
+		done.Manifests = append(done.Manifests, in.manifest)
 	}
-	return manifests, nil
+	return done, nil
 }
 
 // installing is the state of an installation.
 type installing struct {
-	*Workspace
-	state    *state
-	options  Options
-	incoming []incoming
+	planning
+	options Options
+	folders []deploy.Backup // directories of packages that were not in the lock file
 }
 
 // incoming is an unpacked package in the staging directory.
 type incoming struct {
 	name     string
-	dir      string // staging directory
+	dir      string // staging directory, or that of the installed package
 	manifest *manifest.Manifest
 	before   []deployment // deployments of the installed version
 	version  string
-	was      string // the installed version; "" if found is none
+	checksum string
+	was      string // the installed version; "" if there is none
 }
 
 // stage validates and unpacks an archive. It updates the lock, so that packages of one group cannot use the same
@@ -80,9 +89,19 @@ func (i *installing) stage(c *journal.Change, p Package) error {
 	if err := ownFolder(i.state.lock, p.Name); err != nil {
 		return err
 	}
-	in := incoming{name: p.Name, version: p.Version, before: i.deployedOf(i.state, p.Name, i.options.DefaultPlatform)}
-	if entry, found := i.state.lock.Find(p.Name); found {
-		in.was = entry.Version
+	before, err := i.deployedOf(i.state, p.Name)
+	if err != nil {
+		return err
+	}
+	in := incoming{name: p.Name, version: p.Version, checksum: p.Checksum, before: before}
+	entry, found := i.state.lock.Find(p.Name)
+	if in.was = entry.Version; p.Archive == "" {
+		return i.present(in, entry)
+	}
+	if !found {
+		if err := i.keepFolder(c, p.Name); err != nil {
+			return err
+		}
 	}
 	want := ""
 	if p.Verify {
@@ -109,11 +128,33 @@ func (i *installing) stage(c *journal.Change, p Package) error {
 		return err
 	}
 	i.incoming = append(i.incoming, in)
-	i.state.manifests[p.Name] = in.manifest
 	i.state.lock.Set(lockfile.Entry{
 		Name: p.Name, Version: p.Version, Source: p.Registry, Checksum: p.Checksum, Dependencies: in.manifest.Dependencies,
 	})
 	return nil
+}
+
+// present adds an installed package, which is only deployed.
+func (i *installing) present(in incoming, entry lockfile.Entry) error {
+	m, err := i.Manifest(in.name)
+	if err != nil {
+		return fmt.Errorf("the installed package cannot be deployed: %w", err)
+	}
+	in.manifest, in.dir, in.version, in.checksum = m, i.PackageDir(in.name), entry.Version, entry.Checksum
+	i.incoming = append(i.incoming, in)
+	return nil
+}
+
+// keepFolder moves a directory to the backup that is where the package belongs, but is not installed.
+func (i *installing) keepFolder(c *journal.Change, name string) error {
+	dir := i.PackageDir(name)
+	exists, err := filesystem.Exists(i.Files, dir)
+	if err != nil || !exists {
+		return err
+	}
+	to, err := c.Keep(dir)
+	i.folders = append(i.folders, deploy.Backup{Path: dir, Backup: to})
+	return err
 }
 
 // matches checks that a manifest belongs to the requested package.
@@ -137,47 +178,51 @@ func matches(m *manifest.Manifest, p Package) error {
 
 // deploy stages deployments and undeployments.
 func (i *installing) deploy(c *journal.Change) error {
-	plan := i.plan()
 	for _, in := range i.incoming {
-		var stale []deployment
 		for _, d := range in.before {
-			if !declares(in.manifest, d.typ, d.name) {
-				stale = append(stale, d)
+			if _, stays := artifact(in.manifest, d.typ, d.name); stays {
+				continue
+			}
+			if err := i.withdraw(in.name, d); err != nil {
+				return err
 			}
 		}
-		if err := i.undeploy(i.state, plan, in.name, stale); err != nil {
-			return err
-		}
 	}
-	for _, in := range i.incoming {
-		if deploy.Supported(i.options.Platform) {
-			for _, a := range in.manifest.Artifacts {
-				if err := plan.Deploy(i.options.Platform, in.dir, a); err != nil {
-					return fmt.Errorf("%s: %w", in.name, err)
-				}
+	entries := make([]ledgerEntry, len(i.incoming))
+	for n, in := range i.incoming {
+		entries[n] = ledgerEntry{name: in.name, version: in.version, checksum: in.checksum, deployed: in.elsewhere(i.options.Platform)}
+		if !deploy.Supported(i.options.Platform) {
+			continue
+		}
+		for _, a := range in.manifest.Artifacts {
+			d := deployment{platform: i.options.Platform, typ: a.Type, name: a.Name}
+			if err := i.put(&d, in.dir, a); err != nil {
+				return fmt.Errorf("%s: %w", in.name, err)
 			}
+			entries[n].deployed = append(entries[n].deployed, d)
 		}
-		i.state.ledger.set(in.name, in.deployed(i.options.Platform))
 	}
-	return plan.Stage(c)
+	if err := i.check(); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		i.state.ledger.set(entry)
+	}
+	i.record()
+	return i.plan.Stage(c)
 }
 
-// deployed returns the deployments of a package after its deployment to a platform: all artifacts found, and the
-// unchanged deployments on other platforms.
-func (in incoming) deployed(platform string) []deployment {
+// elsewhere returns the deployments of a package that a deployment to a platform leaves unchanged.
+func (in incoming) elsewhere(platform string) []deployment {
 	all := []deployment{}
 	for _, d := range in.before {
-		if d.platform != platform && declares(in.manifest, d.typ, d.name) {
-			if d.version = cmp.Or(d.version, in.was); d.version == in.version {
-				d.version = ""
-			}
-			all = append(all, d)
+		if _, stays := artifact(in.manifest, d.typ, d.name); d.platform == platform || !stays {
+			continue
 		}
-	}
-	if deploy.Supported(platform) {
-		for _, a := range in.manifest.Artifacts {
-			all = append(all, deployment{platform: platform, typ: a.Type, name: a.Name})
+		if d.version = cmp.Or(d.version, in.was); d.version == in.version {
+			d.version = ""
 		}
+		all = append(all, d)
 	}
 	return all
 }

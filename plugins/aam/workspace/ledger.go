@@ -6,6 +6,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
@@ -19,17 +20,32 @@ type deployment struct {
 	platform string
 	typ      manifest.Type
 	name     string
-	version  string // version of the package; "" for the installed one
+	version  string // version of the package; "" for the one of the entry
+	digest   string // of the deployed content; "" if unknown
+}
+
+// artifact returns what is deployed.
+func (d deployment) artifact() deploy.Artifact {
+	return deploy.Artifact{Platform: d.platform, Type: d.typ, Name: d.name}
 }
 
 // ledger records the deployments of each package. The aam program does not have it.
 type ledger struct {
-	packages []ledgerEntry // in file order
+	packages   []ledgerEntry // in file order
+	resolvedAt string        // of the lock file that was written together with it; "" if unknown
 }
 
 type ledgerEntry struct {
 	name     string
+	version  string // of the lock file; "" if unknown, as in files of earlier releases
+	checksum string // likewise
 	deployed []deployment
+}
+
+// matches reports whether the deployments are those of the package in the lock file. Otherwise the aam program has
+// changed the package since.
+func (e ledgerEntry) matches(locked lockfile.Entry) bool {
+	return e.version == "" || e.version == locked.Version && e.checksum == locked.Checksum
 }
 
 func (w *Workspace) ledgerPath() string { return filepath.Join(w.Dir(), "deployments.yaml") }
@@ -55,17 +71,22 @@ func parseLedger(data []byte) (*ledger, error) {
 		return nil, err
 	}
 	var r yaml11.Reader
-	l := &ledger{}
-	for _, entry := range r.Entries(doc.Root().Field("packages")) {
-		name := entry.Key.Text()
-		if err := pkgname.Check(name); err != nil {
-			r.Problem(entry.Value, "%v", err)
+	l := &ledger{resolvedAt: r.TextOr(doc.Root().Field("resolved_at"), "")}
+	for _, item := range r.Entries(doc.Root().Field("packages")) {
+		entry := ledgerEntry{name: item.Key.Text(), deployed: []deployment{}}
+		if err := pkgname.Check(entry.name); err != nil {
+			r.Problem(item.Value, "%v", err)
 		}
-		deployed := []deployment{}
-		for _, item := range r.List(entry.Value) {
-			deployed = append(deployed, parseDeployment(&r, item))
+		for _, item := range r.List(item.Value) {
+			entry.deployed = append(entry.deployed, parseDeployment(&r, item))
 		}
-		l.set(name, deployed)
+		l.set(entry)
+	}
+	for _, item := range r.Entries(doc.Root().Field("installed")) {
+		if at := l.index(item.Key.Text()); at >= 0 && r.Mapping(item.Value) {
+			l.packages[at].version = r.Text(item.Value.Field("version"))
+			l.packages[at].checksum = r.Text(item.Value.Field("checksum"))
+		}
 	}
 	return l, r.Err()
 }
@@ -83,6 +104,7 @@ func parseDeployment(r *yaml11.Reader, item yaml11.Value) deployment {
 	}
 	d.typ = t
 	d.version = r.TextOr(item.Field("version"), "")
+	d.digest = r.TextOr(item.Field("digest"), "")
 	if err := pkgname.CheckArtifact(d.name); err != nil {
 		r.Problem(item.Field("name"), "%v", err)
 	}
@@ -93,7 +115,7 @@ func parseDeployment(r *yaml11.Reader, item yaml11.Value) deployment {
 }
 
 func (l *ledger) encode() ([]byte, error) {
-	packages := yaml11.Map{}
+	packages, installed := yaml11.Map{}, yaml11.Map{}
 	for _, entry := range l.packages {
 		list := []any{}
 		for _, d := range entry.deployed {
@@ -101,29 +123,46 @@ func (l *ledger) encode() ([]byte, error) {
 			if d.version != "" {
 				fields = append(fields, yaml11.Pair{Key: "version", Value: d.version})
 			}
+			if d.digest != "" {
+				fields = append(fields, yaml11.Pair{Key: "digest", Value: d.digest})
+			}
 			list = append(list, fields)
 		}
 		packages = append(packages, yaml11.Pair{Key: entry.name, Value: list})
+		if entry.version != "" {
+			its := yaml11.Map{{Key: "version", Value: entry.version}, {Key: "checksum", Value: entry.checksum}}
+			installed = append(installed, yaml11.Pair{Key: entry.name, Value: its})
+		}
 	}
-	return yaml11.Encode(yaml11.Map{{Key: "packages", Value: packages}})
+	file := yaml11.Map{{Key: "packages", Value: packages}}
+	if len(installed) > 0 {
+		file = append(file, yaml11.Pair{Key: "installed", Value: installed})
+	}
+	if l.resolvedAt != "" {
+		file = append(file, yaml11.Pair{Key: "resolved_at", Value: l.resolvedAt})
+	}
+	return yaml11.Encode(file)
 }
 
-// of returns the deployments of a package; false if it is not in the ledger.
-func (l *ledger) of(name string) ([]deployment, bool) {
-	at := slices.IndexFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
-	if at < 0 {
-		return nil, false
-	}
-	return l.packages[at].deployed, true
+func (l *ledger) index(name string) int {
+	return slices.IndexFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
 }
 
-func (l *ledger) set(name string, deployed []deployment) {
-	at := slices.IndexFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
-	if at < 0 {
-		l.packages = append(l.packages, ledgerEntry{name, deployed})
+// of returns the entry of a package; nil if there is none.
+func (l *ledger) of(name string) *ledgerEntry {
+	if at := l.index(name); at >= 0 {
+		return &l.packages[at]
+	}
+	return nil
+}
+
+// set replaces the entry of a package, or appends it.
+func (l *ledger) set(entry ledgerEntry) {
+	if at := l.index(entry.name); at >= 0 {
+		l.packages[at] = entry
 		return
 	}
-	l.packages[at].deployed = deployed
+	l.packages = append(l.packages, entry)
 }
 
 func (l *ledger) remove(name string) {
@@ -164,19 +203,4 @@ func (w *Workspace) Deployed() (map[string]bool, error) {
 		}
 	}
 	return paths, nil
-}
-
-// deployedOf returns the deployments of an installed package. If it is not in the ledger, the aam program has installed it
-// and deployed it to the default platform.
-func (w *Workspace) deployedOf(s *state, name, otherwise string) []deployment {
-	if known, ok := s.ledger.of(name); ok {
-		return known
-	}
-	var all []deployment
-	if m := w.manifest(s, name); m != nil && deploy.Supported(otherwise) {
-		for _, a := range m.Artifacts {
-			all = append(all, deployment{platform: otherwise, typ: a.Type, name: a.Name})
-		}
-	}
-	return all
 }

@@ -16,40 +16,52 @@ type Uninstalled struct {
 	Version      string
 	FilesRemoved int      // deployed files only
 	Dependents   []string // installed packages that depend on it
+	Backups      []deploy.Backup
 }
 
-// Uninstall removes a package with its deployments: those in the ledger or, if it is not there, on the default platform.
-// Artifacts that another installed package also has stay. If the package is not installed, the error has the code
-// PackageNotInstalled.
+// Uninstall removes a package with its deployments. What another installed package also has is replaced by that
+// package's copy, and edited content is moved to the backup. A package that is only in the ledger, because the aam program
+// has uninstalled it and left deployments behind, is uninstalled as well. If nothing is installed of it, the error has the
+// code PackageNotInstalled.
 func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error) {
 	if !w.Exists() {
 		return Uninstalled{}, notInstalled(name)
 	}
-	s, err := w.read()
+	s, err := w.read(defaultPlatform)
 	if err != nil {
 		return Uninstalled{}, err
 	}
-	entry, ok := s.lock.Find(name)
-	if !ok {
+	entry, locked := s.lock.Find(name)
+	deployed, err := w.deployedOf(s, name)
+	if err != nil {
+		return Uninstalled{}, err
+	}
+	if !locked && len(deployed) == 0 {
 		return Uninstalled{}, notInstalled(name)
 	}
 	if err := ownFolder(s.lock, name); err != nil {
 		return Uninstalled{}, err
 	}
-	plan := w.plan()
-	if err := w.undeploy(s, plan, name, w.deployedOf(s, name, defaultPlatform)); err != nil {
-		return Uninstalled{}, err
-	}
 	done := Uninstalled{Version: entry.Version, Dependents: s.lock.Dependents(name)}
+	if !locked {
+		done.Version = s.ledger.of(name).version
+	}
+	p := &planning{Workspace: w, state: s, plan: w.plan(), force: true}
+	for _, d := range deployed {
+		if err := p.withdraw(name, d); err != nil {
+			return Uninstalled{}, err
+		}
+	}
 	s.lock.Remove(name)
 	s.ledger.remove(name)
+	p.record()
 	err = w.change(s, func(c *journal.Change) error {
-		if err := plan.Stage(c); err != nil {
+		if err := p.plan.Stage(c); err != nil || !locked {
 			return err
 		}
 		return c.Remove(w.PackageDir(name))
 	})
-	done.FilesRemoved = plan.Removed()
+	done.FilesRemoved, done.Backups = p.plan.Removed(), p.plan.Backups()
 	return done, err
 }
 
@@ -69,19 +81,6 @@ func ownFolder(lock *lockfile.Lock, name string) error {
 
 func (w *Workspace) plan() *deploy.Plan {
 	return &deploy.Plan{Files: w.Files, Project: w.Project, Home: w.Home}
-}
-
-// undeploy plans to remove the deployments of a package, except for artifacts that other packages also have.
-func (w *Workspace) undeploy(s *state, plan *deploy.Plan, name string, deployed []deployment) error {
-	for _, d := range deployed {
-		if w.shared(s, name, d.typ, d.name) {
-			continue
-		}
-		if err := plan.Undeploy(d.platform, d.typ, d.name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // change commits a transaction: what stage adds, and the lock file and ledger as s has them afterwards.

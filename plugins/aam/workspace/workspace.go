@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
@@ -67,15 +68,18 @@ func (w *Workspace) Interrupted() bool { return w.journal().Interrupted() }
 
 // journal returns the journal for changes of the project, and of .codex in the home directory.
 func (w *Workspace) journal() journal.Journal {
-	roots := []journal.Root{{Dir: w.Project, Stage: w.StageDir(), Only: append([]string{folder}, deploy.InProject...)}}
+	roots := []journal.Root{{
+		Dir: w.Project, Stage: w.StageDir(), Only: append([]string{folder}, deploy.InProject...), Backup: filepath.Join(w.Dir(), "backup"),
+	}}
 	if w.Home != "" {
 		codex := filepath.Join(w.Home, ".codex")
 		// Named after the project, because other projects deploy to the same directory.
 		sum := sha256.Sum256([]byte(w.Project))
 		stage := filepath.Join(codex, ".aam-"+hex.EncodeToString(sum[:8]))
-		roots = append(roots, journal.Root{Dir: codex, Stage: stage, Only: deploy.InHome})
+		backup := filepath.Join(codex, folder, "backup")
+		roots = append(roots, journal.Root{Dir: codex, Stage: stage, Only: append([]string{folder}, deploy.InHome...), Backup: backup})
 	}
-	return journal.Journal{Files: w.Files, Roots: roots}
+	return journal.Journal{Files: w.Files, Roots: roots, Stamp: w.Now.UTC().Format("20060102T150405Z")}
 }
 
 // state is the state before a transaction: installed packages, deployments, and the files that record them.
@@ -84,15 +88,27 @@ type state struct {
 	ledger    *ledger
 	lockWas   []byte // nil if there was no file
 	ledgerWas []byte
+	installed []string                      // names of the packages in the lock file before the transaction
 	manifests map[string]*manifest.Manifest // cache for installed packages; nil if one cannot be read
+	otherwise string                        // platform of packages that the aam program has deployed
 }
 
-// read recovers from an interrupted transaction, and reads the state.
-func (w *Workspace) read() (*state, error) {
+// read recovers from an interrupted transaction, and reads the state. The default platform is where the aam program
+// deploys to.
+func (w *Workspace) read(defaultPlatform string) (*state, error) {
 	if err := w.journal().Recover(); err != nil {
 		return nil, err
 	}
-	s := &state{manifests: map[string]*manifest.Manifest{}}
+	s, err := w.load(defaultPlatform)
+	if err != nil {
+		return nil, err
+	}
+	return s, w.adopt(s)
+}
+
+// load reads the state.
+func (w *Workspace) load(defaultPlatform string) (*state, error) {
+	s := &state{manifests: map[string]*manifest.Manifest{}, otherwise: defaultPlatform}
 	var err error
 	if s.lockWas, err = w.readFile(lockfile.Path(w.Project), lockfile.MaxSize); err != nil {
 		return nil, fmt.Errorf("lock file: %w", err)
@@ -100,6 +116,9 @@ func (w *Workspace) read() (*state, error) {
 	if s.lock, err = lockfile.Parse(s.lockWas); err != nil {
 		_, err := w.Lock() // fails with an error that names the file and a remedy
 		return nil, err
+	}
+	for _, entry := range s.lock.Packages {
+		s.installed = append(s.installed, entry.Name)
 	}
 	s.ledger, s.ledgerWas, err = w.readLedger()
 	return s, err
@@ -120,7 +139,8 @@ func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 
 // write stages the lock file and the ledger.
 func (w *Workspace) write(c *journal.Change, s *state) error {
-	lock, err := s.lock.Encode(registry.Timestamp(w.Now))
+	s.ledger.resolvedAt = registry.Timestamp(w.Now)
+	lock, err := s.lock.Encode(s.ledger.resolvedAt)
 	if err != nil {
 		return err
 	}
@@ -158,24 +178,13 @@ func (w *Workspace) manifest(s *state, name string) *manifest.Manifest {
 	return m
 }
 
-// shared reports whether an installed package other than name has an artifact of that type and name.
-func (w *Workspace) shared(s *state, name string, t manifest.Type, artifact string) bool {
-	for _, entry := range s.lock.Packages {
-		if entry.Name == name {
-			continue
-		}
-		if m := w.manifest(s, entry.Name); m != nil && declares(m, t, artifact) {
-			return true
-		}
-	}
-	return false
-}
-
-func declares(m *manifest.Manifest, t manifest.Type, name string) bool {
-	for _, a := range m.Artifacts {
+// artifact returns the artifact of a manifest with that type and name; false if there is none. Of duplicates, the last
+// is deployed.
+func artifact(m *manifest.Manifest, t manifest.Type, name string) (manifest.Artifact, bool) {
+	for _, a := range slices.Backward(m.Artifacts) {
 		if a.Type == t && a.Name == name {
-			return true
+			return a, true
 		}
 	}
-	return false
+	return manifest.Artifact{}, false
 }

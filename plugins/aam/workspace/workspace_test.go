@@ -193,7 +193,8 @@ func TestLockAndLedger(t *testing.T) {
 	if diff := cmp.Diff(lock, got["project/.aam/aam-lock.yaml"]); diff != "" {
 		t.Errorf("lock (-want +got)\n%s", diff)
 	}
-	ledger := "packages:\n  b:\n  - platform: cursor\n    type: prompt\n    name: ask\n"
+	ledger := "packages:\n  b:\n  - platform: cursor\n    type: prompt\n    name: ask\n    digest: " + files.TextDigest("b 1.0.0") +
+		"\ninstalled:\n  b:\n    version: 1.0.0\n    checksum: " + p.Checksum + "\nresolved_at: '2026-02-10T12:00:00.000000+00:00'\n"
 	if diff := cmp.Diff(ledger, got["project/.aam/deployments.yaml"]); diff != "" {
 		t.Errorf("ledger (-want +got)\n%s", diff)
 	}
@@ -359,8 +360,8 @@ func TestInvalidLockAndLedgerAreNotOverwritten(t *testing.T) {
 }
 
 // atEachWrite runs an operation with a failure, or the end of the process, at each write in turn. After recovery, the state
-// has to be that before or after the operation.
-func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace) error) {
+// has to be that before or after the operation, and pass the checks.
+func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace) error, checks ...func(*testing.T, world)) {
 	template := newWorld(t)
 	prepare(template)
 	before := template.read(t)
@@ -379,6 +380,9 @@ func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace
 			}
 			if _, err := w.open(files.Disk{}).Uninstall("nobody", ""); fault.From(err).Code != fault.PackageNotInstalled {
 				t.Fatalf("cleaning up: %v", err)
+			}
+			for _, check := range checks {
+				check(t, w)
 			}
 			got := w.read(t)
 			changed := !cmp.Equal(before, got)

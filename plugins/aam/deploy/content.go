@@ -1,0 +1,176 @@
+package deploy
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+)
+
+// content is the content of an artifact at its place.
+type content struct {
+	at    place
+	path  string
+	text  string      // of a generated file, or of a section
+	plain string      // text as the aam program generates it, which does not escape descriptions
+	real  string      // for a verbatim copy: the resolved path of the file or directory
+	info  fs.FileInfo // of real
+}
+
+// inFolder reports whether a file becomes a directory that contains it.
+func (c content) inFolder() bool { return c.at.form == tree && !c.info.IsDir() }
+
+// content determines what an artifact of the package in dir becomes.
+func (p *Plan) content(platform, dir string, a manifest.Artifact) (content, error) {
+	at, path, err := p.place(platform, a.Type, a.Name)
+	if err != nil {
+		return content{}, err
+	}
+	c, from := content{at: at, path: path}, source{p.Files, dir}
+	if at.form == tree || a.Type == manifest.Prompt || a.Type == manifest.Instruction && at.form == file && !at.description {
+		if c.real, err = from.path(a.Path); err == nil {
+			c.info, err = p.Files.Stat(c.real)
+		}
+		if err == nil && at.form == file && !c.info.Mode().IsRegular() {
+			return content{}, fault.New(fault.ManifestInvalid, "%s %s: %s is not a file", a.Type, a.Name, a.Path)
+		}
+	} else {
+		c.text, c.plain, err = from.text(platform, a)
+	}
+	if err != nil {
+		return content{}, fmt.Errorf("%s %s: %w", a.Type, a.Name, err)
+	}
+	return c, nil
+}
+
+// Digests returns the digests that Current returns for an artifact of the package in dir after its deployment: by a
+// Plan, then by the aam program, if that differs.
+func (p *Plan) Digests(platform, dir string, a manifest.Artifact) ([]string, error) {
+	c, err := p.content(platform, dir, a)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.at.form == section:
+		return []string{sectionDigest(c.text)}, nil
+	case c.real == "" && c.plain != c.text:
+		return []string{files.TextDigest(c.text), files.TextDigest(c.plain)}, nil
+	case c.real == "":
+		return []string{files.TextDigest(c.text)}, nil
+	}
+	digest := files.Digest
+	if c.inFolder() {
+		digest = files.FolderDigest
+	}
+	sum, err := digest(p.Files, dir, c.real)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", a.Type, a.Name, err)
+	}
+	return []string{sum}, nil
+}
+
+func sectionDigest(body string) string {
+	return "section:" + files.TextDigest(strings.TrimRightFunc(body, unicode.IsSpace))
+}
+
+// unknown is the digest of content that cannot be read completely: no package has it.
+const unknown = "unknown"
+
+// Current returns the digest of what is at the place of an artifact, as it was before the plan; "" if nothing is.
+func (p *Plan) Current(a Artifact) (string, error) {
+	at, path, err := p.place(a.Platform, a.Type, a.Name)
+	if err != nil {
+		return "", err
+	}
+	if at.form == section {
+		_, t, err := p.sections(path)
+		if err != nil {
+			return "", err
+		}
+		body, ok := marksOf(a.Type, a.Name).body(string(t.was))
+		if !ok {
+			return "", nil
+		}
+		return sectionDigest(body), nil
+	}
+	digest, err := files.Digest(p.Files, "", path)
+	switch {
+	case filesystem.IsAbsent(err):
+		return "", nil
+	case err != nil:
+		return unknown, nil
+	}
+	return digest, nil
+}
+
+// Backup is content that a plan moves away instead of deleting it. Paths are absolute.
+type Backup struct{ Path, Backup string }
+
+// Keep makes the plan move what is at the place of an artifact to the backup, before the place changes. Of a section,
+// the whole file is copied.
+func (p *Plan) Keep(a Artifact) error {
+	at, path, err := p.place(a.Platform, a.Type, a.Name)
+	if err == nil && at.form == section {
+		path, _, err = p.sections(path)
+	}
+	if p.kept == nil {
+		p.kept = map[string]bool{}
+	}
+	p.kept[path] = true
+	return err
+}
+
+// At returns the path of an artifact.
+func (p *Plan) At(a Artifact) (string, error) {
+	_, path, err := p.place(a.Platform, a.Type, a.Name)
+	return path, err
+}
+
+// Backups returns what Stage has moved to the backup.
+func (p *Plan) Backups() []Backup { return p.backups }
+
+// backUp keeps the content at path if it is to be kept.
+func (p *Plan) backUp(c *journal.Change, path string) error {
+	if !p.kept[path] {
+		return nil
+	}
+	to, err := c.Keep(path)
+	if err == nil {
+		p.backups = append(p.backups, Backup{path, to})
+	}
+	return err
+}
+
+// Section is a section of a file.
+type Section struct {
+	Artifact
+	Path string
+}
+
+// Sections returns the sections of all packages in the files of the project.
+func (p *Plan) Sections() ([]Section, error) {
+	var found []Section
+	for _, platform := range slices.Sorted(maps.Keys(places)) {
+		for _, t := range manifest.Types() {
+			at, path, err := p.place(platform, t, "")
+			if err != nil || at.form != section {
+				continue
+			}
+			_, file, err := p.sections(path)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range sectionNames(string(file.was), t) {
+				found = append(found, Section{Artifact{platform, t, name}, path})
+			}
+		}
+	}
+	return found, nil
+}
