@@ -76,6 +76,9 @@ type Artifact struct {
 	Name     string
 }
 
+// Platforms returns the names of the platforms.
+func Platforms() []string { return []string{Cursor, Claude, Copilot, Codex} }
+
 // Supported reports whether artifacts can be deployed to a platform.
 func Supported(platform string) bool { return places[platform] != nil }
 

@@ -1,14 +1,12 @@
 package manager
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
@@ -32,7 +30,7 @@ type Request struct {
 
 // Result is the outcome of Install.
 type Result struct {
-	Installed            []Package `json:"installed"`         // requested packages only
+	Installed            []Package `json:"installed"`         // requested packages, and dependencies that were installed or changed
 	AlreadyInstalled     []string  `json:"already_installed"` // names
 	Failed               []Failed  `json:"failed"`
 	DependenciesResolved int       `json:"dependencies_resolved"` // packages in the resolution, requested ones included
@@ -80,8 +78,11 @@ func (m *Manager) Install(r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPlatform(r, c); err != nil {
+		return nil, err
+	}
 	i := &installation{
-		Manager: m, ws: ws, request: r, config: c, texts: map[pkgname.Spec]string{}, done: map[string]bool{},
+		Manager: m, ws: ws, request: r, config: c, texts: map[pkgname.Spec]string{}, done: map[string]bool{}, resolved: map[string]bool{},
 		result: &Result{Installed: []Package{}, AlreadyInstalled: []string{}, Failed: []Failed{}},
 	}
 	return i.result, i.run()
@@ -106,8 +107,12 @@ type installation struct {
 	config  config.Config
 	clients []registry.Registry
 	texts   map[pkgname.Spec]string // specs as they were given
-	done    map[string]bool         // packages that this call has installed
-	result  *Result
+	done    map[string]bool         // packages that this call has installed or deployed
+	present []string                // installed packages to deploy to another platform
+	// platforms are those that each installed package was deployed to before the call.
+	platforms map[string][]string
+	resolved  map[string]bool // packages of all groups
+	result    *Result
 }
 
 func (i *installation) fail(text string, err error) {
@@ -120,12 +125,33 @@ func (i *installation) fail(text string, err error) {
 }
 
 func (i *installation) run() error {
-	if err := i.ws.Recover(); err != nil {
+	var err error
+	if i.platforms, err = i.ws.Platforms(i.config.DefaultPlatform); err != nil {
 		return err
 	}
 	specs, err := i.specs()
-	if err != nil || len(specs) == 0 {
+	if err != nil {
 		return err
+	}
+	for _, name := range i.present {
+		if err := i.deploy(name); err != nil {
+			i.fail(i.textOf(name), err)
+		}
+	}
+	if err := i.installAll(specs); err != nil {
+		return err
+	}
+	i.result.DependenciesResolved = len(i.resolved)
+	slices.SortStableFunc(i.result.Failed, func(a, b Failed) int {
+		return slices.Index(i.request.Packages, a.Package) - slices.Index(i.request.Packages, b.Package)
+	})
+	return nil
+}
+
+// installAll resolves and installs specs.
+func (i *installation) installAll(specs []pkgname.Spec) error {
+	if len(specs) == 0 {
+		return nil
 	}
 	resolution, err := i.resolve(specs)
 	if err != nil {
@@ -134,21 +160,26 @@ func (i *installation) run() error {
 	for _, failure := range resolution.Failed {
 		i.fail(i.texts[failure.Spec], failure.Err)
 	}
-	resolved := map[string]bool{}
 	for _, group := range resolution.Groups {
 		if err := i.install(group); err != nil {
 			i.fail(i.texts[group.Spec], err)
 			continue
 		}
 		for _, p := range group.Packages {
-			resolved[p.Name] = true
+			i.resolved[p.Name] = true
 		}
 	}
-	i.result.DependenciesResolved = len(resolved)
-	slices.SortStableFunc(i.result.Failed, func(a, b Failed) int {
-		return slices.Index(i.request.Packages, a.Package) - slices.Index(i.request.Packages, b.Package)
-	})
 	return nil
+}
+
+// textOf returns the first spec that requests a package.
+func (i *installation) textOf(name string) string {
+	for _, text := range i.request.Packages {
+		if spec, err := parseSpec(text); err == nil && spec.Name == name {
+			return text
+		}
+	}
+	return name
 }
 
 // specs returns the specs to resolve: malformed ones fail, and installed packages are skipped.
@@ -164,8 +195,12 @@ func (i *installation) specs() ([]pkgname.Spec, error) {
 			i.fail(text, err)
 			continue
 		}
-		if _, found := lock.Find(spec.Name); found && !i.request.Force {
-			if !slices.Contains(i.result.AlreadyInstalled, spec.Name) {
+		if entry, found := lock.Find(spec.Name); found && !i.request.Force {
+			if i.isElsewhere(spec.Name) && allows(spec.Constraint, entry.Version) {
+				if !slices.Contains(i.present, spec.Name) {
+					i.present = append(i.present, spec.Name)
+				}
+			} else if !slices.Contains(i.result.AlreadyInstalled, spec.Name) {
 				i.result.AlreadyInstalled = append(i.result.AlreadyInstalled, spec.Name)
 			}
 			continue
@@ -180,6 +215,19 @@ func (i *installation) specs() ([]pkgname.Spec, error) {
 		i.texts[spec] = text
 	}
 	return specs, nil
+}
+
+// allows reports whether a spec's constraint, "" for any, is satisfied by a version.
+func allows(constraint, text string) bool {
+	if constraint == "" {
+		return true
+	}
+	c, err := version.ParseConstraint(constraint)
+	if err != nil {
+		return false
+	}
+	v, err := version.Parse(text)
+	return err == nil && c.Allows(v)
 }
 
 func parseSpec(text string) (pkgname.Spec, error) {
@@ -206,90 +254,4 @@ func (i *installation) resolve(specs []pkgname.Spec) (*resolve.Resolution, error
 		request.Installed = append(request.Installed, resolve.Installed{Name: entry.Name, Version: entry.Version, Dependencies: entry.Dependencies})
 	}
 	return resolve.Resolve(request)
-}
-
-// install installs the packages of one spec in one transaction.
-func (i *installation) install(group resolve.Group) error {
-	if s := i.config.Security; s.RequireSignature && s.OnSignatureFailure == "error" {
-		return fault.New(signatureMissing, "security.require_signature wants a signature, and packages in registries that are folders have none").
-			WithHint("Set security.on_signature_failure to warn, or security.require_signature to false")
-	}
-	lock, err := i.ws.Lock()
-	if err != nil {
-		return err
-	}
-	var missing []workspace.Package
-	for _, p := range group.Packages {
-		entry, found := lock.Find(p.Name)
-		if i.done[p.Name] || found && entry.Version == p.Version && !i.request.Force {
-			continue
-		}
-		incoming, err := i.incoming(p)
-		if err != nil {
-			return err
-		}
-		missing = append(missing, incoming)
-	}
-	manifests := []*manifest.Manifest{}
-	if len(missing) > 0 {
-		done, err := i.ws.Install(missing, i.options())
-		if err != nil {
-			return err
-		}
-		manifests = done.Manifests
-		i.result.Backups = append(i.result.Backups, i.backups(done.Backups)...)
-	}
-	for _, p := range missing {
-		i.done[p.Name] = true
-	}
-	return i.report(group.Spec.Name, manifests)
-}
-
-func (i *installation) options() workspace.Options {
-	o := workspace.Options{Platform: i.config.DefaultPlatform, DefaultPlatform: i.config.DefaultPlatform, Limits: i.Limits, Force: i.request.Force}
-	if i.request.Platform != nil {
-		o.Platform = *i.request.Platform
-	}
-	if i.request.NoDeploy {
-		o.Platform = ""
-	}
-	return o
-}
-
-// incoming converts a resolved package for the workspace.
-func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
-	at := slices.IndexFunc(i.clients, func(r registry.Registry) bool { return r.Name == p.Registry })
-	path, err := i.clients[at].Archive(p.Name, p.Version)
-	if err != nil {
-		return workspace.Package{}, err
-	}
-	return workspace.Package{
-		Name: p.Name, Version: p.Version, Registry: p.Registry, Archive: path,
-		Checksum: p.Checksum, Verify: i.config.Security.RequireChecksum,
-	}, nil
-}
-
-// report adds a requested package to the result, without duplicates. Its manifest is among those given, or was installed
-// before.
-func (i *installation) report(name string, manifests []*manifest.Manifest) error {
-	if slices.ContainsFunc(i.result.Installed, func(p Package) bool { return p.Name == name }) {
-		return nil
-	}
-	lock, err := i.ws.Lock()
-	if err != nil {
-		return err
-	}
-	entry, found := lock.Find(name)
-	if !found {
-		return fmt.Errorf("%s is not in the lock file that was just written", name)
-	}
-	at := slices.IndexFunc(manifests, func(m *manifest.Manifest) bool { return m.Name == name })
-	var m *manifest.Manifest
-	if at >= 0 {
-		m = manifests[at]
-	} else if m, err = i.ws.Manifest(name); err != nil {
-		return err
-	}
-	i.result.Installed = append(i.result.Installed, newPackage(entry, m))
-	return nil
 }

@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -44,6 +45,7 @@ type Package struct {
 	Registry     string // name of the source
 	Checksum     string
 	Dependencies []manifest.Dependency
+	Kept         bool // it is installed and stays; Registry and Checksum are empty
 }
 
 // Group holds the packages to install for one spec: dependencies before dependents.
@@ -74,14 +76,20 @@ type Request struct {
 }
 
 // Resolve selects, for each package, the highest version that its first requester allows, without backtracking: if a
-// later requester needs another version, that is an error with the code DependencyConflict for all specs. A package that
-// is not found fails only the specs that need it.
+// later requester needs another version, that is an error with the code DependencyConflict for all specs. A dependency
+// that is installed stays if all of its requesters allow its version. A package that is not found fails only the specs
+// that need it.
 func Resolve(request Request) (*Resolution, error) {
 	specs := slices.Clone(request.Specs)
 	result := &Resolution{}
+	released := map[string]bool{}
 	for {
-		w := walk{request: request, chosen: map[string]*choice{}}
+		w := walk{request: request, chosen: map[string]*choice{}, released: released}
 		failed, err := w.all(specs)
+		if release := new(releaseError); errors.As(err, release) {
+			released[release.name] = true // resolve again
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +134,14 @@ type walk struct {
 	request Request
 	chosen  map[string]*choice
 	order   []string // order of selection
+	// released are the installed packages that need not stay.
+	released map[string]bool
 }
+
+// releaseError reports that the installed version of a package satisfies one requester, but not another.
+type releaseError struct{ name string }
+
+func (e releaseError) Error() string { return "the installed version of " + e.name + " cannot stay" }
 
 // all processes the queue, and returns the specs that failed.
 func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {
@@ -143,6 +158,9 @@ func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {
 		next := queue[0]
 		queue = queue[1:]
 		more, err := w.decide(next)
+		if errors.As(err, new(releaseError)) {
+			return nil, err
+		}
 		if failure := fault.From(err); failure != nil && failure.Code == fault.DependencyConflict {
 			return nil, err
 		}
@@ -169,6 +187,9 @@ func (w *walk) decide(next want) ([]want, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !constraint.Allows(v) && has.Kept {
+			return nil, releaseError{next.name}
+		}
 		if !constraint.Allows(v) {
 			return nil, fault.New(fault.DependencyConflict, "%s: %s (chose %s), %s", next.name, has.by, has.Version, next).
 				WithHint("Ask for versions that can be had together")
@@ -178,9 +199,11 @@ func (w *walk) decide(next want) ([]want, error) {
 	if len(w.chosen) == maxPackages {
 		return nil, fault.New(fault.InvalidArgument, "more than %d packages would be needed", maxPackages)
 	}
-	found, err := w.find(next.name, constraint)
-	if err != nil {
-		return nil, err
+	found, kept := w.installed(next, constraint)
+	if !kept {
+		if found, err = w.find(next.name, constraint); err != nil {
+			return nil, err
+		}
 	}
 	w.chosen[next.name] = &choice{found, next}
 	w.order = append(w.order, next.name)
@@ -189,6 +212,21 @@ func (w *walk) decide(next want) ([]want, error) {
 		more = append(more, want{d.Name, d.Constraint, found.Name + "@" + found.Version, next.spec})
 	}
 	return more, nil
+}
+
+// installed returns the installed version of a dependency if the constraint allows it.
+func (w *walk) installed(next want, constraint version.Constraint) (Package, bool) {
+	if next.by == "" || w.released[next.name] {
+		return Package{}, false
+	}
+	for _, i := range w.request.Installed {
+		if i.Name != next.name {
+			continue
+		}
+		v, err := version.Parse(i.Version)
+		return Package{Name: i.Name, Version: i.Version, Dependencies: i.Dependencies, Kept: true}, err == nil && constraint.Allows(v)
+	}
+	return Package{}, false
 }
 
 // find returns the highest matching version of the first registry that has one.
@@ -215,7 +253,8 @@ func (w *walk) find(name string, constraint version.Constraint) (Package, error)
 		if err != nil {
 			return Package{}, err
 		}
-		return Package{name, best, source.Name(), releases[slices.Index(texts, best)].Checksum, dependencies}, nil
+		checksum := releases[slices.Index(texts, best)].Checksum
+		return Package{Name: name, Version: best, Registry: source.Name(), Checksum: checksum, Dependencies: dependencies}, nil
 	}
 	if known {
 		return Package{}, fault.New(fault.PackageNotFound, "no registry has a version of package '%s' that satisfies %s", name, constraint)

@@ -68,6 +68,7 @@ const team = `
 	odd 1.0.0 templates=latest
 	odd 0.1.0 BAD=*
 	self 1.0.0 self=1.0.0
+	needs 1.0.0 templates=>=1.1.0
 `
 
 const other = `
@@ -105,7 +106,12 @@ func TestResolve(t *testing.T) {
 		{"a registry that cannot be read", "unreadable templates", "", false, "templates: templates@2.0.0\nunreadable! cannot be read", 1},
 		{"one that is installed needs another version", "audit", "mine 1.0.0 templates=^1.0.0\ntemplates 1.2.0", false, "conflict: templates: audit@1.0.0 requires ^2.0.0 (chose 2.0.0), the installed mine@1.0.0 requires ^1.0.0", 0},
 		{"the same, by force", "audit", "mine 1.0.0 templates=^1.0.0\ntemplates 1.2.0", true, "audit: templates@2.0.0 audit@1.0.0", 2},
-		{"one that is installed is content", "review", "mine 1.0.0 templates=^1.0.0\ntemplates 1.0.0", false, "review: templates@1.2.0 review@1.1.0", 2},
+		{"an installed version that is allowed stays", "review", "mine 1.0.0 templates=^1.0.0\ntemplates 1.0.0", false, "review: templates@1.0.0 review@1.1.0", 2},
+		{"with force, too", "review", "templates 1.0.0", true, "review: templates@1.0.0 review@1.1.0", 2},
+		{"one that is in no registry", "review", "templates 1.1.1 preview=0.9.0", false, "review: preview@0.9.0 templates@1.1.1 review@1.1.0", 3},
+		{"one that is not allowed does not", "review", "templates 2.0.0", false, "review: templates@1.2.0 review@1.1.0", 2},
+		{"one that another requester does not allow does not", "review needs", "templates 1.0.0", false, "review: templates@1.2.0 review@1.1.0\nneeds: templates@1.2.0 needs@1.0.0", 3},
+		{"a requested package does not stay", "templates@^1.0.0", "templates 1.0.0", true, "templates@^1.0.0: templates@1.2.0", 1},
 		{"one that is broken already is not asked", "review", "mine 1.0.0 templates=^2.0.0\ntemplates 1.2.0", false, "review: templates@1.2.0 review@1.1.0", 2},
 		{"one that is replaced is not asked", "audit review@9.0.0", "review 1.0.0 templates=^1.0.0\ntemplates 1.2.0", false, "audit: templates@2.0.0 audit@1.0.0\nreview@9.0.0: review@9.0.0", 3},
 		{"nothing", "", "", false, "", 0},
@@ -157,7 +163,7 @@ func check(t *testing.T, want string, result *resolve.Resolution) {
 		line := written(group.Spec) + ":"
 		for _, p := range group.Packages {
 			line += " " + p.Name + "@" + p.Version
-			if p.Checksum != "sum of "+p.Version || p.Registry == "" {
+			if !p.Kept && (p.Checksum != "sum of "+p.Version || p.Registry == "") {
 				t.Errorf("got %+v", p)
 			}
 		}

@@ -49,7 +49,7 @@ func TestInstallWithDependencies(t *testing.T) {
 	w := realWorld(t, "team", "empty-workspace")
 	w.mkdir("project/.aam")
 	got := get[object](w, "aam_install", "packages", specs("@acme/code-review"))
-	if !cmp.Equal(installed(got), specs("@acme/code-review@1.1.0")) || got["dependencies_resolved"] != 2.0 {
+	if !cmp.Equal(installed(got), specs("@acme/code-review@1.1.0", "report-templates@1.2.0")) || got["dependencies_resolved"] != 2.0 {
 		t.Errorf("got %v", got)
 	}
 	want := object{
@@ -128,7 +128,7 @@ func TestInstallRefusesToBreakInstalledPackage(t *testing.T) {
 	if !strings.Contains(text, "@acme/code-review") || !cmp.Equal(before, w.read("project")) {
 		t.Errorf("got %s", text)
 	}
-	if got := get[object](w, "aam_install", "packages", specs("audit-kit"), "force", true); !cmp.Equal(installed(got), specs("audit-kit@1.0.0")) {
+	if got := get[object](w, "aam_install", "packages", specs("audit-kit"), "force", true); !cmp.Equal(installed(got), specs("audit-kit@1.0.0", "report-templates@2.0.0")) {
 		t.Errorf("with force: got %v", got)
 	}
 }
@@ -146,13 +146,113 @@ func TestInstallCyclesAndPreReleases(t *testing.T) {
 }
 
 func TestInstallWithoutDeployment(t *testing.T) {
-	for _, args := range [][]any{{"no_deploy", true}, {"platform", "vscode"}} {
-		w := realWorld(t, "team", "empty-workspace")
-		w.mkdir("project/.aam")
-		get[object](w, "aam_install", append([]any{"packages", specs("audit-kit")}, args...)...)
-		if left := without(w.read("project"), ".aam/packages/audit-kit/", ".aam/packages/report-templates/", ".aam/aam-lock.yaml", ".aam/deployments.yaml"); len(left) > 0 {
-			t.Errorf("%v: also %v", args, left)
+	w := realWorld(t, "team", "empty-workspace")
+	w.mkdir("project/.aam")
+	get[object](w, "aam_install", "packages", specs("audit-kit"), "no_deploy", true)
+	if left := without(w.read("project"), ".aam/packages/audit-kit/", ".aam/packages/report-templates/", ".aam/aam-lock.yaml", ".aam/deployments.yaml"); len(left) > 0 {
+		t.Errorf("also %v", left)
+	}
+	if got := get[object](w, "aam_install", "packages", specs("audit-kit")); !cmp.Equal(got["already_installed"], []any{"audit-kit"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestInstallRefusesUnknownPlatform(t *testing.T) {
+	w := stocked(t)
+	for _, platform := range []string{"vscode", "Claude", "", "claude "} {
+		if text := w.fails("AAM_INVALID_ARGUMENT", "aam_install", "packages", specs("kit"), "platform", platform); !strings.Contains(text, "cursor, claude, copilot, codex") {
+			t.Errorf("got %s", text)
 		}
+		w.fails("AAM_INVALID_ARGUMENT", "aam_install", "packages", specs("kit"), "platform", platform, "no_deploy", true)
+	}
+	w.write("project/.aam/config.yaml", "default_platform: vscode\n")
+	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_install", "packages", specs("kit")); !strings.Contains(text, "default_platform") {
+		t.Errorf("got %s", text)
+	}
+	if left := without(w.read("project"), ".aam/config.yaml"); len(left) > 0 {
+		t.Errorf("something was made: %v", left)
+	}
+	for _, args := range [][]any{{"no_deploy", true}, {"platform", "cursor"}} {
+		if got := get[object](w, "aam_install", append([]any{"packages", specs("kit")}, args...)...); len(installed(got)) != 1 {
+			t.Errorf("got %v", got)
+		}
+	}
+}
+
+// TestInstallOnSecondPlatform: without force, an installed package is deployed to a platform that it is not deployed to,
+// with the dependencies that are not.
+func TestInstallOnSecondPlatform(t *testing.T) {
+	w := stocked(t)
+	w.write("top/aam.yaml", "name: top\nversion: 1.0.0\ndescription: d\ndependencies: {kit: '*'}\nartifacts: {prompts: [{name: ask, path: ask.md, description: d}]}\n")
+	w.write("top/ask.md", "Ask\n")
+	w.enter("top")
+	get[object](w, "aam_publish")
+	w.enter("project")
+	get[object](w, "aam_install", "packages", specs("top"))
+	lock := strings.SplitN(w.read("project")[".aam/aam-lock.yaml"], "packages:", 2)[1]
+	got := get[object](w, "aam_install", "packages", specs("top"), "platform", "claude")
+	if !cmp.Equal(installed(got), specs("top@1.0.0", "kit@1.0.0")) || len(got["already_installed"].([]any)) != 0 || got["dependencies_resolved"] != 2.0 {
+		t.Errorf("got %v", got)
+	}
+	files := w.read("project")
+	for _, name := range []string{".cursor/prompts/ask.md", ".cursor/skills/look/SKILL.md", ".claude/prompts/ask.md", ".claude/skills/look/SKILL.md", "CLAUDE.md"} {
+		if files[name] == "" {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if diff := cmp.Diff(lock, strings.SplitN(files[".aam/aam-lock.yaml"], "packages:", 2)[1]); diff != "" {
+		t.Errorf("lock (-before +after)\n%s", diff)
+	}
+	for _, args := range [][]any{{"platform", "claude"}, {"platform", "cursor"}, {}, {"platform", "copilot", "no_deploy", true}} {
+		if got := get[object](w, "aam_install", append([]any{"packages", specs("top")}, args...)...); !cmp.Equal(got["already_installed"], []any{"top"}) || len(installed(got)) != 0 {
+			t.Errorf("%v: got %v", args, got)
+		}
+	}
+	if got := get[object](w, "aam_install", "packages", specs("top@2.0.0"), "platform", "copilot"); !cmp.Equal(got["already_installed"], []any{"top"}) {
+		t.Errorf("a version that is not installed: got %v", got)
+	}
+	w.write("project/.aam/config.yaml", "default_platform: copilot\n")
+	w.write("project/.github/prompts/ask.md", "mine")
+	if got := failures(get[object](w, "aam_install", "packages", specs("top"))); got["top"] != "AAM_FILE_EXISTS" {
+		t.Errorf("got %v", got)
+	}
+	w.remove("project/.github")
+	if got := get[object](w, "aam_install", "packages", specs("top")); !cmp.Equal(installed(got), specs("top@1.0.0", "kit@1.0.0")) {
+		t.Errorf("another default platform: got %v", got)
+	}
+	for _, name := range []string{"top", "kit"} {
+		get[object](w, "aam_uninstall", "package_name", name)
+	}
+	if left := without(w.read("project"), ".aam/"); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
+func TestForceMovesUserFileToBackup(t *testing.T) {
+	w := stocked(t)
+	w.write("project/.cursor/skills/look/mine.md", "mine")
+	got := get[object](w, "aam_install", "packages", specs("kit"))
+	failed := got["failed"].([]any)[0].(object)
+	if failed["code"] != "AAM_FILE_EXISTS" || !strings.Contains(failed["message"].(string), ".cursor/skills/look") || !strings.Contains(failed["hint"].(string), "force") ||
+		!cmp.Equal(failed["details"], object{"paths": []any{".cursor/skills/look"}}) {
+		t.Errorf("got %v", failed)
+	}
+	moved := func(got object) string {
+		t.Helper()
+		list, _ := got["backups"].([]any)
+		if len(list) != 1 || list[0].(object)["path"] != ".cursor/skills/look" {
+			t.Fatalf("got %v", got)
+		}
+		return list[0].(object)["backup"].(string)
+	}
+	backup := moved(get[object](w, "aam_install", "packages", specs("kit"), "force", true))
+	if text := w.read("project")[backup+"/mine.md"]; !strings.HasPrefix(backup, ".aam/backup/") || text != "mine" {
+		t.Errorf("%s has %q", backup, text)
+	}
+	w.write("project/.cursor/skills/look/SKILL.md", "edited")
+	backup = moved(get[object](w, "aam_uninstall", "package_name", "kit"))
+	if text := w.read("project")[backup+"/SKILL.md"]; text != "edited" {
+		t.Errorf("%s has %q", backup, text)
 	}
 }
 

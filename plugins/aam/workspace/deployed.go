@@ -36,6 +36,28 @@ func (w *Workspace) adopt(s *state) error {
 	return nil
 }
 
+// Platforms returns the platforms that each installed package is deployed to. If it is not known where the aam program
+// has deployed one, that is the default platform.
+func (w *Workspace) Platforms(defaultPlatform string) (map[string][]string, error) {
+	s, err := w.read(defaultPlatform)
+	if err != nil {
+		return nil, err
+	}
+	platforms := map[string][]string{}
+	for _, name := range s.installed {
+		deployed, err := w.deployedOf(s, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range deployed {
+			if !slices.Contains(platforms[name], d.platform) {
+				platforms[name] = append(platforms[name], d.platform)
+			}
+		}
+	}
+	return platforms, nil
+}
+
 // isAt reports whether two deployments have one place.
 func (d deployment) isAt(other deployment) bool { return d.artifact() == other.artifact() }
 
