@@ -278,6 +278,7 @@ func TestNewRegistry(t *testing.T) {
 		want      config.Registry // its name is r
 	}{
 		{"a file URL", "file:///srv/r", config.Registry{URL: "file:///srv/r", Type: "local"}},
+		{"a file URL with a host", "file://LocalHost/srv/r", config.Registry{URL: "file:///srv/r", Type: "local"}},
 		{"a path", "/srv/r/", config.Registry{URL: "file:///srv/r", Type: "local"}},
 		{"a path from the project", "../r", config.Registry{URL: "file:///work/r", Type: "local"}},
 		{"percent signs are kept", "/srv/a%20b", config.Registry{URL: "file:///srv/a%20b", Type: "local"}},
@@ -316,6 +317,7 @@ func TestRoot(t *testing.T) {
 		name, url, kind, want string
 	}{
 		{"a file URL", "file:///srv/r", "local", "/srv/r"},
+		{"nor does its own name", "file://localhost/srv/r", "local", "/srv/r"},
 		{"its host does not count", "file://host/srv/r", "local", "/srv/r"},
 		{"nor do query and fragment", "file:///srv/r?a#b", "local", "/srv/r"},
 		{"percent signs mean nothing", "file:///srv/a%20b", "local", "/srv/a%20b"},

@@ -61,6 +61,9 @@ func NewRegistry(name, url, project string) (Registry, error) {
 		return Registry{}, err
 	}
 	path, isFile := strings.CutPrefix(url, fileScheme)
+	if host, below, found := strings.Cut(path, "/"); isFile && found && strings.EqualFold(host, "localhost") {
+		path = "/" + below
+	}
 	scheme, _, hasScheme := strings.Cut(url, "://")
 	switch {
 	case len(url) > maxValue:
@@ -72,7 +75,7 @@ func NewRegistry(name, url, project string) (Registry, error) {
 	case !isFile && hasScheme:
 		return Registry{}, fault.New(fault.InvalidArgument, "url has a scheme of another kind: a registry is a folder, file://, http:// or https://")
 	case isFile && !filepath.IsAbs(path):
-		return Registry{}, fault.New(fault.InvalidArgument, "url has no absolute path: write file:///path/to/registry")
+		return Registry{}, fault.New(fault.InvalidArgument, "url has no absolute path on this machine: write file:///path/to/registry")
 	case strings.ContainsAny(path, "?#"):
 		return Registry{}, fault.New(fault.InvalidArgument, "url has a ? or #: no program of the system could read the path behind it")
 	}

@@ -51,7 +51,7 @@ func TestDetect(t *testing.T) {
 		{"folders that are not the project's own", []string{"node_modules/x/SKILL.md", "a/dist/y/SKILL.md", ".aam/packages/p/SKILL.md", ".git/SKILL.md"}, nil},
 		{"names are made valid, and different", []string{"a/Under_Score/SKILL.md", "b/under-score/SKILL.md", "c/__/SKILL.md", "prompts/Ärger.md", "d/" + strings.Repeat("x", 70) + "/SKILL.md", "e/" + strings.Repeat("x", 70) + "/SKILL.md"},
 			[]string{"skill under-score a/Under_Score", "skill under-score-2 b/under-score", "skill skill c/__",
-				"skill " + strings.Repeat("x", 64) + " d/" + strings.Repeat("x", 70), "skill " + strings.Repeat("x", 62) + "-2 e/" + strings.Repeat("x", 70), "prompt rger prompts/Ärger.md"}},
+				"skill " + strings.Repeat("x", 64) + " d/" + strings.Repeat("x", 70), "skill " + strings.Repeat("x", 62) + "-2 e/" + strings.Repeat("x", 70), "prompt arger prompts/Ärger.md"}},
 		{"a path with a line break is left out", []string{"prompts/a\nb.md", "prompts/c.md"}, []string{"prompt c prompts/c.md"}},
 		{"nothing", []string{"README.md"}, nil},
 	}
@@ -144,4 +144,20 @@ func FuzzName(f *testing.F) {
 			t.Errorf("%q becomes %q", text, name)
 		}
 	})
+}
+
+func TestNameOfNonASCIIText(t *testing.T) {
+	for text, want := range map[string]string{
+		"größe": "grosse", "Über uns": "uber-uns", "ÉCOLE": "ecole", "e\u0301te\u0301": "ete", "İstanbul": "istanbul", "Łódź": "lodz", "Ærø": "aero", "naïve_name": "naive-name",
+		"ÿ": "y", "ſ": "s", "ĳ": "ij", "×": "otherwise", "日本語": "u65e5-u672c-u8a9e", "日本語 guide": "guide", "١٢٣": "u0661-u0662-u0663", "🚀": "otherwise", "": "otherwise", "--": "otherwise",
+		strings.Repeat("語", 30): strings.TrimRight(strings.Repeat("u8a9e-", 10)+"u8a9", "-"),
+	} {
+		got := create.Name(text, "otherwise")
+		if got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+		if err := pkgname.CheckArtifact(got); err != nil {
+			t.Error(err)
+		}
+	}
 }

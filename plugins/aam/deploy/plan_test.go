@@ -243,6 +243,13 @@ func TestAgents(t *testing.T) {
 		{"a prompt with an absolute path", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: /etc/hostname"}, deploy.Claude, "!AAM_ARCHIVE_INVALID"},
 		{"an agent.yaml that is wrong", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d", "pack/a/system-prompt.md": "x"}, deploy.Cursor, "!AAM_MANIFEST_INVALID"},
 		{"a list in parameters", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: x\nparameters: {a: [1]}"}, deploy.Cursor, "!AAM_MANIFEST_INVALID"},
+		{"a rule without a prompt", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: gone.md"}, deploy.Cursor, "---\ndescription: \"d\"\nalwaysApply: true\n---\n\n# Agent: n\n"},
+		{"a rule without a prompt, with lists", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: gone.md\nskills: [s]\nprompts: [p]"}, deploy.Cursor,
+			"---\ndescription: \"d\"\nalwaysApply: true\n---\n\n# Agent: n\n\n## Available Skills\n\n- s\n\n## Available Prompts\n\n- p\n"},
+		{"a rule with an empty prompt", map[string]string{"pack/a/system-prompt.md": ""}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n"},
+		{"a rule with a blank prompt", map[string]string{"pack/a/system-prompt.md": " \n"}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n\n\n"},
+		{"a rule of a file", map[string]string{"pack/a": "x"}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n"},
+		{"line ends", map[string]string{"pack/a/system-prompt.md": "a\r\nb\rc\n"}, deploy.Copilot, "a\nb\nc\n"},
 		{"a rule without agent.yaml", map[string]string{"pack/a/system-prompt.md": "x \n"}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n\nx\n"},
 	}
 	for _, test := range tests {

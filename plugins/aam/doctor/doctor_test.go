@@ -128,6 +128,33 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestAdviceForPackagesOfNoRegistry: aam_install cannot repair what the command line has installed from elsewhere.
+func TestAdviceForPackagesOfNoRegistry(t *testing.T) {
+	const local, manifest = "packages:\n  pkg: {version: 1.0.0, source: local, checksum: ''}\n", "project/.aam/packages/pkg/aam.yaml"
+	tests := []struct{ name, lock, manifest, want string }{
+		{"a folder", local, manifestText, "nothing to repair"},
+		{"a folder that is gone", local, "-", "aam install PATH --force"},
+		{"a git source", strings.Replace(local, "local", "source", 1), manifestText, "aam install pkg --force"},
+		{"a registry", strings.Replace(local, "local", "team", 1), manifestText, "with aam_install and force"},
+		{"a registry with the name of a folder's source", strings.Replace(local, "''", "'sha256:00'", 1), "-", "with aam_install and force"},
+	}
+	for _, test := range tests {
+		contents := map[string]string{"project/.aam/aam-lock.yaml": test.lock, "project/.aam/config.yaml": "", manifest: test.manifest}
+		if test.manifest == "-" {
+			delete(contents, manifest)
+		}
+		advice := ""
+		for _, check := range run(t, contents).Checks {
+			if check.Name == "packages_integrity" && check.Suggestion != nil {
+				advice = *check.Suggestion
+			}
+		}
+		if !strings.Contains(advice, test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, advice, test.want)
+		}
+	}
+}
+
 func TestRunNamesAtMostFiveLeftovers(t *testing.T) {
 	contents := map[string]string{}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {

@@ -27,23 +27,40 @@ func (d *doctor) packages() {
 		d.fail(name, f.Message, f.Hint)
 		return
 	}
-	damaged := 0
+	damaged, advice := 0, []string{}
 	for _, entry := range lock.Packages {
 		if whole := d.pack(entry, outdated[entry.Name]); !whole || entry.Checksum == "" {
 			damaged++
+			if text := repair(entry, whole); !slices.Contains(advice, text) {
+				advice = append(advice, text)
+			}
 		}
 	}
 	if damaged > 0 {
-		d.warn(name, fmt.Sprintf("%s without checksum, folder or readable manifest", count(damaged, "package")), "Install them again with aam_install and force.")
+		d.warn(name, fmt.Sprintf("%s without checksum, folder or readable manifest", count(damaged, "package")), strings.Join(advice, " "))
 		return
 	}
 	d.pass(name, fmt.Sprintf("%s installed, nothing missing", count(len(lock.Packages), "package")))
 }
 
+// repair returns the advice for a package that is damaged, or intact but without a checksum.
+func repair(entry lockfile.Entry, intact bool) string {
+	fromFolder := entry.Source == lockfile.FromFolder && entry.Checksum == "" // a registry can have that name, too
+	switch {
+	case fromFolder && intact:
+		return fmt.Sprintf("'%s' was installed from a local folder or archive, which has no checksum; there is nothing to repair.", entry.Name)
+	case fromFolder:
+		return fmt.Sprintf("Install '%s' again from its folder or archive with the command line: aam install PATH --force.", entry.Name)
+	case entry.Source == lockfile.FromSource:
+		return fmt.Sprintf("Install '%s' again from its git source with the command line: aam install %s --force.", entry.Name, entry.Name)
+	}
+	return fmt.Sprintf("Install '%s' again with aam_install and force.", entry.Name)
+}
+
 // pack checks an installed package and reports whether it is intact. Outdated are the platforms with another version.
 func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 	name, dir := "package_"+entry.Name, d.ws.PackageDir(entry.Name)
-	again := fmt.Sprintf("Install '%s' again with aam_install and force.", entry.Name)
+	again := repair(entry, false)
 	if !files.IsDir(d.files, dir) {
 		d.warn(name, fmt.Sprintf("Package '%s@%s' directory not found: %s", entry.Name, entry.Version, dir), again)
 		return false

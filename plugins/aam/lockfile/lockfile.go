@@ -17,6 +17,12 @@ import (
 // MaxSize bounds a lock file, in bytes.
 const MaxSize = 8 << 20
 
+// Sources that are not registries; the aam program writes them.
+const (
+	FromFolder = "local"  // a local folder or archive
+	FromSource = "source" // a git repository
+)
+
 // Lock holds the installed packages. The zero value is empty.
 type Lock struct {
 	Packages   []Entry // in file order
@@ -27,7 +33,7 @@ type Lock struct {
 type Entry struct {
 	Name          string
 	Version       string
-	Source        string                // name of the registry; the aam program also writes "local" and "source"
+	Source        string                // name of the registry, FromFolder or FromSource
 	Checksum      string                // "" if unknown
 	Dependencies  []manifest.Dependency // constraints, not resolved versions
 	FileChecksums *FileChecksums

@@ -7,6 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
@@ -153,12 +154,20 @@ func (i *installation) installAll(specs []pkgname.Spec) error {
 	if len(specs) == 0 {
 		return nil
 	}
-	resolution, err := i.resolve(specs)
+	lock, err := i.ws.Lock()
+	if err != nil {
+		return err
+	}
+	resolution, err := i.resolve(specs, lock)
 	if err != nil {
 		return err
 	}
 	for _, failure := range resolution.Failed {
-		i.fail(i.texts[failure.Spec], failure.Err)
+		err := failure.Err
+		if entry, found := lock.Find(failure.Spec.Name); found && entry.Source == lockfile.FromFolder && entry.Checksum == "" {
+			err = fault.From(err).WithHint("It was installed from a local folder or archive: install it from there with the command line (aam install PATH --force), or publish it to a registry")
+		}
+		i.fail(i.texts[failure.Spec], err)
 	}
 	for _, group := range resolution.Groups {
 		if err := i.install(group); err != nil {
@@ -240,11 +249,7 @@ func parseSpec(text string) (pkgname.Spec, error) {
 	return spec, err
 }
 
-func (i *installation) resolve(specs []pkgname.Spec) (*resolve.Resolution, error) {
-	lock, err := i.ws.Lock()
-	if err != nil {
-		return nil, err
-	}
+func (i *installation) resolve(specs []pkgname.Spec, lock *lockfile.Lock) (*resolve.Resolution, error) {
 	request := resolve.Request{Specs: specs, Force: i.request.Force}
 	i.clients = i.usable(i.config)
 	for _, client := range i.clients {

@@ -5,6 +5,7 @@ package pkgname
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
@@ -96,6 +97,10 @@ func ParseSpec(text string) (Spec, error) {
 	if shown := redact.Text(text); shown != text {
 		return Spec{}, invalid("package spec %.100q is the address of something: only packages in registries can be asked for", shown)
 	}
+	if isPath(text) {
+		return Spec{}, invalid("package spec %.100q is a path, and only packages in registries can be installed", text).
+			WithHint("Publish the folder with aam_publish to a registry, which can be a folder (aam_registry_add), or install it with the command line: aam install " + shown(text))
+	}
 	spec := Spec{Name: text}
 	if at := strings.LastIndexByte(text, '@'); at > 0 {
 		spec = Spec{Name: text[:at], Constraint: text[at+1:]}
@@ -107,6 +112,21 @@ func ParseSpec(text string) (Spec, error) {
 		return Spec{}, err
 	}
 	return spec, nil
+}
+
+// isPath reports whether a spec is a path of a folder or an archive, which the aam command line installs.
+func isPath(text string) bool {
+	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || strings.HasSuffix(text, ".aam") ||
+		strings.Contains(text, `\`) || strings.Contains(text, "/") && !strings.Contains(text, "@")
+}
+
+// shown shortens a path for a hint.
+func shown(path string) string {
+	const most = 100
+	if len(path) > most || strings.ContainsFunc(path, unicode.IsControl) {
+		return "PATH"
+	}
+	return path
 }
 
 func invalid(format string, args ...any) *fault.Error {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
@@ -127,6 +128,20 @@ func TestRecordedSpecs(t *testing.T) {
 		}
 		if want := (pkgname.Spec{Name: *row.OK[0], Constraint: constraint}); err != nil || spec != want {
 			t.Errorf("%q: got %+v, %v, want %+v", row.Input, spec, err, want)
+		}
+	}
+}
+
+func TestParseSpecAdvisesOnPaths(t *testing.T) {
+	for _, text := range []string{"./kit", "../kit", ".", "/srv/kit", "~/kit", "kit/", "kit-1.0.0.aam", "owner/repo", `C:\kit`, "./a@b"} {
+		_, err := pkgname.ParseSpec(text)
+		if got := fault.From(err); got == nil || got.Code != fault.InvalidArgument || !strings.Contains(got.Hint, "aam_publish") || !strings.Contains(got.Hint, "aam install "+text) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	for _, text := range []string{"kit@", "@scope", "@a/b/c", "BAD"} {
+		if _, err := pkgname.ParseSpec(text); strings.Contains(fault.From(err).Hint, "aam_publish") {
+			t.Errorf("%s is no path", text)
 		}
 	}
 }

@@ -28,8 +28,8 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 	case yaml.ScalarNode:
 		return checkScalar(node, isKey)
 	case yaml.SequenceNode, yaml.MappingNode:
-		if node.Style&yaml.TaggedStyle != 0 && node.ShortTag() != "!!seq" && node.ShortTag() != "!!map" {
-			return unknownTag(node)
+		if err := checkCollection(node); err != nil {
+			return err
 		}
 	}
 	for i, child := range node.Content {

@@ -94,14 +94,22 @@ func compose(from *yaml.Node, done map[*yaml.Node]*node) *node {
 		to.kind = Mapping
 	default:
 		to.kind, to.text = scalarKind(from), from.Value
+		if isTagged(from, binaryTag) {
+			data, _ := decodeBinary(from.Value)
+			*to = *binaryNode(data, from.Line)
+		}
 	}
 	for i, child := range from.Content {
 		item := compose(child, done)
 		if to.kind == Mapping && i%2 == 0 && isMerge(child) {
 			item = &node{kind: merge, text: item.text, line: item.line}
 		}
+		if to.kind == Mapping && i%2 == 0 && isTagged(resolveAlias(child), binaryTag) {
+			item = &node{kind: Binary, text: item.text, line: item.line} // equal to no text
+		}
 		to.items = append(to.items, item)
 	}
+	composeTagged(to, from)
 	return to
 }
 

@@ -24,11 +24,12 @@ const (
 	Text
 	List
 	Mapping
+	Binary // bytes that are no UTF-8 text, or a key that is binary
 )
 
 // String returns the kind as error messages name it.
 func (k Kind) String() string {
-	return [...]string{"nothing", "null", "a boolean", "a whole number", "a number", "a date", "a text", "a list", "a mapping"}[k]
+	return [...]string{"nothing", "null", "a boolean", "a whole number", "a number", "a date", "a text", "a list", "a mapping", "binary data"}[k]
 }
 
 // Types of plain scalars in YAML 1.1 (https://yaml.org/type/), as PyYAML resolves them: an exponent needs a sign, and
@@ -101,6 +102,11 @@ func checkScalar(node *yaml.Node, isKey bool) error {
 	if tagged {
 		switch tag := node.ShortTag(); {
 		case tag == "!!str" || tag == "!" || tag == "!!merge" && isKey:
+			return nil
+		case tag == binaryTag:
+			if _, ok := decodeBinary(node.Value); !ok {
+				return &SyntaxError{node.Line, "a value is not what its tag " + tag + " says"}
+			}
 			return nil
 		case kind == Text:
 			return unknownTag(node)

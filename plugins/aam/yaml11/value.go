@@ -20,7 +20,7 @@ type node struct {
 }
 
 // merge is the kind of an unquoted key <<.
-const merge = Mapping + 1
+const merge = Binary + 1
 
 // Value is a value in a document. The zero value is absent.
 type Value struct {
