@@ -51,6 +51,8 @@ type Target struct {
 	Exists bool
 	// Dangling says that a symbolic link on the way, or at the end, points to nothing.
 	Dangling bool
+	// Info describes what is at Path, if it exists and was looked at: a Resolver remembers directories.
+	Info fs.FileInfo
 }
 
 // Resolve follows all symbolic links of an absolute path. Below the nearest existing ancestor the names are taken as
@@ -104,6 +106,7 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 		r.plain = map[string]bool{}
 	}
 	end, links, exists, dangling := start, 0, true, false
+	var last fs.FileInfo // of end
 	rest := split(path)
 	afterLink := len(rest) // how many elements of rest follow those that links brought in
 	for len(rest) > 0 {
@@ -112,6 +115,7 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 		if bound != "" && !Within(bound, next) {
 			return Target{Path: next}, fmt.Errorf("%s: %w of %s", path, ErrOutside, bound)
 		}
+		last = nil
 		if r.plain[next] {
 			end = next
 			continue
@@ -125,7 +129,7 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 			return Target{Path: next}, err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
-			end = next
+			end, last = next, info
 			r.plain[next] = info.IsDir()
 			continue
 		}
@@ -148,7 +152,7 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 		}
 		rest = append(split(target), rest...)
 	}
-	return Target{Path: end, Exists: exists, Dangling: dangling}, nil
+	return Target{Path: end, Exists: exists, Dangling: dangling, Info: last}, nil
 }
 
 // split returns the elements of a path without resolving "..": what stands before one may be a link.

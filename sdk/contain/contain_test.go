@@ -152,6 +152,10 @@ func TestTargetTellsDanglingFromAbsent(t *testing.T) {
 	} {
 		got, err := (&contain.Resolver{}).Inside(dir, filepath.Join(dir, path))
 		want.Path = filepath.Join(dir, want.Path)
+		if (got.Info != nil) != want.Exists || got.Info != nil && !got.Info.IsDir() {
+			t.Errorf("%s: described as %v", path, got.Info)
+		}
+		got.Info = nil
 		if err != nil || got != want {
 			t.Errorf("%s: got %+v, %v, want %+v", path, got, err, want)
 		}

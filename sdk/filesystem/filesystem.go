@@ -71,14 +71,8 @@ func (OS) Readlink(path string) (string, error) { return os.Readlink(path) }
 // ReadDir is os.ReadDir.
 func (OS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
-// Open is os.Open.
-func (OS) Open(path string) (io.ReadCloser, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err // a nil *os.File would make a non-nil interface
-	}
-	return file, nil
-}
+// Open opens a file for reading, as os.Open does.
+func (OS) Open(path string) (io.ReadCloser, error) { return open(path) }
 
 // Create implements FS.
 func (OS) Create(path string, mode fs.FileMode) (File, error) {

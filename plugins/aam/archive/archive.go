@@ -1,5 +1,5 @@
 // Package archive reads and writes .aam files: gzip-compressed tar archives of a package's directory, aam.yaml included.
-// Check validates one without writing, Extract writes what Check has validated, Pack creates one, Peek reads only the
+// Check validates one without writing, Extract writes what Check has validated, Pack creates one, a Peeker reads only the
 // manifest. An archive is untrusted until Check has read all of it.
 package archive
 

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -319,6 +320,25 @@ func TestCheckArtifacts(t *testing.T) {
 	}
 }
 
+// unpacked returns the tar archive in an archive.
+func unpacked(t *testing.T, path string) []byte {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	inflater, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(inflater)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 func TestPeek(t *testing.T) {
 	good, err := os.ReadFile(write(t, pkg(regular("x", noise(100)))))
 	if err != nil {
@@ -338,10 +358,23 @@ func TestPeek(t *testing.T) {
 		{"a manifest that is a link", write(t, []member{linked("aam.yaml", "x", tar.TypeSymlink)}), "is a link"},
 		{"no archive", save(t, nil), "no archive"},
 	}
+	for _, size := range []int{0, 5_000, 9_000, 40_000, 100_000} {
+		tests = append(tests, struct{ name, path, want string }{fmt.Sprintf("a manifest after %d bytes", size), write(t, append([]member{regular("a", noise(size))}, pkg()...)), ""})
+	}
+	var parts bytes.Buffer // two gzip members, the first with a comment
+	for i, part := range [][]byte{unpacked(t, write(t, pkg()))[:700], unpacked(t, write(t, pkg()))[700:]} {
+		w := gzip.NewWriter(&parts)
+		w.Name, w.Comment = "x", strings.Repeat("c", 1-i)
+		if _, err := w.Write(part); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+	}
+	tests = append(tests, struct{ name, path, want string }{"gzip members", save(t, parts.Bytes()), ""})
+	var peeker archive.Peeker // one for all
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			m, err := archive.Peek(disk, test.path, archive.DefaultLimits())
-			if test.want == "" && (err != nil || m.Name != "pkg") || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			m, err := peeker.Types(disk, test.path, archive.DefaultLimits())
+			if test.want == "" && (err != nil || len(m) == 0) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %+v, %v, want %q", m, err, test.want)
 			}
 		})

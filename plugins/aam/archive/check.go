@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"path"
@@ -21,7 +22,7 @@ const maxLinks = 8
 //
 // Its errors have the code ChecksumMismatch, ArchiveInvalid, or ManifestInvalid if aam.yaml is at fault.
 func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
-	a, err := open(s, path, limits)
+	a, err := open(regular{s}, path, limits, sha256.New())
 	if err != nil {
 		return nil, err
 	}
@@ -44,39 +45,6 @@ func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
 		return nil, err
 	}
 	return c.listing()
-}
-
-// maxPeek bounds the inflated bytes that Peek reads. The aam program and this one write the manifest among the first
-// members.
-const maxPeek = 16 << 20
-
-// Peek returns the manifest of an archive without reading what follows it. The result is for display only: the rest of
-// the archive is not validated, and a later duplicate of the manifest would win on extraction.
-//
-// Its errors have the code ArchiveInvalid or ManifestInvalid.
-func Peek(s files.System, path string, limits Limits) (*manifest.Manifest, error) {
-	limits.Inflated = min(limits.Inflated, maxPeek)
-	a, err := open(s, path, limits)
-	if err != nil {
-		return nil, err
-	}
-	defer a.file.Close()
-	c := checker{stream: a}
-	for c.manifest == nil {
-		name, k, err := c.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if name == manifest.FileName {
-			if err := c.takeManifest(k); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return c.parseManifest()
 }
 
 // checker collects the content of an archive.
@@ -195,13 +163,21 @@ func (c *checker) listing() (*Listing, error) {
 
 func (c *checker) parseManifest() (*manifest.Manifest, error) {
 	if c.manifest == nil {
-		return nil, fault.New(fault.ManifestInvalid, "archive %s has no %s at its root", c.path, manifest.FileName)
+		return nil, c.noManifest()
 	}
 	m, err := manifest.Parse(c.manifest)
 	if err != nil {
-		return nil, fault.New(fault.ManifestInvalid, "archive %s: %s: %w", c.path, manifest.FileName, err)
+		return nil, c.badManifest(err)
 	}
 	return m, nil
+}
+
+func (c *checker) noManifest() error {
+	return fault.New(fault.ManifestInvalid, "archive %s has no %s at its root", c.path, manifest.FileName)
+}
+
+func (c *checker) badManifest(err error) error {
+	return fault.New(fault.ManifestInvalid, "archive %s: %s: %w", c.path, manifest.FileName, err)
 }
 
 // follow resolves a path through links to a file.

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ func Extract(s files.System, archive, dir string, listing *Listing, limits Limit
 }
 
 func extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
-	a, err := open(s, archive, limits)
+	a, err := open(regular{s}, archive, limits, sha256.New())
 	if err != nil {
 		return err
 	}

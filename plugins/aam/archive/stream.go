@@ -2,9 +2,6 @@ package archive
 
 import (
 	"archive/tar"
-	"bufio"
-	"compress/gzip"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,15 +15,16 @@ import (
 
 // stream reads an archive once, sequentially.
 type stream struct {
-	path   string
-	limits Limits
-	raw    *counter // counts what was read of the file
-	sum    hash.Hash
-	tar    *tar.Reader
-	tail   io.Reader // what follows the tar
-	member int       // index of the member that next has returned
-	header *tar.Header
-	file   io.ReadCloser
+	path    string
+	limits  Limits
+	raw     *counter // counts what was read of the file
+	sum     hash.Hash
+	inflate func(io.Reader) (io.Reader, error)
+	tar     *tar.Reader
+	tail    io.Reader // what follows the tar
+	member  int       // index of the member that next has returned
+	header  *tar.Header
+	file    io.ReadCloser
 }
 
 // counter is a reader that counts, and fails beyond a limit.
@@ -47,28 +45,38 @@ func (c *counter) Read(p []byte) (int, error) {
 
 var errTooLarge = errors.New("too large")
 
-// open starts to read an archive. The caller closes the file.
-func open(s files.System, path string, limits Limits) (*stream, error) {
-	file, err := files.OpenRegular(s, path)
+// opener opens regular files.
+type opener interface {
+	Open(path string) (io.ReadCloser, error)
+}
+
+// regular is an opener for the file system.
+type regular struct{ files files.System }
+
+func (r regular) Open(path string) (io.ReadCloser, error) { return files.OpenRegular(r.files, path) }
+
+// open starts to read an archive, and to hash the file with sum, unless that is nil. The caller closes the file.
+func open(s opener, path string, limits Limits, sum hash.Hash) (*stream, error) {
+	file, err := s.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, invalid(path, "it is not there")
 	}
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.New()
-	a := &stream{path: path, limits: limits, sum: sum, file: file, member: -1,
-		raw: &counter{from: io.TeeReader(file, sum), limit: limits.Compressed, what: "the file has more"}}
+	a := &stream{path: path, limits: limits, sum: sum, file: file, member: -1, inflate: new(Peeker).inflate}
+	from := io.Reader(file)
+	if sum != nil {
+		from = io.TeeReader(file, sum)
+	}
+	a.raw = &counter{from: from, limit: limits.Compressed, what: "the file has more"}
 	return a, nil
 }
-
-// readSize is the size of the read buffer: each read is a call to the host.
-const readSize = 32 << 10
 
 // next goes to the next member; io.EOF after the last. Members other than files, directories and links are refused.
 func (a *stream) next() (name string, k kind, err error) {
 	if a.tar == nil {
-		inflated, err := gzip.NewReader(bufio.NewReaderSize(a.raw, readSize))
+		inflated, err := a.inflate(a.raw)
 		if err != nil {
 			return "", 0, a.broken(err)
 		}

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,31 +20,49 @@ const tempMark = ".aam-tmp-"
 
 // Read returns the content of a regular file of at most limit bytes.
 func Read(s System, path string, limit int64) ([]byte, error) {
-	file, err := OpenRegular(s, path)
+	file, size, err := openRegular(s, path)
 	if err != nil {
 		return nil, err
 	}
+	return readAll(file, path, size, limit)
+}
+
+// readAll reads a file of about the given size, and closes it.
+func readAll(file io.ReadCloser, path string, size, limit int64) ([]byte, error) {
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, min(size, limit)+bytes.MinRead))
+	// Usually one read returns all. Another one, which would return nothing, is a call to the host.
+	n, err := io.ReadFull(file, data.AvailableBuffer()[:min(size, limit)])
+	data.Write(data.AvailableBuffer()[:n])
+	if size > 0 && size <= limit && err == nil {
+		return data.Bytes(), nil
+	}
+	if _, err := data.ReadFrom(io.LimitReader(file, limit+1-int64(n))); err != nil {
 		return nil, err
 	}
-	if int64(len(data)) > limit {
+	if int64(data.Len()) > limit {
 		return nil, fmt.Errorf("%s: %w: at most %d bytes are read", path, ErrTooLarge, limit)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // OpenRegular opens a regular file for reading. It checks the type first, because opening a device or a pipe may block.
 func OpenRegular(s System, path string) (io.ReadCloser, error) {
+	file, _, err := openRegular(s, path)
+	return file, err
+}
+
+// openRegular also returns the size.
+func openRegular(s System, path string) (io.ReadCloser, int64, error) {
 	info, err := s.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w", path, filesystem.ErrNotRegular)
+		return nil, 0, fmt.Errorf("%s: %w", path, filesystem.ErrNotRegular)
 	}
-	return s.Open(path)
+	file, err := s.Open(path)
+	return file, info.Size(), err
 }
 
 // Temp returns the options for writing a file atomically. Temporary files are in its directory.

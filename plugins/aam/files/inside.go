@@ -3,31 +3,80 @@ package files
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
+// Paths resolves paths below a directory. It remembers which elements are directories: use one for the reads of one call.
+type Paths struct {
+	files  System
+	folder string
+	links  contain.Resolver
+}
+
+// NewPaths returns the Paths for a directory.
+func NewPaths(s System, folder string) *Paths {
+	return &Paths{files: s, folder: folder, links: contain.Resolver{FS: s}}
+}
+
+// Inside is the function Inside.
+func (p *Paths) Inside(path string) (string, error) {
+	real, _, err := p.resolve(path)
+	return real, err
+}
+
+// Open opens a regular file, as OpenRegular does.
+func (p *Paths) Open(path string) (io.ReadCloser, error) {
+	file, _, err := p.open(path)
+	return file, err
+}
+
+// open also returns the size.
+func (p *Paths) open(path string) (io.ReadCloser, int64, error) {
+	real, info, err := p.resolve(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info == nil || !info.Mode().IsRegular() {
+		return openRegular(p.files, real)
+	}
+	file, err := p.files.Open(real)
+	return file, info.Size(), err
+}
+
+// resolve also returns what is known about the file.
+func (p *Paths) resolve(path string) (string, fs.FileInfo, error) {
+	target, err := p.links.InsideOnly(p.folder, path)
+	switch {
+	case errors.Is(err, contain.ErrOutside):
+		return "", nil, fmt.Errorf("%s: %w of %s", path, contain.ErrOutside, p.folder)
+	case errors.Is(err, syscall.ELOOP):
+		return "", nil, fmt.Errorf("%s: too many links", path)
+	}
+	return target.Path, target.Info, err
+}
+
+// Read is the function ReadInside.
+func (p *Paths) Read(path string, limit int64) ([]byte, error) {
+	file, size, err := p.open(path)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(file, path, size, limit)
+}
+
 // Inside resolves all symbolic links in path below folder; if the result is outside of folder, the error is
 // contain.ErrOutside. Path has to be lexically below folder, whose own links are not resolved. Absent elements are kept.
 // It accesses nothing outside of folder, which a sandbox may not grant.
 func Inside(s System, folder, path string) (string, error) {
-	target, err := (&contain.Resolver{FS: s}).InsideOnly(folder, path)
-	switch {
-	case errors.Is(err, contain.ErrOutside):
-		return "", fmt.Errorf("%s: %w of %s", path, contain.ErrOutside, folder)
-	case errors.Is(err, syscall.ELOOP):
-		return "", fmt.Errorf("%s: too many links", path)
-	}
-	return target.Path, err
+	return NewPaths(s, folder).Inside(path)
 }
 
 // ReadInside is Read for a file below an untrusted folder. If a symbolic link leads out of folder, the error is
 // contain.ErrOutside.
 func ReadInside(s System, folder, path string, limit int64) ([]byte, error) {
-	real, err := Inside(s, folder, path)
-	if err != nil {
-		return nil, err
-	}
-	return Read(s, real, limit)
+	return NewPaths(s, folder).Read(path, limit)
 }

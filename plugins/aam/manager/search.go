@@ -74,6 +74,7 @@ func (m *Manager) index() ([]hit, error) {
 		if err != nil {
 			return nil, err
 		}
+		client = client.Reading()
 		entries, err := client.Index()
 		if err != nil {
 			return nil, err
@@ -100,10 +101,10 @@ func (m *Manager) types(h hit) []string {
 
 // author returns the author of a package; nil if unknown.
 func (m *Manager) author(h hit) *string {
-	metadata, err := h.registry.Metadata(h.entry.Name)
+	author, err := h.registry.Author(h.entry.Name)
 	if err != nil {
 		m.Warn(fmt.Sprintf("registry '%s': package %s: %v", h.registry.Name, h.entry.Name, err))
 		return nil
 	}
-	return metadata.Author
+	return author
 }

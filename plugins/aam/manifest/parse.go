@@ -44,6 +44,26 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
+// ParseTypes returns the types of the artifacts in a manifest, in the order of Types. It parses only what it needs, and
+// does not validate the rest.
+func ParseTypes(data []byte) ([]Type, error) {
+	document, err := yaml11.Parse(data, MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	var r yaml11.Reader
+	var types []Type
+	artifacts := document.Root().Field("artifacts")
+	if r.Required(artifacts) && r.Mapping(artifacts) {
+		for _, t := range Types() {
+			if len(r.List(artifacts.Field(t.Plural()))) > 0 {
+				types = append(types, t)
+			}
+		}
+	}
+	return types, r.Err()
+}
+
 type parser struct {
 	yaml11.Reader
 	root yaml11.Value

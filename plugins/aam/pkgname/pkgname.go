@@ -3,7 +3,6 @@
 package pkgname
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -16,11 +15,21 @@ const (
 	scopeRule = `^[a-z0-9][a-z0-9_-]{0,63}$`
 )
 
-// Without the flag m, $ matches only at the end of the string, so a trailing newline is refused.
-var (
-	namePattern  = regexp.MustCompile(nameRule)
-	scopePattern = regexp.MustCompile(scopeRule)
-)
+const maxName = 64 // of a name or scope, in bytes
+
+// isName reports whether text matches nameRule, or scopeRule if scope is set.
+func isName(text string, scope bool) bool {
+	if text == "" || len(text) > maxName || text[0] == '-' || text[0] == '_' {
+		return false
+	}
+	for i := range len(text) {
+		c := text[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && (c != '_' || !scope) {
+			return false
+		}
+	}
+	return true
+}
 
 // Check returns an error with the code InvalidArgument unless name is a package name: name or @scope/name.
 func Check(name string) error {
@@ -33,12 +42,12 @@ func Check(name string) error {
 		switch {
 		case !ok:
 			return invalid("package name %.100q has a scope and no '/' behind it: write @scope/name", name)
-		case !scopePattern.MatchString(scope):
+		case !isName(scope, true):
 			return invalid("package name %.100q: scope %.100q must match %s", name, scope, scopeRule)
 		}
 		bare = rest
 	}
-	if namePattern.MatchString(bare) {
+	if isName(bare, false) {
 		return nil
 	}
 	err := invalid("package name %.100q: name %.100q must match %s", name, bare, nameRule)
@@ -50,7 +59,7 @@ func Check(name string) error {
 
 // CheckArtifact returns an error with the code InvalidArgument unless name is an artifact name, which has no scope.
 func CheckArtifact(name string) error {
-	if namePattern.MatchString(name) {
+	if isName(name, false) {
 		return nil
 	}
 	return invalid("artifact name %.100q must match %s", name, nameRule)
@@ -63,10 +72,10 @@ func Suggest(name string) string {
 		scope, bare = name[:at+1], name[at+1:]
 	}
 	better := strings.ReplaceAll(bare, "_", "-")
-	if better == bare || !namePattern.MatchString(better) {
+	if better == bare || !isName(better, false) {
 		return ""
 	}
-	if scope != "" && !(strings.HasPrefix(scope, "@") && scopePattern.MatchString(scope[1:len(scope)-1])) {
+	if scope != "" && !(strings.HasPrefix(scope, "@") && isName(scope[1:len(scope)-1], true)) {
 		return ""
 	}
 	return scope + better

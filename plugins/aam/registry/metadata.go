@@ -1,12 +1,12 @@
 package registry
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
-	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
@@ -58,26 +58,78 @@ func (r Registry) Metadata(name string) (*Metadata, error) {
 	return m, nil
 }
 
+// Author returns the author in the metadata of a package; nil if there is none. Its errors are those of Metadata. It parses
+// only what it needs, if the file is written as by a program.
+func (r Registry) Author(name string) (*string, error) {
+	data, err := r.metadataFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if head, ok := metadataHead(data); ok {
+		if document, err := yaml11.Parse(head, maxMetadata); err == nil {
+			var reader yaml11.Reader
+			root := document.Root()
+			itsName, author := reader.Text(root.Field("name")), reader.NullText(root.Field("author"))
+			if reader.Err() == nil && itsName == name {
+				return author, nil
+			}
+		}
+	}
+	m, err := r.Metadata(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.Author, nil
+}
+
+// metadataHead returns the part of the metadata before the versions and tags; false if keys at the top level follow.
+func metadataHead(data []byte) ([]byte, bool) {
+	at := bytes.Index(data, []byte("\ndist_tags:"))
+	if at < 0 {
+		return nil, false
+	}
+	rest := data[at+1:]
+	for line := range bytes.Lines(rest[len("dist_tags:"):]) {
+		if c := line[0]; c != ' ' && c != '-' && c != '\n' && !bytes.HasPrefix(line, []byte("versions:")) {
+			return nil, false
+		}
+	}
+	return data[:at+1], true
+}
+
 // readMetadata returns the parsed and the raw file in a package's directory; nil if there is none.
 func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
-	if err := pkgname.Check(name); err != nil {
+	data, err := r.metadataFile(name)
+	if err != nil || data == nil {
 		return nil, nil, err
-	}
-	if err := r.Check(); err != nil {
-		return nil, nil, err
-	}
-	data, err := files.ReadInside(r.Files, r.Root, r.metadataPath(name), maxMetadata)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, r.unreachable("%w", err)
 	}
 	m, err := parseMetadata(data)
 	if err != nil {
 		return nil, nil, r.unreachable("%s: %w", r.metadataPath(name), err)
 	}
 	return m, data, nil
+}
+
+// metadataFile returns the content of a package's metadata; nil if there is none.
+func (r Registry) metadataFile(name string) ([]byte, error) {
+	if err := pkgname.Check(name); err != nil {
+		return nil, err
+	}
+	if r.reading == nil { // otherwise its index was read
+		if err := r.Check(); err != nil {
+			return nil, err
+		}
+	}
+	data, err := r.paths().Read(r.metadataPath(name), maxMetadata)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, r.unreachable("%w", err)
+	case data == nil:
+		return []byte{}, nil
+	}
+	return data, nil
 }
 
 // Latest returns the version with the tag latest, else the highest one; "" if there are no versions.

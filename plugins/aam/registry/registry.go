@@ -6,6 +6,7 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Registry is a local registry.
@@ -23,6 +25,28 @@ type Registry struct {
 	Files files.System
 	Name  string // from the configuration
 	Root  string // absolute path
+
+	reading *reading // nil unless Reading was called
+}
+
+// reading is what the reads of one call share.
+type reading struct {
+	paths  *files.Paths
+	peeker archive.Peeker
+}
+
+// Reading returns the registry for reading many packages in one call: it is assumed to stay where it is.
+func (r Registry) Reading() Registry {
+	r.reading = &reading{paths: files.NewPaths(r.Files, r.Root)}
+	return r
+}
+
+// paths returns the paths below the root.
+func (r Registry) paths() *files.Paths {
+	if r.reading != nil {
+		return r.reading.paths
+	}
+	return files.NewPaths(r.Files, r.Root)
 }
 
 // Timestamp formats a time for the files of aam.
@@ -55,17 +79,25 @@ func (r Registry) unreachable(format string, args ...any) error {
 // Archive returns the path of a version's archive, which need not exist. An invalid name or version is an error with the
 // code InvalidArgument, a symbolic link out of the registry one with the code RegistryUnreachable.
 func (r Registry) Archive(name, version string) (string, error) {
+	path, err := r.archive(name, version)
+	if err != nil {
+		return "", err
+	}
+	if path, err = r.paths().Inside(path); err != nil {
+		return "", r.unreachable("%w", err)
+	}
+	return path, nil
+}
+
+// archive returns the path of a version's archive with symbolic links.
+func (r Registry) archive(name, version string) (string, error) {
 	if err := pkgname.Check(name); err != nil {
 		return "", err
 	}
 	if err := checkFileVersion(version); err != nil {
 		return "", err
 	}
-	path, err := files.Inside(r.Files, r.Root, filepath.Join(r.folder(name), "versions", version+".aam"))
-	if err != nil {
-		return "", r.unreachable("%w", err)
-	}
-	return path, nil
+	return filepath.Join(r.folder(name), "versions", version+".aam"), nil
 }
 
 // checkFileVersion validates a version that becomes part of a path.
@@ -98,16 +130,23 @@ func (r Registry) Types(e Entry, limits archive.Limits) ([]string, error) {
 	if len(e.ArtifactTypes) > 0 {
 		return e.ArtifactTypes, nil
 	}
-	path, err := r.Archive(e.Name, e.Latest)
+	path, err := r.archive(e.Name, e.Latest)
 	if err != nil {
 		return nil, err
 	}
-	m, err := archive.Peek(r.Files, path, limits)
+	peeker := new(archive.Peeker)
+	if r.reading != nil {
+		peeker = &r.reading.peeker
+	}
+	found, err := peeker.Types(r.paths(), path, limits)
+	if errors.Is(err, contain.ErrOutside) {
+		return nil, r.unreachable("%w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	types := []string{}
-	for _, t := range m.Types() {
+	for _, t := range found {
 		types = append(types, string(t))
 	}
 	return types, nil

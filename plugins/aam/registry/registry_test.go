@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -235,4 +236,43 @@ func FuzzRead(f *testing.F) {
 			m.Release("1.0")
 		}
 	})
+}
+
+// TestAuthorIsThatOfMetadata compares the author that is read from the beginning of a file with that of the whole.
+func TestAuthorIsThatOfMetadata(t *testing.T) {
+	const begin, end = "name: pkg\ndescription: d\n", "dist_tags:\n  latest: 1.0.0\nversions:\n- version: 1.0.0\n  checksum: ''\n"
+	for _, text := range []string{
+		begin + "author: Jane Doe\n" + end,
+		begin + "author: null\n" + end,
+		begin + end,
+		begin + "author: 'J: D'\nkeywords: []\n" + end,
+		begin + "author: first\n" + end + "author: last\n",
+		begin + "author: first\n" + end + "\"author\": last\n",
+		begin + "author: first\n" + end + "<<: {license: MIT}\n",
+		begin + "author: \"J\ndist_tags: D\"\n" + end,
+		begin + "author: |\n  J\n" + end,
+		"{name: pkg, description: d, author: A, versions: []}\n",
+		begin + "author: A\nversions: []\n",
+		strings.Replace(begin, "pkg", "other", 1) + "author: A\n" + end,
+		begin + "author: 1\n" + end,
+		begin + "author: [\n" + end,
+		"",
+	} {
+		root := t.TempDir()
+		path := filepath.Join(root, "packages", "pkg", "metadata.yaml")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []registry.Registry{{Files: files.Disk{}, Name: "r", Root: root}, registry.Registry{Files: files.Disk{}, Name: "r", Root: root}.Reading()} {
+			m, wantErr := r.Metadata("pkg")
+			got, err := r.Author("pkg")
+			var want *string
+			if wantErr == nil {
+				want = m.Author
+			}
+			if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (wantErr == nil) {
+				t.Errorf("%q: got %v, want %v (-want +got)\n%s", text, err, wantErr, diff)
+			}
+		}
+	}
 }

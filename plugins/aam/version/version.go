@@ -46,6 +46,9 @@ func Parse(text string) (Version, error) {
 	if len(text) > maxText {
 		return Version{}, fmt.Errorf("version %.40q… is longer than %d bytes", redact.Text(text), maxText)
 	}
+	if release, ok := plainRelease(text); ok {
+		return Version{epoch: "0", release: release}, nil
+	}
 	m := versionPattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
 	if m == nil {
 		return Version{}, fmt.Errorf("%q is not a version: write MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1", text)
@@ -72,6 +75,19 @@ func Parse(text string) (Version, error) {
 		}
 	}
 	return v, nil
+}
+
+// plainRelease parses a version that consists of numbers and dots only, as most do; false for any other. The pattern is
+// much slower.
+func plainRelease(text string) ([]string, bool) {
+	release := make([]string, 0, 4)
+	for part := range strings.SplitSeq(text, ".") {
+		if part == "" || !isNumber(part) {
+			return nil, false
+		}
+		release = append(release, number(part))
+	}
+	return release, true
 }
 
 // number strips leading zeros; an empty string is 0.
