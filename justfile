@@ -24,6 +24,7 @@ bench-hostile:
 # each fuzz target for a while: `.ci/fuzz 5m internal/engine` takes another time, and the targets of one folder
 fuzz:
     .ci/fuzz 30s
+    AGENTPACK_DIFF_PAIRS=10000 go test ./plugins/agentpack/diff -run AgreesWithGit -count 1
 
 # formatting, vet and staticcheck
 lint:

@@ -150,7 +150,6 @@ var owners = map[string][]string{
 	"golang.org/x/net":                       {"internal/confine"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
-	"github.com/aymanbagabas/go-udiff":       {"plugins/agentpack"},
 	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},
 }

@@ -1,28 +1,170 @@
 package diff
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"unicode/utf8"
-
-	"github.com/aymanbagabas/go-udiff"
 )
 
-// maxDiff is the size limit of a diff that is shown, in bytes.
-const maxDiff = 100 << 10
+const (
+	// maxDiff is the size limit of a diff that is shown, in bytes.
+	maxDiff = 100 << 10
+	// maxLines is the limit of the lines of both texts together.
+	maxLines = 1_000_000
+	// context is how many unchanged lines are shown before and after changed ones.
+	context = 3
+)
 
-// Unified returns the diff from before to after, which must be UTF-8. Name is the file's path, with slashes.
+// Unified returns the diff from before to after, which must be UTF-8; "" if they are equal. Name is the file's
+// path, with slashes.
 func Unified(name string, before, after []byte) (string, error) {
-	if !utf8.Valid(before) || !utf8.Valid(after) {
+	newlines := bytes.Count(before, []byte("\n")) + bytes.Count(after, []byte("\n"))
+	switch {
+	case !utf8.Valid(before) || !utf8.Valid(after):
 		return "", errors.New("it is not UTF-8 text")
+	case bytes.Equal(before, after):
+		return "", nil
+	case newlines > maxLines:
+		return "", fmt.Errorf("the contents before and after have more than %d lines together", maxLines)
 	}
-	old := string(before)
-	diff, err := udiff.ToUnified("a/"+name, "b/"+name, old, udiff.Lines(old, string(after)), udiff.DefaultContextLines)
-	if err != nil {
-		return "", err
+	w := &writer{old: splitLines(before), new: splitLines(after)}
+	fmt.Fprintf(&w.text, "--- %s\n+++ %s\n", quoteName("a/"+name), quoteName("b/"+name))
+	numbers := map[string]int{}
+	for _, hunk := range splitHunks(compare(numberLines(w.old, numbers), numberLines(w.new, numbers))) {
+		w.hunk(hunk)
+		if w.text.Len() > maxDiff {
+			return "", fmt.Errorf("the diff is larger than %d bytes", maxDiff)
+		}
 	}
-	if len(diff) > maxDiff {
-		return "", fmt.Errorf("the diff is larger than %d bytes", maxDiff)
+	return w.text.String(), nil
+}
+
+// splitLines returns the lines of a text with their newlines.
+func splitLines(text []byte) []string {
+	lines := make([]string, 0, bytes.Count(text, []byte("\n"))+1)
+	for line := range strings.Lines(string(text)) {
+		lines = append(lines, line)
 	}
-	return diff, nil
+	return lines
+}
+
+// numberLines replaces each line by a number, the same for equal lines.
+func numberLines(lines []string, numbers map[string]int) []int {
+	result := make([]int, len(lines))
+	for i, line := range lines {
+		at, known := numbers[line]
+		if !known {
+			at = len(numbers)
+			numbers[line] = at
+		}
+		result[i] = at
+	}
+	return result
+}
+
+// splitHunks divides operations where more unchanged lines follow each other than the context of both sides,
+// and leaves out the unchanged lines that are not shown.
+func splitHunks(ops []op) [][]op {
+	var hunks [][]op
+	var hunk []op
+	for i, this := range ops {
+		if this.kind != ' ' {
+			hunk = append(hunk, this)
+			continue
+		}
+		before, after := this.head(context), this.tail(context)
+		switch {
+		case i == 0:
+			hunk = append(hunk, after)
+		case i == len(ops)-1:
+			hunk = append(hunk, before)
+		case this.count <= 2*context:
+			hunk = append(hunk, this)
+		default:
+			hunks = append(hunks, append(hunk, before))
+			hunk = []op{after}
+		}
+	}
+	return append(hunks, hunk)
+}
+
+// head and tail return at most count lines of an operation that keeps lines.
+func (o op) head(count int) op {
+	o.count = min(o.count, count)
+	return o
+}
+
+func (o op) tail(count int) op {
+	left := max(o.count-count, 0)
+	return op{o.kind, o.old + left, o.new + left, o.count - left}
+}
+
+// writer writes the diff of two texts.
+type writer struct {
+	old, new []string
+	text     strings.Builder
+}
+
+// hunk writes one hunk; it stops when the diff is too large.
+func (w *writer) hunk(ops []op) {
+	oldCount, newCount := 0, 0
+	for _, this := range ops {
+		if this.kind != '+' {
+			oldCount += this.count
+		}
+		if this.kind != '-' {
+			newCount += this.count
+		}
+	}
+	fmt.Fprintf(&w.text, "@@ -%s +%s @@\n", rangeOf(ops[0].old, oldCount), rangeOf(ops[0].new, newCount))
+	for _, this := range ops {
+		lines := w.old[this.old:]
+		if this.kind == '+' {
+			lines = w.new[this.new:]
+		}
+		for _, line := range lines[:this.count] {
+			w.text.WriteByte(this.kind)
+			w.text.WriteString(line)
+			if !strings.HasSuffix(line, "\n") {
+				w.text.WriteString("\n\\ No newline at end of file\n")
+			}
+			if w.text.Len() > maxDiff {
+				return
+			}
+		}
+	}
+}
+
+// rangeOf formats a range of lines. One without lines is at the line before it.
+func rangeOf(start, count int) string {
+	switch count {
+	case 0:
+		return strconv.Itoa(start) + ",0"
+	case 1:
+		return strconv.Itoa(start + 1)
+	}
+	return fmt.Sprintf("%d,%d", start+1, count)
+}
+
+// quoteName returns a path as git writes it in a header: in quotes if it has characters that would end it.
+func quoteName(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }) {
+		return path
+	}
+	var quoted strings.Builder
+	for _, c := range []byte(path) {
+		switch {
+		case c == '"' || c == '\\':
+			quoted.WriteByte('\\')
+			quoted.WriteByte(c)
+		case c < ' ' || c == 0x7f:
+			fmt.Fprintf(&quoted, `\%03o`, c)
+		default:
+			quoted.WriteByte(c)
+		}
+	}
+	return `"` + quoted.String() + `"`
 }

@@ -29,7 +29,7 @@ type FileDiff struct {
 	Op         Op      `json:"op"`
 	BeforeHash *string `json:"before_hash"`
 	AfterHash  *string `json:"after_hash"`
-	Unified    string  `json:"unified,omitempty"` // "" if a warning says why
+	Unified    *string `json:"unified,omitempty"` // nil for a removal, or if a warning says why; "" for a new file without content
 }
 
 // NewPreview computes the diffs of a plan.
@@ -43,9 +43,10 @@ func NewPreview(state *output.State, changes Plan) (Preview, []string, error) {
 			if err != nil {
 				return Preview{}, nil, err
 			}
-			file.Unified = text
 			if warning != "" {
 				warnings = append(warnings, warning)
+			} else {
+				file.Unified = &text
 			}
 		}
 		diff.Files = append(diff.Files, file)
@@ -86,6 +87,9 @@ func diffFile(state *output.State, change Change, name string) (text, warning st
 		before, err = disk.Read(change.Path, disk.MaxFile)
 		if err != nil {
 			return "", fmt.Sprintf("preview: no diff of %s: %s", change.Path, fault.IO(change.Path, err)), nil
+		}
+		if change.Before == nil || disk.SumBytes(before) != *change.Before {
+			return "", fmt.Sprintf("preview: no diff of %s: the file was changed after the plan was computed", change.Path), nil
 		}
 	}
 	text, err = diff.Unified(name, before, file.Content)

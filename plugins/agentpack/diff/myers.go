@@ -1,0 +1,257 @@
+package diff
+
+import "slices"
+
+// maxSteps limits the work of comparing two texts. Texts that differ in some thousand lines stay below it;
+// beyond, regions that are not compared yet count as wholly different.
+const maxSteps = 20_000_000
+
+// op is a step from one text to another: it keeps, deletes or inserts lines.
+type op struct {
+	kind     byte // ' ', '-' or '+', as in a unified diff
+	old, new int  // the first line, in the old and in the new text
+	count    int  // of lines
+}
+
+// comparison finds a shortest sequence of operations between two texts, whose lines are numbers that are equal
+// for equal lines. It is Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986) in its
+// variant with linear space.
+type comparison struct {
+	old, new []int
+	ops      []op
+	steps    int
+	// The furthest line of the old text on each diagonal, searched from the start and from the end. Diagonal 0
+	// is in the middle.
+	forward, backward []int
+}
+
+// compare returns the operations that make the lines new of the lines old, in order.
+func compare(old, new []int) []op {
+	c := &comparison{old: old, new: new}
+	c.visit(0, len(old), 0, len(new))
+	c.slideInsertions()
+	return c.ops
+}
+
+// visit adds the operations for a region: lines oldLow to oldHigh of the old text, newLow to newHigh of the new.
+func (c *comparison) visit(oldLow, oldHigh, newLow, newHigh int) {
+	prefix := 0
+	for oldLow+prefix < oldHigh && newLow+prefix < newHigh && c.old[oldLow+prefix] == c.new[newLow+prefix] {
+		prefix++
+	}
+	c.add(' ', oldLow, newLow, prefix)
+	oldLow, newLow = oldLow+prefix, newLow+prefix
+	suffix := 0
+	for oldLow < oldHigh-suffix && newLow < newHigh-suffix && c.old[oldHigh-suffix-1] == c.new[newHigh-suffix-1] {
+		suffix++
+	}
+	oldHigh, newHigh = oldHigh-suffix, newHigh-suffix
+	oldSplit, newSplit, found := 0, 0, false
+	if oldLow < oldHigh && newLow < newHigh {
+		oldSplit, newSplit, found = c.middle(oldLow, oldHigh, newLow, newHigh)
+	}
+	if found {
+		c.visit(oldLow, oldSplit, newLow, newSplit)
+		c.visit(oldSplit, oldHigh, newSplit, newHigh)
+	} else {
+		c.add('-', oldLow, newLow, oldHigh-oldLow)
+		c.add('+', oldHigh, newLow, newHigh-newLow)
+	}
+	c.add(' ', oldHigh, newHigh, suffix)
+}
+
+// add adds an operation, joined with the one before if both keep lines.
+func (c *comparison) add(kind byte, old, new, count int) {
+	last := len(c.ops) - 1
+	switch {
+	case count == 0:
+	case kind == ' ' && last >= 0 && c.ops[last].kind == ' ':
+		c.ops[last].count += count
+	default:
+		c.ops = append(c.ops, op{kind, old, new, count})
+	}
+}
+
+// middle returns a point in the middle of a shortest path through a region, by searching from both ends until
+// the paths meet; false if maxSteps are exceeded.
+func (c *comparison) middle(oldLow, oldHigh, newLow, newHigh int) (oldSplit, newSplit int, found bool) {
+	old, new := c.old[oldLow:oldHigh], c.new[newLow:newHigh]
+	delta := len(old) - len(new)
+	zero := (len(old)+len(new)+1)/2 + 2
+	if len(c.forward) < 2*zero {
+		c.forward, c.backward = make([]int, 2*zero), make([]int, 2*zero)
+	}
+	forward, backward := c.forward, c.backward
+	forward[zero+1], backward[zero+1] = 0, 0
+	for distance := 0; distance < zero-1; distance++ {
+		if c.steps > maxSteps {
+			return 0, 0, false
+		}
+		for k := distance; k >= -distance; k -= 2 {
+			x := furthest(forward, zero, k, distance)
+			startX, startY := x, x-k
+			for x < len(old) && x-k < len(new) && old[x] == new[x-k] {
+				x++
+			}
+			c.steps += 1 + x - startX
+			forward[zero+k] = x
+			if other := delta - k; delta&1 != 0 && -distance < other && other < distance && x+backward[zero+other] >= len(old) {
+				return oldLow + startX, newLow + startY, true
+			}
+		}
+		for k := distance; k >= -distance; k -= 2 {
+			x := furthest(backward, zero, k, distance)
+			start := x
+			for x < len(old) && x-k < len(new) && old[len(old)-1-x] == new[len(new)-1-x+k] {
+				x++
+			}
+			c.steps += 1 + x - start
+			backward[zero+k] = x
+			if other := delta - k; delta&1 == 0 && -distance <= other && other <= distance && x+forward[zero+other] >= len(old) {
+				return oldHigh - x, newHigh - x + k, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// furthest returns where a path on diagonal k begins after one more deletion or insertion.
+func furthest(ends []int, zero, k, distance int) int {
+	if k == -distance || k != distance && ends[zero+k-1] < ends[zero+k+1] {
+		return ends[zero+k+1]
+	}
+	return ends[zero+k-1] + 1
+}
+
+// slideInsertions moves each insertion as far down as the lines allow, past deletions, and joins those that
+// meet. An inserted paragraph then follows the one before it, and a replacement is a deletion followed by an
+// insertion. It stops when maxSteps are exceeded; the operations are valid at each step.
+func (c *comparison) slideInsertions() {
+	c.joinDeletions()
+	for at := 0; at < len(c.ops); at++ {
+		if c.ops[at].kind == '+' {
+			at = c.slideDown(c.slideUp(at))
+		}
+	}
+}
+
+// joinDeletions moves the deletions between two kept lines after the insertions there, and joins them.
+func (c *comparison) joinDeletions() {
+	joined := make([]op, 0, len(c.ops))
+	for start := 0; start < len(c.ops); {
+		if c.ops[start].kind == ' ' {
+			joined = append(joined, c.ops[start])
+			start++
+			continue
+		}
+		deletion := op{'-', c.ops[start].old, c.ops[start].new, 0}
+		for ; start < len(c.ops) && c.ops[start].kind != ' '; start++ {
+			this := c.ops[start]
+			if this.kind == '-' {
+				deletion.count += this.count
+				continue
+			}
+			this.old = deletion.old
+			deletion.new += this.count
+			joined = append(joined, this)
+		}
+		if deletion.count > 0 {
+			joined = append(joined, deletion)
+		}
+	}
+	c.ops = joined
+}
+
+// slideUp moves the insertion at an index up as far as possible, and returns its index then.
+func (c *comparison) slideUp(at int) int {
+	for at > 0 && c.spend() {
+		this, above := &c.ops[at], &c.ops[at-1]
+		switch above.kind {
+		case '+':
+			above.count += this.count
+			c.ops = slices.Delete(c.ops, at, at+1)
+			at--
+		case '-':
+			c.swap(at - 1)
+			at--
+		default:
+			shift := 0
+			for shift < min(above.count, this.count) && c.old[above.old+above.count-1-shift] == c.new[this.new+this.count-1-shift] {
+				shift++
+			}
+			if shift == 0 {
+				return at
+			}
+			c.steps += shift
+			this.old, this.new = this.old-shift, this.new-shift
+			above.count -= shift
+			below := op{' ', this.old, this.new + this.count, shift}
+			if at+1 < len(c.ops) && c.ops[at+1].kind == ' ' {
+				below.count += c.ops[at+1].count
+				c.ops[at+1] = below
+			} else {
+				c.ops = slices.Insert(c.ops, at+1, below)
+			}
+			if c.ops[at-1].count == 0 {
+				c.ops = slices.Delete(c.ops, at-1, at)
+				at--
+			}
+		}
+	}
+	return at
+}
+
+// slideDown moves the insertion at an index down as far as possible, and returns its index then.
+func (c *comparison) slideDown(at int) int {
+	for at+1 < len(c.ops) && c.spend() {
+		this, below := &c.ops[at], &c.ops[at+1]
+		switch below.kind {
+		case '+':
+			this.count += below.count
+			c.ops = slices.Delete(c.ops, at+1, at+2)
+		case '-':
+			c.swap(at)
+			at++
+		default:
+			shift := 0
+			for shift < min(below.count, this.count) && c.old[below.old+shift] == c.new[this.new+shift] {
+				shift++
+			}
+			if shift == 0 {
+				return at
+			}
+			c.steps += shift
+			above := op{' ', this.old, this.new, shift}
+			this.old, this.new = this.old+shift, this.new+shift
+			below.old, below.new, below.count = below.old+shift, below.new+shift, below.count-shift
+			if below.count == 0 {
+				c.ops = slices.Delete(c.ops, at+1, at+2)
+			}
+			if at > 0 && c.ops[at-1].kind == ' ' {
+				c.ops[at-1].count += shift
+			} else {
+				c.ops = slices.Insert(c.ops, at, above)
+				at++
+			}
+		}
+	}
+	return at
+}
+
+// swap exchanges a deletion and an insertion that follow each other.
+func (c *comparison) swap(at int) {
+	first, second := c.ops[at], c.ops[at+1]
+	second.old, second.new = first.old, first.new
+	if second.kind == '-' {
+		first.old += second.count
+	} else {
+		first.new += second.count
+	}
+	c.ops[at], c.ops[at+1] = second, first
+}
+
+// spend counts a step of sliding, which may move all operations; it reports whether another one is allowed.
+func (c *comparison) spend() bool {
+	c.steps += 1 + len(c.ops)/64
+	return c.steps <= 2*maxSteps
+}

@@ -1,0 +1,58 @@
+package tools_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPreview(t *testing.T) {
+	type data struct {
+		Plan planData
+		Diff *struct {
+			planData
+			Files []struct {
+				Target, Root, Path string
+				BeforeHash         *string `json:"before_hash"`
+				AfterHash          *string `json:"after_hash"`
+				Unified            *string
+			}
+		}
+	}
+	t.Run("without and with diffs", func(t *testing.T) {
+		w := newWorld(t, base())
+		var plain, diffs data
+		if w.OK("preview", ``, &plain); plain.Diff != nil || len(plain.Plan.Changes) != 2 {
+			t.Errorf("got %+v", plain)
+		}
+		w.OK("preview", `{"diff":true}`, &diffs)
+		file := diffs.Diff.Files[0]
+		if file.Root != w.Codex || file.Path != "AGENTS.md" || file.BeforeHash != nil || !strings.HasPrefix(*file.AfterHash, "sha256:9fd1eb37") ||
+			*file.Unified != "--- a/AGENTS.md\n+++ b/AGENTS.md\n@@ -0,0 +1 @@\n+# Base instructions\n" {
+			t.Errorf("got %+v, %s", file, *file.Unified)
+		}
+		if diff := cmp.Diff(plain.Plan.Changes, diffs.Diff.Changes); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("a new file without content has an empty diff", func(t *testing.T) {
+		w := newWorld(t, map[string]string{repoFile: standard("prompt:p"), "home/.agentpack/repo/modules/prompt/p/p.md": ""})
+		var got data
+		w.OK("preview", `{"diff":true}`, &got)
+		if file := got.Diff.Files[0]; file.Unified == nil || *file.Unified != "" {
+			t.Errorf("got %+v", file)
+		}
+	})
+	for name, content := range map[string]string{"bytes that are no text": "\xff\xfe", "a diff that is too large": strings.Repeat("line\n", 25_000)} {
+		t.Run("76 "+name, func(t *testing.T) {
+			w := newWorld(t, base())
+			w.Write(promptOut, content)
+			var got data
+			warned(t, w.OK("preview", `{"diff":true}`, &got), w.path(promptOut))
+			if got.Diff.Files[1].Unified != nil || got.Diff.Files[0].Unified == nil {
+				t.Errorf("got %+v", got.Diff.Files)
+			}
+		})
+	}
+}
