@@ -93,7 +93,7 @@ var arrows = map[string][]string{
 	"internal/dirtypages":      {},
 	"internal/visible":         {},
 
-	"internal/sandbox/git":                  {"internal/sandbox/beneath", "internal/sandbox/git/...", "sdk/abi"},
+	"internal/sandbox/git":                  {"internal/sandbox/beneath", "internal/sandbox/git/...", "sdk/abi", "sdk/contain"},
 	"internal/sandbox/git/gitconfig":        {"internal/sandbox/git/internal/hosterror"},
 	"internal/sandbox/git/internal":         {"sdk/abi"},
 	"internal/sandbox/git/internal/gittest": {"internal/sandbox/git", "sdk/abi"}, // for tests

@@ -100,14 +100,14 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		Env: p.Grant.Env, Cwd: p.dispatcher.catalog.Places.Cwd, Project: p.dispatcher.catalog.Places.Project, Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
-		mount := wire.Mount{Path: m.Path, Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
+		mount := wire.Mount{Path: m.Path, Aliases: m.Aliases, Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
 		for _, id := range m.Anchors {
 			mount.Anchors = append(mount.Anchors, wire.FileID(id))
 		}
 		l.Setup.Mounts = append(l.Setup.Mounts, mount)
 	}
 	for _, r := range set.Repos {
-		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: r.Path, Write: r.Write, File: l.Inherit(r.Dir)})
+		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: r.Path, Alias: r.Alias, Write: r.Write, File: l.Inherit(r.Dir)})
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	for _, t := range p.Tools {

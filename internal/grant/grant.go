@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -50,6 +52,9 @@ type FileID struct{ Dev, Ino uint64 }
 type Mount struct {
 	Path    string // resolved: no component is a symbolic link
 	Granted string // lexical, as in the grant
+	// Aliases are the granted paths that resolve to Path by symbolic links, so that a plugin finds the directory by the
+	// path that it was granted.
+	Aliases []string
 	Write   bool
 	State   bool // it is the plugin's state directory
 	// Dir is the handle of the directory. If the directory did not exist, Dir is a staged empty directory that Create
@@ -67,6 +72,7 @@ type Mount struct {
 type Repo struct {
 	Path    string // resolved
 	Granted string
+	Alias   string // the granted path if it resolves to Path by symbolic links, else empty
 	Write   bool
 	Remotes []string
 	Dir     *os.File // nil if it does not exist
@@ -164,12 +170,14 @@ func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	for i := range s.Mounts {
 		if s.Mounts[i].Path == p.path() {
 			s.Mounts[i].Write = s.Mounts[i].Write || write
+			s.Mounts[i].addAlias(granted.Path)
 			s.watch(granted.Path, p, i)
 			p.close()
 			return nil
 		}
 	}
 	m := Mount{Path: p.path(), Granted: granted.Path, Write: write, Absent: len(p.missing) > 0, Anchors: p.anchors}
+	m.addAlias(granted.Path)
 	i := len(s.Mounts)
 	if m.Absent {
 		s.staged[i] = &staged{at: p.existing(), ancestor: p.take(), missing: p.missing}
@@ -179,6 +187,13 @@ func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	s.Mounts = append(s.Mounts, m)
 	s.watch(granted.Path, p, i)
 	return nil
+}
+
+// addAlias records a granted path that is not the resolved one.
+func (m *Mount) addAlias(granted string) {
+	if granted = filepath.Clean(granted); granted != m.Path && !slices.Contains(m.Aliases, granted) {
+		m.Aliases = append(m.Aliases, granted)
+	}
 }
 
 // repository resolves a granted repository. One whose lexical path is in a granted directory must be there when
@@ -197,6 +212,9 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	}
 	r := Repo{
 		Path: p.path(), Granted: granted.Repo, Write: granted.Access == manifest.ReadWrite, Remotes: granted.Remotes, Anchors: p.anchors,
+	}
+	if granted := filepath.Clean(granted.Repo); granted != r.Path {
+		r.Alias = granted
 	}
 	if len(p.missing) == 0 {
 		r.ID, r.Dir = p.id(), p.take()

@@ -56,6 +56,30 @@ func TestResolveOpensWhatIsGranted(t *testing.T) {
 	w.unchanged(s)
 }
 
+// TestGrantedLinksAreAliases: the directory keeps the paths by which it was granted.
+func TestGrantedLinksAreAliases(t *testing.T) {
+	w := newWorld(t)
+	w.dir("dotfiles/codex")
+	w.link("dotfiles/codex", ".codex")
+	w.link("dotfiles", "dots")
+	w.grant(manifest.ReadWrite, "project", ".codex", ".codex/", "dots/codex", "dotfiles/codex", "dots/absent")
+	w.Grant.Git = []config.Git{{Repo: w.path(".codex"), Access: manifest.Read}, {Repo: w.project, Access: manifest.Read}}
+	s := w.resolve()
+	want := [][]string{
+		{w.project},
+		{w.path("dotfiles/codex"), w.path(".codex"), w.path("dots/codex")},
+		{w.path("dotfiles/absent"), w.path("dots/absent")},
+	}
+	for i, m := range s.Mounts {
+		if got := append([]string{m.Path}, m.Aliases...); !slices.Equal(got, want[i]) {
+			t.Errorf("got %q, want %q", got, want[i])
+		}
+	}
+	if len(s.Mounts) != len(want) || s.Repos[0].Alias != w.path(".codex") || s.Repos[1].Alias != "" {
+		t.Errorf("got %d mounts, %+v", len(s.Mounts), s.Repos)
+	}
+}
+
 func TestResolveRefusesLinksBelowTheProjectAndWhatPluginsWrite(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(w *world)

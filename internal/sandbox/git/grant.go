@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 const (
@@ -21,11 +22,22 @@ const (
 type Grant struct {
 	// Repo is its resolved absolute path, by which modules name it. Nothing is opened by it.
 	Repo string
+	// Alias is another path by which modules may name it: one with symbolic links. Empty: none.
+	Alias string
 	// Access is "r" to read; "rw" also permits CommitBranch.
 	Access string
 	// Dir is the open directory, on Linux possibly with O_PATH; nil means that it does not exist. It must stay open
 	// while the operations are used.
 	Dir *os.File
+}
+
+// names returns the paths by which modules name the directory.
+func (g *Grant) names() []string {
+	names := []string{filepath.Clean(g.Repo)}
+	if g.Alias != "" {
+		names = append(names, filepath.Clean(g.Alias))
+	}
+	return names
 }
 
 // query runs f on the repository that contains a directory. Without a repository the answer is the zero value.
@@ -45,7 +57,7 @@ func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Reposito
 func queryGrant[A any](ctx context.Context, o *Ops, path string, write bool, f func(*repo.Root) (A, error)) (A, error) {
 	return perform(ctx, o, path, func() (A, error) {
 		var none A
-		grant, err := o.grantFor(path, write)
+		grant, named, err := o.grantFor(path, write)
 		if err != nil || grant.Dir == nil {
 			return none, err
 		}
@@ -53,43 +65,40 @@ func queryGrant[A any](ctx context.Context, o *Ops, path string, write bool, f f
 		if err != nil {
 			return none, hosterror.Failed("%s: %v", grant.Repo, err)
 		}
-		return f(repo.NewRoot(handle.Following(), filepath.Clean(grant.Repo)))
+		return f(repo.NewRoot(handle.Following(), named, filepath.Clean(grant.Repo)))
 	})
 }
 
-// grantFor returns the outermost grant that contains a path, of those with write access if write is set.
-func (o *Ops) grantFor(path string, write bool) (*Grant, error) {
+// grantFor returns the outermost grant that contains a path, of those with write access if write is set, and its path
+// or alias by which the path names it.
+func (o *Ops) grantFor(path string, write bool) (best *Grant, named string, err error) {
 	if !filepath.IsAbs(path) || len(path) > maxRepoPath || strings.ContainsRune(path, 0) {
-		return nil, hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(path), maxRepoPath)
+		return nil, "", hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(path), maxRepoPath)
 	}
-	var best *Grant
 	readOnly, all := false, make([]string, 0, len(o.config.Grants))
 	for i := range o.config.Grants {
 		g := &o.config.Grants[i]
-		granted := filepath.Clean(g.Repo)
-		all = append(all, granted)
-		rel, err := filepath.Rel(granted, filepath.Clean(path))
-		if err != nil || !filepath.IsLocal(rel) {
-			continue
-		}
-		if write && g.Access != accessWrite {
-			readOnly = true
-			continue
-		}
-		if best == nil || len(granted) < len(filepath.Clean(best.Repo)) {
-			best = g
+		all = append(all, filepath.Clean(g.Repo))
+		for _, granted := range g.names() {
+			switch {
+			case !contain.Within(granted, filepath.Clean(path)):
+			case write && g.Access != accessWrite:
+				readOnly = true
+			case best == nil || len(granted) < len(named):
+				best, named = g, granted
+			}
 		}
 	}
 	switch {
 	case best != nil:
-		return best, nil
+		return best, named, nil
 	case readOnly:
-		return nil, hosterror.Denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
+		return nil, "", hosterror.Denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
 			"under [capabilities] git, and the config must not make it read-only", path)
 	case len(all) == 0:
-		return nil, hosterror.Denied("%s: this plugin is granted no repository; it must ask for one under [capabilities] git, "+
+		return nil, "", hosterror.Denied("%s: this plugin is granted no repository; it must ask for one under [capabilities] git, "+
 			"and --project must name the project if it asks for the project's", path)
 	}
-	return nil, hosterror.Denied("%s is outside of the granted repositories (%s); --project names another project",
+	return nil, "", hosterror.Denied("%s is outside of the granted repositories (%s); --project names another project",
 		path, strings.Join(all, ", "))
 }

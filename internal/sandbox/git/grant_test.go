@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -49,6 +50,32 @@ func TestGrantContainsRepository(t *testing.T) {
 				t.Errorf("got %v, %v; want %v, %q", found, err, c.found, c.code)
 			}
 		})
+	}
+}
+
+// TestGrantByAlias: a repository is found by the path with symbolic links by which it was granted, and answers have
+// that path.
+func TestGrantByAlias(t *testing.T) {
+	all, err := filepath.EvalSymlinks(t.TempDir())
+	gittest.Must(t, err)
+	r := gittest.Sample(t, filepath.Join(all, "real", "repo"))
+	gittest.Git(t, r.Dir, "worktree", "add", "-q", "../linked", "feature/x") // its .git file names the resolved path
+	gittest.Symlink(t, "real", filepath.Join(all, "alias"))
+	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: filepath.Join(all, "real"), Alias: filepath.Join(all, "alias"), Access: "r"}}})
+	for _, name := range []string{"real", "alias"} {
+		for _, repo := range []string{"repo", "linked"} {
+			dir := filepath.Join(all, name, repo)
+			top, err := ops.TopLevel(t.Context(), abi.GitPath{Path: filepath.Join(dir, "a", "b")})
+			if err != nil || top.TopLevel != dir {
+				t.Errorf("%s: got %q, %v", dir, top.TopLevel, err)
+			}
+			if ok, err := ops.BranchExists(t.Context(), abi.GitBranch{Repo: dir, Branch: "main"}); !ok || err != nil {
+				t.Errorf("%s: got %t, %v", dir, ok, err)
+			}
+			if got, err := ops.Ignored(t.Context(), abi.GitPaths{Repo: dir, Paths: []string{filepath.Join(dir, "x")}}); err != nil {
+				t.Errorf("%s: got %v, %v", dir, got, err)
+			}
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 
 // hidesEntry reports whether listings leave out a path. Ancestors of mounts are listed.
 func (f *FS) hidesEntry(p string) bool {
-	return f.policy.isHidden(p) && !f.mounts.hasBelow(p) && f.mounts.at(p) == nil
+	return f.policy.isHidden(p) && !f.mounts.hasBelow(p) && f.mounts.atAlias(p) == nil
 }
 
 // virtualDir is an open virtual directory above the mounts. It is not opened on the host.

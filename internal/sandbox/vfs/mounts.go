@@ -24,6 +24,9 @@ type FileID = beneath.FileID
 type Mount struct {
 	// Path is absolute and clean, and resolved by the caller. The tree does not open it.
 	Path string
+	// Aliases are other paths by which modules name the directory: those with symbolic links. In another mount they have
+	// no effect, since its links are followed there.
+	Aliases []string
 	// Write allows changes; false: the directory can only be read.
 	Write bool
 	// Dir is the open directory, on Linux possibly with O_PATH; nil means that it does not exist yet. It must stay open
@@ -42,6 +45,7 @@ type Mount struct {
 // Mounts are the granted directories of one plugin, for all of its trees.
 type Mounts struct {
 	list    []*mount // longest path first
+	aliases map[string]*mount
 	anchors map[FileID]bool
 }
 
@@ -61,10 +65,12 @@ type mountHandle struct {
 // NewMounts validates the mounts of a plugin. A path that is relative, not clean or a duplicate, and a handle that is no
 // directory, are errors.
 func NewMounts(list []Mount) (*Mounts, error) {
-	ms := &Mounts{anchors: map[FileID]bool{}}
+	ms := &Mounts{aliases: map[string]*mount{}, anchors: map[FileID]bool{}}
 	for _, m := range list {
-		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || strings.ContainsRune(m.Path, 0) {
-			return nil, fmt.Errorf("mount %q: the path must be absolute and clean", m.Path)
+		for _, p := range append([]string{m.Path}, m.Aliases...) {
+			if !path.IsAbs(p) || path.Clean(p) != p || strings.ContainsRune(p, 0) {
+				return nil, fmt.Errorf("mount %q: the path must be absolute and clean", p)
+			}
 		}
 		out := &mount{Mount: m}
 		if m.Dir != nil {
@@ -74,6 +80,9 @@ func NewMounts(list []Mount) (*Mounts, error) {
 		}
 		for _, id := range m.Anchors {
 			ms.anchors[id] = true
+		}
+		for _, alias := range m.Aliases {
+			ms.aliases[alias] = out
 		}
 		ms.list = append(ms.list, out)
 	}
@@ -161,8 +170,21 @@ func (ms *Mounts) open(p string) *mount {
 	return nil
 }
 
-// hasBelow reports whether the path of some mount is below p.
+// atAlias is at for the aliases too.
+func (ms *Mounts) atAlias(p string) *mount {
+	if m := ms.at(p); m != nil {
+		return m
+	}
+	return ms.aliases[p]
+}
+
+// hasBelow reports whether the path or an alias of some mount is below p.
 func (ms *Mounts) hasBelow(p string) bool {
+	for alias := range ms.aliases {
+		if alias != p && inside(p, alias) {
+			return true
+		}
+	}
 	return slices.ContainsFunc(ms.list, func(m *mount) bool { return m.Path != p && inside(p, m.Path) })
 }
 
@@ -171,18 +193,24 @@ func inside(dir, p string) bool {
 	return dir == "/" || p == dir || (strings.HasPrefix(p, dir) && p[len(dir)] == '/')
 }
 
-// children returns the sorted entries of a virtual directory: the next component of the path of each mount below it.
+// children returns the sorted entries of a virtual directory: the next component of each path of a mount below it.
 // Absent mounts are left out.
 func (ms *Mounts) children(dir string) []string {
 	var names []string
-	for _, m := range ms.list {
-		if m.Path == dir || !inside(dir, m.Path) {
-			continue
+	add := func(p string, m *mount) {
+		if p == dir || !inside(dir, p) {
+			return
 		}
-		name, _, deeper := strings.Cut(strings.TrimPrefix(m.Path[len(dir):], "/"), "/")
+		name, _, deeper := strings.Cut(strings.TrimPrefix(p[len(dir):], "/"), "/")
 		if deeper || m.dir() != nil {
 			names = append(names, name)
 		}
+	}
+	for _, m := range ms.list {
+		add(m.Path, m)
+	}
+	for alias, m := range ms.aliases {
+		add(alias, m)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

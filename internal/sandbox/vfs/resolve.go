@@ -177,7 +177,7 @@ func (w *walk) step(name string) (done bool, err error) {
 
 // stepVirtual descends from a virtual directory, which contains only the ancestors of mounts.
 func (w *walk) stepVirtual(next string) (done bool, err error) {
-	if m := w.fs.mounts.at(next); m != nil {
+	if m := w.fs.mounts.atAlias(next); m != nil {
 		return w.enterMount(m)
 	}
 	if w.fs.mounts.hasBelow(next) {
@@ -256,6 +256,9 @@ func (w *walk) stepReal(name string) (done bool, err error) {
 
 // stepHidden descends to a hidden path. An ancestor of a mount becomes a virtual directory.
 func (w *walk) stepHidden(name, next string) (done bool, err error) {
+	if m := w.fs.mounts.aliases[next]; m != nil {
+		return w.enterMount(m)
+	}
 	switch {
 	case w.fs.mounts.hasBelow(next):
 		w.place.close()

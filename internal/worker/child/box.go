@@ -87,7 +87,7 @@ func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 		if r.Write {
 			access = string(manifest.ReadWrite)
 		}
-		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Access: access, Dir: file(r.File, r.Path)})
+		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Alias: r.Alias, Access: access, Dir: file(r.File, r.Path)})
 	}
 	return sandbox.New(c)
 }
@@ -95,7 +95,7 @@ func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 // mount converts a granted directory for the file tree. One that does not exist has a staged directory, which the host
 // moves to its path on the first write.
 func mount(i int, m wire.Mount) vfs.Mount {
-	out := vfs.Mount{Path: m.Path, Write: m.Write, InGit: m.InGit, Dir: file(m.File, m.Path)}
+	out := vfs.Mount{Path: m.Path, Aliases: m.Aliases, Write: m.Write, InGit: m.InGit, Dir: file(m.File, m.Path)}
 	for _, id := range m.Anchors {
 		out.Anchors = append(out.Anchors, vfs.FileID(id))
 	}

@@ -55,6 +55,7 @@ type Confine struct {
 // Mount is a granted directory.
 type Mount struct {
 	Path    string   `json:"path"`
+	Aliases []string `json:"aliases,omitempty"` // other paths of the directory for the module
 	Write   bool     `json:"write,omitempty"`
 	State   bool     `json:"state,omitempty"`
 	InGit   bool     `json:"inGit,omitempty"` // it is in a git directory, so nothing in it can be written
@@ -69,6 +70,7 @@ type FileID struct{ Dev, Ino uint64 }
 // Repo is a granted git repository.
 type Repo struct {
 	Path  string `json:"path"`
+	Alias string `json:"alias,omitempty"` // another path of the directory for the module
 	Write bool   `json:"write,omitempty"`
 	File  int    `json:"file,omitempty"`
 }

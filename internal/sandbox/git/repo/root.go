@@ -29,19 +29,23 @@ const (
 type Root struct {
 	// Handle opens below the directory. Explain turns its errors into refusals.
 	Handle *beneath.Dir
-	path   string
+	path   string // as modules name it
+	real   string // with symbolic links resolved
 }
 
-// NewRoot returns the root for a directory and the resolved absolute path by which modules name it. Git
-// writes absolute paths with symbolic links resolved, so pointers in repositories are compared with it.
-func NewRoot(handle *beneath.Dir, path string) *Root { return &Root{handle, path} }
+// NewRoot returns the root for a directory, the absolute path by which a module names it, and that path with its
+// symbolic links resolved. Git writes the latter into repositories.
+func NewRoot(handle *beneath.Dir, path, real string) *Root { return &Root{handle, path, real} }
 
 // Abs returns the absolute path of a name, for messages and answers; nothing is opened by it.
 func (r *Root) Abs(name string) string { return filepath.Join(r.path, filepath.FromSlash(name)) }
 
-// rel returns the name of an absolute path.
+// rel returns the name of an absolute path in the root, or a name that is not local.
 func (r *Root) rel(abs string) (string, error) {
 	name, err := filepath.Rel(r.path, filepath.Clean(abs))
+	if err == nil && !filepath.IsLocal(name) {
+		name, err = filepath.Rel(r.real, filepath.Clean(abs))
+	}
 	return filepath.ToSlash(name), err
 }
 
@@ -158,8 +162,8 @@ func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
 	name := path.Join(base, filepath.ToSlash(pointer))
 	if filepath.IsAbs(pointer) {
 		name = ".."
-		if rel, err := filepath.Rel(r.path, pointer); err == nil && filepath.IsLocal(rel) {
-			name = filepath.ToSlash(rel)
+		if rel, err := r.rel(pointer); err == nil && filepath.IsLocal(rel) {
+			name = rel
 		}
 	}
 	if !filepath.IsLocal(name) {
