@@ -2,8 +2,11 @@ package tests
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,5 +82,37 @@ func TestAgentpackEnvelopeReportsHostFailures(t *testing.T) {
 	s.end()
 	if diff := cmp.Diff(before, snapshot(t, p.home)); diff != "" {
 		t.Errorf("something was written (-before +after)\n%s", diff)
+	}
+}
+
+// TestAgentpackDeploysIntoFreshHome: with the directories that the manifest requests, a deploy creates those that are
+// absent, and writes through one that is a symbolic link.
+func TestAgentpackDeploysIntoFreshHome(t *testing.T) {
+	t.Parallel()
+	files := agentpackRepo(1, "v1\n")
+	const repo = "home/.agentpack/repo/"
+	files[repo+"agentpack.yaml"] = strings.Replace(files[repo+"agentpack.yaml"], "modules:\n",
+		"  claude_code: {mode: files, scope: user}\nmodules:\n  - {id: 'command:c', type: command, tags: [base], source: {local_path: {path: modules/c}}}\n", 1)
+	files[repo+"modules/c/c.md"] = "---\ndescription: d\n---\nc\n"
+	files["home/dotfiles/codex/own"] = ""
+	p := newTestUser(t, files)
+	if err := errors.Join(os.Remove(p.path("home/.codex")), os.Symlink("dotfiles/codex", p.path("home/.codex"))); err != nil {
+		t.Fatal(err)
+	}
+	config := p.path("bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nenv = { HOME = \"${env:HOME}\" }\n", filepath.Join(p.plugins, "agentpack")))
+	cmd := p.command("--plugin", "agentpack")
+	cmd.Args[slices.Index(cmd.Args, "--config")+1] = config
+	s := startServer(t, cmd)
+	if e := s.agentpack("deploy_apply", confirmArguments(s.planDeploy(2))); !e.OK || !e.Data.Applied {
+		t.Fatalf("%+v", e)
+	}
+	s.end()
+	got := snapshot(t, p.home)
+	if got[".claude/commands/c.md"] != files[repo+"modules/c/c.md"] || got["dotfiles/codex/prompts/prompt-000.md"] != "v1\n" {
+		t.Errorf("got %q", got)
+	}
+	if target, err := os.Readlink(p.path("home/.codex")); err != nil || target != "dotfiles/codex" {
+		t.Errorf("the link: %q, %v", target, err)
 	}
 }

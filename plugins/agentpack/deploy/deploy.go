@@ -4,7 +4,9 @@
 package deploy
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -218,7 +220,7 @@ func (b *batch) addManifests(request Request) error {
 		key := output.Key{Target: root.Target, Path: output.ManifestPath(root)}
 		before, err := disk.SumFile(key.Path)
 		switch {
-		case filesystem.IsAbsent(err) && !used[root]:
+		case !used[root] && (filesystem.IsAbsent(err) || errors.Is(err, fs.ErrPermission)):
 			continue
 		case filesystem.IsAbsent(err):
 			before = ""

@@ -43,7 +43,7 @@ func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryR
 	r := restoreBuilder{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
 	for _, file := range result.State.Files {
 		if moduleID == "" || slices.Contains(file.Modules, moduleID) {
-			r.check(result.State, file, dryRun)
+			r.check(result.State, file)
 		}
 	}
 	slices.SortFunc(r.Files, func(a, b RestoredFile) int {
@@ -72,7 +72,7 @@ type restoreBuilder struct {
 	warnings []string
 }
 
-func (r *restoreBuilder) check(state *output.State, file output.File, dryRun bool) {
+func (r *restoreBuilder) check(state *output.State, file output.File) {
 	switch _, err := os.Stat(file.Path); {
 	case err == nil:
 		r.Summary.Existing++
@@ -83,10 +83,6 @@ func (r *restoreBuilder) check(state *output.State, file output.File, dryRun boo
 		return
 	}
 	r.Summary.Missing++
-	if _, err := os.Lstat(file.Path); err == nil && !dryRun {
-		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is not written again: it is a dangling symbolic link; remove it", file.Path))
-		return
-	}
 	if sum, ok := r.written[file.Path]; ok && sum != file.SHA256 {
 		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is written as another target wants it, not %s", file.Path, file.Target))
 		return

@@ -1,11 +1,9 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
@@ -85,24 +83,18 @@ func (c *computation) confine(root output.Root, path string) error {
 
 // compare returns the change of one file; nil if there is none.
 func compare(file output.File, managed []output.Key) (*Change, error) {
-	before, err := disk.SumFile(file.Path)
-	if errors.Is(err, syscall.ENOTDIR) {
-		return nil, fault.New(fault.IOInvalidPath, fault.Details{
-			"path": file.Path, "path_posix": filepath.ToSlash(file.Path), "io_kind": "not_a_directory",
-			"hint": "a file is where a directory has to be: remove it, then plan again",
-		}, "%s: a file is where a directory has to be: remove it, then plan again: %w", file.Path, err)
+	before, err := disk.SumPlace(file.Path)
+	if err != nil {
+		return nil, err
 	}
-	if filesystem.IsAbsent(err) {
+	if before == nil {
 		created := change(file.Key, Create, nil, &file.SHA256, "file missing")
 		return &created, nil
 	}
-	if err != nil {
-		return nil, fault.IO(file.Path, err)
-	}
-	if before == file.SHA256 {
+	if *before == file.SHA256 {
 		return nil, nil
 	}
-	updated := change(file.Key, Update, &before, &file.SHA256, "content differs")
+	updated := change(file.Key, Update, before, &file.SHA256, "content differs")
 	updated.UpdateKind = ManagedUpdate
 	if _, ok := slices.BinarySearchFunc(managed, file.Key, output.Key.Compare); !ok {
 		updated.UpdateKind = AdoptUpdate

@@ -70,7 +70,11 @@ func Prepare(world Services, request Request) (*Prepared, error) {
 	result.ManagedDirs, warnings = output.ReadManifests(result.State.Roots)
 	result.Warnings = append(result.Warnings, warnings...)
 	result.ManagedKeys, err = output.ManagedKeys(result.ManagedDirs, result.Targets, world.LastDeploy)
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	result.setLinkedAside()
+	return result, nil
 }
 
 // load reads the manifest and identifies project and machine.

@@ -4,7 +4,9 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,11 +81,13 @@ func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error)
 		ScanExtras: root.ScanExtras, Issues: []string{},
 	}
 	kind, err := disk.Stat(root.Path)
-	if err != nil {
+	if errors.Is(err, fs.ErrPermission) {
+		kind = disk.Directory // which is not accessible
+	} else if err != nil {
 		return RootHealth{}, fault.IO(root.Path, err)
 	}
 	health.Exists = kind != disk.Absent
-	health.Writable = kind == disk.Directory && writable(root.Path)
+	health.Writable = kind == disk.Directory && err == nil && writable(root.Path)
 	suggestion := ""
 	switch {
 	case kind == disk.Absent:

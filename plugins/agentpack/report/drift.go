@@ -103,7 +103,7 @@ func (d *Drift) compare(state *output.State, files []output.File) error {
 }
 
 func (d *Drift) checkWanted(state *output.State, file output.File, modules []string) error {
-	actual, err := sumIfPresent(file.Path)
+	actual, err := disk.SumPlace(file.Path)
 	if err != nil {
 		return err
 	}
