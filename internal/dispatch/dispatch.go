@@ -36,7 +36,7 @@ type Dispatcher struct {
 	store   *code.Store
 	pool    *worker.Pool
 	zone    func() []byte   // the local time zone, read once
-	gitUser func() git.User // read once
+	gitUser func() git.User // as it is now
 
 	workerCommand       []string
 	confinementRequired bool
@@ -57,14 +57,14 @@ func New(c *catalog.Catalog) *Dispatcher {
 		log:     c.Options.Log,
 		zone:    sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
-	d.gitUser = sync.OnceValue(func() git.User {
+	d.gitUser = func() git.User {
 		config, _ := system.LookupEnv("XDG_CONFIG_HOME")
 		user, err := git.ReadUser(c.Places.Home, config)
 		if err != nil {
 			d.log.Warn("git's configuration of the user", "error", err)
 		}
 		return user
-	})
+	}
 	d.stopped, d.stop = context.WithCancel(context.Background())
 	for _, p := range c.Plugins {
 		d.plugins = append(d.plugins, newPlugin(d, p))

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -114,10 +113,6 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		if t.OutputNumber > 0 { // in the order of the numbers
 			l.Setup.Schemas = append(l.Setup.Schemas, t.Output)
 		}
-	}
-	var err error
-	if l.Setup.GitUser, err = json.Marshal(p.dispatcher.gitUser()); err != nil {
-		return nil, fmt.Errorf("git's configuration of the user: %w", err)
 	}
 	l.Bound(compiled.Size, p.dispatcher.pool.Budget())
 	return l, nil

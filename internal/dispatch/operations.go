@@ -28,6 +28,8 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 		switch ask.Op {
 		case abi.OpNotify:
 			err = p.notify(ctx, n, ask.Params)
+		case wire.OpGitUser:
+			result, err = json.Marshal(p.dispatcher.gitUser())
 		case abi.OpClaims:
 			result, err = p.foreignClaims(ask.Params)
 		default:

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,7 +59,9 @@ func inEmptyRoot(t *testing.T, w world) {
 	grant := w.grant("rw $W/work", "r $W/other", "state $W/states/p", "rw $W/work/later")
 	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "rw"}}
 	c, err := openGrant(Setup{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}, Own: []string{w.path("$W/states")},
-		GitUser: git.User{Identity: git.Identity{Name: "A", Email: "a@example.com"}}})
+		GitUser: func(context.Context) (git.User, error) {
+			return git.User{Identity: git.Identity{Name: "A", Email: "a@example.com"}}, nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,8 +58,8 @@ type Config struct {
 	Messages bool
 	// Zone is the local time zone as TZif data; empty means UTC.
 	Zone []byte
-	// GitUser is the user's git configuration.
-	GitUser git.User
+	// GitUser returns the user's git configuration as it is now; nil means that there is none.
+	GitUser func(context.Context) (git.User, error)
 	// Claimed returns those of the names that another plugin claims; nil means none.
 	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
 	// Changing is called before a call changes a file or repository; nil means it is not.

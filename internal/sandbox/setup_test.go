@@ -34,7 +34,7 @@ type Setup struct {
 	// The others are as in Config.
 	Messages bool
 	Zone     []byte
-	GitUser  git.User
+	GitUser  func(context.Context) (git.User, error)
 	Claimed  func(context.Context, abi.Claims) (abi.Claims, error)
 	Log      hclog.Logger
 }

@@ -60,6 +60,10 @@ type GitRemote struct {
 // GitURL is a remote's URL without credentials; empty if there is no such remote.
 type GitURL struct {
 	URL string `json:"url,omitempty"`
+	// Digest tells remotes apart whose URLs differ in their credentials: the first 16 hexadecimal digits of the SHA-256 of
+	// the URL with credentials, in lower case, without "http://" or "https://" and without ".git" at its end. It is empty
+	// if the URL has none.
+	Digest string `json:"digest,omitempty"`
 }
 
 // GitPaths names at most 1,000 files and directories of a repository's working tree: slash-separated and relative to its

@@ -30,9 +30,15 @@ func ResolveRef(repo, ref string) (abi.GitObject, error) {
 
 // RemoteURL returns the URL of a remote ("": origin) without credentials; "" if there is none.
 func RemoteURL(repo, remote string) (string, error) {
+	url, err := Remote(repo, remote)
+	return url.URL, err
+}
+
+// Remote is RemoteURL, and returns the digest that tells URLs with different credentials apart.
+func Remote(repo, remote string) (abi.GitURL, error) {
 	var url abi.GitURL
 	err := sdk.HostCall(abi.OpGitRemoteURL, abi.GitRemote{Repo: repo, Remote: remote}, &url)
-	return url.URL, err
+	return url, err
 }
 
 // Ignored reports for each path (relative to the top level, or absolute) whether git ignores it. The result is nil if

@@ -27,7 +27,7 @@ const (
 // the lock that git itself uses; an existing branch is never changed. Working tree, index, HEAD and reflogs stay as they
 // are, no hook runs, and contents are stored unconverted.
 //
-// Author and committer are user.name and user.email of the repository's own configuration, otherwise Config.User's.
+// Author and committer are user.name and user.email of the repository's own configuration, otherwise the user's.
 // Without either nothing is written, and the error says how to set them.
 func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitCommitted, error) {
 	if err := normalizeCommit(&q); err != nil {
@@ -42,7 +42,11 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 		if r == nil || err != nil {
 			return abi.GitCommitted{}, err
 		}
-		identity, err := author(r, o.config.User.Identity)
+		user, err := o.user(ctx)
+		if err != nil {
+			return abi.GitCommitted{}, err
+		}
+		identity, err := author(r, user.Identity)
 		if err != nil {
 			return abi.GitCommitted{}, err
 		}

@@ -197,7 +197,7 @@ func TestCommitBranchNeedsWriteAccess(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
-			ops := gittest.NewOps(git.Config{Grants: c.grants, User: git.User{Identity: gittest.Someone}})
+			ops := gittest.NewOps(git.Config{Grants: c.grants, User: gittest.User(git.User{Identity: gittest.Someone})})
 			_, err := ops.CommitBranch(t.Context(), gittest.NewCommit(r, gittest.Text("a", "a")))
 			if gittest.Code(err) != c.code || err != nil && !strings.Contains(err.Error(), c.why) {
 				t.Errorf("got %v", err)
@@ -247,7 +247,7 @@ func TestCommitIdentity(t *testing.T) {
 			r := gittest.Sample(t, t.TempDir())
 			gittest.Write(t, r.Dot+"/config", c.config)
 			before := gittest.Snapshot(t, r.Dir)
-			ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir, Access: "rw"}}, User: git.User{Identity: c.user}})
+			ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir, Access: "rw"}}, User: gittest.User(git.User{Identity: c.user})})
 			done, err := ops.CommitBranch(t.Context(), gittest.NewCommit(r, gittest.Text("a", "a")))
 			if c.want == "" {
 				var host *abi.HostError

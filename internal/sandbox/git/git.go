@@ -36,8 +36,9 @@ const DefaultMaxFile = 8 << 20
 type Config struct {
 	// Grants are the granted directories; without any, every operation on a repository is denied.
 	Grants []Grant
-	// User is the default author of commits, and the user's own ignore file.
-	User User
+	// User returns the default author of commits, and the user's own ignore file. It is called by each operation that
+	// needs them, since the user may change them; nil means that there are none.
+	User func(context.Context) (User, error)
 	// Now is the clock for commits; nil means time.Now.
 	Now func() time.Time
 	// Remotes are the https URLs of the remote repositories that are granted, or "*" for any; without any,
@@ -80,6 +81,13 @@ func New(c Config) *Ops {
 		c.Log.Error("git: a malformed granted remote is ignored", "error", err)
 	}
 	return &Ops{config: c, remotes: remotes, log: c.Log}
+}
+
+func (o *Ops) user(ctx context.Context) (User, error) {
+	if o.config.User == nil {
+		return User{}, nil
+	}
+	return o.config.User(ctx)
 }
 
 // perform runs an operation on a repository or remote. It turns a panic of a library on untrusted input into an error,

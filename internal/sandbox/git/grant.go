@@ -65,8 +65,23 @@ func queryGrant[A any](ctx context.Context, o *Ops, path string, write bool, f f
 		if err != nil {
 			return none, hosterror.Failed("%s: %v", grant.Repo, err)
 		}
-		return f(repo.NewRoot(handle.Following(), named, filepath.Clean(grant.Repo)))
+		root := repo.NewRoot(handle.Following(), named, filepath.Clean(grant.Repo))
+		root.Other = func(path string) *repo.Root { return o.otherRoot(path, write) }
+		return f(root)
 	})
+}
+
+// otherRoot returns the root of the grant that contains a path with its symbolic links resolved; nil if none does.
+func (o *Ops) otherRoot(path string, write bool) *repo.Root {
+	grant, named, err := o.grantFor(path, write)
+	if err != nil || grant.Dir == nil {
+		return nil
+	}
+	handle, err := beneath.New(grant.Dir)
+	if err != nil {
+		return nil
+	}
+	return repo.NewRoot(handle.Following(), named, filepath.Clean(grant.Repo))
 }
 
 // grantFor returns the outermost grant that contains a path, of those with write access if write is set, and its path

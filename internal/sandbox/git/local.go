@@ -2,6 +2,8 @@ package git
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strings"
 
@@ -30,7 +32,7 @@ func (o *Ops) TopLevel(ctx context.Context, q abi.GitPath) (abi.GitTopLevel, err
 		if r == nil || err != nil {
 			return abi.GitTopLevel{}, err
 		}
-		return abi.GitTopLevel{TopLevel: root.Abs(r.Top)}, nil
+		return abi.GitTopLevel{TopLevel: r.Work.Abs(r.Top)}, nil
 	})
 }
 
@@ -165,9 +167,23 @@ func (o *Ops) RemoteURL(ctx context.Context, q abi.GitRemote) (abi.GitURL, error
 		if len(urls) == 0 {
 			return abi.GitURL{}, nil
 		}
-		// Git fetches from the first.
-		return abi.GitURL{URL: remote.StripCredentials(strings.TrimSpace(urls[0]))}, nil
+		url := strings.TrimSpace(urls[0]) // git fetches from the first
+		answer := abi.GitURL{URL: remote.StripCredentials(url)}
+		if answer.URL != url {
+			answer.Digest = digestOf(url)
+		}
+		return answer, nil
 	})
+}
+
+// digestOf returns abi.GitURL.Digest.
+func digestOf(url string) string {
+	for strings.HasSuffix(url, ".git") {
+		url = strings.TrimSuffix(url, ".git")
+	}
+	url = strings.TrimPrefix(strings.TrimPrefix(url, "https://"), "http://")
+	sum := sha256.Sum256([]byte(strings.ToLower(url)))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Ignored reports for each path whether git ignores it, including by Config.User.Excludes.
@@ -176,7 +192,11 @@ func (o *Ops) Ignored(ctx context.Context, q abi.GitPaths) (abi.GitIgnored, erro
 		return abi.GitIgnored{}, hosterror.Invalid("paths: %d of them: give at most %d", len(q.Paths), maxPaths)
 	}
 	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitIgnored, error) {
-		ignored, err := worktree.Ignored(ctx, r, o.config.User.Excludes, q.Paths)
+		user, err := o.user(ctx)
+		if err != nil {
+			return abi.GitIgnored{}, err
+		}
+		ignored, err := worktree.Ignored(ctx, r, user.Excludes, q.Paths)
 		return abi.GitIgnored{Ignored: ignored}, err
 	})
 }
@@ -190,6 +210,10 @@ func (o *Ops) Status(ctx context.Context, q abi.GitStatusQuery) (abi.GitStatus, 
 		q.Limit = defaultStatus
 	}
 	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitStatus, error) {
-		return worktree.Status(ctx, r, o.config.User.Excludes, q.Limit)
+		user, err := o.user(ctx)
+		if err != nil {
+			return abi.GitStatus{}, err
+		}
+		return worktree.Status(ctx, r, user.Excludes, q.Limit)
 	})
 }

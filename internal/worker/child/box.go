@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -66,15 +65,10 @@ func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
 		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
 		Cwd: setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
-		Claimed: claimed, Changing: changes,
+		Claimed: claimed, Changing: changes, GitUser: gitUser,
 	}
 	if setup.HTTP {
 		c.Fetch = fetch
-	}
-	if setup.GitUser != nil {
-		if err := json.Unmarshal(setup.GitUser, &c.GitUser); err != nil {
-			return nil, fmt.Errorf("git's configuration of the user: %w", err)
-		}
 	}
 	for i, m := range setup.Mounts {
 		if m.State {
@@ -162,6 +156,10 @@ func asked[R any](ctx context.Context, op string, params any) (result R, err err
 
 func claimed(ctx context.Context, names abi.Claims) (abi.Claims, error) {
 	return asked[abi.Claims](ctx, abi.OpClaims, names)
+}
+
+func gitUser(ctx context.Context) (git.User, error) {
+	return asked[git.User](ctx, wire.OpGitUser, nil)
 }
 
 func fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {

@@ -102,6 +102,7 @@ const (
 	OpGitOpen = "git/open" // sends a request to a git server: a GitRequest, answered by a GitAnswer
 	OpGitRead = "git/read" // the next bytes of its body: the stream's number in decimal
 	OpGitShut = "git/shut" // closes it
+	OpGitUser = "git/user" // returns the user's git configuration, a git.User
 	OpCreate  = "create"   // creates a granted directory that does not exist: the mount's index in decimal
 )
 

@@ -16,7 +16,6 @@ type Setup struct {
 	Mounts       []Mount           `json:"mounts,omitempty"`
 	Repos        []Repo            `json:"repos,omitempty"`
 	Remotes      []string          `json:"remotes,omitempty"` // of git, granted
-	GitUser      json.RawMessage   `json:"gitUser,omitempty"` // a git.User
 	Locks        int               `json:"locks,omitempty"`   // the directory of the plugin's lock files
 	Own          []string          `json:"own,omitempty"`     // the host's files and directories, which are hidden
 	Deny         []string          `json:"deny,omitempty"`    // globs of hidden paths

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -12,34 +13,36 @@ import (
 type Git interface {
 	// TopLevel returns the top level of the repository that holds a path; "" if there is none.
 	TopLevel(path string) (string, error)
-	// Origin returns the URL of the remote origin; "" if there is none.
-	Origin(repo string) (string, error)
+	// Origin returns the URL of the remote origin without credentials, "" if there is none, and the project's id if the
+	// URL has credentials, which are part of the id.
+	Origin(repo string) (url, id string, err error)
 }
 
 // Project is the project that a call works on.
 type Project struct {
 	Root   string // absolute and resolved
-	Origin string // "" if there is none
+	Origin string // without credentials; "" if there is none
 	ID     string
 }
 
 // DetectProject finds the project that the working directory is in. If git fails, the working directory
 // identifies the project, and a warning says so, since the project's overlays are then not found.
 func DetectProject(at Env, git Git) (Project, []string) {
-	project, warnings := Project{Root: at.Cwd}, []string(nil)
+	project, id, warnings := Project{Root: at.Cwd}, "", []string(nil)
 	top, err := git.TopLevel(at.Cwd)
 	if err != nil {
 		warnings = append(warnings, fmt.Sprintf("the project is identified by its directory, not its repository: %s", err))
 	}
 	if top != "" {
 		project.Root = filepath.Clean(top)
-		origin, err := git.Origin(project.Root)
+		var origin string
+		origin, id, err = git.Origin(project.Root)
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("the project is identified by its directory, not its origin: %s", err))
 		}
 		project.Origin = strings.TrimSpace(origin)
 	}
-	project.ID = ProjectID(project.Origin, project.Root)
+	project.ID = cmp.Or(id, ProjectID(project.Origin, project.Root))
 	return project, warnings
 }
 

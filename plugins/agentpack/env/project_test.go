@@ -32,12 +32,14 @@ func TestProjectID(t *testing.T) {
 
 // repository is a Git with fixed results.
 type repository struct {
-	top, origin       string
+	top, origin, id   string
 	topErr, originErr error
 }
 
 func (r repository) TopLevel(string) (string, error) { return r.top, r.topErr }
-func (r repository) Origin(string) (string, error)   { return r.origin, r.originErr }
+func (r repository) Origin(string) (string, string, error) {
+	return r.origin, r.id, r.originErr
+}
 
 func TestDetectProject(t *testing.T) {
 	denied := errors.New("not granted")
@@ -52,6 +54,10 @@ func TestDetectProject(t *testing.T) {
 		{
 			"a repository with an origin", repository{top: "/srv", origin: " https://github.com/acme/widgets.git\n"},
 			env.Project{Root: "/srv", Origin: "https://github.com/acme/widgets.git", ID: "f60ecdb16e5e8e82"}, 0,
+		},
+		{
+			"an origin with credentials", repository{top: "/srv", origin: "https://github.com/acme/widgets.git", id: "0123456789abcdef"},
+			env.Project{Root: "/srv", Origin: "https://github.com/acme/widgets.git", ID: "0123456789abcdef"}, 0,
 		},
 		{"a repository that was not granted", repository{topErr: denied}, env.Project{Root: "/srv/demo", ID: "926574b4279e7131"}, 1},
 		{"an origin that cannot be read", repository{top: "/srv/demo", originErr: denied}, env.Project{Root: "/srv/demo", ID: "926574b4279e7131"}, 1},

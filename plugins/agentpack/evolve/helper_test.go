@@ -93,8 +93,8 @@ func (w *world) remove(name string) {
 // noRepositories is a Git without repositories.
 type noRepositories struct{}
 
-func (noRepositories) TopLevel(string) (string, error) { return "", nil }
-func (noRepositories) Origin(string) (string, error)   { return "", nil }
+func (noRepositories) TopLevel(string) (string, error)       { return "", nil }
+func (noRepositories) Origin(string) (string, string, error) { return "", "", nil }
 
 func (w *world) run() *plan.Prepared {
 	w.t.Helper()

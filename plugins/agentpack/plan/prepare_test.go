@@ -13,8 +13,8 @@ import (
 
 type noGit struct{}
 
-func (noGit) TopLevel(string) (string, error) { return "", nil }
-func (noGit) Origin(string) (string, error)   { return "", nil }
+func (noGit) TopLevel(string) (string, error)       { return "", nil }
+func (noGit) Origin(string) (string, string, error) { return "", "", nil }
 
 // TestPrepareRefusesRootAsProject: nothing is planned for the root of the file system.
 func TestPrepareRefusesRootAsProject(t *testing.T) {

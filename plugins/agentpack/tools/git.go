@@ -13,7 +13,10 @@ type repositories struct{}
 func (repositories) TopLevel(path string) (string, error) { return git.TopLevel(path) }
 
 // Origin implements env.Git.
-func (repositories) Origin(repo string) (string, error) { return git.RemoteURL(repo, "") }
+func (repositories) Origin(repo string) (url, id string, err error) {
+	origin, err := git.Remote(repo, "")
+	return origin.URL, origin.Digest, err // the digest is that of env.ProjectID
+}
 
 // Ignored implements report.DoctorGit.
 func (repositories) Ignored(repo string, paths ...string) ([]bool, error) {

@@ -1,11 +1,13 @@
 package repo_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -201,6 +203,51 @@ func replace(t *testing.T, name string, by func()) {
 	t.Helper()
 	gittest.Must(t, os.RemoveAll(name))
 	by()
+}
+
+// A linked worktree whose repository is granted too, or is not.
+func TestLinkedWorktreeOfOtherGrant(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	gittest.Must(t, err)
+	r := gittest.Sample(t, filepath.Join(dir, "main"))
+	gittest.Git(t, r.Dir, "remote", "add", "origin", "https://example.com/x.git")
+	gittest.Git(t, r.Dir, "worktree", "add", "-q", "../linked", "feature/x")
+	linked := filepath.Join(dir, "linked")
+	pointer, err := os.ReadFile(filepath.Join(linked, ".git"))
+	gittest.Must(t, err)
+	for name, text := range map[string]string{"absolute": string(pointer), "relative": "gitdir: ../main/.git/worktrees/linked\n"} {
+		gittest.Write(t, filepath.Join(linked, ".git"), text)
+		both := gittest.Granted(linked, r.Dir)
+		top, err := both.TopLevel(t.Context(), abi.GitPath{Path: filepath.Join(linked, "sub")})
+		if err != nil || top.TopLevel != linked {
+			t.Errorf("%s: got %q, %v", name, top.TopLevel, err)
+		}
+		if url, err := both.RemoteURL(t.Context(), abi.GitRemote{Repo: linked}); err != nil || url.URL != "https://example.com/x.git" {
+			t.Errorf("%s: got %q, %v", name, url.URL, err)
+		}
+		gittest.Write(t, filepath.Join(linked, "new.txt"), "")
+		status, err := both.Status(t.Context(), abi.GitStatusQuery{Repo: linked})
+		if err != nil || len(status.Paths) != 1 || status.Paths[0].Path != "new.txt" {
+			t.Errorf("%s: got %+v, %v", name, status, err)
+		}
+		_, err = gittest.Granted(linked).RemoteURL(t.Context(), abi.GitRemote{Repo: linked})
+		if want := fmt.Sprintf("{ repo = %q, access", r.Dir); gittest.Code(err) != abi.HostDenied || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want it to name %s", name, err, want)
+		}
+	}
+	t.Run("a branch needs write access to the repository", func(t *testing.T) {
+		for access, want := range map[string]string{"r": abi.HostDenied, "rw": ""} {
+			ops := gittest.NewOps(git.Config{
+				Grants: []git.Grant{{Repo: linked, Access: "rw"}, {Repo: r.Dir, Access: access}},
+				User:   gittest.User(git.User{Identity: gittest.Someone}),
+			})
+			commit := gittest.NewCommit(r, gittest.Text("a.txt", "a"))
+			commit.Repo = linked
+			if _, err := ops.CommitBranch(t.Context(), commit); gittest.Code(err) != want {
+				t.Errorf("%s: got %v", access, err)
+			}
+		}
+	})
 }
 
 // A linked worktree in the grant and a shallow clone, made by git.

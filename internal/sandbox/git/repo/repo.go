@@ -9,11 +9,13 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
 
 const (
@@ -23,10 +25,11 @@ const (
 	alternatesDepth = 5        // of nested alternates, as in git
 )
 
-// Repository is a repository in a granted directory. Its paths are names in Root.
+// Repository is a repository in a granted directory. Its paths are names in Root, except Top.
 type Repository struct {
 	Root       *Root
-	Top        string   // of the working tree
+	Work       *Root    // has the working tree; differs from Root if .git points into another granted directory
+	Top        string   // of the working tree, in Work
 	GitDir     string   // has HEAD and the index
 	Common     string   // has references and objects; differs from GitDir in a linked worktree
 	ObjectDirs []string // its own and those of its alternates
@@ -76,13 +79,13 @@ func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo := &Repository{Root: r, Top: dir, GitDir: dotGit}
+	repo := &Repository{Root: r, Work: r, Top: dir, GitDir: dotGit}
 	if !info.IsDir() {
-		if repo.GitDir, err = r.readGitFile(dir, dotGit); err != nil {
+		if repo.Root, repo.GitDir, err = r.readGitFile(dir, dotGit); err != nil {
 			return nil, err
 		}
 	}
-	if repo.Common, err = r.readCommonDir(repo.GitDir); err != nil {
+	if repo.Common, err = repo.Root.readCommonDir(repo.GitDir); err != nil {
 		return nil, err
 	}
 	ok, err := repo.isValid()
@@ -90,7 +93,7 @@ func (r *Root) OpenRepository(dir string) (*Repository, error) {
 		return nil, err
 	}
 	if !ok && !info.IsDir() {
-		return nil, fmt.Errorf("%s points to %s, which is not a git repository", r.Abs(dotGit), r.Abs(repo.GitDir))
+		return nil, fmt.Errorf("%s points to %s, which is not a git repository", r.Abs(dotGit), repo.Root.Abs(repo.GitDir))
 	}
 	if !ok {
 		return nil, nil
@@ -98,18 +101,41 @@ func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	return repo, repo.addObjectDir(path.Join(repo.Common, "objects"), 0)
 }
 
-// readGitFile resolves a .git that is a file, as in linked worktrees and submodules.
-func (r *Root) readGitFile(dir, dotGit string) (string, error) {
+// readGitFile resolves a .git that is a file, as in linked worktrees and submodules. It returns a name in the root
+// that it returns, which is another granted directory if the file points there.
+func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	data, err := r.Read(dotGit, maxPointer)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	pointer, ok := bytes.CutPrefix(data, []byte("gitdir: "))
 	pointer = bytes.TrimRight(pointer, "\r\n")
 	if !ok || len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
-		return "", fmt.Errorf(`%s: not of the form "gitdir: DIRECTORY"`, r.Abs(dotGit))
+		return nil, "", fmt.Errorf(`%s: not of the form "gitdir: DIRECTORY"`, r.Abs(dotGit))
 	}
-	return r.resolvePointer(dotGit, dir, string(pointer))
+	if name, err := r.resolvePointer(dotGit, dir, string(pointer)); err == nil {
+		return r, name, nil
+	}
+	target := string(pointer)
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(r.real, filepath.FromSlash(dir), target)
+	}
+	if r.Other != nil {
+		if other := r.Other(filepath.Clean(target)); other != nil {
+			name, err := other.rel(target)
+			return other, name, err
+		}
+	}
+	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by an item "+
+		"{ repo = %q, access = \"r\" } in git of the plugin, or a directory that contains both (--project names one)",
+		r.Abs(dotGit), pointer, r.path, ownerOf(filepath.Clean(target)))
+}
+
+// ownerOf returns the directory of the repository that a git directory belongs to, by its path.
+func ownerOf(gitDir string) string {
+	owner, _, _ := strings.Cut(gitDir, "/worktrees/")
+	owner, _, _ = strings.Cut(owner, "/.git/")
+	return strings.TrimSuffix(owner, "/.git")
 }
 
 // readCommonDir returns the directory that a linked worktree shares with its repository; otherwise gitDir.

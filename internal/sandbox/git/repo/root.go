@@ -29,13 +29,18 @@ const (
 type Root struct {
 	// Handle opens below the directory. Explain turns its errors into refusals.
 	Handle *beneath.Dir
-	path   string // as modules name it
-	real   string // with symbolic links resolved
+	// Other returns the root of another granted directory that contains an absolute path; nil if none does. A .git file
+	// may point there. A nil function knows no other.
+	Other func(path string) *Root
+	path  string // as modules name it
+	real  string // with symbolic links resolved
 }
 
 // NewRoot returns the root for a directory, the absolute path by which a module names it, and that path with its
 // symbolic links resolved. Git writes the latter into repositories.
-func NewRoot(handle *beneath.Dir, path, real string) *Root { return &Root{handle, path, real} }
+func NewRoot(handle *beneath.Dir, path, real string) *Root {
+	return &Root{Handle: handle, path: path, real: real}
+}
 
 // Abs returns the absolute path of a name, for messages and answers; nothing is opened by it.
 func (r *Root) Abs(name string) string { return filepath.Join(r.path, filepath.FromSlash(name)) }

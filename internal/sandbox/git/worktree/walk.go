@@ -68,12 +68,12 @@ func (w *walk) list(dir string) ([]beneath.Entry, error) {
 		return nil, fmt.Errorf("%s: nested deeper than %d directories", hosterror.Truncate(dir), maxNesting)
 	}
 	name := path.Join(w.repo.Top, dir)
-	f, _, err := w.repo.Root.Handle.Open(name, os.O_RDONLY, 0)
+	f, _, err := w.repo.Work.Handle.Open(name, os.O_RDONLY, 0)
 	if repo.IsAbsent(err) {
 		return nil, nil // removed since its parent was listed
 	}
 	if err != nil {
-		return nil, w.repo.Root.Explain(name, err)
+		return nil, w.repo.Work.Explain(name, err)
 	}
 	defer f.Close()
 	var all []beneath.Entry
@@ -83,7 +83,7 @@ func (w *walk) list(dir string) ([]beneath.Entry, error) {
 			return nil, fmt.Errorf("over %d files and directories in the working tree", maxVisited)
 		}
 		if all = append(all, some...); len(all) > repo.MaxNames {
-			return nil, fmt.Errorf("%s: over %d files", w.repo.Root.Abs(name), repo.MaxNames)
+			return nil, fmt.Errorf("%s: over %d files", w.repo.Work.Abs(name), repo.MaxNames)
 		}
 		if err == io.EOF {
 			break
@@ -92,7 +92,7 @@ func (w *walk) list(dir string) ([]beneath.Entry, error) {
 			err = w.ctx.Err()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w.repo.Root.Abs(name), err)
+			return nil, fmt.Errorf("%s: %w", w.repo.Work.Abs(name), err)
 		}
 	}
 	all = slices.DeleteFunc(all, func(e beneath.Entry) bool { return e.Name == ".git" })
@@ -160,7 +160,7 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 // submodule compares a submodule's HEAD with the index. One that is absent, or whose repository cannot be opened below
 // the grant, counts as unchanged.
 func (w *walk) submodule(name string, want plumbing.Hash) (byte, error) {
-	sub, err := w.repo.Root.OpenRepository(path.Join(w.repo.Top, name))
+	sub, err := w.repo.Work.OpenRepository(path.Join(w.repo.Top, name))
 	if err == nil && sub != nil {
 		var head plumbing.Hash
 		var ok bool
@@ -178,8 +178,8 @@ func (w *walk) submodule(name string, want plumbing.Hash) (byte, error) {
 // does not report other directories.
 func (w *walk) hasUntracked(name string, level *ignore.Level) (bool, error) {
 	dotGit := path.Join(w.repo.Top, name, ".git")
-	if info, err := w.repo.Root.Handle.Lstat(dotGit); err == nil {
-		if _, err := w.repo.Root.Handle.Lstat(path.Join(dotGit, "HEAD")); err == nil || info.Mode.IsRegular() {
+	if info, err := w.repo.Work.Handle.Lstat(dotGit); err == nil {
+		if _, err := w.repo.Work.Handle.Lstat(path.Join(dotGit, "HEAD")); err == nil || info.Mode.IsRegular() {
 			return true, nil
 		}
 	}
@@ -242,7 +242,7 @@ func (w *walk) compare(t *indexEntry) (byte, error) {
 	if t.assumed || t.skipped {
 		return unchanged, nil
 	}
-	info, err := w.repo.Root.Handle.Lstat(path.Join(w.repo.Top, t.name))
+	info, err := w.repo.Work.Handle.Lstat(path.Join(w.repo.Top, t.name))
 	if repo.IsAbsent(err) {
 		return notSeen, nil
 	}
@@ -297,13 +297,13 @@ func (x *index) isRacy(s fileStat) bool {
 func (w *walk) sameContent(t *indexEntry, info beneath.Stat) (bool, error) {
 	name := path.Join(w.repo.Top, t.name)
 	if t.mode == objects.ModeLink {
-		target, err := w.repo.Root.Handle.Readlink(name)
+		target, err := w.repo.Work.Handle.Readlink(name)
 		if err != nil {
 			return false, nil // no longer a symbolic link
 		}
 		return objects.HashOf(plumbing.BlobObject, []byte(target)) == t.hash, nil
 	}
-	f, err := w.repo.Root.Open(name)
+	f, err := w.repo.Work.Open(name)
 	if repo.IsAbsent(err) || errors.Is(err, fs.ErrPermission) {
 		return false, nil // equality cannot be shown
 	}
@@ -327,7 +327,7 @@ func (w *walk) sameContent(t *indexEntry, info beneath.Stat) (bool, error) {
 		case err == io.EOF:
 			return left == 0 && plumbing.Hash(h.Sum(nil)) == t.hash, nil
 		case err != nil:
-			return false, fmt.Errorf("%s: %w", w.repo.Root.Abs(name), err)
+			return false, fmt.Errorf("%s: %w", w.repo.Work.Abs(name), err)
 		}
 	}
 }

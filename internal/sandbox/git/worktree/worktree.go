@@ -52,13 +52,13 @@ func Ignored(ctx context.Context, r *repo.Repository, userPatterns []byte, paths
 // directory. Paths outside of the working tree or in .git are refused.
 func relativePath(r *repo.Repository, requested string) (name string, isDir bool, err error) {
 	invalid := hosterror.Invalid("path: %q: give a path in the repository's working tree %s: relative to it, with slashes and without "+
-		`".." or ".git", or absolute`, hosterror.Truncate(requested), r.Root.Abs(r.Top))
+		`".." or ".git", or absolute`, hosterror.Truncate(requested), r.Work.Abs(r.Top))
 	if requested == "" || len(requested) > objects.MaxPath || strings.ContainsRune(requested, 0) {
 		return "", false, invalid
 	}
 	name = path.Clean(requested)
 	if filepath.IsAbs(requested) {
-		rel, err := filepath.Rel(r.Root.Abs(r.Top), requested)
+		rel, err := filepath.Rel(r.Work.Abs(r.Top), requested)
 		if err == nil && filepath.IsLocal(rel) {
 			name = filepath.ToSlash(rel)
 		}

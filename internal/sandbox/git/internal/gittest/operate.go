@@ -29,8 +29,13 @@ func Granted(dirs ...string) *git.Ops {
 
 // Writer returns operations with write access to a directory, and a fixed clock.
 func Writer(dir string) *git.Ops {
-	return NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "rw"}}, User: git.User{Identity: Someone},
+	return NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "rw"}}, User: User(git.User{Identity: Someone}),
 		Now: func() time.Time { return time.Unix(1700000000, 5).In(time.FixedZone("", 3600)) }})
+}
+
+// User returns a function for git.Config.User.
+func User(user git.User) func(context.Context) (git.User, error) {
+	return func(context.Context) (git.User, error) { return user, nil }
 }
 
 // NewOps resolves and opens the granted directories that exist, as the host does.

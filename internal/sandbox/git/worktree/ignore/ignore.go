@@ -90,23 +90,23 @@ func (m *Matcher) Enter(up *Level, dir string, ignored bool) (*Level, error) {
 		return &Level{up: up, ignored: true}, nil
 	}
 	name := path.Join(m.repo.Top, dir, ".gitignore")
-	info, err := m.repo.Root.Handle.Lstat(name)
+	info, err := m.repo.Work.Handle.Lstat(name)
 	if repo.IsAbsent(err) || err == nil && !info.Mode.IsRegular() {
 		return up, nil
 	}
 	var data []byte
 	if err == nil {
-		data, err = m.repo.Root.Read(name, MaxFile)
+		data, err = m.repo.Work.Read(name, MaxFile)
 	}
 	if repo.IsAbsent(err) {
 		return up, nil
 	}
 	if err != nil {
-		return nil, m.repo.Root.Explain(name, err)
+		return nil, m.repo.Work.Explain(name, err)
 	}
 	level, err := m.addLevel(up, dir, data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.repo.Root.Abs(name), err)
+		return nil, fmt.Errorf("%s: %w", m.repo.Work.Abs(name), err)
 	}
 	return level, nil
 }
@@ -135,9 +135,9 @@ func (m *Matcher) IgnoresPath(name string, isDir bool) (bool, error) {
 	}
 	if !isDir {
 		file := path.Join(m.repo.Top, name)
-		info, err := m.repo.Root.Handle.Lstat(file)
+		info, err := m.repo.Work.Handle.Lstat(file)
 		if err != nil && !repo.IsAbsent(err) {
-			return false, m.repo.Root.Explain(file, err)
+			return false, m.repo.Work.Explain(file, err)
 		}
 		isDir = err == nil && info.IsDir()
 	}
