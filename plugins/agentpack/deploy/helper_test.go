@@ -128,9 +128,9 @@ func (h *home) deploy(files map[string]string) string {
 func (h *home) rollback(to string) string {
 	h.t.Helper()
 	h.now = h.now.Add(time.Minute)
-	event, warning, err := h.deployer().Rollback(to)
-	if err != nil || warning != "" {
-		h.t.Fatal(warning, err)
+	event, warnings, err := h.deployer().Rollback(to)
+	if err != nil || len(warnings) > 0 {
+		h.t.Fatal(warnings, err)
 	}
 	return event
 }

@@ -17,44 +17,44 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Rollback restores the managed files to their state after the deploy of a snapshot. There is no plan, and
-// edits are overwritten. It returns the id of its own snapshot, and a warning if files that it had to remove
-// are in directories it cannot access; else "".
-func (d Deployer) Rollback(to string) (event, warning string, err error) {
+// Rollback restores the managed files to their state after the deploy of a snapshot. There is no plan. Of files
+// that were edited since the deploy it keeps copies in its own snapshot, whose id it returns, with a warning for
+// each, and for files that it had to remove in directories that it cannot access.
+func (d Deployer) Rollback(to string) (event string, warnings []string, err error) {
 	dir := d.Env.SnapshotDir()
 	target, err := LoadSnapshot(dir, to)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	if target.Kind == KindRollback {
-		return "", "", fmt.Errorf("the snapshot %s is of a rollback: roll back to %s instead, the snapshot that it restored", to, target.RolledBackTo)
+		return "", nil, fmt.Errorf("the snapshot %s is of a rollback: roll back to %s instead, the snapshot that it restored", to, target.RolledBackTo)
 	}
 	all, err := ListSnapshots(dir)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	history, err := NewHistory(all)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	event, err = NextSnapshotID(dir, d.Env.Now)
 	if err != nil {
-		return "", "", fault.IO(dir, err)
+		return "", nil, fault.IO(dir, err)
 	}
 	r := rollback{
 		batch: newBatch(d.Env, event), to: target, from: Layout{Dir: dir, ID: to}, head: history.Head,
 		dirs: manifestDirs(target, history.Head), applier: d.Applier(), reached: map[string]error{},
 	}
 	if err := r.collect(history); err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	if err := r.addRecord(Snapshot{
 		Kind: KindRollback, ID: event, CreatedAt: Timestamp(d.Env.Now), Targets: target.Targets, Files: target.Files,
 		RolledBackTo: to, LockSHA256: target.LockSHA256,
 	}); err != nil {
-		return "", "", err
+		return "", nil, err
 	}
-	return event, r.warning(), r.applier.Apply(r.changes)
+	return event, append(r.kept, r.unremoved()...), r.applier.Apply(r.changes)
 }
 
 // rollback collects the changes of a rollback.
@@ -65,17 +65,19 @@ type rollback struct {
 	head        *Snapshot
 	dirs        []output.Key // manifests that one of the two snapshots wrote
 	applier     apply.Applier
-	reached     map[string]error // results of transaction.CheckWritable by directory
-	unreachable []string         // files to remove in directories that this process may not change
+	reached     map[string]error      // results of transaction.CheckWritable by directory
+	unreachable []string              // files to remove in directories that this process may not change
+	sums        map[output.Key]string // of deployed
+	kept        []string              // warnings about edited files
 }
 
-// warning names the files that could not be removed.
-func (r *rollback) warning() string {
+// unremoved returns a warning that names the files that could not be removed.
+func (r *rollback) unremoved() []string {
 	if len(r.unreachable) == 0 {
-		return ""
+		return nil
 	}
-	return "not removed, because their directories are not granted here, or only for reading: " + strings.Join(r.unreachable, ", ") +
-		"; these files stay as they are, and another rollback elsewhere does not remove them: remove them by hand"
+	return []string{"not removed, because their directories are not granted here, or only for reading: " + strings.Join(r.unreachable, ", ") +
+		"; these files stay as they are, and another rollback elsewhere does not remove them: remove them by hand"}
 }
 
 func (r *rollback) collect(history *History) error {
@@ -172,6 +174,9 @@ func (r *rollback) addRestore(key output.Key, from, sum string, noted bool) erro
 		return fault.IO(key.Path, err)
 	}
 	after := disk.SumBytes(content)
+	if err := r.keep(key, before, after); err != nil {
+		return err
+	}
 	if noted {
 		r.recorded = append(r.recorded, SnapshotChange{
 			Target: key.Target, Op: OpRestore, Path: key.Path, BackupPath: from, Before: before, After: after,
@@ -196,8 +201,44 @@ func (r *rollback) addRemoval(key output.Key) error {
 	if sum, ok := r.written[key.Path]; ok && sum != "" {
 		return nil // another target writes it
 	}
+	if err := r.keep(key, before, ""); err != nil {
+		return err
+	}
 	r.recorded = append(r.recorded, SnapshotChange{Target: key.Target, Op: OpRemove, Path: key.Path, Before: before})
 	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
+}
+
+// keep copies a file to the snapshot of the rollback if its content, of the sum before, is neither that after
+// the rollback nor what the current snapshot has written: it was edited, and would be lost.
+func (r *rollback) keep(key output.Key, before, after string) error {
+	if before == "" || before == after || before == r.deployed()[key] {
+		return nil
+	}
+	content, err := disk.Read(key.Path, maxFile)
+	if err != nil {
+		return fmt.Errorf("keep a copy of %s, which was edited: %w", key.Path, err)
+	}
+	if disk.SumBytes(content) != before {
+		return fmt.Errorf("%s %w", key.Path, transaction.ErrChanged)
+	}
+	copied := r.layout.Backup(key)
+	r.changes = append(r.changes, transaction.Change{Root: r.env.SnapshotDir(), Path: copied, After: content, Like: key.Path})
+	r.kept = append(r.kept, fmt.Sprintf("%s was edited since the deploy: its content is kept in %s", key.Path, copied))
+	return nil
+}
+
+// deployed returns the sums of what the current snapshot has written, by file.
+func (r *rollback) deployed() map[output.Key]string {
+	if r.sums == nil {
+		r.sums = map[output.Key]string{}
+		for _, change := range r.head.Changes {
+			r.sums[output.Key{Target: change.Target, Path: change.Path}] = change.After
+		}
+		for _, file := range r.head.Files {
+			r.sums[file.Key()] = file.SHA256
+		}
+	}
+	return r.sums
 }
 
 // checkRemoved records a file as unreachable unless its directory is accessible, which shows that the file

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,8 +67,45 @@ func TestRollbackToCurrentSnapshotRepairs(t *testing.T) {
 	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/prompts/a.md": "a"})
 	h.write(".codex/AGENTS.md", "an edit")
 	h.remove(".codex/prompts")
-	h.rollback(first)
+	if _, _, err := h.deployer().Rollback(first); err != nil {
+		t.Fatal(err)
+	}
 	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/a.md": "a"})
+}
+
+// TestRollbackKeepsEdits: what was edited since the deploy is copied before it is replaced or removed.
+func TestRollbackKeepsEdits(t *testing.T) {
+	for name, old := range map[string]bool{"snapshots with copies": false, "snapshots of an older version": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, nil)
+			first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/same.md": "same"})
+			second := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v2", "codex:.codex/same.md": "same", "codex:.codex/later.md": "later", "codex:.codex/gone.md": "gone"})
+			if old {
+				h.remove(".agentpack/state/snapshots/" + first + "/state")
+				h.remove(".agentpack/state/snapshots/" + second + "/state")
+			}
+			edits := map[string]string{".codex/AGENTS.md": "my edit", ".codex/later.md": "my other edit"}
+			for path, content := range edits {
+				h.write(path, content)
+			}
+			h.remove(".codex/gone.md")
+			h.now = h.now.Add(time.Minute)
+			event, warnings, err := h.deployer().Rollback(first)
+			if err != nil || len(warnings) != len(edits) {
+				t.Fatal(warnings, err)
+			}
+			h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/same.md": "same"})
+			for path, want := range edits {
+				kept := deploy.Layout{Dir: h.at(".agentpack/state/snapshots"), ID: event}.Backup(output.Key{Target: "codex", Path: h.at(path)})
+				if got, err := os.ReadFile(kept); err != nil || string(got) != want {
+					t.Errorf("%s: got %q, %v", path, got, err)
+				}
+				if text := strings.Join(warnings, "\n"); !strings.Contains(text, h.at(path)) || !strings.Contains(text, kept) {
+					t.Errorf("the warnings do not name %s and %s: %q", h.at(path), kept, text)
+				}
+			}
+		})
+	}
 }
 
 func TestPlanAfterRollbackIsManagedUpdate(t *testing.T) {
@@ -175,7 +213,8 @@ func TestRollbackWarnsAboutHiddenFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.fs = elsewhereFS{h.fs, []string{h.at(".codex"), h.at(".agentpack")}}
-			event, warning, err := h.deployer().Rollback(first)
+			event, warnings, err := h.deployer().Rollback(first)
+			warning := strings.Join(warnings, "\n")
 			if err != nil || strings.Contains(warning, ".codex") {
 				t.Fatal(warning, err)
 			}

@@ -251,12 +251,10 @@ func rollback(c *call) (any, error) {
 	if err := c.recover(); err != nil {
 		return nil, err
 	}
-	event, warning, err := c.deployer().Rollback(c.to)
+	event, warnings, err := c.deployer().Rollback(c.to)
 	if err != nil {
 		return nil, err
 	}
-	if warning != "" {
-		c.warnings = append(c.warnings, warning)
-	}
+	c.warnings = append(c.warnings, warnings...)
 	return rolledBack{To: c.to, Event: event}, nil
 }
