@@ -44,7 +44,7 @@ type fields map[string]yamldoc.Value
 
 // readFields returns the fields of a map, which must exist.
 func readFields(value yamldoc.Value) (fields, error) {
-	if value.IsAbsent() {
+	if value.IsMissing() {
 		return nil, value.Errorf("expected a map, got nothing")
 	}
 	list, err := value.Fields()
@@ -77,9 +77,9 @@ func readProfiles(manifest *Manifest, value yamldoc.Value) error {
 		if err != nil {
 			return err
 		}
-		tags, err1 := parts["include_tags"].AsStrings()
-		included, err2 := parts["include_modules"].AsStrings()
-		excluded, err3 := parts["exclude_modules"].AsStrings()
+		tags, err1 := parts["include_tags"].AsTexts()
+		included, err2 := parts["include_modules"].AsTexts()
+		excluded, err3 := parts["exclude_modules"].AsTexts()
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func readTargets(manifest *Manifest, value yamldoc.Value) error {
 
 // oneOf returns a string that must be one of allowed.
 func oneOf(value yamldoc.Value, allowed ...string) (string, error) {
-	text, err := value.AsString()
+	text, err := value.AsText()
 	if err == nil && !slices.Contains(allowed, text) {
 		err = value.Errorf("expected one of %s, got %.80q", strings.Join(allowed, ", "), text)
 	}
@@ -149,15 +149,15 @@ func readModule(item yamldoc.Value) (Module, error) {
 	}
 	module := Module{Enabled: true}
 	err = firstError(
-		func() error { module.ID, err = parts.need("id").AsString(); return err },
+		func() error { module.ID, err = parts.need("id").AsText(); return err },
 		func() error {
 			text, err := oneOf(parts.need("type"), string(Instructions), string(Skill), string(Prompt), string(Command))
 			module.Type = Type(text)
 			return err
 		},
 		func() error { return optionalBool(parts["enabled"], &module.Enabled) },
-		func() error { module.Tags, err = parts["tags"].AsStrings(); return err },
-		func() error { module.Targets, err = parts["targets"].AsStrings(); return err },
+		func() error { module.Tags, err = parts["tags"].AsTexts(); return err },
+		func() error { module.Targets, err = parts["targets"].AsTexts(); return err },
 		func() error { return readSource(&module, parts.need("source")) },
 		func() error { _, err := parts["metadata"].Fields(); return err },
 	)
@@ -165,15 +165,15 @@ func readModule(item yamldoc.Value) (Module, error) {
 }
 
 func optionalBool(value yamldoc.Value, into *bool) (err error) {
-	if !value.IsAbsent() {
+	if !value.IsMissing() {
 		*into, err = value.AsBool()
 	}
 	return err
 }
 
 func optionalText(value yamldoc.Value, into *string) (err error) {
-	if !value.IsAbsent() {
-		*into, err = value.AsString()
+	if !value.IsMissing() {
+		*into, err = value.AsText()
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func readSource(module *Module, value yamldoc.Value) error {
 			return err
 		}
 		module.Local = &Local{}
-		if module.Local.Path, err = parts.need("path").AsString(); err != nil {
+		if module.Local.Path, err = parts.need("path").AsText(); err != nil {
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ func readSource(module *Module, value yamldoc.Value) error {
 	module.Git = &Git{Ref: defaultRef}
 	shallow := true // validated only: it sets a clone's depth, and the host fetches no history
 	return firstError(
-		func() error { module.Git.URL, err = parts.need("url").AsString(); return err },
+		func() error { module.Git.URL, err = parts.need("url").AsText(); return err },
 		func() error { return optionalText(parts["ref"], &module.Git.Ref) },
 		func() error { return optionalText(parts["subdir"], &module.Git.Subdir) },
 		func() error { return optionalBool(parts["shallow"], &shallow) },

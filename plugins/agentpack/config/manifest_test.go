@@ -55,6 +55,36 @@ modules:
 	}
 }
 
+// TestPlainScalarsAreText: text in a manifest needs no quotes.
+func TestPlainScalarsAreText(t *testing.T) {
+	got, err := config.ParseManifest([]byte(`%YAML 1.2
+---
+version: +1
+profiles:
+  default:
+  2026: {include_tags: [b, 2026, 2026-01-01, true], include_modules: }
+targets: {codex: {mode: files, scope: user, options: {1: 2, codex_home: 2026-01-01}}}
+modules:
+  - {id: 1.0, type: prompt, tags: [2026], source: {git: {url: 0x10, ref: 1.0, subdir: 01}}, metadata: {3: x}}
+  - {id: ~, type: prompt, tags: , source: {local_path: {path: true}, git: ~}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]config.Module{
+		{ID: "1.0", Type: config.Prompt, Enabled: true, Tags: []string{"2026"}, Git: &config.Git{URL: "0x10", Ref: "1.0", Subdir: "01"}},
+		{ID: "~", Type: config.Prompt, Enabled: true, Local: &config.Local{Path: "true"}},
+	}, got.Modules); diff != "" {
+		t.Errorf("modules (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"b", "2026", "2026-01-01", "true"}, got.Profiles["2026"].IncludeTags); diff != "" {
+		t.Error(diff)
+	}
+	if got := got.Targets[0].Options.Text("codex_home"); got != "2026-01-01" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestParseManifestRefuses(t *testing.T) {
 	module := func(text string) string { return start + "modules: [" + text + "]" }
 	tests := []struct {
@@ -71,7 +101,7 @@ func TestParseManifestRefuses(t *testing.T) {
 		{"another version", "version: 2", "only version 1", fault.ConfigUnsupportedVersion},
 		{"a duplicate key", "version: 1\nversion: 1", "duplicate key", fault.ConfigInvalid},
 		{"tags that are no list", "version: 1\nprofiles: {default: {include_tags: base}}", "profiles.default.include_tags: expected a list", fault.ConfigInvalid},
-		{"an id that is a number", module("{id: 5, type: prompt, source: {}}"), "modules[0].id: expected a string, got a number", fault.ConfigInvalid},
+		{"an id that is a list", module("{id: [5], type: prompt, source: {}}"), "modules[0].id: expected a string, got a list", fault.ConfigInvalid},
 		{"a module without id", module("{type: prompt, source: {}}"), "modules[0].id: expected a string, got nothing", fault.ConfigInvalid},
 		{"enabled that is a word", module("{id: a, type: prompt, enabled: yes, source: {}}"), "modules[0].enabled: expected true or false", fault.ConfigInvalid},
 		{"a module without source", module("{id: a, type: prompt}"), "modules[0].source", fault.ConfigInvalid},

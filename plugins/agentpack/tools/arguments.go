@@ -125,7 +125,11 @@ func (t tool) read(raw json.RawMessage) (arguments, error) {
 		}
 	}
 	names := make([]string, 0, len(values))
-	for name := range values {
+	for name, value := range values {
+		if string(value) == "null" && slices.Contains(t.takes, name) {
+			delete(values, name) // an optional argument may be null
+			continue
+		}
 		names = append(names, name)
 	}
 	slices.Sort(names)

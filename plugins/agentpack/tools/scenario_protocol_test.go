@@ -14,7 +14,6 @@ func TestArguments(t *testing.T) {
 		{"plan", `{"yes":true}`, `no argument "yes"`},
 		{"doctor", `{"profile":"default"}`, `no argument "profile"`},
 		{"plan", `{"repo":5}`, "argument repo: expected a string, got 5"},
-		{"plan", `{"profile":null}`, "argument profile: expected a string, got null"},
 		{"plan", `{"machine":["a"]}`, "argument machine"},
 		{"plan", `{"repo":"a\u0000b"}`, "NUL byte"},
 		{"plan", `{"repo":"` + strings.Repeat("a", 5000) + `"}`, "longer than"},
@@ -23,7 +22,9 @@ func TestArguments(t *testing.T) {
 		{"status", `{"only":"missing"}`, "argument only: expected a list"},
 		{"status", `{"only":["gone"]}`, "expected missing, modified or extra"},
 		{"status", `{"only":[1]}`, "argument only"},
-		{"status", `{"only":null}`, "argument only"},
+		{"status", `{"only":5}`, "argument only"},
+		{"explain", `{"kind":null}`, "argument kind is missing"},
+		{"plan", `{"kind":null}`, "there is no argument"},
 		{"explain", `{}`, "argument kind is missing"},
 		{"explain", `{"kind":"x"}`, "expected one of plan, diff, status"},
 		{"rollback", `{"yes":true}`, "argument to is missing"},
@@ -40,7 +41,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s %.80s: got %+v, want %q", test.tool, test.arguments, got.Errors, test.says)
 		}
 	}
-	for _, arguments := range []string{``, `{}`, `null`, `{"dry_run":true}`, `{"repo":"` + w.Repo + `","profile":"default","target":"all","machine":"m","dry_run":false}`} {
+	for _, arguments := range []string{``, `{}`, `null`, `{"dry_run":true}`, `{"repo":"` + w.Repo + `","profile":"default","target":"all","machine":"m","dry_run":false}`, `{"repo":null,"profile":null,"target":null,"machine":null,"dry_run":null}`} {
 		w.OK("plan", arguments, nil)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
@@ -35,12 +36,30 @@ func (v Value) spend(count int) error {
 
 // Parse reads exactly one document; an empty one is an absent value.
 func Parse(text []byte) (Value, error) {
-	root, err := frontmatter.Parse(string(text), frontmatter.Options{Depth: maxDepth, Aliases: true})
+	root, err := frontmatter.Parse(acceptVersion(string(text)), frontmatter.Options{Depth: maxDepth, Aliases: true})
 	if err != nil {
 		return Value{}, err
 	}
 	left := maxNodes
 	return Value{node: root, budget: &left}, nil
+}
+
+// acceptVersion makes the directive %YAML 1.2 one that the parser accepts. What is read of a document does not
+// depend on it.
+func acceptVersion(text string) string {
+	for at := 0; at < len(text); {
+		line, _, _ := strings.Cut(text[at:], "\n")
+		rest, ok := strings.CutPrefix(line, "%YAML")
+		switch {
+		case ok && strings.HasPrefix(strings.TrimLeft(rest, " \t"), "1.2"):
+			end := at + len(line) - len(strings.TrimLeft(rest, " \t"))
+			return text[:end] + "1.1" + text[end+len("1.2"):]
+		case line != "" && line[0] != '%' && line[0] != '#' && strings.TrimSpace(line) != "":
+			return text
+		}
+		at += len(line) + 1
+	}
+	return text
 }
 
 // resolve follows an alias.
@@ -54,6 +73,30 @@ func (v Value) resolve() *frontmatter.Node {
 
 // IsAbsent reports whether the value is null or its key does not exist.
 func (v Value) IsAbsent() bool { return v.resolve().IsNull() }
+
+// IsMissing reports whether the key does not exist.
+func (v Value) IsMissing() bool { return v.node == nil }
+
+// isBlank reports whether nothing follows the key, or the key does not exist: an empty list or map.
+func (v Value) isBlank() bool {
+	node := v.resolve()
+	return node == nil || v.IsAbsent() && node.Style == frontmatter.Plain && node.Text == ""
+}
+
+// tag returns the type of a node. A date is a string, and so is a number that only YAML 1.1 knows: one with
+// underscores or leading zeros.
+func tag(node *frontmatter.Node) string {
+	found := node.Tag12()
+	if node == nil || node.Tag != "" {
+		return found
+	}
+	digits := strings.TrimLeft(node.Text, "+-")
+	legacy := strings.Contains(digits, "_") || len(digits) > 1 && digits[0] == '0' && '0' <= digits[1] && digits[1] <= '9' && !strings.Contains(digits, ".")
+	if found == "!!timestamp" || (found == "!!int" || found == "!!float") && legacy {
+		return "!!str"
+	}
+	return found
+}
 
 // Errorf returns an error with the value's location.
 func (v Value) Errorf(format string, arguments ...any) error {
@@ -85,7 +128,7 @@ func (v Value) Describe() string {
 	case node.Kind == frontmatter.Sequence:
 		return "a list"
 	}
-	switch node.Tag12() {
+	switch tag(node) {
 	case "!!bool":
 		return "a boolean"
 	case "!!int", "!!float":
@@ -93,7 +136,7 @@ func (v Value) Describe() string {
 	case "!!str":
 		return fmt.Sprintf("the string %.80q", node.Text)
 	}
-	return "a value of the type " + node.Tag12()
+	return "a value of the type " + tag(node)
 }
 
 // IsMap reports whether the value is a map.
@@ -114,10 +157,10 @@ type Field struct {
 	Value Value
 }
 
-// Fields returns the keys of a map in file order; none if it is absent. Duplicate keys and keys that are not
-// strings are errors.
+// Fields returns the keys of a map in file order; none if it is blank. Duplicate keys and keys that are not
+// scalars are errors.
 func (v Value) Fields() ([]Field, error) {
-	if v.IsAbsent() {
+	if v.isBlank() {
 		return nil, nil
 	}
 	node := v.resolve()
@@ -131,7 +174,7 @@ func (v Value) Fields() ([]Field, error) {
 	seen := make(map[string]bool, len(node.Children)/2)
 	for i := 0; i+1 < len(node.Children); i += 2 {
 		key := Value{node.Children[i], v.path, v.budget}
-		text, err := key.AsString()
+		text, err := key.AsText()
 		if err != nil {
 			return nil, fmt.Errorf("a key: %w", err)
 		}
@@ -151,9 +194,9 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Items returns the values of a list; none if it is absent.
+// Items returns the values of a list; none if it is blank.
 func (v Value) Items() ([]Value, error) {
-	if v.IsAbsent() {
+	if v.isBlank() {
 		return nil, nil
 	}
 	node := v.resolve()
@@ -173,21 +216,31 @@ func (v Value) Items() ([]Value, error) {
 // AsString returns a string. Numbers and booleans are errors.
 func (v Value) AsString() (string, error) {
 	node := v.resolve()
-	if node == nil || node.Kind != frontmatter.Scalar || node.Tag12() != "!!str" {
+	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!str" {
 		return "", v.typeError("a string")
 	}
 	return node.Text, nil
 }
 
-// AsStrings returns a list of strings; none if it is absent.
-func (v Value) AsStrings() ([]string, error) {
+// AsText returns the text of any scalar as it is written, where the type is known to be a string: 1.0, 2026-01-01,
+// true and ~ are these characters.
+func (v Value) AsText() (string, error) {
+	node := v.resolve()
+	if node == nil || node.Kind != frontmatter.Scalar {
+		return "", v.typeError("a string")
+	}
+	return node.Text, nil
+}
+
+// AsTexts returns a list of texts; none if it is blank.
+func (v Value) AsTexts() ([]string, error) {
 	items, err := v.Items()
 	if err != nil {
 		return nil, err
 	}
 	var texts []string
 	for _, item := range items {
-		text, err := item.AsString()
+		text, err := item.AsText()
 		if err != nil {
 			return nil, err
 		}
@@ -199,21 +252,21 @@ func (v Value) AsStrings() ([]string, error) {
 // AsBool returns a boolean.
 func (v Value) AsBool() (bool, error) {
 	node := v.resolve()
-	if node == nil || node.Kind != frontmatter.Scalar || node.Tag12() != "!!bool" {
+	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!bool" {
 		return false, v.typeError("true or false")
 	}
 	return strconv.ParseBool(node.Text)
 }
 
-// AsUnsigned returns a non-negative integer.
+// AsUnsigned returns an integer from 0 to 4294967295.
 func (v Value) AsUnsigned() (uint64, error) {
 	node := v.resolve()
-	if node == nil || node.Kind != frontmatter.Scalar || node.Tag12() != "!!int" {
+	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!int" {
 		return 0, v.typeError("an integer")
 	}
-	number, err := strconv.ParseUint(node.Text, 0, 64)
+	number, err := strconv.ParseUint(strings.TrimPrefix(node.Text, "+"), 0, 32)
 	if err != nil {
-		return 0, v.typeError("a non-negative integer")
+		return 0, v.typeError("an integer from 0 to 4294967295")
 	}
 	return number, nil
 }

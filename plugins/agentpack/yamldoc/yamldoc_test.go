@@ -29,7 +29,7 @@ func at(t *testing.T, text, key string) yamldoc.Value {
 }
 
 func TestTypes(t *testing.T) {
-	const text = "b: true\ny: yes\nn: 12\nx: 0x10\nneg: -1\nf: 1.5\ns: text\nq: '1'\nl: [a, 1]\nm: {k: v}\nalias: [&a one, *a]\n"
+	const text = "b: true\ny: yes\nn: 12\nx: 0x10\nneg: -1\nf: 1.5\ns: text\nq: '1'\nl: [a, {b: 1}]\nm: {k: v}\nalias: [&a one, *a]\n"
 	for key, want := range map[string]string{
 		"b": "bool", "y": "text", "n": "number", "x": "number", "s": "text", "q": "text", "neg": "", "f": "", "l": "", "m": "", "alias": "texts",
 	} {
@@ -43,7 +43,7 @@ func TestTypes(t *testing.T) {
 		if _, err := value.AsUnsigned(); err == nil {
 			got += "number"
 		}
-		if texts, err := value.AsStrings(); err == nil && len(texts) > 0 {
+		if texts, err := value.AsTexts(); err == nil && len(texts) > 0 {
 			got += "texts"
 		}
 		if got != want {
@@ -56,7 +56,7 @@ func TestTypes(t *testing.T) {
 }
 
 func TestErrorsHaveLocations(t *testing.T) {
-	_, err := at(t, "a:\n  - x\n  - y: 1\n", "a").AsStrings()
+	_, err := at(t, "a:\n  - x\n  - y: 1\n", "a").AsTexts()
 	if err == nil || err.Error() != "line 3: a[1]: expected a string, got a map" {
 		t.Errorf("got %v", err)
 	}
@@ -64,9 +64,59 @@ func TestErrorsHaveLocations(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `duplicate key "b"`) {
 		t.Errorf("got %v", err)
 	}
-	_, err = at(t, "a: {1: x}", "a").Fields()
+	_, err = at(t, "a: {[1]: x}", "a").Fields()
 	if err == nil || !strings.Contains(err.Error(), "a key") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestTextIsWhatIsWritten: where text is wanted, a scalar is its characters, whatever its type would be.
+func TestTextIsWhatIsWritten(t *testing.T) {
+	for _, text := range []string{"1.0", "2026", "2026-01-01", "true", "~", "null", "0x10", "1e3", ".inf", "01", "1_000", "yes"} {
+		document := at(t, "a: {"+text+": ["+text+"]}", "a")
+		fields, err := document.Fields()
+		if err != nil || len(fields) != 1 || fields[0].Key != text {
+			t.Errorf("the key %s: got %+v, %v", text, fields, err)
+			continue
+		}
+		if got, err := fields[0].Value.AsTexts(); err != nil || len(got) != 1 || got[0] != text {
+			t.Errorf("%s: got %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"2026-01-01", "01", "1_000", "yes"} {
+		if got, err := at(t, "a: "+text, "a").AsString(); err != nil || got != text {
+			t.Errorf("%s is a string: got %q, %v", text, got, err)
+		}
+	}
+}
+
+// TestNullIsNoEmptyList: nothing behind a key is an empty list or map, but ~ is neither.
+func TestNullIsNoEmptyList(t *testing.T) {
+	for text, want := range map[string]bool{"a:": true, "a: ~": false, "a: null": false} {
+		_, err1 := at(t, text, "a").AsTexts()
+		_, err2 := at(t, text, "a").Fields()
+		if (err1 == nil) != want || (err2 == nil) != want {
+			t.Errorf("%s: got %v, %v", text, err1, err2)
+		}
+	}
+}
+
+func TestDirectives(t *testing.T) {
+	for text, want := range map[string]bool{
+		"%YAML 1.2\n---\na: b\n": true, "%YAML 1.1\n---\na: b\n": true, "# c\n\n%TAG ! tag:x,2000:\n%YAML   1.2 # c\r\n---\na: b\n": true,
+		"%YAML 1.3\n---\na: b\n": false, "%YAML 1.2\na: b\n": false, "a: |\n  %YAML 1.2\n": true,
+	} {
+		document, err := yamldoc.Parse([]byte(text))
+		if (err == nil) != want {
+			t.Errorf("%q: got %v", text, err)
+		}
+		if strings.Contains(text, "|") {
+			if fields, _ := document.Fields(); len(fields) != 1 {
+				t.Error(fields)
+			} else if got, _ := fields[0].Value.AsString(); got != "%YAML 1.2\n" {
+				t.Errorf("got %q", got)
+			}
+		}
 	}
 }
 
