@@ -5,9 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -49,7 +47,11 @@ func (t *run) remove(path string) error {
 }
 
 func (t *run) touch(path string) {
-	if dir := filepath.Dir(path); !slices.Contains(t.dirty, dir) {
+	if dir := filepath.Dir(path); !t.touched[dir] {
+		if t.touched == nil {
+			t.touched = map[string]bool{}
+		}
+		t.touched[dir] = true
 		t.dirty = append(t.dirty, dir)
 	}
 }
@@ -62,13 +64,15 @@ func (t *run) flush() error {
 		}
 	}
 	t.dirty = t.dirty[:0]
+	clear(t.touched)
 	return nil
 }
 
 // stage makes the missing directories, and puts new contents and second names beside the destinations.
 func (t *run) stage() error {
+	roots := t.roots()
 	for _, dir := range t.journal.Folders {
-		if err := t.prove(t.rootOf(dir), filepath.Dir(dir)); err != nil {
+		if err := t.prove(roots[dir], filepath.Dir(dir)); err != nil {
 			return err
 		}
 		if err := t.mkdir(dir); err != nil {
@@ -86,14 +90,15 @@ func (t *run) stage() error {
 	return nil
 }
 
-// rootOf returns the root of the files below a directory.
-func (t *run) rootOf(dir string) string {
+// roots returns the root of the files below each directory above a file: that of the first step.
+func (t *run) roots() map[string]string {
+	roots := map[string]string{}
 	for _, s := range t.journal.Steps {
-		if contain.Below(dir, s.Path) {
-			return s.Root
+		for dir := filepath.Dir(s.Path); roots[dir] == ""; dir = filepath.Dir(dir) {
+			roots[dir] = s.Root
 		}
 	}
-	return string(filepath.Separator)
+	return roots
 }
 
 func (t *run) stageStep(i int, s Step) error {

@@ -163,7 +163,7 @@ func (t *run) isMoved(s Step) (bool, error) {
 // rollBack returns everything to the old state, whatever the state of each step, and then removes the journal. It may
 // be interrupted and repeated at any point. It returns the files that stay as another program left them.
 func (t *run) rollBack(state string) (kept []string, err error) {
-	var keep []int
+	keep := map[int]bool{}
 	for i, s := range slices.Backward(t.journal.Steps[:t.reached]) {
 		theirs, err := t.undo(i, s)
 		if err != nil {
@@ -171,7 +171,7 @@ func (t *run) rollBack(state string) (kept []string, err error) {
 		}
 		if theirs {
 			kept = append(kept, s.Path)
-			keep = append(keep, i)
+			keep[i] = true
 		}
 	}
 	slices.Sort(kept)
@@ -241,8 +241,8 @@ func ignoreMoved(err error) error {
 }
 
 // unstage removes what staging has left, except the old contents of the steps in keep, and then the journal.
-func (t *run) unstage(state string, keep []int) error {
-	if err := t.clear(keep); err != nil {
+func (t *run) unstage(state string, keep map[int]bool) error {
+	if err := t.removeStaged(keep); err != nil {
 		return err
 	}
 	for _, dir := range slices.Backward(t.journal.Folders) {
@@ -256,8 +256,8 @@ func (t *run) unstage(state string, keep []int) error {
 	return t.remove(t.at(state))
 }
 
-// clear removes the temporary files, except the old contents of the steps in keep.
-func (t *run) clear(keep []int) error {
+// removeStaged removes the temporary files, except the old contents of the steps in keep.
+func (t *run) removeStaged(keep map[int]bool) error {
 	for i, s := range t.journal.Steps {
 		if s.From != "" {
 			continue
@@ -272,7 +272,7 @@ func (t *run) clear(keep []int) error {
 		if err := t.remove(fresh); err != nil {
 			return err
 		}
-		if slices.Contains(keep, i) {
+		if keep[i] {
 			continue
 		}
 		if err := t.remove(old); err != nil {
@@ -284,7 +284,7 @@ func (t *run) clear(keep []int) error {
 
 // tidy removes what a committed transaction has left, and then the journal.
 func (t *run) tidy() error {
-	if err := t.clear(nil); err != nil {
+	if err := t.removeStaged(nil); err != nil {
 		return err
 	}
 	for _, s := range t.journal.Steps {

@@ -181,9 +181,10 @@ type run struct {
 	fs      filesystem.FS
 	format  Format
 	journal *Journal
-	changes []Change // of the journal's steps; nil in a recovery
-	reached int      // so many steps may be switched
-	dirty   []string // directories with names that are not durable yet
+	changes []Change        // of the journal's steps; nil in a recovery
+	reached int             // so many steps may be switched
+	dirty   []string        // directories with names that are not durable yet
+	touched map[string]bool // of dirty
 }
 
 func (l Log) run(j *Journal) *run {
