@@ -71,6 +71,21 @@ func TestApplyAgreesWithGitOnRandomPatches(t *testing.T) {
 	}
 }
 
+// TestApplyAgreesWithGitOnHeaders: git refuses text after a path that is no time stamp, and invalid file modes.
+func TestApplyAgreesWithGitOnHeaders(t *testing.T) {
+	needGit(t)
+	const names, extended = "--- a/F.md\n+++ b/F.md\n", "diff --git a/F.md b/F.md\n"
+	for _, head := range []string{
+		names, "--- F.md\n+++ F.md\n", "--- a/F.md\t2020-01-01\n+++ b/F.md\tx\n", "--- a/F.md 2020-01-01 00:00:00\n+++ b/F.md 2020-01-01 00:00:00.5 +0100\n",
+		"--- a/F.md x\n+++ b/F.md x\n", "--- a/F.md \n+++ b/F.md \n", "--- a/F.md\v\n+++ b/F.md\v\n", "--- a/F.md\r\n+++ b/F.md\r\n",
+		extended + names, extended + "--- a/F.md x\n+++ b/F.md x\n", extended + "index 1234567..89abcde\n" + names, extended + "index 1234567..89abcde 100644\n" + names,
+		extended + "index 1234567..89abcde 1x\n" + names, extended + "old mode x\n" + names, extended + "new mode 999\n" + names,
+		extended + "old mode 100644\nnew mode 100755\n" + names, extended + "bogus\n" + names, "Index: F.md\n====\n" + names,
+	} {
+		sameAsGit(t, []byte("a\n"), []byte(head+"@@ -1 +1 @@\n-a\n+A\n"))
+	}
+}
+
 func FuzzApplyAgainstGit(f *testing.F) {
 	needGit(f)
 	for seed := range uint64(20) {

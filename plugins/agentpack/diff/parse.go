@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"strings"
+	"unicode"
 )
 
 // hunk is one change: the lines old, at about oldStart, become the lines new.
@@ -70,6 +73,8 @@ func (r *reader) header() error {
 			gitHeader = true
 		case gitHeader && changesMoreThanText(line):
 			return fmt.Errorf("line %d: %q: a patch may only change a file's text", r.number, bytes.TrimSpace(line))
+		case gitHeader && !validMode(line):
+			return fmt.Errorf("line %d: %q: invalid file mode", r.number, bytes.TrimSpace(line))
 		}
 		r.skip(line)
 		if bytes.HasPrefix(line, []byte("--- ")) {
@@ -77,11 +82,50 @@ func (r *reader) header() error {
 			if !bytes.HasPrefix(next, []byte("+++ ")) {
 				return fmt.Errorf("line %d: a line +++ must follow the line ---", r.number)
 			}
+			for i, name := range [][]byte{line, next} {
+				if !endsLikeName(string(name[len("--- "):]), gitHeader) {
+					return fmt.Errorf("line %d: only a tab, or a time stamp after a space, may follow the path", r.number-1+i)
+				}
+			}
 			r.skip(next)
 			return nil
 		}
 	}
 	return errors.New("no line --- before the line +++")
+}
+
+// timestamp is what diff -u without tabs writes after a path.
+var timestamp = regexp.MustCompile(`^ \d{2,4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d\d:?\d\d)?$`)
+
+// endsLikeName reports whether the text of a line --- or +++ is a path that ends where git ends it: git takes a
+// space as part of the path, unless a time stamp follows.
+func endsLikeName(text string, gitHeader bool) bool {
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+	end := strings.IndexFunc(strings.TrimLeft(text, " "), unicode.IsSpace)
+	if end < 0 {
+		return true
+	}
+	rest := strings.TrimLeft(text, " ")[end:]
+	return rest[0] == '\t' || !gitHeader && timestamp.MatchString(rest)
+}
+
+// mode is a file mode as git parses it.
+var mode = regexp.MustCompile(`^[0-7]+\s`)
+
+// validMode reports whether a line of git's extended header has no file mode, or a valid one.
+func validMode(line []byte) bool {
+	text := string(line)
+	for _, start := range []string{"old mode ", "new mode "} {
+		if rest, ok := strings.CutPrefix(text, start); ok {
+			return mode.MatchString(rest)
+		}
+	}
+	if rest, ok := strings.CutPrefix(text, "index "); ok {
+		if _, rest, ok = strings.Cut(rest, " "); ok {
+			return mode.MatchString(rest)
+		}
+	}
+	return true
 }
 
 // changesMoreThanText reports whether a line of git's extended header creates, deletes, renames or copies a
