@@ -53,7 +53,7 @@ func (h *History) Since(id string) ([]*Snapshot, error) {
 }
 
 // LastDeployed returns the managed files of the newest deploy or rollback, in the order of its record; nil if
-// there is none.
+// there is none. Paths that no deploy writes, such as those with "..", are left out.
 func LastDeployed(dir string) ([]output.Key, error) {
 	all, err := ListSnapshots(dir)
 	if err != nil {
@@ -70,13 +70,15 @@ func LastDeployed(dir string) ([]output.Key, error) {
 	}
 	var keys []output.Key
 	for _, file := range newest.Files {
-		keys = append(keys, file.Key())
+		if isClean(file.Path) {
+			keys = append(keys, file.Key())
+		}
 	}
 	if len(keys) > 0 {
 		return keys, nil
 	}
 	for _, change := range newest.Changes {
-		if (change.Op == OpCreate || change.Op == OpUpdate) && !output.IsManifest(filepath.Base(change.Path)) {
+		if (change.Op == OpCreate || change.Op == OpUpdate) && isClean(change.Path) && !output.IsManifest(filepath.Base(change.Path)) {
 			keys = append(keys, output.Key{Target: change.Target, Path: change.Path})
 		}
 	}

@@ -37,6 +37,11 @@ func (d Deployer) Rollback(to string) (event string, warnings []string, err erro
 	if err != nil {
 		return "", nil, err
 	}
+	for _, record := range all {
+		if err := record.checkPaths(); err != nil {
+			return "", nil, fmt.Errorf("the snapshot %s cannot be used: %w", record.ID, err)
+		}
+	}
 	event, err = NextSnapshotID(dir, d.Env.Now)
 	if err != nil {
 		return "", nil, fault.IO(dir, err)
@@ -98,14 +103,14 @@ func (r *rollback) restoreState() error {
 	wanted := map[output.Key]bool{}
 	for _, file := range r.to.Files {
 		wanted[file.Key()] = true
-		if err := r.addRestore(file.Key(), r.from.State(file.Key()), file.SHA256, true); err != nil {
+		if err := r.addRestore(file.Key(), r.from.State(file.Key()), file.SHA256); err != nil {
 			return err
 		}
 	}
 	for _, change := range r.to.Changes {
 		if output.IsManifest(filepath.Base(change.Path)) && (change.Op == OpCreate || change.Op == OpUpdate) {
 			key := output.Key{Target: change.Target, Path: change.Path}
-			if err := r.addRestore(key, r.from.State(key), change.After, false); err != nil {
+			if err := r.addRestore(key, r.from.State(key), change.After); err != nil {
 				return err
 			}
 		}
@@ -143,7 +148,7 @@ func (r *rollback) revertChanges(history *History) error {
 		change := earliest[key]
 		switch {
 		case change.BackupPath != "":
-			err = r.addRestore(key, change.BackupPath, change.Before, true)
+			err = r.addRestore(key, change.BackupPath, change.Before)
 		case change.Op == OpCreate:
 			err = r.addRemoval(key)
 		default:
@@ -156,9 +161,8 @@ func (r *rollback) revertChanges(history *History) error {
 	return nil
 }
 
-// addRestore restores a copy, whose sum must be sum unless that is "". Noted changes are recorded in the
-// snapshot.
-func (r *rollback) addRestore(key output.Key, from, sum string, noted bool) error {
+// addRestore restores a copy, whose sum must be sum unless that is "".
+func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	if err := disk.RequireInside(r.env.SnapshotDir(), from); err != nil {
 		return err
 	}
@@ -177,11 +181,9 @@ func (r *rollback) addRestore(key output.Key, from, sum string, noted bool) erro
 	if err := r.keep(key, before, after); err != nil {
 		return err
 	}
-	if noted {
-		r.recorded = append(r.recorded, SnapshotChange{
-			Target: key.Target, Op: OpRestore, Path: key.Path, BackupPath: from, Before: before, After: after,
-		})
-	}
+	r.recorded = append(r.recorded, SnapshotChange{
+		Target: key.Target, Op: OpRestore, Path: key.Path, BackupPath: from, Before: before, After: after,
+	})
 	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
 }
 

@@ -32,7 +32,7 @@ func TestRollbackRestoresFiles(t *testing.T) {
 	if got.Kind != deploy.KindRollback || got.RolledBackTo != second || got.BackupRoot != "" || !cmp.Equal(got.Files, to.Files) || !cmp.Equal(got.Targets, to.Targets) {
 		t.Errorf("the snapshot %+v", got)
 	}
-	if diff := cmp.Diff([]string{"rollback_restore codex .codex/AGENTS.md +++"}, h.summary(got)); diff != "" {
+	if diff := cmp.Diff([]string{"rollback_restore codex .codex/AGENTS.md +++", "rollback_restore codex .codex/.agentpack.manifest.codex.json +++"}, h.summary(got)); diff != "" {
 		t.Errorf("its changes: %s", diff)
 	}
 	if got.Changes[0].Before != disk.SumBytes([]byte("v3")) || got.Changes[0].After != disk.SumBytes([]byte("v2")) {
@@ -47,7 +47,10 @@ func TestRollbackRemovesLaterFiles(t *testing.T) {
 	h.write(".codex/prompts/own.md", "stays")
 	event := h.rollback(first)
 	h.same(map[string]string{".codex/prompts/a.md": "a", ".codex/prompts/own.md": "stays"})
-	want := []string{"rollback_restore codex .codex/prompts/a.md +++", "rollback_delete codex .codex/prompts/b.md -+-"}
+	want := []string{
+		"rollback_restore codex .codex/prompts/a.md +++", "rollback_restore codex .codex/prompts/.agentpack.manifest.codex.json +++",
+		"rollback_delete codex .codex/prompts/b.md -+-",
+	}
 	if diff := cmp.Diff(want, h.summary(h.load(event))); diff != "" {
 		t.Error(diff)
 	}

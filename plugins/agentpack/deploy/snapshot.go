@@ -108,17 +108,24 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 	if s.ID == "" {
 		return nil, errors.New("it has no id")
 	}
+	return &s, nil
+}
+
+func isClean(path string) bool { return filepath.IsAbs(path) && filepath.Clean(path) == path }
+
+// checkPaths refuses a record with a path that is not absolute and clean, before files are written by it.
+func (s *Snapshot) checkPaths() error {
 	for _, f := range s.Files {
-		if !filepath.IsAbs(f.Path) || filepath.Clean(f.Path) != f.Path {
-			return nil, fmt.Errorf("the managed file %.200q is not an absolute path", f.Path)
+		if !isClean(f.Path) {
+			return fmt.Errorf("the managed file %.200q is not an absolute path", f.Path)
 		}
 	}
 	for _, c := range s.Changes {
-		if !filepath.IsAbs(c.Path) || filepath.Clean(c.Path) != c.Path {
-			return nil, fmt.Errorf("the changed file %.200q is not an absolute path", c.Path)
+		if !isClean(c.Path) {
+			return fmt.Errorf("the changed file %.200q is not an absolute path", c.Path)
 		}
 	}
-	return &s, nil
+	return nil
 }
 
 // Layout returns the paths of one snapshot in the directory of all.

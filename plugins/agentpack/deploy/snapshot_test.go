@@ -96,8 +96,6 @@ func TestParseSnapshotRefuses(t *testing.T) {
 		{"what is no JSON", "{", "unexpected end"},
 		{"another kind", `{"kind":"party","id":"1"}`, "its kind"},
 		{"no id", `{"kind":"deploy"}`, "no id"},
-		{"a relative path", `{"id":"1","managed_files":[{"path":"a"}]}`, "not an absolute path"},
-		{"a path with dots", `{"id":"1","changes":[{"path":"/a/../b"}]}`, "not an absolute path"},
 	}
 	for _, test := range cases {
 		if _, err := deploy.ParseSnapshot([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -163,7 +163,6 @@ func (p *proposalBuilder) collect(candidates []Candidate) error {
 	if len(p.files) == 0 {
 		return errors.New("none of the edits can be written as an overlay: the warnings say why")
 	}
-	slices.SortFunc(p.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -75,7 +76,33 @@ func ParseManifest(text []byte, target string) (*Manifest, error) {
 	if manifest.Tool != target {
 		return nil, fmt.Errorf("it is of the target %.40q, not %s", manifest.Tool, target)
 	}
-	return &manifest, nil
+	return &manifest, requireMembers(text)
+}
+
+// requireMembers returns an error for a manifest without a member that every manifest has.
+func requireMembers(text []byte) error {
+	var given struct {
+		GeneratedAt *string `json:"generated_at"`
+		Files       *[]struct {
+			Path   *string `json:"path"`
+			SHA256 *string `json:"sha256"`
+		} `json:"managed_files"`
+	}
+	if err := json.Unmarshal(text, &given); err != nil {
+		return err
+	}
+	switch {
+	case given.GeneratedAt == nil:
+		return errors.New("it has no generated_at")
+	case given.Files == nil:
+		return errors.New("it has no managed_files")
+	}
+	for i, file := range *given.Files {
+		if file.Path == nil || file.SHA256 == nil {
+			return fmt.Errorf("managed_files[%d] has no path or no sha256", i)
+		}
+	}
+	return nil
 }
 
 // validEntries returns the entries that name a deployable file, by path.

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-const good = `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a.md","sha256":"00","module_ids":["m"]}]}`
+const good = `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"a.md","sha256":"00","module_ids":["m"]}]}`
 
 func TestReadManifests(t *testing.T) {
 	const own, legacy = ".agentpack.manifest.codex.json", ".agentpack.manifest.json"
@@ -30,26 +30,31 @@ func TestReadManifests(t *testing.T) {
 		{"one under the old name", map[string]string{legacy: good}, true, []string{"a.md"}, []string{"the name that older versions used"}},
 		{"one under the old name of another target", map[string]string{legacy: strings.Replace(good, "codex", "cursor", 1)}, false, nil, []string{"older versions", "target manifest"}},
 		{"the target's own counts before it", map[string]string{own: strings.Replace(good, "a.md", "b.md", 1), legacy: good}, true, []string{"b.md"}, nil},
+		{"no generated_at", map[string]string{own: strings.Replace(good, `"generated_at":"2026-02-01T09:00:00Z",`, "", 1)}, false, nil, []string{"no generated_at"}},
+		{"no managed_files", map[string]string{own: `{"schema_version":1,"generated_at":"x","tool":"codex"}`}, false, nil, []string{"no managed_files"}},
+		{"managed_files that are null", map[string]string{own: `{"schema_version":1,"generated_at":"x","tool":"codex","managed_files":null}`}, false, nil, []string{"no managed_files"}},
+		{"an entry without sha256", map[string]string{own: strings.Replace(good, `"sha256":"00",`, "", 1)}, false, nil, []string{"managed_files[0]"}},
+		{"an entry without path", map[string]string{own: strings.Replace(good, `"path":"a.md",`, "", 1)}, false, nil, []string{"managed_files[0]"}},
 		{"another form", map[string]string{own: strings.Replace(good, `"schema_version":1`, `"schema_version":999`, 1)}, false, nil, []string{"unsupported schema_version"}},
 		{"another target", map[string]string{own: strings.Replace(good, "codex", "zed", 1)}, false, nil, []string{"not codex"}},
 		{"no JSON", map[string]string{own: "{"}, false, nil, []string{"is ignored"}},
 		{
 			"entries outside of the root",
-			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"../evil"},{"path":"/etc/x"},{"path":""},{"path":"."},{"path":"a/../../b"},{"path":"a/../b"},{"path":"a\u0000b"},{"path":"ok/x"}]}`},
+			map[string]string{own: `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"../evil","sha256":"00"},{"path":"/etc/x","sha256":"00"},{"path":"","sha256":"00"},{"path":".","sha256":"00"},{"path":"a/../../b","sha256":"00"},{"path":"a/../b","sha256":"00"},{"path":"a\u0000b","sha256":"00"},{"path":"ok/x","sha256":"00"}]}`},
 			true, []string{"ok/x"}, []string{"../evil", "/etc/x", `""`, `"."`, "a/../../b", "a/../b", `a\x00b`},
 		},
 		{
 			"entries of git's files",
-			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".git/config"},{"path":"sub/.GIT/HEAD"},{"path":".git"},{"path":".agentpack/x"},{"path":".github/x"}]}`},
+			map[string]string{own: `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":".git/config","sha256":"00"},{"path":"sub/.GIT/HEAD","sha256":"00"},{"path":".git","sha256":"00"},{"path":".agentpack/x","sha256":"00"},{"path":".github/x","sha256":"00"}]}`},
 			true, []string{".github/x"}, []string{".git/config", "sub/.GIT/HEAD", `".git"`, ".agentpack/x"},
 		},
 		{
 			"entries of agentpack's own files",
-			map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":".agentpack.manifest.codex.json"},{"path":"sub/.agentpack.manifest.zed.json"},{"path":".agentpack-tmp-1"}]}`},
+			map[string]string{own: `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":".agentpack.manifest.codex.json","sha256":"00"},{"path":"sub/.agentpack.manifest.zed.json","sha256":"00"},{"path":".agentpack-tmp-1","sha256":"00"}]}`},
 			true, nil, []string{".agentpack.manifest.codex.json", "zed.json", ".agentpack-tmp-1"},
 		},
 		{
-			"a duplicate entry", map[string]string{own: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"a"},{"path":"./a"}]}`},
+			"a duplicate entry", map[string]string{own: `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"a","sha256":"00"},{"path":"./a","sha256":"00"}]}`},
 			true, []string{"a"}, nil,
 		},
 	}
@@ -155,8 +160,8 @@ func TestIsOwnFile(t *testing.T) {
 // FuzzReadManifests: the entries of any manifest are inside the directory.
 func FuzzReadManifests(f *testing.F) {
 	f.Add([]byte(good))
-	f.Add([]byte(`{"schema_version":1,"tool":"codex","managed_files":[{"path":"../a"},{"path":"a/./b"},{"path":"a\u0000b"}]}`))
-	f.Add([]byte(`{"schema_version":1,"tool":"codex","managed_files":null}`))
+	f.Add([]byte(`{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"../a","sha256":"00"},{"path":"a/./b","sha256":"00"},{"path":"a\u0000b","sha256":"00"}]}`))
+	f.Add([]byte(`{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":null}`))
 	dir := f.TempDir()
 	root := output.Root{Target: "codex", Path: dir}
 	f.Fuzz(func(t *testing.T, text []byte) {

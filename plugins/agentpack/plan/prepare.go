@@ -55,6 +55,7 @@ type Prepared struct {
 	ManagedDirs []output.ManagedDir // the state's roots with their manifests
 	ManagedKeys []output.Key        // what an earlier deploy wrote, in order
 	Warnings    []string
+	managedErr  error // why ManagedKeys are not known
 }
 
 // Prepare reads the config repo, renders it, and reads the manifests.
@@ -69,10 +70,8 @@ func Prepare(world Services, request Request) (*Prepared, error) {
 	var warnings []string
 	result.ManagedDirs, warnings = output.ReadManifests(result.State.Roots)
 	result.Warnings = append(result.Warnings, warnings...)
-	result.ManagedKeys, err = output.ManagedKeys(result.ManagedDirs, result.Targets, world.LastDeploy)
-	if err != nil {
-		return nil, err
-	}
+	// Only a plan needs to know which files are managed, and fails.
+	result.ManagedKeys, result.managedErr = output.ManagedKeys(result.ManagedDirs, result.Targets, world.LastDeploy)
 	result.setLinkedAside()
 	return result, nil
 }
@@ -137,4 +136,9 @@ func (r *Prepared) render() error {
 }
 
 // Plan compares the desired state with the disk.
-func (r *Prepared) Plan() (Plan, error) { return Compute(r.State, r.ManagedKeys) }
+func (r *Prepared) Plan() (Plan, error) {
+	if r.managedErr != nil {
+		return Plan{}, r.managedErr
+	}
+	return Compute(r.State, r.ManagedKeys)
+}

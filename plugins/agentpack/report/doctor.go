@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -124,7 +125,7 @@ func checkIgnored(health []RootHealth, roots []output.Root, git DoctorGit) (foun
 			continue
 		}
 		visible, err := showsManifest(git, root)
-		if err != nil {
+		if err != nil && isInRepository(root.Path) {
 			unknown, refusal = append(unknown, root.Path), err
 		}
 		if visible {
@@ -136,6 +137,19 @@ func checkIgnored(health []RootHealth, roots []output.Root, git DoctorGit) (foun
 		warnings = append(warnings, fmt.Sprintf("git cannot tell whether it ignores target manifests in %s: %s", strings.Join(unknown, ", "), refusal))
 	}
 	return found, warnings
+}
+
+// isInRepository reports whether a repository is visible at a directory or above it. The user's directories for
+// agents usually are in none, and not granted to git.
+func isInRepository(dir string) bool {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
 }
 
 // isInAny reports whether path is one of the directories, or below one.

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
@@ -145,5 +147,8 @@ func ExplainStatus(result *plan.Prepared) (StatusExplanation, []string, error) {
 			Expected: item.Expected, Actual: item.Actual, Modules: append([]string{}, item.Modules...),
 		})
 	}
+	slices.SortStableFunc(explained.Drift, func(a, b DriftExplanation) int {
+		return cmp.Or(strings.Compare(a.Target, b.Target), slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/")))
+	})
 	return explained, drift.Warnings, nil
 }

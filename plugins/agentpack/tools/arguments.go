@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ var decoders = map[string]decoder{
 	"target":        stringArgument(func(a *arguments) *string { return &a.target }),
 	"machine":       stringArgument(func(a *arguments) *string { return &a.machine }),
 	"module_id":     stringArgument(func(a *arguments) *string { return &a.moduleID }),
-	"branch":        stringArgument(func(a *arguments) *string { return &a.branch }),
+	"branch":        nonEmptyArgument(func(a *arguments) *string { return &a.branch }),
 	"to":            stringArgument(func(a *arguments) *string { return &a.to }),
 	"confirm_token": stringArgument(func(a *arguments) *string { return &a.confirmToken }),
 	"scope":         enumArgument(func(a *arguments) *string { return &a.scope }, "global", "machine", "project"),
@@ -52,6 +53,17 @@ var decoders = map[string]decoder{
 func stringArgument(place func(*arguments) *string) decoder {
 	return func(a *arguments, value json.RawMessage) error {
 		read, err := decodeString(value)
+		*place(a) = read
+		return err
+	}
+}
+
+func nonEmptyArgument(place func(*arguments) *string) decoder {
+	return func(a *arguments, value json.RawMessage) error {
+		read, err := decodeString(value)
+		if err == nil && read == "" {
+			err = errors.New("is empty: leave it out for a generated name")
+		}
 		*place(a) = read
 		return err
 	}

@@ -3,6 +3,7 @@ package tools
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -55,7 +56,23 @@ func lock() error {
 }
 
 func (c *call) deployer() deploy.Deployer {
-	return deploy.Deployer{Env: c.services.Env, FS: filesystem.OS{Modes: copyMode}}
+	return deploy.Deployer{Env: c.services.Env, FS: privateFS{filesystem.OS{Modes: copyMode}}}
+}
+
+// privateFS creates files that only their owner can read, as agentpack does. A file that replaces another one
+// gets its mode afterwards.
+type privateFS struct{ filesystem.OS }
+
+// Create implements filesystem.FS.
+func (f privateFS) Create(path string, mode fs.FileMode) (filesystem.File, error) {
+	file, err := f.OS.Create(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := makePrivate(path); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // copyMode copies a file's mode through the host, since WASI has no modes.

@@ -69,7 +69,7 @@ func TestLinkedFileBlocksOnlyItself(t *testing.T) {
 	t.Run("a managed file behind a symbolic link is not deleted", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: standard(), "home/elsewhere/x": "theirs", "home/.codex/prompts/own": "old",
-			promptManifest: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"out/x","sha256":"00"},{"path":"own","sha256":"00"}]}`,
+			promptManifest: `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"out/x","sha256":"00"},{"path":"own","sha256":"00"}]}`,
 		})
 		w.Link("../../elsewhere", "home/.codex/prompts/out")
 		warned(t, w.OK("status", ``, nil), w.path("home/.codex/prompts/out/x")+" is left out")

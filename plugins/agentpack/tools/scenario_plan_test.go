@@ -75,7 +75,7 @@ func TestManagedFiles(t *testing.T) {
 	t.Run("only files in the manifest are deleted", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: standard(), "home/.codex/prompts/managed.txt": "m", "home/.codex/prompts/unmanaged.txt": "u",
-			promptManifest: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"managed.txt","sha256":"00"}]}`,
+			promptManifest: `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"managed.txt","sha256":"00"}]}`,
 		})
 		w.Wants(``, "delete home/.codex/prompts/managed.txt")
 	})
@@ -92,7 +92,7 @@ func TestManagedFiles(t *testing.T) {
 	t.Run("entries outside of the root", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: standard(), "home/.codex/evil": "e", "home/.codex/prompts/own": "o",
-			promptManifest: `{"schema_version":1,"tool":"codex","managed_files":[{"path":"../evil"},{"path":"/etc/passwd"},{"path":"own"}]}`,
+			promptManifest: `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"../evil","sha256":"00"},{"path":"/etc/passwd","sha256":"00"},{"path":"own","sha256":"00"}]}`,
 		})
 		w.Wants(``, "delete home/.codex/prompts/own")
 		got := w.OK("plan", ``, nil)
@@ -113,7 +113,7 @@ func TestManagedFiles(t *testing.T) {
 			modules("instructions/a/AGENTS.md"): "new",
 			"project/AGENTS.md":                 "old",
 			"project/.rules":                    "old",
-			"project/.agentpack.manifest.json":  `{"schema_version":1,"tool":"codex","managed_files":[{"path":"AGENTS.md","sha256":"00"}]}`,
+			"project/.agentpack.manifest.json":  `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"AGENTS.md","sha256":"00"}]}`,
 		})
 		w.Wants(``, "update project/AGENTS.md managed_update", "update project/.rules adopt_update")
 		warned(t, w.OK("plan", ``, nil), "older versions")
