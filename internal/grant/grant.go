@@ -160,7 +160,8 @@ func (s *Set) resolve(c Config) error {
 	return nil
 }
 
-// mount resolves a granted directory. If two granted paths resolve to one directory, the wider access applies.
+// mount resolves a granted directory. If two granted paths resolve to one directory, the wider access applies. One that
+// resolves into the plugin's own state directory adds nothing: all of that is granted, writable.
 func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	p, err := w.resolve(Directory, granted.Path, c.Places)
 	if err != nil {
@@ -168,13 +169,17 @@ func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	}
 	write := granted.Access == manifest.ReadWrite
 	for i := range s.Mounts {
-		if s.Mounts[i].Path == p.path() {
-			s.Mounts[i].Write = s.Mounts[i].Write || write
-			s.Mounts[i].addAlias(granted.Path)
-			s.watch(granted.Path, p, i)
-			p.close()
-			return nil
+		m := &s.Mounts[i]
+		if m.Path != p.path() && !(m.State && contain.Within(m.Path, p.path())) {
+			continue
 		}
+		m.Write = m.Write || write
+		if m.Path == p.path() {
+			m.addAlias(granted.Path)
+			s.watch(granted.Path, p, i)
+		}
+		p.close()
+		return nil
 	}
 	m := Mount{Path: p.path(), Granted: granted.Path, Write: write, Absent: len(p.missing) > 0, Anchors: p.anchors}
 	m.addAlias(granted.Path)

@@ -27,7 +27,7 @@ func (s *Set) openState(c Config, w *walker) error {
 	}
 	st := state{check: c.CheckState, path: filepath.Clean(c.Places.State)}
 	defer st.close()
-	err := st.open(w)
+	err := st.open(newStateWalker(c.Places))
 	if err == nil {
 		s.cleanStaging(&st, w)
 		err = errors.Join(s.openLocks(&st, c.Plugin), s.openStaging(&st))
@@ -93,6 +93,11 @@ type state struct {
 	path  string // as it is configured
 	*place
 }
+
+// newStateWalker resolves the host's state directory. It follows links below directories that a plugin may write, as
+// ~/.local/state of a user who moved it to another disk and grants a plugin the whole home directory: a module can only
+// create links into its own grants, cannot replace a link on this path, and does not see the directory that it resolves to.
+func newStateWalker(places config.Places) *walker { return newWalker(places, nil, nil) }
 
 // open follows the user's links to the directory and makes what of it is missing.
 func (st *state) open(w *walker) error {

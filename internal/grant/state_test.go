@@ -49,6 +49,48 @@ func TestLinksAreFollowedToTheStateButNotInIt(t *testing.T) {
 	}
 }
 
+// The link may be below a directory that a plugin may write, as the whole home directory; elsewhere such links are refused.
+func TestLinkToStateIsFollowedInGrantedHome(t *testing.T) {
+	w := newWorld(t)
+	w.dir(".local")
+	w.dir("disk")
+	w.link("../disk", ".local/state")
+	w.grant(manifest.ReadWrite, ".")
+	w.grantState()
+	w.Writable = Writable(w.Places, w.Grant)
+	if want := []string{w.home, w.path("disk/bulkhead/notes")}; !slices.Equal(w.Writable, want) {
+		t.Errorf("writable are %q, want %q", w.Writable, want)
+	}
+	s := w.resolve()
+	if s.StateErr != nil || s.Locks == nil || len(s.Mounts) != 2 || !s.Mounts[0].State || s.Mounts[0].Path != w.path("disk/bulkhead/notes") {
+		t.Fatalf("got %+v", s)
+	}
+	link, err := identify(w.path(".local/state"), false)
+	w.must(err)
+	if !slices.Contains(s.Mounts[0].Anchors, link) {
+		t.Error("a module may replace the link")
+	}
+	w.grant(manifest.ReadWrite, ".local/state/other")
+	if _, err := Resolve(w.Config); err == nil || !strings.Contains(err.Error(), "below a directory that a plugin may write") {
+		t.Errorf("a grant through the link: %v", err)
+	}
+}
+
+// A grant in the plugin's own state directory, by whatever path, does not make a part of that read-only.
+func TestGrantInStateDoesNotNarrowIt(t *testing.T) {
+	w := newWorld(t)
+	w.dir(".local/state/bulkhead/notes/cache")
+	w.link(".local/state/bulkhead/notes", "mine")
+	w.grant(manifest.Read, "mine", "mine/cache", "mine/absent")
+	w.grantState()
+	s := w.resolve()
+	if len(s.Mounts) != 1 || !s.Mounts[0].State || !s.Mounts[0].Write || s.Mounts[0].Path != w.path(".local/state/bulkhead/notes") {
+		t.Errorf("got %+v", s.Mounts)
+	}
+	w.dir(".local/state/bulkhead/notes/absent")
+	w.unchanged(s)
+}
+
 func TestStateThatCannotBeKeptDisablesOnlyWhatNeedsIt(t *testing.T) {
 	w := newWorld(t)
 	w.must(os.WriteFile(w.path(".local"), nil, 0o600)) // whoever it is cannot make a directory in it

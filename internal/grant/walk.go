@@ -77,7 +77,11 @@ func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []stri
 		}
 	}
 	for _, m := range linked {
-		if p, err := w.resolve(Directory, m.Path, places); err == nil {
+		by := w
+		if m.State {
+			by = newStateWalker(places)
+		}
+		if p, err := by.resolve(Directory, m.Path, places); err == nil {
 			p.close()
 			w.guard(p.path(), whyWritable, false)
 			out = append(out, p.path())

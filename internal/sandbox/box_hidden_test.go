@@ -61,9 +61,16 @@ func TestGrantAboveStatesShowsOwnStateOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for link, target := range map[string]string{"work/mine": "../states/p", "all": "states", "work/abs": "$W/states/p"} {
+		if err := os.Symlink(w.path(target), filepath.Join(string(w), link)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W", "state $W/states/p"), Own: []string{w.path("$W/states")}})
 	tree := box.FS(&faults{})
 	for path, seen := range map[string]bool{
+		"$W/work/mine/mine": true, "$W/all/p/mine": true, "$W/work/abs/mine": true, "$W/work/mine/../p/mine": true, "$W/states/./p//mine": true,
+		"$W/all/q": false, "$W/all/q/other": false, "$W/work/mine/../q/other": false, "$W/all/.locks": false,
 		"$W/work/f": true, "$W/states": true, "$W/states/p": true, "$W/states/p/mine": true, "$W/work/../states/p/mine": true,
 		"$W/states/q": false, "$W/states/q/other": false, "$W/states/.locks": false, "$W/states/p/../q/other": false,
 	} {
@@ -90,13 +97,15 @@ func TestGrantAboveStatesShowsOwnStateOnly(t *testing.T) {
 	if errno != 0 || !slices.ContainsFunc(entries, func(e experimentalsys.Dirent) bool { return e.Name == "states" }) {
 		t.Errorf("the way there is not listed: %v, %v", entries, errno)
 	}
-	if errno := tree.Mkdir(w.path("$W/states/p/new"), 0); errno != 0 {
-		t.Errorf("write in its own: %v", errno)
+	for _, dir := range []string{"$W/states/p/new", "$W/all/p/by-link", "$W/work/mine/by-relative-link"} {
+		if errno := tree.Mkdir(w.path(dir), 0); errno != 0 {
+			t.Errorf("write in its own, %s: %v", dir, errno)
+		}
 	}
 	for op, errno := range map[string]experimentalsys.Errno{
 		"make another's": tree.Mkdir(w.path("$W/states/r"), 0), "move all": tree.Rename(w.path("$W/states"), w.path("$W/moved")),
 		"set the mode of all": tree.Chmod(w.path("$W/states"), 0o777), "move its own": tree.Rename(w.path("$W/states/p"), w.path("$W/p")),
-		"link in all": tree.Symlink("p", w.path("$W/states/l")),
+		"link in all": tree.Symlink("p", w.path("$W/states/l")), "make another's by a link": tree.Mkdir(w.path("$W/all/r"), 0),
 	} {
 		if errno == 0 {
 			t.Errorf("%s succeeded", op)

@@ -28,7 +28,7 @@ type Rule string
 // The rules, in order of precedence.
 const (
 	RuleOutside  Rule = "outside"  // no granted directory contains it
-	RuleAbove    Rule = "above"    // it is an ancestor of a granted directory, of which only the path to that is visible
+	RuleAbove    Rule = "above"    // not granted or hidden, but an ancestor of a granted directory: only the path to that is visible
 	RuleOwn      Rule = "own"      // it is the host's, and no grant names it
 	RuleHidden   Rule = "hidden"   // a deny pattern hides it
 	RuleGit      Rule = "git"      // it is in a git directory, which no module writes
@@ -63,9 +63,12 @@ func Explain(s Explained, path string) (Verdict, error) {
 		return Verdict{}, err
 	}
 	in := innermost(mounts, real)
+	above := slices.ContainsFunc(mounts, func(m realMount) bool { return m.real != real && inside(real, m.real) })
 	if in == nil {
-		above := slices.ContainsFunc(mounts, func(m realMount) bool { return inside(real, m.real) })
 		return Verdict{Path: real, Rule: outsideOr(above)}, nil
+	}
+	if above && h.isHidden(real, false) {
+		return Verdict{Path: real, Mount: &in.Mount, Rule: RuleAbove}, nil
 	}
 	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(real, false)}
 	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path)) && !vfs.InGitDirectory(real)
@@ -110,7 +113,8 @@ type realMount struct {
 	real string
 }
 
-// realMounts resolves the granted directories; for two names of one directory write access wins.
+// realMounts resolves the granted directories; for two names of one directory write access wins. What resolves into the
+// plugin's state directory is part of that.
 func realMounts(granted []config.Mount) ([]realMount, error) {
 	var out []realMount
 	for _, m := range granted {
@@ -124,7 +128,12 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 			out = append(out, realMount{m, real})
 		case m.Access == manifest.ReadWrite:
 			out[i].Access = m.Access
+			out[i].State = out[i].State || m.State
 		}
+	}
+	if i := slices.IndexFunc(out, func(m realMount) bool { return m.State }); i >= 0 {
+		state := out[i].real
+		out = slices.DeleteFunc(out, func(m realMount) bool { return m.real != state && inside(state, m.real) })
 	}
 	return out, nil
 }

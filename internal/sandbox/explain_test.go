@@ -78,6 +78,29 @@ func TestExplainAgreesWithFileTree(t *testing.T) {
 	}
 }
 
+// The state directory is writable inside of any other grant, and the hidden directories above it are the path to it.
+func TestExplainDecidesOnStateInOtherGrants(t *testing.T) {
+	w := newWorld(t)
+	for _, dir := range []string{"states/p/sub", "states/q"} {
+		if err := os.MkdirAll(filepath.Join(string(w), dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("states/p/sub", w.path("$W/tostate")); err != nil {
+		t.Fatal(err)
+	}
+	grant := w.grant("r $W", "r $W/tostate", "state $W/states/p")
+	for path, want := range map[string]Rule{
+		"$W/states": RuleAbove, "$W/states/p": RuleGranted, "$W/states/p/sub": RuleGranted, "$W/states/p/sub/f": RuleGranted,
+		"$W/tostate/f": RuleGranted, "$W/states/p/../q": RuleOwn, "$W/states/q/f": RuleOwn, "$W/work": RuleReadOnly,
+	} {
+		v, err := Explain(Explained{Grant: grant, Own: []string{w.path("$W/states")}}, w.path(path))
+		if err != nil || v.Rule != want {
+			t.Errorf("%s: %s, %v; want %s", path, v.Rule, err, want)
+		}
+	}
+}
+
 func TestExplainChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	grant := w.grant("rw $W/work/none")
