@@ -6,17 +6,21 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Bounds of a batch. Its responses form one line, which is kept in memory until its last call has ended.
+// Bounds of batches. The responses of a batch form one line, which is kept in memory until its last call has ended. A
+// client can have many unfinished batches, so their responses are bounded together. Each response that is never replaced
+// is of a call in flight or of the batch that is being read, which bounds the total.
 const (
-	maxBatch          = 256      // messages
-	maxBatchResponses = 16 << 20 // total bytes of responses; one that does not fit is replaced by an error
+	maxBatch          = 256      // messages of a batch
+	maxBatchResponses = 16 << 20 // bytes of responses in a session's batches; one that does not fit is replaced by an error
 	maxSmallResponse  = 4 << 10  // bytes; a response of at most this size is never replaced
+	responseOverhead  = 256      // bytes of memory that a response takes beside its text
 )
 
 // isBatch reports whether an array is a batch of messages.
@@ -43,8 +47,10 @@ func (s *session) batch(ctx context.Context, line []byte) {
 		putError(s.out, nil, invalidRequest("the batch is empty"))
 	case len(messages) > maxBatch:
 		putError(s.out, nil, invalidRequest(fmt.Sprintf("the batch has more than %d messages", maxBatch)))
+	case s.batched.Load() > maxBatchResponses:
+		putError(s.out, nil, invalidRequest(fmt.Sprintf("the responses of unfinished batches take more than %d bytes; wait until those are finished, or send requests on their own", maxBatchResponses)))
 	default:
-		to := &batch{out: s.out, missing: len(messages)}
+		to := &batch{out: s.out, kept: &s.batched, missing: len(messages)}
 		for _, value := range messages {
 			if rawjson.Kind(value) != '{' {
 				putError(to, nil, invalidRequest("a message is a JSON object"))
@@ -58,40 +64,45 @@ func (s *session) batch(ctx context.Context, line []byte) {
 
 // batch collects the responses of a batch and sends them once all of its messages are handled.
 type batch struct {
-	out *writer
+	out  *writer
+	kept *atomic.Int64 // bytes of the responses of all batches of the session
 
 	mu        sync.Mutex
 	missing   int      // messages that are not handled yet
 	responses [][]byte // in parts, separated by commas
-	size      int      // total bytes of responses
+	size      int64    // bytes of responses, which kept includes
 }
 
 func (b *batch) respond(id []byte, member ...[]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	parts, size := response(id, member), 0
-	for _, part := range parts {
-		size += len(part)
-	}
-	if b.size+size > maxBatchResponses && size > maxSmallResponse {
-		putError(omitted{b}, id, invalidRequest(fmt.Sprintf("it was executed, but its response is omitted: the responses of a batch are limited to %d bytes in total; send it on its own", maxBatchResponses)))
-	} else {
-		b.add(parts, size)
+	if parts := response(id, member); !b.add(parts) {
+		putError(omitted{b}, id, invalidRequest(fmt.Sprintf("it was executed, but its response is omitted: the responses of a client's unfinished batches are limited to %d bytes in total; send it on its own", maxBatchResponses)))
 	}
 	b.settle()
 }
 
-func (b *batch) add(parts [][]byte, size int) {
+// add adds a response, given in parts. It returns false if the response does not fit.
+func (b *batch) add(parts [][]byte) bool {
+	size := int64(responseOverhead)
+	for _, part := range parts {
+		size += int64(len(part))
+	}
+	if kept := b.kept.Add(size); kept > maxBatchResponses && size > maxSmallResponse {
+		b.kept.Add(-size)
+		return false
+	}
 	if b.responses != nil {
 		b.responses = append(b.responses, []byte(`,`))
 	}
 	b.responses, b.size = append(b.responses, parts...), b.size+size
+	return true
 }
 
-// omitted adds the error that replaces a response; it does not count.
+// omitted adds the error that replaces a response. It is small enough to fit.
 type omitted struct{ *batch }
 
-func (o omitted) respond(id []byte, member ...[]byte) { o.add(response(id, member), 0) }
+func (o omitted) respond(id []byte, member ...[]byte) { o.add(response(id, member)) }
 
 func (b *batch) skip() {
 	b.mu.Lock()
@@ -104,6 +115,7 @@ func (b *batch) settle() {
 	if b.missing--; b.missing == 0 && b.responses != nil {
 		b.out.put(slices.Concat([][]byte{[]byte(`[`)}, b.responses, [][]byte{[]byte(`]`)})...)
 		b.responses = nil
+		b.kept.Add(-b.size)
 	}
 }
 

@@ -54,12 +54,61 @@ func TestBatchResponsesAreBounded(t *testing.T) {
 	}
 }
 
+// TestUnfinishedBatchesAreBoundedTogether: the responses of several batches that wait for a call share one limit, which
+// applies again once the batches are finished. Beyond it, new batches are refused.
+func TestUnfinishedBatchesAreBoundedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeld()
+		b := heldBackend(h)
+		size := maxBatchResponses / 3
+		b.tools["big"] = func(context.Context, json.RawMessage, Notifier) (json.RawMessage, error) {
+			return textResult(strings.Repeat("x", size)), nil
+		}
+		b.tools["small"] = func(context.Context, json.RawMessage, Notifier) (json.RawMessage, error) {
+			return textResult(strings.Repeat("x", maxSmallResponse/2)), nil
+		}
+		out := &responseCounter{}
+		p := connectTo(t, newGateway(t, Config{Checked: true}, b), out)
+		const batches = 5
+		for i := range batches {
+			p.say("[" + callLine(fmt.Sprint(2*i), "held") + "," + callLine(fmt.Sprint(2*i+1), "big") + "]")
+		}
+		close(h.release)
+		synctest.Wait()
+		if out.results != batches+2 || out.errors != batches-2 {
+			t.Errorf("%d results and %d errors, want %d and %d", out.results, out.errors, batches+2, batches-2)
+		}
+		*out = responseCounter{}
+		p.say("[" + callLine("1", "big") + "," + callLine("2", "big") + "]")
+		if out.results != 2 || out.errors != 0 {
+			t.Errorf("after that: %d results and %d errors, want 2 and 0", out.results, out.errors)
+		}
+
+		h.release = make(chan struct{})
+		size = maxBatchResponses - 4*responseOverhead
+		p.say("[" + callLine("1", "held") + "," + callLine("2", "big") + "]")
+		p.say("[" + callLine("3", "held") + "," + callLine("4", "small") + "]")
+		*out = responseCounter{}
+		p.say("[" + callLine("5", "echo") + "]")
+		if out.results != 0 || out.refused != 1 {
+			t.Errorf("a further batch: %d results, %d refusals", out.results, out.refused)
+		}
+		p.say(callLine("5", "echo"))
+		close(h.release)
+		synctest.Wait()
+		if out.results != 5 || out.errors != 0 {
+			t.Errorf("in the end: %d results and %d errors, want 5 and 0", out.results, out.errors)
+		}
+	})
+}
+
 // responseCounter counts the responses that are written.
-type responseCounter struct{ results, errors int }
+type responseCounter struct{ results, errors, refused int }
 
 func (c *responseCounter) Write(p []byte) (int, error) {
 	c.results += bytes.Count(p, []byte(`"result":`))
 	c.errors += bytes.Count(p, []byte(`its response is omitted`))
+	c.refused += bytes.Count(p, []byte(`the responses of unfinished batches take more than`))
 	return len(p), nil
 }
 

@@ -40,9 +40,7 @@ type meta struct {
 
 func (p *params) read(s *rawjson.Scanner) {
 	*p = params{}
-	var unique uniqueKeys
-	p.all = s.Object(func(key []byte) {
-		unique.add(key)
+	p.all, p.ambiguous = readUnique(s, func(key []byte) {
 		switch string(key) {
 		case "name":
 			p.name = s.Value()
@@ -60,7 +58,6 @@ func (p *params) read(s *rawjson.Scanner) {
 			p.meta.read(s)
 		}
 	})
-	p.ambiguous = unique.ambiguous
 	if rawjson.Kind(p.all) == 'n' {
 		p.all = nil
 	}
@@ -68,9 +65,7 @@ func (p *params) read(s *rawjson.Scanner) {
 
 func (r *ref) read(s *rawjson.Scanner) {
 	*r = ref{}
-	var unique uniqueKeys
-	s.Object(func(key []byte) {
-		unique.add(key)
+	_, r.ambiguous = readUnique(s, func(key []byte) {
 		switch string(key) {
 		case "type":
 			r.kind = s.Value()
@@ -80,7 +75,6 @@ func (r *ref) read(s *rawjson.Scanner) {
 			r.uri = s.Value()
 		}
 	})
-	r.ambiguous = unique.ambiguous
 }
 
 func (m *meta) read(s *rawjson.Scanner) {
@@ -104,6 +98,17 @@ func (m *meta) read(s *rawjson.Scanner) {
 // requestKeys are the members that decide whether a request is admitted. The gateway refuses a request in which one
 // is ambiguous, because the plugin could read another value than was checked.
 var requestKeys = [][]byte{[]byte("name"), []byte("uri"), []byte("arguments"), []byte("ref"), []byte("argument"), []byte("type"), []byte("cursor")}
+
+// readUnique reads an object; take is called for each member, and may take its value. ambiguous names the first ambiguous
+// member; empty if none is.
+func readUnique(s *rawjson.Scanner, take func(key []byte)) (object []byte, ambiguous string) {
+	var unique uniqueKeys
+	object = s.Object(func(key []byte) {
+		unique.add(key)
+		take(key)
+	})
+	return object, unique.ambiguous
+}
 
 // uniqueKeys finds the first ambiguous one of an object's keys, by the rules of rawjson.Ambiguous.
 type uniqueKeys struct {

@@ -28,6 +28,7 @@ type session struct {
 	mail  mailbox
 
 	subscriptions subscriptions
+	batched       atomic.Int64 // bytes of the responses of unfinished batches
 
 	handling sync.Mutex // held while a line is handled
 

@@ -90,6 +90,41 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// endingCall is a batch, one of whose calls ends while the shutdown fails the pending calls.
+type endingCall struct {
+	*batch
+	end func()
+}
+
+func (e endingCall) respond(id []byte, member ...[]byte) {
+	e.batch.respond(id, member...)
+	e.end()
+}
+
+// TestCallThatEndsDuringShutdownCountsOnceInBatch: the error of the shutdown is the call's response, and its end is not
+// another one, after which the batch would be sent without the responses of the other calls.
+func TestCallThatEndsDuringShutdownCountsOnceInBatch(t *testing.T) {
+	out := &outBuffer{}
+	s := newSession(newGateway(t, Config{}, newFake()), out, func(error) {})
+	to := &batch{out: s.out, kept: &s.batched, missing: 2}
+	for _, id := range []string{"1", "2"} {
+		c := &clientCall{session: s, notifier: newNotifier(s, requestMeta{})}
+		e, err := s.calls.add(&message{id: []byte(id)}, endingCall{to, func() { c.end([]byte(`{}`), nil, func() {}) }}, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.entry = e
+	}
+	s.calls.failPending()
+	got := out.lines()
+	if len(got) != 1 || len(got[0]) != len("["+shutDown("1")+","+shutDown("2")+"]") {
+		t.Errorf("got %q, want one batch with two errors", got)
+	}
+	if kept := s.batched.Load(); kept != 0 {
+		t.Errorf("%d bytes are still counted", kept)
+	}
+}
+
 // streamEnded is the response to the request of a stream.
 func streamEnded(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":` + id + `,"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1.2.3"}}}}`
