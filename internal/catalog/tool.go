@@ -54,7 +54,7 @@ func (t *Tool) CheckArguments(arguments json.RawMessage, l manifest.Limits) erro
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	if err := s.ValidateWithin(arguments, int((l.Memory+l.Input)/schema.BytesPerValue)); err != nil {
+	if err := s.ValidateArguments(arguments, int((l.Memory+l.Input)/schema.BytesPerValue)); err != nil {
 		return fmt.Errorf("was called with arguments that do not fit its schema: %w", err)
 	}
 	return nil

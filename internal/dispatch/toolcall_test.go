@@ -81,7 +81,7 @@ func TestCall(t *testing.T) {
 	}{
 		"answers":                                       {"hand_reads", `{"id":"a"}`, host.Answer{}, `"done"`},
 		"answers without arguments":                     {"other_reads", ``, host.Answer{}, `"done"`},
-		"checks arguments":                              {"hand_reads", `{"id":1}`, host.Answer{IsError: true, Failure: "invalid_arguments"}, "hand_reads was called with arguments that do not fit its schema: /id: must be string, not number"},
+		"checks arguments":                              {"hand_reads", `{"id":1}`, host.Answer{IsError: true, Failure: "invalid_arguments"}, "hand_reads was called with arguments that do not fit its schema: /id: must be string, not number 1: write \\\"1\\\""},
 		"checks arguments that are not there":           {"hand_reads", ``, host.Answer{IsError: true, Failure: "invalid_arguments"}, "missing property 'id'"},
 		"leaves arguments to a plugin that checks them": {"own_reads", `{"id":1}`, host.Answer{}, `"done"`},
 		"tells an error of the tool's":                  {"sad_reads", `{}`, host.Answer{IsError: true}, "isError"},

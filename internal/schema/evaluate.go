@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -25,8 +24,9 @@ var errTooCostly = errors.New("takes too long to check against the schema")
 
 // evaluation is the state of evaluating a schema against an instance.
 type evaluation struct {
-	work    int
-	nesting int
+	work     int
+	nesting  int
+	corrects bool // failures show what to write in place of a value of a wrong type
 }
 
 // charge aborts the evaluation by a panic with errTooCostly if its work exceeds maxWork.
@@ -123,7 +123,11 @@ func (c *evaluation) checkAnyType(n *node, v any, at *location, f *failures) boo
 	if n.types != 0 && n.types&got == 0 {
 		number, ok := v.(json.Number)
 		if n.types&typeInteger == 0 || !ok || !isInteger(number) {
-			return f.add(at, fmt.Sprintf("must be %s, not %s", strings.Join(n.types.names(), " or "), got.names()[0]))
+			what := "" // not used by failures that are full
+			if !f.isFull() {
+				what = c.wrongType(n, v, at)
+			}
+			return f.add(at, what)
 		}
 	}
 	for _, e := range n.enums {
@@ -205,7 +209,7 @@ func (c *evaluation) checkObject(r *objectRules, object map[string]any, at *loca
 // unknown.
 func (c *evaluation) checkProperty(r *objectRules, name string, value any, at *location, ev *evaluated, f *failures, unknown *[]string) bool {
 	ok, known := true, false
-	here := &location{parent: at, member: true, name: name}
+	here := &location{parent: at, member: true, name: name, of: r}
 	if n := r.properties[name]; n != nil {
 		known, ok = true, c.apply(n, value, here, nil, f)
 	}

@@ -23,7 +23,11 @@ type location struct {
 	member bool      // identified by name, not index
 	name   string
 	index  int
+	of     *objectRules // that apply to the object of a member; may be nil
 }
+
+// isOptional reports whether the value may be left out.
+func (p *location) isOptional() bool { return p.of != nil && !slices.Contains(p.of.required, p.name) }
 
 // appendTo appends the location as a JSON pointer.
 func (p *location) appendTo(b []byte) []byte {
@@ -44,11 +48,14 @@ type failures struct {
 	more  int // number of failures beyond the limit
 }
 
+// isFull reports whether further failures are only counted.
+func (f *failures) isFull() bool { return f == nil || len(f.list) == f.limit }
+
 // add adds a failure and returns false, the validation result.
 func (f *failures) add(at *location, what string) bool {
 	switch {
 	case f == nil:
-	case len(f.list) == f.limit:
+	case f.isFull():
 		f.more++
 	case at.parent == nil:
 		f.list = append(f.list, shorten(what, maxFailure))

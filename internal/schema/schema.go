@@ -66,20 +66,42 @@ const BytesPerValue = 128
 // ValidateWithin is Validate with a limit of the number of values: properties, items and the instance itself. An instance
 // with more is refused before it is decoded, because a value may take three bytes of JSON but BytesPerValue in memory.
 func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
-	if err := rawjson.Bound(raw, values, maxDepth); err != nil {
-		return err
-	}
-	v, err := decode(raw)
+	v, err := s.decode(raw, values)
 	if err != nil {
 		return err
 	}
-	if err := s.checkCase(v); err != nil {
-		return err
-	}
-	return s.validate(v)
+	return s.validate(v, &evaluation{})
 }
 
-func (s *Schema) validate(v any) (err error) {
+// ValidateArguments is ValidateWithin for the arguments of a call. If a value has a wrong type, the error shows the value,
+// unless it is long, and what to write in its place. It may therefore contain secrets: it is for the caller only.
+func (s *Schema) ValidateArguments(raw json.RawMessage, values int) error {
+	v, err := s.decode(raw, values)
+	if err != nil {
+		return err
+	}
+	if err = s.validate(v, &evaluation{}); err == nil || err == errTooCostly {
+		return err
+	}
+	// Corrections are work that a valid instance does not need, and must not make an instance too costly.
+	if corrected := s.validate(v, &evaluation{corrects: true}); corrected != nil && corrected != errTooCostly {
+		return corrected
+	}
+	return err
+}
+
+func (s *Schema) decode(raw json.RawMessage, values int) (any, error) {
+	if err := rawjson.Bound(raw, values, maxDepth); err != nil {
+		return nil, err
+	}
+	v, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return v, s.checkCase(v)
+}
+
+func (s *Schema) validate(v any, c *evaluation) (err error) {
 	defer func() {
 		if r := recover(); r == errTooCostly {
 			err = errTooCostly
@@ -88,7 +110,7 @@ func (s *Schema) validate(v any) (err error) {
 		}
 	}()
 	f := &failures{limit: maxKept}
-	if (&evaluation{}).apply(s.root, v, &location{}, nil, f) {
+	if c.apply(s.root, v, &location{}, nil, f) {
 		return nil
 	}
 	return f.err()

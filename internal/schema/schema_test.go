@@ -203,6 +203,7 @@ func TestConcurrentUse(t *testing.T) {
 func FuzzValidate(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"enum":[1,2]}}}`, `{"a":1}`)
 	f.Add(`{"$ref":"#"}`, `{}`)
+	f.Add(`{"items":{"type":["integer","boolean","array"]}}`, `["3","yes","[1]",{},[2]]`)
 	f.Add(`{"minimum":1e300,"multipleOf":0.1}`, `1e5`)
 	f.Add(`{"not":{"oneOf":[true,{"pattern":"^a+$"}]}}`, `"aaa"`)
 	f.Add(`{"$schema":"http://json-schema.org/draft-04/schema#","items":[{}],"additionalItems":false}`, `[1,2]`)
@@ -211,8 +212,15 @@ func FuzzValidate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := s.Validate(json.RawMessage(value)); err != nil && (err.Error() == "" || len(err.Error()) > 4000) {
-			t.Errorf("%d bytes of error", len(err.Error()))
+		err = s.Validate(json.RawMessage(value))
+		corrected := s.ValidateArguments(json.RawMessage(value), 1<<20)
+		if (err == nil) != (corrected == nil) {
+			t.Errorf("Validate: %v; ValidateArguments: %v", err, corrected)
+		}
+		for _, err := range []error{err, corrected} {
+			if err != nil && (err.Error() == "" || len(err.Error()) > 4000) {
+				t.Errorf("%d bytes of error", len(err.Error()))
+			}
 		}
 	})
 }

@@ -1,0 +1,182 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Models send "3" for 3 and "yes" for true. The host does not coerce such arguments: the caller would not learn that its
+// value was changed, and "007" may be meant. Its refusal shows the value to write instead, so that the next call is right.
+// A correction is only shown if the schema at the location accepts it.
+
+const (
+	maxCorrected  = 80       // bytes of a value in a failure; longer ones are described
+	maxCorrection = 64 << 10 // bytes of a string that is parsed as JSON, or of a value that is encoded
+	maxParsed     = 4 << 10  // values in such a string
+)
+
+// wrongType describes a value whose type is none of n.types.
+func (c *evaluation) wrongType(n *node, v any, at *location) string {
+	got := typeOf(v)
+	what := fmt.Sprintf("must be %s, not %s", strings.Join(n.types.names(), " or "), got.names()[0])
+	if !c.corrects {
+		return what
+	}
+	write := c.correction(n, v, at)
+	if text, ok := v.(string); ok && write == "" || got == typeArray || got == typeObject || got == typeNull || len(text) > maxCorrected {
+		return what + write // the value is not shown
+	}
+	return what + " " + encoded(v) + write
+}
+
+// correction says what to write in place of v; empty if that is not known.
+func (c *evaluation) correction(n *node, v any, at *location) string {
+	for _, other := range c.candidates(n, v) {
+		if !c.apply(n, other, at, nil, nil) {
+			continue
+		}
+		text := encoded(other)
+		switch {
+		case len(text) <= maxCorrected:
+			return ": write " + text
+		case isArrayOf(other, v):
+			return ": write an array with this item"
+		case typeOf(v) == typeString:
+			return fmt.Sprintf(": write the %s itself, not a string that contains it", typeOf(other).names()[0])
+		case typeOf(v) == typeArray:
+			return ": write the item itself, not in an array"
+		}
+		return ": write it as a string"
+	}
+	if text, ok := v.(string); (v == nil || ok && isNothing(text)) && at.isOptional() {
+		return ": leave it out"
+	}
+	return ""
+}
+
+// candidates returns what may have been meant by v, most likely first.
+func (c *evaluation) candidates(n *node, v any) []any {
+	var out []any
+	switch v := v.(type) {
+	case string:
+		out = c.candidatesOfString(n, v)
+	case json.Number:
+		if n.types&typeBoolean != 0 && (v == "0" || v == "1") {
+			out = append(out, v == "1")
+		}
+		out = append(out, string(v))
+	case bool:
+		out = append(out, fmt.Sprint(v))
+	case []any:
+		if len(v) == 1 {
+			out = append(out, v[0])
+		}
+	case map[string]any:
+		if text := encoded(v); n.types&typeString != 0 && text != "" {
+			out = append(out, text)
+		}
+	}
+	if n.types&typeArray != 0 {
+		out = append(out, []any{v})
+	}
+	return slices.DeleteFunc(out, func(other any) bool { return encoded(other) == "" })
+}
+
+func (c *evaluation) candidatesOfString(n *node, text string) []any {
+	if len(text) > maxCorrection {
+		return nil
+	}
+	c.charge(len(text)) // parsing
+	text = strings.TrimSpace(text)
+	var out []any
+	if other, err := parsed(text); err == nil {
+		if number, ok := other.(json.Number); ok && n.types&typeNumber == 0 && isInteger(number) {
+			other = json.Number(rational(number).Num().String()) // 3.0
+		}
+		if _, isString := other.(string); !isString {
+			out = append(out, other)
+		}
+	}
+	if n.types&typeBoolean != 0 {
+		switch strings.ToLower(text) {
+		case "true", "yes", "y", "on", "t", "1":
+			out = append(out, true)
+		case "false", "no", "n", "off", "f", "0":
+			out = append(out, false)
+		}
+	}
+	if n.types&typeNull != 0 && isNothing(text) {
+		out = append(out, nil)
+	}
+	return out
+}
+
+// integer matches an integer with what JSON does not allow: a plus sign and leading zeros.
+var integer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:\+|(-))?0*([0-9]+)$`) })
+
+// parsed parses a JSON value, or an integer as people write it.
+func parsed(text string) (any, error) {
+	text = integer().ReplaceAllString(text, "$1$2")
+	if err := rawjson.Bound([]byte(text), maxParsed, maxDepth); err != nil {
+		return nil, err
+	}
+	return decode(json.RawMessage(text))
+}
+
+// isArrayOf reports whether v is the only item of list.
+func isArrayOf(list, v any) bool {
+	items, ok := list.([]any)
+	return ok && len(items) == 1 && equal(items[0], v)
+}
+
+// isNothing reports whether a string stands for an absent value.
+func isNothing(text string) bool {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "", "null", "none", "nil", "undefined":
+		return true
+	}
+	return false
+}
+
+// encoded encodes a decoded value; empty if it takes more than maxCorrection bytes.
+func encoded(v any) string {
+	if sizeOf(v, maxCorrection) < 0 {
+		return ""
+	}
+	text, err := rawjson.Marshal(v)
+	if err != nil || len(text) > maxCorrection {
+		return ""
+	}
+	return string(text)
+}
+
+// sizeOf subtracts the size of a value, at least a byte for each value and byte of a string, from a budget, which is
+// negative afterwards if it is exceeded.
+func sizeOf(v any, budget int) int {
+	budget--
+	switch v := v.(type) {
+	case string:
+		budget -= len(v)
+	case json.Number:
+		budget -= len(v)
+	case []any:
+		for _, item := range v {
+			if budget = sizeOf(item, budget); budget < 0 {
+				break
+			}
+		}
+	case map[string]any:
+		for name, value := range v {
+			if budget = sizeOf(value, budget-len(name)); budget < 0 {
+				break
+			}
+		}
+	}
+	return budget
+}
