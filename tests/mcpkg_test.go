@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,6 +71,46 @@ func TestMcpkgServedAloneMatchesContract(t *testing.T) {
 	}
 	s.wantUnknown("export_project")
 	s.mustCall("create_prompt", `{"name":"quiet","content":"x"}`) // fails if a notification precedes the answer
+	s.end()
+}
+
+// TestMcpkgServedAloneHasWholeLists: clients of the contract know no pages.
+func TestMcpkgServedAloneHasWholeLists(t *testing.T) {
+	t.Parallel()
+	const count = 1100
+	var prompts, resources []string
+	for i := range count {
+		prompts = append(prompts, fmt.Sprintf(`{"name":"p%d","content":"x"}`, i))
+		resources = append(resources, fmt.Sprintf(`{"name":"r%d","uri":"a:%d","content":"x"}`, i, i))
+	}
+	content, err := json.Marshal(`{"format":"mcpkg-project","version":1,"prompts":[` + strings.Join(prompts, ",") + `],"resources":[` + strings.Join(resources, ",") + `]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, programCommand(t, "serve", "--plugins", built.plugins, "--plugin", "mcpkg", "--all-tools", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=p"))
+	s.mustCall("import_project", fmt.Sprintf(`{"content":%s}`, content))
+	for _, method := range []string{"prompts/list", "resources/list"} {
+		answer := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q}`, method))
+		if got := strings.Count(answer, `"name":`); got != count || strings.Contains(answer, "nextCursor") {
+			t.Errorf("%s: %d items: %.300s", method, got, answer)
+		}
+	}
+	s.end()
+}
+
+// TestMcpkgReadOnlyHasNoTools: alone and read-only, the list of tools is empty, and those of prompts and resources work.
+func TestMcpkgReadOnlyHasNoTools(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t, map[string]string{"bulkhead.toml": fmt.Sprintf("[[plugins]]\npath = %q\nread_only = true\nenv = { MCPKG_PROJECT = \"p\" }\n", filepath.Join(built.plugins, "mcpkg"))})
+	s := startServer(t, programCommand(t, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--plugin", "mcpkg", "--project", newDir(t, nil)))
+	for method, want := range map[string]string{
+		"tools/list": `{"tools":[]}`, "prompts/list": `{"prompts":[]}`, "resources/list": `{"resources":[]}`, "resources/templates/list": `{"resourceTemplates":[]}`,
+	} {
+		if got := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q}`, method)); got != `{"jsonrpc":"2.0","id":7,"result":`+want+`}` {
+			t.Errorf("%s: got %s", method, got)
+		}
+	}
+	s.wantUnknown("create_prompt")
 	s.end()
 }
 

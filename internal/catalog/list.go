@@ -13,6 +13,7 @@ type List struct {
 	listKind
 	method string
 	claims *claims
+	alone  bool // the server has the identity that the manifest of its only plugin defines
 }
 
 // listKind is what differs between the lists.
@@ -29,7 +30,9 @@ var listKinds = map[string]listKind{
 }
 
 // List returns the list of a method.
-func (c *Catalog) List(method string) List { return List{listKinds[method], method, &c.claims} }
+func (c *Catalog) List(method string) List {
+	return List{listKinds[method], method, &c.claims, c.speaksForItself()}
+}
 
 // Plugins returns the plugins that have such a list, in the order of the config. It must not be modified.
 func (l List) Plugins() []*Plugin {

@@ -19,6 +19,15 @@ const (
 	pageBytes = gateway.MaxPage
 )
 
+// isFull reports whether a page with so many items and bytes ends. Clients of a server that a plugin stands in for may know
+// no cursors: they get the whole list, up to a size that is above what plugins answer by default.
+func (l List) isFull(items, bytes int) bool {
+	if l.alone {
+		return items > 0 && bytes > gateway.MaxWhole
+	}
+	return items == pageItems || items > 0 && bytes > pageBytes
+}
+
 // cursor says where a page ended. Lists may change between two pages, so it names the last items: the next page begins
 // after the latest of them that still exists, and items that exist all the time are listed exactly once.
 type cursor struct {
@@ -79,7 +88,7 @@ func (l List) start(parts []Part, raw json.RawMessage) (int, int, error) {
 // page encodes the page that begins at a cursor.
 func (l List) page(parts []Part, cursor json.RawMessage) (json.RawMessage, error) {
 	i, n, err := l.start(parts, cursor)
-	if err != nil {
+	if err != nil && !l.alone { // servers without pages ignore cursors
 		return nil, err
 	}
 	var out bytes.Buffer
@@ -88,7 +97,7 @@ func (l List) page(parts []Part, cursor json.RawMessage) (json.RawMessage, error
 	listed := 0
 	for ; i < len(parts); i, n = i+1, 0 {
 		for ; n < len(parts[i].items); n++ {
-			if listed == pageItems || listed > 0 && out.Len() > pageBytes {
+			if l.isFull(listed, out.Len()) {
 				fmt.Fprintf(&out, `],"nextCursor":"%s"}`, l.after(parts[i], n))
 				return out.Bytes(), nil
 			}

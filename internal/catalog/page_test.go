@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -53,6 +54,30 @@ func readPage(t *testing.T, parts []Part, cursor string) (names []string, next s
 		names = append(names, p.Name)
 	}
 	return names, page.NextCursor
+}
+
+// A server that a plugin stands in for may have no pages: its clients ignore cursors, and send none that it knows.
+func TestListOfPluginAloneIsWhole(t *testing.T) {
+	l := (&Catalog{}).List(abi.MethodPromptsList)
+	l.alone = true
+	names := numbered("a", 3*pageItems)
+	for _, cursor := range []json.RawMessage{nil, json.RawMessage(`"unknown"`)} {
+		raw, err := l.page(promptParts(names), cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(raw), `"name"`); n != len(names) || strings.Contains(string(raw), "nextCursor") {
+			t.Errorf("cursor %s: %d items of %d: %.200s", cursor, n, len(names), raw)
+		}
+	}
+	large := promptParts(numbered("a", 40))
+	for i := range large[0].items {
+		large[0].items[i].raw = fmt.Appendf(nil, `{"name":"a%d","description":"%s"}`, i, strings.Repeat("x", 1<<20))
+	}
+	raw, err := l.page(large, nil)
+	if err != nil || len(raw) < gateway.MaxWhole || len(raw) > gateway.MaxWhole+2<<20 || !strings.Contains(string(raw), "nextCursor") {
+		t.Errorf("a list of 40 MiB: %d bytes, %v", len(raw), err)
+	}
 }
 
 func TestPagesHaveEverythingOnce(t *testing.T) {

@@ -49,9 +49,12 @@ func (c *Catalog) serverConfig() gateway.Config {
 
 // serverOffers returns what the server offers besides tools.
 func (c *Catalog) serverOffers() gateway.Offers {
-	tellsChanges := !c.speaksForItself() || !c.Plugins[0].Manifest.Server.NoChanges
+	alone := c.speaksForItself()
+	tellsChanges := !alone || !c.Plugins[0].Manifest.Server.NoChanges
 	changes := func(p *Plugin) bool { return tellsChanges && p.Manifest.Offers.ListChanged }
 	return gateway.Offers{
+		// Clients of the server that the plugin stands in for ask for its tools, granted or not.
+		Tools:   alone && len(c.Plugins[0].Manifest.Tools) > 0,
 		Prompts: len(c.prompts) > 0, PromptsChange: slices.ContainsFunc(c.prompts, changes),
 		Resources: len(c.resources) > 0, ResourcesChange: slices.ContainsFunc(c.resources, changes),
 		Subscribe: c.subscribe && tellsChanges, Completions: c.complete,

@@ -80,7 +80,10 @@ func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
 		"of several plugins together":            {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nlist_changed = true", "{}"), hosttest.Offering("b", "resources = true", "{}"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"prompts":{"listChanged":true},"resources":{},"tools":{}}`},
 		"of a plugin that keeps to itself alone": {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}")}, `{"prompts":{},"resources":{}}`},
 		"of the same among others":               {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{}}`},
-		"of a plugin that is left out":           {[]hosttest.Files{hosttest.Plugin("a", nil, "[offers]\nprompts = true\n"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"tools":{}}`},
+		"of tools that are all withheld, alone":  {[]hosttest.Files{hosttest.Offering("a", "prompts = true\n"+hosttest.Writes("x"), "{}"), {"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nread_only = true\n"}}, `{"prompts":{},"tools":{}}`},
+		"of tools that are all withheld, among others": {[]hosttest.Files{hosttest.Offering("a", "prompts = true\n"+hosttest.Writes("x"), "{}"), hosttest.Offering("b", "prompts = true\n", "{}"),
+			{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nread_only = true\n[[plugins]]\npath = '../plugins/b'\n"}}, `{"prompts":{}}`},
+		"of a plugin that is left out": {[]hosttest.Files{hosttest.Plugin("a", nil, "[offers]\nprompts = true\n"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"tools":{}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got struct {

@@ -54,7 +54,7 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 }
 
 // maxLists bounds the lists of a session that run, or whose response is not written. A page of a list takes up to
-// MaxPage bytes until then, and no plugin accounts for it. Further lists wait without a place in a plugin's queue.
+// MaxPage or MaxWhole bytes until then, and no plugin accounts for it. Further lists wait without a place in a plugin's queue.
 const maxLists = 8
 
 // clientCall is a call in flight.

@@ -28,8 +28,12 @@ const (
 	DefaultMaxInFlight = 256      // calls
 )
 
-// MaxPage is the size in bytes at which a backend must end a page of a list.
-const MaxPage = 4 << 20
+// Sizes in bytes at which a backend must end a page of a list: MaxPage, and MaxWhole if the clients are ones that know no
+// pages.
+const (
+	MaxPage  = 4 << 20
+	MaxWhole = 16 << 20
+)
 
 // Config configures a Gateway. Name and Version are required.
 type Config struct {
@@ -106,9 +110,9 @@ func New(config Config, backend Backend) (*Gateway, error) {
 	return g, nil
 }
 
-// offersTools reports whether to advertise tools: if there are any, or if nothing else is offered.
+// offersTools reports whether to advertise tools: if there are any, if Offers says so, or if nothing else is offered.
 func (c Config) offersTools() bool {
-	return len(c.Tools) > 0 || !c.Offers.Prompts && !c.Offers.Resources
+	return len(c.Tools) > 0 || c.Offers.Tools || !c.Offers.Prompts && !c.Offers.Resources
 }
 
 func (c Config) check() error {

@@ -9,8 +9,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Offers are the server features other than tools.
+// Offers are the server features beside Config.Tools.
 type Offers struct {
+	Tools           bool // tools are advertised, even if the list is empty
 	Prompts         bool
 	PromptsChange   bool // prompts/list_changed is sent
 	Resources       bool
