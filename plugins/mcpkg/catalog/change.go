@@ -106,7 +106,7 @@ func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item,
 		return item.Item{}, err
 	}
 	doing := "update " + kind.Word()
-	stored, err := c.find(doing, kind, name)
+	stored, err := c.find(doing, kind, name, c.files.Find)
 	if err != nil {
 		return item.Item{}, err
 	}
@@ -183,13 +183,13 @@ func (ch *Change) any(kind item.Kind) error {
 	return item.Refuse("At least one of content, mime_type or description must be provided")
 }
 
-// Delete permanently removes an item and returns it.
+// Delete permanently removes an item and returns it. Of one that is damaged only kind and name are known.
 func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	if err := item.CheckName(string(kind), name); err != nil {
 		return item.Item{}, err
 	}
 	doing := "delete " + kind.Word()
-	stored, err := c.find(doing, kind, name)
+	stored, err := c.find(doing, kind, name, c.files.FindDamaged)
 	if err != nil {
 		return item.Item{}, err
 	}
@@ -199,12 +199,12 @@ func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	return stored.Item, nil
 }
 
-// find locks the project and returns an item to change.
-func (c *Catalog) find(doing string, kind item.Kind, name string) (store.Stored, error) {
+// find locks the project and returns an item to change, as look finds it.
+func (c *Catalog) find(doing string, kind item.Kind, name string, look func(item.Kind, string) (store.Stored, error)) (store.Stored, error) {
 	if err := c.begin(doing); err != nil {
 		return store.Stored{}, err
 	}
-	stored, err := c.files.Find(kind, name)
+	stored, err := look(kind, name)
 	if errors.Is(err, store.ErrNotFound) {
 		return stored, item.Refuse("%s '%s' does not exist in project '%s'", kind, item.Show(name), c.Project())
 	}

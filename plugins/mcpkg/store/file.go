@@ -2,6 +2,8 @@ package store
 
 import (
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
@@ -30,7 +32,38 @@ func (p *Project) put(path string, parts ...[]byte) error {
 // sweepAge is the age at which temporary files are removed: no call lasts as long.
 const sweepAge = time.Hour
 
-// sweep removes temporary files of interrupted calls. Those that it cannot remove do no harm.
+// maxSwept bounds the other projects whose directories one write reads.
+const maxSwept = 16
+
+// sweep removes temporary files and directories of interrupted calls: left has those of the project's directory. Others
+// are beside the project and in other projects, which may never be written again. Those that it cannot remove do no harm.
 func (p *Project) sweep(left []fs.DirEntry) {
 	_ = atomicfile.SweepEntries(p.dir, left, sweepAge, p.options())
+	var others []string
+	for _, workspace := range p.sweepIn(filepath.Dir(filepath.Dir(p.dir))) {
+		others = append(others, p.sweepIn(workspace)...)
+	}
+	others = slices.DeleteFunc(others, func(dir string) bool { return dir == p.dir })
+	if len(others) > maxSwept {
+		first := int(time.Now().UnixNano()/1000) % len(others) // math/rand repeats itself in a module
+		others = append(others[first:], others[:first]...)[:maxSwept]
+	}
+	for _, dir := range others {
+		p.sweepIn(dir)
+	}
+}
+
+// sweepIn removes the old temporary files in a directory, and returns the directories of the store in it.
+func (p *Project) sweepIn(dir string) (inside []string) {
+	entries, err := p.files.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	_ = atomicfile.SweepEntries(dir, entries, sweepAge, p.options())
+	for _, e := range entries {
+		if e.IsDir() && isKey(e.Name()) {
+			inside = append(inside, filepath.Join(dir, e.Name()))
+		}
+	}
+	return inside
 }

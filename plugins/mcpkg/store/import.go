@@ -47,7 +47,7 @@ func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.I
 		if s.replaces {
 			replaced = append(replaced, d.Item)
 		} else {
-			ix = append(ix, s.entry)
+			ix.add(s.entry)
 		}
 		staged = append(staged, s)
 	}
@@ -76,7 +76,7 @@ type staging struct {
 }
 
 // plan determines the file of a draft. The error is a *Conflict.
-func (p *Project) plan(ix index, d item.Draft, overwrite bool) (staging, error) {
+func (p *Project) plan(ix *index, d item.Draft, overwrite bool) (staging, error) {
 	conflict := func(err error) (staging, error) { return staging{}, &Conflict{Item: d.Item, Err: err} }
 	e, err := ix.place(d.Item)
 	replaces := overwrite && errors.Is(err, ErrNameTaken)

@@ -77,16 +77,38 @@ func isKey(text string) bool {
 	return true
 }
 
-func (e entry) sameName(other entry) bool { return e.kind == other.kind && e.name == other.name }
+// claim is what an entry has alone in a project: a name of its kind, or a URI.
+type claim struct {
+	kind item.Kind // "": a URI
+	key  string
+}
 
-func (e entry) sameURI(other entry) bool { return e.uri != "" && e.uri == other.uri }
+// claims returns the claims of an entry; a prompt has one.
+func (e entry) claims() []claim {
+	if e.uri == "" {
+		return []claim{{e.kind, e.name}}
+	}
+	return []claim{{e.kind, e.name}, {"", e.uri}}
+}
 
-// index has the entries of a project in the order of creation.
-type index []entry
+// index has the entries of a project.
+type index struct {
+	entries []entry // in the order of creation
+	claimed map[claim]entry
+}
+
+// add adds the last entry.
+func (ix *index) add(e entry) {
+	ix.entries = append(ix.entries, e)
+	for _, c := range e.claims() {
+		ix.claimed[c] = e
+	}
+}
 
 // scan reads the project's directory: its items, and the temporary files of interrupted calls. Files of a committed
 // import count although they may not have been moved yet: its directory is read first, since files move only out of it.
-func (p *Project) scan() (found index, left []os.DirEntry, err error) {
+func (p *Project) scan() (ix *index, left []os.DirEntry, err error) {
+	var found []entry
 	for _, dir := range []string{p.importDir(), p.dir} {
 		files, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -112,76 +134,65 @@ func (p *Project) scan() (found index, left []os.DirEntry, err error) {
 }
 
 // readIndex returns the entries of the project.
-func (p *Project) readIndex() (index, error) {
+func (p *Project) readIndex() (*index, error) {
 	ix, _, err := p.scan()
 	return ix, err
 }
 
-// withoutDuplicates omits files with the name or URI of an earlier one. A staged file has the same file name as the one
-// that it replaces, and comes first.
-func (p *Project) withoutDuplicates(found index) index {
-	type claim struct {
-		kind item.Kind // "": a URI
-		key  string
-	}
-	claimed := make(map[claim]string, 2*len(found))
-	kept := found[:0]
+// withoutDuplicates returns the index of entries, and omits files with the name or URI of an earlier one. A staged file has
+// the same file name as the one that it replaces, and comes first.
+func (p *Project) withoutDuplicates(found []entry) *index {
+	ix := &index{entries: make([]entry, 0, len(found)), claimed: make(map[claim]entry, 2*len(found))}
 	for _, e := range found {
-		name, uri := claim{e.kind, e.name}, claim{"", e.uri}
-		first, duplicate := claimed[name]
-		if !duplicate && e.uri != "" {
-			first, duplicate = claimed[uri]
+		first, err := ix.conflict(e)
+		switch {
+		case err == nil:
+			ix.add(e)
+		case first.file != e.file:
+			p.warn(fmt.Sprintf("%s is left out: %s has its name or URI", e.file, first.file))
 		}
-		if duplicate {
-			if first != e.file {
-				p.warn(fmt.Sprintf("%s is left out: %s has its name or URI", e.file, first))
-			}
-			continue
-		}
-		claimed[name], claimed[uri] = e.file, e.file
-		kept = append(kept, e)
 	}
-	return kept
+	return ix
+}
+
+// conflict returns the entry that has the name (ErrNameTaken) or the URI (ErrURITaken) of e.
+func (ix *index) conflict(e entry) (entry, error) {
+	for i, c := range e.claims() {
+		if other, claimed := ix.claimed[c]; claimed {
+			return other, []error{ErrNameTaken, ErrURITaken}[i]
+		}
+	}
+	return entry{}, nil
 }
 
 // find returns the entry with a name.
-func (ix index) find(kind item.Kind, name string) (entry, bool) {
-	wanted := entry{kind: kind, name: key(name)}
-	at := slices.IndexFunc(ix, wanted.sameName)
-	if at < 0 {
-		return entry{}, false
-	}
-	return ix[at], true
+func (ix *index) find(kind item.Kind, name string) (entry, bool) {
+	e, ok := ix.claimed[claim{kind, key(name)}]
+	return e, ok
 }
 
 // findURI returns the entry of the resource with a URI.
-func (ix index) findURI(uri string) (entry, bool) {
-	wanted := entry{uri: key(uri)}
-	at := slices.IndexFunc(ix, wanted.sameURI)
-	if at < 0 {
-		return entry{}, false
-	}
-	return ix[at], true
+func (ix *index) findURI(uri string) (entry, bool) {
+	e, ok := ix.claimed[claim{"", key(uri)}]
+	return e, ok
 }
 
 // place returns the entry of a new item. If another entry has the name (ErrNameTaken) or the URI (ErrURITaken), it returns
 // that one. The error can also be ErrFull.
-func (ix index) place(it item.Item) (entry, error) {
+func (ix *index) place(it item.Item) (entry, error) {
 	e := entry{kind: it.Kind, name: key(it.Name)}
 	if it.Kind == item.Resource {
 		e.uri = key(it.URI)
 	}
-	if at := slices.IndexFunc(ix, e.sameName); at >= 0 {
-		return ix[at], ErrNameTaken
+	if other, err := ix.conflict(e); err != nil {
+		return other, err
 	}
-	if at := slices.IndexFunc(ix, e.sameURI); at >= 0 {
-		return ix[at], ErrURITaken
-	}
-	if len(ix) >= MaxItems {
+	count := len(ix.entries)
+	if count >= MaxItems {
 		return entry{}, ErrFull
 	}
-	if len(ix) > 0 {
-		e.number = ix[len(ix)-1].number
+	if count > 0 {
+		e.number = ix.entries[count-1].number
 	}
 	if e.number++; e.number > maxNumber {
 		return entry{}, fmt.Errorf("no number above %d is left for an item", maxNumber)

@@ -33,7 +33,7 @@ func (p *Project) List(kind item.Kind) ([]Stored, error) {
 	}
 	var list []Stored
 	buffer := bufio.NewReader(nil)
-	for _, e := range ix {
+	for _, e := range ix.entries {
 		if e.kind != kind {
 			continue
 		}
@@ -59,8 +59,8 @@ func (p *Project) Each(visit func(Stored, []byte) error) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(ix, func(a, b entry) int { return strings.Compare(string(a.kind), string(b.kind)) })
-	for _, e := range ix {
+	slices.SortStableFunc(ix.entries, func(a, b entry) int { return strings.Compare(string(a.kind), string(b.kind)) })
+	for _, e := range ix.entries {
 		stored, content, err := p.readWhole(e)
 		if errors.Is(err, ErrNotFound) {
 			continue // deleted concurrently
@@ -77,7 +77,7 @@ func (p *Project) Each(visit func(Stored, []byte) error) error {
 
 // Load returns an item and its content. The error is ErrNotFound, ErrDamaged, ErrNewer or the system's.
 func (p *Project) Load(kind item.Kind, name string) (Stored, []byte, error) {
-	e, err := p.look(func(ix index) (entry, bool) { return ix.find(kind, name) })
+	e, err := p.look(func(ix *index) (entry, bool) { return ix.find(kind, name) })
 	if err != nil {
 		return Stored{}, nil, err
 	}
@@ -86,14 +86,14 @@ func (p *Project) Load(kind item.Kind, name string) (Stored, []byte, error) {
 
 // LoadURI returns the resource with a URI and its content; errors are those of Load.
 func (p *Project) LoadURI(uri string) (Stored, []byte, error) {
-	e, err := p.look(func(ix index) (entry, bool) { return ix.findURI(uri) })
+	e, err := p.look(func(ix *index) (entry, bool) { return ix.findURI(uri) })
 	if err != nil {
 		return Stored{}, nil, err
 	}
 	return p.readWhole(e)
 }
 
-func (p *Project) look(find func(index) (entry, bool)) (entry, error) {
+func (p *Project) look(find func(*index) (entry, bool)) (entry, error) {
 	there, err := p.Exists()
 	if err != nil {
 		return entry{}, err

@@ -65,12 +65,20 @@ func FuzzReadItem(f *testing.F) {
 	})
 }
 
+func indexOf(entries ...entry) *index {
+	ix := &index{claimed: map[claim]entry{}}
+	for _, e := range entries {
+		ix.add(e)
+	}
+	return ix
+}
+
 func TestThousandItems(t *testing.T) {
 	p := openStore(t, t.TempDir())
 	must(t, p.ensure())
 	for i := range 1000 {
 		d := resource(t, fmt.Sprint(i), strings.Repeat("x", 10_000))
-		e, err := index{{number: uint64(i)}}.place(d.Item)
+		e, err := indexOf(entry{number: uint64(i)}).place(d.Item)
 		must(t, err)
 		line, err := newHeader(d, now(), now()).line(nil)
 		must(t, err)

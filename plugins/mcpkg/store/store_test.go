@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,20 +139,21 @@ func TestImportConflicts(t *testing.T) {
 }
 
 func TestProjectSizeLimit(t *testing.T) {
-	ix := make(index, MaxItems)
-	for i := range ix {
-		ix[i] = entry{number: uint64(i), kind: item.Prompt, name: key(fmt.Sprint(i))}
+	entries := make([]entry, MaxItems)
+	for i := range entries {
+		entries[i] = entry{number: uint64(i), kind: item.Prompt, name: key(fmt.Sprint(i))}
 	}
+	ix := indexOf(entries...)
 	if _, err := ix.place(item.Item{Kind: item.Prompt, Name: "new"}); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := ix.place(item.Item{Kind: item.Prompt, Name: "7"}); !errors.Is(err, ErrNameTaken) {
 		t.Errorf("a name that is there: got %v", err)
 	}
-	if e, err := ix[1:].place(item.Item{Kind: item.Prompt, Name: "new"}); err != nil || e.number != MaxItems {
+	if e, err := indexOf(entries[1:]...).place(item.Item{Kind: item.Prompt, Name: "new"}); err != nil || e.number != MaxItems {
 		t.Errorf("got %+v, %v", e, err)
 	}
-	last := index{{number: maxNumber, kind: item.Prompt, name: key("x")}}
+	last := indexOf(entry{number: maxNumber, kind: item.Prompt, name: key("x")})
 	if _, err := last.place(item.Item{Kind: item.Prompt, Name: "new"}); err == nil {
 		t.Error("a number is assigned that does not fit in a file name")
 	}
@@ -182,20 +184,26 @@ func TestDuplicatesAreOmitted(t *testing.T) {
 }
 
 func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
-	p := openStore(t, t.TempDir())
+	state := t.TempDir()
+	p := openStore(t, state)
 	must(t, p.Create(prompt(t, "p", "x")))
+	other := Open(state, "else", "where", func(text string) { t.Log(text) })
+	must(t, other.Create(prompt(t, "p", "x")))
 	paths := map[string]bool{} // and whether it stays
-	for _, age := range []time.Duration{sweepAge - time.Minute, sweepAge + time.Minute} {
-		for _, folder := range []bool{false, true} {
-			path := filepath.Join(p.dir, fmt.Sprintf(".tmp-%d", len(paths)))
-			if folder {
-				must(t, os.Mkdir(path, 0o700))
-			} else {
-				must(t, os.WriteFile(path, []byte("x"), 0o600))
+	for _, dir := range []string{p.dir, filepath.Dir(p.dir), state, other.dir, filepath.Dir(other.dir)} {
+		for _, age := range []time.Duration{sweepAge - time.Minute, sweepAge + time.Minute} {
+			for _, folder := range []bool{false, true} {
+				path := filepath.Join(dir, fmt.Sprintf(".tmp-%d", len(paths)))
+				if folder {
+					must(t, os.Mkdir(path, 0o700))
+					must(t, os.WriteFile(filepath.Join(path, "member"), []byte("x"), 0o600))
+				} else {
+					must(t, os.WriteFile(path, []byte("x"), 0o600))
+				}
+				at := time.Now().Add(-age)
+				must(t, os.Chtimes(path, at, at))
+				paths[path] = age < sweepAge
 			}
-			at := time.Now().Add(-age)
-			must(t, os.Chtimes(path, at, at))
-			paths[path] = age < sweepAge
 		}
 	}
 	contents(t, p)
@@ -208,6 +216,31 @@ func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
 	for path, stays := range paths {
 		if _, err := os.Stat(path); (err == nil) != stays {
 			t.Errorf("stays is to be %t: %v", stays, err)
+		}
+	}
+}
+
+// A write reads the directories of a bounded number of projects, and of all projects after some writes.
+func TestSweepReachesAllProjectsOfLargeStore(t *testing.T) {
+	state := t.TempDir()
+	p := openStore(t, state)
+	must(t, p.Create(prompt(t, "p", "x")))
+	old := time.Now().Add(-2 * sweepAge)
+	var left []string
+	for i := range 3 * maxSwept {
+		path := filepath.Join(state, key("default"), key(fmt.Sprint(i)), ".tmp-x")
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, nil, 0o600))
+		must(t, os.Chtimes(path, old, old))
+		left = append(left, path)
+	}
+	exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	for writes := 0; slices.ContainsFunc(left, exists); writes++ {
+		before := len(left)
+		must(t, p.Create(prompt(t, fmt.Sprint("p", writes), "x")))
+		left = slices.DeleteFunc(left, func(path string) bool { return !exists(path) })
+		if removed := before - len(left); removed > maxSwept || writes > 1000 {
+			t.Fatalf("after %d writes: %d removed by one, %d left", writes, removed, len(left))
 		}
 	}
 }

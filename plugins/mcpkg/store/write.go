@@ -11,7 +11,7 @@ import (
 )
 
 // begin starts each change: it rolls an interrupted import forward and reads the index.
-func (p *Project) begin() (index, error) {
+func (p *Project) begin() (*index, error) {
 	if _, err := p.Exists(); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (p *Project) Replace(s Stored, d item.Draft) error {
 	return p.write(p.itemPath(s.entry), d, newHeader(d, s.created, now()), unknown)
 }
 
-// Delete removes an item that Find returned.
+// Delete removes an item that Find or FindDamaged returned.
 func (p *Project) Delete(s Stored) error {
 	if err := p.files.Remove(p.itemPath(s.entry)); err != nil {
 		return err
@@ -84,6 +84,23 @@ func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 		return Stored{}, ErrNotFound
 	}
 	return p.readItem(e, bufio.NewReader(nil))
+}
+
+// FindDamaged is Find that also returns an item that is damaged, to Delete. Of that only Kind and Name are known.
+func (p *Project) FindDamaged(kind item.Kind, name string) (Stored, error) {
+	ix, err := p.begin()
+	if err != nil {
+		return Stored{}, err
+	}
+	e, ok := ix.find(kind, name)
+	if !ok {
+		return Stored{}, ErrNotFound
+	}
+	stored, err := p.readItem(e, bufio.NewReader(nil))
+	if errors.Is(err, ErrDamaged) {
+		return Stored{Item: item.Item{Kind: kind, Name: name}, entry: e}, nil
+	}
+	return stored, err
 }
 
 // Content returns the content of an item that Find returned.

@@ -72,12 +72,14 @@ func TestDamagedItem(t *testing.T) {
 			s.want("create_resource", `{"name":"bad","uri":"a:new","content":"x"}`, "Error: Failed to create resource: stored item is damaged")
 			s.want("create_resource", `{"name":"new","uri":"a:bad","content":"x"}`, "Error: Failed to create resource: stored item is damaged")
 			s.want("update_resource", `{"name":"bad","content":"y"}`, "Error: Failed to update resource: stored item is damaged")
-			s.want("delete_resource", `{"name":"bad"}`, "Error: Failed to delete resource: stored item is damaged")
 			s.want("export_project", ``, "Error: Failed to export project: stored item is damaged")
 			s.want("create_resource", `{"name":"new","uri":"a:new","content":"x"}`, "Created resource 'new' in project 'auth-module'")
 			if got := read(t, file); got != damaged {
 				t.Errorf("the file is now %q", got)
 			}
+			s.want("delete_resource", `{"name":"bad"}`, "Deleted resource 'bad' from project 'auth-module'")
+			s.want("delete_resource", `{"name":"bad"}`, "Error: Resource 'bad' does not exist in project 'auth-module'")
+			s.want("create_resource", `{"name":"bad","uri":"a:bad","content":"x"}`, "Created resource 'bad' in project 'auth-module'")
 		})
 	}
 	t.Run("truncated content", func(t *testing.T) {
@@ -90,6 +92,22 @@ func TestDamagedItem(t *testing.T) {
 			s.wantAnswer("prompts/get", `{"name":"p"}`, `{"code":-32603,"message":"Failed to read prompts: stored item is damaged"}`)
 			s.want("update_prompt", `{"name":"p","description":"d"}`, "Error: Failed to update prompt: stored item is damaged")
 		}
+		s.want("delete_prompt", `{"name":"p"}`, "Deleted prompt 'p' from project 'auth-module'")
+	})
+	t.Run("an empty directory in the place of an item", func(t *testing.T) {
+		s := newServer(t)
+		s.call("create_prompt", `{"name":"p","content":"12345"}`)
+		file := s.itemFile()
+		if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		s.want("delete_prompt", `{"name":"p"}`, "Deleted prompt 'p' from project 'auth-module'")
+	})
+	t.Run("an item of a newer format is not deleted", func(t *testing.T) {
+		s := newServer(t)
+		s.call("create_prompt", `{"name":"p","content":"12345"}`)
+		write(t, s.itemFile(), `{"format":2}`+"\n")
+		s.want("delete_prompt", `{"name":"p"}`, "Error: Failed to delete prompt: the store was written by a newer version")
 	})
 	t.Run("other files are kept", func(t *testing.T) {
 		s := newServer(t)

@@ -24,7 +24,7 @@ func changed(kind item.Kind) {
 func updated(items ...item.Item) {
 	count := 0
 	for _, it := range items {
-		if it.Kind != item.Resource {
+		if it.Kind != item.Resource || it.URI == "" { // that of a damaged one is unknown
 			continue
 		}
 		if count++; count > maxUpdated {
