@@ -82,7 +82,7 @@ func textContent(kind Kind, text string, most int, mostText string) (Content, er
 		return Content{}, EmptyContent(kind)
 	case len(text) > most:
 		return Content{}, Refuse("%s content exceeds maximum size of %s", kind, mostText)
-	case JSONLen(text) > MaxJSON:
+	case len(text) > (MaxJSON-2)/maxEscape && JSONLen(text) > MaxJSON:
 		return Content{}, Refuse("%s content exceeds maximum size of %d MiB as a JSON string", kind, MaxJSON>>20)
 	}
 	return Content{Bytes: []byte(text)}, nil
@@ -110,6 +110,9 @@ func BinaryResource(mimeType, sent string) (Content, error) {
 
 // EmptyContent returns the refusal of empty content.
 func EmptyContent(kind Kind) error { return Refuse("%s content cannot be empty", kind) }
+
+// maxEscape is the length of the longest escape of a byte, \u0000.
+const maxEscape = 6
 
 // JSONLen returns the length of text as a JSON string in bytes, including quotation marks.
 func JSONLen(text string) int {

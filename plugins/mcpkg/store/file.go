@@ -17,13 +17,28 @@ func (p *Project) options() atomicfile.Options {
 	return atomicfile.Options{FS: p.files, Mode: 0o600, Pattern: tempPattern, TempDir: p.dir}
 }
 
+// maxJoined is the size up to which parts of a file are copied, in bytes: in a module that costs less than another write.
+const maxJoined = 64 << 10
+
+// joined returns the parts of a file, as one if they are small.
+func joined(parts ...[]byte) [][]byte {
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	if size > maxJoined {
+		return parts
+	}
+	return [][]byte{slices.Concat(parts...)}
+}
+
 // put atomically replaces the file at path.
 func (p *Project) put(path string, parts ...[]byte) error {
 	file, err := atomicfile.New(path, p.options())
 	if err != nil {
 		return err
 	}
-	for _, part := range parts {
+	for _, part := range joined(parts...) {
 		_, _ = file.Write(part) // Replace returns the error
 	}
 	return file.Replace()

@@ -38,9 +38,9 @@ func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.I
 	if err != nil {
 		return nil, err
 	}
-	staged := make([]staging, 0, len(drafts))
+	staged, updated := make([]staging, 0, len(drafts)), now()
 	for _, d := range drafts {
-		s, err := p.plan(ix, d, overwrite)
+		s, err := p.plan(ix, d, overwrite, updated)
 		if err != nil {
 			return nil, err
 		}
@@ -76,14 +76,13 @@ type staging struct {
 }
 
 // plan determines the file of a draft. The error is a *Conflict.
-func (p *Project) plan(ix *index, d item.Draft, overwrite bool) (staging, error) {
+func (p *Project) plan(ix *index, d item.Draft, overwrite bool, updated string) (staging, error) {
 	conflict := func(err error) (staging, error) { return staging{}, &Conflict{Item: d.Item, Err: err} }
 	e, err := ix.place(d.Item)
 	replaces := overwrite && errors.Is(err, ErrNameTaken)
 	if err != nil && !replaces {
 		return conflict(p.conflictError(e, err))
 	}
-	updated := now()
 	created := updated
 	var unknown map[string]json.RawMessage
 	if replaces {
@@ -110,7 +109,7 @@ func (p *Project) plan(ix *index, d item.Draft, overwrite bool) (staging, error)
 func (p *Project) stage(files []staging) error {
 	var members []atomicfile.Member
 	for _, file := range files {
-		members = append(members, atomicfile.Member{Name: file.entry.file, Parts: [][]byte{file.header, file.content}})
+		members = append(members, atomicfile.Member{Name: file.entry.file, Parts: joined(file.header, file.content)})
 	}
 	return atomicfile.CreateDir(p.importDir(), members, p.options())
 }

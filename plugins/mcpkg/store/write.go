@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
@@ -133,7 +132,7 @@ func (p *Project) unknownKeys(e entry) (map[string]json.RawMessage, error) {
 	}
 	unknown, err := unknownKeys(line)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.file, err)
+		return nil, p.damaged(e, err)
 	}
 	return unknown, nil
 }

@@ -2,8 +2,10 @@ package tools
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/jsontext"
 )
 
 // argument is an argument of a tool.
@@ -18,42 +20,59 @@ type arguments map[string]any
 
 // parse decodes a call's arguments. Null counts as absent, and unknown arguments are ignored.
 func parse(raw json.RawMessage, takes []argument) (arguments, error) {
-	var sent map[string]json.RawMessage
-	if len(raw) > 0 {
-		// A value that is not an object has no arguments: the missing one is reported below.
-		_ = json.Unmarshal(raw, &sent)
-	}
+	sent := read(string(raw), takes)
 	given := arguments{}
 	for _, a := range takes {
 		value := sent[a.name]
-		if len(value) == 0 || string(value) == "null" {
-			if a.required {
-				return nil, item.Refuse("Missing required argument '%s'", a.name)
-			}
+		_, isText := value.(string)
+		_, isFlag := value.(bool)
+		switch {
+		case value == nil && a.required:
+			return nil, item.Refuse("Missing required argument '%s'", a.name)
+		case value == nil:
 			continue
+		case a.flag && !isFlag:
+			return nil, item.Refuse("Argument '%s' must be a boolean", a.name)
+		case !a.flag && !isText:
+			return nil, item.Refuse("Argument '%s' must be a string", a.name)
 		}
-		parsed, err := a.parse(value)
-		if err != nil {
-			return nil, err
-		}
-		given[a.name] = parsed
+		given[a.name] = value
 	}
 	return given, nil
 }
 
-func (a argument) parse(value json.RawMessage) (any, error) {
-	if a.flag {
-		var flag bool
-		if err := json.Unmarshal(value, &flag); err != nil {
-			return nil, item.Refuse("Argument '%s' must be a boolean", a.name)
+// other stands for a value that is neither a string nor a boolean.
+type other struct{}
+
+// read returns the arguments that a tool takes: nil for null, a string, a boolean, or other. A value that is not an object
+// has none.
+func read(raw string, takes []argument) map[string]any {
+	sent := map[string]any{}
+	r := jsontext.New(raw)
+	if len(raw) == 0 || r.Kind() != "an object" {
+		return sent
+	}
+	r.Object(func(name string) {
+		kind := r.Kind()
+		switch {
+		case !slices.ContainsFunc(takes, func(a argument) bool { return a.name == name }):
+			r.Skip()
+		case kind == "a string":
+			sent[name] = r.Text()
+		case kind == "a boolean":
+			sent[name] = r.Literal() == "true"
+		case kind == "null":
+			r.Skip()
+			sent[name] = nil
+		default:
+			r.Skip()
+			sent[name] = other{}
 		}
-		return flag, nil
+	})
+	if r.End() != nil {
+		return nil
 	}
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		return nil, item.Refuse("Argument '%s' must be a string", a.name)
-	}
-	return text, nil
+	return sent
 }
 
 // text returns a string; "" if it is absent.

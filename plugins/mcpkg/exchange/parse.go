@@ -1,0 +1,242 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
+	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/jsontext"
+)
+
+// Parse decodes a file and validates each item like a new one. Names are unique within a kind, and URIs of resources are
+// unique. The order is kept, prompts first. Errors name an item, or a line and a column.
+func Parse(text string) ([]item.Draft, error) {
+	p := parser{Reader: jsontext.New(text)}
+	p.file()
+	err := p.End()
+	if err != nil {
+		// The format comes first: a newer version has members that are unknown here.
+		head := parser{Reader: jsontext.New(text), headOnly: true}
+		head.file()
+		if wrong := head.End(); wrong != nil {
+			return nil, fmt.Errorf("this is no exported project: %w", wrong)
+		}
+		p.head = head.head
+	}
+	known := p.version != "" || p.format != "" && p.format != format
+	if wrong := p.check(); wrong != nil && (err == nil || known) {
+		return nil, wrong
+	}
+	if err != nil {
+		return nil, err
+	}
+	drafts := append(p.prompts, p.resources...)
+	return drafts, unique(drafts)
+}
+
+// head identifies a file.
+type head struct {
+	format  string
+	version string // an integer
+}
+
+func (h head) check() error {
+	number, err := strconv.Atoi(h.version)
+	switch {
+	case h.format != format:
+		return fmt.Errorf("this is no exported project: its format is '%s', not '%s'", item.Show(h.format), format)
+	case err != nil && h.version != "":
+		return fmt.Errorf("version: %s is not an integer of a known version", item.Show(h.version))
+	case number > version:
+		return fmt.Errorf("the file was written by a newer version (%d; this one reads %d)", number, version)
+	case number != version:
+		return fmt.Errorf("version: %d is not %d", number, version)
+	}
+	return nil
+}
+
+// parser reads a file in one pass.
+type parser struct {
+	*jsontext.Reader
+	headOnly bool // whatever else is in it
+	head
+	prompts, resources []item.Draft
+}
+
+func (p *parser) file() {
+	p.object("the file", []string{"format", "version", "name", "prompts", "resources"}, func(key string) {
+		switch key {
+		case "format":
+			p.format = p.text(key)
+		case "version":
+			if kind := p.Kind(); kind != "a number" {
+				p.wrong(key, "a number")
+				return
+			}
+			p.version = p.Literal()
+		case "name":
+			p.text(key)
+		case "prompts":
+			p.array(key, p.prompt)
+		case "resources":
+			p.array(key, p.resource)
+		}
+	})
+}
+
+// wrong sets the error of a value of a wrong kind. For the head alone it skips the value.
+func (p *parser) wrong(what, want string) {
+	if p.headOnly {
+		p.Skip()
+		return
+	}
+	if kind := p.Kind(); kind != "" {
+		p.Fail(fmt.Errorf("%s is %s, not %s (%s)", what, kind, want, p.Where()))
+	}
+}
+
+// text reads a string; null is empty.
+func (p *parser) text(what string) string {
+	switch p.Kind() {
+	case "a string":
+		return p.Text()
+	case "null":
+		p.Skip()
+	default:
+		p.wrong(what, "a string")
+	}
+	return ""
+}
+
+// array reads an array, whose item reads one; null is empty.
+func (p *parser) array(what string, one func(at string)) {
+	switch kind := p.Kind(); {
+	case p.headOnly, kind == "null":
+		p.Skip()
+	case kind == "an array":
+		p.Array(func(i int) { one(fmt.Sprintf("%s[%d]", what, i)) })
+	default:
+		p.wrong(what, "an array")
+	}
+}
+
+// object reads an object with some of the known members, each at most once; member reads one. Null is empty.
+func (p *parser) object(what string, known []string, member func(key string)) {
+	switch p.Kind() {
+	case "an object":
+	case "null":
+		p.Skip()
+		return
+	default:
+		p.wrong(what, "an object")
+		return
+	}
+	var seen uint
+	p.Object(func(key string) {
+		at := -1
+		for i, name := range known {
+			if name == key {
+				at = i
+			}
+		}
+		switch {
+		case at < 0 && p.headOnly:
+			p.Skip()
+		case at < 0:
+			p.Fail(fmt.Errorf("%s has the unknown member '%s' (%s): known are %s", what, item.Show(key), p.Where(), strings.Join(known, ", ")))
+		case seen&(1<<at) != 0 && !p.headOnly:
+			p.Fail(fmt.Errorf("%s has the member '%s' twice (%s)", what, key, p.Where()))
+		default:
+			seen |= 1 << at
+			member(key)
+		}
+	})
+}
+
+func (p *parser) prompt(at string) {
+	var name, description, content string
+	p.object(at, []string{"name", "description", "content"}, func(key string) {
+		text := p.text(at + "." + key)
+		switch key {
+		case "name":
+			name = text
+		case "description":
+			description = text
+		case "content":
+			content = text
+		}
+	})
+	if p.Err() != nil {
+		return
+	}
+	d, err := item.NewPrompt(name, content, description)
+	if err != nil {
+		p.Fail(fmt.Errorf("%s '%s': %w", at, item.Show(name), err))
+		return
+	}
+	p.prompts = append(p.prompts, d)
+}
+
+func (p *parser) resource(at string) {
+	var r resource
+	p.object(at, []string{"name", "uri", "mime_type", "description", "content", "content_base64"}, func(key string) {
+		present := p.Kind() != "null"
+		text := p.text(at + "." + key)
+		switch key {
+		case "name":
+			r.Name = text
+		case "uri":
+			r.URI = text
+		case "mime_type":
+			r.MIMEType = text
+		case "description":
+			r.Description = text
+		case "content":
+			if present {
+				r.Text = &text
+			}
+		case "content_base64":
+			if present {
+				r.Base64 = &text
+			}
+		}
+	})
+	if p.Err() != nil {
+		return
+	}
+	d, err := item.NewResource(r.Name, r.URI, r.MIMEType, r.Description, r.content)
+	if err != nil {
+		p.Fail(fmt.Errorf("%s '%s': %w", at, item.Show(r.Name), err))
+		return
+	}
+	p.resources = append(p.resources, d)
+}
+
+func (r resource) content(mimeType string) (item.Content, error) {
+	switch {
+	case r.Text != nil && r.Base64 != nil:
+		return item.Content{}, errors.New("content stands beside content_base64: keep one of the two")
+	case r.Text != nil:
+		return item.TextResource(*r.Text)
+	case r.Base64 != nil:
+		return item.BinaryResource(mimeType, *r.Base64)
+	}
+	return item.Content{}, item.EmptyContent(item.Resource)
+}
+
+func unique(drafts []item.Draft) error {
+	names, uris := make(map[string]bool, len(drafts)), make(map[string]bool, len(drafts))
+	for _, d := range drafts {
+		name := string(d.Kind) + d.Name
+		switch {
+		case names[name]:
+			return fmt.Errorf("%s '%s' is in the file twice", d.Kind, d.Name)
+		case d.Kind == item.Resource && uris[d.URI]:
+			return fmt.Errorf("the URI '%s' is in the file twice", item.Show(d.URI))
+		}
+		names[name], uris[d.URI] = true, true
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+// Package jsontext reads JSON values in one pass. Start with New; the methods of Reader each read one value, and End says
+// whether all of the text was valid.
+//
+// It is here in place of encoding/json for two reasons. A client reads its errors, which name a line and a column in place
+// of Go types. And encoding/json passes several times over its input, byte by byte through a state machine, which for the
+// megabytes of an imported project took most of the call in a module.
+package jsontext
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxDepth bounds the nesting of values.
+const maxDepth = 1000
+
+// Reader reads a text. After the first error all methods return zero values and call no function.
+type Reader struct {
+	text  string
+	at    int
+	depth int
+	err   error
+}
+
+// New returns a reader of a text. What is not UTF-8 in it becomes U+FFFD.
+func New(text string) *Reader {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return &Reader{text: text}
+}
+
+// Err returns the first error.
+func (r *Reader) Err() error { return r.err }
+
+// Fail sets the error, unless there is one.
+func (r *Reader) Fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// Where returns the position of the next value, "line 1, column 1" at the beginning. A column is a code point.
+func (r *Reader) Where() string {
+	r.space()
+	before := r.text[:r.at]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	return fmt.Sprintf("line %d, column %d", strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1)
+}
+
+// syntax sets the error of invalid JSON at the current position.
+func (r *Reader) syntax(what string) {
+	if r.err != nil {
+		return
+	}
+	if r.at >= len(r.text) {
+		what = "the text ends, and " + what
+	}
+	r.err = fmt.Errorf("%s: %s", r.Where(), what)
+}
+
+func (r *Reader) space() {
+	for r.at < len(r.text) {
+		switch r.text[r.at] {
+		case ' ', '\t', '\n', '\r':
+			r.at++
+		default:
+			return
+		}
+	}
+}
+
+// next skips white space and reports whether b follows, which it reads.
+func (r *Reader) next(b byte) bool {
+	r.space()
+	if r.err != nil || r.at >= len(r.text) || r.text[r.at] != b {
+		return false
+	}
+	r.at++
+	return true
+}
+
+// Kind describes the next value: "an object", "an array", "a string", "a number", "a boolean" or "null". It is empty after
+// an error, which it sets if no value follows.
+func (r *Reader) Kind() string {
+	r.space()
+	if r.err == nil && r.at < len(r.text) {
+		switch c := r.text[r.at]; c {
+		case '{':
+			return "an object"
+		case '[':
+			return "an array"
+		case '"':
+			return "a string"
+		case 't', 'f':
+			return "a boolean"
+		case 'n':
+			return "null"
+		default:
+			if c == '-' || '0' <= c && c <= '9' {
+				return "a number"
+			}
+		}
+	}
+	r.syntax("a value is missing")
+	return ""
+}
+
+// Object reads an object and calls member for each member, which reads the value. The next value must be an object.
+func (r *Reader) Object(member func(key string)) {
+	r.list('{', '}', func(int) {
+		r.space()
+		if r.at >= len(r.text) || r.text[r.at] != '"' {
+			r.syntax("the name of a member in double quotes is missing")
+			return
+		}
+		key := r.Text()
+		if !r.next(':') {
+			r.syntax("a colon is missing after the name of a member")
+			return
+		}
+		member(key)
+	})
+}
+
+// Array reads an array and calls item for each item, which reads it. The next value must be an array.
+func (r *Reader) Array(item func(i int)) { r.list('[', ']', item) }
+
+func (r *Reader) list(first, last byte, one func(i int)) {
+	if !r.next(first) {
+		r.syntax(fmt.Sprintf("'%c' is missing", first))
+		return
+	}
+	if r.depth++; r.depth > maxDepth {
+		r.syntax(fmt.Sprintf("it is nested more than %d deep", maxDepth))
+	}
+	if !r.next(last) {
+		for i := 0; r.err == nil; i++ {
+			if one(i); r.next(last) {
+				break
+			}
+			if !r.next(',') {
+				r.syntax(fmt.Sprintf("a comma or '%c' is missing", last))
+			}
+		}
+	}
+	r.depth--
+}
+
+// Text reads a string. The next value must be one.
+func (r *Reader) Text() string {
+	if !r.next('"') {
+		r.syntax("a string is missing")
+		return ""
+	}
+	end, escaped := r.stringEnd()
+	if end < 0 {
+		return ""
+	}
+	text := r.text[r.at:end]
+	if escaped {
+		text = r.unescape(text)
+	}
+	r.at = end + 1
+	return text
+}
+
+// special are the bytes in a string that are not copied as they are.
+var special = func() (is [256]bool) {
+	for c := range ' ' {
+		is[c] = true
+	}
+	is['"'], is['\\'] = true, true
+	return is
+}()
+
+// stringEnd finds the quotation mark that ends the string at the current position; -1 if there is none.
+func (r *Reader) stringEnd() (end int, escaped bool) {
+	text := r.text
+	for i := r.at; i < len(text); i++ {
+		if !special[text[i]] {
+			continue
+		}
+		switch text[i] {
+		case '"':
+			return i, escaped
+		case '\\':
+			escaped = true
+			i++
+		default:
+			r.at = i
+			r.syntax(fmt.Sprintf("a string contains the control character U+%04X, which has to be written as \\u%04x", text[i], text[i]))
+			return -1, false
+		}
+	}
+	r.at = len(text)
+	r.syntax("a string has no end")
+	return -1, false
+}
+
+// escapes are the characters behind the backslashes of escapes of two characters.
+const (
+	escapes = `"\/bfnrt`
+	escaped = "\"\\/\b\f\n\r\t"
+)
+
+// unescape decodes the content of a string. On an error the position is that of the escape.
+func (r *Reader) unescape(text string) string {
+	out := make([]byte, 0, len(text))
+	for {
+		next := strings.IndexByte(text, '\\')
+		if next < 0 {
+			return string(append(out, text...))
+		}
+		out, text = append(out, text[:next]...), text[next+1:]
+		r.at += next
+		size := 1
+		if at := strings.IndexByte(escapes, text[0]); at >= 0 {
+			out = append(out, escaped[at])
+		} else if code, ok := hex(text); ok {
+			size = 5
+			if utf16.IsSurrogate(code) {
+				low, _ := hex(strings.TrimPrefix(text[5:], `\`))
+				if pair := utf16.DecodeRune(code, low); strings.HasPrefix(text[5:], `\`) && pair != utf8.RuneError {
+					code, size = pair, 11
+				} else {
+					code = utf8.RuneError
+				}
+			}
+			out = utf8.AppendRune(out, code)
+		} else {
+			r.syntax("a string contains an escape that JSON does not have")
+			return ""
+		}
+		text = text[size:]
+		r.at += 1 + size
+	}
+}
+
+// hex decodes the u and four digits at the beginning of text.
+func hex(text string) (rune, bool) {
+	if len(text) < 5 || text[0] != 'u' {
+		return 0, false
+	}
+	code, err := strconv.ParseUint(text[1:5], 16, 16)
+	return rune(code), err == nil
+}
+
+// Literal reads a number, boolean or null, and returns its text.
+func (r *Reader) Literal() string {
+	r.space()
+	rest := r.text[r.at:]
+	end := strings.IndexAny(rest, " \t\n\r,]}:\"[{")
+	if end < 0 {
+		end = len(rest)
+	}
+	text := rest[:end]
+	if text != "true" && text != "false" && text != "null" && !isNumber(text) {
+		r.syntax("a value is missing")
+	}
+	if r.err != nil {
+		return ""
+	}
+	r.at += end
+	return text
+}
+
+// isNumber reports whether text is a number of JSON.
+func isNumber(text string) bool {
+	text = strings.TrimPrefix(text, "-")
+	whole := digits(text)
+	if whole == 0 || whole > 1 && text[0] == '0' {
+		return false
+	}
+	text = text[whole:]
+	if rest, ok := strings.CutPrefix(text, "."); ok {
+		n := digits(rest)
+		if n == 0 {
+			return false
+		}
+		text = rest[n:]
+	}
+	if text == "" {
+		return true
+	}
+	if text[0] != 'e' && text[0] != 'E' {
+		return false
+	}
+	text = text[1:]
+	if text != "" && (text[0] == '+' || text[0] == '-') {
+		text = text[1:]
+	}
+	return text != "" && digits(text) == len(text)
+}
+
+// digits counts the digits at the beginning of text.
+func digits(text string) int {
+	n := 0
+	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// Skip reads a value of any kind.
+func (r *Reader) Skip() {
+	switch r.Kind() {
+	case "an object":
+		r.Object(func(string) { r.Skip() })
+	case "an array":
+		r.Array(func(int) { r.Skip() })
+	case "a string":
+		r.Text()
+	case "":
+	default:
+		r.Literal()
+	}
+}
+
+// End returns the first error, which it sets if something follows.
+func (r *Reader) End() error {
+	r.space()
+	if r.err == nil && r.at < len(r.text) {
+		r.syntax("something follows the value")
+	}
+	return r.err
+}
