@@ -122,3 +122,33 @@ func TestFirstWriteThatFailsLeavesNoProject(t *testing.T) {
 		}
 	})
 }
+
+// TestImportIntoNewProjectIsAtomic: after a failure or kill at any operation the project is absent, or has all items, and
+// the import can be repeated.
+func TestImportIntoNewProjectIsAtomic(t *testing.T) {
+	drafts := []item.Draft{prompt(t, "p", "x"), prompt(t, "q", "x"), resource(t, "r", "x")}
+	for _, mode := range faultfs.Modes {
+		before, after := 0, 0
+		faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
+			state := t.TempDir()
+			p := openStore(t, state)
+			p.files = f
+			_, err := p.Import(drafts, false)
+			p = openStore(t, state)
+			switch got := contents(t, p); {
+			case len(got) == len(drafts):
+				after++
+				return
+			case len(got) > 0 || err == nil:
+				t.Fatalf("%v, operation %d, %v: %q", mode, f.At, err, got)
+			}
+			before++
+			if _, err := p.Import(drafts, false); err != nil || len(contents(t, p)) != len(drafts) {
+				t.Errorf("%v, operation %d: again: %v, %q", mode, f.At, err, contents(t, p))
+			}
+		})
+		if before < 5 || after == 0 {
+			t.Errorf("%v: %d operations before the commit, %d after", mode, before, after)
+		}
+	}
+}

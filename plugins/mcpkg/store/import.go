@@ -11,10 +11,12 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // An import adds many files atomically: they are written to a temporary directory, whose rename to "import" commits
 // them. Then they move to the project's directory; readers search both. The next change completes an interrupted import.
+// The directory of an import that creates the project becomes the project's.
 
 func (p *Project) importDir() string { return filepath.Join(p.dir, importFolder) }
 
@@ -50,6 +52,11 @@ func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.I
 			ix.add(s.entry)
 		}
 		staged = append(staged, s)
+	}
+	if len(staged) > 0 {
+		if made, err := p.createWith(staged); made || err != nil {
+			return nil, err
+		}
 	}
 	if err := p.ensure(); err != nil {
 		return nil, err
@@ -105,13 +112,39 @@ func (p *Project) plan(ix *index, d item.Draft, overwrite bool, updated string) 
 	return staging{e, line, d.Content.Bytes, replaces}, nil
 }
 
+// createWith creates the project with the files of an import, whose directory becomes that of the project: so they do not
+// have to move one by one. It returns false if the project's directory exists.
+func (p *Project) createWith(files []staging) (made bool, err error) {
+	if exists, err := filesystem.Exists(p.files, p.dir); exists || err != nil {
+		return false, err
+	}
+	inWorkspace := *p
+	inWorkspace.dir = filepath.Dir(p.dir) // of temporary files
+	if err := atomicfile.MkdirAll(inWorkspace.dir, p.options()); err != nil {
+		return false, err
+	}
+	if err := inWorkspace.ensureLabel(p.workspaceFile(), p.workspace); err != nil {
+		return false, err
+	}
+	line, err := newLabel(p.name)
+	if err != nil {
+		return false, err
+	}
+	all := append(members(files), atomicfile.Member{Name: projectFile, Parts: [][]byte{line}})
+	return true, atomicfile.CreateDir(p.dir, all, inWorkspace.options())
+}
+
 // stage writes the files of an import and commits it.
 func (p *Project) stage(files []staging) error {
-	var members []atomicfile.Member
+	return atomicfile.CreateDir(p.importDir(), members(files), p.options())
+}
+
+func members(files []staging) []atomicfile.Member {
+	all := make([]atomicfile.Member, 0, len(files)+1)
 	for _, file := range files {
-		members = append(members, atomicfile.Member{Name: file.entry.file, Parts: joined(file.header, file.content)})
+		all = append(all, atomicfile.Member{Name: file.entry.file, Parts: joined(file.header, file.content)})
 	}
-	return atomicfile.CreateDir(p.importDir(), members, p.options())
+	return all
 }
 
 // finishImport moves the files of a committed import, if there is one.

@@ -145,21 +145,26 @@ func (p *Project) ensure() error {
 	if err := atomicfile.MkdirAll(p.dir, p.options()); err != nil {
 		return err
 	}
-	for _, place := range []struct{ path, name string }{{p.workspaceFile(), p.workspace}, {p.projectFile(), p.name}} {
-		there, err := p.readLabel(place.path, place.name)
-		if err != nil {
-			return err
-		}
-		if there {
-			continue
-		}
-		data, err := json.Marshal(label{format, place.name, now()})
-		if err != nil {
-			return err
-		}
-		if err := p.put(place.path, append(data, '\n')); err != nil {
-			return err
-		}
+	if err := p.ensureLabel(p.workspaceFile(), p.workspace); err != nil {
+		return err
 	}
-	return nil
+	return p.ensureLabel(p.projectFile(), p.name)
+}
+
+// ensureLabel writes a label if it does not exist.
+func (p *Project) ensureLabel(path, name string) error {
+	if there, err := p.readLabel(path, name); there || err != nil {
+		return err
+	}
+	line, err := newLabel(name)
+	if err != nil {
+		return err
+	}
+	return p.put(path, line)
+}
+
+// newLabel returns the content of a new label.
+func newLabel(name string) ([]byte, error) {
+	line, err := json.Marshal(label{format, name, now()})
+	return append(line, '\n'), err
 }
