@@ -20,9 +20,14 @@ func (i *instance) capture() *snapshot {
 	return s
 }
 
-// restore sets the instance to the state of a snapshot. It calls busy before it does more than to copy the pages that the
-// last call wrote. It reports whether that succeeded.
+// restore sets the instance to the state of a snapshot. It calls busy before it does more than to copy the pages that a
+// small call wrote. It reports whether that succeeded.
 func (i *instance) restore(s *snapshot, busy func()) bool {
+	size := uint64(len(s.memory))
+	// Growing populates pages, which may write to them, so it precedes the copy and the record of written pages.
+	if i.memory.size < size && !i.resize(size) {
+		return false
+	}
 	ok, missed := i.memory.restore(s.memory, busy)
 	if missed {
 		i.owner.spec.Log.Error("the kernel's record of written pages was incomplete: memory is compared from now on", "plugin", i.owner.spec.Name)
@@ -30,7 +35,7 @@ func (i *instance) restore(s *snapshot, busy func()) bool {
 	if !ok {
 		return false
 	}
-	if i.memory.size != uint64(len(s.memory)) && !i.resize(uint64(len(s.memory))) {
+	if i.memory.size > size && !i.resize(size) { // after the cleared pages, which become inaccessible
 		return false
 	}
 	for n, g := range i.globals {
